@@ -1,0 +1,85 @@
+'use strict';
+/**
+ * Starts a .ts main on a Node that can run it: `node scripts/launch.cjs <main.ts> [args]`.
+ * Any Node from 14 on must be able to parse this file, for it may be the machine's own.
+ * The rule is docs/decisions/0001-node-through-npm.md.
+ */
+const { spawn, spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+
+const root = path.join(__dirname, '..');
+const inRoot = (...names) => path.join(root, ...names);
+
+const fail = (line) => {
+  process.stderr.write(`payments: ${line}\n`);
+  process.exit(1);
+};
+
+/** True when the dotted version `have` is `need` or later. */
+const reaches = (have, need) => {
+  const parts = (have || '').split('.').map(Number);
+  const index = need.findIndex((number, at) => (parts[at] || 0) !== number);
+  return index === -1 || (parts[index] || 0) > need[index];
+};
+
+// Node 24 strips types; SQLite before 3.51.3 can corrupt a write-ahead log.
+const canRun = (versions) =>
+  reaches(versions.node, [24, 0, 0]) && reaches(versions.sqlite, [3, 51, 3]);
+
+const install = (main) => {
+  const args = main.startsWith('scripts/') ? ['ci'] : ['ci', '--omit=dev'];
+  // npm's words go to stderr: stdout belongs to the command (`payments token` prints a token).
+  const done = spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2] });
+  if (done.status !== 0) {
+    fail('the packages could not be installed; run "npm ci" in the project folder and try again');
+  }
+};
+
+/** The binary itself, never a shell script around it, so that signals reach it. */
+const bundledNode = () =>
+  [inRoot('node_modules', 'node', 'bin', 'node'), inRoot('node_modules', '.bin', 'node')].find(
+    (file) => fs.existsSync(file) && fs.realpathSync(file) !== fs.realpathSync(process.execPath),
+  );
+
+const runHere = (main, args) => {
+  const file = inRoot(main);
+  process.argv = [process.argv[0], file, ...args];
+  const { enableCompileCache } = require('node:module');
+  if (enableCompileCache) enableCompileCache(inRoot('node_modules', '.cache', 'compile'));
+  if (process.channel) {
+    // kill -9 of the launcher must not leave a service behind that holds port and data folder.
+    process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+    process.channel.unref();
+  }
+  return import(pathToFileURL(file).href);
+};
+
+const runThere = (node, main, args) => {
+  const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
+  const child = spawn(node, [__filename, main, ...args], { stdio });
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
+    process.on(signal, () => child.kill(signal));
+  }
+  child.on('error', () => fail(`${node} could not be started; run "npm ci" and try again`));
+  child.on('exit', (code, signal) => {
+    process.exit(signal ? 128 + os.constants.signals[signal] : code);
+  });
+};
+
+/** Runs `main`, a path from the project's folder, in this process or on the bundled Node. */
+const launch = (main, args) => {
+  if (!fs.existsSync(inRoot('node_modules'))) install(main);
+  if (canRun(process.versions)) return runHere(main, args);
+  const node = bundledNode();
+  if (node) return runThere(node, main, args);
+  return fail(
+    `Node 24.21 or later is needed and this is ${process.version}: run "npm ci" without ` +
+      'ignore-scripts (it brings Node 24 along), or install Node 24',
+  );
+};
+
+module.exports = { launch };
+if (require.main === module) launch(process.argv[2], process.argv.slice(3));

@@ -1,0 +1,57 @@
+/**
+ * `npm test [-- paths and Jest flags]`: every test but those of test/long, which come with
+ * `--long`. The last line on stdout is exactly `N passed, N failed, N skipped`.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type JestReport, summaryOf } from './test-summary.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
+
+const install = (): void => {
+  const { status } = spawnSync('npm', ['ci'], { cwd: ROOT, stdio: 'inherit' });
+  if (status !== 0 || !existsSync(JEST)) {
+    process.stderr.write('payments: the test packages could not be installed; run "npm ci"\n');
+    process.exit(1);
+  }
+};
+
+const jestArgs = (args: string[], reportFile: string): string[] => {
+  const passed = args.filter((arg) => arg !== '--long');
+  const limit = passed.some((arg) => /^(--maxWorkers|-w|-i|--runInBand)/.test(arg));
+  return [
+    '--experimental-vm-modules',
+    '--disable-warning=ExperimentalWarning',
+    JEST,
+    ...passed,
+    '--json',
+    `--outputFile=${reportFile}`,
+    ...(limit ? [] : ['--maxWorkers=2']),
+    ...(args.includes('--long') ? [] : ['--testPathIgnorePatterns=/node_modules/|/test/long/']),
+  ];
+};
+
+/** Jest's own output goes to stderr as always; its JSON goes to the file alone. */
+const runJest = async (args: string[]): Promise<number> => {
+  const jest = spawn(process.execPath, args, {
+    cwd: ROOT,
+    stdio: ['inherit', 'ignore', 'inherit'],
+  });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => jest.kill(signal));
+  return new Promise((resolve) => jest.on('exit', (code) => resolve(code ?? 1)));
+};
+
+const readReport = (file: string): JestReport | undefined =>
+  existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as JestReport) : undefined;
+
+if (!existsSync(JEST)) install();
+const folder = mkdtempSync(join(tmpdir(), 'payments-test-'));
+const reportFile = join(folder, 'report.json');
+const code = await runJest(jestArgs(process.argv.slice(2), reportFile));
+const summary = summaryOf(readReport(reportFile), code);
+rmSync(folder, { recursive: true });
+process.stdout.write(`${summary.lines.join('\n')}\n`);
+process.exitCode = summary.exitCode;
