@@ -1,0 +1,178 @@
+/**
+ * The one choke point between events as the domain knows them and as they are stored. Every driver
+ * and every reader of stored events goes through here.
+ *
+ * The stored text is the canonical JSON (RFC 8785) of everything the event's hash covers (decisions
+ * §6); it is made once and serves as both. What is read back is upcast, and never hashed again.
+ *
+ * Data comes out of encode and of decode with its fields in canonical order, whatever order they
+ * came in: a body made from a fresh event and one made from the log are the same to the byte.
+ */
+import canonicalize from 'canonicalize';
+import { z } from 'zod';
+import {
+  EVENT_VERSIONS,
+  type EventType,
+  eventSchemas,
+  type PaymentEvent,
+} from '../payment/events.ts';
+import { CannotUpcast, type Upcast, upcast } from '../payment/upcast.ts';
+import { GENESIS_HASH, hashOf } from './hash-chain.ts';
+import type { Expected, NewEvent, Position, RecordedEvent, UnreadableEvent } from './port.ts';
+
+/** An event as a driver hands it back from its store. */
+export type StoredEvent = {
+  position: Position;
+  stream: string;
+  revision: number;
+  hash: string;
+  /** The canonical JSON that was hashed. */
+  text: string;
+};
+
+/** An event ready to be stored: its text, and what it will be once it has a position. */
+export type EncodedEvent = { text: string; recorded: Omit<RecordedEvent, 'position'> };
+
+// `$`, empty and very long names mean something else to some stores.
+const STREAM_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,199}$/;
+
+const text = z.string().min(1).max(255);
+const envelopeShape = {
+  id: z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
+  time: z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+};
+const contextShape = { actor: text, causationId: text, correlationId: text, requestId: text };
+const newEnvelope = z.object({ ...envelopeShape, context: z.strictObject(contextShape) });
+const storedEnvelope = z.object({
+  ...envelopeShape,
+  context: z.object(contextShape),
+  stream: z.string(),
+  revision: z.int(),
+  previousHash: z.string(),
+  type: z.string(),
+  schemaVersion: z.int().min(1),
+  data: z.unknown(),
+});
+
+/**
+ * The same schema with its fields in canonical order, which is the order that zod gives its output.
+ * Where it is not strict, a field added by a later version is left out instead of refused.
+ */
+function ordered(schema: z.core.$ZodType, strict: boolean): z.core.$ZodType {
+  if (schema instanceof z.ZodOptional) return z.optional(ordered(schema.unwrap(), strict));
+  if (schema instanceof z.ZodArray) {
+    return schema.clone({ ...schema.def, element: ordered(schema.element, strict) });
+  }
+  if (!(schema instanceof z.ZodObject)) return schema;
+  const names = Object.keys(schema.shape).sort();
+  const shape = Object.fromEntries(
+    names.map((name) => [name, ordered(schema.shape[name], strict)]),
+  );
+  return strict ? z.strictObject(shape) : z.object(shape);
+}
+
+const schemasOf = (strict: boolean) =>
+  new Map(Object.entries(eventSchemas).map(([type, schema]) => [type, ordered(schema, strict)]));
+const strictSchemas: ReadonlyMap<string, z.core.$ZodType> = schemasOf(true);
+const looseSchemas: ReadonlyMap<string, z.core.$ZodType> = schemasOf(false);
+
+class Misfit extends Error {}
+
+/** Names the places that do not fit, never what stands there. */
+function conform<T extends z.core.$ZodType>(schema: T, value: unknown): z.core.output<T> {
+  const result = z.safeParse(schema, value);
+  if (result.success) return result.data;
+  const places = result.error.issues.map(({ path }) => path.join('.') || 'the object itself');
+  throw new Misfit(`does not fit its schema at ${places.slice(0, 5).join(', ')}`);
+}
+
+/**
+ * Makes the stored form of a batch that follows `expected` in a stream. Throws TypeError for what
+ * only a bug can produce: an odd stream name, an empty batch, an event that its schema refuses; and
+ * Error for text with half a surrogate pair, which has no canonical form.
+ */
+export function encode(stream: string, expected: Expected, events: NewEvent[]): EncodedEvent[] {
+  if (!STREAM_NAME.test(stream)) throw new TypeError('not a name for a stream');
+  if (events.length === 0) throw new TypeError('an append needs at least one event');
+  let last = expected === 'none' ? { revision: -1, hash: GENESIS_HASH } : expected;
+  return events.map((event) => {
+    const encoded = encodeOne(stream, last.revision + 1, last.hash, event);
+    last = encoded.recorded;
+    return encoded;
+  });
+}
+
+function encodeOne(
+  stream: string,
+  revision: number,
+  previousHash: string,
+  { id, time, event: { type, data }, context }: NewEvent,
+): EncodedEvent {
+  const { event, envelope } = check(type, data, { id, time, context });
+  const place = { stream, revision, previousHash, schemaVersion: EVENT_VERSIONS[type] };
+  const text = canonicalText({ ...place, ...envelope, type, data: event.data });
+  return { text, recorded: { ...place, ...envelope, event, hash: hashOf(text) } };
+}
+
+type Hashed = Omit<RecordedEvent, 'position' | 'event' | 'hash'> & { type: string; data: unknown };
+
+/**
+ * With the fields in canonical order, JSON.stringify writes what RFC 8785 asks for, at a fifth of
+ * the library's cost. Only a surrogate without its partner differs, which the RFC refuses; the
+ * library then judges, for the text may as well spell out such an escape.
+ */
+function canonicalText(hashed: Hashed): string {
+  const { context, data, id, previousHash, revision, schemaVersion, stream, time, type } = hashed;
+  const inOrder = { context, data, id, previousHash, revision, schemaVersion, stream, time, type };
+  const json = JSON.stringify(inOrder);
+  return /\\ud[89a-f]/.test(json) ? String(canonicalize(inOrder)) : json;
+}
+
+function check(type: EventType, data: unknown, envelope: Omit<NewEvent, 'event'>) {
+  const schema = strictSchemas.get(type);
+  if (schema === undefined) throw new TypeError('an event of an unknown type');
+  try {
+    const event = { type, data: conform(schema, data) } as PaymentEvent;
+    return { event, envelope: conform(newEnvelope, envelope) };
+  } catch (error) {
+    throw error instanceof Misfit ? new TypeError(`${type} ${error.message}`) : error;
+  }
+}
+
+/**
+ * Reads a stored event: parsed, upcast to today's version, checked loosely (an unknown field is left
+ * out, a missing one makes the event unreadable). Never throws on what is stored.
+ */
+export function decode(
+  stored: StoredEvent,
+  toCurrent: Upcast = upcast,
+): RecordedEvent | UnreadableEvent {
+  try {
+    return read(stored, toCurrent);
+  } catch (error) {
+    // Only our own words: a parser's or a hop's message may repeat what is stored.
+    const known = error instanceof Misfit || error instanceof CannotUpcast;
+    const { stream, revision, position } = stored;
+    const unreadable = known ? error.message : 'is not JSON, or its upcast failed';
+    return { stream, revision, position, unreadable };
+  }
+}
+
+function read(stored: StoredEvent, toCurrent: Upcast): RecordedEvent {
+  const { position, hash } = stored;
+  const { type, data, ...envelope } = conform(storedEnvelope, JSON.parse(stored.text));
+  if (envelope.stream !== stored.stream || envelope.revision !== stored.revision) {
+    throw new Misfit('belongs to another place');
+  }
+  const schema = looseSchemas.get(type);
+  if (schema === undefined) {
+    throw new Misfit(`has the unknown type ${/^\w{1,64}$/.test(type) ? type : '(odd name)'}`);
+  }
+  const current = toCurrent(type as EventType, envelope.schemaVersion, data);
+  const event = { type, data: conform(schema, current) } as PaymentEvent;
+  return { ...envelope, position, hash, event };
+}
+
+/** Tells an event that can be read from one that cannot. */
+export const isReadable = (event: RecordedEvent | UnreadableEvent): event is RecordedEvent =>
+  !('unreadable' in event);

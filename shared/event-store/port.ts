@@ -1,0 +1,113 @@
+/**
+ * The event store: append-only streams with exact revisions, and one order over all of them.
+ * Every driver keeps these promises; test/contract/event-store.test.ts asks each of them:
+ *
+ * - Appending at 'none' to an existing stream, or at a stale revision, rejects with
+ *   RevisionConflict and writes nothing. There is no "any" revision.
+ * - Of concurrent appends at one revision exactly one wins. A batch is stored whole or not at all.
+ * - The same event ids again, at the same expected revision, succeed and store nothing twice.
+ * - An unknown stream reads as empty. Nothing can be changed or deleted.
+ * - A subscription gives every event after its position once, in order, says when it has caught
+ *   up, never enters a slow reader twice and comes back by itself after a dropped connection.
+ */
+import type { PaymentEvent } from '../payment/events.ts';
+
+/** A place in the order over all streams. Opaque: kept and handed back, never computed with. */
+export type Position = string;
+
+/** Who caused an event, and what led to it (decisions §6). */
+export type EventContext = {
+  /** The token's subject, or `recovery`. */
+  actor: string;
+  requestId: string;
+  correlationId: string;
+  /** The event that led here (the intent, for an outcome), else the request id. */
+  causationId: string;
+};
+
+/** An event that has been decided but not stored. `id` is a UUID made once, at the decision. */
+export type NewEvent = {
+  id: string;
+  /** RFC 3339 in UTC with milliseconds; never before that of the event before it in the stream. */
+  time: string;
+  event: PaymentEvent;
+  context: EventContext;
+};
+
+/** A stored event, decoded and upcast to today's schema. */
+export type RecordedEvent = NewEvent & {
+  stream: string;
+  /** From 0, without a gap, within the stream. */
+  revision: number;
+  position: Position;
+  /** The version its data was stored with. */
+  schemaVersion: number;
+  /** SHA-256 in hex over the stored form and `previousHash` (hash-chain.ts). */
+  hash: string;
+  previousHash: string;
+};
+
+/** A stored event that today's code cannot read: its place is known, its meaning is not. */
+export type UnreadableEvent = {
+  stream: string;
+  revision: number;
+  position: Position;
+  unreadable: string;
+};
+
+/** Where an append expects its stream to end: nowhere yet, or at this event exactly. */
+export type Expected = 'none' | { revision: number; hash: string };
+
+export type Head = {
+  /** The last position, or null when the log is empty. */
+  position: Position | null;
+  /** How many events lie after the position that was asked about. */
+  eventsAfter: number;
+  /** The time of the first of them, or null when there is none. */
+  oldestAfter: string | null;
+};
+
+export type SubscriptionItem =
+  | { kind: 'events'; events: (RecordedEvent | UnreadableEvent)[] }
+  /** Everything that was stored when this was sent has been delivered. Sent again after a drop. */
+  | { kind: 'caught-up' };
+
+export type EventStore = {
+  /**
+   * Stores a batch at the end of one stream and resolves, once it is durable, with the events as
+   * they were stored. Throws RevisionConflict when the stream does not end where expected,
+   * StoreUnavailable when the store cannot take writes now (nothing was stored), and
+   * AppendOutcomeUnknown when it cannot be known whether the batch was stored.
+   */
+  append(stream: string, expected: Expected, events: NewEvent[]): Promise<RecordedEvent[]>;
+  /**
+   * Reads a stream from revision 0; empty when unknown. Throws UnreadableStream at an event that
+   * today's code cannot read, StoreUnavailable when the store is out of reach.
+   */
+  readStream(stream: string): Promise<RecordedEvent[]>;
+  /** Reads up to `limit` events of all streams after a position (null: from the start), in order. */
+  readAll(after: Position | null, limit: number): Promise<(RecordedEvent | UnreadableEvent)[]>;
+  /** Where the log ends, and how far `after` (null: the start) is behind it. */
+  head(after: Position | null): Promise<Head>;
+  /** Delivers everything after a position (null: from the start) until `signal` is aborted. */
+  subscribe(after: Position | null, signal: AbortSignal): AsyncIterable<SubscriptionItem>;
+  /** Ends after everything appended so far is durable. */
+  close(): Promise<void>;
+};
+
+/** The stream does not end where the append expected it to. */
+export class RevisionConflict extends Error {
+  override name = 'RevisionConflict';
+}
+/** The store cannot be used now; nothing was stored. `message` is one line for the log. */
+export class StoreUnavailable extends Error {
+  override name = 'StoreUnavailable';
+}
+/** The store did not say whether the batch was stored; repeat the very same append, or read. */
+export class AppendOutcomeUnknown extends Error {
+  override name = 'AppendOutcomeUnknown';
+}
+/** A stream holds an event that today's code cannot read. */
+export class UnreadableStream extends Error {
+  override name = 'UnreadableStream';
+}

@@ -1,0 +1,64 @@
+/**
+ * The tables of the event store's SQLite file, and the way from each earlier form of them.
+ * `user_version` of the file counts the migrations that have run on it.
+ */
+import type { DatabaseSync } from 'node:sqlite';
+
+const refuse = (table: string): string =>
+  ['UPDATE', 'DELETE']
+    .map(
+      (change) => `
+        CREATE TRIGGER ${table}_no_${change.toLowerCase()} BEFORE ${change} ON ${table}
+        BEGIN SELECT RAISE(ABORT, '${table} are append-only'); END;`,
+    )
+    .join('');
+
+/** Each is run once, in order, in a transaction of its own. Never changed, only added to. */
+const MIGRATIONS = [
+  // Payment ids can be random. With streams numbered in the order they came, only the narrow index
+  // of names meets them, and the index of events grows at its end.
+  `CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+   CREATE TABLE events (
+     position INTEGER PRIMARY KEY,
+     stream_id INTEGER NOT NULL REFERENCES streams (id),
+     revision INTEGER NOT NULL CHECK (revision >= 0),
+     id TEXT NOT NULL UNIQUE,
+     hash TEXT NOT NULL,
+     log_hash TEXT NOT NULL,
+     text TEXT NOT NULL,
+     UNIQUE (stream_id, revision)
+   ) STRICT;
+   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+   ${refuse('streams')} ${refuse('events')} ${refuse('meta')}`,
+];
+
+/**
+ * Brings the file to the newest form. Throws when a newer version of this service has written it:
+ * what that added would be lost or misread.
+ */
+export function createSchema(database: DatabaseSync): void {
+  const version = versionOf(database);
+  if (version > MIGRATIONS.length) {
+    throw new Error(
+      `written by a newer version of this service (schema ${version}, known is ${MIGRATIONS.length})`,
+    );
+  }
+  for (let next = version; next < MIGRATIONS.length; next++) migrate(database, next);
+}
+
+const versionOf = (database: DatabaseSync): number =>
+  Number(database.prepare('PRAGMA user_version').get()?.user_version);
+
+function migrate(database: DatabaseSync, index: number): void {
+  database.exec('BEGIN EXCLUSIVE');
+  try {
+    // Somebody else may have run it while this waited for the lock.
+    if (versionOf(database) === index) {
+      database.exec(`${MIGRATIONS[index]}; PRAGMA user_version = ${index + 1}`);
+    }
+    database.exec('COMMIT');
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * Every error code with its HTTP status and message, and the one form of an error answer
+ * (interface, "Error body"; decisions §1). Codes are stable: clients switch on them.
+ */
+import type { FastifyReply } from 'fastify';
+
+const ERRORS = {
+  INVALID_REQUEST: [400, 'The request is invalid.'],
+  INVALID_PAYMENT_ID: [400, 'The paymentId is invalid.'],
+  UNAUTHORIZED: [401, 'A valid access token is required.'],
+  FORBIDDEN: [403, 'The access token does not allow this.'],
+  NOT_FOUND: [404, 'There is nothing at this address.'],
+  PAYMENT_NOT_FOUND: [404, 'There is no such payment.'],
+  METHOD_NOT_ALLOWED: [405, 'This address does not know this method.'],
+  IDEMPOTENCY_IN_PROGRESS: [409, 'The first request with this Idempotency-Key is still running.'],
+  BUSINESS_RULE_VIOLATION: [422, 'The payment violates a business rule.'],
+  CAPTURE_NOT_ALLOWED: [422, 'The payment cannot be captured.'],
+  VOID_NOT_ALLOWED: [422, 'The payment cannot be voided.'],
+  REFUND_NOT_ALLOWED: [422, 'The payment cannot be refunded.'],
+  IDEMPOTENCY_KEY_REUSED: [422, 'This Idempotency-Key was used for another request.'],
+  RATE_LIMITED: [429, 'Too many requests.'],
+  INTERNAL_ERROR: [500, 'Something went wrong on our side.'],
+  PROVIDER_UNAVAILABLE: [503, 'The payment provider is unavailable.'],
+  SERVICE_UNAVAILABLE: [503, 'The service is unavailable for the moment.'],
+} as const satisfies Record<string, readonly [status: number, message: string]>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** Every code, for documents and tests. */
+export const ERROR_CODES = Object.keys(ERRORS) as ErrorCode[];
+
+/** The HTTP status that a code has unless the transport gives it another one (408, 413, 417, 431). */
+export const statusOf = (code: ErrorCode): number => ERRORS[code][0];
+
+export const messageOf = (code: ErrorCode): string => ERRORS[code][1];
+
+/** Seconds after which a refused client may try again, where nothing tells it better. */
+export const RETRY_AFTER_SECONDS = 1;
+
+/** The JSON text of an error body: error, message, details, timestamp and nothing else. */
+export const errorBody = (code: ErrorCode, details: readonly string[], at: string): string =>
+  JSON.stringify({ error: code, message: messageOf(code), details, timestamp: at });
+
+/** Answers with an error body. `status` is for the transport's own refusals alone. */
+export const refuse = (
+  reply: FastifyReply,
+  code: ErrorCode,
+  details: readonly string[] = [],
+  headers: Readonly<Record<string, string>> = {},
+  status: number = statusOf(code),
+): FastifyReply =>
+  reply
+    .code(status)
+    .headers(headers)
+    .type(JSON_TYPE)
+    .send(errorBody(code, details, new Date().toISOString()));
+
+/** The content type of every JSON answer. */
+export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -1,0 +1,129 @@
+/**
+ * The kinds of field that requests are made of. Each carries its own wording (decisions §3), so
+ * that no text of the schema library ever reaches a client; a detail is the path and this text.
+ */
+import { z } from 'zod';
+
+export const REQUIRED = 'is required';
+const NOT_TEXT = 'must be a string';
+const NOT_POSITIVE = 'must be a positive integer';
+const TEXT_UNITS_MAX = 255;
+const TOO_LONG = `must be at most ${TEXT_UNITS_MAX} characters`;
+
+type Issue = { readonly input?: unknown };
+
+const isAbsent = (input: unknown): boolean => input === undefined || input === null;
+
+const requiredOr =
+  (wording: string) =>
+  ({ input }: Issue): string =>
+    isAbsent(input) ? REQUIRED : wording;
+
+/** In UTF-16 units: the library's own `max` counts code points. */
+const short = (text: z.ZodString) =>
+  text
+    .refine((value) => value.length <= TEXT_UNITS_MAX, TOO_LONG)
+    .meta({
+      maxLength: TEXT_UNITS_MAX,
+    });
+
+/** A text that has to be there; the empty one counts as missing. */
+export const requiredText = () => short(z.string({ error: requiredOr(NOT_TEXT) }).min(1, REQUIRED));
+
+export const optionalText = () => short(z.string({ error: NOT_TEXT })).optional();
+
+/** A required text of one format; `format` names it, as in `MM (01-12)`. */
+export const requiredPattern = (pattern: RegExp, format: string) =>
+  z
+    .string({ error: requiredOr(NOT_TEXT) })
+    .min(1, REQUIRED)
+    .regex(pattern, `must be ${format}`);
+
+const oneOf = (values: readonly string[]) => `must be one of ${values.join(', ')}`;
+
+export const requiredChoice = <const T extends readonly string[]>(values: T) =>
+  z.enum(values, {
+    error: ({ input }: Issue) => {
+      if (isAbsent(input) || input === '') return REQUIRED;
+      return typeof input === 'string' ? oneOf(values) : NOT_TEXT;
+    },
+  });
+
+export const optionalChoice = <const T extends readonly string[]>(values: T) =>
+  z
+    .enum(values, {
+      error: ({ input }: Issue) => (typeof input === 'string' ? oneOf(values) : NOT_TEXT),
+    })
+    .optional();
+
+const fromOne = (number: z.ZodNumber) =>
+  number
+    .refine((value) => Number.isInteger(value) && value >= 1, NOT_POSITIVE)
+    .meta({ type: 'integer', minimum: 1 });
+
+/** From 1, and with no upper end: one above 2^53-1 is for the rules to refuse (decisions §3). */
+export const positiveInteger = () => fromOne(z.number({ error: requiredOr(NOT_POSITIVE) }));
+
+export const optionalPositiveInteger = () => fromOne(z.number({ error: NOT_POSITIVE })).optional();
+
+/** From 1 to 2^53-1, for numbers that are kept and that no later rule looks at. */
+export const countableInteger = () =>
+  positiveInteger()
+    .refine(
+      (value) => value <= Number.MAX_SAFE_INTEGER,
+      `must be at most ${Number.MAX_SAFE_INTEGER}`,
+    )
+    .meta({ type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+
+export const optionalInteger = () => z.int({ error: 'must be an integer' }).optional();
+
+export const optionalFlag = () => z.boolean({ error: 'must be a boolean' }).optional();
+
+export const NOT_OBJECT = 'must be an object';
+
+/** An object that may be missing, or an entry of an array. */
+export const object = <T extends z.core.$ZodLooseShape>(shape: T) =>
+  z.object(shape, { error: NOT_OBJECT });
+
+/** An object that has to be there: a missing one is told by its required leaves. */
+export const requiredObject = <T extends z.core.$ZodLooseShape>(shape: T) =>
+  z.object(shape, { error: requiredOr(NOT_OBJECT) });
+
+export const optionalList = <T extends z.ZodType>(item: T, itemsMax: number) =>
+  z
+    .array(item, { error: 'must be an array' })
+    .max(itemsMax, `must have at most ${itemsMax} items`)
+    .optional();
+
+const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
+const NO_CURRENCY = 'must be a valid ISO 4217 code';
+
+/** Any listed currency: whether the merchant may use it is a rule, not a shape. */
+export const currencyCode = () =>
+  z
+    .string({ error: requiredOr(NO_CURRENCY) })
+    .min(1, REQUIRED)
+    .refine((value) => /^[A-Z]{3}$/.test(value) && CURRENCIES.has(value), NO_CURRENCY)
+    .meta({ pattern: '^[A-Z]{3}$' });
+
+export const optionalCountry = () =>
+  z
+    .string({ error: NOT_TEXT })
+    .regex(/^[A-Za-z]{2}$/, 'must be a two-letter ISO 3166 code')
+    .optional();
+
+const DATE_TIME =
+  /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+
+/** RFC 3339, with the days that the month has. */
+const isDateTime = (value: string): boolean => {
+  const [, year, month, day] = DATE_TIME.exec(value) ?? [];
+  if (year === undefined) return false;
+  return Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+};
+
+export const optionalDateTime = () =>
+  short(z.string({ error: NOT_TEXT }))
+    .refine(isDateTime, 'must be a date-time')
+    .meta({ format: 'date-time' })
+    .optional();

@@ -1,0 +1,63 @@
+/**
+ * Reads a request body as JSON, whatever its content type says (decisions §3). Nothing is rounded
+ * away: a number that is no integer, or that no double can hold, is read as one that every schema
+ * refuses.
+ */
+import { isUtf8 } from 'node:buffer';
+
+export type ParsedJson = { ok: true; value: unknown } | { ok: false };
+
+/**
+ * A value that may be a fraction, has an exponent or 300 digits, or a text with half of a pair of
+ * surrogates: only then is the slow reader worth its price. It may see one too many, never one too
+ * few; what it looks for can also stand inside a text.
+ */
+const NEEDS_CARE = /(?:"\s*:|[[,])\s*-?[0-9]+(?:[.eE]|[0-9]{300})|\\u[dD][89a-fA-F]/;
+
+const NUMBER = /^-?([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
+
+class HalfASurrogate extends Error {}
+
+/** Whether a JSON number is an integer as it is written, before any rounding. */
+const isIntegerAsWritten = (integer: string, fraction: string, exponent: number): boolean => {
+  const digits = integer + fraction;
+  const significant = digits.replace(/0+$/, '').length;
+  return significant <= integer.length + exponent || /^0*$/.test(digits);
+};
+
+/** The number as the schemas see it: NaN when it is no integer, Infinity when it is beyond reach. */
+const exactInteger = (value: number, source: string): number => {
+  const [, integer = '', fraction = '', exponent = '0'] = NUMBER.exec(source) ?? [];
+  if (!isIntegerAsWritten(integer, fraction, Number(exponent))) return Number.NaN;
+  const plainDigits = integer.length === source.length;
+  return value === Number.POSITIVE_INFINITY && plainDigits ? Number.MAX_VALUE : value;
+};
+
+const careful = (_key: string, value: unknown, { source }: { source?: string }): unknown => {
+  if (typeof value === 'number' && source !== undefined) return exactInteger(value, source);
+  if (typeof value === 'string' && !value.isWellFormed()) throw new HalfASurrogate();
+  return value;
+};
+
+/** The compiler's library does not know the reviver's third argument yet. */
+const parseWithSources = JSON.parse as (text: string, reviver: typeof careful) => unknown;
+
+/**
+ * The value of a body; `undefined` for an empty or white one. Not ok: invalid UTF-8, invalid JSON,
+ * a text that cannot be written in UTF-8. Every number in the value is as the sender wrote it: NaN
+ * stands for one with a fraction, Infinity for one that only an exponent takes beyond a double.
+ */
+export const parseJson = (bytes: Buffer): ParsedJson => {
+  if (!isUtf8(bytes)) return { ok: false };
+  const raw = bytes.toString('utf8');
+  const text = raw.charCodeAt(0) === 0xfeff ? raw.slice(1) : raw;
+  if (text.trim() === '') return { ok: true, value: undefined };
+  try {
+    const value: unknown = NEEDS_CARE.test(text)
+      ? parseWithSources(text, careful)
+      : JSON.parse(text);
+    return { ok: true, value };
+  } catch {
+    return { ok: false };
+  }
+};

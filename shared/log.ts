@@ -1,0 +1,111 @@
+/**
+ * The log: one JSON line per thing that happened, on stdout or in a file. Callers log ids, route
+ * templates and codes, never bodies, headers or addresses; redaction and the scrubber are the nets
+ * below that rule (decisions §4).
+ */
+import { openSync } from 'node:fs';
+import pino, { type Logger } from 'pino';
+
+export type Log = Logger;
+export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
+
+export type LogOptions = {
+  level: LogLevel;
+  /** `stdout`, or the path of a file that is appended to and readable by its owner alone. */
+  destination: 'stdout' | { file: string };
+};
+
+/** What waits for a blocked or full destination; lines beyond it are dropped, not kept in memory. */
+const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
+
+const SECRETS = ['authorization', 'cookie', 'card', 'number', 'cvv', 'token', 'secret', 'password'];
+const REDACTED = SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
+
+const LONG_NUMBER = /\d(?:[ -]?\d){12,}/g;
+const HAS_LONG_NUMBER = /\d(?:[ -]?\d){12}/;
+const CARD_DIGITS_MIN = 13;
+const CARD_DIGITS_MAX = 19;
+
+/** Whether `length` digits from `start` pass the Luhn check. */
+const passesLuhn = (digits: string, start: number, length: number): boolean => {
+  let sum = 0;
+  for (let back = 0; back < length; back += 1) {
+    const digit = digits.charCodeAt(start + length - 1 - back) - 48;
+    const doubled = back % 2 === 1 ? digit * 2 : digit;
+    sum += doubled > 9 ? doubled - 9 : doubled;
+  }
+  return sum % 10 === 0;
+};
+
+const holdsCardNumber = (digits: string): boolean => {
+  for (let start = 0; start + CARD_DIGITS_MIN <= digits.length; start += 1) {
+    const longest = Math.min(CARD_DIGITS_MAX, digits.length - start);
+    for (let length = CARD_DIGITS_MIN; length <= longest; length += 1) {
+      if (passesLuhn(digits, start, length)) return true;
+    }
+  }
+  return false;
+};
+
+/**
+ * Turns every digit of what looks like a card number, in blocks too, into a 9. The line stays JSON
+ * wherever the number stood, and 13 to 19 nines never pass the check themselves.
+ */
+export const scrubCardNumbers = (line: string): string =>
+  HAS_LONG_NUMBER.test(line)
+    ? line.replace(LONG_NUMBER, (run) =>
+        holdsCardNumber(run.replace(/\D/g, '')) ? run.replace(/\d/g, '9') : run,
+      )
+    : line;
+
+type Described = { type: string; code?: unknown; message: string; cause?: Described };
+
+const CAUSES_MAX = 3;
+
+/** Type, code and message of an error and its causes: its other fields may hold anything. */
+const describeError = (error: unknown, depth = 0): Described | undefined => {
+  if (typeof error !== 'object' || error === null || !('message' in error)) return undefined;
+  const { name, code, message, cause } = error as Error & { code?: unknown };
+  const inner = depth < CAUSES_MAX ? describeError(cause, depth + 1) : undefined;
+  return {
+    type: name,
+    ...(code !== undefined && { code }),
+    message,
+    ...(inner !== undefined && { cause: inner }),
+  };
+};
+
+/**
+ * Opens the log. Lines are written asynchronously; `flush` writes what is left and is called
+ * before the process ends. Throws when the file cannot be opened.
+ */
+export const createLogger = ({
+  level,
+  destination,
+}: LogOptions): { log: Log; flush: () => void } => {
+  const dest = destination === 'stdout' ? 1 : openSync(destination.file, 'a', 0o600);
+  const stream = pino.destination({ dest, sync: false, maxLength: BUFFER_BYTES_MAX });
+  // A full disk or a closed pipe costs lines, never the service.
+  stream.on('error', () => undefined);
+  const log = pino(
+    {
+      level,
+      base: null,
+      // The default, an epoch in 13 digits, passes the scrubber's check one time in ten.
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: REDACTED, censor: '[redacted]' },
+      serializers: { err: (error: unknown) => describeError(error) ?? 'not an error' },
+      hooks: { streamWrite: scrubCardNumbers },
+    },
+    stream,
+  );
+  const flush = (): void => {
+    try {
+      stream.flushSync();
+    } catch {
+      // The destination is gone: there is nowhere left to tell.
+    }
+  };
+  return { log, flush };
+};

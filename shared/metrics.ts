@@ -1,0 +1,185 @@
+/**
+ * The metrics, by the names that dashboards and alerts use. No label holds an id, a merchant or
+ * card data. What is measured per request is kept in plain numbers and only turned into labels
+ * when somebody scrapes: a label object per request costs more than all the rest of it.
+ */
+import { type Counter, Gauge, type Histogram, Registry } from 'prom-client';
+
+/** Counts by label values, given in the order of the label names. */
+export type CounterOf<L extends string[]> = { add(count: number, ...labels: L): void };
+/** Measures by label values, given in the order of the label names. */
+export type HistogramOf<L extends string[]> = { observe(value: number, ...labels: L): void };
+
+type Shape = { name: string; help: string; labelNames?: readonly string[] };
+type Sample = { value: number; labels: Record<string, string | number>; metricName?: string };
+
+const SEPARATOR = '\u0000';
+
+const labelsOf = (names: readonly string[], key: string): Record<string, string> => {
+  const values = key.split(SEPARATOR);
+  return Object.fromEntries(names.map((name, at) => [name, values[at] ?? '']));
+};
+
+/** The registry asks a metric for nothing but `name` and `get`. */
+const register = <M>(registry: Registry, shape: Shape, type: string, values: () => Sample[]) => {
+  const { name, help } = shape;
+  const get = async () => ({ name, help, type, aggregator: 'sum', values: values() });
+  registry.registerMetric({ name, get, reset: () => undefined } as unknown as M & Counter);
+};
+
+const counter = <L extends string[]>(registry: Registry, shape: Shape): CounterOf<L> => {
+  const names = shape.labelNames ?? [];
+  const counts = new Map<string, number>(names.length === 0 ? [['', 0]] : []);
+  register<Counter>(registry, shape, 'counter', () =>
+    [...counts].map(([key, value]) => ({ value, labels: labelsOf(names, key) })),
+  );
+  return {
+    add: (count, ...labels) => {
+      const key = labels.join(SEPARATOR);
+      counts.set(key, (counts.get(key) ?? 0) + count);
+    },
+  };
+};
+
+type Measured = { buckets: number[]; sum: number; count: number };
+
+const samplesOf = (
+  name: string,
+  bounds: readonly number[],
+  labels: Record<string, string>,
+  { buckets, sum, count }: Measured,
+): Sample[] => {
+  let below = 0;
+  const samples: Sample[] = bounds.map((le, at) => {
+    below += buckets[at] ?? 0;
+    return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: below };
+  });
+  samples.push(
+    { metricName: `${name}_bucket`, labels: { ...labels, le: '+Inf' }, value: count },
+    { metricName: `${name}_sum`, labels, value: sum },
+    { metricName: `${name}_count`, labels, value: count },
+  );
+  return samples;
+};
+
+const histogram = <L extends string[]>(
+  registry: Registry,
+  shape: Shape,
+  bounds: readonly number[],
+): HistogramOf<L> => {
+  const names = shape.labelNames ?? [];
+  const series = new Map<string, Measured>();
+  const start = (key: string): Measured => {
+    const fresh = { buckets: bounds.map(() => 0), sum: 0, count: 0 };
+    series.set(key, fresh);
+    return fresh;
+  };
+  if (names.length === 0) start('');
+  register<Histogram>(registry, shape, 'histogram', () =>
+    [...series].flatMap(([key, measured]) =>
+      samplesOf(shape.name, bounds, labelsOf(names, key), measured),
+    ),
+  );
+  return {
+    observe: (value, ...labels) => {
+      const key = labels.join(SEPARATOR);
+      const measured = series.get(key) ?? start(key);
+      const at = bounds.findIndex((bound) => value <= bound);
+      if (at !== -1) measured.buckets[at] = (measured.buckets[at] ?? 0) + 1;
+      measured.sum += value;
+      measured.count += 1;
+    },
+  };
+};
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const EVENTS_IN_A_BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+
+/** Makes the metrics of one process, each at its start value. */
+export const createMetrics = () => {
+  const registry = new Registry();
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
+  const readings: (() => void | Promise<void>)[] = [];
+  return {
+    requestSeconds: histogram<[method: string, route: string, status: string]>(
+      registry,
+      {
+        name: 'http_server_request_duration_seconds',
+        help: 'Time to answer a request.',
+        labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
+      },
+      SECONDS,
+    ),
+    commands: counter<[command: string, outcome: string]>(registry, {
+      name: 'payments_commands_total',
+      help: 'Commands by what became of them.',
+      labelNames: ['command', 'outcome'],
+    }),
+    commandSeconds: histogram<[command: string]>(
+      registry,
+      {
+        name: 'payments_command_duration_seconds',
+        help: 'Time to carry out a command, the provider included.',
+        labelNames: ['command'],
+      },
+      SECONDS,
+    ),
+    eventsAppended: counter<[type: string]>(registry, {
+      name: 'payments_events_appended_total',
+      help: 'Events made durable.',
+      labelNames: ['type'],
+    }),
+    appendConflicts: counter<[]>(registry, {
+      name: 'payments_append_conflicts_total',
+      help: 'Appends that found their stream at another revision.',
+    }),
+    appendBatchEvents: histogram<[]>(
+      registry,
+      {
+        name: 'payments_append_batch_events',
+        help: 'Events that were made durable by one commit.',
+      },
+      EVENTS_IN_A_BATCH,
+    ),
+    providerSeconds: histogram<[operation: string, outcome: string]>(
+      registry,
+      {
+        name: 'payments_provider_request_duration_seconds',
+        help: 'Time of a provider call.',
+        labelNames: ['operation', 'outcome'],
+      },
+      SECONDS,
+    ),
+    breakerOpen: gauge('payments_provider_breaker_open', '1 while no provider call is sent.'),
+    unresolved: gauge('payments_unresolved', 'Operations whose outcome is not known.'),
+    unresolvedOldestSeconds: gauge(
+      'payments_unresolved_oldest_seconds',
+      'Age of the oldest operation whose outcome is not known.',
+    ),
+    headPosition: gauge('payments_store_head_position', 'Where the log ends.'),
+    projectionPosition: new Gauge({
+      name: 'payments_projection_position',
+      help: 'Position up to which everything is in the views.',
+      labelNames: ['projection'],
+      registers: [registry],
+    }),
+    projectionLagEvents: gauge('payments_projection_lag_events', 'Events not yet in the views.'),
+    projectionLagSeconds: gauge(
+      'payments_projection_lag_seconds',
+      'Age of the oldest event that is not yet in the views.',
+    ),
+    deadLetters: gauge('payments_dead_letters', 'Payments parked at an event without meaning.'),
+    /** Has a reading taken (gauges set) whenever somebody scrapes. One that fails is left out. */
+    beforeScrape: (take: () => void | Promise<void>): void => {
+      readings.push(take);
+    },
+    contentType: registry.contentType,
+    /** The Prometheus text. Never throws. */
+    text: async (): Promise<string> => {
+      await Promise.allSettled(readings.map(async (take) => take()));
+      return registry.metrics();
+    },
+  };
+};
+
+export type Metrics = ReturnType<typeof createMetrics>;

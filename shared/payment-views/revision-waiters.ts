@@ -1,0 +1,54 @@
+/** Callers that wait for a payment's document to reach a revision, in this process. */
+type Waiter = { revision: number; settle(reached: boolean): void };
+
+export type RevisionWaiters = {
+  /** Resolves true when `reached` says so, false after `timeoutMs` or at `close`. */
+  wait(paymentId: string, revision: number, timeoutMs: number): Promise<boolean>;
+  /** Wakes those who wait for this revision of the payment or a lower one. */
+  reached(paymentId: string, revision: number): void;
+  /** Lets everybody go with false, now and from here on. */
+  close(): void;
+};
+
+/** The notifier of a driver whose writer lives in the process of its readers (decisions §9). */
+export const createRevisionWaiters = (): RevisionWaiters => {
+  const waiting = new Map<string, Set<Waiter>>();
+  let closed = false;
+
+  const enter = (paymentId: string, waiter: Waiter): void => {
+    const waiters = waiting.get(paymentId);
+    if (waiters === undefined) waiting.set(paymentId, new Set([waiter]));
+    else waiters.add(waiter);
+  };
+  const leave = (paymentId: string, waiter: Waiter): void => {
+    const waiters = waiting.get(paymentId);
+    waiters?.delete(waiter);
+    if (waiters?.size === 0) waiting.delete(paymentId);
+  };
+
+  return {
+    wait: (paymentId, revision, timeoutMs) => {
+      if (closed || timeoutMs <= 0) return Promise.resolve(false);
+      return new Promise((resolve) => {
+        const settle = (reached: boolean): void => {
+          clearTimeout(timer);
+          leave(paymentId, waiter);
+          resolve(reached);
+        };
+        const timer = setTimeout(settle, timeoutMs, false);
+        const waiter: Waiter = { revision, settle };
+        enter(paymentId, waiter);
+      });
+    },
+    reached: (paymentId, revision) => {
+      const waiters = waiting.get(paymentId);
+      if (waiters === undefined) return;
+      for (const waiter of [...waiters]) if (waiter.revision <= revision) waiter.settle(true);
+    },
+    close: () => {
+      closed = true;
+      for (const waiters of [...waiting.values()])
+        for (const waiter of [...waiters]) waiter.settle(false);
+    },
+  };
+};

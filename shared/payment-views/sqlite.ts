@@ -1,0 +1,323 @@
+/**
+ * The read models in one SQLite file of their own, read and written in the calling thread: a read
+ * is a few microseconds, less than a message to another thread costs.
+ *
+ * The file holds nothing that the event log does not: it may be deleted while the service is
+ * stopped. One that is damaged, or that another version of this code wrote, is thrown away and
+ * filled again by the projector; it is never a reason not to start.
+ */
+import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import type { Position } from '../event-store/port.ts';
+import { bodyOf, type PaymentView, VIEW_VERSION } from '../payment/view.ts';
+import {
+  CheckpointMoved,
+  type ParkedPayment,
+  type PaymentDocument,
+  type PaymentViews,
+  type UnsettledPayment,
+  type ViewChange,
+  ViewsUnavailable,
+} from './port.ts';
+import { createRevisionWaiters } from './revision-waiters.ts';
+
+/** Names the tables below; raise it with any change of them. */
+const SCHEMA_VERSION = 1;
+/** Stored as user_version: a file of another generation is filled anew. */
+const GENERATION = SCHEMA_VERSION * 10_000 + VIEW_VERSION;
+/** How many written views are kept unparsed for the next event (some 3 kB each). */
+const RECENT_VIEWS_MAX = 4096;
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
+
+// The columns after open_since are computed when they are read: writing a row pays nothing for
+// them, and a search can index them.
+const SCHEMA = `
+  CREATE TABLE payment (
+    payment_id TEXT NOT NULL PRIMARY KEY,
+    merchant_id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    open TEXT,
+    open_since TEXT,
+    merchant_reference TEXT AS (body ->> '$.merchantReference') VIRTUAL,
+    status TEXT AS (body ->> '$.status') VIRTUAL,
+    last4 TEXT AS (body ->> '$.paymentMethod.card.last4') VIRTUAL,
+    amount INTEGER AS (body ->> '$.amount') VIRTUAL,
+    created_at TEXT AS (body ->> '$.createdAt') VIRTUAL
+  ) STRICT;
+  CREATE INDEX payment_unsettled ON payment (open_since) WHERE open_since IS NOT NULL;
+  CREATE TABLE parked (
+    payment_id TEXT NOT NULL PRIMARY KEY,
+    revision INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    since TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE checkpoint (only INTEGER PRIMARY KEY CHECK (only = 1), position TEXT) STRICT;
+  INSERT INTO checkpoint VALUES (1, NULL);
+  PRAGMA user_version = ${GENERATION};
+`;
+
+export type SqliteViewsOptions = {
+  file: string;
+  /** How long a statement waits for a lock that another process holds. */
+  timeoutMs?: number;
+  logger?: { warn(fields: object, message: string): void };
+};
+
+/** Why an existing file cannot be used as it is. */
+class UnusableFile extends Error {}
+
+const prepared = (db: DatabaseSync) => ({
+  db,
+  begin: db.prepare('BEGIN IMMEDIATE'),
+  commit: db.prepare('COMMIT'),
+  rollback: db.prepare('ROLLBACK'),
+  document: db.prepare(
+    'SELECT merchant_id AS merchantId, revision, body FROM payment WHERE payment_id = ?',
+  ),
+  isParked: db.prepare('SELECT 1 FROM parked WHERE payment_id = ?'),
+  revision: db.prepare('SELECT revision FROM payment WHERE payment_id = ?'),
+  view: db.prepare(
+    'SELECT merchant_id AS merchantId, revision, open, body FROM payment WHERE payment_id = ?',
+  ),
+  write: db.prepare(
+    `INSERT INTO payment (payment_id, merchant_id, revision, body, open, open_since)
+     VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (payment_id) DO UPDATE SET merchant_id = excluded.merchant_id,
+       revision = excluded.revision, body = excluded.body, open = excluded.open,
+       open_since = excluded.open_since
+     WHERE excluded.revision > payment.revision`,
+  ),
+  park: db.prepare(
+    `INSERT INTO parked (payment_id, revision, reason, since) SELECT ?, ?, ?, ?
+     WHERE NOT EXISTS (SELECT 1 FROM payment WHERE payment_id = ? AND revision >= ?)
+     ON CONFLICT (payment_id) DO UPDATE SET revision = excluded.revision, reason = excluded.reason`,
+  ),
+  unpark: db.prepare('DELETE FROM parked WHERE payment_id = ? AND revision <= ?'),
+  unsettled: db.prepare(
+    `SELECT payment_id AS paymentId, merchant_id AS merchantId, open_since AS since FROM payment
+     WHERE open_since IS NOT NULL ORDER BY open_since, rowid LIMIT ?`,
+  ),
+  parked: db.prepare(
+    `SELECT payment_id AS paymentId, revision, reason, since FROM parked
+     ORDER BY since, rowid LIMIT ?`,
+  ),
+  checkpoint: db.prepare('SELECT position FROM checkpoint'),
+  move: db.prepare('UPDATE checkpoint SET position = ? WHERE position IS ?'),
+});
+type Connection = ReturnType<typeof prepared>;
+
+/** Makes the tables of a new file; throws UnusableFile at another generation's. */
+const settle = (db: DatabaseSync): void => {
+  const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
+  if (tables?.n === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT;`);
+  const found = db.prepare('PRAGMA user_version').get()?.user_version;
+  if (found !== GENERATION)
+    throw new UnusableFile(`it has the form ${found}, this version writes ${GENERATION}`);
+};
+
+const connect = (file: string, timeoutMs: number): Connection => {
+  closeSync(openSync(file, 'a', 0o600));
+  chmodSync(file, 0o600);
+  const db = new DatabaseSync(file, { timeout: timeoutMs });
+  try {
+    // NORMAL: a power failure may take the last changes, their checkpoint with them; the events
+    // are safe in the log, and the changes are made again.
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+    db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON');
+    // 64 MB of pages: a read of a payment that is not the latest costs half as much.
+    // 4000 pages of log: pages that are written again and again are moved a quarter as often.
+    db.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000');
+    settle(db);
+    return prepared(db);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+};
+
+/** SQLite's primary result code; undefined for an error that is not SQLite's. */
+const sqliteCode = (error: unknown): number | undefined => {
+  const { errcode } = error as { errcode?: number };
+  return errcode === undefined ? undefined : errcode & 0xff;
+};
+const isDamage = (error: unknown): boolean =>
+  [CORRUPT, NOT_A_DATABASE].includes(sqliteCode(error) ?? 0);
+
+const removeFile = (file: string): void => {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+};
+
+const oneLine = (error: unknown): string => (error as Error).message.split('\n', 1)[0] ?? '';
+
+const openOrReplace = ({ file, timeoutMs = 5000, logger }: SqliteViewsOptions): Connection => {
+  try {
+    return connect(file, timeoutMs);
+  } catch (error) {
+    // 1: the tables are not those that its version promises.
+    if (!(error instanceof UnusableFile || isDamage(error) || sqliteCode(error) === 1)) throw error;
+    logger?.warn({ file, reason: oneLine(error) }, 'views file thrown away, it is filled again');
+    removeFile(file);
+    return connect(file, timeoutMs);
+  }
+};
+
+type StoredView = { merchantId: string; revision: number; open: string | null; body: string };
+const viewOf = ({ merchantId, revision, open, body }: StoredView): PaymentView => ({
+  merchantId,
+  revision,
+  open: open === null ? [] : JSON.parse(open),
+  response: JSON.parse(body),
+});
+
+/**
+ * Opens the read models' file, or makes it (mode 0600); a file that cannot be used is replaced by
+ * an empty one with a warning, also while running. Throws ViewsUnavailable when the file can
+ * neither be opened nor made.
+ */
+export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
+  const waiters = createRevisionWaiters();
+  /** Views as last written, the latest written last; never one that was not committed. */
+  const recent = new Map<string, PaymentView>();
+
+  const unavailable = (error: unknown): unknown => {
+    const { code } = error as { code?: string };
+    const expected = [
+      'ERR_SQLITE_ERROR',
+      'ERR_INVALID_STATE',
+      'EACCES',
+      'EROFS',
+      'ENOENT',
+      'EPERM',
+    ];
+    if (code === undefined || !expected.includes(code)) return error;
+    return new ViewsUnavailable(`the views file cannot be used: ${oneLine(error)}`);
+  };
+
+  const reconnect = (): Connection => {
+    try {
+      return openOrReplace(options);
+    } catch (error) {
+      throw unavailable(error);
+    }
+  };
+  let at = reconnect();
+  // Spares every read and write a look into a table that is empty on all good days.
+  let anyParked = at.parked.get(1) !== undefined;
+
+  const replaceDamaged = (error: unknown): void => {
+    options.logger?.warn({ file: options.file, reason: oneLine(error) }, 'views file is damaged');
+    at.db.close();
+    recent.clear();
+    removeFile(options.file);
+    at = reconnect();
+    anyParked = false;
+  };
+
+  const guarded = <T>(run: () => T): T => {
+    try {
+      return run();
+    } catch (error) {
+      if (isDamage(error)) replaceDamaged(error);
+      throw unavailable(error);
+    }
+  };
+
+  const remember = (view: PaymentView): void => {
+    const { paymentId } = view.response;
+    recent.delete(paymentId);
+    recent.set(paymentId, view);
+    if (recent.size <= RECENT_VIEWS_MAX) return;
+    for (const oldest of recent.keys()) {
+      recent.delete(oldest);
+      return;
+    }
+  };
+
+  const writeView = (view: PaymentView): boolean => {
+    const { paymentId } = view.response;
+    const first = view.open[0];
+    const open = first === undefined ? null : JSON.stringify(view.open);
+    const { changes } = at.write.run(
+      paymentId,
+      view.merchantId,
+      view.revision,
+      bodyOf(view),
+      open,
+      first?.since ?? null,
+    );
+    if (anyParked) at.unpark.run(paymentId, view.revision);
+    return changes === 1;
+  };
+
+  const park = ({ paymentId, revision, reason, time }: ViewChange & { kind: 'park' }): void => {
+    at.park.run(paymentId, revision, reason, time, paymentId, revision);
+    anyParked = true;
+  };
+
+  /** One transaction; gives the views that were written, not those that were skipped. */
+  const write = (changes: ViewChange[], from: Position | null, to: Position | null) => {
+    const written: PaymentView[] = [];
+    at.begin.run();
+    try {
+      if (at.move.run(to, from).changes !== 1)
+        throw new CheckpointMoved(`the views' checkpoint is no longer ${from}`);
+      for (const change of changes) {
+        if (change.kind === 'park') park(change);
+        else if (writeView(change.view)) written.push(change.view);
+      }
+      at.commit.run();
+      return written;
+    } catch (error) {
+      if (at.db.isTransaction) at.rollback.run();
+      throw error;
+    }
+  };
+
+  const revisionOf = (paymentId: string): number =>
+    recent.get(paymentId)?.revision ??
+    (at.revision.get(paymentId)?.revision as number | undefined) ??
+    -1;
+
+  return {
+    get: async (paymentId) =>
+      guarded(() => {
+        const row = at.document.get(paymentId) as Omit<PaymentDocument, 'paymentId'> | undefined;
+        if (row === undefined) return undefined;
+        const { merchantId, revision, body } = row;
+        const parked = anyParked && at.isParked.get(paymentId) !== undefined;
+        return { paymentId, merchantId, revision, body, parked };
+      }),
+    waitForRevision: async (paymentId, revision, timeoutMs) => {
+      try {
+        if (guarded(() => revisionOf(paymentId)) >= revision) return true;
+      } catch {
+        return false;
+      }
+      return waiters.wait(paymentId, revision, timeoutMs);
+    },
+    unsettled: async (limit) =>
+      guarded(() => at.unsettled.all(limit).map((row) => ({ ...row }) as UnsettledPayment)),
+    parked: async (limit) =>
+      guarded(() => at.parked.all(limit).map((row) => ({ ...row }) as ParkedPayment)),
+    checkpoint: async () => guarded(() => (at.checkpoint.get()?.position ?? null) as string | null),
+    load: async (paymentId) => {
+      const view = recent.get(paymentId);
+      if (view !== undefined) return view;
+      const row = guarded(() => at.view.get(paymentId) as StoredView | undefined);
+      return row === undefined ? undefined : viewOf(row);
+    },
+    apply: async (changes, from, to) => {
+      for (const view of guarded(() => write(changes, from, to))) {
+        remember(view);
+        waiters.reached(view.response.paymentId, view.revision);
+      }
+    },
+    close: async () => {
+      waiters.close();
+      recent.clear();
+      if (at.db.isOpen) at.db.close();
+    },
+  };
+};

@@ -1,0 +1,92 @@
+/**
+ * Splits a card into the part that may be kept and the part that lives in memory for one provider
+ * call (decisions §4). Nothing here is ever stored, logged or hashed.
+ */
+import { inspect } from 'node:util';
+import cardValidator from 'card-validator';
+import type { MaskedCard } from './events.ts';
+
+/** The brands a merchant can accept (decisions §3). */
+export const CARD_BRANDS = [
+  'VISA',
+  'MASTERCARD',
+  'AMEX',
+  'DISCOVER',
+  'DINERS',
+  'JCB',
+  'UNIONPAY',
+  'MAESTRO',
+] as const;
+export type CardBrand = (typeof CARD_BRANDS)[number];
+
+const BRANDS_BY_LIBRARY_NAME: Record<string, CardBrand> = {
+  visa: 'VISA',
+  mastercard: 'MASTERCARD',
+  'american-express': 'AMEX',
+  discover: 'DISCOVER',
+  'diners-club': 'DINERS',
+  jcb: 'JCB',
+  unionpay: 'UNIONPAY',
+  maestro: 'MAESTRO',
+};
+
+/** A card as the contract takes it, already checked for shape. */
+export type CardInput = {
+  number: string;
+  holderName: string;
+  expiryMonth: string;
+  expiryYear: string;
+  cvv?: string | undefined;
+  brand?: string | undefined;
+};
+
+/** The whole card, for one provider call. Prints as `[card]` in JSON, in strings and in inspect. */
+export class CardSecret {
+  readonly #card: CardInput;
+
+  constructor(card: CardInput) {
+    this.#card = card;
+  }
+
+  /** Hands the whole card to the one caller that sends it to the provider. */
+  reveal(): CardInput {
+    return this.#card;
+  }
+
+  toJSON(): string {
+    return '[card]';
+  }
+
+  toString(): string {
+    return '[card]';
+  }
+
+  [inspect.custom](): string {
+    return '[card]';
+  }
+}
+
+/** The brand that a number shows, or undefined when it shows none or several. */
+export const brandOf = (number: string): CardBrand | undefined => {
+  const { card } = cardValidator.number(number);
+  return card === null ? undefined : BRANDS_BY_LIBRARY_NAME[card.type];
+};
+
+/**
+ * The one masked form of a card: bin of 8 digits for 16-digit Visa and Mastercard numbers, else
+ * of 6; the number's own brand before the one given (decisions §4).
+ */
+export const maskCard = (card: CardInput): MaskedCard => {
+  const shown = brandOf(card.number);
+  const longBin = card.number.length === 16 && (shown === 'VISA' || shown === 'MASTERCARD');
+  const brand = shown ?? card.brand;
+  return {
+    bin: card.number.slice(0, longBin ? 8 : 6),
+    last4: card.number.slice(-4),
+    holderName: card.holderName,
+    cvvPresentDuringAttempt: card.cvv !== undefined,
+    expiryMonth: card.expiryMonth,
+    expiryYear: card.expiryYear,
+    ...(brand === undefined ? {} : { brand }),
+  };
+};

@@ -1,0 +1,48 @@
+/**
+ * What can be asked of a payment. Ids and identities arrive in the command, so that deciding stays
+ * pure; cards are masked here, the secret never comes this far.
+ */
+import type { CardBrand } from './card.ts';
+import type { FailureCode, MaskedCard, PaymentDetails, RequestIdentity } from './events.ts';
+
+/** An integer of minor units, from 1; 'too large' for one above 2^53-1 (decisions §3). */
+export type AskedAmount = number | 'too large';
+
+/** What a merchant may do (decisions §3); `acceptedBrands` absent means all, unknown ones too. */
+export type MerchantRules = { maxAmountMinor: number; acceptedBrands?: readonly CardBrand[] };
+
+export type CreateCommand = {
+  kind: 'create';
+  operationId: string;
+  paymentId: string;
+  merchantId: string;
+  amount: AskedAmount;
+  currency: string;
+  captureNow: boolean;
+  card: MaskedCard;
+  /** The brand that the number itself shows. */
+  numberBrand: CardBrand | undefined;
+  details: PaymentDetails;
+  identity: RequestIdentity;
+  rules: MerchantRules;
+};
+
+/** An omitted amount is the whole authorized amount, or what is left to refund (decisions §5). */
+export type ChangeCommand = {
+  kind: 'capture' | 'void' | 'refund';
+  operationId: string;
+  amount?: AskedAmount | undefined;
+  reason?: string | undefined;
+  identity: RequestIdentity;
+};
+
+/** The outcome of an operation, as the provider gave it or as it was proven. */
+export type Outcome =
+  | { result: 'APPROVED'; providerReference?: string | undefined }
+  | { result: 'DECLINED'; failureCode: FailureCode; providerFailureCode?: string | undefined }
+  | { result: 'NOT_SENT' }
+  | { result: 'FENCED' };
+
+export type RecordCommand = { kind: 'record'; operationId: string; outcome: Outcome };
+
+export type Command = CreateCommand | ChangeCommand | RecordCommand;

@@ -1,0 +1,200 @@
+/**
+ * Every event a payment stream can hold (decisions §6). The type names and the field names are
+ * stored forms: they are never renamed, only added to or upcast.
+ *
+ * Amounts are integers of minor units, from 1 (from 0 where a sentence says so). No schema has a
+ * field that could hold a card number or a CVV, and every schema is strict, so none can be stored.
+ */
+import { z } from 'zod';
+
+const text = z.string().min(1).max(255);
+const optionalText = z.string().max(255).optional();
+const amountMinor = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+const operationId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
+const providerCode = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/);
+
+/** The failure codes a merchant can meet (decisions §12). */
+export const FAILURE_CODES = [
+  'CARD_DECLINED',
+  'INSUFFICIENT_FUNDS',
+  'EXPIRED_CARD',
+  'INCORRECT_CVV',
+  'INVALID_CARD_NUMBER',
+  'LOST_CARD',
+  'STOLEN_CARD',
+  'PICKUP_CARD',
+  'DO_NOT_HONOR',
+  'SUSPECTED_FRAUD',
+  'LIMIT_EXCEEDED',
+  'CARD_NOT_SUPPORTED',
+  'TRANSACTION_NOT_PERMITTED',
+  'AUTHENTICATION_REQUIRED',
+  'ISSUER_UNAVAILABLE',
+  'PROCESSING_ERROR',
+  'PROVIDER_UNAVAILABLE',
+  'UNKNOWN_DECLINE',
+] as const;
+export type FailureCode = (typeof FAILURE_CODES)[number];
+
+const address = z.strictObject({
+  street: optionalText,
+  city: optionalText,
+  country: optionalText,
+  state: optionalText,
+  zip: optionalText,
+});
+
+const goodsType = z.enum(['PHYSICAL', 'DIGITAL', 'MIXED']);
+
+/** What a payment keeps of its request: the card is masked, unknown fields are gone. */
+export const paymentDetails = z.strictObject({
+  merchantReference: text.optional(),
+  descriptor: optionalText,
+  goodsType: goodsType.optional(),
+  productItems: z
+    .array(
+      z.strictObject({
+        id: text,
+        name: text,
+        quantity: amountMinor,
+        unitPrice: amountMinor,
+        goodsType: z.enum(['PHYSICAL', 'DIGITAL']),
+      }),
+    )
+    .max(200)
+    .optional(),
+  consumer: z
+    .strictObject({
+      firstName: text,
+      lastName: optionalText,
+      email: text,
+      phone: optionalText,
+      ip: optionalText,
+    })
+    .optional(),
+  billing: z.strictObject({ address }).optional(),
+  shipping: z
+    .strictObject({ address: address.optional(), firstName: optionalText, lastName: optionalText })
+    .optional(),
+  previousFailures: z
+    .array(
+      z.strictObject({
+        gateway: optionalText,
+        attemptNumber: z.int().optional(),
+        responseCode: optionalText,
+        reason: optionalText,
+        timestamp: optionalText,
+      }),
+    )
+    .max(20)
+    .optional(),
+  source: z
+    .strictObject({
+      storeId: text,
+      initiatedBy: z.enum(['CONSUMER', 'MERCHANT']).optional(),
+      externalMerchantId: optionalText,
+    })
+    .optional(),
+});
+export type PaymentDetails = z.infer<typeof paymentDetails>;
+
+/** The one masked form of a card (decisions §4). */
+export const maskedCard = z.strictObject({
+  bin: z.string().regex(/^[0-9]{6}([0-9]{2})?$/),
+  last4: z.string().regex(/^[0-9]{4}$/),
+  holderName: text,
+  cvvPresentDuringAttempt: z.boolean(),
+  expiryMonth: z.string().regex(/^(0[1-9]|1[0-2])$/),
+  expiryYear: z.string().regex(/^[0-9]{4}$/),
+  brand: text.optional(),
+});
+export type MaskedCard = z.infer<typeof maskedCard>;
+
+/**
+ * What makes a repeat recognisable (decisions §8): `fingerprint` is a keyed hash of the parsed
+ * request; `keyHash` a keyed hash of merchant, route, payment and `Idempotency-Key`, there only
+ * when the request carried a key.
+ */
+const identity = z.strictObject({ fingerprint: text, keyHash: text.optional() });
+export type RequestIdentity = z.infer<typeof identity>;
+
+const operation = { operationId, amount: amountMinor, currency: z.string().regex(/^[A-Z]{3}$/) };
+const decline = {
+  ...operation,
+  failureCode: z.enum(FAILURE_CODES),
+  providerFailureCode: providerCode.optional(),
+  /**
+   * DECLINED: the provider said no. NOT_SENT and FENCED: proven never carried out, so the
+   * idempotency key of the operation is free again (decisions §7, §8).
+   */
+  cause: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
+};
+const approval = { ...operation, providerReference: providerCode.optional() };
+const requested = { ...operation, identity, reason: optionalText };
+
+/** The schema of each event's data at its current version; strict, for encoding. */
+export const eventSchemas = {
+  /** The intent to authorize or sell; durable before the provider is asked. */
+  PaymentCreated: z.strictObject({
+    ...operation,
+    paymentId: z.string().regex(/^[A-Za-z0-9_-]{1,32}$/),
+    merchantId: text,
+    captureNow: z.boolean(),
+    card: maskedCard,
+    details: paymentDetails,
+    identity,
+  }),
+  /** The provider reserved `amount`. */
+  PaymentAuthorized: z.strictObject(approval),
+  /** The provider took `amount`; `releasedAmount` (from 1) is what a partial capture gave back. */
+  PaymentCaptured: z.strictObject({ ...approval, releasedAmount: amountMinor.optional() }),
+  /** The authorization was released whole; `amount` is the authorized sum. */
+  PaymentVoided: z.strictObject(approval),
+  /** The provider gave `amount` back. */
+  PaymentRefunded: z.strictObject(approval),
+  /** The create was declined, never sent, or fenced. Final. */
+  PaymentFailed: z.strictObject(decline),
+  /** The intent to capture `amount`; durable before the provider is asked. */
+  PaymentCaptureRequested: z.strictObject(requested),
+  /** The intent to void; durable before the provider is asked. */
+  PaymentVoidRequested: z.strictObject(requested),
+  /** The intent to refund `amount`, reserved against the ceiling from here on. */
+  PaymentRefundRequested: z.strictObject(requested),
+  /** The capture did not happen; the payment stays AUTHORIZED. */
+  PaymentCaptureDeclined: z.strictObject(decline),
+  /** The void did not happen; the payment stays AUTHORIZED. */
+  PaymentVoidDeclined: z.strictObject(decline),
+  /** The refund did not happen; its reservation is released. */
+  PaymentRefundDeclined: z.strictObject(decline),
+} as const;
+
+export type EventType = keyof typeof eventSchemas;
+/** Every event type, in the order of its first appearance in a payment's life. */
+export const EVENT_TYPES = Object.keys(eventSchemas) as EventType[];
+
+export type EventData<T extends EventType> = z.infer<(typeof eventSchemas)[T]>;
+
+/** One thing that happened to a payment, as the domain sees it. */
+export type PaymentEvent = { [T in EventType]: { type: T; data: EventData<T> } }[EventType];
+
+/** The schema version that new events of each type are stored with (see upcast.ts). */
+export const EVENT_VERSIONS: Record<EventType, number> = {
+  PaymentCreated: 1,
+  PaymentAuthorized: 1,
+  PaymentCaptured: 1,
+  PaymentVoided: 1,
+  PaymentRefunded: 1,
+  PaymentFailed: 1,
+  PaymentCaptureRequested: 1,
+  PaymentVoidRequested: 1,
+  PaymentRefundRequested: 1,
+  PaymentCaptureDeclined: 1,
+  PaymentVoidDeclined: 1,
+  PaymentRefundDeclined: 1,
+};
+
+/** The stream of a payment (decisions §6). */
+export const streamOf = (paymentId: string): string => `payment-${paymentId}`;
+/** The payment of a stream; undefined for a stream of another kind. */
+export const paymentOf = (stream: string): string | undefined =>
+  stream.startsWith('payment-') ? stream.slice('payment-'.length) : undefined;

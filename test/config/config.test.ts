@@ -1,0 +1,317 @@
+/** The settings' promises (docs/settings.md): parsed once, refused as a whole, in plain words. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { type Config, loadConfig, merchantRules } from '../../shared/config.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'payments-config-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const fileWith = (name: string, text: string): string => {
+  const file = join(folder, name);
+  writeFileSync(file, text);
+  return file;
+};
+
+const load = (env: NodeJS.ProcessEnv): Config => {
+  const result = loadConfig(env);
+  if (!result.ok) throw new Error(result.problems.join('\n'));
+  return result.config;
+};
+
+const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
+  const result = loadConfig(env);
+  return result.ok ? [] : result.problems;
+};
+
+const publicKey = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' };
+const secret = 'a-secret-that-is-long-enough-for-HS256';
+
+describe('settings that are not there', () => {
+  test('have the defaults of docs/settings.md', () => {
+    expect(load({})).toMatchObject({
+      mode: 'embedded',
+      host: '127.0.0.1',
+      port: 8080,
+      logLevel: 'info',
+      tokens: {
+        keys: { kind: 'local' },
+        issuer: undefined,
+        merchantClaims: ['merchant_id', 'client_id', 'sub'],
+        algorithms: undefined,
+      },
+      provider: { url: undefined, connectTimeoutMs: 1000, timeoutMs: 5000 },
+      requestBudgetMs: 10_000,
+      recoveryDelaysMs: [1000, 2000, 5000, 10_000, 30_000, 60_000, 300_000, 900_000],
+      maxInFlight: 2048,
+      idempotencySecret: undefined,
+      rules: {
+        maxAmount: 99_999_999,
+        acceptedBrands: undefined,
+        merchantReference: 'allow',
+        rateLimit: { perSecond: 0, burst: 0 },
+      },
+      unauthenticatedRateLimit: { perSecond: 0, burst: 0 },
+      warnings: [],
+    });
+  });
+
+  test('are also those with an empty or a blank text', () => {
+    expect(load({ PORT: '', JWT_SECRET: ' ', EVENTSTOREDB_URL: '' })).toEqual(load({}));
+  });
+
+  test('the provider by itself listens on 8090', () => {
+    const result = loadConfig({}, 'provider');
+    expect(result.ok && result.config.port).toBe(8090);
+  });
+
+  test('a relative data folder counts from the project, wherever the command was typed', () => {
+    const { dataDir } = load({ DATA_DIR: './elsewhere' });
+    expect(isAbsolute(dataDir)).toBe(true);
+    expect(dataDir).toBe(join(import.meta.dirname, '..', '..', 'elsewhere'));
+  });
+
+  test('the result cannot be changed', () => {
+    const config = load({ ACCEPTED_BRANDS: 'VISA' });
+    expect(() => Object.assign(config.provider, { timeoutMs: 1 })).toThrow(TypeError);
+    expect(() => (config.recoveryDelaysMs as number[]).push(1)).toThrow(TypeError);
+  });
+});
+
+describe('settings that are right', () => {
+  test.each<[NodeJS.ProcessEnv, object]>([
+    [{ PORT: '0' }, { port: 0 }],
+    [{ PORT: '65535' }, { port: 65_535 }],
+    [{ HOST: '::1' }, { host: '::1' }],
+    [{ RECOVERY_DELAYS_MS: '5, 10' }, { recoveryDelaysMs: [5, 10] }],
+    [{ ACCEPTED_BRANDS: 'VISA, AMEX' }, { rules: { acceptedBrands: ['VISA', 'AMEX'] } }],
+    [{ MAX_AMOUNT: '9007199254740991' }, { rules: { maxAmount: Number.MAX_SAFE_INTEGER } }],
+    [{ MERCHANT_REFERENCE: 'allow' }, { rules: { merchantReference: 'allow' } }],
+    [{ RATE_LIMIT_PER_SECOND: '50' }, { rules: { rateLimit: { perSecond: 50, burst: 100 } } }],
+    [
+      { RATE_LIMIT_PER_SECOND: '50', RATE_LIMIT_BURST: '60' },
+      { rules: { rateLimit: { perSecond: 50, burst: 60 } } },
+    ],
+    [
+      { RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: '5' },
+      { unauthenticatedRateLimit: { perSecond: 5, burst: 10 } },
+    ],
+    [
+      { PROVIDER_URL: 'https://provider.example' },
+      { provider: { url: 'https://provider.example' } },
+    ],
+    [{ PROVIDER_TIMEOUT_MS: '200' }, { provider: { connectTimeoutMs: 200, timeoutMs: 200 } }],
+    [{ PROVIDER_TIMEOUT_MS: '10000' }, { provider: { timeoutMs: 10_000 } }],
+    [{ JWT_MERCHANT_CLAIM: 'org, sub' }, { tokens: { merchantClaims: ['org', 'sub'] } }],
+    [{ JWT_ALGORITHMS: 'ES256' }, { tokens: { algorithms: ['ES256'] } }],
+    [
+      { JWT_SECRET: secret, JWT_ALGORITHMS: 'HS256', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      { tokens: { keys: { kind: 'secret', secret }, issuer: 'i', audience: 'a' }, warnings: [] },
+    ],
+    [
+      { JWT_JWKS_URL: 'https://issuer.example/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      { tokens: { keys: { kind: 'jwks-url', url: 'https://issuer.example/keys' } }, warnings: [] },
+    ],
+  ])('%j', (env, expected) => {
+    expect(load(env)).toMatchObject(expected);
+  });
+
+  test.each(['localhost', '127.0.0.1', '127.8.8.8', '[::1]'])(
+    'provider.md: plain http to the loopback host %s',
+    (host) => {
+      expect(load({ PROVIDER_URL: `http://${host}:8090` }).provider.url).toContain(host);
+    },
+  );
+
+  test('provider.md: plain http elsewhere only when it is allowed in so many words', () => {
+    const env = { PROVIDER_URL: 'http://provider.example' };
+    expect(load({ ...env, PROVIDER_ALLOW_HTTP: 'true' }).provider.url).toBe(env.PROVIDER_URL);
+    expect(problemsOf({ ...env, PROVIDER_ALLOW_HTTP: 'false' })).toHaveLength(1);
+  });
+
+  test('a JWK set in a file is read at the start', () => {
+    const JWT_JWKS_FILE = fileWith('jwks.json', JSON.stringify({ keys: [publicKey] }));
+    expect(load({ JWT_JWKS_FILE }).tokens.keys).toEqual({
+      kind: 'jwks-file',
+      path: JWT_JWKS_FILE,
+      jwks: { keys: [publicKey] },
+    });
+  });
+});
+
+describe('settings that are wrong', () => {
+  test.each<[NodeJS.ProcessEnv, string]>([
+    [{ PORT: 'http' }, 'PORT must be a whole number from 0 to 65535'],
+    [{ PORT: '65536' }, 'PORT must be a whole number from 0 to 65535'],
+    [{ PORT: '80.5' }, 'PORT must be a whole number from 0 to 65535'],
+    [{ PORT: '-1' }, 'PORT must be a whole number from 0 to 65535'],
+    [{ HOST: 'my host' }, 'HOST must be a host name or an address'],
+    [
+      { LOG_LEVEL: 'loud' },
+      'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
+    ],
+    [{ MAX_AMOUNT: '0' }, 'MAX_AMOUNT must be a whole number from 1 to 9007199254740991'],
+    [
+      { MAX_AMOUNT: '9007199254740993' },
+      'MAX_AMOUNT must be a whole number from 1 to 9007199254740991',
+    ],
+    [{ ACCEPTED_BRANDS: 'VISA,visa' }, 'ACCEPTED_BRANDS must be a comma list of VISA, MASTERCARD'],
+    [{ RECOVERY_DELAYS_MS: '1,,2' }, 'RECOVERY_DELAYS_MS must be a comma list of milliseconds'],
+    [{ RECOVERY_DELAYS_MS: '0' }, 'RECOVERY_DELAYS_MS must be a comma list of milliseconds'],
+    [{ REQUEST_BUDGET_MS: '0' }, 'REQUEST_BUDGET_MS must be a whole number of milliseconds from 1'],
+    [
+      { PROVIDER_TIMEOUT_MS: '10001' },
+      'PROVIDER_TIMEOUT_MS (10001) must not be above REQUEST_BUDGET_MS (10000)',
+    ],
+    [{ PROVIDER_URL: 'provider' }, 'PROVIDER_URL must be an http or https address'],
+    [{ PROVIDER_URL: 'ftp://provider.example' }, 'PROVIDER_URL must be an http or https address'],
+    [{ PROVIDER_URL: 'http://provider.example' }, 'PROVIDER_URL must be https'],
+    [{ PROVIDER_URL: 'http://localhost.example' }, 'PROVIDER_URL must be https'],
+    [{ PROVIDER_URL: 'https://u:p@provider.example' }, 'PROVIDER_URL must not hold a user name'],
+    [{ PROVIDER_ALLOW_HTTP: 'yes' }, 'PROVIDER_ALLOW_HTTP must be one of true, false'],
+    [{ JWT_ALGORITHMS: 'none' }, 'JWT_ALGORITHMS must not allow none'],
+    [{ JWT_ALGORITHMS: 'ES256,None' }, 'JWT_ALGORITHMS must not allow none'],
+    [{ JWT_ALGORITHMS: 'ES257' }, 'JWT_ALGORITHMS must be a comma list of RS256'],
+    [{ JWT_ALGORITHMS: 'RS256' }, 'JWT_ALGORITHMS must be of ES256 with these keys'],
+    [{ JWT_SECRET: secret, JWT_ALGORITHMS: 'RS256' }, 'JWT_ALGORITHMS must be of HS256'],
+    [
+      {
+        JWT_SECRET: secret,
+        JWT_JWKS_FILE: fileWith('k.json', JSON.stringify({ keys: [publicKey] })),
+      },
+      'JWT_SECRET, JWT_JWKS_FILE must not be set together',
+    ],
+    [
+      { JWT_JWKS_URL: 'https://issuer.example', JWT_AUDIENCE: 'a' },
+      'JWT_ISSUER must be set with JWT_JWKS_URL',
+    ],
+    [
+      { JWT_JWKS_URL: 'https://issuer.example', JWT_ISSUER: 'i' },
+      'JWT_AUDIENCE must be set with JWT_JWKS_URL',
+    ],
+    [{ JWT_JWKS_FILE: join(folder, 'absent') }, 'JWT_JWKS_FILE names a file that cannot be read'],
+    [{ JWT_JWKS_FILE: fileWith('t.json', '{') }, 'JWT_JWKS_FILE names a file that is not JSON'],
+    [
+      { JWT_JWKS_FILE: fileWith('d.json', JSON.stringify({ keys: [{ ...publicKey, d: 'AA' }] })) },
+      'JWT_JWKS_FILE must name a JWK set of public keys',
+    ],
+    [{ JWT_JWKS_FILE: fileWith('n.json', 'null') }, 'JWT_JWKS_FILE must name a JWK set'],
+    [
+      { RATE_LIMIT_PER_SECOND: '5', RATE_LIMIT_BURST: '0' },
+      'RATE_LIMIT_BURST must be at least 1 when RATE_LIMIT_PER_SECOND is set',
+    ],
+  ])('%j', (env, expected) => {
+    const problems = problemsOf(env);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(expected);
+  });
+
+  test.each(['EVENTSTOREDB_URL', 'MONGODB_URL', 'KAFKA_BROKERS'])(
+    '%s is refused in words, not ignored, until its engine is there',
+    (name) => {
+      expect(problemsOf({ [name]: 'esdb://somewhere:2113' })).toEqual([
+        `${name} names an engine that this version does not have yet; unset it`,
+      ]);
+    },
+  );
+
+  test('decisions §8: unique references are refused in words until that rule is there', () => {
+    expect(problemsOf({ MERCHANT_REFERENCE: 'unique' })).toEqual([
+      'MERCHANT_REFERENCE unique is a rule that this version does not have yet; unset it',
+    ]);
+  });
+
+  test('every problem is listed at once, those between settings too', () => {
+    const problems = problemsOf({
+      PORT: 'x',
+      MAX_AMOUNT: 'y',
+      PROVIDER_TIMEOUT_MS: '20000',
+      JWT_JWKS_URL: 'https://issuer.example',
+      MERCHANTS_FILE: join(folder, 'absent'),
+    });
+    const names = problems.map((line) => line.split(' ')[0]);
+    expect(names.sort()).toEqual([
+      'JWT_AUDIENCE',
+      'JWT_ISSUER',
+      'MAX_AMOUNT',
+      'MERCHANTS_FILE',
+      'PORT',
+      'PROVIDER_TIMEOUT_MS',
+    ]);
+  });
+
+  test('no problem repeats a value: it may be a secret', () => {
+    const text = problemsOf({
+      JWT_SECRET: 'hunter2-secret',
+      JWT_ALGORITHMS: 'hunter2',
+      PROVIDER_TOKEN: 'hunter2 hunter2',
+      PROVIDER_URL: 'https://hunter2:hunter2@provider.example',
+      MONGODB_URL: 'mongodb://hunter2@db/payments',
+      IDEMPOTENCY_SECRET: 'hunter2',
+      LOG_LEVEL: 'hunter2',
+    }).join('\n');
+    expect(text.split('\n').length).toBeGreaterThan(3);
+    expect(text).not.toContain('hunter2');
+  });
+});
+
+describe('warnings', () => {
+  test.each<[NodeJS.ProcessEnv, string[]]>([
+    [{ JWT_SECRET: 'x'.repeat(31) }, ['JWT_SECRET is shorter than 32 bytes']],
+    [{ JWT_SECRET: 'x'.repeat(32) }, []],
+    [{ IDEMPOTENCY_SECRET: 'x' }, ['IDEMPOTENCY_SECRET is shorter than 32 bytes']],
+    [
+      { JWT_JWKS_FILE: fileWith('w.json', JSON.stringify({ keys: [publicKey] })) },
+      [
+        'JWT_ISSUER is not set, so it is not checked',
+        'JWT_AUDIENCE is not set, so it is not checked',
+      ],
+    ],
+  ])('%j', (env, expected) => {
+    expect(load(env).warnings).toEqual(expected);
+  });
+});
+
+describe('the merchants file', () => {
+  const merchants = (content: unknown) => ({
+    MERCHANTS_FILE: fileWith('merchants.json', JSON.stringify(content)),
+  });
+
+  test("a merchant's own values stand over the installation's, each by itself", () => {
+    const config = load({
+      ...merchants({
+        m_1: { maxAmount: 500, acceptedBrands: ['VISA'] },
+        m_2: { rateLimitPerSecond: 5 },
+      }),
+      RATE_LIMIT_PER_SECOND: '50',
+      RATE_LIMIT_BURST: '60',
+    });
+    expect(merchantRules(config, 'm_1')).toEqual({
+      maxAmount: 500,
+      acceptedBrands: ['VISA'],
+      merchantReference: 'allow',
+      rateLimit: { perSecond: 50, burst: 60 },
+    });
+    expect(merchantRules(config, 'm_2').rateLimit).toEqual({ perSecond: 5, burst: 10 });
+    expect(merchantRules(config, 'm_2').maxAmount).toBe(99_999_999);
+    expect(merchantRules(config, 'm_3')).toEqual(config.rules);
+  });
+
+  test.each<[unknown, string]>([
+    [[], 'MERCHANTS_FILE must hold a JSON object by merchant id'],
+    [{ m_1: 5 }, 'MERCHANTS_FILE m_1 must be an object of settings'],
+    [{ m_1: { maxAmount: '5' } }, 'MERCHANTS_FILE m_1.maxAmount must be a whole number from 1'],
+    [{ m_1: { maxAmuont: 5 } }, 'MERCHANTS_FILE m_1 has unknown fields: maxAmuont'],
+    [{ m_1: { acceptedBrands: ['visa'] } }, 'MERCHANTS_FILE m_1.acceptedBrands must be a list of'],
+    [{ m_1: { merchantReference: 'unique' } }, 'MERCHANTS_FILE m_1.merchantReference: unique is a'],
+    [
+      { m_1: { rateLimitPerSecond: 5, rateLimitBurst: 0 } },
+      'MERCHANTS_FILE m_1.rateLimitBurst must be at least 1',
+    ],
+  ])('%j is refused', (content, expected) => {
+    const problems = problemsOf(merchants(content));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(expected);
+  });
+});

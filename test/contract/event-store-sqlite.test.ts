@@ -1,0 +1,361 @@
+/** What only the SQLite driver of the event store promises. */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import canonicalize from 'canonicalize';
+import {
+  type ChainRow,
+  describeBreak,
+  verifyLog,
+  verifyStream,
+} from '../../shared/event-store/hash-chain.ts';
+import {
+  type NewEvent,
+  type RecordedEvent,
+  RevisionConflict,
+  StoreUnavailable,
+} from '../../shared/event-store/port.ts';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+  type SqliteEventStoreOptions,
+} from '../../shared/event-store/sqlite.ts';
+import { authorized, created, newEvent } from '../support/payment-events.ts';
+import { temporaryFolder } from '../support/view-drivers.ts';
+
+let folder: ReturnType<typeof temporaryFolder>;
+let file: string;
+let store: SqliteEventStore | undefined;
+
+beforeEach(() => {
+  folder = temporaryFolder();
+  file = join(folder.path, 'events.db');
+});
+afterEach(async () => {
+  await store?.close();
+  store = undefined;
+  folder.remove();
+});
+
+const open = async (options: Partial<SqliteEventStoreOptions> = {}): Promise<SqliteEventStore> => {
+  store = await openSqliteEventStore({ file, ...options });
+  return store;
+};
+const append = (to: SqliteEventStore, stream: string, events = [newEvent(created())]) =>
+  to.append(stream, 'none', events);
+
+/** Another program with the file in its hands. */
+function withDatabase<T>(work: (database: DatabaseSync) => T): T {
+  const database = new DatabaseSync(file, { timeout: 5000 });
+  try {
+    return work(database);
+  } finally {
+    database.close();
+  }
+}
+const run = (sql: string): void => withDatabase((database) => database.exec(sql));
+const forge = (sql: string): void =>
+  run(`DROP TRIGGER events_no_update; DROP TRIGGER events_no_delete; ${sql}`);
+
+const chainRows = (): ChainRow[] =>
+  withDatabase(
+    (database) =>
+      database
+        .prepare(
+          `SELECT e.position, s.name AS stream, e.revision, e.id, e.hash, e.log_hash AS logHash,
+             e.text, b.hash AS hashBefore
+           FROM events e JOIN streams s ON s.id = e.stream_id
+           LEFT JOIN events b ON b.stream_id = e.stream_id AND b.revision = e.revision - 1
+           ORDER BY e.position`,
+        )
+        .all() as unknown as ChainRow[],
+  );
+
+/** Two events each in two streams, interleaved, and the store closed again. */
+async function storeFourEvents(): Promise<void> {
+  const opened = await open();
+  for (const stream of ['payment-a', 'payment-b']) await append(opened, stream);
+  for (const stream of ['payment-a', 'payment-b']) {
+    const [{ revision, hash }] = (await opened.readStream(stream)) as [RecordedEvent];
+    await opened.append(stream, { revision, hash }, [newEvent(authorized())]);
+  }
+  await opened.close();
+}
+
+describe('history cannot change', () => {
+  beforeEach(storeFourEvents);
+
+  test.each(['events', 'streams', 'meta'])('an UPDATE or DELETE of %s is refused', (table) => {
+    run(`INSERT INTO meta (key, value) VALUES ('k', 'v')`);
+    const column = { events: 'text', streams: 'name', meta: 'value' }[table];
+    expect(() => run(`UPDATE ${table} SET ${column} = 'x'`)).toThrow('append-only');
+    expect(() => run(`DELETE FROM ${table}`)).toThrow('append-only');
+    expect(chainRows()).toHaveLength(4);
+  });
+
+  test('decisions §6: both chains are what an independent recomputation gives', () => {
+    const sha256 = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex');
+    const heads = new Map<string, string>();
+    let logHash = '0'.repeat(64);
+    for (const row of chainRows()) {
+      const { context, data, id, schemaVersion, time, type } = JSON.parse(row.text);
+      const previousHash = heads.get(row.stream) ?? '0'.repeat(64);
+      const place = { stream: row.stream, revision: row.revision, previousHash };
+      const hashed = { ...place, id, type, schemaVersion, time, data, context };
+      expect(row.hash).toBe(sha256(String(canonicalize(hashed))));
+      logHash = sha256(logHash + row.hash);
+      expect(row.logHash).toBe(logHash);
+      heads.set(row.stream, row.hash);
+    }
+    expect(heads.size).toBe(2);
+  });
+
+  const REHASHED = 'x'.repeat(64);
+  test.each([
+    ['a changed text', `UPDATE events SET text = replace(text, '2500', '9500') WHERE position = 3`],
+    ['a changed hash', `UPDATE events SET hash = '${REHASHED}' WHERE position = 3`],
+    ['a changed log hash', `UPDATE events SET log_hash = '${REHASHED}' WHERE position = 3`],
+    ['another id', `UPDATE events SET id = 'other' WHERE position = 3`],
+    ['a missing event before it', `DELETE FROM events WHERE position = 2`],
+    [
+      'two swapped events',
+      `UPDATE events SET position = 99 WHERE position = 3;
+       UPDATE events SET position = 3 WHERE position = 4;
+       UPDATE events SET position = 4 WHERE position = 99`,
+    ],
+    [
+      'an event moved to another stream',
+      `UPDATE events SET stream_id = 2, revision = 9
+       WHERE position = 3`,
+    ],
+  ])('%s is refused at the start, with its place named', async (_, sql) => {
+    forge(`PRAGMA foreign_keys = OFF; ${sql}`);
+    const refused = open();
+    await expect(refused).rejects.toThrow(StoreUnavailable);
+    await expect(refused).rejects.toThrow(
+      /events\.db: the event log is damaged at position 3 \(stream payment-[ab], revision [19]\): /,
+    );
+  });
+
+  test('a damage before the tail does not delay the start; verifying the whole log finds it', async () => {
+    const opened = await open();
+    for (let n = 0; n < 120; n++) await append(opened, `payment-more-${n}`);
+    await opened.close();
+    forge(`UPDATE events SET text = replace(text, '2500', '9500') WHERE position = 3`);
+    await (await open()).close();
+    const place = { position: 3, stream: 'payment-a', revision: 1 };
+    const reason = 'its text does not have its hash';
+    expect(verifyLog(chainRows())).toEqual({ broken: { ...place, reason } });
+  });
+
+  test('a whole log verifies in pages, and a stream by itself', () => {
+    const rows = chainRows();
+    const first = verifyLog(rows.slice(0, 2));
+    if ('broken' in first) throw new Error(describeBreak(first.broken));
+    const end = { position: 4, logHash: rows[3]?.logHash };
+    expect(verifyLog(rows.slice(2), first.end)).toEqual({ end });
+    expect(verifyLog(rows.slice(2))).toMatchObject({ broken: { position: 3 } });
+    const own = rows.filter(({ stream }) => stream === 'payment-b');
+    expect(verifyStream(own)).toBeUndefined();
+    expect(verifyStream(own.slice(1))).toMatchObject({ reason: 'revision 0 is missing' });
+    expect(verifyStream(own.slice(1).map((row) => ({ ...row, revision: 0 })))).toMatchObject({
+      reason: 'its text belongs to another place',
+    });
+  });
+});
+
+describe('the file', () => {
+  test('it and its WAL can be read by the owner alone', async () => {
+    await append(await open(), 'payment-1');
+    for (const name of [file, `${file}-wal`, `${file}-shm`]) {
+      expect(statSync(name).mode & 0o777).toBe(0o600);
+    }
+  });
+
+  test('it is in WAL mode, and says which schema it has', async () => {
+    await open();
+    const pragma = (name: string) =>
+      withDatabase((database) => Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
+    expect(pragma('journal_mode')).toBe('wal');
+    expect(pragma('user_version')).toBe(1);
+  });
+
+  test('one written by a newer version is refused in one line', async () => {
+    await (await open()).close();
+    run('PRAGMA user_version = 2');
+    await expect(open()).rejects.toThrow(
+      /^\S+events\.db: written by a newer version of this service \(schema 2, known is 1\)$/,
+    );
+  });
+
+  test.each([
+    ['one that is no database', () => writeFileSync(file, 'not a database'.repeat(100))],
+    ['one in a folder that is not there', () => folder.remove()],
+  ])('%s is refused in one line that names it', async (_, prepare) => {
+    prepare();
+    const refused = open();
+    await expect(refused).rejects.toThrow(StoreUnavailable);
+    await expect(refused).rejects.toThrow(/^\S+events\.db: .+$/);
+  });
+
+  test('an open store keeps no process alive, an append under way does', async () => {
+    const script = `
+      import { openSqliteEventStore } from '${new URL('../../shared/event-store/sqlite.ts', import.meta.url)}';
+      const store = await openSqliteEventStore({ file: ${JSON.stringify(file)} });
+      const [stored] = await store.append('payment-1', 'none', [${JSON.stringify(newEvent(created()))}]);
+      console.log(stored.position);`;
+    const args = ['--input-type=module', '--eval', script];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 20_000 });
+    expect(stdout).toBe('1\n');
+    expect((await open()).lastPosition()).toBe('1');
+  });
+});
+
+describe('group commit', () => {
+  test('64 appends at once need far fewer commits than 64', async () => {
+    const opened = await open();
+    const appends = Array.from({ length: 64 }, (_, n) => append(opened, `payment-${n}`));
+    await Promise.all(appends);
+    const { appends: stored, events, commits } = opened.stats();
+    expect([stored, events]).toEqual([64, 64]);
+    expect(commits).toBeLessThanOrEqual(4);
+    expect(opened.lastPosition()).toBe('64');
+  });
+
+  test('one that is refused does not take its neighbours along', async () => {
+    const opened = await open();
+    const [taken] = await append(opened, 'payment-0');
+    const copied = { ...newEvent(authorized()), id: taken?.id ?? '' };
+    const [stale, before, copy, twice, after] = await Promise.allSettled([
+      append(opened, 'payment-0'),
+      append(opened, 'payment-1'),
+      append(opened, 'payment-2', [newEvent(created()), copied]),
+      append(opened, 'payment-3', [copied, copied]),
+      append(opened, 'payment-4'),
+    ]);
+    for (const lost of [stale, copy, twice]) {
+      expect(lost).toMatchObject({ reason: expect.any(RevisionConflict) });
+    }
+    expect([before?.status, after?.status]).toEqual(['fulfilled', 'fulfilled']);
+    expect(await opened.readStream('payment-2')).toEqual([]);
+    expect((await opened.readAll(null, 10)).map(({ position }) => position)).toEqual([
+      '1',
+      '2',
+      '3',
+    ]);
+    expect('end' in verifyLog(chainRows())).toBe(true);
+    expect(await append(opened, 'payment-2')).toHaveLength(1);
+  });
+
+  test('positions are 1, 2, 3, ... in the order of the log', async () => {
+    const opened = await open();
+    expect(opened.lastPosition()).toBeNull();
+    const appends = [1, 2, 3].map((n) =>
+      append(opened, `payment-${n}`, [newEvent(created()), newEvent(authorized())]),
+    );
+    const positions = (await Promise.all(appends)).flat().map(({ position }) => position);
+    expect(positions).toEqual(['1', '2', '3', '4', '5', '6']);
+    await opened.close();
+    expect((await open()).lastPosition()).toBe('6');
+  });
+});
+
+describe('subscriptions', () => {
+  const batches = (count: number): NewEvent[][] =>
+    Array.from({ length: count }, () =>
+      Array.from({ length: 500 }, (_, n) => newEvent(n === 0 ? created() : authorized())),
+    );
+
+  test('a reader that falls behind what is kept in memory reads on from the file', async () => {
+    const opened = await open();
+    const stop = new AbortController();
+    const seen: string[] = [];
+    for await (const item of opened.subscribe(null, stop.signal)) {
+      if (item.kind === 'caught-up' && seen.length > 0) stop.abort();
+      if (item.kind === 'caught-up' && seen.length === 0) {
+        const appends = batches(12).map((events, n) => append(opened, `payment-${n}`, events));
+        await Promise.all(appends);
+      }
+      if (item.kind === 'events') {
+        expect(item.events.length).toBeLessThanOrEqual(1000);
+        seen.push(...item.events.map(({ position }) => position));
+      }
+    }
+    expect(seen).toEqual(Array.from({ length: 6000 }, (_, n) => String(n + 1)));
+  });
+
+  test('a position past the end of the log is refused, for what it stood for is lost', async () => {
+    const opened = await open();
+    await append(opened, 'payment-1');
+    const items = opened.subscribe('2', new AbortController().signal)[Symbol.asyncIterator]();
+    await expect(items.next()).rejects.toThrow('past the end');
+    await expect(opened.readAll('everything', 10)).rejects.toThrow(RangeError);
+  });
+
+  test('an event that cannot be read is delivered as such, and stops its own stream only', async () => {
+    const opened = await open();
+    await append(opened, 'payment-1');
+    await append(opened, 'payment-2');
+    forge(`UPDATE events SET text = replace(text, 'PaymentCreated', 'PaymentUnknown')
+           WHERE position = 1`);
+    const [poison, next] = await opened.readAll(null, 10);
+    const place = { stream: 'payment-1', revision: 0, position: '1' };
+    expect(poison).toEqual({ ...place, unreadable: 'has the unknown type PaymentUnknown' });
+    expect(next).toMatchObject({ stream: 'payment-2', position: '2' });
+    await expect(opened.readStream('payment-1')).rejects.toThrow(
+      'payment-1, revision 0: has the unknown type PaymentUnknown',
+    );
+    expect(await opened.readStream('payment-2')).toHaveLength(1);
+  });
+});
+
+describe('faults of the disk', () => {
+  const large = (): NewEvent[] => Array.from({ length: 200 }, () => newEvent(authorized()));
+
+  test('a full disk: nothing is stored, it is said once, and the next append tries again', async () => {
+    const warnings: string[] = [];
+    const logger = { warn: (_: object, message: string) => void warnings.push(message) };
+    const opened = await open({ maxPages: 30, logger });
+    await append(opened, 'payment-1');
+    for (let n = 0; n < 2; n++) {
+      const refused = append(opened, 'payment-2', large());
+      await expect(refused).rejects.toThrow(StoreUnavailable);
+      await expect(refused).rejects.toThrow('full');
+    }
+    expect(await opened.readStream('payment-2')).toEqual([]);
+    expect(warnings).toHaveLength(1);
+    expect(await append(opened, 'payment-2')).toMatchObject([{ position: '2' }]);
+    expect(warnings).toEqual([expect.stringContaining('full'), expect.stringContaining('again')]);
+    await opened.close();
+    await append(await open(), 'payment-3', large());
+    expect('end' in verifyLog(chainRows())).toBe(true);
+  });
+
+  test('any other error of the file: no more writes, and the process is told once', async () => {
+    const fatal: Error[] = [];
+    const opened = await open({ onFatal: (error) => void fatal.push(error) });
+    await append(opened, 'payment-1');
+    run('ALTER TABLE events RENAME TO taken_away');
+    await expect(append(opened, 'payment-2')).rejects.toThrow(StoreUnavailable);
+    run('ALTER TABLE taken_away RENAME TO events');
+    await expect(append(opened, 'payment-3')).rejects.toThrow(StoreUnavailable);
+    expect(fatal).toHaveLength(1);
+    expect(fatal[0]).toBeInstanceOf(StoreUnavailable);
+    expect(await opened.readAll(null, 10)).toHaveLength(1);
+  });
+});
+
+describe('decisions §8: a check value stands in the event store', () => {
+  test('the first writer wins, also over a restart', async () => {
+    const opened = await open();
+    const both = [opened.claimMeta('secret', 'one'), opened.claimMeta('secret', 'other')];
+    expect(await Promise.all(both)).toEqual(['one', 'one']);
+    expect(await opened.claimMeta('another', 'x')).toBe('x');
+    await opened.close();
+    expect(await (await open()).claimMeta('secret', 'other')).toBe('one');
+  });
+});

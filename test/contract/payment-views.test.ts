@@ -1,0 +1,277 @@
+/**
+ * The promises of shared/payment-views/port.ts, asked of every driver.
+ * P1 and P2 are the invariants "view = fold of the events" and "a document never goes back".
+ */
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { bodyOf, foldView, type PaymentView } from '../../shared/payment/view.ts';
+import {
+  CheckpointMoved,
+  type PaymentViews,
+  type ViewChange,
+  ViewsUnavailable,
+} from '../../shared/payment-views/port.ts';
+import {
+  authorized,
+  created,
+  placed,
+  refundRequested,
+  timeOf,
+  wholeLife,
+} from '../support/payment-events.ts';
+import { type ViewStore, viewDrivers } from '../support/view-drivers.ts';
+
+const viewAt = (paymentId: string, revision: number, merchantId = 'm_1'): PaymentView => {
+  const view = foldView(placed(wholeLife(paymentId, merchantId)).slice(0, revision + 1));
+  if (view === undefined) throw new Error('no such revision');
+  return view;
+};
+const change = (view: PaymentView): ViewChange => ({ kind: 'view', view });
+const parking = (paymentId: string, revision: number, n = 0): ViewChange => ({
+  kind: 'park',
+  paymentId,
+  revision,
+  reason: `cannot read ${revision}`,
+  time: timeOf(n),
+});
+
+for (const driver of viewDrivers) {
+  const suite = driver.skip === undefined ? describe : describe.skip;
+  suite(`payment views: ${driver.name}${driver.skip ? ` (skipped: ${driver.skip})` : ''}`, () => {
+    let store: ViewStore;
+    let views: PaymentViews;
+    beforeEach(async () => {
+      store = await driver.make();
+      views = await store.open();
+    });
+    afterEach(async () => {
+      await views.close();
+      await store.remove();
+    });
+    const reopen = async (): Promise<void> => {
+      await views.close();
+      views = await store.open();
+    };
+    const revisionOf = async (id: string) => (await views.get(id))?.revision;
+
+    test('new views are empty and start from the beginning of the log', async () => {
+      expect(await views.checkpoint()).toBeNull();
+      expect(await views.get('pay_1')).toBeUndefined();
+      expect(await views.load('pay_1')).toBeUndefined();
+      expect(await views.unsettled(10)).toEqual([]);
+      expect(await views.parked(10)).toEqual([]);
+    });
+
+    test('decisions §9: the body comes back to the byte, with revision and owner', async () => {
+      const details = { merchantReference: 'é \u{1F4B3} "quoted" \u2028 \\ \ud800' };
+      const view = foldView(placed([created({ details, merchantId: 'm_é' })]));
+      if (view === undefined) throw new Error('no view');
+      await views.apply([change(view)], null, 'p1');
+      expect(await views.get('pay_1')).toEqual({
+        paymentId: 'pay_1',
+        merchantId: 'm_é',
+        revision: 0,
+        body: bodyOf(view),
+        parked: false,
+      });
+    });
+
+    test("each document names its own merchant, and an id's case matters", async () => {
+      await views.apply(
+        [change(viewAt('pay_a', 1, 'm_1')), change(viewAt('pay_A', 2, 'm_2'))],
+        null,
+        'p1',
+      );
+      expect((await views.get('pay_a'))?.merchantId).toBe('m_1');
+      expect((await views.get('pay_A'))?.merchantId).toBe('m_2');
+      expect(await views.get("pay_a' OR 1=1 --")).toBeUndefined();
+    });
+
+    test('P2: a lower or equal revision is skipped, a higher one is written', async () => {
+      await views.apply([change(viewAt('pay_1', 3))], null, 'p1');
+      const lower = { ...viewAt('pay_1', 2), merchantId: 'm_wrong' };
+      const equal = { ...viewAt('pay_1', 3), merchantId: 'm_wrong' };
+      await views.apply([change(lower), change(equal)], 'p1', 'p2');
+      expect(await views.get('pay_1')).toMatchObject({ revision: 3, merchantId: 'm_1' });
+      expect(await views.load('pay_1')).toEqual(viewAt('pay_1', 3));
+      await views.apply([change(viewAt('pay_1', 4))], 'p2', 'p3');
+      expect(await revisionOf('pay_1')).toBe(4);
+    });
+
+    test('the same batch again changes nothing', async () => {
+      const batch = [change(viewAt('pay_1', 1)), parking('pay_2', 4), change(viewAt('pay_3', 5))];
+      await views.apply(batch, null, 'p1');
+      const before = [await views.get('pay_1'), await views.get('pay_3'), await views.parked(9)];
+      await views.apply(batch, 'p1', 'p1');
+      expect([await views.get('pay_1'), await views.get('pay_3'), await views.parked(9)]).toEqual(
+        before,
+      );
+    });
+
+    test('the checkpoint is compared: a writer from elsewhere is refused and writes nothing', async () => {
+      await views.apply([change(viewAt('pay_1', 0))], null, 'p1');
+      for (const from of [null, 'p0', 'p2']) {
+        await expect(views.apply([change(viewAt('pay_1', 1))], from, 'p9')).rejects.toThrow(
+          CheckpointMoved,
+        );
+        await expect(views.apply([change(viewAt('pay_2', 1))], from, from)).rejects.toThrow(
+          CheckpointMoved,
+        );
+      }
+      expect(await views.checkpoint()).toBe('p1');
+      expect(await views.get('pay_2')).toBeUndefined();
+      expect(await views.load('pay_1')).toEqual(viewAt('pay_1', 0));
+    });
+
+    test('a batch that fails leaves documents, checkpoint and the next load as they were', async () => {
+      await views.apply([change(viewAt('pay_1', 0))], null, 'p1');
+      const broken = { ...viewAt('pay_2', 0), merchantId: null as unknown as string };
+      const batch = [change(viewAt('pay_1', 1)), parking('pay_3', 0), change(broken)];
+      await expect(views.apply(batch, 'p1', 'p2')).rejects.toThrow();
+      expect(await views.checkpoint()).toBe('p1');
+      expect(await revisionOf('pay_1')).toBe(0);
+      expect(await views.parked(9)).toEqual([]);
+      expect(await views.load('pay_1')).toEqual(viewAt('pay_1', 0));
+      expect(await views.waitForRevision('pay_1', 1, 1)).toBe(false);
+      await views.apply([change(viewAt('pay_1', 1))], 'p1', 'p2');
+      expect(await revisionOf('pay_1')).toBe(1);
+    });
+
+    test('documents, checkpoint and parked payments are there after the next start', async () => {
+      await views.apply([change(viewAt('pay_1', 4)), parking('pay_2', 3)], null, 'p7');
+      const before = await views.get('pay_1');
+      await reopen();
+      expect(await views.checkpoint()).toBe('p7');
+      expect(await views.get('pay_1')).toEqual(before);
+      expect(await views.load('pay_1')).toEqual(viewAt('pay_1', 4));
+      expect(await views.parked(10)).toHaveLength(1);
+    });
+
+    test('P1: a loaded view gives the same body and the same next view as the one written', async () => {
+      for (let revision = 0; revision < wholeLife('pay_1').length; revision += 1) {
+        const paymentId = `pay_${revision}`;
+        const from = await views.checkpoint();
+        await views.apply([change(viewAt(paymentId, revision))], from, `p${revision}`);
+      }
+      await reopen();
+      for (let revision = 0; revision < wholeLife('pay_1').length; revision += 1) {
+        const loaded = await views.load(`pay_${revision}`);
+        expect(loaded).toEqual(viewAt(`pay_${revision}`, revision));
+        expect(loaded && bodyOf(loaded)).toBe(bodyOf(viewAt(`pay_${revision}`, revision)));
+      }
+    });
+
+    test('decisions §7: unsettled payments are those with an open intent, oldest first', async () => {
+      const open = (paymentId: string, n: number): PaymentView => {
+        const event = created({ paymentId });
+        const view = foldView([{ revision: 0, time: timeOf(n), event }]);
+        if (view === undefined) throw new Error('no view');
+        return view;
+      };
+      const batch = [open('pay_b', 7), open('pay_a', 9), open('pay_c', 8), viewAt('pay_d', 5)];
+      await views.apply(batch.map(change), null, 'p1');
+      expect(await views.unsettled(10)).toEqual([
+        { paymentId: 'pay_b', merchantId: 'm_1', since: timeOf(7) },
+        { paymentId: 'pay_c', merchantId: 'm_1', since: timeOf(8) },
+        { paymentId: 'pay_a', merchantId: 'm_1', since: timeOf(9) },
+      ]);
+      expect(await views.unsettled(2)).toHaveLength(2);
+      await views.apply([change(viewAt('pay_b', 1))], 'p1', 'p2');
+      expect((await views.unsettled(10)).map((u) => u.paymentId)).toEqual(['pay_c', 'pay_a']);
+    });
+
+    test('with two intents open the older one counts', async () => {
+      const events = placed([
+        ...wholeLife('pay_1').slice(0, 4),
+        refundRequested({ operationId: 'a', amount: 100 }),
+        refundRequested({ operationId: 'b', amount: 100 }),
+      ]);
+      const view = foldView(events);
+      if (view === undefined) throw new Error('no view');
+      await views.apply([change(view)], null, 'p1');
+      expect(await views.unsettled(1)).toMatchObject([{ since: timeOf(4) }]);
+      expect((await views.load('pay_1'))?.open).toHaveLength(2);
+    });
+
+    test('P5: a parked payment keeps its document, marked, and is listed oldest first', async () => {
+      await views.apply([change(viewAt('pay_1', 1)), parking('pay_1', 2, 5)], null, 'p1');
+      await views.apply([parking('pay_0', 0, 4)], 'p1', 'p2');
+      expect(await views.get('pay_1')).toMatchObject({ revision: 1, parked: true });
+      expect(await views.get('pay_0')).toBeUndefined();
+      expect(await views.parked(10)).toEqual([
+        { paymentId: 'pay_0', revision: 0, reason: 'cannot read 0', since: timeOf(4) },
+        { paymentId: 'pay_1', revision: 2, reason: 'cannot read 2', since: timeOf(5) },
+      ]);
+      expect(await views.parked(1)).toHaveLength(1);
+    });
+
+    test('parked again elsewhere: the place moves, the time stays', async () => {
+      await views.apply([parking('pay_1', 2, 5)], null, 'p1');
+      await views.apply([parking('pay_1', 4, 9)], 'p1', 'p1');
+      expect(await views.parked(10)).toEqual([
+        { paymentId: 'pay_1', revision: 4, reason: 'cannot read 4', since: timeOf(5) },
+      ]);
+    });
+
+    test('a view at the poisoned revision or beyond takes the payment out again', async () => {
+      await views.apply([change(viewAt('pay_1', 1)), parking('pay_1', 3)], null, 'p1');
+      await views.apply([change(viewAt('pay_1', 2))], 'p1', 'p1');
+      expect(await views.get('pay_1')).toMatchObject({ revision: 2, parked: true });
+      await views.apply([change(viewAt('pay_1', 3))], 'p1', 'p1');
+      expect(await views.get('pay_1')).toMatchObject({ revision: 3, parked: false });
+      expect(await views.parked(10)).toEqual([]);
+    });
+
+    test('P2: parking below the document is skipped', async () => {
+      await views.apply([change(viewAt('pay_1', 3))], null, 'p1');
+      await views.apply([parking('pay_1', 3), parking('pay_1', 1)], 'p1', 'p2');
+      expect(await views.get('pay_1')).toMatchObject({ parked: false });
+      expect(await views.parked(10)).toEqual([]);
+    });
+
+    test('decisions §9: a wait ends as soon as the document is there, for all who wait', async () => {
+      await views.apply([change(viewAt('pay_1', 0))], null, 'p1');
+      expect(await views.waitForRevision('pay_1', 0, 60_000)).toBe(true);
+      const waits = [
+        views.waitForRevision('pay_1', 1, 60_000),
+        views.waitForRevision('pay_1', 2, 60_000),
+        views.waitForRevision('pay_1', 2, 60_000),
+        views.waitForRevision('pay_2', 0, 60_000),
+      ];
+      await views.apply([change(viewAt('pay_1', 2)), change(viewAt('pay_2', 0))], 'p1', 'p2');
+      expect(await Promise.all(waits)).toEqual([true, true, true, true]);
+    });
+
+    test('a wait in vain gives false after its time, and for a revision still to come', async () => {
+      const waits = [
+        views.waitForRevision('pay_1', 3, 30),
+        views.waitForRevision('pay_2', 0, 30),
+        views.waitForRevision('pay_1', 9, 0),
+      ];
+      await views.apply([change(viewAt('pay_1', 2))], null, 'p1');
+      expect(await Promise.all(waits)).toEqual([false, false, false]);
+    });
+
+    test('closed views let waiters go, and say that they are unavailable', async () => {
+      const wait = views.waitForRevision('pay_1', 0, 60_000);
+      await Promise.resolve();
+      await views.close();
+      expect(await wait).toBe(false);
+      expect(await views.waitForRevision('pay_1', 0, 60_000)).toBe(false);
+      await expect(views.get('pay_1')).rejects.toThrow(ViewsUnavailable);
+      await expect(views.checkpoint()).rejects.toThrow(ViewsUnavailable);
+      await expect(views.apply([], null, null)).rejects.toThrow(ViewsUnavailable);
+    });
+
+    test('more payments than are kept in memory load as they were written', async () => {
+      const ids = Array.from({ length: 5000 }, (_, n) => `pay_${n}`);
+      const first = ids.map((paymentId) => change(viewAt(paymentId, 0)));
+      await views.apply(first, null, 'p1');
+      for (const paymentId of ['pay_0', 'pay_903', 'pay_904', 'pay_4999'])
+        expect(await views.load(paymentId)).toEqual(viewAt(paymentId, 0));
+      const next = foldView(placed([created({ paymentId: 'pay_0' }), authorized()]));
+      if (next === undefined) throw new Error('no view');
+      await views.apply([change(next)], 'p1', 'p2');
+      expect(await revisionOf('pay_0')).toBe(1);
+    });
+  });
+}

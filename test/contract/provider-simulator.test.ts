@@ -1,0 +1,104 @@
+/** The simulated provider served over HTTP: what the client of the port never sends (provider.md). */
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { FastifyInstance } from 'fastify';
+import { openSimulation, type Simulation } from '../../command-api/provider/simulator.ts';
+import { simulatorServer } from '../../command-api/provider/simulator-server.ts';
+import { APPROVED_CARD, LEDGER_FILE } from '../support/provider-drivers.ts';
+import { temporaryFolder } from '../support/view-drivers.ts';
+
+const card = { number: APPROVED_CARD, holderName: 'J', expiryMonth: '12', expiryYear: '2030' };
+const sale = { kind: 'SALE', paymentId: 'pay_1', amount: 5, currency: 'USD', card };
+
+describe('provider.md: the simulator over HTTP', () => {
+  let folder: ReturnType<typeof temporaryFolder>;
+  let simulation: Simulation;
+  let app: FastifyInstance;
+
+  beforeEach(() => {
+    folder = temporaryFolder();
+    simulation = openSimulation(join(folder.path, LEDGER_FILE));
+    app = simulatorServer({ simulation, token: 'secret' });
+  });
+  afterEach(async () => {
+    await app.close();
+    simulation.close();
+    folder.remove();
+  });
+
+  const call = async (method: 'GET' | 'PUT' | 'DELETE', url: string, payload?: unknown) => {
+    const headers = { authorization: 'Bearer secret', 'content-type': 'application/json' };
+    const body = typeof payload === 'string' ? payload : JSON.stringify(payload);
+    const sent = payload === undefined ? {} : { payload: body };
+    const { statusCode, json } = await app.inject({ method, url, headers, ...sent });
+    return { status: statusCode, body: json() };
+  };
+  const error = { error: expect.any(String) };
+
+  test('the whole outcome, the fence and what follows it', async () => {
+    const outcome = {
+      operationId: 'a1',
+      outcome: 'APPROVED',
+      amount: 5,
+      currency: 'USD',
+      providerReference: expect.any(String),
+    };
+    expect(await call('PUT', '/operations/a1', sale)).toEqual({ status: 200, body: outcome });
+    expect(await call('DELETE', '/operations/a1')).toEqual({ status: 200, body: outcome });
+    const fenced = { operationId: 'a2', outcome: 'FENCED' };
+    expect(await call('DELETE', '/operations/a2')).toEqual({ status: 200, body: fenced });
+    expect(await call('GET', '/operations/a2')).toEqual({ status: 404, body: error });
+    expect(await call('PUT', '/operations/a2', sale)).toEqual({ status: 409, body: fenced });
+  });
+
+  test('4210: 409 with the fence, which is recorded', async () => {
+    const unreachable = { ...sale, card: { ...card, number: '4000000000004210' } };
+    const fenced = { operationId: 'a1', outcome: 'FENCED' };
+    expect(await call('PUT', '/operations/a1', unreachable)).toEqual({ status: 409, body: fenced });
+    expect(await call('PUT', '/operations/a1', sale)).toEqual({ status: 409, body: fenced });
+  });
+
+  test.each([
+    ['no JSON', '{'],
+    ['null', 'null'],
+    ['nothing', ''],
+    ['no card', { ...sale, card: undefined }],
+    ['another kind', { ...sale, kind: 'CHARGE' }],
+    ['no amount', { ...sale, amount: 0 }],
+    ['a fraction', { ...sale, amount: 1.5 }],
+    ['another currency form', { ...sale, currency: 'usd' }],
+    ['a capture of nothing', { ...sale, kind: 'CAPTURE' }],
+  ])('a body that is %s: 400, and nothing carried out', async (_name, body) => {
+    expect(await call('PUT', '/operations/a1', body)).toEqual({ status: 400, body: error });
+    expect(simulation.list(0, 1).entries).toEqual([]);
+  });
+
+  test.each(['a%20b', 'a%2Fb', '%00', 'x'.repeat(65), 'x'.repeat(5000)])(
+    'an id of another form is 400 (%#)',
+    async (id) => {
+      for (const method of ['GET', 'DELETE'] as const) {
+        expect(await call(method, `/operations/${id}`)).toEqual({ status: 400, body: error });
+      }
+      expect(await call('PUT', `/operations/${id}`, sale)).toEqual({ status: 400, body: error });
+    },
+  );
+
+  test('a body over 64 KiB is 413, another address 404, a page that is no number 400', async () => {
+    const long = { ...sale, descriptor: 'x'.repeat(70_000) };
+    expect(await call('PUT', '/operations/a1', long)).toEqual({ status: 413, body: error });
+    expect(await call('GET', '/elsewhere')).toEqual({ status: 404, body: error });
+    expect(await call('GET', '/operations?after=x')).toEqual({ status: 400, body: error });
+    expect(await call('GET', '/operations?limit=0')).toEqual({ status: 400, body: error });
+  });
+
+  test('without the token: 401 everywhere but on health', async () => {
+    for (const headers of [{}, { authorization: 'Bearer other' }, { authorization: 'secret' }]) {
+      const answer = await app.inject({ method: 'PUT', url: '/operations/a1', headers });
+      expect([answer.statusCode, answer.json()]).toEqual([401, error]);
+    }
+    for (const url of ['/health/live', '/health/ready']) {
+      const answer = await app.inject({ url });
+      expect([answer.statusCode, answer.json()]).toEqual([200, { status: 'ok' }]);
+    }
+  });
+});

@@ -1,0 +1,159 @@
+/** Valid events, made by hand: each builder fills what a test does not care about. */
+import fc from 'fast-check';
+import type { NewEvent } from '../../shared/event-store/port.ts';
+import type { EventData, PaymentEvent } from '../../shared/payment/events.ts';
+import type { PlacedEvent } from '../../shared/payment/view.ts';
+
+type Data<T extends PaymentEvent['type']> = Partial<EventData<T>>;
+
+/** The operation id of a payment's n-th operation, 26 characters as real ones have. */
+export const operationId = (n: number): string => `01J${String(n).padStart(23, '0')}`;
+const CREATE = operationId(0);
+const identity = { fingerprint: 'f'.repeat(64) };
+const money = { amount: 2500, currency: 'USD' };
+const decline = {
+  ...money,
+  failureCode: 'CARD_DECLINED',
+  providerFailureCode: '05',
+  cause: 'DECLINED',
+} as const;
+
+export const created = (data: Data<'PaymentCreated'> = {}): PaymentEvent => ({
+  type: 'PaymentCreated',
+  data: {
+    operationId: CREATE,
+    ...money,
+    paymentId: 'pay_1',
+    merchantId: 'm_1',
+    captureNow: false,
+    card: {
+      bin: '42424242',
+      last4: '4242',
+      holderName: 'Jane Doe',
+      cvvPresentDuringAttempt: true,
+      expiryMonth: '12',
+      expiryYear: '2030',
+      brand: 'VISA',
+    },
+    details: { merchantReference: 'order-1' },
+    identity,
+    ...data,
+  },
+});
+export const authorized = (data: Data<'PaymentAuthorized'> = {}): PaymentEvent => ({
+  type: 'PaymentAuthorized',
+  data: { operationId: CREATE, ...money, ...data },
+});
+export const captured = (data: Data<'PaymentCaptured'> = {}): PaymentEvent => ({
+  type: 'PaymentCaptured',
+  data: { operationId: CREATE, ...money, ...data },
+});
+export const voided = (data: Data<'PaymentVoided'> = {}): PaymentEvent => ({
+  type: 'PaymentVoided',
+  data: { operationId: operationId(1), ...money, ...data },
+});
+export const refunded = (data: Data<'PaymentRefunded'> = {}): PaymentEvent => ({
+  type: 'PaymentRefunded',
+  data: { operationId: operationId(2), ...money, ...data },
+});
+export const failed = (data: Data<'PaymentFailed'> = {}): PaymentEvent => ({
+  type: 'PaymentFailed',
+  data: { operationId: CREATE, ...decline, ...data },
+});
+export const captureRequested = (data: Data<'PaymentCaptureRequested'> = {}): PaymentEvent => ({
+  type: 'PaymentCaptureRequested',
+  data: { operationId: operationId(1), ...money, identity, ...data },
+});
+export const voidRequested = (data: Data<'PaymentVoidRequested'> = {}): PaymentEvent => ({
+  type: 'PaymentVoidRequested',
+  data: { operationId: operationId(1), ...money, identity, ...data },
+});
+export const refundRequested = (data: Data<'PaymentRefundRequested'> = {}): PaymentEvent => ({
+  type: 'PaymentRefundRequested',
+  data: { operationId: operationId(2), ...money, identity, ...data },
+});
+export const captureDeclined = (data: Data<'PaymentCaptureDeclined'> = {}): PaymentEvent => ({
+  type: 'PaymentCaptureDeclined',
+  data: { operationId: operationId(1), ...decline, ...data },
+});
+export const voidDeclined = (data: Data<'PaymentVoidDeclined'> = {}): PaymentEvent => ({
+  type: 'PaymentVoidDeclined',
+  data: { operationId: operationId(1), ...decline, ...data },
+});
+export const refundDeclined = (data: Data<'PaymentRefundDeclined'> = {}): PaymentEvent => ({
+  type: 'PaymentRefundDeclined',
+  data: { operationId: operationId(2), ...decline, ...data },
+});
+
+/** A payment's whole life: authorized, captured in part, refunded in part. */
+export const wholeLife = (paymentId: string, merchantId = 'm_1'): PaymentEvent[] => [
+  created({ paymentId, merchantId }),
+  authorized(),
+  captureRequested({ amount: 2000 }),
+  captured({ operationId: operationId(1), amount: 2000, releasedAmount: 500 }),
+  refundRequested({ amount: 800 }),
+  refunded({ amount: 800 }),
+];
+
+/** A time that grows with n: seconds after the start of 2026. */
+export const timeOf = (n: number): string =>
+  new Date(Date.UTC(2026, 0, 1) + n * 1000).toISOString();
+
+/** Events with the revisions and times they would have in a stream of their own. */
+export const placed = (events: PaymentEvent[]): PlacedEvent[] =>
+  events.map((event, revision) => ({ revision, time: timeOf(revision), event }));
+
+/** An event with a fresh id, ready to be appended. */
+export const newEvent = (event: PaymentEvent, time = timeOf(0)): NewEvent => ({
+  id: crypto.randomUUID(),
+  time,
+  event,
+  context: { actor: 'test', requestId: 'r_1', correlationId: 'c_1', causationId: 'r_1' },
+});
+
+const refunds = (steps: { amount: number; fate: number }[]): PaymentEvent[] =>
+  steps.flatMap(({ amount, fate }, n) => {
+    const operation = { operationId: operationId(10 + n), amount };
+    const outcome = [[refunded(operation)], [refundDeclined(operation)], []][fate] ?? [];
+    return [refundRequested(operation), ...outcome];
+  });
+
+const ended = (operation: { operationId: string; amount: number }, kind: number) =>
+  [
+    [captureRequested(operation)],
+    [captureRequested(operation), captureDeclined(operation)],
+    [voidRequested(operation), voided(operation)],
+    [voidRequested(operation), voidDeclined(operation), voidRequested(operation)],
+    [],
+  ][kind] ?? [];
+
+/**
+ * Any valid stream of a payment: approved, declined or open; captured at once, in part or not;
+ * voided; refunded in steps of which some are declined or still open.
+ */
+export const anyPayment = (paymentId: string): fc.Arbitrary<PaymentEvent[]> =>
+  fc
+    .record({
+      sale: fc.boolean(),
+      fate: fc.constantFrom('open', 'failed', 'captured', 'other'),
+      other: fc.nat({ max: 4 }),
+      capture: fc.integer({ min: 1000, max: 2500 }),
+      steps: fc.array(
+        fc.record({ amount: fc.integer({ min: 1, max: 200 }), fate: fc.nat({ max: 2 }) }),
+        { maxLength: 5 },
+      ),
+      reference: fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }),
+    })
+    .map(({ sale, fate, other, capture, steps, reference }) => {
+      const details = { merchantReference: reference };
+      const first = created({ paymentId, captureNow: sale, details });
+      if (fate === 'open') return [first];
+      if (fate === 'failed') return [first, failed()];
+      if (sale) return [first, authorized(), captured(), ...refunds(steps)];
+      const operation = { operationId: operationId(1), amount: 2500 };
+      if (fate === 'other') return [first, authorized(), ...ended(operation, other)];
+      const taken = { ...operation, amount: capture };
+      const released = capture < 2500 ? { releasedAmount: 2500 - capture } : {};
+      const capturing = [captureRequested(taken), captured({ ...taken, ...released })];
+      return [first, authorized(), ...capturing, ...refunds(steps)];
+    });
