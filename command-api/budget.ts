@@ -1,0 +1,30 @@
+/** The time one request may take, waits included (decisions §11, `REQUEST_BUDGET_MS`). */
+export type Budget = {
+  /** Milliseconds that are left; 0 when it is spent. */
+  leftMs(): number;
+  /** The payment on which this request's own intent is durable, once it is. */
+  begunOn?: string;
+};
+
+/** The budget is spent. What was begun goes on without the request (decisions §7). */
+export class BudgetSpent extends Error {
+  override name = 'BudgetSpent';
+}
+
+export const startBudget = (totalMs: number): Budget => {
+  const end = performance.now() + totalMs;
+  return { leftMs: () => Math.max(0, end - performance.now()) };
+};
+
+/** The task's result, or BudgetSpent; the task itself is not stopped. */
+export const withinBudget = async <T>(task: Promise<T>, budget: Budget): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const spent = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new BudgetSpent()), budget.leftMs());
+  });
+  try {
+    return await Promise.race([task, spent]);
+  } finally {
+    clearTimeout(timer);
+  }
+};

@@ -1,0 +1,136 @@
+/**
+ * POST capture, void and refund: resolve what is open, intent, provider, outcome (decisions §5 to
+ * §8). All of it runs in the payment's queue, so one at a time within this process.
+ */
+
+import { newOperationId } from '../shared/ids.ts';
+import type { AskedAmount } from '../shared/payment/commands.ts';
+import type { RequestIdentity } from '../shared/payment/events.ts';
+import { authorizationIdOf, type Operation, openOperations } from '../shared/payment/state.ts';
+import {
+  type Answer,
+  answerTo,
+  isFree,
+  operationOf,
+  refusal,
+  replayed,
+  unknownOutcome,
+} from './answers.ts';
+import { type Budget, BudgetSpent } from './budget.ts';
+import { type Caller, type CommandRoom, carryOut } from './carry-out.ts';
+import type { LoadedPayment } from './execute.ts';
+
+export type ChangeKind = 'capture' | 'void' | 'refund';
+
+/** A capture, void or refund as it was parsed; an omitted amount is not the same as a given one. */
+export type Change = {
+  kind: ChangeKind;
+  paymentId: string;
+  amount?: AskedAmount | undefined;
+  reason?: string | undefined;
+};
+
+const CALL_KINDS = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
+
+/**
+ * Carries a change out, joins an equal unresolved one, or answers a repeat under a key. The
+ * payment must exist and be the caller's. Throws BudgetSpent when its turn comes too late, and
+ * what the event store throws.
+ */
+export const changePayment = (
+  room: CommandRoom,
+  caller: Caller,
+  change: Change,
+  key: string | undefined,
+  budget: Budget,
+): Promise<Answer> => {
+  const identity = identityOf(room, caller, change, key);
+  return room.queues.run(change.paymentId, async () => {
+    if (budget.leftMs() === 0) throw new BudgetSpent();
+    // A replay is only ever given from a stream just read; a new operation is guarded by its revision.
+    let payment = await room.log.load(change.paymentId, key === undefined ? 'cache' : 'store');
+    const earlier = equalOperation(payment, change, identity);
+    if (earlier === 'reused') {
+      return refusal(422, 'IDEMPOTENCY_KEY_REUSED', [
+        'the Idempotency-Key was used for another request; use a new key',
+      ]);
+    }
+    if (openOperations(payment.state).length > 0) {
+      payment = await room.recovery.settle(change.paymentId);
+    }
+    if (earlier !== undefined) {
+      const operation = operationOf(payment, earlier.operationId);
+      // Under a key a fenced attempt frees it; whoever joined without one gets the attempt's answer.
+      if (key === undefined) return answerTo(payment, operation);
+      if (operation.outcome === undefined) return answerTo(payment, operation);
+      if (!isFree(operation)) return replayed(answerTo(payment, operation));
+    }
+    return begin(room, caller, change, identity, budget);
+  });
+};
+
+/** The keyed hashes that a repeat of this change is recognised by (decisions §8). */
+export const identityOf = (
+  room: CommandRoom,
+  caller: Caller,
+  { kind, paymentId, amount, reason }: Change,
+  key: string | undefined,
+): RequestIdentity => {
+  const { identities } = room;
+  const fingerprint = identities.fingerprintOf({
+    route: kind,
+    paymentId,
+    amount: amount ?? null,
+    reason: reason ?? null,
+  });
+  if (key === undefined) return { fingerprint };
+  return { fingerprint, keyHash: identities.keyHashOf(caller.merchantId, kind, paymentId, key) };
+};
+
+/**
+ * With a key: the latest operation under it, unless its attempt is proven never carried out.
+ * Without one: an equal operation that is unresolved (it is not running: this is its queue).
+ */
+const equalOperation = (
+  { state }: LoadedPayment,
+  { kind }: Change,
+  { fingerprint, keyHash }: RequestIdentity,
+): Operation | 'reused' | undefined => {
+  if (state.status === 'NONE') return undefined;
+  if (keyHash === undefined) {
+    return openOperations(state).find(
+      (o) => o.kind === kind && o.identity.fingerprint === fingerprint,
+    );
+  }
+  const last = state.operations.findLast((o) => o.identity.keyHash === keyHash);
+  if (last === undefined || isFree(last)) return undefined;
+  return last.identity.fingerprint === fingerprint ? last : 'reused';
+};
+
+const begin = async (
+  room: CommandRoom,
+  caller: Caller,
+  { kind, paymentId, amount, reason }: Change,
+  identity: RequestIdentity,
+  budget: Budget,
+): Promise<Answer> => {
+  const operationId = newOperationId();
+  const command = { kind, operationId, amount, reason, identity };
+  const executed = await room.log.execute(paymentId, command, room.contextOf(caller), budget);
+  switch (executed.kind) {
+    case 'refused':
+      return refusal(422, executed.code, executed.details);
+    case 'unresolved':
+      return unknownOutcome(paymentId);
+    case 'exists':
+      throw new Error('a change cannot find that its payment exists already');
+    case 'done': {
+      const { payment } = executed;
+      if (payment.state.status === 'NONE')
+        throw new Error('a change of a payment that is not there');
+      const authorizationId = authorizationIdOf(payment.state);
+      const call = { kind: CALL_KINDS[kind], authorizationId };
+      return carryOut(room, payment, operationId, call, budget);
+    }
+  }
+};

@@ -1,0 +1,52 @@
+/**
+ * What makes a repeated request recognisable (decisions §8): keyed hashes, so that neither an id
+ * nor a fingerprint can be turned back into what it was made from. The secret is the same in every
+ * process of one installation; with another one, repeats would be charged again.
+ */
+import { createHmac } from 'node:crypto';
+import canonicalize from 'canonicalize';
+
+export type Identities = {
+  /** The paymentId of the n-th attempt (from 1) under a merchant's key. */
+  paymentIdOf(merchantId: string, key: string, attempt: number): string;
+  /** The hash under which an operation's key stands in its intent. */
+  keyHashOf(merchantId: string, route: string, paymentId: string, key: string): string;
+  /** The hash of a parsed request; it must hold neither card number nor CVV. */
+  fingerprintOf(request: object): string;
+  /** Stands in the event store; another secret gives another value. */
+  checkValue(): string;
+};
+
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const ID_CHARACTERS = 26;
+
+/** 26 characters of 5 bits each, from the first bytes of a digest. */
+const crockford = (digest: Buffer): string => {
+  let text = '';
+  let bits = 0;
+  let count = 0;
+  for (const byte of digest) {
+    bits = (bits << 8) | byte;
+    count += 8;
+    while (count >= 5 && text.length < ID_CHARACTERS) {
+      count -= 5;
+      text += CROCKFORD[(bits >> count) & 31];
+    }
+    bits &= (1 << count) - 1;
+  }
+  return text;
+};
+
+export const createIdentities = (secret: string): Identities => {
+  // The parts are told apart by JSON, so that no two lists of them hash alike.
+  const hash = (...parts: unknown[]): Buffer =>
+    createHmac('sha256', secret).update(JSON.stringify(parts)).digest();
+  return {
+    paymentIdOf: (merchantId, key, attempt) =>
+      `pay_${crockford(hash('payment', merchantId, key, attempt))}`,
+    keyHashOf: (merchantId, route, paymentId, key) =>
+      hash('key', merchantId, route, paymentId, key).toString('base64url'),
+    fingerprintOf: (request) => hash('request', canonicalize(request)).toString('base64url'),
+    checkValue: () => hash('check').toString('base64url'),
+  };
+};

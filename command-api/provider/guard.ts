@@ -1,0 +1,85 @@
+/**
+ * Keeps a provider that is out of reach from costing every create its connect time-out, and keeps
+ * calls bounded (decisions §7). It never sends a call twice; what it holds back is NOT_SENT.
+ */
+import {
+  bulkhead,
+  CircuitState,
+  ConsecutiveBreaker,
+  circuitBreaker,
+  handleWhenResult,
+} from 'cockatiel';
+import type { OperationAnswer, Provider, ProviderOperation } from './port.ts';
+
+export type GuardOptions = {
+  /** Calls in a row that could not be sent before the breaker opens. */
+  failuresToOpen?: number;
+  halfOpenAfterMs?: number;
+  /** Calls at once, and calls that may wait for a place. */
+  callsMax?: number;
+  queueMax?: number;
+  /**
+   * The longest wait for a place. Below the 2 s that other processes grant an intent beyond the
+   * provider's time-out before they ask about it.
+   */
+  queueWaitMsMax?: number;
+};
+
+export type GuardedProvider = Provider & {
+  /** True from the fifth failure until a call has been sent again; for metrics. */
+  breakerOpen(): boolean;
+};
+
+const NOT_SENT: OperationAnswer = { outcome: 'NOT_SENT' };
+
+const wasNotSent = (answer: unknown): boolean =>
+  (answer as OperationAnswer | undefined)?.outcome === 'NOT_SENT';
+
+/** Guards `execute` of a provider; looking up, fencing and listing pass through. */
+export const guarded = (provider: Provider, options: GuardOptions = {}): GuardedProvider => {
+  const { callsMax = 256, queueMax = 1024, queueWaitMsMax = 1000 } = options;
+  const places = bulkhead(callsMax, queueMax);
+  const breaker = circuitBreaker(handleWhenResult(wasNotSent), {
+    halfOpenAfter: options.halfOpenAfterMs ?? 1000,
+    breaker: new ConsecutiveBreaker(options.failuresToOpen ?? 5),
+  });
+
+  const throughBreaker = (send: () => Promise<OperationAnswer>): Promise<OperationAnswer> => {
+    // The library would let callers wait for the one call that tries the line: past their time-out.
+    if (breaker.state === CircuitState.HalfOpen) return Promise.resolve(NOT_SENT);
+    return breaker.execute(send);
+  };
+
+  const execute = async (operation: ProviderOperation): Promise<OperationAnswer> => {
+    let sent = false;
+    const send = (): Promise<OperationAnswer> => {
+      sent = true;
+      return provider.execute(operation);
+    };
+    const waiting = new AbortController();
+    const gaveUp = Promise.withResolvers<OperationAnswer>();
+    const giveUp = (): void => {
+      waiting.abort();
+      gaveUp.resolve(NOT_SENT);
+    };
+    const timer = places.executionSlots > 0 ? undefined : setTimeout(giveUp, queueWaitMsMax);
+    const answer = places.execute(() => {
+      clearTimeout(timer);
+      return throughBreaker(send);
+    }, waiting.signal);
+    try {
+      return await Promise.race([answer, gaveUp.promise]);
+    } catch {
+      // A full queue or an open breaker. A provider that threw may have acted.
+      return sent ? { outcome: 'UNKNOWN', reason: 'failed' } : NOT_SENT;
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
+  return {
+    ...provider,
+    execute,
+    breakerOpen: () => breaker.state !== CircuitState.Closed,
+  };
+};

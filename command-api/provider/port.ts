@@ -1,0 +1,74 @@
+/**
+ * The payment provider as the command side sees it (decisions §7, provider.md). The operation id
+ * is the idempotency key: the same id again never moves money twice, and is never inside a retry
+ * loop. Every driver keeps these promises; test/contract/provider.test.ts asks each of them.
+ */
+import type { CardSecret } from '../../shared/payment/card.ts';
+import type { FailureCode } from '../../shared/payment/events.ts';
+
+export type ProviderOperationKind = 'AUTHORIZE' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
+
+/** One operation to carry out. `amount` is in minor units of `currency`, from 1. */
+export type ProviderOperation = {
+  operationId: string;
+  paymentId: string;
+  amount: number;
+  currency: string;
+} & (
+  | {
+      kind: 'AUTHORIZE' | 'SALE';
+      /** Number and CVV live in memory for this one call. */
+      card: CardSecret;
+      descriptor?: string | undefined;
+    }
+  /** `authorizationId` is the operation id of the AUTHORIZE or SALE. */
+  | { kind: 'CAPTURE' | 'VOID' | 'REFUND'; authorizationId: string }
+);
+
+export type Approved = { outcome: 'APPROVED'; providerReference?: string | undefined };
+export type Declined = {
+  outcome: 'DECLINED';
+  failureCode: FailureCode;
+  /** The provider's own code, verbatim: at most 64 of `A-Za-z0-9_.-`, no long digit run. */
+  providerFailureCode?: string | undefined;
+};
+/** Proven never to have reached the provider, or fenced there: no money moved, none ever will. */
+export type NotSent = { outcome: 'NOT_SENT' };
+/** Anything else: the money may have moved. `reason` is one word for metrics and the log. */
+export type Unknown = { outcome: 'UNKNOWN'; reason: string };
+/** From now on this operation id is never carried out. */
+export type Fenced = { outcome: 'FENCED' };
+/** Nothing has been carried out so far. Decides nothing by itself: only the fence does. */
+export type NotFound = { outcome: 'NOT_FOUND' };
+
+export type OperationAnswer = Approved | Declined | NotSent | Unknown;
+
+/** What an operation was for, so that an answer about it can be checked against it. */
+export type OperationQuestion = { operationId: string; amount: number; currency: string };
+
+/** A line of the provider's ledger. */
+export type LedgerEntry = {
+  /** From 1, in the order in which operations were carried out. */
+  sequence: number;
+  operationId: string;
+  kind: ProviderOperationKind;
+  paymentId: string;
+  outcome: 'APPROVED' | 'DECLINED';
+  amount: number;
+  currency: string;
+  failureCode?: string | undefined;
+  providerFailureCode?: string | undefined;
+  providerReference: string;
+};
+
+export type Provider = {
+  /** Carries the operation out once. Never throws; ends within the provider's time-out. */
+  execute(operation: ProviderOperation): Promise<OperationAnswer>;
+  /** The recorded outcome. Never throws; ends within the provider's time-out. */
+  lookUp(question: OperationQuestion): Promise<Approved | Declined | NotFound | Unknown>;
+  /** Fences the operation unless it was carried out already; then its outcome. Never throws. */
+  fence(question: OperationQuestion): Promise<Approved | Declined | Fenced | Unknown>;
+  /** The ledger after a sequence number, oldest first; `next` to go on from, or null at the end. */
+  ledger(after: number, limit: number): Promise<{ entries: LedgerEntry[]; next: number | null }>;
+  close(): Promise<void>;
+};

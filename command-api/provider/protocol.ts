@@ -1,0 +1,67 @@
+/** The shapes of the provider's HTTP protocol (provider.md), as its client and its server read them. */
+import { z } from 'zod';
+
+/** A body over this many bytes is not read, on either side. */
+export const BODY_BYTES_MAX = 65_536;
+
+export const operationIdShape = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
+
+const amount = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+const currency = z.string().regex(/^[A-Z]{3}$/);
+const text = z.string().min(1).max(255);
+
+const everyOperation = { paymentId: operationIdShape, amount, currency };
+const cardOperation = {
+  ...everyOperation,
+  card: z.object({
+    number: z.string().regex(/^[0-9]{12,19}$/),
+    holderName: text,
+    expiryMonth: text,
+    expiryYear: text,
+    cvv: z.string().max(255).optional(),
+  }),
+  descriptor: z.string().max(255).optional(),
+};
+const followUp = { ...everyOperation, authorizationId: operationIdShape };
+
+/** Body of the PUT. */
+export const operationBody = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('AUTHORIZE'), ...cardOperation }),
+  z.object({ kind: z.literal('SALE'), ...cardOperation }),
+  z.object({ kind: z.literal('CAPTURE'), ...followUp }),
+  z.object({ kind: z.literal('VOID'), ...followUp }),
+  z.object({ kind: z.literal('REFUND'), ...followUp }),
+]);
+
+const outcome = {
+  operationId: operationIdShape,
+  outcome: z.enum(['APPROVED', 'DECLINED']),
+  amount,
+  currency,
+  failureCode: z.string().nullish(),
+  providerFailureCode: z.string().nullish(),
+  providerReference: z.string(),
+};
+
+/** A recorded outcome. */
+export const outcomeBody = z.object(outcome);
+export type OutcomeBody = z.infer<typeof outcomeBody>;
+
+/** The body that says: never carried out, for good. */
+export const fencedBody = z.object({
+  operationId: operationIdShape,
+  outcome: z.literal('FENCED'),
+});
+
+/** A page of the ledger. */
+export const ledgerBody = z.object({
+  operations: z.array(
+    z.object({
+      ...outcome,
+      sequence: z.int().min(1),
+      kind: z.enum(['AUTHORIZE', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
+      paymentId: operationIdShape,
+    }),
+  ),
+  next: z.int().min(1).nullable(),
+});

@@ -1,0 +1,63 @@
+/**
+ * The data folder of the embedded mode (settings: `DATA_DIR`): mode 0700, and held by one running
+ * service at a time. The lock is SQLite's own lock on a file, which the system drops with the
+ * process, so that `kill -9` leaves nothing behind to clean up.
+ */
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+
+export type DataFolder = { path(file: string): string; release(): void };
+
+/** The data folder cannot be used; `message` is the one line that says why and what to do. */
+export class DataFolderRefused extends Error {
+  override name = 'DataFolderRefused';
+}
+
+/** Makes the folder where it is missing and takes its lock. Throws DataFolderRefused. */
+export const openDataFolder = (folder: string): DataFolder => {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const probe = join(folder, '.write-test');
+    writeFileSync(probe, '', { mode: 0o600 });
+    rmSync(probe);
+  } catch (error) {
+    throw new DataFolderRefused(
+      `DATA_DIR: cannot write to ${folder} (${codeOf(error)}); give the service a folder of its own`,
+    );
+  }
+  const lock = takeLock(folder);
+  return { path: (file) => join(folder, file), release: () => lock.close() };
+};
+
+const takeLock = (folder: string): DatabaseSync => {
+  try {
+    const lock = new DatabaseSync(join(folder, 'service.lock'), { timeout: 0 });
+    lock.exec('BEGIN EXCLUSIVE');
+    return lock;
+  } catch (error) {
+    if (!isBusy(error)) throw error;
+    throw new DataFolderRefused(
+      `DATA_DIR: ${folder} is held by another running service; stop it, or set another DATA_DIR`,
+    );
+  }
+};
+
+const SQLITE_BUSY = 5;
+const isBusy = (error: unknown): boolean =>
+  error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY;
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+
+const SECRET_FILE = 'idempotency.secret';
+
+/** The secret behind derived ids and fingerprints, made on the first start (decisions §8). */
+export const idempotencySecret = (folder: DataFolder): string => {
+  const file = folder.path(SECRET_FILE);
+  if (!existsSync(file)) {
+    writeFileSync(file, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx' });
+  }
+  return readFileSync(file, 'utf8').trim();
+};

@@ -1,0 +1,115 @@
+/**
+ * Knows, without asking anybody, which payments have events that their document does not show yet
+ * (decisions §9: behind is never guessed). Exact where every append of the installation goes
+ * through `store`, as in the embedded mode; a service of several processes compares revisions.
+ */
+import {
+  AppendOutcomeUnknown,
+  type EventStore,
+  type Expected,
+} from '../shared/event-store/port.ts';
+import { paymentOf } from '../shared/payment/events.ts';
+
+/** One payment with an append under way or an event not yet applied; -1 stands for none. */
+type Tracked = { appending: number; committed: number; applied: number };
+
+export type Freshness = {
+  /** The same store; its appends are remembered. Command side and recovery append through it. */
+  store: EventStore;
+  /** The projector has dealt with the payment's events up to this revision. */
+  applied(paymentId: string, revision: number): void;
+  /** The projector is about to follow the log from its checkpoint, at first or again. */
+  starting(): void;
+  /** Everything that was in the log at `starting` has been applied. */
+  caughtUp(): void;
+  /** The documents went back, or were wiped: everything is behind until the next `caughtUp`. */
+  lost(): void;
+  /**
+   * True when the payment's document may be older than its last committed event. Ask before
+   * reading the document: asked afterwards, the answer may already be about a newer one.
+   */
+  isBehind(paymentId: string): boolean;
+  /** How many payments are remembered now; they leave when they are applied. */
+  size(): number;
+};
+
+const lastRevision = (expected: Expected, count: number): number =>
+  (expected === 'none' ? -1 : expected.revision) + count;
+
+/** Wraps a store so that what is behind is known. Everything is behind until `caughtUp`. */
+export const trackFreshness = (store: EventStore): Freshness => {
+  const tracked = new Map<string, Tracked>();
+  let committedAtStart = new Map<string, number>();
+  let ready = false;
+
+  const enter = (paymentId: string): Tracked => {
+    const found = tracked.get(paymentId);
+    const entry = found ?? { appending: 0, committed: -1, applied: -1 };
+    if (found === undefined) tracked.set(paymentId, entry);
+    entry.appending += 1;
+    return entry;
+  };
+  const leaveWhenDone = (paymentId: string, entry: Tracked): void => {
+    if (entry.appending === 0 && entry.applied >= entry.committed) tracked.delete(paymentId);
+  };
+
+  const applied = (paymentId: string, revision: number): void => {
+    // The subscription can be faster than the append's own answer, hence the applied revision.
+    const entry = tracked.get(paymentId);
+    if (entry === undefined) return;
+    entry.applied = Math.max(entry.applied, revision);
+    leaveWhenDone(paymentId, entry);
+  };
+
+  const append: EventStore['append'] = async (stream, expected, events) => {
+    const paymentId = paymentOf(stream);
+    if (paymentId === undefined) return store.append(stream, expected, events);
+    const entry = enter(paymentId);
+    const committed = (): void => {
+      entry.committed = Math.max(entry.committed, lastRevision(expected, events.length));
+    };
+    try {
+      const recorded = await store.append(stream, expected, events);
+      committed();
+      return recorded;
+    } catch (error) {
+      // It may be stored; the payment counts as behind until something shows which.
+      if (error instanceof AppendOutcomeUnknown) committed();
+      throw error;
+    } finally {
+      entry.appending -= 1;
+      leaveWhenDone(paymentId, entry);
+    }
+  };
+
+  return {
+    store: {
+      append,
+      readStream: (stream) => store.readStream(stream),
+      readAll: (after, limit) => store.readAll(after, limit),
+      head: (after) => store.head(after),
+      subscribe: (after, signal) => store.subscribe(after, signal),
+      close: () => store.close(),
+    },
+    applied,
+    // An apply whose answer was lost is not delivered again, and an append of unknown outcome may
+    // never be: once caught up, nothing that was remembered before is still to come.
+    starting: () => {
+      committedAtStart = new Map([...tracked].map(([id, { committed }]) => [id, committed]));
+    },
+    caughtUp: () => {
+      ready = true;
+      for (const [paymentId, revision] of committedAtStart) applied(paymentId, revision);
+      committedAtStart = new Map();
+    },
+    lost: () => {
+      ready = false;
+    },
+    isBehind: (paymentId) => {
+      if (!ready) return true;
+      const entry = tracked.get(paymentId);
+      return entry !== undefined && entry.committed > entry.applied;
+    },
+    size: () => tracked.size,
+  };
+};

@@ -1,0 +1,61 @@
+/** How far the read models are behind, measured against the event store's own head. */
+import type { EventStore, Position } from '../shared/event-store/port.ts';
+
+export type Lag = {
+  /** Events in the log after the checkpoint. */
+  events: number;
+  /** Age of the oldest of them; 0 when there is none. */
+  seconds: number;
+  /** There are events to apply, and the checkpoint has not moved for too long. */
+  stuck: boolean;
+};
+
+/** The log ends before the views' checkpoint: it was restored from an older copy, or cut. */
+export class CheckpointBeyondHead extends Error {
+  override name = 'CheckpointBeyondHead';
+}
+
+/**
+ * True when a checkpoint names a place that the log does not reach. Nothing lies after it, and yet
+ * it is not the last event: documents show events that no longer exist.
+ */
+export const checkpointBeyondHead = async (
+  store: Pick<EventStore, 'head'>,
+  checkpoint: Position | null,
+): Promise<boolean> => {
+  if (checkpoint === null) return false;
+  const { position, eventsAfter } = await store.head(checkpoint);
+  return eventsAfter === 0 && position !== checkpoint;
+};
+
+export type LagOptions = {
+  store: Pick<EventStore, 'head'>;
+  checkpoint(): Position | null;
+  now?(): number;
+  /** How long the checkpoint may stand still while there are events to apply. */
+  stillMsMax?: number;
+};
+
+/** A gauge that remembers when the checkpoint last moved. Throws StoreUnavailable. */
+export const createLag = ({
+  store,
+  checkpoint,
+  now = Date.now,
+  stillMsMax = 60_000,
+}: LagOptions): (() => Promise<Lag>) => {
+  let seen: Position | null | undefined;
+  let movedAt = now();
+
+  return async () => {
+    const at = checkpoint();
+    const { eventsAfter, oldestAfter } = await store.head(at);
+    if (at !== seen || eventsAfter === 0) movedAt = now();
+    seen = at;
+    const ageMs = oldestAfter === null ? 0 : now() - Date.parse(oldestAfter);
+    return {
+      events: eventsAfter,
+      seconds: Math.max(0, ageMs) / 1000,
+      stuck: eventsAfter > 0 && now() - movedAt > stillMsMax,
+    };
+  };
+};

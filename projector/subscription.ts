@@ -1,0 +1,106 @@
+/** The one catch-up loop: whoever follows the log follows it through here. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
+
+export type Log = {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+};
+
+/** What follows the log. An error thrown by any of them starts the loop again. */
+export type Subscriber = {
+  /** Called at every start: the position to follow the log from. */
+  start(): Promise<Position | null>;
+  events(events: (SubscriptionItem & { kind: 'events' })['events']): Promise<void>;
+  caughtUp(): void;
+};
+
+export type SubscriptionState = 'starting' | 'running' | 'backing-off' | 'stopped';
+
+export type SubscriptionOptions = {
+  store: Pick<EventStore, 'subscribe'>;
+  subscriber: Subscriber;
+  logger: Log;
+  /** Waits after an error or an end: from `minMs`, doubled each time, up to `maxMs`. */
+  backOff?: { minMs: number; maxMs: number };
+};
+
+export type Subscription = {
+  /** What the loop does now, why it last backed off, and how often it has started again. */
+  status(): { state: SubscriptionState; error?: string; restarts: number };
+  /** Leaves the running subscription and starts again from the checkpoint. */
+  restart(): void;
+  /** Resolves when the batch in hand is done and the loop has ended. */
+  stop(): Promise<void>;
+};
+
+/**
+ * Follows the log from the subscriber's own checkpoint, batch after batch in order, until stopped.
+ * Any error and any end, expected or not, is answered in one way: a bounded, jittered wait and
+ * another start from the checkpoint. So an engine that is out of reach loses and parks nothing.
+ */
+export const runSubscription = ({
+  store,
+  subscriber,
+  logger,
+  backOff = { minMs: 100, maxMs: 5000 },
+}: SubscriptionOptions): Subscription => {
+  const stopping = new AbortController();
+  const status: { state: SubscriptionState; error?: string; restarts: number } = {
+    state: 'starting',
+    restarts: 0,
+  };
+  let leaving = new AbortController();
+  let failures = 0;
+
+  const progressed = (): void => {
+    status.state = 'running';
+    delete status.error;
+    failures = 0;
+  };
+
+  const follow = async (): Promise<void> => {
+    leaving = new AbortController();
+    const signal = AbortSignal.any([stopping.signal, leaving.signal]);
+    const from = await subscriber.start();
+    for await (const item of store.subscribe(from, signal)) {
+      if (signal.aborted) return;
+      if (item.kind === 'events') await subscriber.events(item.events);
+      else subscriber.caughtUp();
+      progressed();
+    }
+  };
+
+  const wait = async (reason: string): Promise<void> => {
+    status.state = 'backing-off';
+    status.error = reason;
+    status.restarts += 1;
+    const fullMs = Math.min(backOff.maxMs, backOff.minMs * 2 ** failures);
+    const waitMs = Math.round(fullMs * (0.5 + Math.random() / 2));
+    failures = Math.min(failures + 1, 20);
+    logger.warn({ reason, waitMs }, 'subscription interrupted, it starts again');
+    await delay(waitMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+  };
+
+  const loop = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      const reason = await follow().then(
+        () => (leaving.signal.aborted ? 'asked to start again' : 'the subscription ended'),
+        (error: unknown) => (error instanceof Error ? error.message : String(error)),
+      );
+      if (!stopping.signal.aborted) await wait(reason);
+    }
+    status.state = 'stopped';
+  };
+  const ended = loop();
+
+  return {
+    status: () => ({ ...status }),
+    restart: () => leaving.abort(),
+    stop: () => {
+      stopping.abort();
+      return ended;
+    },
+  };
+};

@@ -1,0 +1,60 @@
+/**
+ * GET /api/v1/payments/{paymentId}: the stored document where it is known to be up to date, else
+ * the fold of the stream; both give the same bytes at one revision (decisions §9).
+ */
+import { type EventStore, StoreUnavailable } from '../shared/event-store/port.ts';
+import { streamOf } from '../shared/payment/events.ts';
+import { bodyOf, foldView } from '../shared/payment/view.ts';
+import {
+  type PaymentDocument,
+  type PaymentViewsReader,
+  ViewsUnavailable,
+} from '../shared/payment-views/port.ts';
+
+export type QueryRoom = {
+  store: EventStore;
+  views: PaymentViewsReader;
+  /** True when events of the payment may be stored that its document does not hold yet. */
+  isBehind(paymentId: string): boolean;
+};
+
+/** What GET answers: the JSON text and the revision it stands for. */
+export type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
+
+/**
+ * The payment as of now, or undefined when no such payment exists. Ownership is the caller's to
+ * check. Throws StoreUnavailable when neither the views nor the event store can answer.
+ */
+export const getPayment = async (
+  room: QueryRoom,
+  paymentId: string,
+): Promise<FoundPayment | undefined> => {
+  // Asked before the document is read: afterwards the answer may be about a newer one.
+  const behind = room.isBehind(paymentId);
+  const document = await documentOf(room, paymentId);
+  if (document !== undefined && !document.parked && !behind) return document;
+  try {
+    return await fold(room, paymentId);
+  } catch (error) {
+    if (error instanceof StoreUnavailable && document !== undefined) return document;
+    throw error;
+  }
+};
+
+const documentOf = async (
+  { views }: QueryRoom,
+  paymentId: string,
+): Promise<PaymentDocument | undefined> => {
+  try {
+    return await views.get(paymentId);
+  } catch (error) {
+    if (error instanceof ViewsUnavailable) return undefined;
+    throw error;
+  }
+};
+
+const fold = async ({ store }: QueryRoom, paymentId: string): Promise<FoundPayment | undefined> => {
+  const view = foldView(await store.readStream(streamOf(paymentId)));
+  if (view === undefined) return undefined;
+  return { merchantId: view.merchantId, revision: view.revision, body: bodyOf(view) };
+};

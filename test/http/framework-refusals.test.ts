@@ -1,0 +1,428 @@
+/**
+ * Refusals that no route makes: router, body parser, socket parser, time-outs, overload, shutdown
+ * (decisions §1). Over real sockets, because half of them never become a request.
+ */
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { StoreUnavailable } from '../../shared/event-store/port.ts';
+import { buildApp, closeGracefully } from '../../shared/http/app.ts';
+import { PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/contract.ts';
+import { refuse } from '../../shared/http/errors.ts';
+import { registerHealth } from '../../shared/http/health.ts';
+import { parseJson } from '../../shared/http/json.ts';
+import type { Log } from '../../shared/log.ts';
+import { createMetrics } from '../../shared/metrics.ts';
+
+type Line = Record<string, unknown>;
+
+let lines: Line[];
+let app: FastifyInstance;
+let port: number;
+/** What a request for /slow waits for. */
+let release: () => void;
+let slowStarted: Promise<void>;
+
+const onRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+  if (request.headers.authorization === undefined) refuse(reply, 'UNAUTHORIZED', ['no token']);
+  else done();
+};
+
+const addRoutes = (): void => {
+  let started: () => void;
+  slowStarted = new Promise((resolve) => {
+    started = resolve;
+  });
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  app.post('/api/v1/payments', { onRequest }, async (request, reply) => {
+    const parsed = parseJson(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0));
+    return parsed.ok
+      ? reply.send({ read: parsed.value ?? null })
+      : refuse(reply, 'INVALID_REQUEST');
+  });
+  app.get<{ Params: { paymentId: string } }>(
+    '/api/v1/payments/:paymentId',
+    { onRequest },
+    async ({ params }, reply) =>
+      parsePaymentId(params.paymentId) === undefined
+        ? refuse(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM])
+        : reply.send({ paymentId: params.paymentId }),
+  );
+  app.post<{ Params: { paymentId: string } }>(
+    '/api/v1/payments/:paymentId/capture',
+    { onRequest },
+    async ({ params }, reply) =>
+      parsePaymentId(params.paymentId) === undefined
+        ? refuse(reply, 'INVALID_REQUEST', [PAYMENT_ID_FORM])
+        : reply.send({ paymentId: params.paymentId }),
+  );
+  app.post('/slow', async (_request, reply) => {
+    started();
+    await released;
+    return reply.send({ done: true });
+  });
+  app.post('/broken', async () => {
+    throw new Error('card 4242424242424242 in a message');
+  });
+  app.post('/no-store', async () => {
+    throw new StoreUnavailable('disk full');
+  });
+};
+
+const start = async (maxInFlight = 100): Promise<void> => {
+  const own: Line[] = [];
+  lines = own;
+  const write = (line: Line) => own.push(line);
+  const log = { info: write, error: write } as unknown as Log;
+  const arrivalMs = { request: 300, headers: 200, keepAlive: 60_000, check: 50 };
+  const metrics = createMetrics();
+  app = buildApp({ log, metrics, maxInFlight, arrivalMs });
+  addRoutes();
+  registerHealth(app, { metrics, ready: async () => ({ ready: true, engines: {} }) });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  port = (app.server.address() as { port: number }).port;
+};
+
+beforeEach(() => start());
+afterEach(async () => {
+  release();
+  await closeGracefully(app, 1000);
+});
+
+type Answer = { status: number; headers: Record<string, string>; body: string };
+
+const parseAnswer = (text: string): Answer => {
+  const [head = '', body = ''] = text.split('\r\n\r\n', 2);
+  const [statusLine = '', ...fields] = head.split('\r\n');
+  const headers = Object.fromEntries(
+    fields.map((field) => {
+      const at = field.indexOf(':');
+      return [field.slice(0, at).toLowerCase(), field.slice(at + 1).trim()];
+    }),
+  );
+  return { status: Number(statusLine.split(' ')[1]), headers, body };
+};
+
+/** Sends bytes as they are, and resolves with all that came back when the server has closed. */
+const talk = (...parts: string[]): Promise<string> =>
+  new Promise((resolve) => {
+    let text = '';
+    const socket: Socket = connect(port, '127.0.0.1', () => {
+      for (const part of parts) socket.write(part, 'latin1');
+    });
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve(text));
+  });
+
+const raw = async (...parts: string[]): Promise<Answer> => parseAnswer(await talk(...parts));
+
+const TOKEN = 'authorization: Bearer x\r\n';
+const request = (line: string, headers = '', body = ''): string =>
+  `${line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${headers}${TOKEN}\r\n${body}`;
+
+const expectError = (answer: Answer, status: number, error: string): Line => {
+  expect(answer.status).toBe(status);
+  const body = JSON.parse(answer.body) as Line;
+  expect(Object.keys(body)).toEqual(['error', 'message', 'details', 'timestamp']);
+  expect(body).toMatchObject({ error, message: expect.stringMatching(/\w/) });
+  expect(Array.isArray(body.details)).toBe(true);
+  expect(new Date(body.timestamp as string).toISOString()).toBe(body.timestamp);
+  expect(answer.headers).toMatchObject({
+    'cache-control': 'no-store',
+    'content-type': 'application/json; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+    'request-id': expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/),
+  });
+  expect(answer.headers).not.toHaveProperty('server');
+  expect(answer.headers).not.toHaveProperty('x-powered-by');
+  return body;
+};
+
+describe('decisions §1: what is no well-formed request has the error body', () => {
+  const host = 'host: x\r\n';
+  test.each<[string, number, string]>([
+    ['a broken request line', 400, 'HELLO\r\n\r\n'],
+    ['an unknown method', 400, `FOO / HTTP/1.1\r\n${host}\r\n`],
+    ['a broken header', 400, `GET / HTTP/1.1\r\n${host}a b: c\r\n\r\n`],
+    ['a header of 20,000 bytes', 431, `GET / HTTP/1.1\r\n${host}a: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ['a path of 20,000 bytes', 431, `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n${host}\r\n`],
+    ['no Host', 400, `GET /health/live HTTP/1.1\r\nconnection: close\r\n\r\n`],
+    ['an expectation', 417, `POST /slow HTTP/1.1\r\n${host}expect: x\r\ncontent-length: 1\r\n\r\n`],
+    [
+      'two lengths',
+      400,
+      `POST /slow HTTP/1.1\r\n${host}content-length: 1\r\ncontent-length: 2\r\n\r\n`,
+    ],
+    [
+      'length and chunks',
+      400,
+      `POST /slow HTTP/1.1\r\n${host}content-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    [
+      'an unknown transfer encoding',
+      400,
+      `POST /slow HTTP/1.1\r\n${host}transfer-encoding: gzip\r\n\r\n`,
+    ],
+    ['headers that never end', 408, `GET / HTTP/1.1\r\n${host}`],
+    ['a body that never ends', 408, `POST /slow HTTP/1.1\r\n${host}content-length: 9\r\n\r\nx`],
+  ])('%s', async (_name, status, bytes) => {
+    const body = expectError(await raw(bytes), status, 'INVALID_REQUEST');
+    expect(body.details).toHaveLength(1);
+  });
+
+  test('a broken chunk, after a token was good', async () => {
+    const head = request('POST /api/v1/payments', 'transfer-encoding: chunked\r\n');
+    expectError(await raw(`${head}zz\r\n`), 400, 'INVALID_REQUEST');
+  });
+
+  test('CONNECT', async () => {
+    const answer = await raw(`CONNECT x:1 HTTP/1.1\r\n${host}\r\n`);
+    expectError(answer, 405, 'METHOD_NOT_ALLOWED');
+    expect(answer.headers.allow).toBe('GET, POST');
+  });
+
+  test('a request that came in whole gets its own answer, not that of the rubbish behind it', async () => {
+    const head = `POST /slow HTTP/1.1\r\n${host}content-length: 0\r\n\r\n`;
+    const answered = raw(`${head}rubbish\r\n\r\n`);
+    await slowStarted;
+    release();
+    const answer = await answered;
+    expect(answer.status).toBe(200);
+    expect(answer.body).toBe('{"done":true}');
+  });
+
+  test('100-continue is honoured', async () => {
+    const text = await talk(
+      request('POST /api/v1/payments', 'expect: 100-continue\r\ncontent-length: 2\r\n', '{}'),
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
+  });
+});
+
+describe('decisions §1: addresses and methods', () => {
+  test.each([
+    '/nowhere',
+    '/',
+    '/api/v1/payments/x/refund',
+    '/api/v1/payments/x/capture/',
+    '/API/v1/payments',
+  ])('%s is unknown, with or without a token', async (path) => {
+    for (const token of [TOKEN, '']) {
+      const text = `POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${token}\r\n`;
+      const answer = await raw(text);
+      expectError(answer, 404, 'NOT_FOUND');
+      expect(answer.body).not.toContain('nowhere');
+    }
+  });
+
+  test.each([
+    ['GET', '/api/v1/payments', 'POST'],
+    ['PUT', '/api/v1/payments?x=1', 'POST'],
+    ['DELETE', '/api/v1/payments/secret', 'GET'],
+    ['GET', '/api/v1/payments/secret/capture', 'POST'],
+    ['OPTIONS', '/api/v1/payments', 'POST'],
+    ['PROPFIND', '/api/v1/payments', 'POST'],
+    ['QUERY', '/api/v1/payments', 'POST'],
+    ['POST', '/health/live', 'GET'],
+  ])('%s %s is 405 and allows %s', async (method, path, allow) => {
+    const answer = await raw(request(`${method} ${path}`));
+    expectError(answer, 405, 'METHOD_NOT_ALLOWED');
+    expect(answer.headers.allow).toBe(allow);
+    expect(answer.body).not.toContain('secret');
+  });
+
+  test('HEAD is 405 too', async () => {
+    const answer = await raw(request('HEAD /api/v1/payments/x'));
+    expect([answer.status, answer.headers.allow, answer.body]).toEqual([405, 'GET', '']);
+  });
+});
+
+describe('decisions §2: a malformed paymentId is 400, behind the token', () => {
+  const ids = [
+    '',
+    '%00',
+    '%2F',
+    '%',
+    '%zz',
+    '%ff',
+    'a%20b',
+    'a.b',
+    'x'.repeat(33),
+    'x'.repeat(5000),
+    '%25',
+  ];
+  test.each(ids)('%s', async (id) => {
+    const path = `/api/v1/payments/${id}`;
+    expectError(await raw(request(`GET ${path}`)), 400, 'INVALID_PAYMENT_ID');
+    expectError(await raw(request(`POST ${path}/capture`)), 400, 'INVALID_REQUEST');
+    const bare = `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`;
+    expectError(await raw(bare), 401, 'UNAUTHORIZED');
+  });
+
+  test('a well-formed one arrives, escaped or not', async () => {
+    const answer = await raw(request('GET /api/v1/payments/p%61y_1?x=%zz'));
+    expect(JSON.parse(answer.body)).toEqual({ paymentId: 'pay_1' });
+  });
+});
+
+describe('decisions §3: bodies', () => {
+  const post = (headers: string, body: string) =>
+    raw(request('POST /api/v1/payments', `content-length: ${body.length}\r\n${headers}`, body));
+
+  test.each([
+    '',
+    'text/plain',
+    'application/json',
+    'a/b; charset=x',
+    ';;;',
+    'application/x-www-form-urlencoded',
+  ])('are read as JSON with the content type %j', async (type) => {
+    const answer = await post(type === '' ? '' : `content-type: ${type}\r\n`, '{"a":1}');
+    expect([answer.status, answer.body]).toEqual([200, '{"read":{"a":1}}']);
+  });
+
+  test.each(['', ' \n'])('an empty one (%j) with a JSON content type is none', async (body) => {
+    const answer = await post('content-type: application/json\r\n', body);
+    expect([answer.status, answer.body]).toEqual([200, '{"read":null}']);
+  });
+
+  test('65,536 bytes are allowed, one more is 413, chunks counted alike', async () => {
+    const text = (length: number) => `"${'x'.repeat(length - 2)}"`;
+    expect((await post('', text(65_536))).status).toBe(200);
+    expectError(await post('', text(65_537)), 413, 'INVALID_REQUEST');
+    const chunk = `10001\r\n${text(65_537)}\r\n0\r\n\r\n`;
+    const chunked = request('POST /api/v1/payments', 'transfer-encoding: chunked\r\n', chunk);
+    expectError(await raw(chunked), 413, 'INVALID_REQUEST');
+  });
+
+  test('without a token the size does not matter', async () => {
+    const head = 'POST /api/v1/payments HTTP/1.1\r\nhost: x\r\nconnection: close\r\n';
+    expectError(await raw(`${head}content-length: 99999\r\n\r\n`), 401, 'UNAUTHORIZED');
+  });
+
+  test('gzip is not JSON', async () => {
+    const answer = await post('content-encoding: gzip\r\n', '\x1f\x8b\x08\x00');
+    expectError(answer, 400, 'INVALID_REQUEST');
+  });
+});
+
+describe('decisions §1 and §7: our own faults', () => {
+  test('a bug is 500 and tells nothing', async () => {
+    const body = expectError(await raw(request('POST /broken')), 500, 'INTERNAL_ERROR');
+    expect(body.details).toEqual([]);
+  });
+
+  test('a store out of reach is 503 with Retry-After', async () => {
+    const answer = await raw(request('POST /no-store'));
+    expectError(answer, 503, 'SERVICE_UNAVAILABLE');
+    expect(answer.headers['retry-after']).toBe('1');
+  });
+
+  test('above the cap of requests at once: 503, but health answers', async () => {
+    await closeGracefully(app, 1000);
+    await start(1);
+    const first = raw(request('POST /slow'));
+    await slowStarted;
+    const answer = await raw(request('GET /api/v1/payments/x'));
+    expectError(answer, 503, 'SERVICE_UNAVAILABLE');
+    expect(answer.headers['retry-after']).toBe('1');
+    expect((await raw(request('GET /health/ready'))).status).toBe(200);
+    release();
+    expect((await first).status).toBe(200);
+    expect((await raw(request('GET /api/v1/payments/x'))).status).toBe(200);
+    expect(app.lifecycle.inFlight).toBe(0);
+  });
+
+  test('a client that leaves is worked for to the end, counted until then, and logged once', async () => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(request('POST /slow')));
+    await slowStarted;
+    const left = new Promise((resolve) => socket.once('close', resolve));
+    socket.destroy();
+    await left;
+    expect((await raw(request('GET /api/v1/payments/x'))).status).toBe(200);
+    expect(app.lifecycle.inFlight).toBe(1);
+    release();
+    expect((await raw(request('GET /api/v1/payments/x'))).status).toBe(200);
+    expect(app.lifecycle.inFlight).toBe(0);
+    expect(lines.filter(({ route }) => route === '/slow')).toMatchObject([{ status: 499 }]);
+  });
+});
+
+describe('decisions §1: shutdown', () => {
+  test('requests in flight are answered, new ones on old connections are 503, then it ends', async () => {
+    const slow = raw('POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n');
+    await slowStarted;
+    let text = '';
+    const late = connect(port, '127.0.0.1', () => {
+      late.write('POST /api/v1/payments HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n');
+    });
+    const lateEnded = new Promise((resolve) => late.once('close', resolve));
+    late.on('data', (chunk) => {
+      text += chunk.toString();
+    });
+    // The headers arrive before the shutdown; a request on a connection in use comes after it.
+    const pipelined = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
+    while (app.lifecycle.inFlight > 1 || !text.includes('401')) {
+      await new Promise(setImmediate);
+    }
+    const closed = closeGracefully(app, 5000);
+    late.write(`{}${pipelined}`);
+    await lateEnded;
+    release();
+    const answer = await slow;
+    expect([answer.status, answer.headers.connection]).toEqual([200, 'close']);
+    const second = text.slice(text.indexOf('HTTP/1.1 503'));
+    expectError(parseAnswer(second), 503, 'SERVICE_UNAVAILABLE');
+    await closed;
+  });
+
+  test('idle connections do not hold it', async () => {
+    const idle = connect(port, '127.0.0.1');
+    await new Promise((resolve) => idle.once('connect', resolve));
+    const ended = new Promise((resolve) => idle.once('close', resolve));
+    const startedAt = performance.now();
+    await closeGracefully(app, 8000);
+    await ended;
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+  });
+
+  test('what never ends is cut off', async () => {
+    const slow = talk(request('POST /slow'));
+    await slowStarted;
+    await closeGracefully(app, 200);
+    expect(await slow).toBe('');
+  });
+});
+
+test('decisions §4: the log line of a request has ids, route and status, and no address', async () => {
+  await raw(request('GET /api/v1/payments/pay_1?number=4242424242424242'));
+  await raw(request('POST /broken?x=1'));
+  expect(lines).toMatchObject([
+    {
+      requestId: expect.stringMatching(/^[0-9A-Z]{26}$/),
+      method: 'GET',
+      route: '/api/v1/payments/:paymentId',
+      status: 200,
+      durationMs: expect.any(Number),
+    },
+    { route: '/broken', err: expect.any(Error) },
+    { route: '/broken', status: 500 },
+  ]);
+  const keys = ['durationMs', 'merchant', 'method', 'paymentId', 'requestId', 'route', 'status'];
+  expect(Object.keys(lines[0] ?? {}).sort()).toEqual(keys);
+});
+
+test('surfaces: metrics name route and status, health tells its engines', async () => {
+  await raw(request('GET /api/v1/payments/pay_1'));
+  const { body, headers } = await raw(request('GET /metrics'));
+  expect(headers['content-type']).toMatch(/^text\/plain/);
+  expect(body).toContain(
+    'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/api/v1/payments/:paymentId",http_response_status_code="200"} 1',
+  );
+  expect((await raw(request('GET /health/live'))).body).toBe('{"status":"live"}');
+});

@@ -1,0 +1,268 @@
+/** The projector as a whole: start, restart, rebuild, faults of either engine, lag, refusal. */
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type Projector, type ProjectorOptions, startProjector } from '../../projector/app.ts';
+import { trackFreshness } from '../../projector/freshness.ts';
+import { CheckpointBeyondHead, checkpointBeyondHead, createLag } from '../../projector/lag.ts';
+import type { Log } from '../../projector/subscription.ts';
+import { StoreUnavailable } from '../../shared/event-store/port.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import { bodyOf, foldView } from '../../shared/payment/view.ts';
+import { type PaymentViews, ViewsUnavailable } from '../../shared/payment-views/port.ts';
+import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
+import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { until } from '../support/until.ts';
+import { temporaryFolder } from '../support/view-drivers.ts';
+
+const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
+const LIFE = wholeLife('pay_1').length;
+
+describe('the projector', () => {
+  let folder: ReturnType<typeof temporaryFolder>;
+  let file: string;
+  let store: MemoryEventStore;
+  let views: PaymentViews;
+  let projector: Projector | undefined;
+
+  beforeEach(() => {
+    folder = temporaryFolder();
+    file = join(folder.path, 'views.db');
+    store = memoryEventStore({ batchMax: 10 });
+    views = openSqliteViews({ file });
+  });
+  afterEach(async () => {
+    await projector?.stop();
+    projector = undefined;
+    await views.close();
+    folder.remove();
+  });
+
+  const start = async (more: Partial<ProjectorOptions> = {}): Promise<Projector> => {
+    const backOff = { minMs: 1, maxMs: 8 };
+    projector = await startProjector({ store, views, logger: silent, backOff, ...more });
+    return projector;
+  };
+  const given = async (count: number, into: Pick<MemoryEventStore, 'append'> = store) => {
+    for (let n = 0; n < count; n += 1) {
+      const events = wholeLife(`pay_${n}`).map((event, at) => newEvent(event, timeOf(at)));
+      await into.append(streamOf(`pay_${n}`), 'none', events);
+    }
+  };
+  const bodies = async (count: number) => {
+    const documents = Array.from({ length: count }, (_, n) => views.get(`pay_${n}`));
+    return (await Promise.all(documents)).map((document) => document?.body);
+  };
+  const folds = async (count: number) => {
+    const streams = Array.from({ length: count }, (_, n) => store.readStream(streamOf(`pay_${n}`)));
+    return (await Promise.all(streams)).map((events) => {
+      const view = foldView(events);
+      return view && bodyOf(view);
+    });
+  };
+
+  test('fills empty views from the log, then follows it', async () => {
+    await given(5);
+    const started = await start();
+    expect(started.isBehind('pay_0')).toBe(true);
+    await started.caughtUp;
+    expect(await bodies(5)).toEqual(await folds(5));
+    expect(started.status()).toEqual({
+      state: 'running',
+      checkpoint: (await store.head(null)).position,
+      caughtUp: true,
+      stuck: false,
+      parked: 0,
+      counts: { events: 5 * LIFE, healed: 0, parkings: 0, restarts: 0 },
+    });
+    expect(await started.lag()).toEqual({ events: 0, seconds: 0, stuck: false });
+  });
+
+  test('P4: an append through the tracked store is behind until its document is there', async () => {
+    const freshness = trackFreshness(store);
+    const started = await start({ store: freshness.store, freshness });
+    await started.caughtUp;
+    store.hold(true);
+    await given(1, freshness.store);
+    expect(started.isBehind('pay_0')).toBe(true);
+    expect(await started.lag()).toMatchObject({ events: LIFE });
+    store.hold(false);
+    expect(await views.waitForRevision('pay_0', LIFE - 1, 5000)).toBe(true);
+    await until('no longer behind', () => !started.isBehind('pay_0'));
+    expect(freshness.size()).toBe(0);
+  });
+
+  test('goes on from the checkpoint at the next start, and applies nothing twice', async () => {
+    await given(3);
+    await (await start()).caughtUp;
+    await projector?.stop();
+    await views.close();
+    views = openSqliteViews({ file });
+    const again = await start();
+    await again.caughtUp;
+    expect(again.status().counts.events).toBe(0);
+    expect(await bodies(3)).toEqual(await folds(3));
+  });
+
+  test('P1: views wiped while stopped are filled again to the byte', async () => {
+    await given(20);
+    await (await start()).caughtUp;
+    const before = await bodies(20);
+    await projector?.stop();
+    await views.close();
+    rmSync(file);
+    views = openSqliteViews({ file });
+    await (await start()).caughtUp;
+    expect(await bodies(20)).toEqual(before);
+    expect(before.every((body) => body !== undefined)).toBe(true);
+  });
+
+  test('views that went back while nothing happened are noticed, behind, and filled again', async () => {
+    await given(3);
+    const elsewhere = openSqliteViews({ file: join(folder.path, 'empty.db') });
+    const first = views;
+    let current = first;
+    const switched: PaymentViews = {
+      get: (id) => current.get(id),
+      waitForRevision: (id, revision, ms) => current.waitForRevision(id, revision, ms),
+      unsettled: (limit) => current.unsettled(limit),
+      parked: (limit) => current.parked(limit),
+      checkpoint: () => current.checkpoint(),
+      load: (id) => current.load(id),
+      apply: (changes, from, to) => current.apply(changes, from, to),
+      close: () => current.close(),
+    };
+    const started = await start({ views: switched, watchMs: 5 });
+    await started.caughtUp;
+    store.hold(true);
+    current = elsewhere;
+    await until('noticed', () => !started.status().caughtUp);
+    expect(started.isBehind('pay_1')).toBe(true);
+    store.hold(false);
+    await until('filled again', () => started.status().caughtUp);
+    expect(await elsewhere.get('pay_1')).toEqual(await first.get('pay_1'));
+    expect(started.isBehind('pay_1')).toBe(false);
+    await started.stop();
+    await elsewhere.close();
+  });
+
+  test('V3: an event store out of reach at the start is waited for', async () => {
+    await given(2);
+    store.failWith(new StoreUnavailable('not yet'));
+    const started = await start();
+    await until('backing off', () => started.status().state === 'backing-off');
+    expect(started.status()).toMatchObject({ caughtUp: false, error: 'not yet', parked: 0 });
+    await expect(started.lag()).rejects.toThrow(StoreUnavailable);
+    store.failWith(undefined);
+    await started.caughtUp;
+    expect(await bodies(2)).toEqual(await folds(2));
+  });
+
+  test('an apply whose answer was lost neither repeats nor leaves a payment behind', async () => {
+    let losing = 1;
+    const lossy: PaymentViews = {
+      ...views,
+      apply: async (...args) => {
+        await views.apply(...args);
+        if (losing-- > 0) throw new ViewsUnavailable('the answer was lost');
+      },
+    };
+    const freshness = trackFreshness(store);
+    await given(1, freshness.store);
+    const started = await start({ store: freshness.store, freshness, views: lossy });
+    await started.caughtUp;
+    expect(started.status().counts.restarts).toBe(1);
+    expect(await bodies(1)).toEqual(await folds(1));
+    expect(started.isBehind('pay_0')).toBe(false);
+    expect(freshness.size()).toBe(0);
+  });
+
+  test('a log that ends before the checkpoint is refused in one line', async () => {
+    await given(2);
+    await (await start()).caughtUp;
+    await projector?.stop();
+    store.cut(LIFE);
+    await expect(start()).rejects.toThrow(CheckpointBeyondHead);
+    await expect(start()).rejects.toThrow(/^the event log ends before[^\n]+$/);
+    store.cut(0);
+    await expect(start()).rejects.toThrow(CheckpointBeyondHead);
+  });
+
+  test('a log that is cut while the store is out of reach is never followed', async () => {
+    await given(2);
+    const started = await start();
+    await started.caughtUp;
+    const before = started.status().checkpoint;
+    store.cut(LIFE);
+    store.drop();
+    await until('refused', () => /ends before/.test(started.status().error ?? ''));
+    expect(await views.checkpoint()).toBe(before);
+  });
+
+  test('the checkpoint fits the log from its start to its last event', async () => {
+    expect(await checkpointBeyondHead(store, null)).toBe(false);
+    await given(1);
+    for (const { position } of await store.readAll(null, 10))
+      expect(await checkpointBeyondHead(store, position)).toBe(false);
+    expect(await checkpointBeyondHead(store, '000000000099')).toBe(true);
+  });
+
+  test('lag: standing still is known by the head of the store, moving is never stuck', async () => {
+    let now = Date.parse(timeOf(100));
+    let checkpoint: string | null = null;
+    const lag = createLag({
+      store,
+      checkpoint: () => checkpoint,
+      now: () => now,
+      stillMsMax: 60_000,
+    });
+    expect(await lag()).toEqual({ events: 0, seconds: 0, stuck: false });
+    now += 3_600_000;
+    expect(await lag()).toEqual({ events: 0, seconds: 0, stuck: false });
+    await given(1);
+    expect(await lag()).toEqual({ events: LIFE, seconds: 3700, stuck: false });
+    now += 60_001;
+    expect(await lag()).toMatchObject({ stuck: true });
+    checkpoint = (await store.readAll(null, 1))[0]?.position ?? null;
+    expect(await lag()).toMatchObject({ events: LIFE - 1, stuck: false });
+    now += 60_001;
+    expect(await lag()).toMatchObject({ stuck: true });
+    checkpoint = (await store.head(null)).position;
+    expect(await lag()).toEqual({ events: 0, seconds: 0, stuck: false });
+  });
+
+  test('a projection that stands still while the head moves says so', async () => {
+    const started = await start({ watchMs: 5, stillMsMax: 20 });
+    await started.caughtUp;
+    store.hold(true);
+    await given(1);
+    await until('stuck', () => started.status().stuck);
+    store.hold(false);
+    await until('moving again', () => !started.status().stuck);
+    expect(await bodies(1)).toEqual(await folds(1));
+  });
+
+  test('over the embedded event store: documents are the folds, nothing stays behind', async () => {
+    mkdirSync(join(folder.path, 'log'));
+    const real = await openSqliteEventStore({ file: join(folder.path, 'log', 'events.db') });
+    const freshness = trackFreshness(real);
+    const started = await start({ store: freshness.store, freshness });
+    await started.caughtUp;
+    const writing = Array.from({ length: 50 }, async (_, n) => {
+      const events = wholeLife(`pay_${n}`).map((event, at) => newEvent(event, timeOf(at)));
+      const stored = await freshness.store.append(streamOf(`pay_${n}`), 'none', events.slice(0, 2));
+      const last = stored.at(-1);
+      if (last === undefined) throw new Error('nothing stored');
+      await freshness.store.append(streamOf(`pay_${n}`), last, events.slice(2));
+      expect(await views.waitForRevision(`pay_${n}`, LIFE - 1, 5000)).toBe(true);
+      const view = foldView(await real.readStream(streamOf(`pay_${n}`)));
+      expect((await views.get(`pay_${n}`))?.body).toBe(view && bodyOf(view));
+    });
+    await Promise.all(writing);
+    await until('nothing behind', () => freshness.size() === 0);
+    await started.stop();
+    await real.close();
+  });
+});

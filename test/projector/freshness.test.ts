@@ -1,0 +1,117 @@
+/** decisions §9: behind is never guessed; in one process the projector knows. */
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
+import {
+  AppendOutcomeUnknown,
+  type EventStore,
+  RevisionConflict,
+} from '../../shared/event-store/port.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
+import { authorized, created, newEvent } from '../support/payment-events.ts';
+
+describe('decisions §9: what is behind', () => {
+  let inner: MemoryEventStore;
+  let freshness: Freshness;
+  beforeEach(() => {
+    inner = memoryEventStore();
+    freshness = trackFreshness(inner);
+  });
+  const append = (paymentId: string, count = 1) =>
+    freshness.store.append(
+      streamOf(paymentId),
+      'none',
+      [created({ paymentId }), authorized()].slice(0, count).map((event) => newEvent(event)),
+    );
+
+  test('everything, until the first catch-up is through', () => {
+    expect(freshness.isBehind('pay_1')).toBe(true);
+    freshness.starting();
+    expect(freshness.isBehind('pay_1')).toBe(true);
+    freshness.caughtUp();
+    expect(freshness.isBehind('pay_1')).toBe(false);
+  });
+
+  test('then exactly the payments whose last committed event is not applied', async () => {
+    freshness.caughtUp();
+    await append('pay_1', 2);
+    expect([freshness.isBehind('pay_1'), freshness.isBehind('pay_2')]).toEqual([true, false]);
+    freshness.applied('pay_1', 0);
+    expect(freshness.isBehind('pay_1')).toBe(true);
+    freshness.applied('pay_1', 1);
+    expect(freshness.isBehind('pay_1')).toBe(false);
+    expect(freshness.size()).toBe(0);
+  });
+
+  test('a payment appended during the first catch-up stays behind after it', async () => {
+    freshness.starting();
+    await append('pay_1');
+    freshness.caughtUp();
+    expect(freshness.isBehind('pay_1')).toBe(true);
+  });
+
+  test('an event that is applied before its append has answered is not behind', async () => {
+    const release = Promise.withResolvers<void>();
+    const slow: EventStore = {
+      ...inner,
+      append: async (...args) => {
+        const recorded = await inner.append(...args);
+        await release.promise;
+        return recorded;
+      },
+    };
+    freshness = trackFreshness(slow);
+    freshness.caughtUp();
+    const appending = append('pay_1', 2);
+    expect(freshness.isBehind('pay_1')).toBe(false);
+    freshness.applied('pay_1', 1);
+    release.resolve();
+    await appending;
+    expect(freshness.isBehind('pay_1')).toBe(false);
+    expect(freshness.size()).toBe(0);
+  });
+
+  test('of two appends at one revision only the one that was stored counts', async () => {
+    freshness.caughtUp();
+    const results = await Promise.allSettled([append('pay_1'), append('pay_1')]);
+    expect(results[1]).toMatchObject({ reason: expect.any(RevisionConflict) });
+    freshness.applied('pay_1', 0);
+    expect(freshness.isBehind('pay_1')).toBe(false);
+    await expect(append('pay_1')).rejects.toThrow(RevisionConflict);
+    expect(freshness.isBehind('pay_1')).toBe(false);
+    expect(freshness.size()).toBe(0);
+  });
+
+  test('an append of unknown outcome counts, until it is applied or a new start is through', async () => {
+    freshness.caughtUp();
+    for (const paymentId of ['pay_1', 'pay_2']) {
+      inner.loseNextAnswer();
+      await expect(append(paymentId)).rejects.toThrow(AppendOutcomeUnknown);
+      expect(freshness.isBehind(paymentId)).toBe(true);
+    }
+    freshness.applied('pay_1', 0);
+    expect(freshness.isBehind('pay_1')).toBe(false);
+    freshness.starting();
+    expect(freshness.isBehind('pay_2')).toBe(true);
+    freshness.caughtUp();
+    expect(freshness.isBehind('pay_2')).toBe(false);
+    expect(freshness.size()).toBe(0);
+  });
+
+  test('views that were lost put everything behind until they are filled again', () => {
+    freshness.caughtUp();
+    freshness.lost();
+    expect(freshness.isBehind('pay_1')).toBe(true);
+    freshness.caughtUp();
+    expect(freshness.isBehind('pay_1')).toBe(false);
+  });
+
+  test('streams that are no payments are not remembered, the rest of the store is handed through', async () => {
+    await freshness.store.append('merchant-reference-1', 'none', [newEvent(created())]);
+    expect(freshness.size()).toBe(0);
+    await append('pay_1');
+    expect(await freshness.store.readStream(streamOf('pay_1'))).toHaveLength(1);
+    expect(await freshness.store.readAll(null, 10)).toHaveLength(2);
+    expect(await freshness.store.head(null)).toMatchObject({ eventsAfter: 2 });
+  });
+});
