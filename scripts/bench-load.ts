@@ -1,0 +1,53 @@
+/**
+ * One round of load, in a process of its own so that it can have a CPU of its own. Reads the order
+ * as JSON from stdin and writes the result as JSON to stdout.
+ */
+import { text } from 'node:stream/consumers';
+import autocannon from 'autocannon';
+
+const CONNECTIONS = 64;
+/** Prepared per connection, so that building requests costs nothing during the round. */
+const PATHS_PER_CONNECTION = 200;
+
+export type LoadOrder = {
+  url: string;
+  seconds: number;
+  method: 'GET' | 'POST';
+  /** Each connection asks for its own random choice of these. */
+  paths: string[];
+  headers: Record<string, string>;
+  body?: string;
+  /** Collect the payment ids of the answers. It costs a little, so not while measuring. */
+  collect?: boolean;
+};
+/** `bad`: answers other than 2xx, errors and time-outs. */
+export type LoadResult = { perSecond: number; p99Ms: number; bad: number; ids: string[] };
+
+const anyOf = (paths: string[]): string => paths[Math.floor(Math.random() * paths.length)] ?? '/';
+
+const run = async (order: LoadOrder): Promise<LoadResult> => {
+  const { url, seconds, method, paths, headers, body, collect = false } = order;
+  const ids: string[] = [];
+  const onResponse = (_status: number, answer: string) => {
+    const [, id] = /"paymentId":"([^"]+)"/.exec(answer) ?? [];
+    if (id !== undefined) ids.push(id);
+  };
+  const prepared = () => ({
+    method,
+    path: anyOf(paths),
+    headers,
+    ...(body === undefined ? {} : { body }),
+    ...(collect ? { onResponse } : {}),
+  });
+  const result = await autocannon({
+    url,
+    connections: CONNECTIONS,
+    duration: seconds,
+    setupClient: (client) =>
+      client.setRequests(Array.from({ length: PATHS_PER_CONNECTION }, prepared)),
+  });
+  const bad = result.non2xx + result.errors + result.timeouts;
+  return { perSecond: result.requests.average, p99Ms: result.latency.p99, bad, ids };
+};
+
+process.stdout.write(JSON.stringify(await run(JSON.parse(await text(process.stdin)))));
