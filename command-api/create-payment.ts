@@ -6,7 +6,7 @@
 
 import type { CreateRequest } from '../shared/http/contract.ts';
 import { newOperationId, newPaymentId } from '../shared/ids.ts';
-import { brandOf, CardSecret, maskCard } from '../shared/payment/card.ts';
+import { brandOf, type CardBrand, CardSecret, maskCard } from '../shared/payment/card.ts';
 import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
 import type { MaskedCard, RequestIdentity } from '../shared/payment/events.ts';
 import type { Operation } from '../shared/payment/state.ts';
@@ -28,6 +28,8 @@ type Attempt = {
   caller: Caller;
   request: CreateRequest;
   masked: MaskedCard;
+  /** The brand that the number itself shows. */
+  numberBrand: CardBrand | undefined;
   identity: RequestIdentity;
   rules: MerchantRules;
   budget: Budget;
@@ -47,10 +49,12 @@ export const createPayment = async (
   key: string | undefined,
   budget: Budget,
 ): Promise<Answer> => {
-  const masked = maskCard(request.card);
+  const numberBrand = brandOf(request.card.number);
+  const masked = maskCard(request.card, numberBrand);
   const fingerprint = room.identities.fingerprintOf(comparable(caller, request, masked));
   const rules = room.rulesOf(caller.merchantId);
-  const attempt = { caller, request, masked, identity: { fingerprint }, rules, budget };
+  const identity = { fingerprint };
+  const attempt = { caller, request, masked, numberBrand, identity, rules, budget };
   if (key !== undefined) return createUnderKey(room, attempt, key);
   const joined =
     request.details.merchantReference === undefined
@@ -130,7 +134,7 @@ const createOrRepeat = async (
 
 const begin = (room: CommandRoom, attempt: Attempt, paymentId: string): Promise<Answer> =>
   room.queues.run(paymentId, async () => {
-    const { caller, request, masked, identity, rules, budget } = attempt;
+    const { caller, request, masked, numberBrand, identity, rules, budget } = attempt;
     const { amount, currency, captureNow, details } = request;
     const command: CreateCommand = {
       kind: 'create',
@@ -141,7 +145,7 @@ const begin = (room: CommandRoom, attempt: Attempt, paymentId: string): Promise<
       currency,
       captureNow,
       card: masked,
-      numberBrand: brandOf(request.card.number),
+      numberBrand,
       details,
       identity,
       rules,

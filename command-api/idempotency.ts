@@ -3,7 +3,7 @@
  * nor a fingerprint can be turned back into what it was made from. The secret is the same in every
  * process of one installation; with another one, repeats would be charged again.
  */
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey } from 'node:crypto';
 import canonicalize from 'canonicalize';
 
 export type Identities = {
@@ -38,14 +38,15 @@ const crockford = (digest: Buffer): string => {
 };
 
 export const createIdentities = (secret: string): Identities => {
+  const key = createSecretKey(Buffer.from(secret));
   // The parts are told apart by JSON, so that no two lists of them hash alike.
   const hash = (...parts: unknown[]): Buffer =>
-    createHmac('sha256', secret).update(JSON.stringify(parts)).digest();
+    createHmac('sha256', key).update(JSON.stringify(parts)).digest();
   return {
-    paymentIdOf: (merchantId, key, attempt) =>
-      `pay_${crockford(hash('payment', merchantId, key, attempt))}`,
-    keyHashOf: (merchantId, route, paymentId, key) =>
-      hash('key', merchantId, route, paymentId, key).toString('base64url'),
+    paymentIdOf: (merchantId, idempotencyKey, attempt) =>
+      `pay_${crockford(hash('payment', merchantId, idempotencyKey, attempt))}`,
+    keyHashOf: (merchantId, route, paymentId, idempotencyKey) =>
+      hash('key', merchantId, route, paymentId, idempotencyKey).toString('base64url'),
     fingerprintOf: (request) => hash('request', canonicalize(request)).toString('base64url'),
     checkValue: () => hash('check').toString('base64url'),
   };

@@ -82,8 +82,8 @@ export const outcomeOf = (
 export const createRecovery = (options: RecoveryOptions): Recovery => {
   const { log, provider, queues, delaysMs, nowMs, logger } = options;
   const ladders = new Map<string, Ladder>();
-  /** Fingerprint of an unresolved create -> its payment. */
-  const creates = new Map<string, string>();
+  /** Fingerprint of unresolved creates -> their payments: equal ones can have run side by side. */
+  const creates = new Map<string, Set<string>>();
   const waiting: string[] = [];
   let running = 0;
   let stopped = false;
@@ -137,8 +137,11 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
     const ladder = ladders.get(paymentId);
     if (ladder === undefined) return;
     clearTimeout(ladder.timer);
-    if (ladder.create !== undefined) creates.delete(ladder.create);
     ladders.delete(paymentId);
+    if (ladder.create === undefined) return;
+    const equal = creates.get(ladder.create);
+    equal?.delete(paymentId);
+    if (equal?.size === 0) creates.delete(ladder.create);
   };
 
   const climb = (paymentId: string, ladder: Ladder): void => {
@@ -182,7 +185,7 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
     const ladder = ladders.get(paymentId);
     if (open?.kind !== 'create' || ladder === undefined) return;
     ladder.create = open.identity.fingerprint;
-    creates.set(ladder.create, paymentId);
+    creates.set(ladder.create, (creates.get(ladder.create) ?? new Set()).add(paymentId));
   };
 
   const track: Recovery['track'] = (paymentId) => {
@@ -196,7 +199,7 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
     settle,
     record,
     track,
-    unresolvedCreate: (fingerprint) => creates.get(fingerprint),
+    unresolvedCreate: (fingerprint) => creates.get(fingerprint)?.values().next().value,
     unresolved: () => {
       let oldest = Number.POSITIVE_INFINITY;
       for (const { since } of ladders.values()) oldest = Math.min(oldest, since);

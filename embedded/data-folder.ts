@@ -4,9 +4,10 @@
  * process, so that `kill -9` leaves nothing behind to clean up.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { makeDataDir } from '../shared/data-dir.ts';
 
 export type DataFolder = { path(file: string): string; release(): void };
 
@@ -18,7 +19,7 @@ export class DataFolderRefused extends Error {
 /** Makes the folder where it is missing and takes its lock. Throws DataFolderRefused. */
 export const openDataFolder = (folder: string): DataFolder => {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeDataDir(folder);
     const probe = join(folder, '.write-test');
     writeFileSync(probe, '', { mode: 0o600 });
     rmSync(probe);

@@ -63,6 +63,8 @@ const { log, flush } = createLogger({
 });
 
 const die = (error: unknown, message: string): never => {
+  const why = error instanceof Error ? error.message : 'unknown error';
+  process.stderr.write(`payments: ${message}: ${why}\n`);
   log.fatal({ err: error }, message);
   flush();
   process.exit(1);
@@ -71,10 +73,7 @@ process.on('uncaughtException', (error) => die(error, 'uncaught exception'));
 process.on('unhandledRejection', (error) => die(error, 'unhandled rejection'));
 
 const service = await orRefuse(() =>
-  openService(config, folder, log, (error) => {
-    process.stderr.write(`payments: ${error.message}\n`);
-    die(error, 'the event store takes no more events; the process ends');
-  }),
+  openService(config, folder, log, (error) => die(error, 'the event store takes no more events')),
 );
 
 let stopping = false;
@@ -91,7 +90,6 @@ const stop = async (): Promise<void> => {
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
 
-await service.caughtUp;
 const port = await listen(service, config);
 const host = config.host.includes(':') ? `[${config.host}]` : config.host;
 process.stderr.write(

@@ -34,16 +34,22 @@ export type Service = {
   app: FastifyInstance;
   /** How many events the log held when it was opened. */
   eventsAtStart: number;
-  /** Resolves once the views hold everything that was stored before the start. */
-  caughtUp: Promise<void>;
   /** Answers what is in flight, makes everything durable, closes all. */
   stop(): Promise<void>;
+};
+
+/** What tests put between the service and its engines: each gets the real one to delegate to. */
+export type Wrappers = {
+  provider?: (own: Provider) => Provider;
+  views?: (own: PaymentViews) => PaymentViews;
 };
 
 /** The event store was written with another idempotency secret: repeats would be charged again. */
 export class SecretRefused extends Error {
   override name = 'SecretRefused';
 }
+
+const asItIs = <T>(own: T): T => own;
 
 const CACHED_PAYMENTS_MAX = 10_000;
 /** How often open intents that nobody follows yet are looked for. */
@@ -87,6 +93,7 @@ export const openService = async (
   folder: DataFolder,
   log: Log,
   onFatal: (error: Error) => void,
+  { provider: wrapProvider = asItIs, views: wrapViews = asItIs }: Wrappers = {},
 ): Promise<Service> => {
   const metrics = createMetrics();
   const file = folder.path('events.sqlite');
@@ -95,9 +102,10 @@ export const openService = async (
   await checkSecret(sqlite, identities.checkValue());
 
   const freshness = trackFreshness(sqlite);
-  const views = openSqliteViews({ file: folder.path('views.sqlite'), logger: log });
+  const views = wrapViews(openSqliteViews({ file: folder.path('views.sqlite'), logger: log }));
   const projector = await startProjector({ store: freshness.store, views, logger: log, freshness });
-  const provider = guarded(measured(await openProvider(config, folder, log), metrics));
+  const own = wrapProvider(await openProvider(config, folder, log));
+  const provider = guarded(measured(own, metrics));
 
   const queues = createQueues();
   const paymentLog = createPaymentLog({
@@ -150,7 +158,11 @@ export const openService = async (
   registerCommandApi(app, {
     guard: guard('payments:write'),
     room,
-    views,
+    views: {
+      // While the views are being filled anew, GET folds the streams: nothing is worth a wait.
+      waitForRevision: async (paymentId, revision, timeoutMs) =>
+        projector.status().caughtUp && views.waitForRevision(paymentId, revision, timeoutMs),
+    },
     requestBudgetMs: config.requestBudgetMs,
     onCommand: (command, outcome, seconds) => {
       metrics.commands.add(1, command, outcome);
@@ -162,19 +174,18 @@ export const openService = async (
     room: { store: sqlite, views, isBehind: projector.isBehind },
   });
 
-  let fatal: string | undefined;
   const eventStoreState = async (): Promise<EngineState> => {
-    if (fatal !== undefined) return { state: 'failed', reason: fatal };
-    await sqlite.head(sqlite.lastPosition());
-    return { state: 'up', position: sqlite.lastPosition() ?? '0' };
+    try {
+      const { position } = await sqlite.head(sqlite.lastPosition());
+      return { state: 'up', position: position ?? '0' };
+    } catch (error) {
+      return { state: 'down', reason: error instanceof Error ? error.message : 'unknown' };
+    }
   };
   registerHealth(app, {
     metrics,
     ready: async () => {
-      const eventStore = await eventStoreState().catch((error: Error) => {
-        fatal = error.message;
-        return { state: 'down', reason: error.message };
-      });
+      const eventStore = await eventStoreState();
       const { state, caughtUp, parked, stuck, error } = projector.status();
       const projection: EngineState = {
         state: stuck ? 'stuck' : state,
@@ -202,7 +213,6 @@ export const openService = async (
   return {
     app,
     eventsAtStart: Number(sqlite.lastPosition() ?? 0),
-    caughtUp: projector.caughtUp,
     stop: async () => {
       await closeGracefully(app);
       stopSweep();

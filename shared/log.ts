@@ -18,8 +18,9 @@ export type LogOptions = {
 /** What waits for a blocked or full destination; lines beyond it are dropped, not kept in memory. */
 const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
+const UNDER_WAY_MS = 20;
+
 const SECRETS = ['authorization', 'cookie', 'card', 'number', 'cvv', 'token', 'secret', 'password'];
-const REDACTED = SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 const LONG_NUMBER = /\d(?:[ -]?\d){12,}/g;
 const HAS_LONG_NUMBER = /\d(?:[ -]?\d){12}/;
@@ -76,8 +77,8 @@ const describeError = (error: unknown, depth = 0): Described | undefined => {
 };
 
 /**
- * Opens the log. Lines are written asynchronously; `flush` writes what is left and is called
- * before the process ends. Throws when the file cannot be opened.
+ * Opens the log. Lines are written asynchronously; `flush` writes what is left, blocks while it
+ * does and is called once, before the process ends. Throws when the file cannot be opened.
  */
 export const createLogger = ({
   level,
@@ -94,13 +95,15 @@ export const createLogger = ({
       // The default, an epoch in 13 digits, passes the scrubber's check one time in ten.
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: REDACTED, censor: '[redacted]' },
+      redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`]), censor: '[redacted]' },
       serializers: { err: (error: unknown) => describeError(error) ?? 'not an error' },
       hooks: { streamWrite: scrubCardNumbers },
     },
     stream,
   );
   const flush = (): void => {
+    // A write under way is in another thread, out of reach of flushSync: it needs a moment to end.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, UNDER_WAY_MS);
     try {
       stream.flushSync();
     } catch {

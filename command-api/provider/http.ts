@@ -2,7 +2,7 @@
  * A provider in another process that speaks provider.md. undici itself rather than fetch, because
  * only its own connect time-out tells "never connected" (NotSent) from "no answer" (Unknown).
  */
-import { type Dispatcher, Pool } from 'undici';
+import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
 import { type RawAnswer, readExecute, readFence, readLedger, readLookUp } from './http-answers.ts';
 import type { OperationQuestion, Provider, ProviderOperation, Unknown } from './port.ts';
 import { BODY_BYTES_MAX } from './protocol.ts';
@@ -59,6 +59,26 @@ const neverConnected = (failure: Failure): boolean => {
   );
 };
 
+/**
+ * undici's own connect time-out comes up to a second late: its clock ticks twice a second. That one
+ * stays behind ours, to give up the socket.
+ */
+const connectWithin = (timeoutMs: number): buildConnector.connector => {
+  const connect = buildConnector({ timeout: timeoutMs });
+  return (target, done) => {
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      done(new errors.ConnectTimeoutError(), null);
+    }, timeoutMs);
+    connect(target, (...result) => {
+      clearTimeout(timer);
+      if (late) result[1]?.destroy();
+      else done(...result);
+    });
+  };
+};
+
 const putBody = (operation: ProviderOperation): string => {
   const { kind, paymentId, amount, currency } = operation;
   const common = { kind, paymentId, amount, currency };
@@ -76,7 +96,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
   const base = new URL(options.url);
   const prefix = `${base.pathname.replace(/\/+$/, '')}/operations`;
   const pool = new Pool(base.origin, {
-    connect: { timeout: options.connectTimeoutMs },
+    connect: connectWithin(options.connectTimeoutMs),
     // The call's own abort bounds all of it; these would only bound the gaps.
     headersTimeout: 0,
     bodyTimeout: 0,

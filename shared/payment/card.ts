@@ -74,10 +74,9 @@ export const brandOf = (number: string): CardBrand | undefined => {
 
 /**
  * The one masked form of a card: bin of 8 digits for 16-digit Visa and Mastercard numbers, else
- * of 6; the number's own brand before the one given (decisions §4).
+ * of 6; the brand that the number shows before the one given (decisions §4).
  */
-export const maskCard = (card: CardInput): MaskedCard => {
-  const shown = brandOf(card.number);
+export const maskCard = (card: CardInput, shown = brandOf(card.number)): MaskedCard => {
   const longBin = card.number.length === 16 && (shown === 'VISA' || shown === 'MASTERCARD');
   const brand = shown ?? card.brand;
   return {

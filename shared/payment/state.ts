@@ -95,17 +95,16 @@ const ended = (
 
 /** The create's outcome comes once: what is FAILED never becomes AUTHORIZED. */
 const stillPending = (state: ExistingPayment): void => {
-  if (state.status !== 'PENDING')
-    throw new Error(`the create is decided again, now ${state.status}`);
+  if (state.status !== 'PENDING') throw new Error(`a second outcome of a create: ${state.status}`);
 };
 
 const authorizedIn = (state: ExistingPayment): number => {
-  if (state.status !== 'AUTHORIZED') throw new Error(`a capture or void of a ${state.status} one`);
+  if (state.status !== 'AUTHORIZED') throw new Error(`captured or voided while ${state.status}`);
   return state.authorizedAmount;
 };
 
 const capturedIn = (state: ExistingPayment): CapturedSums => {
-  if (state.status !== 'CAPTURED') throw new Error(`a refund of a ${state.status} one`);
+  if (state.status !== 'CAPTURED') throw new Error(`refunded while ${state.status}`);
   const { authorizedAmount, capturedAmount, refundedAmount } = state;
   return { authorizedAmount, capturedAmount, refundedAmount };
 };
