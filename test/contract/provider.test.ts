@@ -168,7 +168,6 @@ describe.each(providerDrivers)('provider: $name', (driver) => {
         return outcome === 'UNKNOWN';
       });
       expect(await answer).toEqual(unknown);
-      if (driver.name !== 'simulator in process') return;
       await reopen(TIMEOUT_MS);
       expect(await provider.lookUp(operation)).toEqual({ outcome: 'NOT_FOUND' });
       expect(await provider.fence(operation)).toEqual({ outcome: 'FENCED' });

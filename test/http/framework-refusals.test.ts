@@ -13,6 +13,7 @@ import { registerHealth } from '../../shared/http/health.ts';
 import { parseJson } from '../../shared/http/json.ts';
 import type { Log } from '../../shared/log.ts';
 import { createMetrics } from '../../shared/metrics.ts';
+import { until } from '../support/until.ts';
 
 type Line = Record<string, unknown>;
 
@@ -178,6 +179,13 @@ describe('decisions §1: what is no well-formed request has the error body', () 
   test('a broken chunk, after a token was good', async () => {
     const head = request('POST /api/v1/payments', 'transfer-encoding: chunked\r\n');
     expectError(await raw(`${head}zz\r\n`), 400, 'INVALID_REQUEST');
+  });
+
+  test('a request that never came in whole is not counted for ever', async () => {
+    await raw(`POST /slow HTTP/1.1\r\n${host}content-length: 9\r\n\r\nx`);
+    await raw(`POST /slow HTTP/1.1\r\n${host}transfer-encoding: chunked\r\n\r\nzz\r\n`);
+    await until('nothing is in flight', () => app.lifecycle.inFlight === 0);
+    expect(lines).toHaveLength(2);
   });
 
   test('CONNECT', async () => {

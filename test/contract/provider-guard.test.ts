@@ -1,0 +1,164 @@
+/** The breaker and the bounded queue before a provider (decisions §7). */
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { type GuardedProvider, guarded } from '../../command-api/provider/guard.ts';
+import { httpProvider } from '../../command-api/provider/http.ts';
+import type { OperationAnswer, Provider } from '../../command-api/provider/port.ts';
+import { type FaultyServer, httpServer, refusedUrl } from '../support/faulty-server.ts';
+import { authorize } from '../support/provider-drivers.ts';
+import { until } from '../support/until.ts';
+
+const NOT_SENT = { outcome: 'NOT_SENT' };
+const times = { connectTimeoutMs: 300, timeoutMs: 500 };
+
+const opened: Array<() => Promise<void>> = [];
+afterEach(async () => {
+  for (const close of opened.splice(0).reverse()) await close();
+});
+
+const guardedHttp = (url: string, options: Parameters<typeof guarded>[1] = {}): GuardedProvider => {
+  const provider = guarded(httpProvider({ url, ...times }), options);
+  opened.push(() => provider.close());
+  return provider;
+};
+const serve = async (handler: Parameters<typeof httpServer>[0]): Promise<FaultyServer> => {
+  const server = await httpServer(handler);
+  opened.push(() => server.close());
+  return server;
+};
+
+/** Everything but `execute` is somebody else's promise here. */
+const providerThat = (execute: Provider['execute']): Provider => ({
+  execute,
+  lookUp: async () => ({ outcome: 'NOT_FOUND' }),
+  fence: async () => ({ outcome: 'FENCED' }),
+  ledger: async () => ({ entries: [], next: null }),
+  close: async () => undefined,
+});
+const inTurn = (answers: OperationAnswer[]) => {
+  let calls = 0;
+  const provider = providerThat(async () => {
+    calls += 1;
+    return answers[calls - 1] ?? { outcome: 'APPROVED' };
+  });
+  return { provider, calls: () => calls };
+};
+const notSent = (times: number): OperationAnswer[] => Array(times).fill(NOT_SENT);
+
+describe('decisions §7: the breaker', () => {
+  test('opens after 5 calls in a row that could not be sent, and for PUT alone', async () => {
+    const provider = guardedHttp(await refusedUrl());
+    for (let call = 1; call <= 5; call += 1) {
+      expect(provider.breakerOpen()).toBe(false);
+      expect(await provider.execute(authorize())).toEqual(NOT_SENT);
+    }
+    expect(provider.breakerOpen()).toBe(true);
+    expect(await provider.execute(authorize())).toEqual(NOT_SENT);
+    // It still goes out: nobody answers there.
+    expect(await provider.lookUp(authorize())).toEqual({
+      outcome: 'UNKNOWN',
+      reason: 'unreachable',
+    });
+  });
+
+  test('open, it sends nothing; after 1 s one call tries, and an answer closes it', async () => {
+    const { provider, calls } = inTurn(notSent(5));
+    const guard = guarded(provider);
+    for (let call = 0; call < 5; call += 1) await guard.execute(authorize());
+    const began = performance.now();
+    expect(await guard.execute(authorize())).toEqual(NOT_SENT);
+    expect(calls()).toBe(5);
+    await until('the breaker lets a call through', async () => {
+      const { outcome } = await guard.execute(authorize());
+      return outcome === 'APPROVED';
+    });
+    expect(performance.now() - began).toBeGreaterThan(900);
+    expect([calls(), guard.breakerOpen()]).toEqual([6, false]);
+  });
+
+  test('the call that tries and could not be sent opens it for another while', async () => {
+    const { provider, calls } = inTurn(notSent(7));
+    const guard = guarded(provider, { halfOpenAfterMs: 30 });
+    for (let call = 0; call < 5; call += 1) await guard.execute(authorize());
+    await until('a call tries', async () => {
+      await guard.execute(authorize());
+      return calls() === 6;
+    });
+    expect(guard.breakerOpen()).toBe(true);
+    expect(await guard.execute(authorize())).toEqual(NOT_SENT);
+    expect(calls()).toBe(6);
+  });
+
+  test('while one call tries, the others do not wait for it', async () => {
+    const trying = Promise.withResolvers<OperationAnswer>();
+    let calls = 0;
+    const provider = providerThat(async () => {
+      calls += 1;
+      return calls <= 5 ? { outcome: 'NOT_SENT' } : trying.promise;
+    });
+    const guard = guarded(provider, { halfOpenAfterMs: 30 });
+    for (let call = 0; call < 5; call += 1) await guard.execute(authorize());
+    let trial: Promise<OperationAnswer> | undefined;
+    await until('a call tries', () => {
+      trial = guard.execute(authorize());
+      return calls === 6;
+    });
+    expect(await guard.execute(authorize())).toEqual(NOT_SENT);
+    trying.resolve({ outcome: 'UNKNOWN', reason: 'timeout' });
+    expect(await trial).toEqual({ outcome: 'UNKNOWN', reason: 'timeout' });
+    expect([calls, guard.breakerOpen()]).toEqual([6, false]);
+  });
+
+  test('an answer in between starts the count anew, Unknown and declined ones too', async () => {
+    const others: OperationAnswer[] = [
+      { outcome: 'UNKNOWN', reason: 'timeout' },
+      { outcome: 'DECLINED', failureCode: 'LOST_CARD' },
+    ];
+    const { provider, calls } = inTurn(others.flatMap((other) => [...notSent(4), other]));
+    const guard = guarded(provider);
+    for (let call = 0; call < 10; call += 1) await guard.execute(authorize());
+    expect([calls(), guard.breakerOpen()]).toEqual([10, false]);
+  });
+});
+
+describe('decisions §7: the bounded queue', () => {
+  test('no place in the queue is NotSent; those in it are sent in order, each once', async () => {
+    const pending: Array<() => void> = [];
+    const server = await serve((_request, response) => {
+      pending.push(() => response.writeHead(500).end());
+    });
+    const provider = guardedHttp(server.url, { callsMax: 2, queueMax: 2 });
+    const operations = Array.from({ length: 5 }, () => authorize());
+    const answers = operations.map((operation) => provider.execute(operation));
+    expect(await answers[4]).toEqual(NOT_SENT);
+    for (let answered = 0; answered < 4; answered += 1) {
+      await until('a call arrives', () => pending.length > 0);
+      pending.shift()?.();
+    }
+    const unknown = { outcome: 'UNKNOWN', reason: 'status' };
+    expect(await Promise.all(answers.slice(0, 4))).toEqual([unknown, unknown, unknown, unknown]);
+    const ids = server.requests.map((request) => request.split('/').at(-1)).sort();
+    expect(ids).toEqual(operations.slice(0, 4).map(({ operationId }) => operationId));
+  });
+
+  test('a wait too long for a place is NotSent, and the call is never sent later', async () => {
+    const slow = Promise.withResolvers<OperationAnswer>();
+    const sent: string[] = [];
+    const provider = providerThat((operation) => {
+      sent.push(operation.operationId);
+      return sent.length === 1 ? slow.promise : Promise.resolve({ outcome: 'APPROVED' });
+    });
+    const guard = guarded(provider, { callsMax: 1, queueMax: 1, queueWaitMsMax: 30 });
+    const [first, second, third] = [authorize(), authorize(), authorize()];
+    const running = guard.execute(first);
+    expect(await guard.execute(second)).toEqual(NOT_SENT);
+    slow.resolve({ outcome: 'APPROVED' });
+    expect(await running).toEqual({ outcome: 'APPROVED' });
+    expect(await guard.execute(third)).toEqual({ outcome: 'APPROVED' });
+    expect(sent).toEqual([first.operationId, third.operationId]);
+  });
+
+  test('a provider that breaks its promise and throws may have acted: Unknown', async () => {
+    const guard = guarded(providerThat(() => Promise.reject(new Error('broken'))));
+    expect(await guard.execute(authorize())).toEqual({ outcome: 'UNKNOWN', reason: 'failed' });
+  });
+});

@@ -1,0 +1,327 @@
+/** How the HTTP driver reads what a provider does wrong (provider.md, "How an answer is read"). */
+import type { ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { httpProvider } from '../../command-api/provider/http.ts';
+import type { Provider, ProviderOperation } from '../../command-api/provider/port.ts';
+import {
+  blackHole,
+  type FaultyServer,
+  httpServer,
+  rawServer,
+  refusedUrl,
+} from '../support/faulty-server.ts';
+import { APPROVED_CARD, authorize, CVV, followUp } from '../support/provider-drivers.ts';
+
+const TIMEOUT_MS = 400;
+const CONNECT_TIMEOUT_MS = 200;
+/** What a busy machine may add to a time-out. */
+const SLACK_MS = 400;
+
+const unknown = { outcome: 'UNKNOWN', reason: expect.stringMatching(/^[a-z_]+$/) };
+
+let provider: Provider | undefined;
+let server: FaultyServer | undefined;
+
+afterEach(async () => {
+  await provider?.close();
+  await server?.close();
+  provider = undefined;
+  server = undefined;
+});
+
+const clientOf = (url: string, token?: string): Provider => {
+  const times = { connectTimeoutMs: CONNECT_TIMEOUT_MS, timeoutMs: TIMEOUT_MS };
+  provider = httpProvider({ url, token, ...times });
+  return provider;
+};
+
+const within = async <T>(limitMs: number, call: Promise<T>): Promise<T> => {
+  const began = performance.now();
+  const answer = await call;
+  expect(performance.now() - began).toBeLessThan(limitMs + SLACK_MS);
+  return answer;
+};
+
+const operation = authorize();
+const outcome = {
+  operationId: operation.operationId,
+  outcome: 'APPROVED',
+  amount: operation.amount,
+  currency: operation.currency,
+  providerReference: 'ref_1',
+};
+
+const answering = async (status: number, body: unknown): Promise<Provider> => {
+  server = await httpServer((_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  });
+  return clientOf(server.url);
+};
+
+describe('provider.md: never connected is NotSent', () => {
+  test('connection refused', async () => {
+    const client = clientOf(await refusedUrl());
+    expect(await within(TIMEOUT_MS, client.execute(operation))).toEqual({ outcome: 'NOT_SENT' });
+    expect(await client.lookUp(operation)).toEqual(unknown);
+    expect(await client.fence(operation)).toEqual(unknown);
+    await expect(client.ledger(0, 1)).rejects.toThrow('ledger');
+  });
+
+  test('connection refused by every address of a name', async () => {
+    const url = (await refusedUrl()).replace('127.0.0.1', 'localhost');
+    expect(await clientOf(url).execute(operation)).toEqual({ outcome: 'NOT_SENT' });
+  });
+
+  describe('with time enough for the name service', () => {
+    test('a name that does not exist', async () => {
+      const times = { connectTimeoutMs: 4000, timeoutMs: 4500 };
+      provider = httpProvider({ url: 'http://no-such-host.invalid', ...times });
+      expect(await provider.execute(operation)).toEqual({ outcome: 'NOT_SENT' });
+    });
+  });
+
+  describe('no connection in time', () => {
+    let hole: Awaited<ReturnType<typeof blackHole>>;
+    beforeAll(async () => {
+      hole = await blackHole();
+    });
+    afterAll(() => hole.close());
+
+    test('NotSent within the connect time-out, Unknown on a look-up', async () => {
+      if ('skip' in hole) return process.stderr.write(`skipped: ${hole.skip}\n`);
+      const client = clientOf(hole.url);
+      const answer = within(CONNECT_TIMEOUT_MS, client.execute(operation));
+      expect(await answer).toEqual({ outcome: 'NOT_SENT' });
+      expect(await within(CONNECT_TIMEOUT_MS, client.lookUp(operation))).toEqual(unknown);
+    });
+  });
+});
+
+describe('provider.md: everything else is Unknown, in time', () => {
+  const pad = (bytes: number) => JSON.stringify({ ...outcome, padding: 'x'.repeat(bytes) });
+  const drip = (response: ServerResponse): void => {
+    const text = JSON.stringify(outcome);
+    response.writeHead(200, { 'content-length': text.length });
+    let at = 0;
+    const timer = setInterval(() => {
+      response.write(text.charAt(at));
+      at += 1;
+    }, 20);
+    response.once('close', () => clearInterval(timer));
+  };
+
+  const httpFaults: Array<[string, (response: ServerResponse) => void]> = [
+    ['no answer at all', () => undefined],
+    ['headers and then nothing', (response) => response.writeHead(200).flushHeaders()],
+    ['a slow drip', drip],
+    ['a slow drip of a refusal', (response) => response.writeHead(404).write(' ')],
+    ['a redirect', (response) => response.writeHead(307, { location: '/operations/x' }).end()],
+    ['no content', (response) => response.writeHead(204).end()],
+    ['still at work', (response) => response.writeHead(202).end('{}')],
+    ['an outcome with 202', (response) => response.writeHead(202).end(JSON.stringify(outcome))],
+    ['an outcome with 201', (response) => response.writeHead(201).end(JSON.stringify(outcome))],
+    ['400', (response) => response.writeHead(400).end('{}')],
+    ['401', (response) => response.writeHead(401).end('{}')],
+    ['429', (response) => response.writeHead(429, { 'retry-after': '1' }).end('{}')],
+    ['500', (response) => response.writeHead(500).end(JSON.stringify(outcome))],
+    ['503', (response) => response.writeHead(503).end()],
+    ['HTML', (response) => response.writeHead(200).end('<html><p>APPROVED</p></html>')],
+    ['an empty body', (response) => response.writeHead(200).end()],
+    ['null', (response) => response.writeHead(200).end('null')],
+    ['cut JSON', (response) => response.writeHead(200).end(JSON.stringify(outcome).slice(0, -1))],
+    ['a body over 64 KiB', (response) => response.writeHead(200).end(pad(65_536))],
+  ];
+
+  test.each(httpFaults)('%s', async (_name, fault) => {
+    server = await httpServer((_request, response) => fault(response));
+    const client = clientOf(server.url);
+    expect(await within(TIMEOUT_MS, client.execute(operation))).toEqual(unknown);
+    expect(await within(TIMEOUT_MS, client.fence(operation))).toEqual(unknown);
+    expect(server.requests).toEqual([
+      `PUT /operations/${operation.operationId}`,
+      `DELETE /operations/${operation.operationId}`,
+    ]);
+  });
+
+  test('a body of just under 64 KiB is read, unknown fields and all', async () => {
+    const client = await answering(200, pad(65_000));
+    expect(await client.execute(operation)).toEqual({
+      outcome: 'APPROVED',
+      providerReference: 'ref_1',
+    });
+  });
+
+  const head = 'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n';
+  test.each<[string, Parameters<typeof rawServer>[0]]>([
+    ['a reset before the answer', (socket) => socket.resetAndDestroy()],
+    ['a connection closed before the answer', (socket) => socket.end()],
+    ['a reset within the answer', (socket) => socket.write(head, () => socket.resetAndDestroy())],
+    ['an answer cut short', (socket) => socket.end(`${head}${JSON.stringify(outcome)}`)],
+    ['no HTTP', (socket) => socket.end('SSH-2.0-OpenSSH_9.6\r\n')],
+  ])('%s', async (_name, fault) => {
+    server = await rawServer(fault);
+    const client = clientOf(server.url);
+    expect(await within(TIMEOUT_MS, client.execute(operation))).toEqual(unknown);
+    expect(await within(TIMEOUT_MS, client.lookUp(operation))).toEqual(unknown);
+    // Sent once each, whatever happened: a call is never sent again.
+    expect(server.requests).toEqual([
+      `PUT /operations/${operation.operationId}`,
+      `GET /operations/${operation.operationId}`,
+    ]);
+  });
+
+  test.each<[string, object]>([
+    ["another operation's id", { operationId: 'other' }],
+    ['another amount', { amount: 2001 }],
+    ['an amount as text', { amount: '2000' }],
+    ['another currency', { currency: 'EUR' }],
+    ['another outcome', { outcome: 'PENDING' }],
+    ['no outcome', { outcome: undefined }],
+    ['no reference', { providerReference: undefined }],
+    ['a fence with 200 to a PUT', { outcome: 'FENCED' }],
+  ])('an answer with %s', async (_name, change) => {
+    const client = await answering(200, { ...outcome, ...change });
+    expect(await client.execute(operation)).toEqual(unknown);
+    expect(await client.lookUp(operation)).toEqual(unknown);
+  });
+});
+
+describe('provider.md: fences and look-ups', () => {
+  const fenced = { operationId: operation.operationId, outcome: 'FENCED' };
+
+  test('409 FENCED to a PUT is NotSent, for this very operation alone', async () => {
+    const client = await answering(409, fenced);
+    expect(await client.execute(operation)).toEqual({ outcome: 'NOT_SENT' });
+    expect(await client.execute(authorize())).toEqual(unknown);
+    expect(await client.fence(operation)).toEqual(unknown);
+  });
+
+  test('409 with anything else is Unknown', async () => {
+    const client = await answering(409, outcome);
+    expect(await client.execute(operation)).toEqual(unknown);
+  });
+
+  test('200 FENCED to a DELETE is the fence, for this very operation alone', async () => {
+    const client = await answering(200, fenced);
+    expect(await client.fence(operation)).toEqual({ outcome: 'FENCED' });
+    expect(await client.fence(authorize())).toEqual(unknown);
+    expect(await client.lookUp(operation)).toEqual(unknown);
+  });
+
+  test('404 is NotFound to a GET and Unknown to a PUT or DELETE', async () => {
+    const client = await answering(404, { error: 'nothing' });
+    expect(await client.lookUp(operation)).toEqual({ outcome: 'NOT_FOUND' });
+    expect(await client.execute(operation)).toEqual(unknown);
+    expect(await client.fence(operation)).toEqual(unknown);
+  });
+
+  test('202 to a GET or DELETE: still at work', async () => {
+    const client = await answering(202, {});
+    expect(await client.lookUp(operation)).toEqual({ outcome: 'UNKNOWN', reason: 'at_work' });
+    expect(await client.fence(operation)).toEqual({ outcome: 'UNKNOWN', reason: 'at_work' });
+  });
+});
+
+describe("provider.md: of an answer's text only the codes go on, cleaned", () => {
+  const declinedBy = async (codes: object, asked: ProviderOperation = operation) =>
+    (await answering(200, { ...outcome, outcome: 'DECLINED', ...codes })).execute(asked);
+
+  test('decisions §12: a code of the list goes on as it is', async () => {
+    const codes = { failureCode: 'LOST_CARD', providerFailureCode: '41.lost-card_x' };
+    expect(await declinedBy(codes)).toEqual({ outcome: 'DECLINED', ...codes });
+  });
+
+  test('decisions §12: an unmapped code becomes UNKNOWN_DECLINE and is kept beside it', async () => {
+    expect(await declinedBy({ failureCode: 'card_velocity' })).toEqual({
+      outcome: 'DECLINED',
+      failureCode: 'UNKNOWN_DECLINE',
+      providerFailureCode: 'card_velocity',
+    });
+    await provider?.close();
+    await server?.close();
+    expect(await declinedBy({ failureCode: 'card_velocity', providerFailureCode: '61' })).toEqual({
+      outcome: 'DECLINED',
+      failureCode: 'UNKNOWN_DECLINE',
+      providerFailureCode: '61',
+    });
+  });
+
+  test.each([{}, { failureCode: null, providerFailureCode: null }, { failureCode: '' }])(
+    'a decline without a code is UNKNOWN_DECLINE (%#)',
+    async (codes) => {
+      expect(await declinedBy(codes)).toEqual({
+        outcome: 'DECLINED',
+        failureCode: 'UNKNOWN_DECLINE',
+      });
+    },
+  );
+
+  test.each([
+    ['x'.repeat(100), 'x'.repeat(64)],
+    ['no: money <b>left</b>\n', 'nomoneybleftb'],
+    ['42424242424', '42424242424'],
+    ['424242424242', undefined],
+    [APPROVED_CARD, undefined],
+    ['4242 4242 4242 4242', undefined],
+    ['4242-4242-4242-4242', undefined],
+    [`${'x'.repeat(55)}${APPROVED_CARD}`, undefined],
+    ['💳', undefined],
+  ])('a code %j becomes %j', async (sent, kept) => {
+    const codes = { failureCode: 'LOST_CARD', providerFailureCode: sent };
+    const answer = await declinedBy(codes);
+    expect(answer).toEqual({
+      outcome: 'DECLINED',
+      failureCode: 'LOST_CARD',
+      ...(kept === undefined ? {} : { providerFailureCode: kept }),
+    });
+  });
+
+  test('a reference that holds a card number is dropped', async () => {
+    const client = await answering(200, { ...outcome, providerReference: APPROVED_CARD });
+    expect(await client.execute(operation)).toEqual({ outcome: 'APPROVED' });
+  });
+});
+
+describe('provider.md: what the driver sends', () => {
+  const received = async (
+    sent: ProviderOperation,
+    path = '',
+  ): Promise<{ url: string; headers: NodeJS.Dict<string | string[]>; body: unknown }> => {
+    const arrived = Promise.withResolvers<Awaited<ReturnType<typeof received>>>();
+    server = await httpServer(async (request, response) => {
+      const chunks = await request.toArray();
+      const body = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+      arrived.resolve({ url: request.url ?? '', headers: request.headers, body });
+      response.end('{}');
+    });
+    await clientOf(server.url + path, 'the-token').execute(sent);
+    return arrived.promise;
+  };
+
+  test('an authorization with its card, and the bearer token', async () => {
+    const sent = authorize(undefined, { descriptor: 'SHOP' });
+    const { url, headers, body } = await received(sent, '/v1/');
+    expect(url).toBe(`/v1/operations/${sent.operationId}`);
+    expect(headers).toMatchObject({
+      authorization: 'Bearer the-token',
+      'content-type': 'application/json',
+    });
+    const card = {
+      number: APPROVED_CARD,
+      holderName: 'Jane Doe',
+      expiryMonth: '12',
+      expiryYear: '2030',
+      cvv: CVV,
+    };
+    const common = { paymentId: 'pay_1', amount: 2000, currency: 'USD' };
+    expect(body).toEqual({ kind: 'AUTHORIZE', ...common, card, descriptor: 'SHOP' });
+  });
+
+  test('a refund with its authorization and no card', async () => {
+    const { body } = await received(followUp('REFUND', operation, { amount: 5 }));
+    const authorizationId = operation.operationId;
+    const common = { paymentId: 'pay_1', amount: 5, currency: 'USD' };
+    expect(body).toEqual({ kind: 'REFUND', ...common, authorizationId });
+  });
+});

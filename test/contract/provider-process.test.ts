@@ -1,0 +1,116 @@
+/** `npm run start:provider`: the simulated provider as a process (settings, provider.md). */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { httpProvider } from '../../command-api/provider/http.ts';
+import type { Provider } from '../../command-api/provider/port.ts';
+import { authorize } from '../support/provider-drivers.ts';
+import { until } from '../support/until.ts';
+import { temporaryFolder } from '../support/view-drivers.ts';
+
+const MAIN = join(import.meta.dirname, '../../command-api/provider/main.ts');
+const NODE = process.execPath;
+const TOKEN = 'token-of-the-process';
+
+let folder: ReturnType<typeof temporaryFolder>;
+const children: ChildProcess[] = [];
+const clients: Provider[] = [];
+
+beforeEach(() => {
+  folder = temporaryFolder();
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  for (const client of clients.splice(0)) await client.close();
+  folder.remove();
+});
+
+const run = (settings: Record<string, string>) => {
+  const { PATH = '' } = process.env;
+  const env = { PATH, PORT: '0', DATA_DIR: folder.path, ...settings };
+  const child = spawn(NODE, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  children.push(child);
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  return { child, exited };
+};
+const start = async () => {
+  const { child, exited } = run({ PROVIDER_TOKEN: TOKEN });
+  let out = '';
+  child.stdout.on('data', (data) => {
+    out += data;
+  });
+  const listens = /^simulated provider listens on (http:\S+)$/m;
+  await until('the provider listens', () => listens.test(out));
+  const url = listens.exec(out)?.[1] ?? '';
+  const times = { connectTimeoutMs: 1000, timeoutMs: 3000 };
+  const client = httpProvider({ url, token: TOKEN, ...times });
+  clients.push(client);
+  return { child, exited, url, client, output: () => out };
+};
+const refusal = async (settings: Record<string, string>) => {
+  const { child, exited } = run(settings);
+  const [code, words] = await Promise.all([exited, text(child.stderr)]);
+  return { code, lines: words.trimEnd().split('\n') };
+};
+
+describe('settings: the provider by itself', () => {
+  test('answers, keeps its ledger over kill -9, logs no card', async () => {
+    const first = await start();
+    const calls = Array.from({ length: 50 }, () => authorize());
+    const answers = await Promise.all(calls.map((call) => first.client.execute(call)));
+    expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['APPROVED']));
+    first.child.kill('SIGKILL');
+    await first.exited;
+    const second = await start();
+    expect(await Promise.all(calls.map((call) => second.client.lookUp(call)))).toEqual(answers);
+    expect(first.output()).not.toMatch(/4242|Jane/);
+  });
+
+  test('health answers without a token, operations do not', async () => {
+    const { url } = await start();
+    for (const path of ['/health/live', '/health/ready']) {
+      const answer = await fetch(url + path);
+      expect([answer.status, await answer.json()]).toEqual([200, { status: 'ok' }]);
+    }
+    expect((await fetch(`${url}/operations`)).status).toBe(401);
+  });
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s, twice: exit 0 at once, kept-alive and hanging calls or not',
+    async (signal) => {
+      const { child, exited, client } = await start();
+      await client.execute(authorize());
+      const hanging = client.execute(authorize('4000000000004228'));
+      // Answered after the hanging call has arrived, as both go to the same process.
+      await client.lookUp(authorize());
+      const began = performance.now();
+      child.kill(signal);
+      child.kill(signal);
+      expect(await exited).toBe(0);
+      expect(performance.now() - began).toBeLessThan(2000);
+      expect(await hanging).toMatchObject({ outcome: 'UNKNOWN' });
+    },
+  );
+
+  test('a busy port, a folder that cannot be, a ledger in use, wrong settings: exit 1', async () => {
+    const { url } = await start();
+    const port = new URL(url).port;
+    const elsewhere = join(folder.path, 'second');
+    const inFile = join(folder.path, 'provider-ledger.sqlite', 'x');
+    const oneLine = (word: string) => ({ code: 1, lines: [expect.stringContaining(word)] });
+    const [busy, noFolder, held, wrong] = await Promise.all([
+      refusal({ PORT: port, DATA_DIR: elsewhere }),
+      refusal({ DATA_DIR: inFile }),
+      refusal({}),
+      refusal({ PORT: 'x', LOG_LEVEL: 'y' }),
+    ]);
+    expect(busy).toEqual(oneLine('PORT'));
+    expect(noFolder).toEqual(oneLine('DATA_DIR'));
+    expect(held).toEqual(oneLine('another process'));
+    expect(wrong.code).toBe(1);
+    expect(wrong.lines.join()).toMatch(/PORT.*LOG_LEVEL|LOG_LEVEL.*PORT/);
+    expect(wrong.lines).toHaveLength(2);
+  });
+});

@@ -1,0 +1,328 @@
+/**
+ * Whatever is asked of a payment, in whatever order: the state that decides and the body that is
+ * answered agree, money stays within its bounds, and no answer depends on anything but the events
+ * (faults M1, M2, M3, M7, M8, L2, L5).
+ */
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { AskedAmount, Command, Outcome } from '../../shared/payment/commands.ts';
+import { decide } from '../../shared/payment/decide.ts';
+import { eventSchemas, type PaymentEvent } from '../../shared/payment/events.ts';
+import {
+  evolve,
+  initialState,
+  type Operation,
+  openOperations,
+  type PaymentState,
+} from '../../shared/payment/state.ts';
+import {
+  bodyOf,
+  foldView,
+  type PaymentView,
+  type PlacedEvent,
+  project,
+} from '../../shared/payment/view.ts';
+import { capture, create, record, refund, voidIt } from '../support/commands.ts';
+import { operationId, timeOf } from '../support/payment-events.ts';
+import { COMMANDS, SUB_STATES, subStateOf } from './decide-table.ts';
+
+const MAX = 1000;
+
+type Step = {
+  kind: Command['kind'];
+  /** `above` counts from the most that would be allowed just then. */
+  amount: AskedAmount | undefined | { above: 0 | 1 };
+  outcome: Outcome;
+  /** Which of the payment's operations is meant, where one is: a fraction of their number. */
+  which: number;
+  /** Whether a capture, void or refund comes again under the id that it had before. */
+  again: boolean;
+};
+
+type Payment = { events: PlacedEvent[]; state: PaymentState; view: PaymentView | undefined };
+
+const amounts = fc.oneof(
+  { weight: 4, arbitrary: fc.constant(undefined) },
+  { weight: 3, arbitrary: fc.integer({ min: 1, max: MAX + 1 }) },
+  { weight: 5, arbitrary: fc.integer({ min: 1, max: MAX / 10 }) },
+  { weight: 2, arbitrary: fc.constantFrom({ above: 0 as const }, { above: 1 as const }) },
+  { weight: 1, arbitrary: fc.constant('too large' as const) },
+);
+
+const outcomes = fc.oneof(
+  { weight: 5, arbitrary: fc.constant<Outcome>({ result: 'APPROVED' }) },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom<Outcome>(
+      { result: 'DECLINED', failureCode: 'CARD_DECLINED', providerFailureCode: '05' },
+      { result: 'DECLINED', failureCode: 'UNKNOWN_DECLINE' },
+      { result: 'NOT_SENT' },
+      { result: 'FENCED' },
+    ),
+  },
+);
+
+const steps = fc.array(
+  fc.record<Step>({
+    kind: fc.constantFrom(
+      'create',
+      'capture',
+      'capture',
+      'void',
+      'refund',
+      'refund',
+      'record',
+      'record',
+      'record',
+    ),
+    amount: amounts,
+    outcome: outcomes,
+    which: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+    again: fc.nat({ max: 4 }).map((n) => n === 0),
+  }),
+  // Without a size no list is longer than ten, and two partial refunds are hardly ever reached.
+  { maxLength: 40, size: 'max' },
+);
+
+const first = fc.record({
+  captureNow: fc.constantFrom(false, false, false, true),
+  amount: fc.integer({ min: 1, max: MAX }),
+});
+
+const operationsOf = (state: PaymentState): readonly Operation[] =>
+  state.status === 'NONE' ? [] : state.operations;
+
+/** An open operation more often than not, so that outcomes have something to end. */
+const pick = (state: PaymentState, which: number): string => {
+  const open = openOperations(state);
+  const all = operationsOf(state);
+  const pool = open.length > 0 && which < 0.8 ? open : all;
+  return pool[Math.floor(which * pool.length)]?.operationId ?? operationId(0);
+};
+
+/** The sums of a state; what a status has no field for is nothing yet. */
+const sumsOf = (state: PaymentState) => ({
+  authorizedAmount: 'authorizedAmount' in state ? state.authorizedAmount : 0,
+  capturedAmount: 'capturedAmount' in state ? state.capturedAmount : 0,
+  refundedAmount: 'refundedAmount' in state ? state.refundedAmount : 0,
+});
+
+const sum = (numbers: number[]): number => numbers.reduce((total, n) => total + n, 0);
+const reservedIn = (state: PaymentState): number =>
+  sum(openOperations(state).flatMap((o) => (o.kind === 'refund' ? [o.amount] : [])));
+
+/** The most that a capture or refund may ask for. */
+const ceilingOf = (state: PaymentState): number => {
+  const { authorizedAmount, capturedAmount, refundedAmount } = sumsOf(state);
+  if (state.status === 'AUTHORIZED') return authorizedAmount;
+  return capturedAmount - refundedAmount - reservedIn(state);
+};
+
+const amountIn = (state: PaymentState, amount: Step['amount']): AskedAmount | undefined =>
+  typeof amount === 'object' ? Math.max(1, ceilingOf(state) + amount.above) : amount;
+
+const commandFor = (state: PaymentState, step: Step, n: number): Command => {
+  const { kind, amount, outcome, which, again } = step;
+  const id = again ? pick(state, which) : operationId(n + 1);
+  const fields = { operationId: id, amount: amountIn(state, amount) };
+  switch (kind) {
+    case 'create':
+      return create({ operationId: id });
+    case 'record':
+      return record(pick(state, which), outcome);
+    case 'capture':
+      return capture(fields);
+    case 'void':
+      return voidIt(fields);
+    case 'refund':
+      return refund(fields);
+  }
+};
+
+const deepFreeze = <T>(value: T): T => {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    for (const inner of Object.values(Object.freeze(value))) deepFreeze(inner);
+  }
+  return value;
+};
+
+const append = ({ events, state, view }: Payment, decided: readonly PaymentEvent[]): Payment =>
+  decided.reduce<Payment>(
+    (payment, event) => {
+      const revision = payment.events.length;
+      const next = deepFreeze({ revision, time: timeOf(revision), event });
+      return {
+        events: [...payment.events, next],
+        state: deepFreeze(evolve(payment.state, next)),
+        view: deepFreeze(project(payment.view, next)),
+      };
+    },
+    { events, state, view },
+  );
+
+const answered = (payment: Payment, command: Command): Payment => {
+  const decision = decide(payment.state, command);
+  return decision.kind === 'events' ? append(payment, decision.events) : payment;
+};
+
+type Seen = (payment: Payment, command: Command, after: Payment) => void;
+
+const live = (
+  begin: { captureNow: boolean; amount: number },
+  asked: Step[],
+  seen: Seen,
+): Payment => {
+  let payment: Payment = { events: [], state: initialState, view: undefined };
+  const step = (command: Command) => {
+    const after = answered(payment, command);
+    seen(payment, command, after);
+    payment = after;
+  };
+  step(create({ ...begin, operationId: operationId(0) }));
+  asked.forEach((next, n) => {
+    step(commandFor(payment.state, next, n));
+  });
+  return payment;
+};
+
+const always = (seen: Seen, runs = 300): void => {
+  fc.assert(
+    fc.property(first, steps, (begin, asked) => {
+      live(begin, asked, seen);
+    }),
+    { numRuns: runs },
+  );
+};
+
+describe('project and evolve agree', () => {
+  test('on status, sums, what is open and what is left to refund', () => {
+    always((_before, _command, { state, view }) => {
+      const { capturedAmount, refundedAmount, ...rest } = sumsOf(state);
+      expect(view?.response).toMatchObject({
+        ...rest,
+        status: state.status,
+        capturedAmount,
+        refundedAmount,
+        refundableAmount: capturedAmount - refundedAmount - reservedIn(state),
+      });
+      expect(view?.open.map((o) => o.operationId)).toStrictEqual(
+        openOperations(state).map((o) => o.operationId),
+      );
+    });
+  });
+
+  test('on the finished attempts and their results', () => {
+    always((_before, _command, { state, view }) => {
+      const finished = operationsOf(state)
+        .filter((o) => o.outcome !== undefined)
+        .sort((a, b) => (a.outcome?.revision ?? 0) - (b.outcome?.revision ?? 0))
+        .map((o) => [o.operationId, o.amount, o.outcome?.result === 'APPROVED']);
+      const listed = view?.response.transactions.map((t) => [
+        t.id.slice(-26),
+        t.amount,
+        t.result === 'SUCCEEDED',
+      ]);
+      expect(listed).toStrictEqual(finished);
+    });
+  });
+});
+
+describe('money', () => {
+  test('M1: captured never exceeds authorized, nor authorized the created amount', () => {
+    always((_before, _command, { state }) => {
+      const { authorizedAmount, capturedAmount } = sumsOf(state);
+      expect(capturedAmount).toBeLessThanOrEqual(authorizedAmount);
+      if (state.status !== 'NONE') expect(authorizedAmount).toBeLessThanOrEqual(state.amount);
+    });
+  });
+
+  test('M2: refunds, open ones included, never exceed captured', () => {
+    always((_before, _command, { state }) => {
+      const { capturedAmount, refundedAmount } = sumsOf(state);
+      expect(refundedAmount + reservedIn(state)).toBeLessThanOrEqual(capturedAmount);
+    });
+  });
+
+  test('M3: of captures and voids at most one succeeds, and one is open at a time', () => {
+    always((_before, _command, { state, events }) => {
+      const succeeded = events.filter(
+        ({ event }) => event.type === 'PaymentCaptured' || event.type === 'PaymentVoided',
+      );
+      expect(succeeded.length).toBeLessThanOrEqual(1);
+      const exclusive = openOperations(state).filter((o) => o.kind !== 'refund');
+      expect(exclusive.length).toBeLessThanOrEqual(1);
+    });
+  });
+
+  test('M7: every amount of every event is an integer from 1 to the maximum, and can be stored', () => {
+    always((before, _command, { events }) => {
+      for (const { event } of events.slice(before.events.length)) {
+        expect(eventSchemas[event.type].parse(event.data)).toStrictEqual(event.data);
+        expect(event.data.amount).toBeLessThanOrEqual(MAX);
+      }
+    });
+  });
+
+  test('M7: what is captured and what is released are the authorized amount', () => {
+    always((before, _command, { events }) => {
+      const { authorizedAmount } = sumsOf(before.state);
+      for (const { event } of events.slice(before.events.length)) {
+        if (event.type !== 'PaymentCaptured' || authorizedAmount === 0) continue;
+        expect(event.data.amount + (event.data.releasedAmount ?? 0)).toBe(authorizedAmount);
+      }
+    });
+  });
+
+  test('M8: FAILED, VOIDED and REFUNDED are final: not one event follows', () => {
+    always((before, _command, after) => {
+      if (!['FAILED', 'VOIDED', 'REFUNDED'].includes(before.state.status)) return;
+      expect(after.events).toHaveLength(before.events.length);
+    });
+  });
+});
+
+describe('commands', () => {
+  test('every command is safe to repeat', () => {
+    always((_before, command, after) => {
+      // What was refused may be allowed later: only what was begun has to stay as it is.
+      const { operationId: id } = command;
+      if (!operationsOf(after.state).some((o) => o.operationId === id)) return;
+      expect(answered(after, command).events).toHaveLength(after.events.length);
+    });
+  });
+
+  test('every cell of the table is met, and no state without a row', () => {
+    const cells = new Set<string>();
+    always(({ state }, { kind }) => cells.add(`${subStateOf(state)} x ${kind}`), 800);
+    const existing = SUB_STATES.filter((row) => row !== 'NONE');
+    const expected = existing.flatMap((row) =>
+      Object.keys(COMMANDS).map((kind) => `${row} x ${kind}`),
+    );
+    expect([...cells].sort()).toStrictEqual(['NONE x create', ...expected].sort());
+  });
+});
+
+describe('L2, L5: the fold', () => {
+  test('depends on the events alone: from memory, from JSON, all at once or one by one', () => {
+    always((_before, _command, { events, state, view }) => {
+      const read = JSON.parse(JSON.stringify(events)) as PlacedEvent[];
+      expect(read.reduce((s, e) => evolve(s, e), initialState)).toStrictEqual(state);
+      const folded = foldView(read);
+      expect(folded).toStrictEqual(view);
+      if (folded === undefined || view === undefined) throw new Error('a payment without a view');
+      expect(bodyOf(folded)).toBe(bodyOf(view));
+    }, 100);
+  });
+
+  test('the answer to an operation is the fold up to its outcome', () => {
+    always((_before, _command, { events, state }) => {
+      for (const { outcome, operationId: id, kind } of operationsOf(state)) {
+        if (outcome === undefined) continue;
+        const view = foldView(events.slice(0, outcome.revision + 1));
+        expect(view?.open.map((o) => o.operationId)).not.toContain(id);
+        expect(view?.response.transactions.at(-1)?.id.slice(-26)).toBe(id);
+        if (kind === 'create') expect(view?.response.transactions).toHaveLength(1);
+      }
+    }, 100);
+  });
+});

@@ -1,0 +1,161 @@
+/** Card data: what is kept of it, and that the rest cannot be printed (decisions §3, §4). */
+
+import { format, inspect } from 'node:util';
+import { describe, expect, test } from '@jest/globals';
+import {
+  brandOf,
+  CARD_BRANDS,
+  type CardBrand,
+  type CardInput,
+  CardSecret,
+  maskCard,
+} from '../../shared/payment/card.ts';
+import { maskedCard } from '../../shared/payment/events.ts';
+
+const cardWith = (fields: Partial<CardInput>): CardInput => ({
+  number: '4242424242424242',
+  holderName: 'Jane Doe',
+  expiryMonth: '12',
+  expiryYear: '2030',
+  ...fields,
+});
+
+/** Numbers that the schemes publish for tests, or that lie in a range of theirs. */
+const NUMBERS: Record<CardBrand, string[]> = {
+  VISA: ['4111111111111111', '4222222222222', '4917610000000000003', '400000000000'],
+  MASTERCARD: ['5555555555554444', '5105105105105100', '2221000000000009', '2720999999999996'],
+  AMEX: ['378282246310005', '341111111111111'],
+  DISCOVER: ['6011111111111117', '6445644564456445', '6500000000000002', '6011000000000000003'],
+  DINERS: ['30569309025904', '36227206271667', '38520000023237', '3056930009020004'],
+  JCB: ['3530111333300000', '3566002020360505', '3528000000000007', '3589000000000000003'],
+  UNIONPAY: ['6200000000000005', '6205500000000000004', '8171999927660000'],
+  MAESTRO: ['6759649826438453', '501800000000', '6799990100000000019', '6304000000000000'],
+};
+
+describe('decisions §3: the brand is the one that the number shows', () => {
+  test.each(CARD_BRANDS.flatMap((brand) => NUMBERS[brand].map((number) => [number, brand])))(
+    '%s shows %s',
+    (number, brand) => {
+      expect(brandOf(number)).toBe(brand);
+    },
+  );
+
+  test.each([
+    ['a scheme that is none of the eight', '2200000000000004'],
+    ['a number of no scheme', '9999999999999999'],
+    ['zeros', '000000000000'],
+  ])('%s shows none', (_title, number) => {
+    expect(brandOf(number)).toBeUndefined();
+  });
+
+  test('a number that fails the Luhn check still shows its brand', () => {
+    expect(brandOf('4242424242424241')).toBe('VISA');
+  });
+});
+
+describe('decisions §4: the one masked form', () => {
+  test.each([
+    ['Visa of 16 digits', '4242424242424242', '42424242', '4242'],
+    ['Mastercard of 16 digits', '5555555555554444', '55555555', '4444'],
+    ['Mastercard of the 2 series', '2223003122003222', '22230031', '3222'],
+    ['Visa of 13 digits', '4222222222222', '422222', '2222'],
+    ['Visa of 19 digits', '4917610000000000003', '491761', '0003'],
+    ['Visa of 12 digits', '400000000000', '400000', '0000'],
+    ['Amex', '378282246310005', '378282', '0005'],
+    ['Discover', '6011111111111117', '601111', '1117'],
+    ['Diners', '30569309025904', '305693', '5904'],
+    ['JCB', '3530111333300000', '353011', '0000'],
+    ['UnionPay', '6200000000000005', '620000', '0005'],
+    ['Maestro of 12 digits', '501800000000', '501800', '0000'],
+    ['Maestro of 19 digits', '6799990100000000019', '679999', '0019'],
+    ['no scheme, 16 digits', '9999999999999999', '999999', '9999'],
+  ])('%s', (_title, number, bin, last4) => {
+    expect(maskCard(cardWith({ number }))).toMatchObject({ bin, last4 });
+  });
+
+  test.each([
+    ...['4242424242424242', '4111111111111111', '4000000000000002', '4000000000009995'],
+    ...['4000000000009987', '4000000000009979', '4000000000000069', '4000000000000127'],
+    ...['4000000000000119', '4000000000004210', '4000000000004228', '4000000000004236'],
+    ...['4000000000004244', '4000000000004251', '4000000000004269', '5555555555554444'],
+  ])('decisions §13: %s has a bin of 8 digits', (number) => {
+    const { bin, last4, brand } = maskCard(cardWith({ number }));
+    expect({ bin, last4 }).toStrictEqual({ bin: number.slice(0, 8), last4: number.slice(-4) });
+    expect(brand).toBe(number.startsWith('4') ? 'VISA' : 'MASTERCARD');
+  });
+
+  test('the whole form, which the event schema takes', () => {
+    const masked = maskCard(cardWith({ cvv: '123' }));
+    expect(masked).toStrictEqual({
+      bin: '42424242',
+      last4: '4242',
+      holderName: 'Jane Doe',
+      cvvPresentDuringAttempt: true,
+      expiryMonth: '12',
+      expiryYear: '2030',
+      brand: 'VISA',
+    });
+    expect(maskedCard.parse(masked)).toStrictEqual(masked);
+  });
+
+  test('without a CVV it says so', () => {
+    expect(maskCard(cardWith({})).cvvPresentDuringAttempt).toBe(false);
+  });
+
+  test('faults S3: another CVV and other hidden digits change nothing', () => {
+    const one = maskCard(cardWith({ number: '4242424200004242', cvv: '123' }));
+    const other = maskCard(cardWith({ number: '4242424299994242', cvv: '9876' }));
+    expect(other).toStrictEqual(one);
+  });
+
+  test('the brand of the number comes before the one given', () => {
+    expect(maskCard(cardWith({ brand: 'AMEX' })).brand).toBe('VISA');
+  });
+
+  test('the brand given, where the number shows none', () => {
+    expect(maskCard(cardWith({ number: '9999999999999999', brand: 'HOUSE' })).brand).toBe('HOUSE');
+  });
+
+  test('no brand where there is none', () => {
+    expect(maskCard(cardWith({ number: '9999999999999999' }))).not.toHaveProperty('brand');
+  });
+});
+
+describe('decisions §4: the secret prints as [card]', () => {
+  const card = cardWith({ number: '4000000000009995', cvv: '737' });
+  const secret = new CardSecret(card);
+
+  test('only reveal() gives it', () => {
+    expect(secret.reveal()).toStrictEqual(card);
+  });
+
+  const printed: [string, () => string, string][] = [
+    ['JSON.stringify', () => JSON.stringify({ secret }), '{"secret":"[card]"}'],
+    ['String()', () => String(secret), '[card]'],
+    ['a template', () => `of ${secret}`, 'of [card]'],
+    ['a joined list', () => [secret, secret].join(), '[card],[card]'],
+    ['inspect', () => inspect(secret), '[card]'],
+    ['inspect, deep in an object', () => inspect({ a: [secret] }), '{ a: [ [card] ] }'],
+    ['format %s', () => format('%s', secret), '[card]'],
+    ['format %o', () => format('%o', secret), '[card]'],
+    ['format %j', () => format('%j', secret), '"[card]"'],
+    ['Object.keys', () => JSON.stringify(Object.keys(secret)), '[]'],
+    ['own property names', () => JSON.stringify(Object.getOwnPropertyNames(secret)), '[]'],
+    ['a spread copy', () => JSON.stringify({ ...secret }), '{}'],
+    ['a structured clone', () => JSON.stringify(structuredClone(secret)), '{}'],
+    [
+      'an error made of it',
+      () => new Error(`no answer for ${secret}`).message,
+      'no answer for [card]',
+    ],
+  ];
+  test.each(printed)('%s', (_title, print, text) => {
+    expect(print()).toBe(text);
+  });
+
+  test('inspect that looks at all there is, past the custom form', () => {
+    const shown = inspect(secret, { showHidden: true, customInspect: false, depth: null });
+    expect(shown).toContain('CardSecret');
+    expect(shown).not.toMatch(/4000|9995|737|Jane/);
+  });
+});

@@ -1,0 +1,198 @@
+/**
+ * The whole of `decide`: one row for every state a payment can be in, the operations that are open
+ * included, and in it one cell for every kind of command. The types make a missing row or cell an
+ * error; decide.test.ts reads every cell, and agreement.test.ts shows that no payment ever gets to
+ * a state without a row.
+ */
+import type { Command } from '../../shared/payment/commands.ts';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
+import { type Refused, refused, type Unresolved } from '../../shared/payment/refusals.ts';
+import {
+  type OperationKind,
+  openOperations,
+  type PaymentState,
+} from '../../shared/payment/state.ts';
+import {
+  capture,
+  create,
+  identity,
+  NEW_OPERATION,
+  record,
+  refund,
+  voidIt,
+} from '../support/commands.ts';
+import {
+  authorized,
+  captured,
+  captureRequested,
+  created,
+  failed,
+  operationId,
+  refunded,
+  refundRequested,
+  voided,
+  voidRequested,
+} from '../support/payment-events.ts';
+import type { Answer } from '../support/scenario.ts';
+
+export const SUB_STATES = [
+  'NONE',
+  'PENDING, create open',
+  'FAILED',
+  'AUTHORIZED',
+  'AUTHORIZED, capture open',
+  'AUTHORIZED, void open',
+  'CAPTURED',
+  'CAPTURED, refund open',
+  'REFUNDED',
+  'VOIDED',
+] as const;
+export type SubState = (typeof SUB_STATES)[number];
+
+/** Where a state belongs in the table; several open refunds are as one. */
+export const subStateOf = (state: PaymentState): string => {
+  const open = new Set(openOperations(state).map(({ kind }) => `${kind} open`));
+  return [state.status, ...[...open].sort()].join(', ');
+};
+
+const CREATE = operationId(0);
+const FIRST = operationId(1);
+
+/** The command of each cell; what is recorded is the approval of the payment's last operation. */
+export const COMMANDS: Record<Command['kind'], (given: PaymentEvent[]) => Command> = {
+  create: () => create(),
+  capture: () => capture(),
+  void: () => voidIt(),
+  refund: () => refund(),
+  record: (given) => record(given.at(-1)?.data.operationId ?? NEW_OPERATION),
+};
+
+const exists = { kind: 'exists' } as const;
+const known: Answer = [];
+const unknownPayment = (kind: Command['kind']): Answer => ({
+  throws: `${kind} on a payment that does not exist`,
+});
+
+const open = (kind: OperationKind, operation: string, requestedAt: number): Unresolved => ({
+  kind: 'unresolved',
+  operation: { kind, operationId: operation, amount: 2500, identity, requestedAt },
+});
+
+const noCapture = (status: string): Refused =>
+  refused(
+    'CAPTURE_NOT_ALLOWED',
+    `only an AUTHORIZED payment can be captured; this one is ${status}`,
+  );
+const noVoid = (status: string): Refused =>
+  refused('VOID_NOT_ALLOWED', `only an AUTHORIZED payment can be voided; this one is ${status}`);
+const noRefund = (why: string): Refused => refused('REFUND_NOT_ALLOWED', why);
+const notCaptured = (status: string): Refused =>
+  noRefund(`only a CAPTURED payment can be refunded; this one is ${status}`);
+
+const asAuthorized = [created(), authorized()];
+const asCaptured = [...asAuthorized, captureRequested(), captured({ operationId: FIRST })];
+
+type Row = { given: PaymentEvent[]; answers: Record<Command['kind'], Answer> };
+
+export const TABLE: Record<SubState, Row> = {
+  NONE: {
+    given: [],
+    answers: {
+      create: [created({ operationId: NEW_OPERATION })],
+      capture: unknownPayment('capture'),
+      void: unknownPayment('void'),
+      refund: unknownPayment('refund'),
+      record: unknownPayment('record'),
+    },
+  },
+  'PENDING, create open': {
+    given: [created()],
+    answers: {
+      create: exists,
+      capture: open('create', CREATE, 0),
+      void: open('create', CREATE, 0),
+      refund: open('create', CREATE, 0),
+      record: [authorized()],
+    },
+  },
+  FAILED: {
+    given: [created(), failed()],
+    answers: {
+      create: exists,
+      capture: noCapture('FAILED'),
+      void: noVoid('FAILED'),
+      refund: notCaptured('FAILED'),
+      record: known,
+    },
+  },
+  AUTHORIZED: {
+    given: asAuthorized,
+    answers: {
+      create: exists,
+      capture: [captureRequested({ operationId: NEW_OPERATION })],
+      void: [voidRequested({ operationId: NEW_OPERATION })],
+      refund: notCaptured('AUTHORIZED'),
+      record: known,
+    },
+  },
+  'AUTHORIZED, capture open': {
+    given: [...asAuthorized, captureRequested()],
+    answers: {
+      create: exists,
+      capture: open('capture', FIRST, 2),
+      void: open('capture', FIRST, 2),
+      refund: open('capture', FIRST, 2),
+      record: [captured({ operationId: FIRST })],
+    },
+  },
+  'AUTHORIZED, void open': {
+    given: [...asAuthorized, voidRequested()],
+    answers: {
+      create: exists,
+      capture: open('void', FIRST, 2),
+      void: open('void', FIRST, 2),
+      refund: open('void', FIRST, 2),
+      record: [voided()],
+    },
+  },
+  CAPTURED: {
+    given: asCaptured,
+    answers: {
+      create: exists,
+      capture: noCapture('CAPTURED'),
+      void: noVoid('CAPTURED'),
+      refund: [refundRequested({ operationId: NEW_OPERATION })],
+      record: known,
+    },
+  },
+  'CAPTURED, refund open': {
+    given: [...asCaptured, refundRequested({ amount: 800 })],
+    answers: {
+      create: exists,
+      capture: noCapture('CAPTURED'),
+      void: noVoid('CAPTURED'),
+      refund: [refundRequested({ operationId: NEW_OPERATION, amount: 1700 })],
+      record: [refunded({ amount: 800 })],
+    },
+  },
+  REFUNDED: {
+    given: [...asCaptured, refundRequested(), refunded()],
+    answers: {
+      create: exists,
+      capture: noCapture('REFUNDED'),
+      void: noVoid('REFUNDED'),
+      refund: noRefund('the payment is already fully refunded'),
+      record: known,
+    },
+  },
+  VOIDED: {
+    given: [...asAuthorized, voidRequested(), voided()],
+    answers: {
+      create: exists,
+      capture: noCapture('VOIDED'),
+      void: noVoid('VOIDED'),
+      refund: notCaptured('VOIDED'),
+      record: known,
+    },
+  },
+};

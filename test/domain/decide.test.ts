@@ -1,0 +1,438 @@
+/** The rules of a payment: what each command is answered in each state (decisions §3, §5 to §8). */
+import { describe, expect, test } from '@jest/globals';
+import type { Command, Outcome } from '../../shared/payment/commands.ts';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
+import { refused } from '../../shared/payment/refusals.ts';
+import {
+  capture,
+  create,
+  identity,
+  NEW_OPERATION,
+  record,
+  refund,
+  voidIt,
+} from '../support/commands.ts';
+import {
+  authorized,
+  captureDeclined,
+  captured,
+  captureRequested,
+  created,
+  failed,
+  operationId,
+  refundDeclined,
+  refunded,
+  refundRequested,
+  voidDeclined,
+  voided,
+  voidRequested,
+} from '../support/payment-events.ts';
+import { type Scenario, scenarios, stateAfter } from '../support/scenario.ts';
+import { COMMANDS, SUB_STATES, subStateOf, TABLE } from './decide-table.ts';
+
+const COMMAND_KINDS = Object.keys(COMMANDS) as Command['kind'][];
+
+describe('every state meets every command', () => {
+  test('the table has a cell for each pair', () => {
+    const pairs = SUB_STATES.flatMap((row) => COMMAND_KINDS.map((kind) => `${row} x ${kind}`));
+    const cells = Object.entries(TABLE).flatMap(([row, { answers }]) =>
+      Object.keys(answers).map((kind) => `${row} x ${kind}`),
+    );
+    expect(pairs).toHaveLength(50);
+    expect(cells.toSorted()).toStrictEqual(pairs.toSorted());
+  });
+
+  test.each(SUB_STATES)('the row %s is about that state', (row) => {
+    expect(subStateOf(stateAfter(TABLE[row].given))).toBe(row);
+  });
+
+  scenarios(
+    SUB_STATES.flatMap((row) => {
+      const { given, answers } = TABLE[row];
+      return COMMAND_KINDS.map((kind) => ({
+        title: `${row} x ${kind}`,
+        given,
+        when: COMMANDS[kind](given),
+        answer: answers[kind],
+      }));
+    }),
+  );
+});
+
+const FIRST = operationId(1);
+const newly = { operationId: NEW_OPERATION };
+const asAuthorized = [created(), authorized()];
+const capturing = (amount: number, releasedAmount?: number) => [
+  ...asAuthorized,
+  captureRequested({ amount }),
+  captured({
+    operationId: FIRST,
+    amount,
+    ...(releasedAmount === undefined ? {} : { releasedAmount }),
+  }),
+];
+const asCaptured = capturing(2500);
+
+describe('decisions §3: what a create may ask for', () => {
+  const broken = (title: string, fields: Parameters<typeof create>[0], details: string[]) => ({
+    title,
+    given: [],
+    when: create(fields),
+    answer: refused('BUSINESS_RULE_VIOLATION', ...details),
+  });
+  const onlyVisaOrAmex = { maxAmountMinor: 5000, acceptedBrands: ['VISA', 'AMEX'] as const };
+  const brandDetail = 'paymentMethod.card must be one of VISA, AMEX';
+  scenarios([
+    broken('one above the maximum', { amount: 100_000_000 }, ['amount must not exceed 99999999']),
+    broken('above any integer', { amount: 'too large' }, ['amount must not exceed 99999999']),
+    broken('a listed currency that is not USD', { currency: 'EUR' }, ['currency must be USD']),
+    broken(
+      'a brand outside the list, whatever brand was given with it',
+      {
+        rules: onlyVisaOrAmex,
+        numberBrand: 'MASTERCARD',
+        card: { ...create().card, brand: 'VISA' },
+      },
+      [brandDetail],
+    ),
+    broken(
+      'a number of unknown brand is outside any list',
+      { rules: onlyVisaOrAmex, numberBrand: undefined },
+      [brandDetail],
+    ),
+    broken(
+      'every broken rule is named',
+      { rules: onlyVisaOrAmex, amount: 5001, currency: 'JPY', numberBrand: 'JCB' },
+      ['amount must not exceed 5000', 'currency must be USD', brandDetail],
+    ),
+    {
+      title: 'exactly the maximum, with a brand of the list',
+      given: [],
+      when: create({ rules: onlyVisaOrAmex, amount: 5000 }),
+      answer: [created({ ...newly, amount: 5000 })],
+    },
+    {
+      title: 'a number of unknown brand where every brand is accepted',
+      given: [],
+      when: create({ numberBrand: undefined }),
+      answer: [created(newly)],
+    },
+    {
+      title: 'a sale',
+      given: [],
+      when: create({ captureNow: true }),
+      answer: [created({ ...newly, captureNow: true })],
+    },
+    {
+      title: 'the identity with its key hash is kept for repeats',
+      given: [],
+      when: create({ identity: { ...identity, keyHash: 'k' } }),
+      answer: [created({ ...newly, identity: { ...identity, keyHash: 'k' } })],
+    },
+  ]);
+});
+
+describe('decisions §6: the approval of a create', () => {
+  const approved: Outcome = { result: 'APPROVED', providerReference: 'ref-1' };
+  const data = { providerReference: 'ref-1' };
+  scenarios([
+    {
+      title: 'an authorization appends PaymentAuthorized',
+      given: [created()],
+      when: record(operationId(0), approved),
+      answer: [authorized(data)],
+    },
+    {
+      title: 'a sale appends PaymentAuthorized and PaymentCaptured in one batch, nothing released',
+      given: [created({ captureNow: true })],
+      when: record(operationId(0), approved),
+      answer: [authorized(data), captured(data)],
+    },
+  ]);
+});
+
+describe('decisions §5: capture', () => {
+  const tooMuch = refused(
+    'CAPTURE_NOT_ALLOWED',
+    'captureAmount must not exceed the authorized amount of 2500',
+  );
+  scenarios([
+    {
+      title: 'an omitted amount is the full authorized amount',
+      given: asAuthorized,
+      when: capture(),
+      answer: [captureRequested(newly)],
+    },
+    {
+      title: 'a part',
+      given: asAuthorized,
+      when: capture({ amount: 1, reason: 'one item was out of stock' }),
+      answer: [captureRequested({ ...newly, amount: 1, reason: 'one item was out of stock' })],
+    },
+    {
+      title: 'M1: one above the authorized amount',
+      given: asAuthorized,
+      when: capture({ amount: 2501 }),
+      answer: tooMuch,
+    },
+    {
+      title: 'an amount above any integer',
+      given: asAuthorized,
+      when: capture({ amount: 'too large' }),
+      answer: tooMuch,
+    },
+    {
+      title: 'a partial capture says what it released',
+      given: [...asAuthorized, captureRequested({ amount: 2000 })],
+      when: record(FIRST),
+      answer: [captured({ operationId: FIRST, amount: 2000, releasedAmount: 500 })],
+    },
+    {
+      title: 'a partial capture is final: no second one for the rest',
+      given: capturing(2000, 500),
+      when: capture({ amount: 500 }),
+      answer: refused(
+        'CAPTURE_NOT_ALLOWED',
+        'only an AUTHORIZED payment can be captured; this one is CAPTURED',
+      ),
+    },
+    {
+      title: 'after a declined capture another may be tried',
+      given: [...asAuthorized, captureRequested(), captureDeclined()],
+      when: capture(),
+      answer: [captureRequested(newly)],
+    },
+    {
+      title: 'after a declined void a capture may be tried',
+      given: [...asAuthorized, voidRequested(), voidDeclined()],
+      when: capture(),
+      answer: [captureRequested(newly)],
+    },
+  ]);
+});
+
+describe('decisions §5: void', () => {
+  scenarios([
+    {
+      title: 'carries the authorized sum',
+      given: [created({ amount: 700 }), authorized({ amount: 700 })],
+      when: voidIt({ reason: 'order cancelled' }),
+      answer: [voidRequested({ ...newly, amount: 700, reason: 'order cancelled' })],
+    },
+    {
+      title: 'after a declined capture the authorization can be voided',
+      given: [...asAuthorized, captureRequested(), captureDeclined()],
+      when: voidIt(),
+      answer: [voidRequested(newly)],
+    },
+    {
+      title: 'M3: nothing captured can be voided, a part included',
+      given: capturing(1, 2499),
+      when: voidIt(),
+      answer: refused(
+        'VOID_NOT_ALLOWED',
+        'only an AUTHORIZED payment can be voided; this one is CAPTURED',
+      ),
+    },
+  ]);
+});
+
+describe('decisions §5, §7: refund', () => {
+  const above = (left: number) =>
+    refused('REFUND_NOT_ALLOWED', `refundAmount must not exceed the ${left} left to refund`);
+  const partly = [
+    ...capturing(2000, 500),
+    refundRequested({ amount: 800 }),
+    refunded({ amount: 800 }),
+  ];
+  const reserved = [...asCaptured, refundRequested({ amount: 800 })];
+  const another = { operationId: operationId(3) };
+  scenarios([
+    {
+      title: 'a part',
+      given: asCaptured,
+      when: refund({ amount: 1, reason: 'damaged' }),
+      answer: [refundRequested({ ...newly, amount: 1, reason: 'damaged' })],
+    },
+    {
+      title: 'an omitted amount is what is left of the captured, not of the authorized, sum',
+      given: partly,
+      when: refund(),
+      answer: [refundRequested({ ...newly, amount: 1200 })],
+    },
+    {
+      title: 'up to the ceiling',
+      given: partly,
+      when: refund({ amount: 1200 }),
+      answer: [refundRequested({ ...newly, amount: 1200 })],
+    },
+    {
+      title: 'M2: not above it',
+      given: partly,
+      when: refund({ amount: 1201 }),
+      answer: above(1200),
+    },
+    {
+      title: 'an amount above any integer',
+      given: asCaptured,
+      when: refund({ amount: 'too large' }),
+      answer: above(2500),
+    },
+    {
+      title: 'M2: an open refund counts against the ceiling',
+      given: reserved,
+      when: refund({ amount: 1701 }),
+      answer: above(1700),
+    },
+    {
+      title: 'beside an open refund there is room for the rest',
+      given: reserved,
+      when: refund({ amount: 1700 }),
+      answer: [refundRequested({ ...newly, amount: 1700 })],
+    },
+    {
+      title: 'M2: several open refunds all count',
+      given: [...reserved, refundRequested({ ...another, amount: 1700 })],
+      when: refund({ amount: 1 }),
+      answer: above(0),
+    },
+    {
+      title: 'an omitted amount where the open refunds leave nothing',
+      given: [...asCaptured, refundRequested()],
+      when: refund(),
+      answer: above(0),
+    },
+    {
+      title: 'a declined refund releases its reservation',
+      given: [...reserved, refundDeclined({ amount: 800 })],
+      when: refund(),
+      answer: [refundRequested(newly)],
+    },
+    {
+      title: 'the outcome of one open refund leaves the other open',
+      given: [...reserved, refundRequested({ ...another, amount: 1700 })],
+      when: record(another.operationId),
+      answer: [refunded({ ...another, amount: 1700 })],
+    },
+    {
+      title: 'a sale can be refunded',
+      given: [created({ captureNow: true }), authorized(), captured()],
+      when: refund(),
+      answer: [refundRequested(newly)],
+    },
+  ]);
+});
+
+describe('decisions §7: outcomes that are no approval', () => {
+  const declined: Outcome = {
+    result: 'DECLINED',
+    failureCode: 'INSUFFICIENT_FUNDS',
+    providerFailureCode: '51',
+  };
+  const asDeclined = {
+    cause: 'DECLINED',
+    failureCode: 'INSUFFICIENT_FUNDS',
+    providerFailureCode: '51',
+  } as const;
+  const intents = [
+    { given: [created()], operation: operationId(0), ended: failed },
+    { given: [...asAuthorized, captureRequested()], operation: FIRST, ended: captureDeclined },
+    { given: [...asAuthorized, voidRequested()], operation: FIRST, ended: voidDeclined },
+    { given: [...asCaptured, refundRequested()], operation: operationId(2), ended: refundDeclined },
+  ];
+  const neverCarriedOut = (operation: string, cause: 'NOT_SENT' | 'FENCED') => ({
+    operationId: operation,
+    amount: 2500,
+    currency: 'USD',
+    failureCode: 'PROVIDER_UNAVAILABLE' as const,
+    cause,
+  });
+  scenarios(
+    intents.flatMap(({ given, operation, ended }): Scenario[] => {
+      const { type } = ended();
+      return [
+        {
+          title: `${type} by the provider's decline, with both codes`,
+          given,
+          when: record(operation, declined),
+          answer: [ended(asDeclined)],
+        },
+        {
+          title: `${type} by NotSent`,
+          given,
+          when: record(operation, { result: 'NOT_SENT' }),
+          answer: [{ type, data: neverCarriedOut(operation, 'NOT_SENT') } as PaymentEvent],
+        },
+        {
+          title: `${type} by a fence`,
+          given,
+          when: record(operation, { result: 'FENCED' }),
+          answer: [{ type, data: neverCarriedOut(operation, 'FENCED') } as PaymentEvent],
+        },
+      ];
+    }),
+  );
+
+  scenarios([
+    {
+      title: "a decline without a code of the provider's own",
+      given: [created()],
+      when: record(operationId(0), { result: 'DECLINED', failureCode: 'UNKNOWN_DECLINE' }),
+      answer: [
+        {
+          type: 'PaymentFailed',
+          data: {
+            operationId: operationId(0),
+            amount: 2500,
+            currency: 'USD',
+            failureCode: 'UNKNOWN_DECLINE',
+            cause: 'DECLINED',
+          },
+        },
+      ],
+    },
+  ]);
+});
+
+describe('a repeated operation id yields no events', () => {
+  const zero = operationId(0);
+  const rows: [string, Scenario['given'], Command][] = [
+    ['the create of a PENDING payment', [created()], create({ operationId: zero })],
+    ['the create of a payment that went on', asCaptured, create({ operationId: zero })],
+    ['an open capture', [...asAuthorized, captureRequested()], capture({ operationId: FIRST })],
+    ['a finished capture', asCaptured, capture({ operationId: FIRST })],
+    [
+      'a declined capture, which would be allowed again under a new id',
+      [...asAuthorized, captureRequested(), captureDeclined()],
+      capture({ operationId: FIRST }),
+    ],
+    [
+      'a finished void',
+      [...asAuthorized, voidRequested(), voided()],
+      voidIt({ operationId: FIRST }),
+    ],
+    [
+      'an open refund, though it would not fit a second time',
+      [...asCaptured, refundRequested()],
+      refund({ operationId: operationId(2), amount: 2500 }),
+    ],
+    [
+      'an approval that comes after the fence',
+      [created(), failed({ cause: 'FENCED', failureCode: 'PROVIDER_UNAVAILABLE' })],
+      record(zero),
+    ],
+    ['a fence that comes after the approval', asCaptured, record(FIRST, { result: 'FENCED' })],
+  ];
+  scenarios(rows.map(([title, given, when]) => ({ title, given, when, answer: [] })));
+});
+
+describe('an outcome needs its intent', () => {
+  scenarios([
+    {
+      title: 'an outcome of an operation that was never begun is a bug of the caller',
+      given: asAuthorized,
+      when: record(NEW_OPERATION),
+      answer: { throws: 'an outcome for an operation that was never begun' },
+    },
+  ]);
+});

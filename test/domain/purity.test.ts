@@ -1,0 +1,25 @@
+/** The domain decides and folds; it reads no clock, no file and no network, and knows no engine. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
+
+const FOLDER = new URL('../../shared/payment/', import.meta.url);
+const files = readdirSync(FOLDER).filter((name) => name.endsWith('.ts'));
+
+const ALLOWED: Record<string, string[]> = {
+  'events.ts': ['zod'],
+  'card.ts': ['node:util', 'card-validator'],
+};
+
+const sourceOf = (file: string): string => readFileSync(new URL(file, FOLDER), 'utf8');
+
+test.each(files)('%s imports its neighbours, and only what the domain may have', (file) => {
+  const imported = [...sourceOf(file).matchAll(/(?:from|import\()\s*'([^']+)'/g)].map((m) => m[1]);
+  const foreign = imported.filter((name) => !name?.match(/^\.\/[a-z-]+\.ts$/));
+  expect(foreign.toSorted()).toStrictEqual((ALLOWED[file] ?? []).toSorted());
+});
+
+test.each(files)('%s reads no clock, makes no id and waits for nothing', (file) => {
+  const impure = /Date\.now|new Date|Math\.random|crypto|process\.|\bawait\b|\basync\b|setTimeout/;
+  expect(sourceOf(file)).not.toMatch(impure);
+});

@@ -1,0 +1,75 @@
+/** A stream that the rules could not have written is damaged, and is not read on (faults M8, L5). */
+import { describe, expect, test } from '@jest/globals';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
+import { authorizationIdOf } from '../../shared/payment/state.ts';
+import {
+  authorized,
+  captured,
+  captureRequested,
+  created,
+  failed,
+  operationId,
+  refunded,
+  refundRequested,
+  voided,
+  voidRequested,
+} from '../support/payment-events.ts';
+import { stateAfter } from '../support/scenario.ts';
+
+const FIRST = operationId(1);
+const asAuthorized = [created(), authorized()];
+const asCaptured = [...asAuthorized, captureRequested(), captured({ operationId: FIRST })];
+const asVoided = [...asAuthorized, voidRequested(), voided()];
+const asRefunded = [...asCaptured, refundRequested(), refunded()];
+
+describe('evolve throws where an event cannot follow', () => {
+  test.each<[string, PaymentEvent[], string]>([
+    ['no PaymentCreated', [authorized()], 'the stream has no PaymentCreated'],
+    [
+      'a second PaymentCreated',
+      [created(), created()],
+      'PaymentCreated is not the first event of its stream',
+    ],
+    ['an outcome without its intent', [...asAuthorized, voided()], 'an outcome without its intent'],
+    [
+      'M8: authorized after it failed',
+      [created(), failed(), authorized()],
+      'a second outcome of a create: FAILED',
+    ],
+    [
+      'M8: failed after it was authorized',
+      [...asAuthorized, failed()],
+      'a second outcome of a create: AUTHORIZED',
+    ],
+    [
+      'M8: captured after it was voided',
+      [...asVoided, captured({ operationId: FIRST })],
+      'captured or voided while VOIDED',
+    ],
+    [
+      'M3: voided after it was captured',
+      [...asCaptured, voided()],
+      'captured or voided while CAPTURED',
+    ],
+    [
+      'captured a second time',
+      [...asCaptured, captured({ operationId: FIRST })],
+      'captured or voided while CAPTURED',
+    ],
+    [
+      'refunded before it was captured',
+      [...asAuthorized, refundRequested(), refunded()],
+      'refunded while AUTHORIZED',
+    ],
+    ['M8: refunded once more', [...asRefunded, refunded()], 'refunded while REFUNDED'],
+  ])('%s', (_title, events, message) => {
+    expect(() => stateAfter(events)).toThrow(message);
+    expect(() => stateAfter(events.slice(0, -1))).not.toThrow();
+  });
+});
+
+test('provider.md: later operations name the authorization by the operation id of the create', () => {
+  const state = stateAfter(asCaptured);
+  if (state.status === 'NONE') throw new Error('the payment is there');
+  expect(authorizationIdOf(state)).toBe(operationId(0));
+});

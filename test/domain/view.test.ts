@@ -1,0 +1,414 @@
+/** The body of a payment after each event, whole (decisions §4, §5, §6; interface, "Resources"). */
+import { describe, expect, test } from '@jest/globals';
+import type { PaymentDetails, PaymentEvent } from '../../shared/payment/events.ts';
+import {
+  bodyOf,
+  failureBodyOf,
+  foldView,
+  type PaymentResponse,
+  type PaymentView,
+  project,
+} from '../../shared/payment/view.ts';
+import {
+  authorized,
+  captureDeclined,
+  captured,
+  captureRequested,
+  created,
+  failed,
+  operationId,
+  placed,
+  refundDeclined,
+  refunded,
+  refundRequested,
+  timeOf,
+  voidDeclined,
+  voided,
+  voidRequested,
+} from '../support/payment-events.ts';
+
+const viewOf = (events: PaymentEvent[]): PaymentView => {
+  const view = foldView(placed(events));
+  if (view === undefined) throw new Error('a stream without events has no view');
+  return view;
+};
+
+const card = {
+  bin: '42424242',
+  last4: '4242',
+  holderName: 'Jane Doe',
+  cvvPresentDuringAttempt: true,
+  expiryMonth: '12',
+  expiryYear: '2030',
+  brand: 'VISA',
+};
+const { last4: _, ...encryptedCard } = card;
+
+/** The body right after PaymentCreated: all later bodies are told by what differs from it. */
+const asCreated: PaymentResponse = {
+  paymentId: 'pay_1',
+  merchantReference: 'order-1',
+  amount: 2500,
+  authorizedAmount: 0,
+  capturedAmount: 0,
+  refundedAmount: 0,
+  refundableAmount: 0,
+  currency: 'USD',
+  status: 'PENDING',
+  paymentMethod: { type: 'CARD', card, encryptedCard },
+  captureNow: false,
+  createdAt: timeOf(0),
+  updatedAt: timeOf(0),
+  transactions: [],
+};
+
+const ZERO = operationId(0);
+const FIRST = operationId(1);
+const SECOND = operationId(2);
+const DECLINE = { failureCode: 'CARD_DECLINED', providerFailureCode: '05' } as const;
+
+const succeeded = { amount: 2500, result: 'SUCCEEDED' } as const;
+const declined = { amount: 2500, result: 'FAILED', failure: DECLINE } as const;
+const auth = { id: `AUTH_${ZERO}`, type: 'AUTH', ...succeeded, createdAt: timeOf(1) } as const;
+const taken = { id: `CAPT_${FIRST}`, type: 'CAPTURE', ...succeeded, createdAt: timeOf(3) } as const;
+
+const asAuthorized = [created(), authorized()];
+const asCaptured = [...asAuthorized, captureRequested(), captured({ operationId: FIRST })];
+const sums = { authorizedAmount: 2500, capturedAmount: 2500 };
+
+type Row = [title: string, events: PaymentEvent[], differs: Partial<PaymentResponse>];
+
+describe('decisions §5: the body after each event', () => {
+  const rows: Row[] = [
+    ['PaymentCreated: PENDING, the open attempt is not listed', [created()], {}],
+    [
+      'PaymentAuthorized: an AUTH',
+      asAuthorized,
+      { status: 'AUTHORIZED', authorizedAmount: 2500, transactions: [auth] },
+    ],
+    [
+      'a sale: PaymentAuthorized and PaymentCaptured are one SALE (decisions §6)',
+      [created({ captureNow: true }), authorized(), captured()],
+      {
+        ...sums,
+        captureNow: true,
+        status: 'CAPTURED',
+        refundableAmount: 2500,
+        transactions: [{ id: `SALE_${ZERO}`, type: 'SALE', ...succeeded, createdAt: timeOf(2) }],
+      },
+    ],
+    [
+      'PaymentFailed of an authorization: a failed AUTH',
+      [created(), failed()],
+      {
+        status: 'FAILED',
+        transactions: [{ id: `AUTH_${ZERO}`, type: 'AUTH', ...declined, createdAt: timeOf(1) }],
+      },
+    ],
+    [
+      'PaymentFailed of a sale: a failed SALE',
+      [created({ captureNow: true }), failed()],
+      {
+        captureNow: true,
+        status: 'FAILED',
+        transactions: [{ id: `SALE_${ZERO}`, type: 'SALE', ...declined, createdAt: timeOf(1) }],
+      },
+    ],
+    [
+      'PaymentCaptureRequested: the status stays, nothing is listed',
+      [...asAuthorized, captureRequested()],
+      { status: 'AUTHORIZED', authorizedAmount: 2500, transactions: [auth] },
+    ],
+    [
+      'PaymentCaptured: a CAPTURE',
+      asCaptured,
+      { ...sums, status: 'CAPTURED', refundableAmount: 2500, transactions: [auth, taken] },
+    ],
+    [
+      'a partial PaymentCaptured: amount and authorizedAmount stay, the release is no transaction',
+      [
+        ...asAuthorized,
+        captureRequested({ amount: 2000 }),
+        captured({ operationId: FIRST, amount: 2000, releasedAmount: 500 }),
+      ],
+      {
+        status: 'CAPTURED',
+        authorizedAmount: 2500,
+        capturedAmount: 2000,
+        refundableAmount: 2000,
+        transactions: [auth, { ...taken, amount: 2000 }],
+      },
+    ],
+    [
+      'PaymentCaptureDeclined: a failed CAPTURE, still AUTHORIZED',
+      [...asAuthorized, captureRequested({ amount: 2000 }), captureDeclined({ amount: 2000 })],
+      {
+        status: 'AUTHORIZED',
+        authorizedAmount: 2500,
+        transactions: [auth, { ...taken, amount: 2000, result: 'FAILED', failure: DECLINE }],
+      },
+    ],
+    [
+      'PaymentVoidRequested: nothing is listed',
+      [...asAuthorized, voidRequested()],
+      { status: 'AUTHORIZED', authorizedAmount: 2500, transactions: [auth] },
+    ],
+    [
+      'PaymentVoided: a VOID with the authorized sum, which authorizedAmount keeps',
+      [...asAuthorized, voidRequested(), voided()],
+      {
+        status: 'VOIDED',
+        authorizedAmount: 2500,
+        transactions: [
+          auth,
+          { id: `VOID_${FIRST}`, type: 'VOID', ...succeeded, createdAt: timeOf(3) },
+        ],
+      },
+    ],
+    [
+      'PaymentVoidDeclined: a failed VOID, still AUTHORIZED',
+      [...asAuthorized, voidRequested(), voidDeclined()],
+      {
+        status: 'AUTHORIZED',
+        authorizedAmount: 2500,
+        transactions: [
+          auth,
+          { id: `VOID_${FIRST}`, type: 'VOID', ...declined, createdAt: timeOf(3) },
+        ],
+      },
+    ],
+    [
+      'PaymentRefundRequested: reserved, not yet refunded (decisions §7)',
+      [...asCaptured, refundRequested({ amount: 800 })],
+      { ...sums, status: 'CAPTURED', refundableAmount: 1700, transactions: [auth, taken] },
+    ],
+    [
+      'PaymentRefunded in part: a REFUND, still CAPTURED',
+      [...asCaptured, refundRequested({ amount: 800 }), refunded({ amount: 800 })],
+      {
+        ...sums,
+        status: 'CAPTURED',
+        refundedAmount: 800,
+        refundableAmount: 1700,
+        transactions: [
+          auth,
+          taken,
+          {
+            id: `REFN_${SECOND}`,
+            type: 'REFUND',
+            amount: 800,
+            result: 'SUCCEEDED',
+            createdAt: timeOf(5),
+          },
+        ],
+      },
+    ],
+    [
+      'PaymentRefunded of the whole captured sum: REFUNDED',
+      [...asCaptured, refundRequested(), refunded()],
+      {
+        ...sums,
+        status: 'REFUNDED',
+        refundedAmount: 2500,
+        transactions: [
+          auth,
+          taken,
+          { id: `REFN_${SECOND}`, type: 'REFUND', ...succeeded, createdAt: timeOf(5) },
+        ],
+      },
+    ],
+    [
+      'PaymentRefundDeclined: a failed REFUND, its reservation is released',
+      [...asCaptured, refundRequested(), refundDeclined()],
+      {
+        ...sums,
+        status: 'CAPTURED',
+        refundableAmount: 2500,
+        transactions: [
+          auth,
+          taken,
+          { id: `REFN_${SECOND}`, type: 'REFUND', ...declined, createdAt: timeOf(5) },
+        ],
+      },
+    ],
+  ];
+  test.each(rows)('%s', (_title, events, differs) => {
+    const updatedAt = timeOf(events.length - 1);
+    const body = { ...asCreated, updatedAt, ...differs };
+    expect(viewOf(events).response).toStrictEqual(body);
+  });
+});
+
+test('decisions §5: refunds reach the captured sum of a partial capture in steps', () => {
+  const third = operationId(3);
+  const { response } = viewOf([
+    ...asAuthorized,
+    captureRequested({ amount: 2000 }),
+    captured({ operationId: FIRST, amount: 2000, releasedAmount: 500 }),
+    refundRequested({ amount: 800 }),
+    refundRequested({ operationId: third, amount: 1200 }),
+    refunded({ operationId: third, amount: 1200 }),
+    refunded({ amount: 800 }),
+  ]);
+  expect(response).toMatchObject({ status: 'REFUNDED', refundedAmount: 2000, refundableAmount: 0 });
+  expect(response.transactions.map(({ id }) => id)).toStrictEqual([
+    `AUTH_${ZERO}`,
+    `CAPT_${FIRST}`,
+    `REFN_${third}`,
+    `REFN_${SECOND}`,
+  ]);
+});
+
+test.each(['NOT_SENT', 'FENCED'] as const)(
+  'decisions §6: an operation ended by %s is listed, FAILED, PROVIDER_UNAVAILABLE',
+  (cause) => {
+    const money = { amount: 2500, currency: 'USD' };
+    const failureCode = 'PROVIDER_UNAVAILABLE' as const;
+    const { response } = viewOf([
+      ...asAuthorized,
+      captureRequested(),
+      {
+        type: 'PaymentCaptureDeclined',
+        data: { operationId: FIRST, ...money, failureCode, cause },
+      },
+    ]);
+    expect(response.transactions).toStrictEqual([
+      auth,
+      { ...taken, result: 'FAILED', failure: { failureCode } },
+    ]);
+  },
+);
+
+describe('decisions §2: transaction ids', () => {
+  test('are the prefix and the 26 characters of the operation', () => {
+    const operation = 'op_01JABCDEFGHJKMNPQRSTVWXYZ0';
+    const { response } = viewOf([
+      created({ operationId: operation }),
+      authorized({ operationId: operation }),
+    ]);
+    expect(response.transactions[0]?.id).toBe('AUTH_01JABCDEFGHJKMNPQRSTVWXYZ0');
+  });
+});
+
+describe('decisions §4: what is absent is left out', () => {
+  const everything: Required<PaymentDetails> = {
+    merchantReference: 'order-1',
+    descriptor: 'ACME',
+    goodsType: 'MIXED',
+    productItems: [{ id: 'i', name: 'n', quantity: 1, unitPrice: 2500, goodsType: 'DIGITAL' }],
+    consumer: { firstName: 'Jane', email: 'jane@example.com', ip: '192.0.2.1' },
+    billing: { address: { street: 'Main St 1', zip: '10001', country: 'US' } },
+    shipping: { address: { city: 'New York' }, firstName: 'Jane' },
+    previousFailures: [{ gateway: 'other', attemptNumber: 1, responseCode: '05' }],
+    source: { storeId: 's_1', initiatedBy: 'CONSUMER' },
+  };
+
+  test('all that the merchant gave comes back, but for previousFailures', () => {
+    const { previousFailures: _given, ...answered } = everything;
+    const { response } = viewOf([created({ details: everything })]);
+    expect(response).toStrictEqual({ ...asCreated, ...answered });
+  });
+
+  test('the text of a body without any optional field', () => {
+    const { brand: _brand, ...plain } = { ...card, cvvPresentDuringAttempt: false };
+    const body = bodyOf(viewOf([created({ details: {}, card: plain })]));
+    expect(body).toBe(
+      '{"paymentId":"pay_1","amount":2500,"authorizedAmount":0,"capturedAmount":0,' +
+        '"refundedAmount":0,"refundableAmount":0,"currency":"USD","status":"PENDING",' +
+        '"paymentMethod":{"type":"CARD","card":{"bin":"42424242","last4":"4242",' +
+        '"holderName":"Jane Doe","cvvPresentDuringAttempt":false,"expiryMonth":"12",' +
+        '"expiryYear":"2030"},"encryptedCard":{"bin":"42424242","holderName":"Jane Doe",' +
+        '"cvvPresentDuringAttempt":false,"expiryMonth":"12","expiryYear":"2030"}},' +
+        `"captureNow":false,"createdAt":"${timeOf(0)}","updatedAt":"${timeOf(0)}",` +
+        '"transactions":[]}',
+    );
+  });
+
+  test('a failure without a code of the provider’s own', () => {
+    const event = failed();
+    if (event.type !== 'PaymentFailed') throw new Error('failed() makes a PaymentFailed');
+    const { providerFailureCode: _code, ...data } = event.data;
+    const { response } = viewOf([created(), { type: 'PaymentFailed', data }]);
+    expect(response.transactions[0]?.failure).toStrictEqual({ failureCode: 'CARD_DECLINED' });
+  });
+});
+
+describe('interface, "Payment failure response"', () => {
+  test('is made of a payment whose create failed', () => {
+    expect(failureBodyOf(viewOf([created(), failed()]))).toStrictEqual({
+      paymentId: 'pay_1',
+      merchantReference: 'order-1',
+      amount: 2500,
+      currency: 'USD',
+      status: 'FAILED',
+      failure: DECLINE,
+    });
+  });
+
+  test('leaves out a reference that was not given', () => {
+    const body = failureBodyOf(viewOf([created({ details: {} }), failed()]));
+    expect(body).not.toHaveProperty('merchantReference');
+    expect(body?.failure).toStrictEqual(DECLINE);
+  });
+
+  test.each<[string, PaymentEvent[]]>([
+    ['PENDING', [created()]],
+    ['AUTHORIZED', asAuthorized],
+    [
+      'AUTHORIZED, with a declined capture',
+      [...asAuthorized, captureRequested(), captureDeclined()],
+    ],
+    ['CAPTURED', asCaptured],
+  ])('there is none for a payment that is %s', (_status, events) => {
+    expect(failureBodyOf(viewOf(events))).toBeUndefined();
+  });
+});
+
+describe('what the read models keep beside the body', () => {
+  test('merchant, revision, and each intent without an outcome with its time', () => {
+    const view = viewOf([...asCaptured, refundRequested({ amount: 800 })]);
+    expect(view.merchantId).toBe('m_1');
+    expect(view.revision).toBe(4);
+    expect(view.open).toStrictEqual([{ operationId: SECOND, amount: 800, since: timeOf(4) }]);
+    expect(viewOf(asCaptured).open).toStrictEqual([]);
+    expect(viewOf([created()]).open).toStrictEqual([
+      { operationId: ZERO, amount: 2500, since: timeOf(0) },
+    ]);
+  });
+
+  test('a stream without events has no view', () => {
+    expect(foldView([])).toBeUndefined();
+  });
+});
+
+describe('faults P2, P5: an event that cannot follow the view throws', () => {
+  const at = (revision: number, event: PaymentEvent) => ({ revision, time: timeOf(9), event });
+
+  test.each([
+    ['a gap', 3],
+    ['the same revision again', 1],
+    ['an older revision', 0],
+  ])('%s', (_title, revision) => {
+    const view = viewOf(asAuthorized);
+    expect(() => project(view, at(revision, captureRequested()))).toThrow(
+      `revision ${revision} where 2 follows`,
+    );
+    expect(project(view, at(2, captureRequested())).revision).toBe(2);
+  });
+
+  test('a stream that begins later than at revision 0', () => {
+    expect(() => project(undefined, at(1, created()))).toThrow('revision 1 where 0 follows');
+  });
+
+  test('a stream that begins with another event', () => {
+    expect(() => project(undefined, at(0, authorized()))).toThrow(
+      'the stream has no PaymentCreated',
+    );
+  });
+
+  test('a second PaymentCreated', () => {
+    expect(() => project(viewOf([created()]), at(1, created()))).toThrow(
+      'PaymentCreated is not the first event of its stream',
+    );
+  });
+});

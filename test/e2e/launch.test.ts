@@ -1,0 +1,121 @@
+/**
+ * The launcher (decision 0001) on the machine's own Node, with a main of its own: what `npm start`
+ * and `npx payments` promise about signals, exit codes and output.
+ */
+import { spawn } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { NODE, ROOT } from '../support/service.ts';
+
+const MAIN = `
+const word: string = process.argv[2] ?? 'nothing';
+let signals = 0;
+process.on('SIGTERM', () => {
+  signals += 1;
+  process.stdout.write('TERM ' + signals + '\\n');
+  if (signals === 2) process.exit(7);
+});
+if (word === 'wait') setInterval(() => {}, 1000);
+process.stdout.write(process.pid + ' ' + word + '\\n');
+`;
+
+/** A project with this launcher, a main of its own, and `node_modules` as given. */
+const projectWith = (link: (modules: string) => void): string => {
+  const root = mkdtempSync(join(tmpdir(), 'payments-launch-'));
+  cpSync(join(ROOT, 'scripts/launch.cjs'), join(root, 'scripts/launch.cjs'));
+  writeFileSync(join(root, 'package.json'), '{"type":"module"}');
+  writeFileSync(join(root, 'main.ts'), MAIN);
+  mkdirSync(join(root, 'node_modules'));
+  link(join(root, 'node_modules'));
+  return root;
+};
+const whole = projectWith((modules) =>
+  symlinkSync(join(ROOT, 'node_modules/node'), join(modules, 'node')),
+);
+const withoutNode = projectWith(() => {});
+afterAll(() => {
+  for (const root of [whole, withoutNode]) rmSync(root, { recursive: true });
+});
+
+/** A Node that reports an older version, as the machine's own may. */
+const OLD_NODE = [
+  '--import',
+  `data:text/javascript,${encodeURIComponent(
+    `Object.defineProperty(process.versions, 'node', { value: '20.20.2' });
+   Object.defineProperty(process, 'execPath', { value: '/bin/sh' });`,
+  )}`,
+];
+const NODES: [string, string[]][] = [
+  ['Node 24', []],
+  ['an older Node', OLD_NODE],
+];
+
+const launch = (flags: string[], word: string, root = whole) => {
+  const args = [...flags, join(root, 'scripts/launch.cjs'), 'main.ts', word];
+  const child = spawn(realpathSync(NODE), args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  const heard: { text: string; tell: () => void }[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (part: string) => {
+      output += part;
+      for (const { text, tell } of heard) if (output.includes(text)) tell();
+    });
+  }
+  return {
+    child,
+    output: () => output,
+    /** Resolves once the text has been written; the test's own time-out bounds it. */
+    says: (text: string) =>
+      new Promise<void>((tell) => (output.includes(text) ? tell() : heard.push({ text, tell }))),
+    ended: new Promise<{ code: number | null; signal: string | null }>((resolve) =>
+      child.on('close', (code, signal) => resolve({ code, signal })),
+    ),
+  };
+};
+
+describe.each(NODES)('started by %s', (_, flags) => {
+  test('the main runs, with its arguments and nothing else on stdout', async () => {
+    const run = launch(flags, 'hello');
+    expect(await run.ended).toEqual({ code: 0, signal: null });
+    expect(run.output()).toMatch(/^\d+ hello\n$/);
+  });
+
+  test('every SIGTERM arrives, and the exit code of the main is the exit code', async () => {
+    const run = launch(flags, 'wait');
+    await run.says('wait');
+    run.child.kill('SIGTERM');
+    await run.says('TERM 1');
+    run.child.kill('SIGTERM');
+    expect(await run.ended).toEqual({ code: 7, signal: null });
+  });
+
+  test('kill -9 leaves nothing running behind: the main holds its output no longer', async () => {
+    const run = launch(flags, 'wait');
+    await run.says('wait');
+    run.child.kill('SIGKILL');
+    expect(await run.ended).toEqual({ code: null, signal: 'SIGKILL' });
+  });
+});
+
+test('a main that a signal ended gives 128 and the number of the signal', async () => {
+  const run = launch(OLD_NODE, 'wait');
+  await run.says('wait');
+  process.kill(Number.parseInt(run.output(), 10), 'SIGKILL');
+  expect(await run.ended).toEqual({ code: 137, signal: null });
+});
+
+test('without a Node that can run it: one line that says what to do, exit code 1', async () => {
+  const run = launch(OLD_NODE, 'hello', withoutNode);
+  expect((await run.ended).code).toBe(1);
+  expect(run.output()).toMatch(/^payments: Node 24\.21 or later is needed.*npm ci.*\n$/);
+});

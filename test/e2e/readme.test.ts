@@ -1,0 +1,73 @@
+/**
+ * The README's "First payment", as a reader pastes it: every line is run by bash against a started
+ * service, and what it prints has to be what stands behind its `#>`.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from '@jest/globals';
+import { ROOT, type Service, startService } from '../support/service.ts';
+
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const ADDRESS = 'http://127.0.0.1:8080';
+
+type Line = { command: string; prints: string };
+
+const storyIn = (readme: string): Line[] => {
+  const [, block = ''] = /^## First payment$.*?^```sh\n(.*?)^```$/ms.exec(readme) ?? [];
+  return block
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !line.startsWith('#'))
+    .map((line) => {
+      const [command = '', prints = ''] = line.split('#>');
+      return { command: command.trim(), prints: prints.trim() };
+    });
+};
+
+const MARK = '\u001e';
+
+/** Runs the lines in one shell and gives what each of them wrote to stdout. */
+const pasteInto = async (service: Service, lines: readonly Line[]): Promise<string[]> => {
+  const script = lines.map(({ command }) => `${command}\nprintf '${MARK}'\n`).join('');
+  const env = {
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    DATA_DIR: service.dataDir,
+    npm_config_loglevel: 'error',
+  };
+  const bash = spawn('bash', ['-s'], { cwd: ROOT, env, stdio: ['pipe', 'pipe', 'inherit'] });
+  bash.stdin.end(script.replaceAll(ADDRESS, service.url));
+  const [printed] = await Promise.all([text(bash.stdout), once(bash, 'close')]);
+  return printed
+    .split(MARK)
+    .slice(0, lines.length)
+    .map((part) => part.trim());
+};
+
+const MISSING = ['bash', 'curl', 'jq'].filter(
+  (tool) => spawnSync(tool, ['--version']).error !== undefined,
+);
+const story = MISSING.length === 0 ? test : test.skip;
+const reason = MISSING.length === 0 ? '' : ` (skipped: ${MISSING.join(', ')} not installed)`;
+
+describe('README, "First payment"', () => {
+  test('the story covers a capture, a refund, a decline, a lost answer and a retry', () => {
+    const said = storyIn(README).map(({ prints }) => prints);
+    expect(said.filter((line) => line !== '').length).toBeGreaterThanOrEqual(7);
+    expect(README).toContain(`API=${ADDRESS}/api/v1/payments`);
+  });
+
+  story(
+    `each line prints what stands behind it${reason}`,
+    async () => {
+      await using service = await startService();
+      const lines = storyIn(README);
+      const printed = await pasteInto(service, lines);
+      const asRun = lines.map(({ command }, at) => ({ command, prints: printed[at] }));
+      expect(asRun).toEqual(lines);
+    },
+    30_000,
+  );
+});

@@ -1,0 +1,107 @@
+/**
+ * SIGTERM as settings, "Commands" has it: readiness off, in-flight requests answered, everything
+ * durable, exit code 0 within 10 s, nothing left running; a second signal changes nothing.
+ */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import payment from '../../examples/payment.json' with { type: 'json' };
+import { openPaymentsIn } from '../support/books.ts';
+import { startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+const IN_FLIGHT = 12;
+/** The provider's 2 s for this card, and what ending takes. */
+const ENDED_MS_MAX = 5000;
+
+const { card } = payment.paymentMethod;
+const slow = {
+  ...payment,
+  paymentMethod: { type: 'CARD', card: { ...card, number: '4000000000004269' } },
+};
+
+const folder = mkdtempSync(join(tmpdir(), 'payments-shutdown-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+type Raw = { socket: Socket; received(): string; closed: Promise<void> };
+
+/** A client that keeps its connection open and reads whatever comes. */
+const rawClient = (port: number, sends: string): Raw => {
+  const socket = connect(port, '127.0.0.1');
+  let received = '';
+  socket.setEncoding('utf8').on('data', (part: string) => {
+    received += part;
+  });
+  socket.on('error', () => undefined);
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  socket.write(sends);
+  return { socket, received: () => received, closed };
+};
+
+const isRefused = async (url: string): Promise<boolean> =>
+  fetch(`${url}/health/live`).then(
+    ({ status }) => status === 503,
+    () => true,
+  );
+
+describe('SIGTERM', () => {
+  test('with requests in flight: all are answered, none is lost, the exit code is 0', async () => {
+    await using service = await startService({ dataDir: folder });
+    const token = await service.token();
+    const idle = rawClient(service.port, 'GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n');
+    const silent = rawClient(service.port, '');
+    const late = rawClient(service.port, 'GET /api/v1/payments/pay_1 HTTP/1.1\r\nhost: a\r\n');
+    await until('the idle client has its answer', () => idle.received().includes('"live"'));
+    const inFlight = Array.from({ length: IN_FLIGHT }, () =>
+      service.post('/api/v1/payments', slow),
+    );
+    await until('all are in flight', () => openPaymentsIn(folder).length === IN_FLIGHT);
+
+    const from = performance.now();
+    service.kill('SIGTERM');
+    await until('new requests are refused', () => isRefused(service.url));
+    late.socket.write(`authorization: Bearer ${token}\r\n\r\n`);
+    service.kill('SIGTERM');
+    const answers = await Promise.all(inFlight);
+    expect(answers.map(({ status }) => status)).toEqual(Array(IN_FLIGHT).fill(200));
+    expect(answers.map(({ json }) => json.status)).toEqual(Array(IN_FLIGHT).fill('AUTHORIZED'));
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+    expect(performance.now() - from).toBeLessThan(ENDED_MS_MAX);
+    await Promise.all([idle.closed, silent.closed, late.closed]);
+
+    const [head = '', body = '{}'] = late.received().split('\r\n\r\n');
+    expect(head).toMatch(/^HTTP\/1\.1 503 /);
+    expect(head.toLowerCase()).toContain('connection: close');
+    expect(head.toLowerCase()).toContain('retry-after:');
+    expect(JSON.parse(body)).toEqual({
+      error: 'SERVICE_UNAVAILABLE',
+      message: expect.any(String),
+      details: expect.any(Array),
+      timestamp: expect.any(String),
+    });
+
+    await using next = await startService({ dataDir: folder });
+    for (const { json, text } of answers) {
+      expect((await next.get(`/api/v1/payments/${json.paymentId}`)).text).toBe(text);
+    }
+  }, 30_000);
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s ends an idle service at once',
+    async (signal) => {
+      await using service = await startService();
+      const idle = rawClient(service.port, 'GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n');
+      await until('the idle client has its answer', () => idle.received().includes('"live"'));
+      const from = performance.now();
+      service.kill(signal);
+      expect(await service.exited).toEqual({ code: 0, signal: null });
+      expect(performance.now() - from).toBeLessThan(2000);
+      await idle.closed;
+      expect(service.stdout()).toContain('all events are on disk');
+    },
+    20_000,
+  );
+});

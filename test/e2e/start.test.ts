@@ -1,0 +1,144 @@
+/**
+ * What `npm start` promises about its own start and end (settings, "Commands"): one clear line per
+ * problem on stderr that names the setting, exit code 1, no stack trace, no hang.
+ */
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import payment from '../../examples/payment.json' with { type: 'json' };
+import { type ServiceOptions, spawnService, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+const REFUSED_MS_MAX = 10_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'payments-start-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Starts a service that is to be refused and gives the lines it leaves. */
+const refusal = async (options: ServiceOptions): Promise<string[]> => {
+  await using refused = await spawnService(options);
+  await until('the start is refused', () => !refused.running(), REFUSED_MS_MAX);
+  expect(await refused.exited).toEqual({ code: 1, signal: null });
+  return refused.stderr().trimEnd().split('\n');
+};
+
+/** One line in all, which begins with the setting and says these things. */
+const expectOneLine = (lines: readonly string[], setting: string, ...says: string[]): void => {
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatch(new RegExp(`^payments: ${setting}\\b`));
+  for (const part of says) expect(lines[0]).toContain(part);
+};
+
+describe('a start that cannot be', () => {
+  test('a second process on the same folder is refused, and the first goes on', async () => {
+    await using first = await startService();
+    const paid = await first.post('/api/v1/payments', payment);
+    expectOneLine(
+      await refusal({ dataDir: first.dataDir }),
+      'DATA_DIR',
+      first.dataDir,
+      'another running service',
+    );
+    const kept = await first.get(`/api/v1/payments/${paid.json.paymentId}`);
+    expect([kept.status, kept.text]).toEqual([200, paid.text]);
+    expect((await first.post('/api/v1/payments', payment)).status).toBe(200);
+  }, 20_000);
+
+  test('a busy port is one line that names PORT', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const address = other.address();
+    const port = address !== null && typeof address !== 'string' ? String(address.port) : '';
+    try {
+      expectOneLine(await refusal({ env: { PORT: port } }), 'PORT', port, 'in use');
+    } finally {
+      other.close();
+    }
+  }, 20_000);
+
+  test('a data folder below a file is one line that names DATA_DIR', async () => {
+    const file = join(folder, 'a-file');
+    writeFileSync(file, '');
+    const dataDir = join(file, 'data');
+    expectOneLine(await refusal({ dataDir }), 'DATA_DIR', dataDir);
+  }, 20_000);
+
+  test('a data folder that cannot be written to is one line that names DATA_DIR', async () => {
+    // Permissions do not hold root back; a file system of the kernel does.
+    const asRoot = process.getuid?.() === 0;
+    const dataDir = asRoot ? '/proc/payments' : join(folder, 'read-only');
+    if (!asRoot) mkdirSync(dataDir, { mode: 0o500 });
+    expectOneLine(await refusal({ dataDir }), 'DATA_DIR', dataDir);
+  }, 20_000);
+
+  test('wrong settings are said all at once, a line for each', async () => {
+    const env = {
+      PROVIDER_TIMEOUT_MS: '20000',
+      MAX_AMOUNT: 'a lot',
+      LOG_LEVEL: 'loud',
+      MONGODB_URL: 'mongodb://localhost/payments',
+      JWT_ALGORITHMS: 'none',
+    };
+    const lines = await refusal({ env });
+    expect(lines.toSorted()).toEqual([
+      expect.stringMatching(/^payments: JWT_ALGORITHMS must/),
+      expect.stringMatching(/^payments: LOG_LEVEL must be one of/),
+      expect.stringMatching(/^payments: MAX_AMOUNT must be a whole number/),
+      expect.stringMatching(/^payments: MONGODB_URL names an engine/),
+      expect.stringMatching(/^payments: PROVIDER_TIMEOUT_MS/),
+    ]);
+  }, 20_000);
+
+  test('decisions §8: another IDEMPOTENCY_SECRET than the events were written with', async () => {
+    const dataDir = join(folder, 'another-secret');
+    const first = await startService({ dataDir, env: { IDEMPOTENCY_SECRET: 'a'.repeat(40) } });
+    await first[Symbol.asyncDispose]();
+    const env = { IDEMPOTENCY_SECRET: 'b'.repeat(40) };
+    expectOneLine(await refusal({ dataDir, env }), 'IDEMPOTENCY_SECRET');
+  }, 20_000);
+});
+
+describe('npm start', () => {
+  test('starts, and SIGTERM to its process ends everything with exit code 0', async () => {
+    await using service = await startService({ command: ['npm', 'start'] });
+    service.kill('SIGTERM');
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+    await expect(fetch(`${service.url}/health/live`)).rejects.toThrow();
+    // Nobody holds the folder any more, so nothing is left running on it.
+    await using next = await startService({ dataDir: service.dataDir });
+    expect(next.running()).toBe(true);
+  }, 30_000);
+
+  const hostNode = spawnSync('node', ['--version'], { encoding: 'utf8' }).stdout?.trim();
+  test(`the machine's own Node (${hostNode}) will do`, async () => {
+    const command = ['node', 'scripts/launch.cjs', 'embedded/main.ts'];
+    await using service = await startService({ command });
+    expect((await service.post('/api/v1/payments', payment)).status).toBe(200);
+    service.kill('SIGTERM');
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+  }, 20_000);
+
+  test('says where it is, that it is not for production, and what to type next', async () => {
+    await using service = await startService();
+    expect(service.stderr()).toContain(`${service.url}/api/v1/payments`);
+    expect(service.stderr()).toMatch(/Not for production: .*simulated.*signing key/);
+    expect(service.stderr()).toContain('npx payments token');
+  }, 20_000);
+
+  test('files are for their owner alone: folder 0700, files 0600', async () => {
+    const dataDir = join(folder, 'modes');
+    await using service = await startService({ dataDir });
+    await service.post('/api/v1/payments', payment);
+    const modes = readdirSync(dataDir).map((name) => {
+      const { mode } = statSync(join(dataDir, name));
+      return `${name} ${(mode & 0o777).toString(8)}`;
+    });
+    expect((statSync(dataDir).mode & 0o777).toString(8)).toBe('700');
+    expect(modes.length).toBeGreaterThan(3);
+    expect(modes.filter((line) => !line.endsWith(' 600'))).toEqual([]);
+  }, 20_000);
+});

@@ -1,0 +1,400 @@
+/** POST capture, void and refund: every row of the interface's error table, and their test cards. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  expectAnswerHeaders,
+  expectError,
+  type InProcess,
+  idOf,
+  leaveUnresolved,
+  NO_LADDER,
+  openInProcess,
+  PAYMENTS,
+  timeless,
+  token,
+} from '../support/in-process.ts';
+
+let service: InProcess;
+let authorized: string;
+let captured: string;
+
+beforeAll(async () => {
+  service = await openInProcess(NO_LADDER);
+});
+afterAll(() => service[Symbol.asyncDispose]());
+beforeEach(async () => {
+  authorized = idOf(await service.create());
+  captured = idOf(await service.create({ captureNow: true }));
+});
+
+const CHANGES = ['capture', 'void', 'refund'] as const;
+type Change = (typeof CHANGES)[number];
+
+/** The payment on which a change is allowed. */
+const suited = (change: Change): string => (change === 'refund' ? captured : authorized);
+const NOT_ALLOWED = {
+  capture: 'CAPTURE_NOT_ALLOWED',
+  void: 'VOID_NOT_ALLOWED',
+  refund: 'REFUND_NOT_ALLOWED',
+} as const;
+const ID_FORMS = {
+  capture: /^CAPT_[0-9A-Z]{26}$/,
+  void: /^VOID_[0-9A-Z]{26}$/,
+  refund: /^REFN_[0-9A-Z]{26}$/,
+};
+const UNKNOWN_ID = 'pay_00000000000000000000000000';
+const ID_FORM = ['paymentId must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -'];
+
+describe('interface, capture, void, refund: 200', () => {
+  test.each<[Change, object]>([
+    ['capture', { status: 'CAPTURED', capturedAmount: 2500, refundableAmount: 2500 }],
+    ['void', { status: 'VOIDED', authorizedAmount: 2500, capturedAmount: 0 }],
+    ['refund', { status: 'REFUNDED', refundedAmount: 2500, refundableAmount: 0 }],
+  ])('%s without a body: the full sum, the answer of GET to the byte', async (change, sums) => {
+    const answer = await service.change(change, suited(change));
+    expect(answer.status).toBe(200);
+    expect(answer.json).toMatchObject({ amount: 2500, ...sums });
+    expect(answer.json.transactions).toHaveLength(2);
+    expect(answer.json.transactions[1]).toStrictEqual({
+      id: expect.stringMatching(ID_FORMS[change]),
+      type: change.toUpperCase(),
+      amount: 2500,
+      result: 'SUCCEEDED',
+      createdAt: answer.json.updatedAt,
+    });
+    expectAnswerHeaders(answer);
+    const read = await service.get(suited(change));
+    expect(read.text).toBe(answer.text);
+    expect(read.headers.etag).toBe(answer.headers.etag);
+  });
+
+  test.each([
+    ['nothing', undefined],
+    ['white space', ' \n'],
+    ['{}', '{}'],
+    ['a byte order mark', '\ufeff'],
+    ['a reason alone', { reason: 'asked for' }],
+    ['a reason that is null', { reason: null }],
+  ])('decisions §3: %s as a body means the full sum', async (_name, body) => {
+    const capture = await service.change('capture', authorized, body);
+    expect(capture.json).toMatchObject({ capturedAmount: 2500 });
+    const refund = await service.change('refund', authorized, body);
+    expect(refund.json).toMatchObject({ refundedAmount: 2500 });
+  });
+
+  test.each(['no JSON', 'null', '[1]', Buffer.from([0xff])])(
+    'decisions §3: a void ignores its body (%j)',
+    async (body) => {
+      expect((await service.change('void', authorized, body)).json.status).toBe('VOIDED');
+    },
+  );
+
+  test.each([
+    ['its own name', { captureAmount: 1500 }, { refundAmount: 500 }],
+    ['the alias', { amount: 1500 }, { amount: 500 }],
+    ['both, equal', { captureAmount: 1500, amount: 1500 }, { refundAmount: 500, amount: 500 }],
+    ['beside other fields', { captureAmount: 1500, x: 1 }, { refundAmount: 500, x: 1 }],
+    ['1.5e3', '{"captureAmount":1.5e3}', '{"refundAmount":5e2}'],
+  ])('decisions §3: an amount by %s', async (_name, capture, refund) => {
+    expect((await service.change('capture', authorized, capture)).json.capturedAmount).toBe(1500);
+    const { json } = await service.change('refund', authorized, refund);
+    expect([json.refundedAmount, json.refundableAmount]).toEqual([500, 1000]);
+  });
+
+  test('decisions §3: whatever the content type says', async () => {
+    const headers = { 'content-type': 'text/plain' };
+    const answer = await service.change('capture', authorized, '{"captureAmount":1}', { headers });
+    expect(answer.json.capturedAmount).toBe(1);
+  });
+});
+
+describe('interface, capture and refund: 400 INVALID_REQUEST', () => {
+  const bad: [string, (name: string) => unknown, (name: string) => string][] = [
+    ['zero', (n) => ({ [n]: 0 }), (n) => `${n} must be a positive integer`],
+    ['negative', (n) => ({ [n]: -1 }), (n) => `${n} must be a positive integer`],
+    ['a string', (n) => ({ [n]: '5' }), (n) => `${n} must be a positive integer`],
+    ['null', (n) => ({ [n]: null }), (n) => `${n} must be a positive integer`],
+    ['true', (n) => ({ [n]: true }), (n) => `${n} must be a positive integer`],
+    [
+      'a fraction that a parser rounds away',
+      (n) => `{"${n}":100.00000000000000001}`,
+      (n) => `${n} must be a positive integer`,
+    ],
+    ['1e400', (n) => `{"${n}":1e400}`, (n) => `${n} must be a positive integer`],
+    ['both, unequal', (n) => ({ [n]: 5, amount: 6 }), (n) => `amount must be equal to ${n}`],
+    ['a mistyped name', () => ({ amuont: 5 }), (n) => `${n} is required beside other fields`],
+    ['null as the body', () => 'null', () => 'the body must be a JSON object'],
+    ['an array', () => '[]', () => 'the body must be a JSON object'],
+    ['no JSON', () => '{', () => 'the body must be valid JSON'],
+    [
+      'a long reason',
+      () => ({ reason: 'x'.repeat(256) }),
+      () => 'reason must be at most 255 characters',
+    ],
+    [
+      'the card number in blocks (decisions §4)',
+      () => ({ reason: 'card 4242 4242-4242 4242' }),
+      () => 'the request must not hold the card number',
+    ],
+  ];
+  const rows = bad.flatMap(([title, body, detail]) =>
+    (['capture', 'refund'] as const).map((change) => ({ title, body, detail, change })),
+  );
+
+  test.each(rows)('$change: $title', async ({ body, detail, change }) => {
+    const before = await service.ledger();
+    const name = `${change}Amount`;
+    const answer = await service.change(change, suited(change), body(name));
+    expectError(answer, 400, 'INVALID_REQUEST', [detail(name)]);
+    expect(await service.ledger()).toEqual(before);
+  });
+});
+
+describe.each(CHANGES)('interface, %s: errors', (change) => {
+  const badId = change === 'void' ? 'INVALID_PAYMENT_ID' : 'INVALID_REQUEST';
+
+  test.each([
+    ['empty', ''],
+    ['of 33 characters', 'x'.repeat(33)],
+    ['of 5,000 characters', 'x'.repeat(5000)],
+    ['%00', '%00'],
+    ['%2F', 'a%2Fb'],
+    ['a broken percent escape', '%zz'],
+  ])(`400 ${badId}: an id that is %s (decisions §2)`, async (_name, id) => {
+    expectError(await service.change(change, id), 400, badId, ID_FORM);
+  });
+
+  test('400: a key that is malformed, or holds the card number', async () => {
+    const spaced = await service.change(change, suited(change), undefined, { key: 'a b' });
+    expectError(spaced, 400, 'INVALID_REQUEST', [
+      'Idempotency-Key must be 1 to 255 visible ASCII characters',
+    ]);
+    const key = 'k-4242424242424242';
+    const card = await service.change(change, suited(change), undefined, { key });
+    expectError(card, 400, 'INVALID_REQUEST', ['the request must not hold the card number']);
+  });
+
+  test('401: no token', async () => {
+    const answer = await service.change(change, suited(change), undefined, { token: null });
+    expectError(answer, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
+  });
+
+  test('403: a token that may only read, and one of all merchants', async () => {
+    const reader = await token('m_test', 'payments:read');
+    expectError(
+      await service.change(change, suited(change), '{', { token: reader }),
+      403,
+      'FORBIDDEN',
+      ['the scope payments:write is required'],
+    );
+    const all = await token('*');
+    expectError(
+      await service.change(change, suited(change), '{', { token: all }),
+      403,
+      'FORBIDDEN',
+      ['the token is for no single merchant'],
+    );
+  });
+
+  test("404: unknown, and another merchant's in the same bytes", async () => {
+    const unknown = await service.change(change, UNKNOWN_ID);
+    expectError(unknown, 404, 'PAYMENT_NOT_FOUND');
+    const other = { token: await token('m_other') };
+    const foreign = await service.change(change, suited(change), undefined, other);
+    expect(timeless(foreign)).toEqual(timeless(unknown));
+    expect(await service.ledger(suited(change))).toHaveLength(1);
+  });
+
+  test('405: another method, with Allow', async () => {
+    const answer = await service.ask('GET', `${PAYMENTS}/${authorized}/${change}`);
+    expectError(answer, 405, 'METHOD_NOT_ALLOWED');
+    expect(answer.headers).toMatchObject({ allow: 'POST' });
+  });
+
+  test('413: a body above 64 KiB', async () => {
+    const answer = await service.change(change, suited(change), ' '.repeat(65_537));
+    expectError(answer, 413, 'INVALID_REQUEST', ['the body must be at most 65536 bytes']);
+  });
+
+  test('429: past the burst, with Retry-After', async () => {
+    await using limited = await openInProcess({
+      RATE_LIMIT_PER_SECOND: '1',
+      RATE_LIMIT_BURST: '1',
+    });
+    expect((await limited.change(change, UNKNOWN_ID)).status).toBe(404);
+    const answer = await limited.change(change, UNKNOWN_ID);
+    expectError(answer, 429, 'RATE_LIMITED', ['too many requests; try again later']);
+    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+  });
+
+  test('503: not sent to the provider: nothing changed, and the next try is free', async () => {
+    const id = suited(change);
+    const before = (await service.get(id)).json;
+    service.faults.next('not sent');
+    const answer = await service.change(change, id);
+    expectError(answer, 503, 'PROVIDER_UNAVAILABLE', [
+      `paymentId ${id}`,
+      `the provider did not carry out the ${change}: nothing was changed`,
+    ]);
+    expect(answer.headers).toMatchObject({ 'retry-after': '1', location: `${PAYMENTS}/${id}` });
+    const { transactions, updatedAt: _, ...after } = (await service.get(id)).json;
+    const { transactions: earlier, updatedAt: __, ...unchanged } = before;
+    expect(after).toStrictEqual(unchanged);
+    expect(transactions).toMatchObject([
+      ...earlier,
+      { result: 'FAILED', failure: { failureCode: 'PROVIDER_UNAVAILABLE' } },
+    ]);
+    expect((await service.change(change, id)).status).toBe(200);
+    expect(await service.ledger(id)).toHaveLength(2);
+  });
+
+  test('503: the outcome is unknown, then found, and carried out once', async () => {
+    const id = suited(change);
+    const send = () => service.change(change, id);
+    const answer = await leaveUnresolved(service, 'answer lost', send);
+    expectError(answer, 503, 'PROVIDER_UNAVAILABLE', [
+      `paymentId ${id}`,
+      'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
+    ]);
+    expect(answer.headers).toMatchObject({ 'retry-after': '1', location: `${PAYMENTS}/${id}` });
+    expect((await send()).status).toBe(200);
+    expect(await service.ledger(id)).toHaveLength(2);
+  });
+});
+
+describe('interface, States: 422', () => {
+  const capture = (id: string, captureAmount?: number) =>
+    service.change('capture', id, captureAmount && { captureAmount });
+  const refund = (id: string, refundAmount?: number) =>
+    service.change('refund', id, refundAmount && { refundAmount });
+
+  test('rule 1: a capture above the authorized amount, of 2^53 too', async () => {
+    for (const amount of [2501, 2 ** 53]) {
+      expectError(await capture(authorized, amount), 422, 'CAPTURE_NOT_ALLOWED', [
+        'captureAmount must not exceed the authorized amount of 2500',
+      ]);
+    }
+  });
+
+  test('rule 3: a refund above the captured amount, of 2^53 too', async () => {
+    for (const amount of [2501, 2 ** 53]) {
+      expectError(await refund(captured, amount), 422, 'REFUND_NOT_ALLOWED', [
+        'refundAmount must not exceed the 2500 left to refund',
+      ]);
+    }
+  });
+
+  test('rule 3: a refund of what is already fully refunded', async () => {
+    await refund(captured);
+    expectError(await refund(captured, 1), 422, 'REFUND_NOT_ALLOWED', [
+      'the payment is already fully refunded',
+    ]);
+  });
+
+  test('rules 1 to 3: whatever is not in the right state', async () => {
+    const voided = authorized;
+    await service.change('void', voided);
+    const failed = idOf(await service.create({ number: '4000000000000002' }));
+    const only = { capture: 'AUTHORIZED', void: 'AUTHORIZED', refund: 'CAPTURED' };
+    const verb = { capture: 'captured', void: 'voided', refund: 'refunded' };
+    const reserved = idOf(await service.create());
+    const wrong: [Change, string, string][] = [
+      ['capture', captured, 'CAPTURED'],
+      ['capture', voided, 'VOIDED'],
+      ['capture', failed, 'FAILED'],
+      ['void', captured, 'CAPTURED'],
+      ['void', voided, 'VOIDED'],
+      ['void', failed, 'FAILED'],
+      ['refund', reserved, 'AUTHORIZED'],
+      ['refund', voided, 'VOIDED'],
+      ['refund', failed, 'FAILED'],
+    ];
+    for (const [change, id, status] of wrong) {
+      const before = await service.get(id);
+      expectError(await service.change(change, id), 422, NOT_ALLOWED[change], [
+        `only an ${only[change]} payment can be ${verb[change]}; this one is ${status}`.replace(
+          'an C',
+          'a C',
+        ),
+      ]);
+      expect((await service.get(id)).text).toBe(before.text);
+    }
+    await refund(captured);
+    for (const change of ['capture', 'void'] as const) {
+      expect((await service.change(change, captured)).json.error).toBe(NOT_ALLOWED[change]);
+    }
+  });
+});
+
+describe('decisions §13: cards that decline later', () => {
+  const expectDeclined = async (change: Change, id: string, code: string, own: string) => {
+    const before = (await service.get(id)).json;
+    const answer = await service.change(change, id);
+    expectError(answer, 422, NOT_ALLOWED[change], [
+      `the provider declined the ${change}`,
+      `failureCode ${code}`,
+      `providerFailureCode ${own}`,
+    ]);
+    const { json } = await service.get(id);
+    expect(json.status).toBe(before.status);
+    expect(json.transactions.at(-1)).toMatchObject({
+      type: change.toUpperCase(),
+      amount: 2500,
+      result: 'FAILED',
+      failure: { failureCode: code, providerFailureCode: own },
+    });
+  };
+
+  test('4244: its capture is declined with PROCESSING_ERROR; it can be voided', async () => {
+    const id = idOf(await service.create({ number: '4000000000004244' }));
+    await expectDeclined('capture', id, 'PROCESSING_ERROR', 'processing_error');
+    expect((await service.change('void', id)).json.status).toBe('VOIDED');
+  });
+
+  test('4251: its refund is declined with TRANSACTION_NOT_PERMITTED', async () => {
+    const id = idOf(await service.create({ number: '4000000000004251', captureNow: true }));
+    await expectDeclined('refund', id, 'TRANSACTION_NOT_PERMITTED', 'refund_not_permitted');
+    expect((await service.get(id)).json).toMatchObject({
+      refundedAmount: 0,
+      refundableAmount: 2500,
+    });
+  });
+});
+
+describe('decisions §1: the order of checks', () => {
+  const bodies: [Change, string, unknown][] = [
+    ['capture', 'INVALID_REQUEST', { captureAmount: 0 }],
+    ['refund', 'INVALID_REQUEST', { refundAmount: 0 }],
+  ];
+  test.each(bodies)(
+    '%s: a bad token and a bad body and an unknown payment: 401',
+    async (change, _code, body) => {
+      const answer = await service.change(change, UNKNOWN_ID, body, { token: 'x' });
+      expectError(answer, 401, 'UNAUTHORIZED', ['the token format is invalid']);
+    },
+  );
+
+  test.each(bodies)('%s: a bad body and an unknown payment: 400', async (change, code, body) => {
+    const answer = await service.change(change, UNKNOWN_ID, body);
+    expect([answer.status, answer.json.error]).toEqual([400, code]);
+  });
+
+  test.each(bodies)('%s: a bad body in a wrong state: 400', async (change, code, body) => {
+    const answer = await service.change(change, change === 'refund' ? authorized : captured, body);
+    expect([answer.status, answer.json.error]).toEqual([400, code]);
+  });
+
+  test("another merchant's payment in a wrong state: 404", async () => {
+    const other = { token: await token('m_other') };
+    const answer = await service.change('capture', captured, undefined, other);
+    expectError(answer, 404, 'PAYMENT_NOT_FOUND');
+  });
+
+  test('up to 422 no provider is called', async () => {
+    const before = service.faults.calls.length;
+    await service.change('capture', captured);
+    await service.change('refund', authorized);
+    await service.change('capture', authorized, { captureAmount: 0 });
+    await service.change('capture', UNKNOWN_ID);
+    expect(service.faults.calls).toHaveLength(before);
+  });
+});

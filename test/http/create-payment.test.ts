@@ -1,0 +1,405 @@
+/** POST /api/v1/payments: every row of the interface's error table, and every test card. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  type Answer,
+  APPROVED,
+  CREATED_ID,
+  expectAnswerHeaders,
+  expectError,
+  type InProcess,
+  idOf,
+  openInProcess,
+  PAYMENTS,
+  payment,
+  timeless,
+  token,
+} from '../support/in-process.ts';
+import { until } from '../support/until.ts';
+
+let service: InProcess;
+
+beforeAll(async () => {
+  service = await openInProcess({
+    PROVIDER_TIMEOUT_MS: '200',
+    RECOVERY_DELAYS_MS: '20',
+    MAX_AMOUNT: '500000',
+  });
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+const CARD = {
+  bin: '42424242',
+  last4: '4242',
+  holderName: 'Ada Lovelace',
+  cvvPresentDuringAttempt: true,
+  expiryMonth: '12',
+  expiryYear: '2030',
+  brand: 'VISA',
+};
+const { last4: _, ...ENCRYPTED_CARD } = CARD;
+
+describe('interface, create: 200', () => {
+  test('an authorization: every field of the request and the sums of decisions §5', async () => {
+    const sent = payment({ merchantReference: 'order-1' });
+    const answer = await service.ask('POST', PAYMENTS, sent);
+    const { paymentMethod: __, ...echoed } = sent as Record<string, unknown>;
+    expect(answer.status).toBe(200);
+    expect(answer.json).toStrictEqual({
+      ...echoed,
+      paymentId: expect.stringMatching(CREATED_ID),
+      status: 'AUTHORIZED',
+      authorizedAmount: 2500,
+      capturedAmount: 0,
+      refundedAmount: 0,
+      refundableAmount: 0,
+      paymentMethod: { type: 'CARD', card: CARD, encryptedCard: ENCRYPTED_CARD },
+      createdAt: TIME,
+      updatedAt: TIME,
+      transactions: [
+        {
+          id: expect.stringMatching(/^AUTH_[0-9A-Z]{26}$/),
+          type: 'AUTH',
+          amount: 2500,
+          result: 'SUCCEEDED',
+          createdAt: TIME,
+        },
+      ],
+    });
+    expectAnswerHeaders(answer);
+    expect(answer.headers).toMatchObject({ etag: '"1"' });
+    expect(answer.headers).not.toHaveProperty('idempotent-replayed');
+  });
+
+  test('a sale: CAPTURED, with one SALE transaction (decisions §6)', async () => {
+    const { status, json } = await service.create({ captureNow: true });
+    expect(status).toBe(200);
+    expect(json).toMatchObject({
+      status: 'CAPTURED',
+      captureNow: true,
+      authorizedAmount: 2500,
+      capturedAmount: 2500,
+      refundedAmount: 0,
+      refundableAmount: 2500,
+    });
+    expect(json.transactions).toStrictEqual([
+      {
+        id: expect.stringMatching(/^SALE_[0-9A-Z]{26}$/),
+        type: 'SALE',
+        amount: 2500,
+        result: 'SUCCEEDED',
+        createdAt: TIME,
+      },
+    ]);
+    const entries = await service.ledger(json.paymentId);
+    expect(entries).toMatchObject([{ kind: 'SALE', amount: 2500, outcome: 'APPROVED' }]);
+  });
+
+  test('the smallest request: what is absent is left out, captureNow is false', async () => {
+    const card = { number: APPROVED, holderName: 'A', expiryMonth: '01', expiryYear: '2031' };
+    const body = { amount: 1, currency: 'USD', paymentMethod: { type: 'CARD', card } };
+    const { status, json, text } = await service.ask('POST', PAYMENTS, body);
+    expect(status).toBe(200);
+    expect(json).toMatchObject({ captureNow: false, amount: 1 });
+    expect(text).not.toContain('null');
+    expect(json).not.toHaveProperty('consumer');
+    expect(json).not.toHaveProperty('merchantReference');
+    expect(json.paymentMethod).toMatchObject({ card: { cvvPresentDuringAttempt: false } });
+  });
+
+  test.each([
+    [APPROVED, 'VISA', '42424242', '4242'],
+    ['4111111111111111', 'VISA', '41111111', '1111'],
+    ['5555555555554444', 'MASTERCARD', '55555555', '4444'],
+    ['378282246310005', 'AMEX', '378282', '0005'],
+  ])('decisions §13: %s is approved', async (number, brand, bin, last4) => {
+    const { status, json, text } = await service.create({ number });
+    expect(status).toBe(200);
+    expect(json.paymentMethod).toMatchObject({ card: { brand, bin, last4 } });
+    expect(text).not.toContain(number);
+  });
+});
+
+/** Recovery has looked the outcome up. */
+const untilSettled = async (paymentId: string): Promise<Answer> => {
+  let answer = await service.get(paymentId);
+  await until('the outcome is known', async () => {
+    answer = await service.get(paymentId);
+    return answer.json.status !== 'PENDING';
+  });
+  return answer;
+};
+
+describe('interface, create: 402', () => {
+  test.each([
+    ['4242424242424241', 'INVALID_CARD_NUMBER'],
+    ['4000000000000002', 'CARD_DECLINED'],
+    ['4000000000009995', 'INSUFFICIENT_FUNDS'],
+    ['4000000000009987', 'LOST_CARD'],
+    ['4000000000009979', 'STOLEN_CARD'],
+    ['4000000000000069', 'EXPIRED_CARD'],
+    ['4000000000000127', 'INCORRECT_CVV'],
+    ['4000000000000119', 'PROCESSING_ERROR'],
+  ])('decisions §13: %s is declined with %s', async (number, failureCode) => {
+    const answer = await service.create({ number, merchantReference: 'declined' });
+    expect(answer.status).toBe(402);
+    expect(answer.json).toStrictEqual({
+      paymentId: expect.stringMatching(CREATED_ID),
+      merchantReference: 'declined',
+      amount: 2500,
+      currency: 'USD',
+      status: 'FAILED',
+      failure: { failureCode, providerFailureCode: failureCode.toLowerCase() },
+    });
+    expectAnswerHeaders(answer);
+    const { json } = await service.get(idOf(answer));
+    expect(json).toMatchObject({ status: 'FAILED', authorizedAmount: 0, capturedAmount: 0 });
+    expect(json.transactions).toMatchObject([
+      { type: 'AUTH', result: 'FAILED', amount: 2500, failure: { failureCode } },
+    ]);
+  });
+
+  test('a declined sale has a failed SALE transaction', async () => {
+    const answer = await service.create({ number: '4000000000000002', captureNow: true });
+    expect(answer.status).toBe(402);
+    const { json } = await service.get(idOf(answer));
+    expect(json.transactions).toMatchObject([{ type: 'SALE', result: 'FAILED' }]);
+  });
+});
+
+describe('interface, create: 503, and decisions §13: cards whose outcome is not known at once', () => {
+  const paymentIn = (answer: Answer): string =>
+    String(answer.headers.location).replace(`${PAYMENTS}/`, '');
+
+  test('4210: never sent, FAILED, and the details say that nothing was charged', async () => {
+    const answer = await service.create({ number: '4000000000004210' });
+    const id = paymentIn(answer);
+    expectError(answer, 503, 'PROVIDER_UNAVAILABLE', [
+      `paymentId ${id}`,
+      'the provider did not carry it out: nothing was charged',
+    ]);
+    const { json } = await service.get(id);
+    expect(json.status).toBe('FAILED');
+    expect(json.transactions).toMatchObject([
+      { type: 'AUTH', result: 'FAILED', failure: { failureCode: 'PROVIDER_UNAVAILABLE' } },
+    ]);
+    expect(await service.ledger(id)).toHaveLength(0);
+  });
+
+  test.each([
+    ['4228', 'FAILED', 0, { result: 'FAILED', failure: { failureCode: 'PROVIDER_UNAVAILABLE' } }],
+    ['4236', 'CAPTURED', 1, { result: 'SUCCEEDED' }],
+  ])('%s: unknown, then found: %s with %i charges', async (last4, status, charges, transaction) => {
+    const answer = await service.create({ number: `400000000000${last4}`, captureNow: true });
+    const id = paymentIn(answer);
+    expectError(answer, 503, 'PROVIDER_UNAVAILABLE', [
+      `paymentId ${id}`,
+      'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
+    ]);
+    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+    const { json } = await untilSettled(id);
+    expect(json).toMatchObject({ status, transactions: [{ type: 'SALE', ...transaction }] });
+    expect(await service.ledger(id)).toHaveLength(charges);
+  });
+
+  test('4269: approved after 2 s', async () => {
+    await using slow = await openInProcess();
+    const startedAt = performance.now();
+    const { status, json } = await slow.create({ number: '4000000000004269' });
+    expect([status, json.status]).toEqual([200, 'AUTHORIZED']);
+    expect(performance.now() - startedAt).toBeGreaterThan(1900);
+  });
+});
+
+describe('interface, create: 400', () => {
+  const required = [
+    'amount is required',
+    'currency is required',
+    'paymentMethod.type is required',
+    'paymentMethod.card.number is required',
+    'paymentMethod.card.holderName is required',
+    'paymentMethod.card.expiryMonth is required',
+    'paymentMethod.card.expiryYear is required',
+  ];
+  test.each<[string, unknown, string[]]>([
+    ['no body', undefined, required],
+    ['{}', {}, required],
+    ['null', 'null', ['the body must be a JSON object']],
+    ['broken JSON', '{"amount":', ['the body must be valid JSON']],
+    ['invalid UTF-8', Buffer.from([0x22, 0xff, 0x22]), ['the body must be valid JSON']],
+    ['an amount of 0', payment({ amount: 0 }), ['amount must be a positive integer']],
+    [
+      'a currency of no list',
+      payment({ currency: 'XXQ' }),
+      ['currency must be a valid ISO 4217 code'],
+    ],
+    [
+      'a short number',
+      payment({ number: '42' }),
+      ['paymentMethod.card.number must be 12 to 19 digits'],
+    ],
+    [
+      'another type',
+      payment({ paymentMethod: { type: 'WALLET' } }),
+      ['paymentMethod.type must be one of CARD'],
+    ],
+    [
+      'its own card number in a text',
+      payment({ descriptor: `x ${APPROVED}` }),
+      ['descriptor must not hold the card number'],
+    ],
+  ])('%s', async (_name, body, details) => {
+    const before = await service.ledger();
+    const answer = await service.ask('POST', PAYMENTS, body);
+    expectError(answer, 400, 'INVALID_REQUEST', details);
+    expect(await service.ledger()).toEqual(before);
+  });
+
+  test.each([
+    ['empty', ''],
+    ['with a space', 'a b'],
+    ['of 256 characters', 'x'.repeat(256)],
+    ['not ASCII', 'sch\u00f6n'],
+  ])('decisions §8: an Idempotency-Key %s', async (_name, key) => {
+    expectError(await service.create({}, { key }), 400, 'INVALID_REQUEST', [
+      'Idempotency-Key must be 1 to 255 visible ASCII characters',
+    ]);
+  });
+
+  test('decisions §8: two Idempotency-Key headers', async () => {
+    const headers = { 'idempotency-key': ['same', 'same'] };
+    expectError(await service.create({}, { headers }), 400, 'INVALID_REQUEST', [
+      'Idempotency-Key must be given once',
+    ]);
+  });
+
+  test('decisions §4: an Idempotency-Key that holds the card number', async () => {
+    expectError(await service.create({}, { key: `k-${APPROVED}` }), 400, 'INVALID_REQUEST', [
+      'Idempotency-Key must not hold the card number',
+    ]);
+  });
+});
+
+describe('interface, create: 401, 403, 404, 405, 413, 422, 429, 503', () => {
+  test.each<[string, string | null, string]>([
+    ['no token', null, 'the Authorization header is required'],
+    ['no JWT', 'rubbish', 'the token format is invalid'],
+  ])('401: %s', async (_name, bad, detail) => {
+    const answer = await service.create({}, { token: bad });
+    expectError(answer, 401, 'UNAUTHORIZED', [detail]);
+    expect(answer.headers).toMatchObject({ 'www-authenticate': 'Bearer' });
+  });
+
+  test('403: a token that may only read', async () => {
+    const reader = await token('m_test', 'payments:read');
+    expectError(await service.create({}, { token: reader }), 403, 'FORBIDDEN', [
+      'the scope payments:write is required',
+    ]);
+  });
+
+  test('404: an address that is not there, with or without a token', async () => {
+    for (const bearer of [null, undefined]) {
+      const asking = bearer === null ? { token: null } : {};
+      expectError(await service.ask('POST', '/api/v1/refunds', {}, asking), 404, 'NOT_FOUND');
+    }
+  });
+
+  test('405: another method, with Allow', async () => {
+    const answer = await service.ask('DELETE', PAYMENTS);
+    expectError(answer, 405, 'METHOD_NOT_ALLOWED');
+    expect(answer.headers).toMatchObject({ allow: 'POST' });
+  });
+
+  test('413: a body above 64 KiB; one of 64 KiB is read', async () => {
+    const padded = (bytes: number): string => {
+      const text = JSON.stringify(payment());
+      return text + ' '.repeat(bytes - text.length);
+    };
+    expectError(await service.ask('POST', PAYMENTS, padded(65_537)), 413, 'INVALID_REQUEST', [
+      'the body must be at most 65536 bytes',
+    ]);
+    expect((await service.ask('POST', PAYMENTS, padded(65_536))).status).toBe(200);
+  });
+
+  test.each<[string, object, string[]]>([
+    ['an amount over the maximum', { amount: 500_001 }, ['amount must not exceed 500000']],
+    ['an amount above 2^53-1', { amount: 2 ** 53 }, ['amount must not exceed 500000']],
+    ['a listed currency', { currency: 'EUR' }, ['currency must be USD']],
+    [
+      'both',
+      { currency: 'EUR', amount: 500_001 },
+      ['amount must not exceed 500000', 'currency must be USD'],
+    ],
+  ])('422: %s', async (_name, fields, details) => {
+    const before = await service.ledger();
+    const answer = await service.create(fields);
+    expectError(answer, 422, 'BUSINESS_RULE_VIOLATION', details);
+    expect(await service.ledger()).toEqual(before);
+  });
+
+  test('422: a card type that is not accepted, whatever brand the request gives', async () => {
+    await using strict = await openInProcess({ ACCEPTED_BRANDS: 'MASTERCARD' });
+    expect((await strict.create({ number: '5555555555554444' })).status).toBe(200);
+    expectError(await strict.create(), 422, 'BUSINESS_RULE_VIOLATION', [
+      'paymentMethod.card must be one of MASTERCARD',
+    ]);
+  });
+
+  test('429: past the burst, with Retry-After, per merchant, before the body is judged', async () => {
+    await using limited = await openInProcess({
+      RATE_LIMIT_PER_SECOND: '1',
+      RATE_LIMIT_BURST: '2',
+    });
+    const statuses = [(await limited.create()).status, (await limited.create()).status];
+    expect(statuses).toEqual([200, 200]);
+    const answer = await limited.ask('POST', PAYMENTS, 'no JSON');
+    expectError(answer, 429, 'RATE_LIMITED', ['too many requests; try again later']);
+    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+    expect((await limited.create({}, { token: await token('m_other') })).status).toBe(200);
+  });
+
+  test('503: above the cap of requests at once, with Retry-After, and nothing is stored', async () => {
+    await using small = await openInProcess({ MAX_IN_FLIGHT: '1' });
+    const held = small.faults.holdNext();
+    const first = small.create();
+    await held.begun;
+    const answer = await small.create();
+    expectError(answer, 503, 'SERVICE_UNAVAILABLE', ['too many requests at once']);
+    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+    held.release();
+    expect((await first).status).toBe(200);
+    expect(small.faults.calls).toHaveLength(1);
+  });
+});
+
+describe('decisions §1: the order of checks on create', () => {
+  test('a bad token and a bad body: 401, the same bytes as with a good body', async () => {
+    const bad = await service.ask('POST', PAYMENTS, '{', { token: 'x', key: 'a b' });
+    expectError(bad, 401, 'UNAUTHORIZED', ['the token format is invalid']);
+    expect(timeless(bad)).toEqual(timeless(await service.create({}, { token: 'x' })));
+  });
+
+  test('a scope that is missing and a bad body: 403', async () => {
+    const reader = await token('m_test', 'payments:read');
+    const answer = await service.ask('POST', PAYMENTS, '{', { token: reader });
+    expectError(answer, 403, 'FORBIDDEN', ['the scope payments:write is required']);
+  });
+
+  test('without a token not even the size of the body is told', async () => {
+    const answer = await service.ask('POST', PAYMENTS, ' '.repeat(65_537), { token: null });
+    expectError(answer, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
+  });
+
+  test('a bad shape and a broken rule: 400', async () => {
+    const answer = await service.create({ amount: 500_001, captureNow: 'yes' });
+    expectError(answer, 400, 'INVALID_REQUEST', ['captureNow must be a boolean']);
+  });
+
+  test('a broken rule and a card that is declined: 422, the provider is not asked', async () => {
+    const before = service.faults.calls.length;
+    const answer = await service.create({ number: '4000000000000002', currency: 'EUR' });
+    expectError(answer, 422, 'BUSINESS_RULE_VIOLATION', ['currency must be USD']);
+    expect(service.faults.calls).toHaveLength(before);
+  });
+});

@@ -1,0 +1,329 @@
+/** What decisions §1 to §5, §9, §10 and §11 say and the HTTP surface shows. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  type Answer,
+  CREATED_ID,
+  expectAnswerHeaders,
+  expectError,
+  type InProcess,
+  idOf,
+  leaveUnresolved,
+  NO_LADDER,
+  openInProcess,
+  PAYMENTS,
+  payment,
+  signToken,
+  token,
+} from '../support/in-process.ts';
+import { until } from '../support/until.ts';
+
+let service: InProcess;
+
+beforeAll(async () => {
+  service = await openInProcess(NO_LADDER);
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const capture = (id: string, captureAmount: number) =>
+  service.change('capture', id, { captureAmount });
+const refund = (id: string, refundAmount: number) => service.change('refund', id, { refundAmount });
+const rowsOf = ({ json }: Answer): string[] =>
+  json.transactions.map(({ type, amount, result }) => `${type} ${amount} ${result}`);
+
+describe('decisions §1', () => {
+  test('every answer has no-store and a Request-Id of its own, none tells its server', async () => {
+    const answers = [
+      await service.create(),
+      await service.create({ number: '4000000000000002' }),
+      await service.create({ amount: 0 }),
+      await service.get('unknown'),
+      await service.ask('GET', '/nothing'),
+      await service.ask('GET', '/health/live'),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 402, 400, 404, 404, 200]);
+    for (const answer of answers) expectAnswerHeaders(answer);
+    expect(new Set(answers.map(({ headers }) => headers['request-id'])).size).toBe(answers.length);
+  });
+
+  test("the caller's own Request-Id is not taken over", async () => {
+    const headers = { 'request-id': 'forged', 'x-request-id': 'forged' };
+    const answer = await service.get('unknown', { headers });
+    expect(JSON.stringify(answer.headers)).not.toContain('forged');
+  });
+
+  test('an address that is not known is never repeated', async () => {
+    const answer = await service.ask('GET', '/api/v1/secret-4242424242424242');
+    expectError(answer, 404, 'NOT_FOUND');
+    expect(answer.text).not.toContain('secret');
+  });
+});
+
+describe('decisions §2', () => {
+  test('a paymentId is pay_ and 26 characters, with a key too; a later one is greater', async () => {
+    const first = idOf(await service.create());
+    const second = idOf(await service.create());
+    const keyed = idOf(await service.create({}, { key: 'ids' }));
+    for (const id of [first, second, keyed]) expect(id).toMatch(CREATED_ID);
+    expect(second > first).toBe(true);
+  });
+
+  test('transaction ids have the prefix of their kind and differ', async () => {
+    const id = idOf(await service.create());
+    await capture(id, 2000);
+    await refund(id, 500);
+    const { json } = await refund(id, 500);
+    const ids = json.transactions.map((transaction) => transaction.id);
+    expect(ids.map((one) => one.slice(0, 5))).toEqual(['AUTH_', 'CAPT_', 'REFN_', 'REFN_']);
+    for (const one of ids) expect(one).toMatch(/^[A-Z]{4}_[0-9A-HJKMNP-TV-Z]{26}$/);
+    expect(new Set(ids).size).toBe(4);
+  });
+});
+
+describe('decisions §3', () => {
+  test('old address keys are read, the answer says street and zip', async () => {
+    const address = { line1: '1 Old Road', postalCode: '12345', city: 'Ulm' };
+    const { json } = await service.create({ billing: { address } });
+    expect(json.billing).toEqual({
+      address: { street: '1 Old Road', zip: '12345', city: 'Ulm' },
+    });
+  });
+
+  test('unknown fields are ignored and never stored', async () => {
+    const created = await service.create({ loyalty: 'gold', encryptedCard: { bin: '1' } });
+    expect(created.status).toBe(200);
+    expect((await service.get(idOf(created))).text).not.toMatch(/loyalty|gold/);
+  });
+
+  test('a rejected value and broken JSON are never repeated', async () => {
+    for (const body of [payment({ amount: 'hush-hush' }), '{"hush-hush":']) {
+      const answer = await service.ask('POST', PAYMENTS, body);
+      expect(answer.status).toBe(400);
+      expect(answer.text).not.toContain('hush');
+    }
+  });
+});
+
+describe('decisions §4', () => {
+  test.each([
+    ['4242424242424242', { bin: '42424242', brand: 'VISA' }],
+    ['5555555555554444', { bin: '55555555', brand: 'MASTERCARD' }],
+    ['378282246310005', { bin: '378282', brand: 'AMEX' }],
+    ['6011111111111117', { bin: '601111', brand: 'DISCOVER' }],
+    ['4222222222222', { bin: '422222' }],
+  ])('%s: its bin in one form, nothing of the CVV', async (number, shown) => {
+    const created = await service.create({ number, cvv: '9731' });
+    const { paymentMethod } = created.json as unknown as {
+      paymentMethod: { card: Record<string, unknown>; encryptedCard: Record<string, unknown> };
+    };
+    expect(paymentMethod.card).toMatchObject({
+      ...shown,
+      last4: number.slice(-4),
+      cvvPresentDuringAttempt: true,
+    });
+    const { last4: _, ...mirrored } = paymentMethod.card;
+    expect(paymentMethod.encryptedCard).toEqual(mirrored);
+    expect(created.text).not.toContain(number);
+    expect(created.text).not.toContain('9731');
+  });
+
+  test('the number in blocks is refused wherever it stands, on capture and refund too', async () => {
+    const text = 'x 4242-4242 4242-4242';
+    expect((await service.create({ merchantReference: text })).status).toBe(400);
+    expect((await service.create({ unknown: { deep: [text] } })).status).toBe(400);
+    const id = idOf(await service.create());
+    const answer = await service.change('capture', id, { captureAmount: 1, note: text });
+    expectError(answer, 400, 'INVALID_REQUEST', ['the request must not hold the card number']);
+  });
+});
+
+describe('decisions §5', () => {
+  test('a partial capture is final, the rest is released and is no transaction', async () => {
+    const id = idOf(await service.create());
+    const captured = await capture(id, 1500);
+    expect(captured.json).toMatchObject({
+      status: 'CAPTURED',
+      amount: 2500,
+      authorizedAmount: 2500,
+      capturedAmount: 1500,
+      refundableAmount: 1500,
+    });
+    expect(rowsOf(captured)).toEqual(['AUTH 2500 SUCCEEDED', 'CAPTURE 1500 SUCCEEDED']);
+    expect((await capture(id, 1000)).json.error).toBe('CAPTURE_NOT_ALLOWED');
+    expect((await service.change('void', id)).json.error).toBe('VOID_NOT_ALLOWED');
+    expect((await refund(id, 1501)).json.error).toBe('REFUND_NOT_ALLOWED');
+  });
+
+  test('any number of refunds; CAPTURED until they reach the captured sum, then REFUNDED', async () => {
+    const id = idOf(await service.create());
+    await capture(id, 1500);
+    const seen: unknown[] = [];
+    for (const amount of [500, 400, 600]) {
+      const { json } = await refund(id, amount);
+      seen.push([json.status, json.refundedAmount, json.refundableAmount]);
+    }
+    expect(seen).toEqual([
+      ['CAPTURED', 500, 1000],
+      ['CAPTURED', 900, 600],
+      ['REFUNDED', 1500, 0],
+    ]);
+    expect((await service.get(id)).json).toMatchObject({ amount: 2500, authorizedAmount: 2500 });
+  });
+
+  test('a refund without an amount gives back what is left', async () => {
+    const id = idOf(await service.create({ captureNow: true }));
+    await refund(id, 500);
+    const rest = await service.change('refund', id);
+    expect(rowsOf(rest)).toEqual([
+      'SALE 2500 SUCCEEDED',
+      'REFUND 500 SUCCEEDED',
+      'REFUND 2000 SUCCEEDED',
+    ]);
+    expect(rest.json.status).toBe('REFUNDED');
+  });
+
+  test('a void keeps the authorized sum, and shows it', async () => {
+    const id = idOf(await service.create());
+    const voided = await service.change('void', id);
+    expect(rowsOf(voided)).toEqual(['AUTH 2500 SUCCEEDED', 'VOID 2500 SUCCEEDED']);
+    expect(voided.json).toMatchObject({ amount: 2500, authorizedAmount: 2500, capturedAmount: 0 });
+  });
+
+  test('failed attempts are listed in order, unfinished ones are not', async () => {
+    const id = idOf(await service.create({ number: '4000000000004244' }));
+    await capture(id, 1000);
+    await leaveUnresolved(service, 'answer lost', () => service.change('void', id));
+    const read = await service.get(id);
+    expect(read.json.status).toBe('AUTHORIZED');
+    expect(rowsOf(read)).toEqual(['AUTH 2500 SUCCEEDED', 'CAPTURE 1000 FAILED']);
+    await service.change('void', id);
+    expect(rowsOf(await service.get(id)).at(-1)).toBe('VOID 2500 SUCCEEDED');
+  });
+});
+
+describe('decisions §9', () => {
+  test('a GET after a POST is never older, while nothing is written to the views', async () => {
+    await using behind = await openInProcess(NO_LADDER);
+    await until('the views have followed', async () => {
+      const { json } = await behind.ask('GET', '/health/ready');
+      return JSON.stringify(json).includes('"caughtUp":true');
+    });
+    const read = async (answer: Answer, id: string) => {
+      const got = await behind.get(id);
+      expect([got.status, got.text]).toEqual([200, answer.text]);
+      expect(got.headers.etag).toBe(answer.headers.etag);
+    };
+    const before = idOf(await behind.create());
+    behind.views.hold();
+    // A document that is missing, and one that is behind.
+    const created = await behind.create();
+    await read(created, idOf(created));
+    await read(await behind.change('capture', before), before);
+    const declined = await behind.create({ number: '4000000000000002' });
+    expect((await behind.get(idOf(declined))).json.status).toBe('FAILED');
+
+    behind.views.release();
+    await until('the views have them', async () => (await behind.get(before)).status === 200);
+    await read(created, idOf(created));
+  });
+
+  test('POST and GET of one revision are the same bytes, all along; ETag is the revision', async () => {
+    const created = await service.create();
+    const id = idOf(created);
+    const steps: [string, () => Promise<Answer>][] = [
+      ['"1"', async () => created],
+      ['"3"', () => capture(id, 2000)],
+      ['"5"', () => refund(id, 500)],
+      ['"7"', () => service.change('refund', id)],
+    ];
+    for (const [etag, step] of steps) {
+      const posted = await step();
+      const got = await service.get(id);
+      expect(got.text).toBe(posted.text);
+      expect([posted.headers.etag, got.headers.etag]).toEqual([etag, etag]);
+    }
+  });
+
+  test('readers beside a writer never see it go back', async () => {
+    const id = idOf(await service.create({ captureNow: true }));
+    const seen: number[] = [];
+    for (let refunded = 100; refunded <= 1000; refunded += 100) {
+      const writing = refund(id, 100);
+      for (let n = 0; n < 3; n++) seen.push((await service.get(id)).json.refundedAmount);
+      await writing;
+      seen.push((await service.get(id)).json.refundedAmount);
+      expect(seen.at(-1)).toBe(refunded);
+    }
+    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+  });
+});
+
+describe('decisions §10', () => {
+  const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
+  const merchant = { merchant_id: 'm_test' };
+
+  test.each([
+    ['the token has expired', () => signToken({ ...merchant, exp: inSeconds(0) })],
+    ['the token format is invalid', () => signToken(merchant, 'another secret')],
+    ['the token format is invalid', () => signToken({ ...merchant, nbf: inSeconds(60) })],
+    ['the token format is invalid', () => signToken({ merchant_id: '' })],
+    ['the token format is invalid', () => signToken({})],
+  ])('401: %s (%#)', async (detail, make) => {
+    expectError(await service.create({}, { token: await make() }), 401, 'UNAUTHORIZED', [detail]);
+  });
+
+  test('a token with both scopes, and one without any, may read and write', async () => {
+    for (const scope of ['payments:read payments:write', undefined]) {
+      const asking = { token: await token('m_scoped', scope) };
+      const created = await service.create({}, asking);
+      expect(created.status).toBe(200);
+      expect((await service.get(idOf(created), asking)).status).toBe(200);
+    }
+  });
+
+  test('merchant * is for no merchant route', async () => {
+    const all = { token: await token('*', 'payments:read payments:write audit:read') };
+    const expected = ['the token is for no single merchant'];
+    expectError(await service.create({}, all), 403, 'FORBIDDEN', expected);
+    expectError(await service.get('unknown', all), 403, 'FORBIDDEN', expected);
+  });
+});
+
+describe('decisions §11', () => {
+  test('both buckets are off in the embedded mode unless set', async () => {
+    const many = Array.from({ length: 100 });
+    const good = await Promise.all(many.map(() => service.get('unknown')));
+    const bad = await Promise.all(many.map(() => service.get('unknown', { token: null })));
+    expect(new Set(good.map(({ status }) => status))).toEqual(new Set([404]));
+    expect(new Set(bad.map(({ status }) => status))).toEqual(new Set([401]));
+  });
+
+  test('requests without a token draw on the bucket of their address: 401, then 429', async () => {
+    await using limited = await openInProcess({ RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: '1' });
+    const statuses: number[] = [];
+    let last: Answer | undefined;
+    for (let n = 0; n < 3; n++) {
+      last = await limited.get('unknown', { token: null });
+      statuses.push(last.status);
+    }
+    expect(statuses).toEqual([401, 401, 429]);
+    expectError(last as Answer, 429, 'RATE_LIMITED', ['too many requests; try again later']);
+    expect((await limited.get('unknown')).status).toBe(404);
+  });
+
+  test('a 429 is never stored: the same key is carried out later', async () => {
+    await using limited = await openInProcess({
+      RATE_LIMIT_PER_SECOND: '2',
+      RATE_LIMIT_BURST: '1',
+    });
+    await limited.get('unknown');
+    const refused = await limited.create({}, { key: 'k' });
+    expect(refused.status).toBe(429);
+    let later = refused;
+    await until('the bucket has one again', async () => {
+      later = await limited.create({}, { key: 'k' });
+      return later.status !== 429;
+    });
+    expect(later.status).toBe(200);
+    expect(later.headers).not.toHaveProperty('idempotent-replayed');
+  });
+});

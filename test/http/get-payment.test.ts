@@ -1,0 +1,122 @@
+/** GET /api/v1/payments/{paymentId}: every row of the interface's error table. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  expectAnswerHeaders,
+  expectError,
+  type InProcess,
+  idOf,
+  openInProcess,
+  PAYMENTS,
+  timeless,
+  token,
+} from '../support/in-process.ts';
+
+let service: InProcess;
+let paymentId: string;
+
+beforeAll(async () => {
+  service = await openInProcess();
+  paymentId = idOf(await service.create());
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const ID_FORM = ['paymentId must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -'];
+
+describe('interface, get: 200', () => {
+  test.each<[string, object]>([
+    ['an authorization', {}],
+    ['a sale', { captureNow: true }],
+  ])('%s: the very bytes of its POST, and the revision as ETag', async (_name, fields) => {
+    const created = await service.create(fields);
+    const answer = await service.get(idOf(created));
+    expect(answer.status).toBe(200);
+    expect(answer.text).toBe(created.text);
+    expect(answer.headers.etag).toBe(created.headers.etag);
+    expectAnswerHeaders(answer);
+  });
+
+  test('a payment that failed is there to be read', async () => {
+    const declined = await service.create({ number: '4000000000000002' });
+    const { status, json } = await service.get(idOf(declined));
+    expect([status, json.status]).toEqual([200, 'FAILED']);
+  });
+
+  test('a token that may only read', async () => {
+    const reader = await token('m_test', 'payments:read');
+    expect((await service.get(paymentId, { token: reader })).status).toBe(200);
+  });
+});
+
+describe('interface, get: errors', () => {
+  test.each([
+    ['empty', ''],
+    ['of 33 characters', 'x'.repeat(33)],
+    ['of 5,000 characters', 'x'.repeat(5000)],
+    ['%00', '%00'],
+    ['%2F', 'a%2Fb'],
+    ['a broken percent escape', '%zz'],
+    ['with a dot', 'a.b'],
+  ])('400: an id that is malformed: %s (decisions §2)', async (_name, id) => {
+    expectError(await service.get(id), 400, 'INVALID_PAYMENT_ID', ID_FORM);
+    // Behind the token, as every check of the shape.
+    expectError(await service.get(id, { token: null }), 401, 'UNAUTHORIZED', [
+      'the Authorization header is required',
+    ]);
+  });
+
+  test('401: no token, a bad one, two of them', async () => {
+    const missing = await service.get(paymentId, { token: null });
+    expectError(missing, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
+    const bad = await service.get(paymentId, { token: 'x.y.z' });
+    expectError(bad, 401, 'UNAUTHORIZED', ['the token format is invalid']);
+    const good = `Bearer ${await token('m_test')}`;
+    const twice = { token: null, headers: { authorization: [good, good] } };
+    const two = await service.get(paymentId, twice);
+    expectError(two, 401, 'UNAUTHORIZED', ['the token format is invalid']);
+  });
+
+  test('403: a token that may only write', async () => {
+    const writer = await token('m_test', 'payments:write');
+    expectError(await service.get(paymentId, { token: writer }), 403, 'FORBIDDEN', [
+      'the scope payments:read is required',
+    ]);
+  });
+
+  test("404: unknown, and another merchant's in the same bytes", async () => {
+    const unknown = await service.get('pay_00000000000000000000000000');
+    expectError(unknown, 404, 'PAYMENT_NOT_FOUND');
+    const foreign = await service.get(paymentId, { token: await token('m_other') });
+    expect(timeless(foreign)).toEqual(timeless(unknown));
+  });
+
+  test.each(['PUT', 'DELETE', 'POST', 'HEAD'])('405: %s, with Allow', async (method) => {
+    const answer = await service.ask(method, `${PAYMENTS}/${paymentId}`);
+    expect(answer.status).toBe(405);
+    expect(answer.headers).toMatchObject({ allow: 'GET' });
+    if (method !== 'HEAD') expectError(answer, 405, 'METHOD_NOT_ALLOWED');
+    expect(answer.text).not.toContain(paymentId);
+  });
+
+  test('429: past the burst, with Retry-After, before the id is judged', async () => {
+    await using limited = await openInProcess({
+      RATE_LIMIT_PER_SECOND: '1',
+      RATE_LIMIT_BURST: '1',
+    });
+    expect((await limited.get('unknown')).status).toBe(404);
+    const answer = await limited.get('x'.repeat(33));
+    expectError(answer, 429, 'RATE_LIMITED', ['too many requests; try again later']);
+    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+  });
+
+  test('503: above the cap of requests at once, with Retry-After', async () => {
+    await using small = await openInProcess({ MAX_IN_FLIGHT: '1' });
+    const held = small.faults.holdNext();
+    const running = small.create();
+    await held.begun;
+    const answer = await small.get('unknown');
+    expectError(answer, 503, 'SERVICE_UNAVAILABLE', ['too many requests at once']);
+    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+    held.release();
+    await running;
+  });
+});

@@ -1,0 +1,396 @@
+/** Decisions §8 as a merchant sees it: a repeat under a key is never a second charge. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  type Answer,
+  APPROVED,
+  expectError,
+  type InProcess,
+  idOf,
+  leaveUnresolved,
+  NO_LADDER,
+  openInProcess,
+  PAYMENTS,
+  payment,
+  token,
+} from '../support/in-process.ts';
+import { until } from '../support/until.ts';
+
+let service: InProcess;
+let keys = 0;
+const newKey = (): string => `key-${++keys}`;
+
+beforeAll(async () => {
+  service = await openInProcess(NO_LADDER);
+});
+afterEach(() => {
+  service.faults.answersQuestions = true;
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const CHANGES = ['capture', 'void', 'refund'] as const;
+const suited = async (change: string): Promise<string> =>
+  idOf(await service.create({ captureNow: change === 'refund' }));
+
+/** The same status, the same bytes, and the header that says so. */
+const expectReplay = (repeat: Answer, first: Answer): void => {
+  expect(repeat.text).toBe(first.text);
+  expect(repeat.status).toBe(first.status);
+  expect(repeat.headers.etag).toBe(first.headers.etag);
+  expect(first.headers).not.toHaveProperty('idempotent-replayed');
+  expect(repeat.headers).toMatchObject({ 'idempotent-replayed': 'true' });
+};
+
+const expectReused = (answer: Answer): void =>
+  expectError(answer, 422, 'IDEMPOTENCY_KEY_REUSED', [
+    'the Idempotency-Key was used for another request; use a new key',
+  ]);
+
+describe('decisions §8: a stored outcome is given again, byte for byte', () => {
+  test('200 of all four routes, as they were, whatever has happened since', async () => {
+    const key = newKey();
+    const created = await service.create({}, { key });
+    const id = idOf(created);
+    const body = { captureAmount: 1500 };
+    const captured = await service.change('capture', id, body, { key });
+    const refunded = await service.change('refund', id, { refundAmount: 500 }, { key });
+    await service.change('refund', id);
+    expect([created, captured, refunded].map(({ json }) => json.status)).toEqual([
+      'AUTHORIZED',
+      'CAPTURED',
+      'CAPTURED',
+    ]);
+    expectReplay(await service.create({}, { key }), created);
+    expectReplay(await service.change('capture', id, body, { key }), captured);
+    expectReplay(await service.change('refund', id, { refundAmount: 500 }, { key }), refunded);
+    expect(await service.ledger(id)).toHaveLength(4);
+
+    const other = idOf(await service.create());
+    const voided = await service.change('void', other, undefined, { key });
+    expectReplay(await service.change('void', other, undefined, { key }), voided);
+    expect(await service.ledger(other)).toHaveLength(2);
+  });
+
+  test('402, with the same paymentId', async () => {
+    const key = newKey();
+    const send = () => service.create({ number: '4000000000000002' }, { key });
+    const first = await send();
+    expect(first.status).toBe(402);
+    expectReplay(await send(), first);
+    expect(await service.ledger(idOf(first))).toHaveLength(1);
+  });
+
+  test.each([
+    ['capture', '4000000000004244'],
+    ['refund', '4000000000004251'],
+  ])("the provider's 422 of a %s, its timestamp that of the outcome", async (change, number) => {
+    const key = newKey();
+    const id = idOf(await service.create({ number, captureNow: change === 'refund' }));
+    const send = () => service.change(change, id, undefined, { key });
+    const first = await send();
+    expect(first.status).toBe(422);
+    expect(first.json.timestamp).toBe((await service.get(id)).json.updatedAt);
+    if (change === 'capture') await service.change('void', id);
+    expectReplay(await send(), first);
+    expect(service.faults.calls.filter(({ paymentId }) => paymentId === id)).toHaveLength(
+      change === 'capture' ? 3 : 2,
+    );
+  });
+
+  test('any other 4xx is decided anew and leaves the key free', async () => {
+    const key = newKey();
+    expect((await service.create({ currency: 'EUR' }, { key })).status).toBe(422);
+    expect((await service.create({}, { key })).status).toBe(200);
+    const id = idOf(await service.create());
+    const over = await service.change('capture', id, { captureAmount: 2501 }, { key });
+    expect(over.status).toBe(422);
+    expect((await service.change('capture', id, { captureAmount: 2500 }, { key })).status).toBe(
+      200,
+    );
+  });
+});
+
+describe('decisions §8: what is the same request', () => {
+  const card = { number: APPROVED, holderName: 'A', expiryMonth: '01', expiryYear: '2031' };
+  const address = { city: 'Springfield', country: 'US' };
+  const first = {
+    amount: 100,
+    currency: 'USD',
+    paymentMethod: { type: 'CARD', card },
+    billing: { address: { street: 'S 1', ...address } },
+  };
+
+  test.each<[string, unknown]>([
+    ['the same fields in another order', Object.fromEntries(Object.entries(first).reverse())],
+    ['other white space', JSON.stringify(first, undefined, 4)],
+    ['the default said', { ...first, captureNow: false }],
+    ['unknown fields', { ...first, x: 1, paymentMethod: { ...first.paymentMethod, y: 2 } }],
+    ['null for absent', { ...first, descriptor: null }],
+    ['1e2 for 100', JSON.stringify(first).replace('100', '1e2')],
+    ['an old name', { ...first, billing: { address: { line1: 'S 1', ...address } } }],
+    ['another CVV', { ...first, paymentMethod: { type: 'CARD', card: { ...card, cvv: '999' } } }],
+  ])('%s', async (_name, body) => {
+    const key = newKey();
+    const answer = await service.ask('POST', PAYMENTS, first, { key });
+    expect(answer.status).toBe(200);
+    expectReplay(await service.ask('POST', PAYMENTS, body, { key }), answer);
+  });
+
+  const withCard = (fields: object) => ({
+    ...first,
+    paymentMethod: { type: 'CARD', card: { ...card, ...fields } },
+  });
+  test.each<[string, unknown]>([
+    ['another amount', { ...first, amount: 101 }],
+    ['a sale', { ...first, captureNow: true }],
+    ['another text', { ...first, descriptor: 'x' }],
+    ['another card', withCard({ number: '4111111111111111' })],
+    ['another holder', withCard({ holderName: 'B' })],
+    ['another expiry', withCard({ expiryYear: '2032' })],
+    ['a brand given', withCard({ brand: 'VISA' })],
+    ['another rule broken as well', { ...first, currency: 'EUR' }],
+  ])('is not: %s: 422 IDEMPOTENCY_KEY_REUSED', async (_name, body) => {
+    const key = newKey();
+    const answer = await service.ask('POST', PAYMENTS, first, { key });
+    expectReused(await service.ask('POST', PAYMENTS, body, { key }));
+    expectReplay(await service.ask('POST', PAYMENTS, first, { key }), answer);
+    expect(await service.ledger(idOf(answer))).toHaveLength(1);
+  });
+
+  test.each(['capture', 'refund'])('%s: the alias is, an omitted amount is not', async (change) => {
+    const key = newKey();
+    const id = await suited(change);
+    const send = (body?: object) => service.change(change, id, body, { key });
+    const answer = await send({ [`${change}Amount`]: 2500 });
+    expectReplay(await send({ amount: 2500 }), answer);
+    expectReplay(await send({ amount: 2500, [`${change}Amount`]: 2500, x: 1 }), answer);
+    expectReused(await send());
+    expectReused(await send({ amount: 2499 }));
+    expectReused(await send({ amount: 2500, reason: 'another' }));
+  });
+
+  test('an omitted amount is the same as an omitted amount', async () => {
+    const key = newKey();
+    const id = await suited('capture');
+    const answer = await service.change('capture', id, undefined, { key });
+    expectReplay(await service.change('capture', id, {}, { key }), answer);
+    expectReused(await service.change('capture', id, { captureAmount: 2500 }, { key }));
+  });
+});
+
+describe('decisions §8: the scope of a key is merchant, route and payment', () => {
+  test('another merchant has keys of its own', async () => {
+    const key = newKey();
+    const mine = await service.create({}, { key });
+    const theirs = await service.create({}, { key, token: await token('m_other') });
+    expect(theirs.status).toBe(200);
+    expect(theirs.headers).not.toHaveProperty('idempotent-replayed');
+    expect(idOf(theirs)).not.toBe(idOf(mine));
+  });
+
+  test('another payment and another route have keys of their own', async () => {
+    const key = newKey();
+    const [first, second] = [await suited('capture'), await suited('capture')];
+    for (const id of [first, second]) {
+      for (const change of ['capture', 'refund']) {
+        const answer = await service.change(change, id, { amount: 5 }, { key });
+        expect(answer.status).toBe(200);
+        expect(answer.headers).not.toHaveProperty('idempotent-replayed');
+      }
+    }
+  });
+
+  test('keys differ by case, and may have 255 characters', async () => {
+    const long = `K${'~'.repeat(254)}`;
+    const first = await service.create({}, { key: long });
+    const second = await service.create({}, { key: long.toLowerCase() });
+    expect(idOf(second)).not.toBe(idOf(first));
+    expectReplay(await service.create({}, { key: long }), first);
+  });
+
+  test('shape and existence come first', async () => {
+    const key = newKey();
+    const id = await suited('capture');
+    await service.change('capture', id, undefined, { key });
+    const malformed = await service.change('capture', id, { captureAmount: 0 }, { key });
+    expect(malformed.status).toBe(400);
+    const other = { key, token: await token('m_other') };
+    const foreign = await service.change('capture', id, undefined, other);
+    expectError(foreign, 404, 'PAYMENT_NOT_FOUND');
+  });
+
+  test('decisions §2: the paymentId is derived from merchant and key, by the secret', async () => {
+    const ids: string[] = [];
+    for (const secret of [
+      'one secret of thirty-two bytes, at least',
+      'another secret of 32 bytes, at least',
+    ]) {
+      for (let n = 0; n < 2; n++) {
+        await using own = await openInProcess({ IDEMPOTENCY_SECRET: secret });
+        ids.push(idOf(await own.create({}, { key: 'k' })));
+      }
+    }
+    expect(ids[0]).toBe(ids[1]);
+    expect(ids[2]).toBe(ids[3]);
+    expect(ids[0]).not.toBe(ids[2]);
+  });
+});
+
+describe('decisions §8: a key is free again where nothing was ever carried out', () => {
+  /** Not sent is known at once; a lost call is only known by the fence that the repeat finds. */
+  const attempt = (fault: 'not sent' | 'call lost', send: () => Promise<Answer>) => {
+    if (fault === 'call lost') return leaveUnresolved(service, fault, send);
+    service.faults.next(fault);
+    return send();
+  };
+
+  test.each(['not sent', 'call lost'] as const)('create, %s: a new payment', async (fault) => {
+    const key = newKey();
+    const send = () => service.create({}, { key });
+    const failed = await attempt(fault, send);
+    expect(failed.status).toBe(503);
+    const earlier = String(failed.headers.location).replace(`${PAYMENTS}/`, '');
+    const second = await send();
+    expect(second.status).toBe(200);
+    expect(idOf(second)).not.toBe(earlier);
+    expect((await service.get(earlier)).json.status).toBe('FAILED');
+    expect(await service.ledger(earlier)).toHaveLength(0);
+    expectReplay(await send(), second);
+    expect(await service.ledger(idOf(second))).toHaveLength(1);
+  });
+
+  test.each(
+    CHANGES.flatMap((change) => [
+      { change, fault: 'not sent' as const },
+      { change, fault: 'call lost' as const },
+    ]),
+  )('$change, $fault: a new operation', async ({ change, fault }) => {
+    const key = newKey();
+    const id = await suited(change);
+    const send = () => service.change(change, id, undefined, { key });
+    expect((await attempt(fault, send)).status).toBe(503);
+    const second = await send();
+    expect(second.status).toBe(200);
+    const [, failed, done] = service.faults.calls.filter(({ paymentId }) => paymentId === id);
+    expect(done?.operationId).not.toBe(failed?.operationId);
+    expectReplay(await send(), second);
+    expect(await service.ledger(id)).toHaveLength(2);
+  });
+});
+
+describe('decisions §8: a 503 is not stored, the repeat resumes what is unresolved', () => {
+  test('create: the same payment, charged once', async () => {
+    const key = newKey();
+    const send = () => service.create({}, { key });
+    const lost = await leaveUnresolved(service, 'answer lost', send);
+    service.faults.answersQuestions = false;
+    const still = await send();
+    expect([still.status, still.headers.location]).toEqual([503, lost.headers.location]);
+    expect(still.headers).not.toHaveProperty('idempotent-replayed');
+    service.faults.answersQuestions = true;
+    const found = await send();
+    expect(found.status).toBe(200);
+    expect(lost.headers.location).toBe(`${PAYMENTS}/${idOf(found)}`);
+    expect((await send()).text).toBe(found.text);
+    expect(await service.ledger(idOf(found))).toHaveLength(1);
+  });
+
+  test.each(CHANGES)('%s: carried out once', async (change) => {
+    const key = newKey();
+    const id = await suited(change);
+    const send = () => service.change(change, id, undefined, { key });
+    await leaveUnresolved(service, 'answer lost', send);
+    service.faults.answersQuestions = false;
+    expect((await send()).status).toBe(503);
+    service.faults.answersQuestions = true;
+    const found = await send();
+    expect(found.status).toBe(200);
+    expect((await send()).text).toBe(found.text);
+    expect(await service.ledger(id)).toHaveLength(2);
+  });
+
+  test('another request under the key of an unresolved one: 422 at once', async () => {
+    const key = newKey();
+    await leaveUnresolved(service, 'answer lost', () => service.create({}, { key }));
+    expectReused(await service.create({ amount: 1 }, { key }));
+  });
+
+  test('decisions §7: with a key of its own nothing else is joined', async () => {
+    const id = await suited('refund');
+    const refund = (key?: string) =>
+      service.change('refund', id, { refundAmount: 1000 }, key === undefined ? {} : { key });
+    await leaveUnresolved(service, 'answer lost', () => refund(newKey()));
+    await leaveUnresolved(service, 'answer lost', () => refund(newKey()));
+    expect((await refund(newKey())).status).toBe(422);
+    expect((await service.get(id)).json).toMatchObject({ refundedAmount: 2000 });
+    expect(await service.ledger(id)).toHaveLength(3);
+  });
+});
+
+describe('decisions §8: repeats at the same time', () => {
+  test('64 equal creates with one key: one charge, one body', async () => {
+    const key = newKey();
+    const body = payment();
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, () => service.ask('POST', PAYMENTS, body, { key })),
+    );
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+    const replays = answers.filter(({ headers }) => headers['idempotent-replayed'] === 'true');
+    expect(replays).toHaveLength(63);
+    const id = idOf(await service.create({}, { key }));
+    expect(await service.ledger(id)).toHaveLength(1);
+  });
+
+  test.each(CHANGES)('16 equal ones of %s with one key: carried out once', async (change) => {
+    const key = newKey();
+    const id = await suited(change);
+    const body = change === 'void' ? undefined : { amount: 100 };
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, () => service.change(change, id, body, { key })),
+    );
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(answers[0]?.status).toBe(200);
+    expect(await service.ledger(id)).toHaveLength(2);
+  });
+
+  test('different creates with one key: one is carried out, the others are told', async () => {
+    const key = newKey();
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map((amount) => service.create({ amount }, { key })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 422, 422, 422]);
+    const codes = answers.filter(({ status }) => status === 422).map(({ json }) => json.error);
+    expect(new Set(codes)).toEqual(new Set(['IDEMPOTENCY_KEY_REUSED']));
+  });
+
+  test('past the budget: 409 with Retry-After, then the outcome', async () => {
+    await using hasty = await openInProcess({
+      REQUEST_BUDGET_MS: '300',
+      PROVIDER_TIMEOUT_MS: '300',
+    });
+    // The first request of a process is the slowest; the budget is to be spent at the provider.
+    await hasty.create();
+    const expectInProgress = (answer: Answer): void => {
+      expectError(answer, 409, 'IDEMPOTENCY_IN_PROGRESS', [
+        'the first request with this key still runs',
+      ]);
+      expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+    };
+    const inProgress = async (send: () => Promise<Answer>): Promise<Answer> => {
+      const held = hasty.faults.holdNext();
+      expect((await send()).status).toBe(503);
+      expectInProgress(await send());
+      held.release();
+      let answer = await send();
+      await until('the outcome', async () => {
+        answer = await send();
+        return answer.status === 200;
+      });
+      return answer;
+    };
+    const created = await inProgress(() => hasty.create({}, { key: 'k' }));
+    const id = idOf(created);
+    await inProgress(() => hasty.change('capture', id, undefined, { key: 'k' }));
+    expect(await hasty.ledger(id)).toHaveLength(2);
+  });
+});

@@ -1,0 +1,181 @@
+/** The log and the metrics keep what they should and nothing else (decisions §4). */
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { createLogger, type Log, scrubCardNumbers } from '../../shared/log.ts';
+import { createMetrics } from '../../shared/metrics.ts';
+import { until } from '../support/until.ts';
+
+const NUMBER = '4242424242424242';
+const NINES = '9999999999999999';
+
+const folder = mkdtempSync(join(tmpdir(), 'log-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let files = 0;
+/** What `write` makes the log write, as text and as parsed lines. */
+const written = async (write: (log: Log) => void, level: 'info' | 'warn' = 'info') => {
+  files += 1;
+  const file = join(folder, `${files}.log`);
+  const { log, flush } = createLogger({ level, destination: { file } });
+  write(log);
+  flush();
+  const text = () => readFileSync(file, 'utf8');
+  await until('the line is in the file', () => text().endsWith('\n'));
+  const lines = text().split('\n').slice(0, -1);
+  return {
+    file,
+    text: text(),
+    lines: lines.map((line) => JSON.parse(line) as Record<string, unknown>),
+  };
+};
+
+describe('decisions §4: a line', () => {
+  test('is JSON with level, UTC time and message, in a file for its owner alone', async () => {
+    const { lines, file } = await written((log) => log.info({ requestId: 'r' }, 'request'));
+    expect(lines).toEqual([
+      {
+        level: 'info',
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        requestId: 'r',
+        msg: 'request',
+      },
+    ]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test('is not written below its level', async () => {
+    const { lines } = await written((log) => {
+      log.info('no');
+      log.warn('yes');
+    }, 'warn');
+    expect(lines.map(({ msg }) => msg)).toEqual(['yes']);
+  });
+
+  test('of an error has type, code, message and causes, not its other fields', async () => {
+    const cause = Object.assign(new TypeError('inner'), { code: 'E_INNER', body: 'secret' });
+    const error = Object.assign(new Error('outer', { cause }), { request: 'secret' });
+    const { lines, text } = await written((log) => log.error({ err: error }, 'fault'));
+    expect(lines[0]?.err).toEqual({
+      type: 'Error',
+      message: 'outer',
+      cause: { type: 'TypeError', code: 'E_INNER', message: 'inner' },
+    });
+    expect(text).not.toContain('secret');
+  });
+
+  test('has no card, token or authorization field, one level down either', async () => {
+    const secrets = { authorization: 'a1', card: { number: 'a2' }, cvv: 'a3', token: 'a4' };
+    const { text } = await written((log) => log.info({ ...secrets, request: secrets }, 'request'));
+    expect(text).not.toMatch(/a[1-4]/);
+  });
+});
+
+describe('decisions §4: the scrubber', () => {
+  test.each([
+    ['in a message', (log: Log) => log.info(`card ${NUMBER} refused`)],
+    ['in blocks', (log: Log) => log.info('card 4242 4242-4242 4242')],
+    ['as an argument', (log: Log) => log.info('card %s', NUMBER)],
+    ['as a key', (log: Log) => log.info({ [NUMBER]: 1 }, 'x')],
+    ['as a number', (log: Log) => log.info({ n: Number(NUMBER), f: 1.25 }, 'x')],
+    ['in an error', (log: Log) => log.error({ err: new Error(NUMBER) }, 'x')],
+    ['in a cause', (log: Log) => log.error({ err: new Error('x', { cause: new Error(NUMBER) }) })],
+    ['among other digits', (log: Log) => log.info(`order 12 ${NUMBER} 7`)],
+  ])('a card number %s', async (_name, write) => {
+    const { text, lines } = await written(write);
+    expect(lines).toHaveLength(1);
+    expect(text.replace(/[ -]/g, '')).not.toContain(NUMBER);
+    expect(text).toMatch(/9{4}/);
+  });
+
+  test('digits that are no card number stay', () => {
+    const line = '{"time":"2026-01-01T10:00:00.000Z","order":"424242424242","at":1234567890123}';
+    expect(scrubCardNumbers(line)).toBe(line);
+  });
+
+  test('whatever is logged, the line stays JSON of the same shape', () => {
+    const luhn = fc
+      .integer({ min: 12, max: 18 })
+      .chain((length) =>
+        fc.array(fc.integer({ min: 0, max: 9 }), { minLength: length, maxLength: length }),
+      )
+      .map((digits) => {
+        const sum = digits
+          .toReversed()
+          .map((digit, at) => (at % 2 === 0 ? digit * 2 : digit))
+          .reduce((total, digit) => total + (digit > 9 ? digit - 9 : digit), 0);
+        return `${digits.join('')}${(10 - (sum % 10)) % 10}`;
+      });
+    fc.assert(
+      fc.property(luhn, fc.jsonValue(), (number, other) => {
+        const scrubbed = scrubCardNumbers(
+          JSON.stringify({ other, text: `x${number}y`, number: Number(number) }),
+        );
+        expect(scrubbed).not.toContain(number);
+        expect(Object.keys(JSON.parse(scrubbed))).toEqual(['other', 'text', 'number']);
+      }),
+    );
+  });
+
+  test('what takes the place of a number is none itself', () => {
+    expect(scrubCardNumbers(NUMBER)).toBe(NINES);
+    expect(scrubCardNumbers(NINES)).toBe(NINES);
+  });
+});
+
+describe('surfaces: metrics', () => {
+  test('count and measure by label, and begin at zero where they have none', async () => {
+    const metrics = createMetrics();
+    metrics.commands.add(1, 'create', 'approved');
+    metrics.commands.add(2, 'create', 'approved');
+    metrics.providerSeconds.observe(0.02, 'SALE', 'APPROVED');
+    metrics.providerSeconds.observe(60, 'SALE', 'APPROVED');
+    const text = await metrics.text();
+    const sale = 'operation="SALE",outcome="APPROVED"';
+    const name = 'payments_provider_request_duration_seconds';
+    expect(text).toContain('payments_commands_total{command="create",outcome="approved"} 3');
+    expect(text).toContain('payments_append_conflicts_total 0');
+    const bucket = (le: string) =>
+      text.match(new RegExp(`${name}_bucket{.*le="${le}".*} (\\d+)`))?.[1];
+    expect([bucket('0.01'), bucket('0.025'), bucket('10'), bucket('\\+Inf')]).toEqual([
+      '0',
+      '1',
+      '1',
+      '2',
+    ]);
+    expect(text).toContain(`${name}_sum{${sale}} 60.02`);
+    expect(text).toContain(`${name}_count{${sale}} 2`);
+    expect(text).toContain(`# TYPE ${name} histogram`);
+  });
+
+  test('have every name that exists now, and readings that fail are left out', async () => {
+    const metrics = createMetrics();
+    metrics.beforeScrape(async () => metrics.projectionLagEvents.set(7));
+    metrics.beforeScrape(() => {
+      throw new Error('out of reach');
+    });
+    const text = await metrics.text();
+    expect(text).toContain('payments_projection_lag_events 7');
+    for (const name of [
+      'http_server_request_duration_seconds',
+      'payments_commands_total',
+      'payments_command_duration_seconds',
+      'payments_events_appended_total',
+      'payments_append_conflicts_total',
+      'payments_append_batch_events',
+      'payments_provider_request_duration_seconds',
+      'payments_provider_breaker_open',
+      'payments_unresolved',
+      'payments_unresolved_oldest_seconds',
+      'payments_store_head_position',
+      'payments_projection_position',
+      'payments_projection_lag_events',
+      'payments_projection_lag_seconds',
+      'payments_dead_letters',
+    ]) {
+      expect(text).toMatch(new RegExp(`^# TYPE ${name} `, 'm'));
+    }
+  });
+});

@@ -1,0 +1,327 @@
+/** Decisions §7 as a merchant sees it: nothing is guessed, and nothing is charged twice. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  type Answer,
+  expectError,
+  type InProcess,
+  idOf,
+  leaveUnresolved,
+  NO_LADDER,
+  openInProcess,
+  PAYMENTS,
+} from '../support/in-process.ts';
+import { until } from '../support/until.ts';
+
+let service: InProcess;
+
+beforeAll(async () => {
+  service = await openInProcess(NO_LADDER);
+});
+afterEach(() => {
+  service.faults.answersQuestions = true;
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const CHANGES = ['capture', 'void', 'refund'] as const;
+
+const locationOf = ({ headers }: Answer): string =>
+  String(headers.location).replace(`${PAYMENTS}/`, '');
+
+const expectUnknown = (answer: Answer, id: string): void => {
+  expectError(answer, 503, 'PROVIDER_UNAVAILABLE', [
+    `paymentId ${id}`,
+    'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
+  ]);
+  expect(answer.headers).toMatchObject({ 'retry-after': '1', location: `${PAYMENTS}/${id}` });
+};
+
+const authorized = async (): Promise<string> => idOf(await service.create());
+const captured = async (): Promise<string> => idOf(await service.create({ captureNow: true }));
+const suited = (change: string) => (change === 'refund' ? captured() : authorized());
+
+const kindsOf = async (id: string): Promise<string[]> =>
+  (await service.ledger(id)).map(({ kind }) => kind);
+
+describe('decisions §7: a create whose outcome is unknown', () => {
+  test.each(['answer lost', 'call lost'] as const)('stays PENDING: %s', async (fault) => {
+    const answer = await leaveUnresolved(service, fault, () => service.create());
+    const id = locationOf(answer);
+    expectUnknown(answer, id);
+    const { json } = await service.get(id);
+    expect(json).toMatchObject({ status: 'PENDING', transactions: [], authorizedAmount: 0 });
+  });
+
+  test('a command asks first: found as approved, and carried out on that', async () => {
+    const id = locationOf(await leaveUnresolved(service, 'answer lost', () => service.create()));
+    const { status, json } = await service.change('capture', id);
+    expect([status, json.status]).toEqual([200, 'CAPTURED']);
+    expect(json.transactions).toMatchObject([{ type: 'AUTH' }, { type: 'CAPTURE' }]);
+    expect(await kindsOf(id)).toEqual(['AUTHORIZE', 'CAPTURE']);
+  });
+
+  test('a command asks first: fenced, so FAILED and never charged', async () => {
+    const id = locationOf(await leaveUnresolved(service, 'call lost', () => service.create()));
+    expectError(await service.change('capture', id), 422, 'CAPTURE_NOT_ALLOWED', [
+      'only an AUTHORIZED payment can be captured; this one is FAILED',
+    ]);
+    const { json } = await service.get(id);
+    expect(json.transactions).toMatchObject([
+      { result: 'FAILED', failure: { failureCode: 'PROVIDER_UNAVAILABLE' } },
+    ]);
+    expect(await kindsOf(id)).toEqual([]);
+  });
+
+  test.each(CHANGES)('a %s while nobody can tell: 503, and nothing is sent', async (change) => {
+    const id = locationOf(await leaveUnresolved(service, 'answer lost', () => service.create()));
+    service.faults.answersQuestions = false;
+    const sent = service.faults.calls.length;
+    expectUnknown(await service.change(change, id), id);
+    expect(service.faults.calls).toHaveLength(sent);
+    expect((await service.get(id)).json.status).toBe('PENDING');
+  });
+});
+
+describe.each(CHANGES)('decisions §7: a %s whose outcome is unknown', (change) => {
+  test('keeps the last confirmed status and lists no transaction', async () => {
+    const id = await suited(change);
+    const before = (await service.get(id)).json;
+    const answer = await leaveUnresolved(service, 'answer lost', () => service.change(change, id));
+    expectUnknown(answer, id);
+    const { json } = await service.get(id);
+    expect(json.status).toBe(before.status);
+    expect(json.transactions).toEqual(before.transactions);
+  });
+
+  test('an equal one without a key joins it, and it is carried out once', async () => {
+    const id = await suited(change);
+    const send = () => service.change(change, id);
+    await leaveUnresolved(service, 'answer lost', send);
+    const joined = await send();
+    expect(joined.status).toBe(200);
+    expect(joined.text).toBe((await service.get(id)).text);
+    expect(joined.json.transactions).toHaveLength(2);
+    expect(await kindsOf(id)).toHaveLength(2);
+  });
+
+  test('an equal one that finds the fence: 503, and the next one is a new attempt', async () => {
+    const id = await suited(change);
+    const send = () => service.change(change, id);
+    await leaveUnresolved(service, 'call lost', send);
+    expectError(await send(), 503, 'PROVIDER_UNAVAILABLE', [
+      `paymentId ${id}`,
+      `the provider did not carry out the ${change}: nothing was changed`,
+    ]);
+    const { status, json } = await send();
+    expect(status).toBe(200);
+    expect(json.transactions.map(({ result }) => result)).toEqual([
+      'SUCCEEDED',
+      'FAILED',
+      'SUCCEEDED',
+    ]);
+    expect(await kindsOf(id)).toHaveLength(2);
+  });
+});
+
+describe('decisions §7: an unresolved capture excludes every other command', () => {
+  const others: [string, object | undefined][] = [
+    ['void', undefined],
+    ['refund', undefined],
+    ['capture', { captureAmount: 1 }],
+  ];
+  test.each(others)('%s %j: asks; still unknown: 503', async (change, body) => {
+    const id = await authorized();
+    await leaveUnresolved(service, 'answer lost', () => service.change('capture', id));
+    service.faults.answersQuestions = false;
+    expectUnknown(await service.change(change, id, body), id);
+    expect(await kindsOf(id)).toEqual(['AUTHORIZE', 'CAPTURE']);
+  });
+
+  test.each([
+    ['void', undefined, 422],
+    ['capture', { captureAmount: 1 }, 422],
+    ['refund', undefined, 200],
+  ])('%s %j: asks; captured: judged on that (%i)', async (change, body, expected) => {
+    const id = await authorized();
+    await leaveUnresolved(service, 'answer lost', () => service.change('capture', id));
+    expect((await service.change(change, id, body)).status).toBe(expected);
+    expect((await service.get(id)).json).toMatchObject({ capturedAmount: 2500 });
+  });
+});
+
+describe('decisions §7: the amount of an open refund counts against the ceiling', () => {
+  const refund = (id: string, refundAmount?: number) =>
+    service.change('refund', id, refundAmount && { refundAmount });
+
+  test('what is left can be refunded meanwhile, not more; then both are there', async () => {
+    const id = await captured();
+    await leaveUnresolved(service, 'answer lost', () => refund(id, 1000));
+    service.faults.answersQuestions = false;
+    const open = (await service.get(id)).json;
+    expect(open).toMatchObject({ refundedAmount: 0, refundableAmount: 1500, status: 'CAPTURED' });
+    expectError(await refund(id, 1501), 422, 'REFUND_NOT_ALLOWED', [
+      'refundAmount must not exceed the 1500 left to refund',
+    ]);
+    const rest = await refund(id);
+    expect(rest.json).toMatchObject({
+      status: 'CAPTURED',
+      refundedAmount: 1500,
+      refundableAmount: 0,
+    });
+    expectError(await refund(id), 422, 'REFUND_NOT_ALLOWED', [
+      'refundAmount must not exceed the 0 left to refund',
+    ]);
+    service.faults.answersQuestions = true;
+    const joined = await refund(id, 1000);
+    expect(joined.json).toMatchObject({ status: 'REFUNDED', refundedAmount: 2500 });
+    expect(await kindsOf(id)).toEqual(['SALE', 'REFUND', 'REFUND']);
+  });
+
+  test('a fence gives it back', async () => {
+    const id = await captured();
+    await leaveUnresolved(service, 'call lost', () => refund(id, 1000));
+    const whole = await refund(id, 2500);
+    expect(whole.json).toMatchObject({ status: 'REFUNDED', refundedAmount: 2500 });
+    expect(await kindsOf(id)).toEqual(['SALE', 'REFUND']);
+  });
+});
+
+describe('decisions §7: an equal create without a key', () => {
+  const send = (fields: object = {}) => service.create({ merchantReference: 'r-1', ...fields });
+
+  test('with a merchantReference joins the unresolved one', async () => {
+    const lost = await leaveUnresolved(service, 'answer lost', send);
+    const joined = await send();
+    expect(joined.status).toBe(200);
+    expect(joined.json).toMatchObject({ paymentId: locationOf(lost), status: 'AUTHORIZED' });
+    expect(await kindsOf(idOf(joined))).toEqual(['AUTHORIZE']);
+    expect(idOf(await send())).not.toBe(idOf(joined));
+  });
+
+  test('gets 503 again where it turns out fenced, then makes a new payment', async () => {
+    const lost = await leaveUnresolved(service, 'call lost', send);
+    expectError(await send(), 503, 'PROVIDER_UNAVAILABLE', [
+      `paymentId ${locationOf(lost)}`,
+      'the provider did not carry it out: nothing was charged',
+    ]);
+    const next = await send();
+    expect(next.status).toBe(200);
+    expect(idOf(next)).not.toBe(locationOf(lost));
+  });
+
+  test.each([
+    ['another amount', { amount: 2501 }],
+    ['another card', { number: '4111111111111111' }],
+    ['another reference', { merchantReference: 'r-2' }],
+    ['no reference', { merchantReference: undefined }],
+  ])('%s: a payment of its own', async (_name, fields) => {
+    const lost = await leaveUnresolved(service, 'answer lost', send);
+    const other = await send(fields);
+    expect(other.status).toBe(200);
+    expect(idOf(other)).not.toBe(locationOf(lost));
+    await send();
+  });
+
+  test('where two equal ones are unresolved, each is joined before a third is made', async () => {
+    const held = [service.faults.holdNext('answer lost'), service.faults.holdNext('answer lost')];
+    service.faults.answersQuestions = false;
+    const asked = service.faults.questions;
+    const running = [send(), send()];
+    for (const { begun, release } of held) {
+      await begun;
+      release();
+    }
+    const lost = (await Promise.all(running)).map(locationOf);
+    await until('both were asked about', () => service.faults.questions === asked + 2);
+    service.faults.answersQuestions = true;
+    const joined = [idOf(await send()), idOf(await send())];
+    expect(joined.toSorted()).toEqual(lost.toSorted());
+    expect(lost).not.toContain(idOf(await send()));
+  });
+
+  test('one that is merely running is not joined', async () => {
+    const held = service.faults.holdNext();
+    const first = send();
+    await held.begun;
+    const second = await send();
+    held.release();
+    expect([(await first).status, second.status]).toEqual([200, 200]);
+    expect(idOf(second)).not.toBe(idOf(await first));
+  });
+});
+
+describe('decisions §7: in flight is not unresolved', () => {
+  test('a second capture waits and is judged on the new state; nobody asks', async () => {
+    const id = await authorized();
+    const asked = service.faults.questions;
+    const held = service.faults.holdNext();
+    const first = service.change('capture', id);
+    await held.begun;
+    const second = service.change('capture', id);
+    held.release();
+    expect((await first).status).toBe(200);
+    expectError(await second, 422, 'CAPTURE_NOT_ALLOWED', [
+      'only an AUTHORIZED payment can be captured; this one is CAPTURED',
+    ]);
+    expect(service.faults.questions).toBe(asked);
+    expect(await kindsOf(id)).toEqual(['AUTHORIZE', 'CAPTURE']);
+  });
+
+  test('equal refunds at once are separate ones, and never more than was captured', async () => {
+    const id = await captured();
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => service.change('refund', id, { refundAmount: 1000 })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 422]);
+    expect((await service.get(id)).json).toMatchObject({ refundedAmount: 2000 });
+  });
+
+  test('a request past its budget: 503; its call goes on and its outcome is recorded', async () => {
+    await using hasty = await openInProcess({
+      REQUEST_BUDGET_MS: '300',
+      PROVIDER_TIMEOUT_MS: '300',
+    });
+    // The first request of a process is the slowest; the budget is to be spent at the provider.
+    await hasty.create();
+    const held = hasty.faults.holdNext();
+    const answer = await hasty.create();
+    const id = locationOf(answer);
+    expectUnknown(answer, id);
+    expect((await hasty.get(id)).json.status).toBe('PENDING');
+    const late = await hasty.change('capture', id);
+    expectError(late, 503, 'SERVICE_UNAVAILABLE', [
+      'the turn of this request did not come in time',
+    ]);
+    expect(late.headers).toMatchObject({ 'retry-after': '1' });
+    held.release();
+    await until('the outcome', async () => (await hasty.get(id)).json.status === 'AUTHORIZED');
+    expect(hasty.faults.questions).toBe(0);
+    expect(await hasty.ledger(id)).toHaveLength(1);
+    // The capture that was told 503 must not happen behind the merchant's back.
+    expect((await hasty.change('void', id)).status).toBe(200);
+  });
+});
+
+describe('decisions §7: recovery on its own', () => {
+  test('asks again along the ladder until there is an answer, and sends nothing again', async () => {
+    await using patient = await openInProcess({ RECOVERY_DELAYS_MS: '5,5,5,5,600000' });
+    patient.faults.answersQuestions = false;
+    patient.faults.next('answer lost');
+    const id = locationOf(await patient.create());
+    await until('three tries', () => patient.faults.questions >= 3);
+    patient.faults.answersQuestions = true;
+    await until('the outcome', async () => (await patient.get(id)).json.status === 'AUTHORIZED');
+    expect(patient.faults.calls).toHaveLength(1);
+    expect(await patient.ledger(id)).toHaveLength(1);
+  });
+
+  test('the breaker: after 5 calls that were not sent nothing is sent, for a second', async () => {
+    await using cut = await openInProcess(NO_LADDER);
+    for (let n = 0; n < 5; n++) await cut.create({ number: '4000000000004210' });
+    expect((await cut.create()).json.details).toContain(
+      'the provider did not carry it out: nothing was charged',
+    );
+    expect(cut.faults.calls).toHaveLength(5);
+    await until('it is tried again', async () => (await cut.create()).status === 200);
+    expect(cut.faults.calls).toHaveLength(6);
+  });
+});

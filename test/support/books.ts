@@ -1,0 +1,92 @@
+/**
+ * Both books of a data folder whose service has ended: what our events say happened at the
+ * provider, and what the provider's own ledger says.
+ */
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { openSimulator } from '../../command-api/provider/simulator.ts';
+import type { RecordedEvent } from '../../shared/event-store/port.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
+import { paymentOf } from '../../shared/payment/events.ts';
+import { evolve, initialState, type PaymentState } from '../../shared/payment/state.ts';
+import { bodyOf, foldView } from '../../shared/payment/view.ts';
+
+const PAGE = 2000;
+
+/** One operation that the provider carried out, in words that both books share. */
+export type Entry = `${string} ${string} ${string} ${number} ${string}`;
+
+export type BookedPayment = { state: PaymentState; body: string };
+
+/** Reads the event store from its start; every event has to be one that today's code can read. */
+const readEvents = async (dataDir: string): Promise<RecordedEvent[]> => {
+  const store = await openSqliteEventStore({ file: join(dataDir, 'events.sqlite') });
+  const events: RecordedEvent[] = [];
+  for (;;) {
+    const page = await store.readAll(events.at(-1)?.position ?? null, PAGE);
+    for (const event of page) {
+      if ('unreadable' in event) throw new Error(`unreadable: ${event.unreadable}`);
+      events.push(event);
+    }
+    if (page.length < PAGE) break;
+  }
+  await store.close();
+  return events;
+};
+
+/** Every payment of the event store by its id, folded. Throws where a stream is damaged. */
+export const bookedPayments = async (dataDir: string): Promise<Map<string, BookedPayment>> => {
+  const streams = Map.groupBy(await readEvents(dataDir), ({ stream }) => stream);
+  const payments = new Map<string, BookedPayment>();
+  for (const [stream, events] of streams) {
+    const view = foldView(events);
+    const paymentId = paymentOf(stream);
+    if (view === undefined || paymentId === undefined) throw new Error(`what is ${stream}?`);
+    payments.set(paymentId, { state: events.reduce(evolve, initialState), body: bodyOf(view) });
+  }
+  return payments;
+};
+
+const KINDS = { create: 'AUTHORIZE', capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
+
+/** What our events say the provider carried out, sorted. */
+export const entriesOfEvents = (payments: ReadonlyMap<string, BookedPayment>): Entry[] =>
+  [...payments.values()]
+    .flatMap(({ state }): Entry[] => {
+      if (state.status === 'NONE') return [];
+      const { paymentId, captureNow } = state;
+      return state.operations
+        .filter(({ outcome }) => outcome?.result === 'APPROVED' || outcome?.result === 'DECLINED')
+        .map(({ operationId, kind, amount, outcome }): Entry => {
+          const asked = kind === 'create' && captureNow ? 'SALE' : KINDS[kind];
+          return `${operationId} ${asked} ${paymentId} ${amount} ${outcome?.result ?? ''}`;
+        });
+    })
+    .sort();
+
+/** What the provider's ledger says it carried out, sorted. */
+export const entriesOfLedger = async (dataDir: string): Promise<Entry[]> => {
+  const file = join(dataDir, 'provider-ledger.sqlite');
+  const provider = await openSimulator({ file, timeoutMs: 1000 });
+  const entries: Entry[] = [];
+  let after: number | null = 0;
+  while (after !== null) {
+    const page = await provider.ledger(after, PAGE);
+    for (const { operationId, kind, paymentId, amount, outcome } of page.entries) {
+      entries.push(`${operationId} ${kind} ${paymentId} ${amount} ${outcome}`);
+    }
+    after = page.next;
+  }
+  await provider.close();
+  return entries.sort();
+};
+
+/** The payments of a running service that have an intent without an outcome, oldest first. */
+export const openPaymentsIn = (dataDir: string): string[] => {
+  const views = new DatabaseSync(join(dataDir, 'views.sqlite'), { readOnly: true, timeout: 1000 });
+  const rows = views
+    .prepare('SELECT payment_id FROM payment WHERE open_since IS NOT NULL ORDER BY open_since')
+    .all();
+  views.close();
+  return rows.map((row) => String(row.payment_id));
+};

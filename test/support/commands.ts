@@ -1,0 +1,51 @@
+/** Valid commands: each builder fills what a test does not care about. */
+import type {
+  ChangeCommand,
+  CreateCommand,
+  Outcome,
+  RecordCommand,
+} from '../../shared/payment/commands.ts';
+import { created, operationId } from './payment-events.ts';
+
+/** The operation that a command asks for, when the payment's own are 0, 1 and 2. */
+export const NEW_OPERATION = operationId(9);
+export const identity = { fingerprint: 'f'.repeat(64) };
+
+const first = created();
+if (first.type !== 'PaymentCreated') throw new Error('created() makes a PaymentCreated');
+const { card, details } = first.data;
+
+export const create = (fields: Partial<CreateCommand> = {}): CreateCommand => ({
+  kind: 'create',
+  operationId: NEW_OPERATION,
+  paymentId: 'pay_1',
+  merchantId: 'm_1',
+  amount: 2500,
+  currency: 'USD',
+  captureNow: false,
+  card,
+  numberBrand: 'VISA',
+  details,
+  identity,
+  rules: { maxAmountMinor: 99_999_999 },
+  ...fields,
+});
+
+const change =
+  (kind: ChangeCommand['kind']) =>
+  (fields: Partial<Omit<ChangeCommand, 'kind'>> = {}): ChangeCommand => ({
+    kind,
+    operationId: NEW_OPERATION,
+    identity,
+    ...fields,
+  });
+export const capture = change('capture');
+export const voidIt = change('void');
+export const refund = change('refund');
+
+export const APPROVED: Outcome = { result: 'APPROVED' };
+export const record = (operation: string, outcome: Outcome = APPROVED): RecordCommand => ({
+  kind: 'record',
+  operationId: operation,
+  outcome,
+});

@@ -1,0 +1,104 @@
+/**
+ * A provider and views that go wrong on demand. Neither is a mock: each stands before the real
+ * one, which does the work, and loses, delays or refuses what passes through.
+ */
+import type { Provider, ProviderOperation } from '../../command-api/provider/port.ts';
+import type { PaymentViews } from '../../shared/payment-views/port.ts';
+
+/** What happens to one call: it acts and its answer is lost, never arrives, or is not sent. */
+export type Fault = 'answer lost' | 'call lost' | 'not sent';
+
+export type Held = {
+  /** Resolves when the call has reached the provider's door. */
+  begun: Promise<void>;
+  /** Lets the call go on. */
+  release(): void;
+};
+
+export type ProviderFaults = {
+  wrap(own: Provider): Provider;
+  /** The next call to carry something out meets this fault. */
+  next(fault: Fault): void;
+  /** The next call waits at the provider's door until it is released; its answer may get lost. */
+  holdNext(then?: 'answer lost'): Held;
+  /** While false, questions (look up, fence) get no answer. */
+  answersQuestions: boolean;
+  /** How many questions were asked. */
+  questions: number;
+  /** Every call that the service made, whatever became of it. */
+  calls: ProviderOperation[];
+};
+
+type Hold = { arrived(): void; released: Promise<void>; answerLost: boolean };
+
+const UNKNOWN = { outcome: 'UNKNOWN', reason: 'timeout' } as const;
+
+export const providerFaults = (): ProviderFaults => {
+  const planned: (Fault | Hold)[] = [];
+
+  const execute = async (own: Provider, operation: ProviderOperation) => {
+    faults.calls.push(operation);
+    const plan = planned.shift();
+    let answerLost = plan === 'answer lost';
+    if (plan === 'call lost') return UNKNOWN;
+    if (plan === 'not sent') return { outcome: 'NOT_SENT' } as const;
+    if (typeof plan === 'object') {
+      plan.arrived();
+      await plan.released;
+      answerLost = plan.answerLost;
+    }
+    const answer = await own.execute(operation);
+    return answerLost ? UNKNOWN : answer;
+  };
+
+  const question = <T>(ask: () => Promise<T>): Promise<T | typeof UNKNOWN> => {
+    faults.questions += 1;
+    return faults.answersQuestions ? ask() : Promise.resolve(UNKNOWN);
+  };
+
+  const faults: ProviderFaults = {
+    wrap: (own) => ({
+      ...own,
+      execute: (operation) => execute(own, operation),
+      lookUp: (about) => question(() => own.lookUp(about)),
+      fence: (about) => question(() => own.fence(about)),
+    }),
+    next: (fault) => void planned.push(fault),
+    holdNext: (then) => {
+      const begun = Promise.withResolvers<void>();
+      const released = Promise.withResolvers<void>();
+      const answerLost = then === 'answer lost';
+      planned.push({ arrived: begun.resolve, released: released.promise, answerLost });
+      return { begun: begun.promise, release: released.resolve };
+    },
+    answersQuestions: true,
+    questions: 0,
+    calls: [],
+  };
+  return faults;
+};
+
+export type ViewsFaults = {
+  wrap(own: PaymentViews): PaymentViews;
+  /** Nothing is written to the views any more, until the release. */
+  hold(): void;
+  release(): void;
+};
+
+export const viewsFaults = (): ViewsFaults => {
+  let gate = Promise.withResolvers<void>();
+  gate.resolve();
+  return {
+    wrap: (own) => ({
+      ...own,
+      apply: async (...batch) => {
+        await gate.promise;
+        return own.apply(...batch);
+      },
+    }),
+    hold: () => {
+      gate = Promise.withResolvers<void>();
+    },
+    release: () => gate.resolve(),
+  };
+};

@@ -1,0 +1,221 @@
+/**
+ * The whole embedded service without a socket: a real event store, real views and the real
+ * simulator over a temporary folder, asked through `app.inject`.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from '@jest/globals';
+import { type JWTPayload, SignJWT } from 'jose';
+import type { LedgerEntry, Provider } from '../../command-api/provider/port.ts';
+import { openDataFolder } from '../../embedded/data-folder.ts';
+import { openService } from '../../embedded/service.ts';
+import { loadConfig } from '../../shared/config.ts';
+import { type ErrorCode, messageOf } from '../../shared/http/errors.ts';
+import { createLogger } from '../../shared/log.ts';
+import { type ProviderFaults, providerFaults, type ViewsFaults, viewsFaults } from './faults.ts';
+import type { Body } from './service.ts';
+import { until } from './until.ts';
+
+export const SECRET = 'a shared secret of the tests, 32 bytes long at least';
+export const PAYMENTS = '/api/v1/payments';
+export const APPROVED = '4242424242424242';
+/** Recovery asks once, and then not again before the test is over. */
+export const NO_LADDER = { RECOVERY_DELAYS_MS: '600000' };
+export const CREATED_ID = /^pay_[0-9A-HJKMNP-TV-Z]{26}$/;
+
+const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+
+export type Answer = {
+  status: number;
+  headers: Record<string, unknown>;
+  text: string;
+  /** The body read as JSON; empty when it is none. */
+  json: Body;
+};
+
+export type Asking = {
+  /** Instead of a token of `m_test`; null sends no Authorization header at all. */
+  token?: string | null;
+  key?: string;
+  headers?: Record<string, string | string[]>;
+};
+
+export type InProcess = {
+  faults: ProviderFaults;
+  views: ViewsFaults;
+  /** A text or a buffer is sent as it is, anything else as JSON. */
+  ask(method: string, path: string, body?: unknown, asking?: Asking): Promise<Answer>;
+  create(fields?: object, asking?: Asking): Promise<Answer>;
+  /** `change` is capture, void or refund. */
+  change(change: string, paymentId: string, body?: unknown, asking?: Asking): Promise<Answer>;
+  get(paymentId: string, asking?: Asking): Promise<Answer>;
+  /** What the provider carried out for a payment, or for all of them. */
+  ledger(paymentId?: string): Promise<LedgerEntry[]>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** A token as an issuer that knows the secret would make it; `claims` win over the defaults. */
+export const signToken = (claims: JWTPayload, secret: string = SECRET): Promise<string> =>
+  new SignJWT({ exp: Math.floor(Date.now() / 1000) + 3600, ...claims })
+    .setProtectedHeader({ alg: 'HS256' })
+    .sign(new TextEncoder().encode(secret));
+
+/** A token of one merchant; without a scope it has all of that merchant's rights. */
+export const token = (merchant: string, scope?: string): Promise<string> =>
+  signToken({ merchant_id: merchant, sub: 'tester', ...(scope !== undefined && { scope }) });
+
+const example = (name: string): Record<string, unknown> =>
+  JSON.parse(readFileSync(join(import.meta.dirname, '../../examples', name), 'utf8'));
+
+/** The example of the README with another card, or other fields of its own. */
+export const payment = ({ number = APPROVED, cvv = '123', ...fields }: Fields = {}): object => {
+  const whole = example('payment.json') as { paymentMethod: { card: object } };
+  const card = { ...whole.paymentMethod.card, number, cvv };
+  const { merchantReference: _, ...rest } = whole as Record<string, unknown>;
+  return { ...rest, paymentMethod: { type: 'CARD', card }, ...fields };
+};
+
+type Fields = { number?: string; cvv?: string; [field: string]: unknown };
+
+const asPayload = (body: unknown): string | Buffer | undefined =>
+  typeof body === 'string' || Buffer.isBuffer(body) || body === undefined
+    ? body
+    : JSON.stringify(body);
+
+const parsed = (text: string): Body => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {} as Body;
+  }
+};
+
+const configOf = (settings: Record<string, string>) => {
+  const read = loadConfig({ JWT_SECRET: SECRET, ...settings });
+  if (!read.ok) throw new Error(read.problems.join('; '));
+  return read.config;
+};
+
+/** Opens a service over a folder of its own; `await using` ends it and removes the folder. */
+export const openInProcess = async (settings: Record<string, string> = {}): Promise<InProcess> => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'payments-http-'));
+  const faults = providerFaults();
+  const views = viewsFaults();
+  let provider: Provider | undefined;
+  const service = await openService(
+    configOf({ DATA_DIR: dataDir, ...settings }),
+    openDataFolder(dataDir),
+    log,
+    (error) => {
+      throw error;
+    },
+    {
+      provider: (own) => {
+        provider = own;
+        return faults.wrap(own);
+      },
+      views: views.wrap,
+    },
+  );
+  const own = await token('m_test');
+
+  const ask: InProcess['ask'] = async (method, path, body, asking = {}) => {
+    const { key, headers = {} } = asking;
+    const bearer = asking.token === undefined ? own : asking.token;
+    const payload = asPayload(body);
+    const answer = await service.app.inject({
+      method: method as 'GET',
+      url: path,
+      headers: {
+        ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
+        ...(key !== undefined && { 'idempotency-key': key }),
+        ...headers,
+      },
+      ...(payload !== undefined && { payload }),
+    });
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      text: answer.body,
+      json: parsed(answer.body),
+    };
+  };
+
+  return {
+    faults,
+    views,
+    ask,
+    create: (fields, asking) => ask('POST', PAYMENTS, payment({ ...fields }), asking),
+    change: (change, paymentId, body, asking) =>
+      ask('POST', `${PAYMENTS}/${paymentId}/${change}`, body, asking),
+    get: (paymentId, asking) => ask('GET', `${PAYMENTS}/${paymentId}`, undefined, asking),
+    ledger: async (paymentId) => {
+      const { entries = [] } = (await provider?.ledger(0, 1000)) ?? {};
+      return paymentId === undefined ? entries : entries.filter((e) => e.paymentId === paymentId);
+    },
+    [Symbol.asyncDispose]: async () => {
+      views.release();
+      await service.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+};
+
+/** What every answer has, whoever makes it (decisions §1). */
+export const expectAnswerHeaders = ({ headers }: Answer): void => {
+  expect(headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    'request-id': expect.stringMatching(/^[0-9A-Z]{26}$/),
+  });
+  expect(headers).not.toHaveProperty('server');
+  expect(headers).not.toHaveProperty('x-powered-by');
+};
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** The error body of the contract, whole: four fields in their order, and these details. */
+export const expectError = (
+  answer: Answer,
+  status: number,
+  error: ErrorCode,
+  details: unknown = [],
+): void => {
+  expect(answer.json).toStrictEqual({
+    error,
+    message: messageOf(error),
+    details,
+    timestamp: expect.stringMatching(TIME),
+  });
+  expect(Object.keys(answer.json)).toStrictEqual(['error', 'message', 'details', 'timestamp']);
+  expect(answer.status).toBe(status);
+  expectAnswerHeaders(answer);
+};
+
+/** An answer without what differs from one request to the next. */
+export const timeless = ({ status, headers, text }: Answer): object => {
+  const { date: _, 'request-id': __, ...rest } = headers;
+  return { status, headers: rest, text: text.replace(/"timestamp":"[^"]+"/, '') };
+};
+
+/** The payment that an answer is about. */
+export const idOf = ({ json }: Answer): string => json.paymentId;
+
+/**
+ * Sends a request whose outcome gets lost, and gives its answer once recovery has asked in vain;
+ * with `NO_LADDER` nobody asks again but the next command. Questions are answered from then on.
+ */
+export const leaveUnresolved = async (
+  { faults }: InProcess,
+  fault: 'answer lost' | 'call lost',
+  send: () => Promise<Answer>,
+): Promise<Answer> => {
+  const asked = faults.questions;
+  faults.answersQuestions = false;
+  faults.next(fault);
+  const answer = await send();
+  await until('recovery has asked', () => faults.questions > asked);
+  faults.answersQuestions = true;
+  return answer;
+};

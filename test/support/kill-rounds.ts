@@ -1,0 +1,118 @@
+/**
+ * `kill -9` under load, again and again on one data folder. After each restart every payment that
+ * was acknowledged is asked for; after the last one both books are read to the end.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect } from '@jest/globals';
+import { openOperations } from '../../shared/payment/state.ts';
+import { bookedPayments, entriesOfEvents, entriesOfLedger, openPaymentsIn } from './books.ts';
+import { newSeed, randomOf } from './random.ts';
+import { type Body, type Service, startService } from './service.ts';
+import { until } from './until.ts';
+import { type Acknowledged, startWriters, type Work } from './writers.ts';
+
+const WRITERS = 16;
+const READY_MS_MAX = 3000;
+const SETTLED_MS_MAX = 15_000;
+const ENV = { LOG_LEVEL: 'warn' };
+
+/** What was acknowledged is in `body`: all of it, or as its beginning when more was under way. */
+const expectKept = ({ body: acknowledged, touched }: Acknowledged, body: string): void => {
+  if (!touched) {
+    expect(body).toBe(acknowledged);
+    return;
+  }
+  const before = JSON.parse(acknowledged) as Body;
+  const now = JSON.parse(body) as Body;
+  expect(now.transactions.slice(0, before.transactions.length)).toEqual(before.transactions);
+  expect(now.capturedAmount).toBeGreaterThanOrEqual(before.capturedAmount);
+  expect(now.refundedAmount).toBeGreaterThanOrEqual(before.refundedAmount);
+};
+
+const getBody = async ({ url, token }: Work['line'], paymentId: string): Promise<string> => {
+  const headers = { authorization: `Bearer ${token}` };
+  const answer = await fetch(`${url}/api/v1/payments/${paymentId}`, { headers });
+  const body = await answer.text();
+  if (answer.status !== 200) throw new Error(`GET ${paymentId}: ${answer.status} ${body}`);
+  return body;
+};
+
+/** Asks for each payment; one that was touched is from then on as the answer says. */
+const expectAllServed = async (work: Work): Promise<void> => {
+  const left = [...work.acknowledged].values();
+  const ask = async (): Promise<void> => {
+    for (const [paymentId, known] of left) {
+      expectKept(known, await getBody(work.line, paymentId));
+    }
+  };
+  await Promise.all(Array.from({ length: WRITERS }, ask));
+};
+
+const start = async (dataDir: string, readyMs: number[]): Promise<Service> => {
+  const from = performance.now();
+  const service = await startService({ dataDir, env: ENV });
+  readyMs.push(performance.now() - from);
+  return service;
+};
+
+const killNow = async (service: Service): Promise<void> => {
+  service.kill('SIGKILL');
+  await service.exited;
+};
+
+const report = (seed: number, rounds: number, operations: number, readyMs: number[]): void => {
+  const sorted = readyMs.toSorted((a, b) => a - b).map(Math.round);
+  const median = sorted[Math.floor(sorted.length / 2)];
+  process.stderr.write(
+    `kill -9: seed ${seed}, ${rounds} rounds, ${operations} operations acknowledged, ` +
+      `ready after ${median} ms (median), ${sorted.at(-1)} ms (slowest)\n`,
+  );
+};
+
+/** Runs the rounds and expects that nothing acknowledged is lost and nothing is half done. */
+export const surviveKills = async (rounds: number): Promise<void> => {
+  const random = randomOf(newSeed());
+  const dataDir = mkdtempSync(join(tmpdir(), 'payments-kill-'));
+  const readyMs: number[] = [];
+  const kept = new Map<string, Acknowledged>();
+  let operations = 0;
+  let service = await start(dataDir, readyMs);
+  try {
+    const token = await service.token();
+    for (let round = 0; round < rounds; round += 1) {
+      const line = { url: service.url, token };
+      const work: Work = { line, random, acknowledged: new Map(), operations: 0 };
+      const killed = wait(random.between(50, 400)).then(() => killNow(service));
+      await Promise.all([startWriters(work, WRITERS), killed]);
+      operations += work.operations;
+      service = await start(dataDir, readyMs);
+      await expectAllServed({ ...work, line: { url: service.url, token } });
+      for (const [paymentId, known] of work.acknowledged) kept.set(paymentId, known);
+    }
+    await until('nothing is unsettled', () => openPaymentsIn(dataDir).length === 0, SETTLED_MS_MAX);
+    await killNow(service);
+    report(random.seed, rounds, operations, readyMs);
+    await expectBooksAgree(dataDir, kept);
+    expect(operations).toBeGreaterThan(rounds);
+    expect(Math.max(...readyMs)).toBeLessThan(READY_MS_MAX);
+  } finally {
+    await killNow(service);
+    rmSync(dataDir, { recursive: true });
+  }
+};
+
+const expectBooksAgree = async (
+  dataDir: string,
+  kept: ReadonlyMap<string, Acknowledged>,
+): Promise<void> => {
+  const payments = await bookedPayments(dataDir);
+  for (const [paymentId, known] of kept) {
+    expectKept(known, payments.get(paymentId)?.body ?? 'not in the event store');
+  }
+  const halfDone = [...payments.values()].flatMap(({ state }) => openOperations(state));
+  expect(halfDone).toEqual([]);
+  expect(await entriesOfLedger(dataDir)).toEqual(entriesOfEvents(payments));
+};

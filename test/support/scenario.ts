@@ -1,0 +1,41 @@
+/** Scenarios as a table: given these events, when this is asked, then that is the whole answer. */
+import { expect, test } from '@jest/globals';
+import type { Command } from '../../shared/payment/commands.ts';
+import { type Decision, decide } from '../../shared/payment/decide.ts';
+import { eventSchemas, type PaymentEvent } from '../../shared/payment/events.ts';
+import { evolve, initialState, type PaymentState } from '../../shared/payment/state.ts';
+import { placed } from './payment-events.ts';
+
+/** The events decided (none for a repeat), a refusal, or the message of a caller's bug. */
+export type Answer = PaymentEvent[] | Exclude<Decision, { kind: 'events' }> | { throws: string };
+
+export type Scenario = { title: string; given: PaymentEvent[]; when: Command; answer: Answer };
+
+/** The state after a stream of these events; frozen, so that nothing can change it in passing. */
+export const stateAfter = (events: PaymentEvent[]): PaymentState =>
+  placed(events).reduce((state, event) => Object.freeze(evolve(state, event)), initialState);
+
+export const answerTo = (given: PaymentEvent[], when: Command): Answer => {
+  try {
+    const decision = decide(stateAfter(given), when);
+    return decision.kind === 'events' ? decision.events : decision;
+  } catch (error) {
+    return { throws: (error as Error).message };
+  }
+};
+
+/**
+ * One test per row. Beside the answer itself each row shows that the events can be stored, and
+ * that the command is safe to repeat: once its events are there, it yields no more of them.
+ */
+export const scenarios = (rows: readonly Scenario[]): void => {
+  test.each(rows)('$title', ({ given, when, answer }) => {
+    const answered = answerTo(given, when);
+    expect(answered).toStrictEqual(answer);
+    if (!Array.isArray(answered)) return;
+    for (const { type, data } of answered) {
+      expect(eventSchemas[type].parse(data)).toStrictEqual(data);
+    }
+    expect(answerTo([...given, ...answered], when)).toStrictEqual([]);
+  });
+};

@@ -1,0 +1,243 @@
+/**
+ * The service as an operator has it: a process of its own, a real socket, a data folder. Every
+ * wait here has a bound and fails with what the process wrote.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export const ROOT = join(import.meta.dirname, '../..');
+/** The Node that came with the packages, whatever the machine's own is. */
+export const NODE = join(ROOT, 'node_modules/.bin/node');
+
+const READY_MS_MAX = 20_000;
+const TOKEN_MS_MAX = 10_000;
+const POLL_MS = 20;
+
+export type ServiceOptions = {
+  /** Settings over the test's own: loopback, a free port, a temporary data folder. */
+  env?: NodeJS.ProcessEnv | undefined;
+  /** A folder to go on with; it is the caller's to remove. */
+  dataDir?: string | undefined;
+  /** Instead of `node scripts/launch.cjs embedded/main.ts`, for example `['npm', 'start']`. */
+  command?: readonly string[] | undefined;
+};
+
+export type Exit = { code: number | null; signal: NodeJS.Signals | null };
+
+type Failure = { failureCode: string; providerFailureCode?: string };
+type Transaction = { id: string; type: string; amount: number; result: string; failure?: Failure };
+
+/** The fields of the contract's bodies that tests look at; which are there depends on the answer. */
+export type Body = {
+  paymentId: string;
+  status: string;
+  amount: number;
+  capturedAmount: number;
+  refundedAmount: number;
+  refundableAmount: number;
+  transactions: Transaction[];
+  failure: Failure;
+  error: string;
+  details: string[];
+  [field: string]: unknown;
+};
+
+export type Answer = {
+  status: number;
+  headers: Headers;
+  /** The body as it came. */
+  text: string;
+  /** The body read as JSON; empty when it is none. */
+  json: Body;
+};
+
+/** A process of the service, ready or not. */
+export type ServiceProcess = {
+  pid: number;
+  url: string;
+  port: number;
+  dataDir: string;
+  stdout(): string;
+  stderr(): string;
+  /** Sends a signal to the process that was started. */
+  kill(signal?: NodeJS.Signals): void;
+  /** How the process ended, once it and everything that held its output has. */
+  exited: Promise<Exit>;
+  /** True while it has not ended. */
+  running(): boolean;
+  /** Ends the process if need be and removes the data folder, unless it is the caller's. */
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+export type Service = ServiceProcess & {
+  /** A token made by the command line, as a person would; kept per merchant and scope. */
+  token(merchant?: string, scope?: string): Promise<string>;
+  /** POST as JSON with a token of `m_demo`; a text or undefined is sent as it is. */
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+};
+
+/** A port that was free a moment ago. */
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+};
+
+const collect = (stream: NodeJS.ReadableStream | null): (() => string) => {
+  let text = '';
+  stream?.setEncoding('utf8').on('data', (part: string) => {
+    text += part;
+  });
+  return () => text;
+};
+
+const exitOf = async (child: ChildProcess): Promise<Exit> => {
+  const [code, signal] = await once(child, 'close');
+  return { code, signal };
+};
+
+/** The environment without the settings of whoever runs the tests. */
+const cleanEnv = (): NodeJS.ProcessEnv => ({ PATH: process.env.PATH, HOME: process.env.HOME });
+
+/** Starts a process of the service and does not wait: for starts that are to be refused. */
+export const spawnService = async (options: ServiceOptions = {}): Promise<ServiceProcess> => {
+  const own = options.dataDir === undefined;
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'payments-e2e-'));
+  const port = Number(options.env?.PORT ?? (await freePort()));
+  const [file = NODE, ...args] = options.command ?? [
+    NODE,
+    'scripts/launch.cjs',
+    'embedded/main.ts',
+  ];
+  const env = { ...cleanEnv(), DATA_DIR: dataDir, PORT: String(port), ...options.env };
+  const child = spawn(file, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const exited = exitOf(child);
+  const running = () => child.exitCode === null && child.signalCode === null;
+  return {
+    pid: child.pid ?? 0,
+    url: `http://127.0.0.1:${port}`,
+    port,
+    dataDir,
+    stdout: collect(child.stdout),
+    stderr: collect(child.stderr),
+    kill: (signal = 'SIGTERM') => void child.kill(signal),
+    exited,
+    running,
+    [Symbol.asyncDispose]: async () => {
+      if (running()) child.kill('SIGKILL');
+      await exited;
+      if (own) rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+};
+
+const isReady = async (url: string): Promise<boolean> => {
+  try {
+    const answer = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(2000) });
+    await answer.arrayBuffer();
+    return answer.status === 200;
+  } catch {
+    return false;
+  }
+};
+
+const whatItWrote = (service: ServiceProcess): string =>
+  `stdout: ${service.stdout().slice(-2000)}\nstderr: ${service.stderr().slice(-2000)}`;
+
+/** Waits until the process says that it is ready. Throws when it ends first, or takes too long. */
+export const untilReady = async (service: ServiceProcess): Promise<void> => {
+  const deadline = performance.now() + READY_MS_MAX;
+  while (!(await isReady(service.url))) {
+    if (!service.running()) throw new Error(`the service ended.\n${whatItWrote(service)}`);
+    if (performance.now() > deadline) throw new Error(`never ready.\n${whatItWrote(service)}`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+};
+
+/** Runs the command line to its end: `payments <args>`. */
+export const runCli = async (
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<Exit & { stdout: string; stderr: string }> => {
+  const child = spawn(NODE, ['cli/payments.mjs', ...args], {
+    cwd: ROOT,
+    env: { ...cleanEnv(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: TOKEN_MS_MAX,
+  });
+  const stdout = collect(child.stdout);
+  const stderr = collect(child.stderr);
+  const exit = await exitOf(child);
+  return { ...exit, stdout: stdout(), stderr: stderr() };
+};
+
+const makeToken = async (
+  env: NodeJS.ProcessEnv,
+  merchant: string,
+  scope: string | undefined,
+): Promise<string> => {
+  const scoped = scope === undefined ? [] : ['--scope', scope];
+  const { code, stdout, stderr } = await runCli(['token', '--merchant', merchant, ...scoped], env);
+  if (code !== 0) throw new Error(`no token: ${stderr}`);
+  return stdout.trim();
+};
+
+const asBody = (body: unknown): string | undefined =>
+  typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
+
+const parsed = (text: string): Body => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {} as Body;
+  }
+};
+
+const send = async (url: string, init: RequestInit): Promise<Answer> => {
+  const answer = await fetch(url, { ...init, signal: AbortSignal.timeout(30_000) });
+  const text = await answer.text();
+  return { status: answer.status, headers: answer.headers, text, json: parsed(text) };
+};
+
+/** Starts the service and waits until it is ready. `await using` ends it and cleans up. */
+export const startService = async (options: ServiceOptions = {}): Promise<Service> => {
+  const started = await spawnService(options);
+  try {
+    await untilReady(started);
+  } catch (error) {
+    await started[Symbol.asyncDispose]();
+    throw error;
+  }
+  const tokens = new Map<string, Promise<string>>();
+  const token = (merchant = 'm_demo', scope?: string): Promise<string> => {
+    const name = `${merchant} ${scope}`;
+    const made =
+      tokens.get(name) ?? makeToken({ ...options.env, DATA_DIR: started.dataDir }, merchant, scope);
+    tokens.set(name, made);
+    return made;
+  };
+  const authorized = async (headers: Record<string, string>) =>
+    headers.authorization === undefined
+      ? { ...headers, authorization: `Bearer ${await token()}` }
+      : headers;
+  return {
+    ...started,
+    token,
+    post: async (path, body, headers = {}) =>
+      send(started.url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(await authorized(headers)) },
+        body: asBody(body) ?? null,
+      }),
+    get: async (path, headers = {}) =>
+      send(started.url + path, { headers: await authorized(headers) }),
+  };
+};
