@@ -38,9 +38,10 @@ const takeLock = (folder: string): DatabaseSync => {
     lock.exec('BEGIN EXCLUSIVE');
     return lock;
   } catch (error) {
-    if (!isBusy(error)) throw error;
     throw new DataFolderRefused(
-      `DATA_DIR: ${folder} is held by another running service; stop it, or set another DATA_DIR`,
+      isBusy(error)
+        ? `DATA_DIR: ${folder} is held by another running service; stop it, or set another DATA_DIR`
+        : `DATA_DIR: ${folder}/service.lock cannot be locked; delete that file and start again`,
     );
   }
 };

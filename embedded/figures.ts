@@ -14,8 +14,12 @@ export type Sources = {
 
 export const watchFigures = (metrics: Metrics, sources: Sources): void => {
   const { store, projector, recovery, provider } = sources;
+  let commitsSeen = 0;
   metrics.beforeScrape(() => {
     metrics.breakerOpen.set(Number(provider.breakerOpen()));
+    const { commits } = store.stats();
+    metrics.appendBatches.add(commits - commitsSeen);
+    commitsSeen = commits;
     metrics.headPosition.set(Number(store.lastPosition() ?? 0));
     const { count, oldestSeconds } = recovery.unresolved();
     metrics.unresolved.set(count);

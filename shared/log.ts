@@ -20,7 +20,34 @@ const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
 const UNDER_WAY_MS = 20;
 
-const SECRETS = ['authorization', 'cookie', 'card', 'number', 'cvv', 'token', 'secret', 'password'];
+const SECRETS: ReadonlySet<string> = new Set([
+  'authorization',
+  'cookie',
+  'card',
+  'number',
+  'cvv',
+  'token',
+  'secret',
+  'password',
+]);
+const DEPTH_MAX = 3;
+
+/**
+ * The fields of a line without what is secret by its name. pino's own redaction does the same by
+ * paths, but its wildcards cost three times what the rest of the line does.
+ */
+const redacted = (fields: Record<string, unknown>, depth = 0): Record<string, unknown> => {
+  const kept: Record<string, unknown> = {};
+  for (const key of Object.keys(fields)) {
+    const value = fields[key];
+    if (SECRETS.has(key)) kept[key] = '[redacted]';
+    else if (typeof value !== 'object' || value === null || key === 'err') kept[key] = value;
+    else
+      kept[key] =
+        depth < DEPTH_MAX ? redacted(value as Record<string, unknown>, depth + 1) : '[deep]';
+  }
+  return kept;
+};
 
 const LONG_NUMBER = /\d(?:[ -]?\d){12,}/g;
 const HAS_LONG_NUMBER = /\d(?:[ -]?\d){12}/;
@@ -94,8 +121,7 @@ export const createLogger = ({
       base: null,
       // The default, an epoch in 13 digits, passes the scrubber's check one time in ten.
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`]), censor: '[redacted]' },
+      formatters: { level: (label) => ({ level: label }), log: redacted },
       serializers: { err: (error: unknown) => describeError(error) ?? 'not an error' },
       hooks: { streamWrite: scrubCardNumbers },
     },

@@ -3,6 +3,6 @@ import { surviveKills } from '../support/kill-rounds.ts';
 
 describe('kill -9 under 16 writers (decisions §6, §7)', () => {
   test('every acknowledged operation is there afterwards and none is half done', async () => {
-    await surviveKills(6);
+    await surviveKills(25);
   }, 60_000);
 });

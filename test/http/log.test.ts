@@ -164,7 +164,7 @@ describe('surfaces: metrics', () => {
       'payments_command_duration_seconds',
       'payments_events_appended_total',
       'payments_append_conflicts_total',
-      'payments_append_batch_events',
+      'payments_append_batches_total',
       'payments_provider_request_duration_seconds',
       'payments_provider_breaker_open',
       'payments_unresolved',
