@@ -171,6 +171,19 @@ const viewOf = ({ merchantId, revision, open, body }: StoredView): PaymentView =
   response: JSON.parse(body),
 });
 
+/** A document without what the file says of it besides. */
+type Served = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
+type Written = { view: PaymentView; body: string };
+
+/** Sets an entry as the latest and drops the oldest above `max`. */
+const keepLatest = <T>(entries: Map<string, T>, key: string, value: T, max: number): void => {
+  entries.delete(key);
+  entries.set(key, value);
+  if (entries.size <= max) return;
+  const oldest = entries.keys().next();
+  if (!oldest.done) entries.delete(oldest.value);
+};
+
 /**
  * Opens the read models' file, or makes it (mode 0600); a file that cannot be used is replaced by
  * an empty one with a warning, also while running. Throws ViewsUnavailable when the file can
@@ -180,6 +193,8 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
   const waiters = createRevisionWaiters();
   /** Views as last written, the latest written last; never one that was not committed. */
   const recent = new Map<string, PaymentView>();
+  /** Documents as last written or read: a look-up here costs a tenth of one in the file. */
+  const documents = new Map<string, Served>();
 
   const unavailable = (error: unknown): unknown => {
     const { code } = error as { code?: string };
@@ -210,6 +225,7 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
     options.logger?.warn({ file: options.file, reason: oneLine(error) }, 'views file is damaged');
     at.db.close();
     recent.clear();
+    documents.clear();
     removeFile(options.file);
     at = reconnect();
     anyParked = false;
@@ -224,18 +240,25 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
     }
   };
 
-  const remember = (view: PaymentView): void => {
-    const { paymentId } = view.response;
-    recent.delete(paymentId);
-    recent.set(paymentId, view);
-    if (recent.size <= RECENT_VIEWS_MAX) return;
-    for (const oldest of recent.keys()) {
-      recent.delete(oldest);
-      return;
-    }
+  const serve = (paymentId: string, document: Served): Served => {
+    keepLatest(documents, paymentId, document, RECENT_VIEWS_MAX);
+    return document;
   };
 
-  const writeView = (view: PaymentView): boolean => {
+  const remember = ({ view, body }: Written): void => {
+    const { merchantId, revision, response } = view;
+    keepLatest(recent, response.paymentId, view, RECENT_VIEWS_MAX);
+    serve(response.paymentId, { merchantId, revision, body });
+  };
+
+  const read = (paymentId: string): Served | undefined => {
+    const row = at.document.get(paymentId) as Served | undefined;
+    return row === undefined ? undefined : serve(paymentId, row);
+  };
+
+  /** The document's text, or undefined when the file had it at this revision already. */
+  const writeView = (view: PaymentView): string | undefined => {
+    const body = bodyOf(view);
     const { paymentId } = view.response;
     const first = view.open[0];
     const open = first === undefined ? null : JSON.stringify(view.open);
@@ -243,12 +266,12 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
       paymentId,
       view.merchantId,
       view.revision,
-      bodyOf(view),
+      body,
       open,
       first?.since ?? null,
     );
     if (anyParked) at.unpark.run(paymentId, view.revision);
-    return changes === 1;
+    return changes === 1 ? body : undefined;
   };
 
   const park = ({ paymentId, revision, reason, time }: ViewChange & { kind: 'park' }): void => {
@@ -258,14 +281,17 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
 
   /** One transaction; gives the views that were written, not those that were skipped. */
   const write = (changes: ViewChange[], from: Position | null, to: Position | null) => {
-    const written: PaymentView[] = [];
+    const written: Written[] = [];
     at.begin.run();
     try {
       if (at.move.run(to, from).changes !== 1)
         throw new CheckpointMoved(`the views' checkpoint is no longer ${from}`);
       for (const change of changes) {
         if (change.kind === 'park') park(change);
-        else if (writeView(change.view)) written.push(change.view);
+        else {
+          const body = writeView(change.view);
+          if (body !== undefined) written.push({ view: change.view, body });
+        }
       }
       at.commit.run();
       return written;
@@ -283,9 +309,9 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
   return {
     get: async (paymentId) =>
       guarded(() => {
-        const row = at.document.get(paymentId) as Omit<PaymentDocument, 'paymentId'> | undefined;
-        if (row === undefined) return undefined;
-        const { merchantId, revision, body } = row;
+        const document = documents.get(paymentId) ?? read(paymentId);
+        if (document === undefined) return undefined;
+        const { merchantId, revision, body } = document;
         const parked = anyParked && at.isParked.get(paymentId) !== undefined;
         return { paymentId, merchantId, revision, body, parked };
       }),
@@ -309,14 +335,15 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
       return row === undefined ? undefined : viewOf(row);
     },
     apply: async (changes, from, to) => {
-      for (const view of guarded(() => write(changes, from, to))) {
-        remember(view);
-        waiters.reached(view.response.paymentId, view.revision);
+      for (const written of guarded(() => write(changes, from, to))) {
+        remember(written);
+        waiters.reached(written.view.response.paymentId, written.view.revision);
       }
     },
     close: async () => {
       waiters.close();
       recent.clear();
+      documents.clear();
       if (at.db.isOpen) at.db.close();
     },
   };

@@ -66,10 +66,21 @@ export class CardSecret {
   }
 }
 
+/** No brand is told by more digits than these. */
+const PREFIX_DIGITS = 8;
+const PREFIXES_MAX = 10_000;
+/** What the library said of a prefix: asking it costs as much as parsing the whole request. */
+const brandsByPrefix = new Map<string, CardBrand | undefined>();
+
 /** The brand that a number shows, or undefined when it shows none or several. */
 export const brandOf = (number: string): CardBrand | undefined => {
+  const prefix = number.slice(0, PREFIX_DIGITS);
+  if (brandsByPrefix.has(prefix)) return brandsByPrefix.get(prefix);
   const { card } = cardValidator.number(number);
-  return card === null ? undefined : BRANDS_BY_LIBRARY_NAME[card.type];
+  const brand = card === null ? undefined : BRANDS_BY_LIBRARY_NAME[card.type];
+  if (brandsByPrefix.size >= PREFIXES_MAX) brandsByPrefix.clear();
+  brandsByPrefix.set(prefix, brand);
+  return brand;
 };
 
 /**
