@@ -86,6 +86,8 @@ export const trackFreshness = (store: EventStore): Freshness => {
     store: {
       append,
       readStream: (stream) => store.readStream(stream),
+      lastRevision: (stream) => store.lastRevision(stream),
+      claimMeta: (key, value) => store.claimMeta(key, value),
       readAll: (after, limit) => store.readAll(after, limit),
       head: (after) => store.head(after),
       subscribe: (after, signal) => store.subscribe(after, signal),

@@ -85,12 +85,22 @@ export type EventStore = {
    * today's code cannot read, StoreUnavailable when the store is out of reach.
    */
   readStream(stream: string): Promise<RecordedEvent[]>;
+  /**
+   * The revision of the last event of a stream, or null when it is unknown: how a reader of another
+   * process learns whether a document is behind (decisions §9). Throws StoreUnavailable.
+   */
+  lastRevision(stream: string): Promise<number | null>;
   /** Reads up to `limit` events of all streams after a position (null: from the start), in order. */
   readAll(after: Position | null, limit: number): Promise<(RecordedEvent | UnreadableEvent)[]>;
   /** Where the log ends, and how far `after` (null: the start) is behind it. */
   head(after: Position | null): Promise<Head>;
   /** Delivers everything after a position (null: from the start) until `signal` is aborted. */
   subscribe(after: Position | null, signal: AbortSignal): AsyncIterable<SubscriptionItem>;
+  /**
+   * Stores a value under a key that has none and returns the value that stands: the first writer's
+   * (decisions §8, the check value of the idempotency secret). Throws StoreUnavailable.
+   */
+  claimMeta(key: string, value: string): Promise<string>;
   /** Ends after everything appended so far is durable. */
   close(): Promise<void>;
 };

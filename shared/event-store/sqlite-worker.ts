@@ -43,6 +43,7 @@ export type Failure = { kind: FailureKind; message: string; unknown: boolean };
 export type Asks = {
   append: { args: { jobs: AppendJob[] }; answer: AppendOutcome[] };
   readStream: { args: { stream: string }; answer: Row[] };
+  lastRevision: { args: { stream: string }; answer: number | null };
   readAll: { args: { after: number; limit: number }; answer: Row[] };
   /** The time of the first event after a position. */
   timeAfter: { args: { after: number }; answer: string | null };
@@ -157,6 +158,9 @@ function prepareAll(database: DatabaseSync) {
        ORDER BY e.revision LIMIT ?`,
     ),
     readStream: rows(`SELECT ${ROW} FROM ${EVENTS} WHERE s.name = ? ORDER BY e.revision`),
+    lastRevision: database.prepare(
+      `SELECT max(e.revision) AS revision FROM ${EVENTS} WHERE s.name = ?`,
+    ),
     readAll: rows(`SELECT ${ROW} FROM ${EVENTS} WHERE e.position > ? ORDER BY e.position LIMIT ?`),
     timeAfter: database.prepare(
       `SELECT text ->> '$.time' AS time FROM events WHERE position > ? ORDER BY position LIMIT 1`,
@@ -290,6 +294,8 @@ function answer(request: Request): unknown {
       return append(args.jobs);
     case 'readStream':
       return statements.readStream.all(args.stream);
+    case 'lastRevision':
+      return statements.lastRevision.get(args.stream)?.revision ?? null;
     case 'readAll':
       return statements.readAll.all(args.after, args.limit);
     case 'timeAfter':

@@ -52,11 +52,6 @@ export type SqliteEventStore = EventStore & {
   /** The last position of the log now, or null when it is empty. */
   lastPosition(): Position | null;
   stats(): SqliteEventStoreStats;
-  /**
-   * Stores a value under a key that has none and returns the value that stands: the first writer's
-   * (decisions §8, the check value of the idempotency secret). Throws StoreUnavailable.
-   */
-  claimMeta(key: string, value: string): Promise<string>;
 };
 
 /**
@@ -138,12 +133,13 @@ function positionNumber(position: Position | null): number {
 function readers(
   thread: Thread,
   tail: LiveTail,
-): Pick<EventStore, 'readStream' | 'readAll' | 'head'> {
+): Pick<EventStore, 'readStream' | 'lastRevision' | 'readAll' | 'head'> {
   return {
     async readStream(stream) {
       const rows = await thread.ask('readStream', { stream }).catch(rethrow);
       return allReadable(rows.map(decodeRow));
     },
+    lastRevision: (stream) => thread.ask('lastRevision', { stream }).catch(rethrow),
     async readAll(after, limit) {
       const args = { after: positionNumber(after), limit };
       const rows = await thread.ask('readAll', args).catch(rethrow);

@@ -105,6 +105,21 @@ for (const driver of eventStoreDrivers) {
         expect(await store.readStream('payment-1')).toHaveLength(2);
       });
 
+      test('decisions §9: the last revision of a stream is told, null where there is none', async () => {
+        expect(await store.lastRevision('payment-1')).toBeNull();
+        await store.append('payment-1', 'none', batchOf(3));
+        expect(await store.lastRevision('payment-1')).toBe(2);
+        expect(await store.lastRevision('payment-2')).toBeNull();
+      });
+
+      test('decisions §8: of several values claimed under a key the first one stands', async () => {
+        const claims = ['one', 'two', 'three'].map((value) => store.claimMeta('check', value));
+        const [stands] = await Promise.all(claims);
+        expect(new Set(await Promise.all(claims)).size).toBe(1);
+        expect(await store.claimMeta('check', 'four')).toBe(stands);
+        expect(await store.claimMeta('other', 'four')).toBe('four');
+      });
+
       test('a revision expected of an unknown stream fails and makes no stream', async () => {
         const expected = { revision: 0, hash: 'a'.repeat(64) };
         await expect(store.append('payment-1', expected, batchOf(1))).rejects.toThrow(

@@ -94,6 +94,8 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     return recorded;
   };
 
+  const meta = new Map<string, string>();
+
   const append: EventStore['append'] = async (stream, expected, events) => {
     const stored = log.filter((event) => event.stream === stream);
     if (isRepeat(stored, expected, events))
@@ -159,6 +161,15 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
         if ('unreadable' in found) throw new UnreadableStream(found.unreadable);
       }
       return events;
+    },
+    lastRevision: async (stream) => {
+      reachable();
+      return log.findLast((event) => event.stream === stream)?.revision ?? null;
+    },
+    claimMeta: async (key, value) => {
+      const stands = meta.get(key) ?? value;
+      meta.set(key, stands);
+      return stands;
     },
     head: async (after) => {
       reachable();
