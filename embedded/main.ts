@@ -1,6 +1,7 @@
 /** `npm start`: the whole service in one process on the embedded store (settings, "Commands"). */
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { SecretRefused } from '../command-api/service.ts';
 import manifest from '../package.json' with { type: 'json' };
 import { CheckpointBeyondHead } from '../projector/lag.ts';
 import { type Config, loadConfig } from '../shared/config.ts';
@@ -8,7 +9,7 @@ import { StoreUnavailable } from '../shared/event-store/port.ts';
 import { createLogger, type LogLevel } from '../shared/log.ts';
 import { bannerOf } from './banner.ts';
 import { type DataFolder, DataFolderRefused, openDataFolder } from './data-folder.ts';
-import { openService, SecretRefused, type Service } from './service.ts';
+import { openService, type Service } from './service.ts';
 
 /** What is left of the promised 10 s when a stop hangs. */
 const STOP_MS_MAX = 9_000;

@@ -3,25 +3,20 @@
  * built over one data folder. Listening, banner and signals are main.ts's.
  */
 import type { FastifyInstance } from 'fastify';
-import { registerCommandApi } from '../command-api/app.ts';
-import type { CommandRoom } from '../command-api/carry-out.ts';
-import { createPaymentLog } from '../command-api/execute.ts';
 import { createIdentities } from '../command-api/idempotency.ts';
-import { guarded } from '../command-api/provider/guard.ts';
 import { httpProvider } from '../command-api/provider/http.ts';
-import { measured } from '../command-api/provider/measured.ts';
 import type { Provider } from '../command-api/provider/port.ts';
 import { openSimulator } from '../command-api/provider/simulator.ts';
-import { createQueues } from '../command-api/queues.ts';
-import { createRecovery, type Recovery } from '../command-api/recovery.ts';
-import { startProjector } from '../projector/app.ts';
+import type { Recovery } from '../command-api/recovery.ts';
+import { checkSecret, openCommandSide } from '../command-api/service.ts';
+import { type Projector, startProjector } from '../projector/app.ts';
 import { trackFreshness } from '../projector/freshness.ts';
 import { registerQueryApi } from '../query-api/app.ts';
-import { type Config, merchantRules } from '../shared/config.ts';
-import { openSqliteEventStore, type SqliteEventStore } from '../shared/event-store/sqlite.ts';
+import type { Behind } from '../query-api/get-payment.ts';
+import type { Config } from '../shared/config.ts';
+import { openSqliteEventStore } from '../shared/event-store/sqlite.ts';
 import { buildApp, closeGracefully } from '../shared/http/app.ts';
-import { createAuthenticator } from '../shared/http/auth.ts';
-import { createGuard } from '../shared/http/guard.ts';
+import { openGuard } from '../shared/http/guard.ts';
 import { type EngineState, registerHealth } from '../shared/http/health.ts';
 import type { Log } from '../shared/log.ts';
 import { createMetrics } from '../shared/metrics.ts';
@@ -44,14 +39,8 @@ export type Wrappers = {
   views?: (own: PaymentViews) => PaymentViews;
 };
 
-/** The event store was written with another idempotency secret: repeats would be charged again. */
-export class SecretRefused extends Error {
-  override name = 'SecretRefused';
-}
-
 const asItIs = <T>(own: T): T => own;
 
-const CACHED_PAYMENTS_MAX = 10_000;
 /** How often open intents that nobody follows yet are looked for. */
 const SWEEP_MS = 60_000;
 const SWEEP_MAX = 10_000;
@@ -63,12 +52,13 @@ const openProvider = async (config: Config, folder: DataFolder, log: Log): Promi
     : httpProvider({ url, token, connectTimeoutMs, timeoutMs });
 };
 
-const checkSecret = async (store: SqliteEventStore, checkValue: string): Promise<void> => {
-  if ((await store.claimMeta('idempotency-check', checkValue)) === checkValue) return;
-  throw new SecretRefused(
-    'IDEMPOTENCY_SECRET: the events were written with another secret; with this one repeated requests would be charged again. Put the old secret back',
-  );
-};
+/** What the projector knows of its own process; see Behind. */
+const inStepWith =
+  (projector: Projector): Behind =>
+  (paymentId) => {
+    const behind = projector.isBehind(paymentId);
+    return () => behind;
+  };
 
 /** Finds intents without an outcome and has recovery follow them, at the start and from then on. */
 const sweepUnsettled = (views: PaymentViews, recovery: Recovery, log: Log): (() => void) => {
@@ -99,79 +89,33 @@ export const openService = async (
   const file = folder.path('events.sqlite');
   const sqlite = await openSqliteEventStore({ file, logger: log, onFatal });
   const identities = createIdentities(config.idempotencySecret ?? idempotencySecret(folder));
-  await checkSecret(sqlite, identities.checkValue());
+  await checkSecret(sqlite, identities);
 
   const freshness = trackFreshness(sqlite);
   const views = wrapViews(openSqliteViews({ file: folder.path('views.sqlite'), logger: log }));
   const projector = await startProjector({ store: freshness.store, views, logger: log, freshness });
-  const own = wrapProvider(await openProvider(config, folder, log));
-  const provider = guarded(measured(own, metrics));
-
-  const queues = createQueues();
-  const paymentLog = createPaymentLog({
+  const commands = openCommandSide({
+    config,
     store: freshness.store,
-    nowMs: Date.now,
-    cachedPaymentsMax: CACHED_PAYMENTS_MAX,
-    onConflict: () => metrics.appendConflicts.add(1),
-    onAppended: (events) => {
-      for (const { event } of events) metrics.eventsAppended.add(1, event.type);
-    },
-  });
-  const recovery = createRecovery({
-    log: paymentLog,
-    provider,
-    queues,
-    delaysMs: config.recoveryDelaysMs,
-    nowMs: Date.now,
-    logger: log,
-  });
-  const room: CommandRoom = {
-    log: paymentLog,
-    provider,
-    queues,
-    recovery,
-    identities,
-    logger: log,
-    rulesOf: (merchantId) => {
-      const { maxAmount, acceptedBrands } = merchantRules(config, merchantId);
-      return { maxAmountMinor: maxAmount, ...(acceptedBrands && { acceptedBrands }) };
-    },
-    contextOf: ({ actor, requestId }) => ({
-      actor,
-      requestId,
-      correlationId: requestId,
-      causationId: requestId,
-    }),
-  };
-  watchFigures(metrics, { store: sqlite, projector, recovery, provider });
-
-  const { keys } = config.tokens;
-  const guard = createGuard({
-    authenticator: await createAuthenticator({
-      ...config.tokens,
-      keys: keys.kind === 'local' ? { kind: 'local', folder: config.dataDir } : keys,
-    }),
-    rateOf: (merchantId) => merchantRules(config, merchantId).rateLimit,
-    unauthenticatedRate: config.unauthenticatedRateLimit,
-  });
-  const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
-  registerCommandApi(app, {
-    guard: guard('payments:write'),
-    room,
     views: {
       // While the views are being filled anew, GET folds the streams: nothing is worth a wait.
       waitForRevision: async (paymentId, revision, timeoutMs) =>
         projector.status().caughtUp && views.waitForRevision(paymentId, revision, timeoutMs),
     },
-    requestBudgetMs: config.requestBudgetMs,
-    onCommand: (command, outcome, seconds) => {
-      metrics.commands.add(1, command, outcome);
-      metrics.commandSeconds.observe(seconds, command);
-    },
+    identities,
+    provider: wrapProvider(await openProvider(config, folder, log)),
+    metrics,
+    log,
   });
+  const { recovery, provider } = commands;
+  watchFigures(metrics, { store: sqlite, projector, recovery, provider });
+
+  const guard = await openGuard(config);
+  const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
+  commands.register(app, guard);
   registerQueryApi(app, {
     guard: guard('payments:read'),
-    room: { store: sqlite, views, isBehind: projector.isBehind },
+    room: { store: sqlite, views, behind: inStepWith(projector) },
   });
 
   const eventStoreState = async (): Promise<EngineState> => {
@@ -216,10 +160,8 @@ export const openService = async (
     stop: async () => {
       await closeGracefully(app);
       stopSweep();
-      recovery.stop();
-      await queues.idle();
+      await commands.stop();
       await projector.stop();
-      await provider.close();
       await sqlite.close();
       await views.close();
       folder.release();

@@ -14,9 +14,31 @@ import {
 export type QueryRoom = {
   store: EventStore;
   views: PaymentViewsReader;
-  /** True when events of the payment may be stored that its document does not hold yet. */
-  isBehind(paymentId: string): boolean;
+  behind: Behind;
 };
+
+/**
+ * Asked before the document is read, for afterwards the answer may be about a newer one; what it
+ * gives tells of a document's revision whether events after it may be stored.
+ */
+export type Behind = (paymentId: string) => (revision: number) => boolean | Promise<boolean>;
+
+/** Behind by comparing with the stream's last revision: right whoever appends (decisions §9). */
+export const behindTheStream =
+  (store: Pick<EventStore, 'lastRevision'>): Behind =>
+  (paymentId) => {
+    const last = store.lastRevision(streamOf(paymentId)).catch((error: unknown) => {
+      if (error instanceof StoreUnavailable) return undefined;
+      throw error;
+    });
+    // Nobody may come to ask: then nobody is told of its failure either.
+    last.catch(() => undefined);
+    // With the event store out of reach the document is all there is.
+    return async (revision) => {
+      const known = await last;
+      return known !== undefined && known !== revision;
+    };
+  };
 
 /** What GET answers: the JSON text and the revision it stands for. */
 export type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
@@ -29,10 +51,11 @@ export const getPayment = async (
   room: QueryRoom,
   paymentId: string,
 ): Promise<FoundPayment | undefined> => {
-  // Asked before the document is read: afterwards the answer may be about a newer one.
-  const behind = room.isBehind(paymentId);
+  const behind = room.behind(paymentId);
   const document = await documentOf(room, paymentId);
-  if (document !== undefined && !document.parked && !behind) return document;
+  if (document !== undefined && !document.parked && !(await behind(document.revision))) {
+    return document;
+  }
   try {
     return await fold(room, paymentId);
   } catch (error) {

@@ -4,7 +4,15 @@
  * they are a hook, which runs before the body is read.
  */
 import type { FastifyReply, onRequestHookHandler } from 'fastify';
-import { type Authenticator, type Caller, mayUse, type Scope, type Verdict } from './auth.ts';
+import { type Config, merchantRules } from '../config.ts';
+import {
+  type Authenticator,
+  type Caller,
+  createAuthenticator,
+  mayUse,
+  type Scope,
+  type Verdict,
+} from './auth.ts';
 import { RETRY_AFTER_SECONDS, refuse } from './errors.ts';
 import { createRateLimiter, type Rate } from './rate-limit.ts';
 
@@ -33,10 +41,12 @@ const refuseScope = (reply: FastifyReply, { merchantId }: Caller, scope: Scope):
 };
 
 /**
- * Makes what makes the `onRequest` hooks of routes, each by the scope it needs. Behind the hook
+ * Makes the `onRequest` hooks of routes, each by the scope it needs. Behind the hook
  * `request.caller` is there. The buckets are shared by all hooks of one guard.
  */
-export const createGuard = (options: GuardOptions): ((scope: Scope) => onRequestHookHandler) => {
+export type Guard = (scope: Scope) => onRequestHookHandler;
+
+export const createGuard = (options: GuardOptions): Guard => {
   const { authenticator, rateOf, unauthenticatedRate } = options;
   const merchants = createRateLimiter();
   const addresses = createRateLimiter();
@@ -76,4 +86,17 @@ export const createGuard = (options: GuardOptions): ((scope: Scope) => onRequest
       if (admit(reply, scope, judged)) done();
     }, done);
   };
+};
+
+/** The guard of a process by its settings. Throws where the keys cannot be used. */
+export const openGuard = async (config: Config): Promise<Guard> => {
+  const { keys } = config.tokens;
+  return createGuard({
+    authenticator: await createAuthenticator({
+      ...config.tokens,
+      keys: keys.kind === 'local' ? { kind: 'local', folder: config.dataDir } : keys,
+    }),
+    rateOf: (merchantId) => merchantRules(config, merchantId).rateLimit,
+    unauthenticatedRate: config.unauthenticatedRateLimit,
+  });
 };
