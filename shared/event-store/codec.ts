@@ -11,6 +11,10 @@
 import canonicalize from 'canonicalize';
 import { z } from 'zod';
 import {
+  ACCESS_VERSIONS,
+  accessSchemas,
+  CLAIM_VERSIONS,
+  claimSchemas,
   EVENT_VERSIONS,
   type EventType,
   eventSchemas,
@@ -21,14 +25,12 @@ import { GENESIS_HASH, hashOf } from './hash-chain.ts';
 import type { Expected, NewEvent, Position, RecordedEvent, UnreadableEvent } from './port.ts';
 
 /** An event as a driver hands it back from its store. */
-export type StoredEvent = {
-  position: Position;
-  stream: string;
-  revision: number;
-  hash: string;
+export type StoredEvent = StoredPlace & {
   /** The canonical JSON that was hashed. */
   text: string;
 };
+
+type StoredPlace = { position: Position; stream: string; revision: number; hash: string };
 
 /** An event ready to be stored: its text, and what it will be once it has a position. */
 export type EncodedEvent = { text: string; recorded: Omit<RecordedEvent, 'position'> };
@@ -72,7 +74,17 @@ function ordered(schema: z.core.$ZodType, strict: boolean): z.core.$ZodType {
 }
 
 const schemasOf = (strict: boolean) =>
-  new Map(Object.entries(eventSchemas).map(([type, schema]) => [type, ordered(schema, strict)]));
+  new Map(
+    Object.entries({ ...eventSchemas, ...claimSchemas, ...accessSchemas }).map(([type, schema]) => [
+      type,
+      ordered(schema, strict),
+    ]),
+  );
+const VERSIONS: Record<EventType, number> = {
+  ...EVENT_VERSIONS,
+  ...CLAIM_VERSIONS,
+  ...ACCESS_VERSIONS,
+};
 const strictSchemas: ReadonlyMap<string, z.core.$ZodType> = schemasOf(true);
 const looseSchemas: ReadonlyMap<string, z.core.$ZodType> = schemasOf(false);
 
@@ -109,7 +121,7 @@ function encodeOne(
   { id, time, event: { type, data }, context }: NewEvent,
 ): EncodedEvent {
   const { event, envelope } = check(type, data, { id, time, context });
-  const place = { stream, revision, previousHash, schemaVersion: EVENT_VERSIONS[type] };
+  const place = { stream, revision, previousHash, schemaVersion: VERSIONS[type] };
   const text = canonicalText({ ...place, ...envelope, type, data: event.data });
   return { text, recorded: { ...place, ...envelope, event, hash: hashOf(text) } };
 }
@@ -147,8 +159,23 @@ export function decode(
   stored: StoredEvent,
   toCurrent: Upcast = upcast,
 ): RecordedEvent | UnreadableEvent {
+  return attempt(stored, () => read(stored, JSON.parse(stored.text), toCurrent));
+}
+
+/** `decode`, for a store that hands back the parsed object of the hashed text, never the text. */
+export function decodeParsed(
+  stored: StoredPlace,
+  hashed: unknown,
+): RecordedEvent | UnreadableEvent {
+  return attempt(stored, () => read(stored, hashed, upcast));
+}
+
+/** The text that was hashed, from its parsed object: what verifying a chain needs. */
+export const hashedText = (hashed: unknown): string => String(canonicalize(hashed));
+
+function attempt(stored: StoredPlace, reading: () => RecordedEvent) {
   try {
-    return read(stored, toCurrent);
+    return reading();
   } catch (error) {
     // Only our own words: a parser's or a hop's message may repeat what is stored.
     const known = error instanceof Misfit || error instanceof CannotUpcast;
@@ -158,9 +185,9 @@ export function decode(
   }
 }
 
-function read(stored: StoredEvent, toCurrent: Upcast): RecordedEvent {
+function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): RecordedEvent {
   const { position, hash } = stored;
-  const { type, data, ...envelope } = conform(storedEnvelope, JSON.parse(stored.text));
+  const { type, data, ...envelope } = conform(storedEnvelope, hashed);
   if (envelope.stream !== stored.stream || envelope.revision !== stored.revision) {
     throw new Misfit('belongs to another place');
   }

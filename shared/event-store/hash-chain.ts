@@ -54,7 +54,8 @@ const parsed = (text: string): Record<string, unknown> => {
   }
 };
 
-function streamReason(row: Omit<ChainRow, 'position' | 'logHash'>): string | undefined {
+/** Why a row is not what was stored, or does not follow `hashBefore` in its stream; else undefined. */
+export function streamReason(row: Omit<ChainRow, 'position' | 'logHash'>): string | undefined {
   if (hashOf(row.text) !== row.hash) return 'its text does not have its hash';
   const stored = parsed(row.text);
   const named = [stored.stream, stored.revision, stored.id];

@@ -55,6 +55,35 @@ export type UnreadableEvent = {
   unreadable: string;
 };
 
+/**
+ * An event as it stands in the store, not decoded: what proofs and exports are made of. What today's
+ * code cannot read is there all the same.
+ */
+export type StoredForm = {
+  position: Position;
+  stream: string;
+  revision: number;
+  /** The hash that stands beside the text. */
+  hash: string;
+  /** The text that was hashed: canonical JSON (hash-chain.ts). */
+  text: string;
+  /** The event's id and its link in the chain over the whole log, where the store keeps them. */
+  id?: string;
+  logHash?: string;
+  /** The hash of the event before it in its stream, null for none, where the store knows it. */
+  hashBefore?: string | null;
+};
+
+/** Reads what is stored, as it is stored. Throws StoreUnavailable. */
+export type StoredForms = {
+  /** What a whole log proves: one chain over all events, or one within each stream. */
+  guarantee: 'log' | 'stream';
+  /** A stream from its first event; empty when unknown. */
+  readStream(stream: string): Promise<StoredForm[]>;
+  /** Up to `limit` events of all streams after a position (null: from the start), in order. */
+  readAll(after: Position | null, limit: number): Promise<StoredForm[]>;
+};
+
 /** Where an append expects its stream to end: nowhere yet, or at this event exactly. */
 export type Expected = 'none' | { revision: number; hash: string };
 
@@ -101,6 +130,8 @@ export type EventStore = {
    * (decisions §8, the check value of the idempotency secret). Throws StoreUnavailable.
    */
   claimMeta(key: string, value: string): Promise<string>;
+  /** The stored forms, for auditors. A store without them cannot be verified or exported. */
+  stored?: StoredForms;
   /** Ends after everything appended so far is durable. */
   close(): Promise<void>;
 };
@@ -120,4 +151,10 @@ export class AppendOutcomeUnknown extends Error {
 /** A stream holds an event that today's code cannot read. */
 export class UnreadableStream extends Error {
   override name = 'UnreadableStream';
+  /** The events before the first one that cannot be read, from revision 0. */
+  readonly before: RecordedEvent[];
+  constructor(message: string, before: RecordedEvent[] = []) {
+    super(message);
+    this.before = before;
+  }
 }

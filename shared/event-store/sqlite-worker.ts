@@ -45,6 +45,9 @@ export type Asks = {
   readStream: { args: { stream: string }; answer: Row[] };
   lastRevision: { args: { stream: string }; answer: number | null };
   readAll: { args: { after: number; limit: number }; answer: Row[] };
+  /** Rows as they are stored, with all that their chains rest on. */
+  storedStream: { args: { stream: string }; answer: ChainRow[] };
+  storedAll: { args: { after: number; limit: number }; answer: ChainRow[] };
   /** The time of the first event after a position. */
   timeAfter: { args: { after: number }; answer: string | null };
   claimMeta: { args: { key: string; value: string }; answer: string };
@@ -74,6 +77,14 @@ const SQLITE_IOERR_WRITE = 778;
 
 const ROW = 'e.position, s.name, e.revision, e.hash, e.text';
 const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
+
+// No number that somebody else has put there may stop the reading: the chain tells of it.
+const CHAIN_ROWS = `SELECT min(e.position, ${Number.MAX_SAFE_INTEGER}) AS position,
+    s.name AS stream, min(e.revision, ${Number.MAX_SAFE_INTEGER}) AS revision, e.id, e.hash,
+    e.log_hash AS logHash, e.text,
+    (SELECT b.hash FROM events b
+     WHERE b.stream_id = e.stream_id AND b.revision = e.revision - 1) AS hashBefore
+  FROM ${EVENTS}`;
 
 const port = parentPort;
 if (port === null) throw new Error('sqlite-worker.ts runs as a worker thread only');
@@ -168,12 +179,9 @@ function prepareAll(database: DatabaseSync) {
     addMeta: database.prepare('INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING'),
     getMeta: database.prepare('SELECT value FROM meta WHERE key = ?'),
     walPages: database.prepare('PRAGMA wal_checkpoint(NOOP)'),
-    chain: database.prepare(
-      `SELECT e.position, s.name AS stream, e.revision, e.id, e.hash, e.log_hash AS logHash, e.text,
-         (SELECT b.hash FROM events b
-          WHERE b.stream_id = e.stream_id AND b.revision = e.revision - 1) AS hashBefore
-       FROM ${EVENTS} WHERE e.position > ? ORDER BY e.position`,
-    ),
+    chain: database.prepare(`${CHAIN_ROWS} WHERE e.position > ? ORDER BY e.position`),
+    chainPage: database.prepare(`${CHAIN_ROWS} WHERE e.position > ? ORDER BY e.position LIMIT ?`),
+    chainOfStream: database.prepare(`${CHAIN_ROWS} WHERE s.name = ? ORDER BY e.revision`),
     endAt: database.prepare('SELECT position, log_hash AS logHash FROM events WHERE position = ?'),
   };
 }
@@ -298,6 +306,10 @@ function answer(request: Request): unknown {
       return statements.lastRevision.get(args.stream)?.revision ?? null;
     case 'readAll':
       return statements.readAll.all(args.after, args.limit);
+    case 'storedStream':
+      return statements.chainOfStream.all(args.stream);
+    case 'storedAll':
+      return statements.chainPage.all(args.after, args.limit);
     case 'timeAfter':
       return statements.timeAfter.get(args.after)?.time ?? null;
     case 'claimMeta':

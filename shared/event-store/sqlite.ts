@@ -7,7 +7,7 @@
  */
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { decode, type EncodedEvent, encode, isReadable } from './codec.ts';
-import { GENESIS_HASH } from './hash-chain.ts';
+import { type ChainRow, GENESIS_HASH } from './hash-chain.ts';
 import { follow, type LiveTail, liveTail } from './live-tail.ts';
 import {
   AppendOutcomeUnknown,
@@ -18,6 +18,8 @@ import {
   type Position,
   type RecordedEvent,
   RevisionConflict,
+  type StoredForm,
+  type StoredForms,
   StoreUnavailable,
   type UnreadableEvent,
   UnreadableStream,
@@ -79,6 +81,7 @@ export async function openSqliteEventStore(
         ? appends.append(stream, expected, events)
         : Promise.reject(new StoreUnavailable('the event store is closed')),
     ...reads,
+    stored: storedForms(thread),
     subscribe: (after, signal) =>
       follow(tail, reads.readAll, after, AbortSignal.any([signal, closing.signal])),
     lastPosition: () => (tail.last() === 0 ? null : String(tail.last())),
@@ -117,10 +120,11 @@ const decodeRow = ([position, stream, revision, hash, text]: Row) =>
   decode({ position: String(position), stream, revision, hash, text });
 
 function allReadable(events: (RecordedEvent | UnreadableEvent)[]): RecordedEvent[] {
-  return events.map((event) => {
+  return events.map((event, at) => {
     if (isReadable(event)) return event;
     const { stream, revision, unreadable } = event;
-    throw new UnreadableStream(`${stream}, revision ${revision}: ${unreadable}`);
+    const before = events.slice(0, at).filter(isReadable);
+    throw new UnreadableStream(`${stream}, revision ${revision}: ${unreadable}`, before);
   });
 }
 
@@ -153,6 +157,21 @@ function readers(
       const next = tail.after(from, 1)?.[0]?.time;
       const oldestAfter = next ?? (await thread.ask('timeAfter', { after: from }).catch(rethrow));
       return { position, eventsAfter: last - from, oldestAfter };
+    },
+  };
+}
+
+const storedForm = (row: ChainRow): StoredForm => ({ ...row, position: String(row.position) });
+
+function storedForms(thread: Thread): StoredForms {
+  return {
+    guarantee: 'log',
+    async readStream(stream) {
+      return (await thread.ask('storedStream', { stream }).catch(rethrow)).map(storedForm);
+    },
+    async readAll(after, limit) {
+      const args = { after: positionNumber(after), limit };
+      return (await thread.ask('storedAll', args).catch(rethrow)).map(storedForm);
     },
   };
 }

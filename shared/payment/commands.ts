@@ -3,13 +3,24 @@
  * pure; cards are masked here, the secret never comes this far.
  */
 import type { CardBrand } from './card.ts';
-import type { FailureCode, MaskedCard, PaymentDetails, RequestIdentity } from './events.ts';
+import type {
+  FailureCode,
+  MaskedCard,
+  PaymentDetails,
+  RequestIdentity,
+  Settlement,
+} from './events.ts';
 
 /** An integer of minor units, from 1; 'too large' for one above 2^53-1 (decisions §3). */
 export type AskedAmount = number | 'too large';
 
 /** What a merchant may do (decisions §3); `acceptedBrands` absent means all, unknown ones too. */
-export type MerchantRules = { maxAmountMinor: number; acceptedBrands?: readonly CardBrand[] };
+export type MerchantRules = {
+  maxAmountMinor: number;
+  acceptedBrands?: readonly CardBrand[];
+  /** A merchantReference names one payment that is not FAILED (decisions §8). */
+  uniqueReferences?: boolean;
+};
 
 export type CreateCommand = {
   kind: 'create';
@@ -43,6 +54,12 @@ export type Outcome =
   | { result: 'NOT_SENT' }
   | { result: 'FENCED' };
 
-export type RecordCommand = { kind: 'record'; operationId: string; outcome: Outcome };
+/** `settlement`: a person's word in place of the provider's. */
+export type RecordCommand = {
+  kind: 'record';
+  operationId: string;
+  outcome: Outcome;
+  settlement?: Settlement;
+};
 
 export type Command = CreateCommand | ChangeCommand | RecordCommand;

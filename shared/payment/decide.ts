@@ -4,7 +4,7 @@
  * state already knows yields no events, so every command is safe to repeat.
  */
 import type { ChangeCommand, Command, CreateCommand, Outcome, RecordCommand } from './commands.ts';
-import type { EventData, PaymentEvent } from './events.ts';
+import type { EventData, PaymentEvent, Settlement } from './events.ts';
 import { type AlreadyExists, type Refused, refused, type Unresolved } from './refusals.ts';
 import {
   type ExistingPayment,
@@ -146,24 +146,28 @@ const refund = (state: ExistingPayment, command: ChangeCommand): Decision => {
   return happened({ type: 'PaymentRefundRequested', data: requested(state, command, amount) });
 };
 
-const record = (state: ExistingPayment, { operationId, outcome }: RecordCommand): Decision => {
+const record = (state: ExistingPayment, command: RecordCommand): Decision => {
+  const { operationId, outcome, settlement } = command;
   const operation = state.operations.find((o) => o.operationId === operationId);
   if (operation === undefined) throw new Error('an outcome for an operation that was never begun');
   if (operation.outcome !== undefined) return happened();
-  if (outcome.result !== 'APPROVED') return happened(declined(state, operation, outcome));
-  return happened(...approved(state, operation, outcome));
+  if (outcome.result === 'APPROVED')
+    return happened(...approved(state, operation, outcome, settlement));
+  return happened(declined(state, operation, outcome, settlement));
 };
 
 const approved = (
   state: ExistingPayment,
   operation: Operation,
   { providerReference }: Extract<Outcome, { result: 'APPROVED' }>,
+  settlement: Settlement | undefined,
 ): PaymentEvent[] => {
   const data: EventData<'PaymentAuthorized'> = {
     operationId: operation.operationId,
     amount: operation.amount,
     currency: state.currency,
     ...(providerReference === undefined ? {} : { providerReference }),
+    ...(settlement === undefined ? {} : { settlement }),
   };
   switch (operation.kind) {
     case 'create':
@@ -197,6 +201,7 @@ const declined = (
   state: ExistingPayment,
   { kind, operationId, amount }: Operation,
   outcome: Exclude<Outcome, { result: 'APPROVED' }>,
+  settlement: Settlement | undefined,
 ): PaymentEvent => {
   const own = outcome.result === 'DECLINED' ? outcome : undefined;
   const code = own?.providerFailureCode;
@@ -209,6 +214,7 @@ const declined = (
       failureCode: own?.failureCode ?? 'PROVIDER_UNAVAILABLE',
       ...(code === undefined ? {} : { providerFailureCode: code }),
       cause: outcome.result,
+      ...(settlement === undefined ? {} : { settlement }),
     },
   };
 };

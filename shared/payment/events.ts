@@ -118,9 +118,23 @@ export type MaskedCard = z.infer<typeof maskedCard>;
 const identity = z.strictObject({ fingerprint: text, keyHash: text.optional() });
 export type RequestIdentity = z.infer<typeof identity>;
 
+/**
+ * There where a person ended the operation, because the provider never would: the actor is in the
+ * event's context, and this is what the word rests on. No run of digits as long as a card number.
+ */
+const settlement = z.strictObject({
+  evidence: z
+    .string()
+    .min(1)
+    .max(1000)
+    .regex(/^(?![\s\S]*[0-9]{12})/),
+});
+export type Settlement = z.infer<typeof settlement>;
+
 const operation = { operationId, amount: amountMinor, currency: z.string().regex(/^[A-Z]{3}$/) };
+const ended = { ...operation, settlement: settlement.optional() };
 const decline = {
-  ...operation,
+  ...ended,
   failureCode: z.enum(FAILURE_CODES),
   providerFailureCode: providerCode.optional(),
   /**
@@ -129,7 +143,7 @@ const decline = {
    */
   cause: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
 };
-const approval = { ...operation, providerReference: providerCode.optional() };
+const approval = { ...ended, providerReference: providerCode.optional() };
 const requested = { ...operation, identity, reason: optionalText };
 
 /** The schema of each event's data at its current version; strict, for encoding. */
@@ -192,6 +206,66 @@ export const EVENT_VERSIONS: Record<EventType, number> = {
   PaymentVoidDeclined: 1,
   PaymentRefundDeclined: 1,
 };
+
+/**
+ * Events of streams that are no payment's; they are not published and change no read model. Each
+ * has the fields that every event has: the operation it was made for, its amount and currency.
+ */
+export const claimSchemas = {
+  /** The payment that a merchant's reference names, or wants to (decisions §8). */
+  MerchantReferenceClaimed: z.strictObject({
+    ...operation,
+    paymentId: z.string().regex(/^[A-Za-z0-9_-]{1,32}$/),
+    merchantId: text,
+  }),
+} as const;
+
+export type ClaimType = keyof typeof claimSchemas;
+export const CLAIM_VERSIONS: Record<ClaimType, number> = { MerchantReferenceClaimed: 1 };
+export type MerchantReferenceClaimed = {
+  type: 'MerchantReferenceClaimed';
+  data: z.infer<typeof claimSchemas.MerchantReferenceClaimed>;
+};
+
+/** The stream that holds who claimed a reference, by its keyed hash. */
+export const referenceStreamOf = (hash: string): string => `merchant-reference-${hash}`;
+
+/** What an auditor can read; stored forms, as the type names are. */
+export const AUDIT_ACTIONS = [
+  'SEARCH',
+  'EVENTS',
+  'STATE',
+  'VERIFY',
+  'VERIFY_LOG',
+  'LOG',
+  'STREAM',
+  'EXPORT',
+  'EXPLAIN',
+  'RECONCILE',
+] as const;
+
+/** What is written down of an auditor's reading, in streams `audit-…`; published nowhere. */
+export const accessSchemas = {
+  /** Who is the context's actor; `merchantId` is what the token may see, `*` all of it. */
+  AuditAccessed: z.strictObject({
+    action: z.enum(AUDIT_ACTIONS),
+    merchantId: text,
+    paymentId: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,32}$/)
+      .optional(),
+    /** As a query string; long runs of digits are cut to their last four. */
+    parameters: z.string().max(1000).optional(),
+  }),
+} as const;
+export const ACCESS_VERSIONS = { AuditAccessed: 1 };
+export type AuditAccessed = {
+  type: 'AuditAccessed';
+  data: z.infer<typeof accessSchemas.AuditAccessed>;
+};
+
+/** The stream that one process writes its readers into. */
+export const auditStreamOf = (id: string): string => `audit-${id}`;
 
 /** The stream of a payment (decisions §6). */
 export const streamOf = (paymentId: string): string => `payment-${paymentId}`;

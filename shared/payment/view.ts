@@ -156,6 +156,20 @@ const created = (
   };
 };
 
+/** The status that each event needs before it; an event of a damaged stream does not fit. */
+const FOLLOWS: Partial<Record<PaymentEvent['type'], PaymentStatus>> = {
+  PaymentAuthorized: 'PENDING',
+  PaymentFailed: 'PENDING',
+  PaymentCaptured: 'AUTHORIZED',
+  PaymentVoided: 'AUTHORIZED',
+  PaymentRefunded: 'CAPTURED',
+};
+
+const refuseDisorder = ({ status }: PaymentResponse, { type }: PaymentEvent): void => {
+  const needed = FOLLOWS[type];
+  if (needed !== undefined && needed !== status) throw new Error(`${type} where it is ${status}`);
+};
+
 /** The fields of the answer that an event after the first one changes. */
 const changes = (response: PaymentResponse, placed: PlacedEvent): Partial<PaymentResponse> => {
   const { event, time } = placed;
@@ -218,7 +232,7 @@ const openAfter = (view: PaymentView, { event, time }: PlacedEvent): PaymentView
 /**
  * Applies one event. `view` is undefined for the first event of a stream, which must be a
  * PaymentCreated. Throws where the event cannot follow the view: its revision is not the next one,
- * or the stream does not begin with PaymentCreated.
+ * the stream does not begin with PaymentCreated, or the status is not the one that it needs.
  */
 export const project = (view: PaymentView | undefined, placed: PlacedEvent): PaymentView => {
   const next = view === undefined ? 0 : view.revision + 1;
@@ -228,6 +242,7 @@ export const project = (view: PaymentView | undefined, placed: PlacedEvent): Pay
     if (placed.event.type !== 'PaymentCreated') throw new Error('the stream has no PaymentCreated');
     return created(placed.event.data, placed);
   }
+  refuseDisorder(view.response, placed.event);
   const open = openAfter(view, placed);
   const response = { ...view.response, ...changes(view.response, placed), updatedAt: placed.time };
   // Only captured payments have refunds open: before a capture nothing is refundable.

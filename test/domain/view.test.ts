@@ -411,4 +411,15 @@ describe('faults P2, P5: an event that cannot follow the view throws', () => {
       'PaymentCreated is not the first event of its stream',
     );
   });
+
+  test.each<[string, PaymentEvent[], PaymentEvent, string]>([
+    ['authorized twice', asAuthorized, authorized(), 'PaymentAuthorized where it is AUTHORIZED'],
+    ['failed after approval', asAuthorized, failed(), 'PaymentFailed where it is AUTHORIZED'],
+    ['approved after FAILED', [created(), failed()], authorized(), 'PaymentAuthorized where it is'],
+    ['captured while PENDING', [created()], captured(), 'PaymentCaptured where it is PENDING'],
+    ['captured and voided', [...asAuthorized, captured()], voided(), 'PaymentVoided where it is'],
+    ['refunded uncaptured', asAuthorized, refunded(), 'PaymentRefunded where it is AUTHORIZED'],
+  ])('states out of order: %s', (_title, before, event, why) => {
+    expect(() => project(viewOf(before), at(before.length, event))).toThrow(why);
+  });
 });

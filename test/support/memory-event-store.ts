@@ -156,9 +156,10 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     readStream: async (stream) => {
       reachable();
       const events = log.filter((event) => event.stream === stream);
-      for (const event of events) {
+      for (const [at, event] of events.entries()) {
         const found = seen(event);
-        if ('unreadable' in found) throw new UnreadableStream(found.unreadable);
+        if ('unreadable' in found)
+          throw new UnreadableStream(found.unreadable, events.slice(0, at));
       }
       return events;
     },

@@ -1,0 +1,325 @@
+/**
+ * The EventStoreDB driver when the server, or the way to it, goes wrong (docs/decisions/0007): no
+ * call stays pending, nothing is stored twice, a subscription comes back with nothing lost or
+ * doubled, and no rejection is left unhandled. The server is a stand-in on a real socket.
+ */
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type EventStoreDb, openEventStoreDb } from '../../shared/event-store/eventstoredb.ts';
+import { hashOf, verifyStream } from '../../shared/event-store/hash-chain.ts';
+import {
+  AppendOutcomeUnknown,
+  type NewEvent,
+  type RecordedEvent,
+  RevisionConflict,
+  StoreUnavailable,
+} from '../../shared/event-store/port.ts';
+import {
+  type AppendFault,
+  type Drop,
+  type Fault,
+  type StandIn,
+  startStandIn,
+} from '../support/eventstoredb-stand-in.ts';
+import { refusedUrl } from '../support/faulty-server.ts';
+import { authorized, captureRequested, created, newEvent } from '../support/payment-events.ts';
+import { shareOf } from '../support/share.ts';
+import { until } from '../support/until.ts';
+
+// Where one try gets no answer and the next one does; where none does; and what a busy machine may
+// add to either.
+const BRISK_MS = 1500;
+const HASTY_MS = 200;
+const SLACK_MS = 2500;
+const FAULTS = shareOf<Fault>(
+  ['clean end', 'not leader', 'silent', 'reset', 'unavailable', 'slow'],
+  2,
+);
+const APPEND_FAULTS = shareOf<AppendFault>(['answer lost', 'wrong revision', ...FAULTS], 3);
+const DROPS = shareOf<Drop>(['too slow', 'clean end', 'reset', 'not leader', 'silent'], 3);
+
+let standIn: StandIn;
+let store: EventStoreDb;
+let brisk: EventStoreDb;
+let hasty: EventStoreDb;
+let warnings: string[];
+const unhandled: unknown[] = [];
+process.on('unhandledRejection', (error) => unhandled.push(error));
+
+const open = (url: string, callTimeoutMs = 5000) =>
+  openEventStoreDb({
+    url,
+    logger: { debug: () => undefined, warn: (_, message) => void warnings.push(message) },
+    callTimeoutMs,
+    silenceMsMax: 80,
+    backOffMs: { min: 5, max: 40 },
+  });
+const batch = (): NewEvent[] => [newEvent(created()), newEvent(authorized())];
+const at = (event: RecordedEvent | undefined) => ({
+  revision: event?.revision ?? -1,
+  hash: event?.hash ?? '',
+});
+
+/** Settles in time, in the port's own words if it fails. */
+async function settled<T>(work: () => Promise<T>): Promise<T | Error> {
+  const began = performance.now();
+  const result = await work().catch((error: Error) => error);
+  expect(performance.now() - began).toBeLessThan(BRISK_MS + SLACK_MS);
+  if (result instanceof Error) {
+    const kinds = [AppendOutcomeUnknown, RevisionConflict, StoreUnavailable];
+    expect(kinds.some((kind) => result instanceof kind)).toBe(true);
+    expect(result.message).not.toContain('\n');
+  }
+  return result;
+}
+
+const storedTwice = () => [...standIn.idCounts()].filter(([, count]) => count > 1);
+
+beforeEach(async () => {
+  warnings = [];
+  standIn = await startStandIn({ noisy: true });
+  store = await open(standIn.url);
+  brisk = await open(standIn.url, BRISK_MS);
+  hasty = await open(standIn.url, HASTY_MS);
+});
+afterEach(async () => {
+  standIn.freeze(false);
+  await Promise.all([store.close(), brisk.close(), hasty.close()]);
+  await standIn.close();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(unhandled).toEqual([]);
+});
+
+describe('an append', () => {
+  test.each(APPEND_FAULTS)('%s once: settles in time, and is stored once', async (fault) => {
+    standIn.fail('append', fault, 1);
+    const events = batch();
+    const result = await settled(() => brisk.append('payment-1', 'none', events));
+    if (fault === 'wrong revision') expect(result).toBeInstanceOf(RevisionConflict);
+    else expect(result).toEqual(await store.readStream('payment-1'));
+    expect(await store.append('payment-1', 'none', events)).toHaveLength(2);
+    expect(await store.readStream('payment-1')).toHaveLength(2);
+    expect(storedTwice()).toEqual([]);
+  });
+
+  test.each(APPEND_FAULTS)(
+    '%s for good: says so in time; the same append again later',
+    async (fault) => {
+      const first = await store.append('payment-1', 'none', batch());
+      standIn.fail('append', fault);
+      const event = newEvent(captureRequested());
+      const asked = fault === 'slow' || fault === 'not leader' ? brisk : hasty;
+      const result = await settled(() => asked.append('payment-1', at(first[1]), [event]));
+      if (fault === 'not leader') expect(result).toBeInstanceOf(StoreUnavailable);
+      else if (fault === 'slow') expect(result).toHaveLength(1);
+      else if (fault === 'wrong revision') expect(result).toBeInstanceOf(RevisionConflict);
+      else expect(result).toBeInstanceOf(Error);
+      if (result instanceof StoreUnavailable) {
+        expect(await store.readStream('payment-1')).toHaveLength(2);
+      }
+      standIn.fail('append', undefined);
+      expect(await store.append('payment-1', at(first[1]), [event])).toMatchObject([
+        { revision: 2 },
+      ]);
+      expect(await store.readStream('payment-1')).toHaveLength(3);
+      expect(storedTwice()).toEqual([]);
+    },
+  );
+
+  test('after two exceeded deadlines in a row it is sent by a new client', async () => {
+    standIn.fail('append', 'silent', 2);
+    expect(await brisk.append('payment-1', 'none', batch())).toHaveLength(2);
+    expect(brisk.stats()).toMatchObject({ renewals: 1, retries: 2, appends: 1, events: 2 });
+  });
+
+  test('a frozen server: nothing waits for it, and what it stores when thawed is there once', async () => {
+    standIn.freeze(true);
+    const events = batch();
+    const result = await settled(() => hasty.append('payment-1', 'none', events));
+    expect(result).toBeInstanceOf(AppendOutcomeUnknown);
+    standIn.freeze(false);
+    expect(await store.append('payment-1', 'none', events)).toHaveLength(2);
+    expect(await store.readStream('payment-1')).toHaveLength(2);
+    expect(storedTwice()).toEqual([]);
+  });
+
+  test('a hash that nobody remembers is asked for', async () => {
+    const [first, second] = await store.append('payment-1', 'none', batch());
+    const other = await open(standIn.url);
+    const wrong = { revision: 1, hash: first?.hash ?? '' };
+    await expect(other.append('payment-1', wrong, batch())).rejects.toThrow(RevisionConflict);
+    expect(
+      await other.append('payment-1', at(second), [newEvent(captureRequested())]),
+    ).toMatchObject([{ revision: 2, previousHash: second?.hash }]);
+    await other.close();
+  });
+});
+
+describe('a read', () => {
+  const reads: ((from: EventStoreDb) => Promise<unknown>)[] = [
+    (from) => from.readStream('payment-1'),
+    (from) => from.lastRevision('payment-1'),
+    (from) => from.readAll(null, 10),
+    (from) => from.head(null),
+    (from) => from.claimMeta('key', 'other'),
+  ];
+
+  test.each(FAULTS)(
+    '%s: the right answer or StoreUnavailable, in time, never a wrong one',
+    async (fault) => {
+      await store.append('payment-1', 'none', batch());
+      await store.claimMeta('key', 'value');
+      const right = await Promise.all(reads.map((read) => read(store)));
+      for (const count of [1, 1000]) {
+        standIn.fail('read', fault, count);
+        const results = await Promise.all(reads.map((read) => settled(() => read(hasty))));
+        for (const [index, result] of results.entries()) {
+          if (result instanceof Error) expect(result).toBeInstanceOf(StoreUnavailable);
+          else expect(result).toEqual(right[index]);
+        }
+        standIn.fail('read', undefined);
+      }
+      expect(await Promise.all(reads.map((read) => read(store)))).toEqual(right);
+    },
+  );
+
+  test('the log is read past pages of events of others', async () => {
+    const [first] = await store.append('payment-1', 'none', [newEvent(created())]);
+    for (let n = 0; n < 300; n++) standIn.foreign(n % 2 === 0 ? '$stats' : 'orders-1');
+    const [second] = await store.append('payment-2', 'none', [newEvent(created())]);
+    for (let n = 0; n < 300; n++) standIn.foreign('$stats');
+    expect(await store.readAll(null, 10)).toEqual([first, second]);
+    expect(await store.readAll(first?.position ?? null, 1)).toEqual([second]);
+    expect(await store.head(first?.position ?? null)).toEqual({
+      position: second?.position,
+      eventsAfter: 1,
+      oldestAfter: second?.time,
+    });
+    await expect(store.readAll('here', 1)).rejects.toThrow(RangeError);
+  });
+});
+
+describe('a subscription', () => {
+  /** Follows the log while `go` writes to it; gives what was delivered until `count` have come. */
+  async function follow(
+    count: number,
+    go: (n: number) => Promise<void>,
+    reader = store,
+  ): Promise<string[]> {
+    const stop = new AbortController();
+    const seen: string[] = [];
+    const delivered = (async () => {
+      for await (const item of reader.subscribe(null, stop.signal)) {
+        if (item.kind === 'events') seen.push(...item.events.map(({ position }) => position));
+        if (seen.length >= count) stop.abort();
+      }
+    })();
+    for (let n = 0; n < count; n++) {
+      await go(n);
+      await store.append(`payment-${n}`, 'none', [newEvent(created())]);
+    }
+    await until(`${count} events delivered, ${seen.length} have come`, () => seen.length >= count);
+    await delivered;
+    return seen;
+  }
+  const whole = async () => (await store.readAll(null, 100)).map(({ position }) => position);
+
+  test.each(DROPS)('dropped (%s) comes back with nothing lost or doubled', async (how) => {
+    const seen = await follow(6, async (n) => {
+      if (n > 0 && n % 2 === 0) standIn.drop(how);
+    });
+    expect(seen).toEqual(await whole());
+    expect(store.stats().resubscriptions).toBeGreaterThan(0);
+    expect(warnings).toEqual([]);
+  });
+
+  test.each(FAULTS)('that begins with %s gets there all the same', async (fault) => {
+    standIn.fail('subscribe', fault, 1);
+    const seen = await follow(3, async () => undefined, brisk);
+    expect(seen).toEqual(await whole());
+  });
+
+  test('dropped again and again while 40 events are written gives each once, in order', async () => {
+    const seen = await follow(40, async (n) => {
+      if (n % 10 === 5) standIn.drop(n % 20 === 5 ? 'too slow' : 'clean end');
+    });
+    expect(seen).toHaveLength(40);
+    expect(new Set(seen).size).toBe(40);
+    expect(seen).toEqual((await store.readAll(null, 400)).map(({ position }) => position));
+  });
+
+  test('of a server that is away says so once, and goes on when it is there', async () => {
+    const port = Number(/:(\d+)/.exec(standIn.url.slice('esdb://'.length))?.[1]);
+    await store.append('payment-1', 'none', batch());
+    const stop = new AbortController();
+    let seen = 0;
+    const delivered = (async () => {
+      for await (const item of store.subscribe(null, stop.signal)) {
+        if (item.kind === 'events') seen += item.events.length;
+      }
+    })();
+    await until('the first events', () => seen === 2);
+    await standIn.close();
+    await until('a warning', () => warnings.length > 0);
+    standIn = await startStandIn({ port, noisy: true });
+    // Another log, whose positions go on: what counts is that the subscription is there again.
+    for (let n = 0; n < 10; n++) standIn.foreign('$stats');
+    await until('a subscription', () => standIn.calls.subscribe > 0);
+    await store.append('payment-2', 'none', batch());
+    await until('the next events', () => seen === 4);
+    expect(warnings).toHaveLength(1);
+    stop.abort();
+    await delivered;
+  });
+});
+
+describe('opening', () => {
+  test('does not need the server, whose absence stores nothing and is said at once', async () => {
+    const url = (await refusedUrl()).replace('http', 'esdb');
+    const early = await open(`${url}?tls=false`, BRISK_MS);
+    const result = await settled(() => early.append('payment-1', 'none', batch()));
+    expect(result).toBeInstanceOf(StoreUnavailable);
+    await expect(early.ping()).rejects.toThrow(StoreUnavailable);
+    standIn.close();
+    standIn = await startStandIn({ port: Number(new URL(url.replace('esdb', 'http')).port) });
+    await until('the server answers', () =>
+      early.ping().then(
+        () => true,
+        () => false,
+      ),
+    );
+    expect(await early.append('payment-1', 'none', batch())).toHaveLength(2);
+    await early.close();
+  });
+
+  test.each([
+    ['', /esdb/],
+    ['http://localhost:2113', /esdb/],
+    ['esdb://', /esdb/],
+    ['esdb://localhost:2113', /user:password@/],
+    ['esdb://admin:s3cret@localhost:port?tls=false', /cannot be read/],
+    ['esdb://admin:s3cret@localhost:2113?tls=perhaps', /cannot be read/],
+  ])('%p is refused in one line without a secret', async (url, reason) => {
+    const error = await open(url).then(
+      () => new Error('opened'),
+      (refused: Error) => refused,
+    );
+    expect(error.message).toMatch(/^EVENTSTOREDB_URL /);
+    expect(error.message).toMatch(reason);
+    expect(error.message).not.toMatch(/s3cret|\n/);
+  });
+});
+
+test('decisions §6: what is stored is what was hashed, and a stream verifies by itself', async () => {
+  const descriptor = '\u0000 e\u0301 \u2028 עברית 🏦';
+  const [first] = await store.append('payment-1', 'none', [
+    newEvent(created({ amount: Number.MAX_SAFE_INTEGER, details: { descriptor } })),
+  ]);
+  await store.append('payment-1', at(first), [newEvent(authorized())]);
+  const forms = await store.stored.readStream('payment-1');
+  expect(forms.map(({ hash, text }) => hashOf(text) === hash)).toEqual([true, true]);
+  const rows = forms.map((form, position) => ({ id: '', logHash: '', ...form, position }));
+  expect(verifyStream(rows)).toBeUndefined();
+  expect(verifyStream(rows.slice(1))).toMatchObject({ reason: 'revision 0 is missing' });
+  expect(await store.stored.readAll(null, 10)).toEqual(forms);
+  expect(store.stored.guarantee).toBe('stream');
+});

@@ -1,0 +1,17 @@
+/**
+ * The stand-in as a process of its own, for runs of several processes:
+ * `node test/support/eventstoredb-stand-in-main.ts [--port N] [--file events.jsonl]`.
+ * Prints its address in one line; PORT works as `--port` does. Ends at SIGTERM or SIGINT.
+ */
+import { parseArgs } from 'node:util';
+import { startStandIn } from './eventstoredb-stand-in.ts';
+
+const { values } = parseArgs({ options: { port: { type: 'string' }, file: { type: 'string' } } });
+const standIn = await startStandIn({
+  port: Number(values.port ?? process.env.PORT ?? 0),
+  ...(values.file === undefined ? {} : { file: values.file }),
+});
+process.stdout.write(`${standIn.url}\n`);
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.once(signal, () => void standIn.close().then(() => process.exit(0)));
+}
