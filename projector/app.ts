@@ -3,8 +3,16 @@ import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { PaymentViews } from '../shared/payment-views/port.ts';
 import { type Freshness, trackFreshness } from './freshness.ts';
 import { CheckpointBeyondHead, checkpointBeyondHead, createLag, type Lag } from './lag.ts';
+import { keepLease } from './lease.ts';
 import { createProjection, type Projection } from './projection.ts';
-import { type Log, runSubscription, type Subscription } from './subscription.ts';
+import { type RebuildProgress, type RebuildResult, rebuild } from './rebuild.ts';
+import { createRebuilds, type Rebuilds } from './rebuilds.ts';
+import {
+  type Log,
+  runSubscription,
+  type Subscription,
+  type SubscriptionState,
+} from './subscription.ts';
 
 export type ProjectorOptions = {
   store: EventStore;
@@ -17,10 +25,14 @@ export type ProjectorOptions = {
   watchMs?: number;
   /** How long the checkpoint may stand still while there are events to apply. */
   stillMsMax?: number;
+  /** After how long of silence another projector takes over. */
+  leaseMs?: number;
 };
 
 export type ProjectorStatus = {
-  state: 'starting' | 'catching-up' | 'running' | 'backing-off' | 'stopped';
+  /** `standing-by`: another projector follows the log. */
+  state: 'starting' | 'catching-up' | 'running' | 'backing-off' | 'standing-by' | 'stopped';
+  /** Its own, or the stored one as last seen while it stands by. */
   checkpoint: Position | null;
   /** Has caught up since the start, or since the views were last lost. */
   caughtUp: boolean;
@@ -44,9 +56,21 @@ export type Projector = {
   isBehind(paymentId: string): boolean;
   /** Reads a parked payment's stream again; true when its document is whole now. */
   retryParked(paymentId: string): Promise<boolean>;
+  /**
+   * Fills new read models beside the served ones and switches to them. Throws StandingBy, and what
+   * `rebuild` throws.
+   */
+  rebuild(onProgress?: (progress: RebuildProgress) => void): Promise<RebuildResult>;
+  /** What is known of this process's rebuilds. */
+  rebuilds: Pick<Rebuilds, 'latest'>;
   /** Resolves when the batch in hand is applied. */
   stop(): Promise<void>;
 };
+
+/** Another projector follows the log: what is asked for is its to do. */
+export class StandingBy extends Error {
+  override name = 'StandingBy';
+}
 
 const refuseBeyondHead = async (store: EventStore, checkpoint: Position | null): Promise<void> => {
   if (!(await checkpointBeyondHead(store, checkpoint))) return;
@@ -82,12 +106,21 @@ const look = async ({ lag, projection, subscription, logger }: Watched): Promise
   return stuck;
 };
 
+const stateOf = (
+  state: SubscriptionState,
+  caughtUp: boolean,
+  standingBy: boolean,
+): ProjectorStatus['state'] => {
+  if (standingBy) return 'standing-by';
+  return state === 'running' && !caughtUp ? 'catching-up' : state;
+};
+
 /**
  * Starts filling the views from their checkpoint. Throws CheckpointBeyondHead, one line, when the
  * log ends before it. An engine out of reach is no error here: the loop waits for it.
  */
 export const startProjector = async (options: ProjectorOptions): Promise<Projector> => {
-  const { store, views, logger, backOff, watchMs = 5000, stillMsMax } = options;
+  const { store, views, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
   await checkBeforeStart(options);
 
   const freshness = options.freshness ?? trackFreshness(store);
@@ -107,12 +140,29 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
     },
   });
 
+  const lease = keepLease({
+    views,
+    logger,
+    ...(leaseMs === undefined ? {} : { ttlMs: leaseMs }),
+    onLost: () => {
+      caughtUp = false;
+      subscription.restart();
+    },
+  });
+  const stopping = new AbortController();
+  const rebuilds = createRebuilds();
+  let rebuilding: Promise<unknown> = Promise.resolve();
+  /** Where the projector that has the lease has come to. */
+  let theirs: Position | null = null;
+  const checkpoint = () => (lease.standingBy() ? theirs : projection.checkpoint());
+
   const subscription = runSubscription({
     store,
     logger,
     ...(backOff === undefined ? {} : { backOff }),
     subscriber: {
       start: async () => {
+        await lease.take();
         const from = await projection.start();
         await refuseBeyondHead(store, from);
         return from;
@@ -128,10 +178,11 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
 
   const lag = createLag({
     store,
-    checkpoint: projection.checkpoint,
+    checkpoint,
     ...(stillMsMax === undefined ? {} : { stillMsMax }),
   });
-  const watch = setInterval(() => {
+  const watch = setInterval(async () => {
+    if (lease.standingBy()) theirs = await views.checkpoint().catch(() => theirs);
     look({ lag, projection, subscription, logger }).then(
       (found) => {
         stuck = found;
@@ -148,8 +199,8 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
       const { state, error, restarts } = subscription.status();
       const { parked, ...counts } = projection.counts();
       return {
-        state: state === 'running' && !caughtUp ? 'catching-up' : state,
-        checkpoint: projection.checkpoint(),
+        state: stateOf(state, caughtUp, lease.standingBy()),
+        checkpoint: checkpoint(),
         caughtUp,
         stuck,
         parked,
@@ -160,9 +211,28 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
     lag,
     isBehind: freshness.isBehind,
     retryParked: projection.retryParked,
+    rebuild: async (onProgress) => {
+      if (lease.standingBy()) throw new StandingBy('another projector follows the log, ask it');
+      const { hold } = projection;
+      const { signal } = stopping;
+      const result = rebuilds.follow((report) => {
+        const both = (progress: RebuildProgress): void => {
+          report(progress);
+          onProgress?.(progress);
+        };
+        return rebuild({ store, views, logger, hold, signal, onProgress: both });
+      });
+      rebuilding = Promise.allSettled([rebuilding, result]);
+      return result;
+    },
+    rebuilds,
     stop: async () => {
+      stopping.abort();
       clearInterval(watch);
+      const released = lease.stop();
       await subscription.stop();
+      await rebuilding;
+      await released;
     },
   };
 };

@@ -6,6 +6,8 @@ export type Lag = {
   events: number;
   /** Age of the oldest of them; 0 when there is none. */
   seconds: number;
+  /** The last position of the log. */
+  head: Position | null;
   /** There are events to apply, and the checkpoint has not moved for too long. */
   stuck: boolean;
 };
@@ -48,13 +50,14 @@ export const createLag = ({
 
   return async () => {
     const at = checkpoint();
-    const { eventsAfter, oldestAfter } = await store.head(at);
+    const { position, eventsAfter, oldestAfter } = await store.head(at);
     if (at !== seen || eventsAfter === 0) movedAt = now();
     seen = at;
     const ageMs = oldestAfter === null ? 0 : now() - Date.parse(oldestAfter);
     return {
       events: eventsAfter,
       seconds: Math.max(0, ageMs) / 1000,
+      head: position,
       stuck: eventsAfter > 0 && now() - movedAt > stillMsMax,
     };
   };

@@ -28,7 +28,7 @@ type Outcome = { view: PaymentView | undefined; poison?: { revision: number; rea
 
 export type ProjectionOptions = {
   store: Pick<EventStore, 'readStream'>;
-  views: PaymentViews;
+  views: Pick<PaymentViews, 'checkpoint' | 'load' | 'apply' | 'parked'>;
   freshness: Pick<Freshness, 'applied' | 'starting' | 'lost'>;
   logger: Log;
 };
@@ -40,6 +40,8 @@ export type Projection = {
   events(events: StoredEvent[]): Promise<void>;
   /** Reads a parked payment's stream again; true when its document is whole now. */
   retryParked(paymentId: string): Promise<boolean>;
+  /** Runs a step between two batches: nothing is applied meanwhile. */
+  hold<T>(step: () => Promise<T>): Promise<T>;
   /** False when the stored checkpoint is not ours: the views were wiped, or moved by another. */
   inStep(): Promise<boolean>;
   checkpoint(): Position | null;
@@ -199,6 +201,13 @@ export const createProjection = ({
       }),
     events: (events) => inTurn(() => applyBatch(events)),
     retryParked: (paymentId) => inTurn(() => retry(paymentId)),
+    // The step may have changed what is parked.
+    hold: (step) =>
+      inTurn(async () => {
+        const result = await step();
+        await readParked();
+        return result;
+      }),
     inStep: () => inTurn(async () => (await views.checkpoint()) === checkpoint),
     checkpoint: () => checkpoint,
     counts: () => ({ ...counts, parked: parked.size }),

@@ -6,6 +6,10 @@ export type RevisionWaiters = {
   wait(paymentId: string, revision: number, timeoutMs: number): Promise<boolean>;
   /** Wakes those who wait for this revision of the payment or a lower one. */
   reached(paymentId: string, revision: number): void;
+  /** The payments that somebody waits for now. */
+  waitingFor(): string[];
+  /** Lets everybody who waits now go with false. */
+  giveUp(): void;
   /** Lets everybody go with false, now and from here on. */
   close(): void;
 };
@@ -24,6 +28,10 @@ export const createRevisionWaiters = (): RevisionWaiters => {
     const waiters = waiting.get(paymentId);
     waiters?.delete(waiter);
     if (waiters?.size === 0) waiting.delete(paymentId);
+  };
+  const giveUp = (): void => {
+    for (const waiters of [...waiting.values()])
+      for (const waiter of [...waiters]) waiter.settle(false);
   };
 
   return {
@@ -45,10 +53,11 @@ export const createRevisionWaiters = (): RevisionWaiters => {
       if (waiters === undefined) return;
       for (const waiter of [...waiters]) if (waiter.revision <= revision) waiter.settle(true);
     },
+    waitingFor: () => [...waiting.keys()],
+    giveUp,
     close: () => {
       closed = true;
-      for (const waiters of [...waiting.values()])
-        for (const waiter of [...waiters]) waiter.settle(false);
+      giveUp();
     },
   };
 };

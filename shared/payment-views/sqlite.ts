@@ -6,47 +6,60 @@
  * stopped. One that is damaged, or that another version of this code wrote, is thrown away and
  * filled again by the projector; it is never a reason not to start.
  */
-import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
+import { chmodSync, closeSync, openSync, renameSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { Position } from '../event-store/port.ts';
 import { bodyOf, type PaymentView, VIEW_VERSION } from '../payment/view.ts';
+import { type DocumentToSum, startChecksum } from './checksum.ts';
+import { keepLatest } from './keep-latest.ts';
 import {
   CheckpointMoved,
+  type NextGeneration,
   type ParkedPayment,
   type PaymentDocument,
   type PaymentViews,
+  RebuildRunning,
   type UnsettledPayment,
   type ViewChange,
   ViewsUnavailable,
 } from './port.ts';
 import { createRevisionWaiters } from './revision-waiters.ts';
+import { searchSqlite } from './sqlite-search.ts';
 
 /** Names the tables below; raise it with any change of them. */
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 /** Stored as user_version: a file of another generation is filled anew. */
 const GENERATION = SCHEMA_VERSION * 10_000 + VIEW_VERSION;
 /** How many written views are kept unparsed for the next event (some 3 kB each). */
 const RECENT_VIEWS_MAX = 4096;
+/** How many documents a checksum reads before it lets other work take its turn. */
+const PAGE = 250;
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 
-// The columns after open_since are computed when they are read: writing a row pays nothing for
-// them, and a search can index them.
+// What never changes in a payment is written once, so that an update leaves its indexes alone; what
+// is searched stands before the body, so that a scan stops short of it. An index of last4 would cost a new payment a third of its
+// time, since its places are random; as the end of the others it is read along, in order.
 const SCHEMA = `
   CREATE TABLE payment (
     payment_id TEXT NOT NULL PRIMARY KEY,
     merchant_id TEXT NOT NULL,
     revision INTEGER NOT NULL,
-    body TEXT NOT NULL,
-    open TEXT,
+    status TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    last4 TEXT NOT NULL,
+    merchant_reference TEXT,
     open_since TEXT,
-    merchant_reference TEXT AS (body ->> '$.merchantReference') VIRTUAL,
-    status TEXT AS (body ->> '$.status') VIRTUAL,
-    last4 TEXT AS (body ->> '$.paymentMethod.card.last4') VIRTUAL,
-    amount INTEGER AS (body ->> '$.amount') VIRTUAL,
-    created_at TEXT AS (body ->> '$.createdAt') VIRTUAL
+    open TEXT,
+    body TEXT NOT NULL
   ) STRICT;
   CREATE INDEX payment_unsettled ON payment (open_since) WHERE open_since IS NOT NULL;
+  CREATE INDEX payment_time ON payment (created_at, payment_id, last4, amount);
+  CREATE INDEX payment_merchant ON payment (merchant_id, created_at, payment_id, last4, amount);
+  CREATE INDEX payment_reference ON payment (merchant_reference)
+    WHERE merchant_reference IS NOT NULL;
   CREATE TABLE parked (
     payment_id TEXT NOT NULL PRIMARY KEY,
     revision INTEGER NOT NULL,
@@ -82,11 +95,10 @@ const prepared = (db: DatabaseSync) => ({
     'SELECT merchant_id AS merchantId, revision, open, body FROM payment WHERE payment_id = ?',
   ),
   write: db.prepare(
-    `INSERT INTO payment (payment_id, merchant_id, revision, body, open, open_since)
-     VALUES (?, ?, ?, ?, ?, ?)
-     ON CONFLICT (payment_id) DO UPDATE SET merchant_id = excluded.merchant_id,
-       revision = excluded.revision, body = excluded.body, open = excluded.open,
-       open_since = excluded.open_since
+    `INSERT INTO payment (payment_id, merchant_id, revision, status, created_at, amount, last4,
+       merchant_reference, open_since, open, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (payment_id) DO UPDATE SET revision = excluded.revision, status = excluded.status,
+       open_since = excluded.open_since, open = excluded.open, body = excluded.body
      WHERE excluded.revision > payment.revision`,
   ),
   park: db.prepare(
@@ -102,6 +114,10 @@ const prepared = (db: DatabaseSync) => ({
   parked: db.prepare(
     `SELECT payment_id AS paymentId, revision, reason, since FROM parked
      ORDER BY since, rowid LIMIT ?`,
+  ),
+  page: db.prepare(
+    `SELECT rowid, payment_id AS paymentId, merchant_id AS merchantId, revision, open, body
+     FROM payment WHERE rowid > ? ORDER BY rowid LIMIT ?`,
   ),
   checkpoint: db.prepare('SELECT position FROM checkpoint'),
   move: db.prepare('UPDATE checkpoint SET position = ? WHERE position IS ?'),
@@ -175,15 +191,6 @@ const viewOf = ({ merchantId, revision, open, body }: StoredView): PaymentView =
 type Served = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
 type Written = { view: PaymentView; body: string };
 
-/** Sets an entry as the latest and drops the oldest above `max`. */
-const keepLatest = <T>(entries: Map<string, T>, key: string, value: T, max: number): void => {
-  entries.delete(key);
-  entries.set(key, value);
-  if (entries.size <= max) return;
-  const oldest = entries.keys().next();
-  if (!oldest.done) entries.delete(oldest.value);
-};
-
 /**
  * Opens the read models' file, or makes it (mode 0600); a file that cannot be used is replaced by
  * an empty one with a warning, also while running. Throws ViewsUnavailable when the file can
@@ -221,11 +228,15 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
   // Spares every read and write a look into a table that is empty on all good days.
   let anyParked = at.parked.get(1) !== undefined;
 
+  const forget = (): void => {
+    recent.clear();
+    documents.clear();
+  };
+
   const replaceDamaged = (error: unknown): void => {
     options.logger?.warn({ file: options.file, reason: oneLine(error) }, 'views file is damaged');
     at.db.close();
-    recent.clear();
-    documents.clear();
+    forget();
     removeFile(options.file);
     at = reconnect();
     anyParked = false;
@@ -259,16 +270,20 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
   /** The document's text, or undefined when the file had it at this revision already. */
   const writeView = (view: PaymentView): string | undefined => {
     const body = bodyOf(view);
-    const { paymentId } = view.response;
+    const { paymentId, status, createdAt, amount, merchantReference } = view.response;
     const first = view.open[0];
-    const open = first === undefined ? null : JSON.stringify(view.open);
     const { changes } = at.write.run(
       paymentId,
       view.merchantId,
       view.revision,
-      body,
-      open,
+      status,
+      createdAt,
+      amount,
+      view.response.paymentMethod.card.last4,
+      merchantReference ?? null,
       first?.since ?? null,
+      first === undefined ? null : JSON.stringify(view.open),
+      body,
     );
     if (anyParked) at.unpark.run(paymentId, view.revision);
     return changes === 1 ? body : undefined;
@@ -301,20 +316,88 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
     }
   };
 
+  const documentOf = (paymentId: string): PaymentDocument | undefined => {
+    const document = documents.get(paymentId) ?? read(paymentId);
+    if (document === undefined) return undefined;
+    const parked = anyParked && at.isParked.get(paymentId) !== undefined;
+    return { paymentId, ...document, parked };
+  };
+
+  /** In pages, so that other work gets its turn between them. */
+  const checksum = async () => {
+    const sum = startChecksum();
+    let last = Number.MIN_SAFE_INTEGER;
+    for (;;) {
+      const page = guarded(() => at.page.all(last, PAGE)) as (DocumentToSum & { rowid: number })[];
+      for (const document of page) sum.add(document);
+      if (page.length < PAGE) return sum.result();
+      last = page.at(-1)?.rowid ?? last;
+      await immediate();
+    }
+  };
+
+  const nextFile = `${options.file}.next`;
+  let rebuilding = false;
+
+  /** In one turn of the event loop: no reader finds the file missing. A crash leaves either one. */
+  const replaceBy = (file: string): void => {
+    at.db.close();
+    try {
+      renameSync(file, options.file);
+    } finally {
+      forget();
+      at = reconnect();
+      anyParked = at.parked.get(1) !== undefined;
+    }
+  };
+
+  const openGeneration = async (): Promise<NextGeneration> => {
+    if (rebuilding) throw new RebuildRunning('the read models are being rebuilt already');
+    if (!at.db.isOpen) throw new ViewsUnavailable('the views are closed');
+    rebuilding = true;
+    let next: PaymentViews;
+    try {
+      removeFile(nextFile);
+      next = openSqliteViews({ ...options, file: nextFile });
+    } catch (error) {
+      rebuilding = false;
+      throw unavailable(error);
+    }
+    const { checkpoint, load, apply, parked } = next;
+    let open = true;
+    const end = async (): Promise<void> => {
+      if (!open) return;
+      open = false;
+      await next.close();
+      removeFile(nextFile);
+      rebuilding = false;
+    };
+    return {
+      checkpoint,
+      load,
+      apply,
+      parked,
+      checksum: next.checksum,
+      serve: async () => {
+        await next.close();
+        guarded(() => replaceBy(nextFile));
+      },
+      end,
+    };
+  };
+
   const revisionOf = (paymentId: string): number =>
     recent.get(paymentId)?.revision ??
     (at.revision.get(paymentId)?.revision as number | undefined) ??
     -1;
 
   return {
-    get: async (paymentId) =>
-      guarded(() => {
-        const document = documents.get(paymentId) ?? read(paymentId);
-        if (document === undefined) return undefined;
-        const { merchantId, revision, body } = document;
-        const parked = anyParked && at.isParked.get(paymentId) !== undefined;
-        return { paymentId, merchantId, revision, body, parked };
-      }),
+    get: async (paymentId, merchantId) => {
+      const document = guarded(() => documentOf(paymentId));
+      return document?.merchantId === merchantId ? document : undefined;
+    },
+    getAny: async (paymentId) => guarded(() => documentOf(paymentId)),
+    search: async (search, limit) => guarded(() => searchSqlite(at.db, search, limit)),
     waitForRevision: async (paymentId, revision, timeoutMs) => {
       try {
         if (guarded(() => revisionOf(paymentId)) >= revision) return true;
@@ -327,6 +410,9 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
       guarded(() => at.unsettled.all(limit).map((row) => ({ ...row }) as UnsettledPayment)),
     parked: async (limit) =>
       guarded(() => at.parked.all(limit).map((row) => ({ ...row }) as ParkedPayment)),
+    // One process holds the data folder, and with it this file.
+    lease: async () => true,
+    release: async () => undefined,
     checkpoint: async () => guarded(() => (at.checkpoint.get()?.position ?? null) as string | null),
     load: async (paymentId) => {
       const view = recent.get(paymentId);
@@ -340,10 +426,11 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
         waiters.reached(written.view.response.paymentId, written.view.revision);
       }
     },
+    checksum,
+    openGeneration,
     close: async () => {
       waiters.close();
-      recent.clear();
-      documents.clear();
+      forget();
       if (at.db.isOpen) at.db.close();
     },
   };

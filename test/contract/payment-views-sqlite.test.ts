@@ -35,9 +35,9 @@ describe('the file of the views', () => {
   const expectEmptyAndUsable = async (): Promise<void> => {
     const views = open();
     expect(await views.checkpoint()).toBeNull();
-    expect(await views.get('pay_0')).toBeUndefined();
+    expect(await views.getAny('pay_0')).toBeUndefined();
     await fill(views, 1);
-    expect(await views.get('pay_0')).toBeDefined();
+    expect(await views.getAny('pay_0')).toBeDefined();
     await views.close();
   };
 
@@ -120,13 +120,13 @@ describe('the file of the views', () => {
     const views = open();
     expect(warn).not.toHaveBeenCalled();
     const reads = await Promise.allSettled(
-      Array.from({ length: 500 }, (__, n) => views.get(`pay_${n}`)),
+      Array.from({ length: 500 }, (__, n) => views.getAny(`pay_${n}`)),
     );
     expect(reads.some((read) => read.status === 'rejected')).toBe(true);
     expect(warn).toHaveBeenCalled();
     expect(await views.checkpoint()).toBeNull();
     await fill(views, 500);
-    expect(await views.get('pay_499')).toMatchObject({ revision: 5 });
+    expect(await views.getAny('pay_499')).toMatchObject({ revision: 5 });
     await views.close();
   });
 

@@ -6,7 +6,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { bodyOf, foldView, type PaymentView } from '../../shared/payment/view.ts';
 import {
   CheckpointMoved,
+  type NextGeneration,
+  type PaymentSearch,
   type PaymentViews,
+  RebuildRunning,
   type ViewChange,
   ViewsUnavailable,
 } from '../../shared/payment-views/port.ts';
@@ -18,6 +21,7 @@ import {
   timeOf,
   wholeLife,
 } from '../support/payment-events.ts';
+import { until } from '../support/until.ts';
 import { type ViewStore, viewDrivers } from '../support/view-drivers.ts';
 
 const viewAt = (paymentId: string, revision: number, merchantId = 'm_1'): PaymentView => {
@@ -51,11 +55,11 @@ for (const driver of viewDrivers) {
       await views.close();
       views = await store.open();
     };
-    const revisionOf = async (id: string) => (await views.get(id))?.revision;
+    const revisionOf = async (id: string) => (await views.getAny(id))?.revision;
 
     test('new views are empty and start from the beginning of the log', async () => {
       expect(await views.checkpoint()).toBeNull();
-      expect(await views.get('pay_1')).toBeUndefined();
+      expect(await views.getAny('pay_1')).toBeUndefined();
       expect(await views.load('pay_1')).toBeUndefined();
       expect(await views.unsettled(10)).toEqual([]);
       expect(await views.parked(10)).toEqual([]);
@@ -66,7 +70,7 @@ for (const driver of viewDrivers) {
       const view = foldView(placed([created({ details, merchantId: 'm_é' })]));
       if (view === undefined) throw new Error('no view');
       await views.apply([change(view)], null, 'p1');
-      expect(await views.get('pay_1')).toEqual({
+      expect(await views.getAny('pay_1')).toEqual({
         paymentId: 'pay_1',
         merchantId: 'm_é',
         revision: 0,
@@ -81,9 +85,167 @@ for (const driver of viewDrivers) {
         null,
         'p1',
       );
-      expect((await views.get('pay_a'))?.merchantId).toBe('m_1');
-      expect((await views.get('pay_A'))?.merchantId).toBe('m_2');
-      expect(await views.get("pay_a' OR 1=1 --")).toBeUndefined();
+      expect((await views.getAny('pay_a'))?.merchantId).toBe('m_1');
+      expect((await views.getAny('pay_A'))?.merchantId).toBe('m_2');
+      expect(await views.getAny("pay_a' OR 1=1 --")).toBeUndefined();
+    });
+
+    test("a merchant never sees another merchant's document", async () => {
+      await views.apply([change(viewAt('pay_1', 1, 'm_1'))], null, 'p1');
+      expect(await views.get('pay_1', 'm_1')).toEqual(await views.getAny('pay_1'));
+      for (const merchantId of ['m_2', 'm_', 'M_1', '', 'm_1 ', '*'])
+        expect(await views.get('pay_1', merchantId)).toBeUndefined();
+      await reopen();
+      expect(await views.get('pay_1', 'm_2')).toBeUndefined();
+      expect(await views.get('pay_1', 'm_1')).toMatchObject({ revision: 1 });
+    });
+
+    describe('search', () => {
+      /** Five payments, named by what they are found by. */
+      const fill = async (): Promise<void> => {
+        const payment = (
+          paymentId: string,
+          n: number,
+          { merchantId = 'm_1', amount = 2500, last4 = '4242', reference = 'order-1' } = {},
+          revision = 0,
+        ): ViewChange => {
+          const [first, ...rest] = wholeLife(paymentId, merchantId);
+          if (first?.type !== 'PaymentCreated') throw new Error('no first event');
+          const card = { ...first.data.card, last4 };
+          const data = { ...first.data, amount, card, details: { merchantReference: reference } };
+          const events = [created(data), ...rest].slice(0, revision + 1);
+          const view = foldView(
+            events.map((event, at) => ({ revision: at, time: timeOf(n + at), event })),
+          );
+          if (view === undefined) throw new Error('no view');
+          return change(view);
+        };
+        const changes = [
+          payment('pay_1', 10, { amount: 100 }),
+          payment('pay_2', 20, { amount: 200, merchantId: 'm_2' }, 1),
+          payment('pay_3', 30, { amount: 300, last4: '1111' }, 3),
+          payment('pay_5', 40, { amount: 400, reference: 'pay_1' }),
+          payment('pay_4', 40, { amount: 500, reference: '1111' }),
+        ];
+        await views.apply(changes, null, 'p1');
+      };
+      const found = async (search: PaymentSearch, limit = 10): Promise<string[]> =>
+        (await views.search(search, limit)).map(({ paymentId }) => paymentId);
+
+      test('finds everything, newest first, and by id where times are equal', async () => {
+        await fill();
+        expect(await found({})).toEqual(['pay_5', 'pay_4', 'pay_3', 'pay_2', 'pay_1']);
+        expect(await found({}, 2)).toEqual(['pay_5', 'pay_4']);
+        expect(await found({ merchantId: 'm_1' })).toEqual(['pay_5', 'pay_4', 'pay_3', 'pay_1']);
+        expect(await found({ merchantId: 'm_3' })).toEqual([]);
+      });
+
+      test('gives the documents as they are read one by one', async () => {
+        await fill();
+        await views.apply([parking('pay_2', 2)], 'p1', 'p2');
+        for (const document of await views.search({}, 10))
+          expect(document).toEqual(await views.getAny(document.paymentId));
+        expect(await views.search({ text: 'pay_2' }, 10)).toMatchObject([{ parked: true }]);
+      });
+
+      test.each<[string, PaymentSearch, string[]]>([
+        ['an id, or a reference that looks like one', { text: 'pay_1' }, ['pay_5', 'pay_1']],
+        ['last four digits, or such a reference', { text: '1111' }, ['pay_4', 'pay_3']],
+        ['a reference', { text: 'order-1' }, ['pay_3', 'pay_2', 'pay_1']],
+        ['a reference of one merchant', { text: 'order-1', merchantId: 'm_2' }, ['pay_2']],
+        ['a part of a text', { text: 'order-' }, []],
+        ['a text of another case', { text: 'ORDER-1' }, []],
+        ['a text with signs of a query', { text: "' OR 1=1 --" }, []],
+        ['a status', { status: 'PENDING' }, ['pay_5', 'pay_4', 'pay_1']],
+        ['a text and a status', { text: '4242', status: 'AUTHORIZED' }, ['pay_2']],
+        ['a time, from inclusive', { from: timeOf(30) }, ['pay_5', 'pay_4', 'pay_3']],
+        ['a time, to exclusive', { to: timeOf(30) }, ['pay_2', 'pay_1']],
+        ['both times', { from: timeOf(20), to: timeOf(40) }, ['pay_3', 'pay_2']],
+        ['amounts, inclusive', { minAmount: 200, maxAmount: 400 }, ['pay_5', 'pay_3', 'pay_2']],
+        [
+          'the amount authorized, not the one captured',
+          { minAmount: 300, maxAmount: 300 },
+          ['pay_3'],
+        ],
+      ])('finds by %s', async (_, search, expected) => {
+        await fill();
+        expect(await found(search)).toEqual(expected);
+      });
+
+      test.each<PaymentSearch>([{}, { merchantId: 'm_1' }, { text: '4242' }])(
+        'page after page gives what one page gives: %j',
+        async (search) => {
+          await fill();
+          const pages: string[] = [];
+          let after: PaymentSearch['after'];
+          for (let page = 0; page < 9; page += 1) {
+            const [document] = await views.search(
+              { ...search, ...(after === undefined ? {} : { after }) },
+              1,
+            );
+            if (document === undefined) break;
+            const { paymentId, body } = document;
+            pages.push(paymentId);
+            after = { paymentId, createdAt: JSON.parse(body).createdAt };
+          }
+          expect(pages).toEqual(await found(search));
+        },
+      );
+
+      test('shows a payment as it was last written', async () => {
+        await fill();
+        await views.apply([change(viewAt('pay_1', 1))], 'p1', 'p2');
+        expect(await found({ status: 'PENDING' })).toEqual(['pay_5', 'pay_4']);
+        expect(await found({ text: 'pay_1', status: 'AUTHORIZED' })).toEqual(['pay_1']);
+      });
+    });
+
+    test('the lease is taken, renewed and let go', async () => {
+      expect(await views.lease('a', 10_000)).toBe(true);
+      expect(await views.lease('a', 10_000)).toBe(true);
+      await views.release('b');
+      await views.release('a');
+      expect(await views.lease('b', 10_000)).toBe(true);
+    });
+
+    const several = driver.alone === undefined ? test : test.skip;
+    const why = driver.alone === undefined ? '' : ` (skipped: ${driver.alone})`;
+    several(
+      `of two who want the lease one has it, until it lets go or its time ends${why}`,
+      async () => {
+        const other = await store.open();
+        try {
+          const asked = [views.lease('a', 10_000), other.lease('b', 10_000)];
+          const [a, b] = await Promise.all(asked);
+          expect([a, b].filter(Boolean)).toHaveLength(1);
+          const [first, second] = a ? ['a', 'b'] : ['b', 'a'];
+          expect(await other.lease(second as string, 10_000)).toBe(false);
+          await other.release(second as string);
+          expect(await views.lease(second as string, 10_000)).toBe(false);
+          await views.release(first as string);
+          expect(await other.lease(second as string, 300)).toBe(true);
+          expect(await views.lease(first as string, 300)).toBe(false);
+          await until('the lease has run out', () => views.lease(first as string, 10_000));
+          expect(await other.lease(second as string, 10_000)).toBe(false);
+        } finally {
+          await other.close();
+        }
+      },
+    );
+
+    several(`a wait ends for a document that another process wrote${why}`, async () => {
+      const other = await store.open();
+      try {
+        const waits = Array.from({ length: 50 }, (_, n) =>
+          views.waitForRevision(`pay_${n}`, 1, 10_000),
+        );
+        const changes = Array.from({ length: 50 }, (_, n) => change(viewAt(`pay_${n}`, 2)));
+        await other.apply(changes, null, 'p1');
+        expect((await Promise.all(waits)).every(Boolean)).toBe(true);
+        await expect(views.apply([], null, 'p2')).rejects.toThrow(CheckpointMoved);
+      } finally {
+        await other.close();
+      }
     });
 
     test('P2: a lower or equal revision is skipped, a higher one is written', async () => {
@@ -91,7 +253,7 @@ for (const driver of viewDrivers) {
       const lower = { ...viewAt('pay_1', 2), merchantId: 'm_wrong' };
       const equal = { ...viewAt('pay_1', 3), merchantId: 'm_wrong' };
       await views.apply([change(lower), change(equal)], 'p1', 'p2');
-      expect(await views.get('pay_1')).toMatchObject({ revision: 3, merchantId: 'm_1' });
+      expect(await views.getAny('pay_1')).toMatchObject({ revision: 3, merchantId: 'm_1' });
       expect(await views.load('pay_1')).toEqual(viewAt('pay_1', 3));
       await views.apply([change(viewAt('pay_1', 4))], 'p2', 'p3');
       expect(await revisionOf('pay_1')).toBe(4);
@@ -100,11 +262,17 @@ for (const driver of viewDrivers) {
     test('the same batch again changes nothing', async () => {
       const batch = [change(viewAt('pay_1', 1)), parking('pay_2', 4), change(viewAt('pay_3', 5))];
       await views.apply(batch, null, 'p1');
-      const before = [await views.get('pay_1'), await views.get('pay_3'), await views.parked(9)];
+      const before = [
+        await views.getAny('pay_1'),
+        await views.getAny('pay_3'),
+        await views.parked(9),
+      ];
       await views.apply(batch, 'p1', 'p1');
-      expect([await views.get('pay_1'), await views.get('pay_3'), await views.parked(9)]).toEqual(
-        before,
-      );
+      expect([
+        await views.getAny('pay_1'),
+        await views.getAny('pay_3'),
+        await views.parked(9),
+      ]).toEqual(before);
     });
 
     test('the checkpoint is compared: a writer from elsewhere is refused and writes nothing', async () => {
@@ -118,7 +286,7 @@ for (const driver of viewDrivers) {
         );
       }
       expect(await views.checkpoint()).toBe('p1');
-      expect(await views.get('pay_2')).toBeUndefined();
+      expect(await views.getAny('pay_2')).toBeUndefined();
       expect(await views.load('pay_1')).toEqual(viewAt('pay_1', 0));
     });
 
@@ -138,10 +306,10 @@ for (const driver of viewDrivers) {
 
     test('documents, checkpoint and parked payments are there after the next start', async () => {
       await views.apply([change(viewAt('pay_1', 4)), parking('pay_2', 3)], null, 'p7');
-      const before = await views.get('pay_1');
+      const before = await views.getAny('pay_1');
       await reopen();
       expect(await views.checkpoint()).toBe('p7');
-      expect(await views.get('pay_1')).toEqual(before);
+      expect(await views.getAny('pay_1')).toEqual(before);
       expect(await views.load('pay_1')).toEqual(viewAt('pay_1', 4));
       expect(await views.parked(10)).toHaveLength(1);
     });
@@ -195,8 +363,8 @@ for (const driver of viewDrivers) {
     test('P5: a parked payment keeps its document, marked, and is listed oldest first', async () => {
       await views.apply([change(viewAt('pay_1', 1)), parking('pay_1', 2, 5)], null, 'p1');
       await views.apply([parking('pay_0', 0, 4)], 'p1', 'p2');
-      expect(await views.get('pay_1')).toMatchObject({ revision: 1, parked: true });
-      expect(await views.get('pay_0')).toBeUndefined();
+      expect(await views.getAny('pay_1')).toMatchObject({ revision: 1, parked: true });
+      expect(await views.getAny('pay_0')).toBeUndefined();
       expect(await views.parked(10)).toEqual([
         { paymentId: 'pay_0', revision: 0, reason: 'cannot read 0', since: timeOf(4) },
         { paymentId: 'pay_1', revision: 2, reason: 'cannot read 2', since: timeOf(5) },
@@ -215,16 +383,16 @@ for (const driver of viewDrivers) {
     test('a view at the poisoned revision or beyond takes the payment out again', async () => {
       await views.apply([change(viewAt('pay_1', 1)), parking('pay_1', 3)], null, 'p1');
       await views.apply([change(viewAt('pay_1', 2))], 'p1', 'p1');
-      expect(await views.get('pay_1')).toMatchObject({ revision: 2, parked: true });
+      expect(await views.getAny('pay_1')).toMatchObject({ revision: 2, parked: true });
       await views.apply([change(viewAt('pay_1', 3))], 'p1', 'p1');
-      expect(await views.get('pay_1')).toMatchObject({ revision: 3, parked: false });
+      expect(await views.getAny('pay_1')).toMatchObject({ revision: 3, parked: false });
       expect(await views.parked(10)).toEqual([]);
     });
 
     test('P2: parking below the document is skipped', async () => {
       await views.apply([change(viewAt('pay_1', 3))], null, 'p1');
       await views.apply([parking('pay_1', 3), parking('pay_1', 1)], 'p1', 'p2');
-      expect(await views.get('pay_1')).toMatchObject({ parked: false });
+      expect(await views.getAny('pay_1')).toMatchObject({ parked: false });
       expect(await views.parked(10)).toEqual([]);
     });
 
@@ -257,9 +425,108 @@ for (const driver of viewDrivers) {
       await views.close();
       expect(await wait).toBe(false);
       expect(await views.waitForRevision('pay_1', 0, 60_000)).toBe(false);
-      await expect(views.get('pay_1')).rejects.toThrow(ViewsUnavailable);
+      await expect(views.getAny('pay_1')).rejects.toThrow(ViewsUnavailable);
       await expect(views.checkpoint()).rejects.toThrow(ViewsUnavailable);
       await expect(views.apply([], null, null)).rejects.toThrow(ViewsUnavailable);
+    });
+
+    describe('a generation filled beside the served one', () => {
+      const fill = async (into: Pick<PaymentViews, 'apply'>, revision: number, to = 'p1') => {
+        const payments = ['pay_1', 'pay_2', 'pay_3'].map((id) => change(viewAt(id, revision)));
+        await into.apply([...payments, parking('pay_9', 0)], null, to);
+      };
+
+      test('is empty, changes nothing that is read, and is served at once and whole', async () => {
+        await fill(views, 1);
+        const next = await views.openGeneration();
+        expect(await next.checkpoint()).toBeNull();
+        expect(await next.load('pay_1')).toBeUndefined();
+        expect(await next.parked(10)).toEqual([]);
+        await next.apply([change(viewAt('pay_1', 5)), change(viewAt('pay_4', 0))], null, 'p8');
+        await next.apply([parking('pay_4', 1)], 'p8', 'p9');
+        expect(await revisionOf('pay_1')).toBe(1);
+        expect(await views.getAny('pay_4')).toBeUndefined();
+        expect(await views.checkpoint()).toBe('p1');
+        expect(await views.parked(10)).toHaveLength(1);
+        expect(await views.unsettled(10)).toEqual([]);
+        await next.serve();
+        expect(await revisionOf('pay_1')).toBe(5);
+        await next.end();
+        expect(await revisionOf('pay_1')).toBe(5);
+        expect(await views.load('pay_1')).toEqual(viewAt('pay_1', 5));
+        expect(await views.getAny('pay_4')).toMatchObject({ revision: 0, parked: true });
+        expect(await views.getAny('pay_2')).toBeUndefined();
+        expect(await views.checkpoint()).toBe('p9');
+        expect(await views.parked(10)).toMatchObject([{ paymentId: 'pay_4' }]);
+        await views.apply([change(viewAt('pay_4', 1))], 'p9', 'p10');
+        expect(await views.getAny('pay_4')).toMatchObject({ revision: 1, parked: false });
+        await reopen();
+        expect(await views.checkpoint()).toBe('p10');
+        expect(await revisionOf('pay_1')).toBe(5);
+      });
+
+      test('takes what is applied to the served one not along, and that goes on', async () => {
+        await fill(views, 1);
+        const next = await views.openGeneration();
+        await views.apply([change(viewAt('pay_1', 2))], 'p1', 'p2');
+        expect(await revisionOf('pay_1')).toBe(2);
+        expect(await next.load('pay_1')).toBeUndefined();
+        await next.end();
+        expect(await revisionOf('pay_1')).toBe(2);
+        expect(await views.checkpoint()).toBe('p2');
+      });
+
+      test('one at a time: a second is refused until the first has ended', async () => {
+        for (const served of [false, true]) {
+          const next = await views.openGeneration();
+          await expect(views.openGeneration()).rejects.toThrow(RebuildRunning);
+          await next.apply([], null, `p_${served}`);
+          if (served) await next.serve();
+          await expect(views.openGeneration()).rejects.toThrow(RebuildRunning);
+          await next.end();
+        }
+        const next = await views.openGeneration();
+        expect(await next.checkpoint()).toBeNull();
+        await next.end();
+        await next.end();
+        expect(await views.checkpoint()).toBe('p_true');
+      });
+
+      test('of a process that was killed: the old one is served, the next begins empty', async () => {
+        await fill(views, 1);
+        const killed = await views.openGeneration();
+        await fill(killed, 5, 'p9');
+        await reopen();
+        expect(await revisionOf('pay_1')).toBe(1);
+        expect(await views.checkpoint()).toBe('p1');
+        let next: NextGeneration | undefined;
+        await until('it may be opened', async () => {
+          next = await views.openGeneration().catch(() => undefined);
+          return next !== undefined;
+        });
+        expect(await next?.checkpoint()).toBeNull();
+        expect(await next?.load('pay_1')).toBeUndefined();
+        await next?.end();
+        expect(await revisionOf('pay_1')).toBe(1);
+      });
+
+      test('has the checksum of the old one exactly when its documents are the same', async () => {
+        const empty = await views.checksum();
+        expect(empty.documents).toBe(0);
+        await fill(views, 1);
+        const sum = await views.checksum();
+        expect(sum).toMatchObject({ documents: 3, hash: expect.stringMatching(/^[0-9a-f]{64}$/) });
+        const next = await views.openGeneration();
+        expect(await next.checksum()).toEqual(empty);
+        for (const id of ['pay_3', 'pay_1', 'pay_2']) {
+          expect(await next.checksum()).not.toEqual(sum);
+          await next.apply([change(viewAt(id, 1))], await next.checkpoint(), id);
+        }
+        expect(await next.checksum()).toEqual(sum);
+        await next.apply([change(viewAt('pay_1', 2))], 'pay_2', 'p9');
+        expect(await next.checksum()).not.toEqual(sum);
+        await next.end();
+      });
     });
 
     test('more payments than are kept in memory load as they were written', async () => {
@@ -272,6 +539,6 @@ for (const driver of viewDrivers) {
       if (next === undefined) throw new Error('no view');
       await views.apply([change(next)], 'p1', 'p2');
       expect(await revisionOf('pay_0')).toBe(1);
-    });
+    }, 20_000);
   });
 }

@@ -52,7 +52,7 @@ describe('the projector', () => {
     }
   };
   const bodies = async (count: number) => {
-    const documents = Array.from({ length: count }, (_, n) => views.get(`pay_${n}`));
+    const documents = Array.from({ length: count }, (_, n) => views.getAny(`pay_${n}`));
     return (await Promise.all(documents)).map((document) => document?.body);
   };
   const folds = async (count: number) => {
@@ -77,7 +77,7 @@ describe('the projector', () => {
       parked: 0,
       counts: { events: 5 * LIFE, healed: 0, parkings: 0, restarts: 0 },
     });
-    expect(await started.lag()).toEqual({ events: 0, seconds: 0, stuck: false });
+    expect(await started.lag()).toMatchObject({ events: 0, seconds: 0, stuck: false });
   });
 
   test('P4: an append through the tracked store is behind until its document is there', async () => {
@@ -125,13 +125,19 @@ describe('the projector', () => {
     const first = views;
     let current = first;
     const switched: PaymentViews = {
-      get: (id) => current.get(id),
+      get: (id, merchantId) => current.get(id, merchantId),
+      getAny: (id) => current.getAny(id),
+      search: (search, limit) => current.search(search, limit),
       waitForRevision: (id, revision, ms) => current.waitForRevision(id, revision, ms),
       unsettled: (limit) => current.unsettled(limit),
       parked: (limit) => current.parked(limit),
+      lease: (holder, ttlMs) => current.lease(holder, ttlMs),
+      release: (holder) => current.release(holder),
       checkpoint: () => current.checkpoint(),
       load: (id) => current.load(id),
       apply: (changes, from, to) => current.apply(changes, from, to),
+      checksum: () => current.checksum(),
+      openGeneration: () => current.openGeneration(),
       close: () => current.close(),
     };
     const started = await start({ views: switched, watchMs: 5 });
@@ -142,7 +148,7 @@ describe('the projector', () => {
     expect(started.isBehind('pay_1')).toBe(true);
     store.hold(false);
     await until('filled again', () => started.status().caughtUp);
-    expect(await elsewhere.get('pay_1')).toEqual(await first.get('pay_1'));
+    expect(await elsewhere.getAny('pay_1')).toEqual(await first.getAny('pay_1'));
     expect(started.isBehind('pay_1')).toBe(false);
     await started.stop();
     await elsewhere.close();
@@ -218,11 +224,11 @@ describe('the projector', () => {
       now: () => now,
       stillMsMax: 60_000,
     });
-    expect(await lag()).toEqual({ events: 0, seconds: 0, stuck: false });
+    expect(await lag()).toMatchObject({ events: 0, seconds: 0, stuck: false });
     now += 3_600_000;
-    expect(await lag()).toEqual({ events: 0, seconds: 0, stuck: false });
+    expect(await lag()).toMatchObject({ events: 0, seconds: 0, stuck: false });
     await given(1);
-    expect(await lag()).toEqual({ events: LIFE, seconds: 3700, stuck: false });
+    expect(await lag()).toMatchObject({ events: LIFE, seconds: 3700, stuck: false });
     now += 60_001;
     expect(await lag()).toMatchObject({ stuck: true });
     checkpoint = (await store.readAll(null, 1))[0]?.position ?? null;
@@ -230,7 +236,7 @@ describe('the projector', () => {
     now += 60_001;
     expect(await lag()).toMatchObject({ stuck: true });
     checkpoint = (await store.head(null)).position;
-    expect(await lag()).toEqual({ events: 0, seconds: 0, stuck: false });
+    expect(await lag()).toMatchObject({ events: 0, seconds: 0, stuck: false });
   });
 
   test('a projection that stands still while the head moves says so', async () => {
@@ -258,7 +264,7 @@ describe('the projector', () => {
       await freshness.store.append(streamOf(`pay_${n}`), last, events.slice(2));
       expect(await views.waitForRevision(`pay_${n}`, LIFE - 1, 5000)).toBe(true);
       const view = foldView(await real.readStream(streamOf(`pay_${n}`)));
-      expect((await views.get(`pay_${n}`))?.body).toBe(view && bodyOf(view));
+      expect((await views.getAny(`pay_${n}`))?.body).toBe(view && bodyOf(view));
     });
     await Promise.all(writing);
     await until('nothing behind', () => freshness.size() === 0);

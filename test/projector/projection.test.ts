@@ -58,7 +58,7 @@ for (const driver of viewDrivers) {
       return view && bodyOf(view);
     };
     const expectWhole = async (paymentId: string): Promise<void> => {
-      const document = await views.get(paymentId);
+      const document = await views.getAny(paymentId);
       expect(document?.body).toBe(await foldOf(paymentId));
       expect(document?.parked).toBe(false);
     };
@@ -99,7 +99,7 @@ for (const driver of viewDrivers) {
       await projection.events(all.slice(0, 4));
       await projection.events(all.slice(1, 5));
       await projection.events(all.slice(0, 2));
-      expect(await views.get('pay_1')).toMatchObject({ revision: 4, parked: false });
+      expect(await views.getAny('pay_1')).toMatchObject({ revision: 4, parked: false });
       await projection.events(all);
       await expectWhole('pay_1');
       expect(projection.counts()).toMatchObject({ healed: 0, parked: 0 });
@@ -151,7 +151,7 @@ for (const driver of viewDrivers) {
           const parked = await views.parked(10);
           expect(parked).toMatchObject([{ paymentId: 'pay_1', revision }]);
           expect(parked[0]?.reason).not.toBe('');
-          const document = await views.get('pay_1');
+          const document = await views.getAny('pay_1');
           expect(document?.revision).toBe(
             revision === 0 ? undefined : Math.min(revision, LIFE) - 1,
           );
@@ -202,7 +202,7 @@ for (const driver of viewDrivers) {
       store.inject(streamOf('pay_1'), LIFE, newEvent(authorized()));
       await deliver();
       expect(projection.counts()).toMatchObject({ parked: 1, parkings: 0, healed: 0 });
-      expect(await views.get('pay_1')).toMatchObject({ revision: 1, parked: true });
+      expect(await views.getAny('pay_1')).toMatchObject({ revision: 1, parked: true });
     });
 
     test('an event that the stream itself does not show parks its payment', async () => {
@@ -273,7 +273,7 @@ for (const driver of viewDrivers) {
         expect(projection.counts().healed).toBe(0);
       };
       await fc.assert(fc.asyncProperty(streams, fc.infiniteStream(fc.nat()), batchMax, property), {
-        numRuns: 60,
+        numRuns: Math.min(60, driver.runsMax ?? 60),
       });
     });
   });

@@ -1,0 +1,22 @@
+/** examples/consumer.ts against real messages of a real broker: KAFKA_BROKERS. */
+import { describe, expect, test } from '@jest/globals';
+import { LIFE, runExample } from '../support/consumer-example.ts';
+import { expectWhole } from '../support/feed-checks.ts';
+import { feedDrivers } from '../support/feed-drivers.ts';
+
+const skip = feedDrivers.find(({ name }) => name === 'kafka')?.skip;
+const suite = skip === undefined ? describe : describe.skip;
+
+suite(`the example of a reader${skip === undefined ? '' : ` (skipped: ${skip})`}`, () => {
+  test('reads each event once, resumes where it was, and notices a gap', async () => {
+    const brokers = String(process.env.KAFKA_BROKERS);
+    const { events, read, restarts, gap } = await runExample(brokers, 20, 'SIGTERM', 30_000);
+    expect(restarts).toBeGreaterThan(0);
+    expect(read).toHaveLength(20 * LIFE);
+    expectWhole(
+      read.map(({ partition, event }) => ({ partition, value: JSON.stringify(event) })),
+      events,
+    );
+    expect(gap).toEqual({ code: 3, said: expect.stringMatching(/is missing/) });
+  }, 60_000);
+});

@@ -1,0 +1,168 @@
+/** Several projectors on one set of views: one follows the log, the others stand by. */
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type Projector, type ProjectorOptions, startProjector } from '../../projector/app.ts';
+import type { Log } from '../../projector/subscription.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import { bodyOf, foldView } from '../../shared/payment/view.ts';
+import type { PaymentViews } from '../../shared/payment-views/port.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
+import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { until } from '../support/until.ts';
+import { type ViewStore, viewDrivers } from '../support/view-drivers.ts';
+
+const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
+const LEASE_MS = 300;
+const TAKE_OVER_MS_MAX = 5000;
+
+/** Views of a process that can be stopped dead: from then on nothing it asks comes to an end. */
+const mortal = (own: PaymentViews) => {
+  let dead = false;
+  const views = Object.fromEntries(
+    Object.entries(own).map(([name, ask]) => [
+      name,
+      (...args: unknown[]) =>
+        dead && name !== 'close'
+          ? new Promise(() => {})
+          : (ask as (...args: unknown[]) => unknown)(...args),
+    ]),
+  ) as PaymentViews;
+  const die = (yes: boolean): void => {
+    dead = yes;
+  };
+  return { views, die };
+};
+
+for (const driver of viewDrivers) {
+  const why = driver.skip ?? driver.alone;
+  const suite = why === undefined ? describe : describe.skip;
+  suite(`two projectors on ${driver.name}${why ? ` (skipped: ${why})` : ''}`, () => {
+    let viewStore: ViewStore;
+    let views: PaymentViews;
+    let store: MemoryEventStore;
+    let opened: PaymentViews[];
+    let started: Projector[];
+
+    const begin = async (own: PaymentViews, more: Partial<ProjectorOptions> = {}) => {
+      const backOff = { minMs: 1, maxMs: 20 };
+      const options = {
+        store,
+        views: own,
+        logger: silent,
+        backOff,
+        leaseMs: LEASE_MS,
+        watchMs: 20,
+      };
+      const projector = await startProjector({ ...options, ...more });
+      started.push(projector);
+      return projector;
+    };
+    const open = async (): Promise<PaymentViews> => {
+      const own = await viewStore.open();
+      opened.push(own);
+      return own;
+    };
+    const given = async (paymentId: string): Promise<void> => {
+      const events = wholeLife(paymentId).map((event, n) => newEvent(event, timeOf(n)));
+      await store.append(streamOf(paymentId), 'none', events);
+    };
+    const expectWhole = async (paymentId: string): Promise<void> => {
+      const view = foldView(await store.readStream(streamOf(paymentId)));
+      expect(await views.waitForRevision(paymentId, view?.revision ?? 0, TAKE_OVER_MS_MAX)).toBe(
+        true,
+      );
+      expect((await views.getAny(paymentId))?.body).toBe(view && bodyOf(view));
+    };
+
+    beforeEach(async () => {
+      viewStore = await driver.make();
+      opened = [];
+      started = [];
+      views = await open();
+      store = memoryEventStore();
+    });
+    afterEach(async () => {
+      // The dead one's last question never ends, and neither does its stop.
+      await Promise.race([
+        Promise.all(started.map((projector) => projector.stop())),
+        new Promise((resolve) => setTimeout(resolve, 100)),
+      ]);
+      await Promise.all(opened.map((own) => own.close()));
+      await viewStore.remove();
+    });
+
+    test('the second stands by, sees how far the first is, and is well', async () => {
+      await given('pay_1');
+      const first = await begin(await open());
+      await first.caughtUp;
+      const second = await begin(await open(), { stillMsMax: 0 });
+      await until('standing by', () => second.status().state === 'standing-by');
+      await until('seen', () => second.status().checkpoint === first.status().checkpoint);
+      expect(await second.lag()).toMatchObject({ events: 0, seconds: 0, stuck: false });
+      expect(second.status()).toMatchObject({ stuck: false, counts: { events: 0, restarts: 0 } });
+      await given('pay_2');
+      await expectWhole('pay_2');
+      expect(second.status().counts.events).toBe(0);
+    });
+
+    test('the first one killed: the second takes over, and the dead one awake writes nothing', async () => {
+      const { views: own, die } = mortal(await open());
+      const first = await begin(own);
+      await given('pay_1');
+      await first.caughtUp;
+      const second = await begin(await open());
+      await until('standing by', () => second.status().state === 'standing-by');
+      die(true);
+      await given('pay_2');
+      await expectWhole('pay_2');
+      await until('taken over', () => second.status().state === 'running');
+      die(false);
+      await given('pay_3');
+      await expectWhole('pay_3');
+      expect(second.status().state).toBe('running');
+    });
+
+    test('the first one stopped: the second need not wait for the end of the lease', async () => {
+      const first = await begin(await open(), { leaseMs: 60_000 });
+      await first.caughtUp;
+      const second = await begin(await open());
+      await until('standing by', () => second.status().state === 'standing-by');
+      await first.stop();
+      await given('pay_1');
+      await expectWhole('pay_1');
+    });
+
+    test('the lease lost to another: it stops following, and comes back when it is free', async () => {
+      const own = await open();
+      let robbed = false;
+      const lease: PaymentViews['lease'] = async (holder, ttlMs) =>
+        !robbed && own.lease(holder, ttlMs);
+      const first = await begin({ ...own, lease });
+      await first.caughtUp;
+      robbed = true;
+      await until('standing by', () => first.status().state === 'standing-by');
+      expect(first.status().caughtUp).toBe(false);
+      await given('pay_1');
+      robbed = false;
+      await expectWhole('pay_1');
+      await until('back', () => first.status().caughtUp);
+    });
+
+    test('the checkpoint moved by another: its batch is dropped, it goes on from what is stored', async () => {
+      const first = await begin(await open());
+      await given('pay_1');
+      await first.caughtUp;
+      store.hold(true);
+      await given('pay_2');
+      const { position } = await store.head(null);
+      const at = await views.checkpoint();
+      const view = foldView(await store.readStream(streamOf('pay_2')));
+      if (view === undefined) throw new Error('no view');
+      await views.apply([{ kind: 'view', view }], at, position);
+      store.hold(false);
+      await until('restarted', () => first.status().counts.restarts > 0);
+      await given('pay_3');
+      await expectWhole('pay_2');
+      await expectWhole('pay_3');
+    });
+  });
+}

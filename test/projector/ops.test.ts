@@ -1,0 +1,109 @@
+/** Faults P5: parked payments are listed, and tried again once the cause is gone. */
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { FastifyInstance } from 'fastify';
+import { type Projector, startProjector } from '../../projector/app.ts';
+import { registerProjectorOps } from '../../projector/ops.ts';
+import { loadConfig } from '../../shared/config.ts';
+import { buildApp } from '../../shared/http/app.ts';
+import { openGuard } from '../../shared/http/guard.ts';
+import { createLogger } from '../../shared/log.ts';
+import { createMetrics } from '../../shared/metrics.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import type { PaymentViews } from '../../shared/payment-views/port.ts';
+import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import { SECRET, signToken } from '../support/in-process.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
+import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { until } from '../support/until.ts';
+import { temporaryFolder } from '../support/view-drivers.ts';
+
+const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+
+let folder: ReturnType<typeof temporaryFolder>;
+let store: MemoryEventStore;
+let views: PaymentViews;
+let projector: Projector;
+let app: FastifyInstance;
+
+beforeEach(async () => {
+  folder = temporaryFolder();
+  store = memoryEventStore();
+  views = openSqliteViews({ file: join(folder.path, 'views.db') });
+  for (const [id, merchant] of [
+    ['pay_1', 'm_1'],
+    ['pay_2', 'm_2'],
+  ] as const) {
+    const events = wholeLife(id, merchant).map((event, at) => newEvent(event, timeOf(at)));
+    await store.append(streamOf(id), 'none', events);
+    store.damage(streamOf(id), 3, 'has the unknown type PaymentShredded');
+  }
+  projector = await startProjector({ store, views, logger: log });
+  await projector.caughtUp;
+  const read = loadConfig({ JWT_SECRET: SECRET });
+  if (!read.ok) throw new Error(read.problems.join());
+  const guard = await openGuard(read.config);
+  app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
+  registerProjectorOps(app, { guard: guard('ops:admin'), projector, views });
+});
+afterEach(async () => {
+  await app.close();
+  await projector.stop();
+  await views.close();
+  folder.remove();
+});
+
+const ask = async (method: 'GET' | 'POST', url: string, merchant = '*', scope = 'ops:admin') => {
+  const bearer = await signToken({ merchant_id: merchant, sub: 'jane', scope });
+  const headers = { authorization: `Bearer ${bearer}` };
+  const answer = await app.inject({ method, url, headers });
+  return { status: answer.statusCode, json: answer.json() };
+};
+const letter = (paymentId: string) => ({
+  paymentId,
+  revision: 3,
+  reason: 'has the unknown type PaymentShredded',
+  since: expect.stringContaining('T'),
+});
+
+describe('GET /ops/v1/dead-letters', () => {
+  test('names payment, revision and reason; one merchant sees its own', async () => {
+    const all = await ask('GET', '/ops/v1/dead-letters');
+    expect(all).toEqual({
+      status: 200,
+      json: { deadLetters: [letter('pay_1'), letter('pay_2')] },
+    });
+    const own = await ask('GET', '/ops/v1/dead-letters', 'm_2');
+    expect(own.json).toEqual({ deadLetters: [letter('pay_2')] });
+    expect((await ask('GET', '/ops/v1/dead-letters', '*', 'audit:read')).status).toBe(403);
+  });
+});
+
+describe('POST /ops/v1/dead-letters/{paymentId}/retry', () => {
+  const retry = (id: string, merchant?: string) =>
+    ask('POST', `/ops/v1/dead-letters/${id}/retry`, merchant);
+
+  test('the cause is there still: it stays parked, and says why', async () => {
+    expect(await retry('pay_1')).toEqual({
+      status: 200,
+      json: { paymentId: 'pay_1', whole: false, at: 3, reason: expect.any(String) },
+    });
+  });
+
+  test('the cause is gone: its document is whole again', async () => {
+    store.mend(streamOf('pay_1'));
+    expect(await retry('pay_1')).toEqual({
+      status: 200,
+      json: { paymentId: 'pay_1', whole: true },
+    });
+    expect(await views.getAny('pay_1')).toMatchObject({ revision: 5, parked: false });
+    await until('one is left', () => projector.status().parked === 1);
+    expect((await retry('pay_1')).status).toBe(404);
+  });
+
+  test('another merchant’s, an unknown and a malformed one', async () => {
+    expect((await retry('pay_1', 'm_2')).status).toBe(404);
+    expect((await retry('pay_9')).status).toBe(404);
+    expect((await retry('pay.9')).status).toBe(400);
+  });
+});

@@ -1,0 +1,151 @@
+/** A rebuild: a new generation is filled beside the served one, compared, and served at once. */
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type Projector, startProjector } from '../../projector/app.ts';
+import { RebuildImpossible, type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
+import type { Log } from '../../projector/subscription.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import { bodyOf, foldView } from '../../shared/payment/view.ts';
+import { type PaymentViews, RebuildRunning } from '../../shared/payment-views/port.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
+import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { until } from '../support/until.ts';
+import { type ViewStore, viewDrivers } from '../support/view-drivers.ts';
+
+const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
+const LIFE = wholeLife('pay_1').length;
+
+for (const driver of viewDrivers) {
+  const suite = driver.skip === undefined ? describe : describe.skip;
+  suite(`rebuild in ${driver.name}${driver.skip ? ` (skipped: ${driver.skip})` : ''}`, () => {
+    let viewStore: ViewStore;
+    let views: PaymentViews;
+    let store: MemoryEventStore;
+    let projector: Projector;
+    let payments: number;
+
+    const given = async (count: number): Promise<void> => {
+      for (const last = payments + count; payments < last; payments += 1) {
+        const events = wholeLife(`pay_${payments}`).map((event, n) => newEvent(event, timeOf(n)));
+        await store.append(streamOf(`pay_${payments}`), 'none', events);
+      }
+    };
+    const applied = (): Promise<void> =>
+      until('everything is applied', async () => {
+        const { position } = await store.head(null);
+        return projector.status().checkpoint === position;
+      });
+    const expectWhole = async (): Promise<void> => {
+      await applied();
+      for (let n = 0; n < payments; n += 1) {
+        const view = foldView(await store.readStream(streamOf(`pay_${n}`)));
+        expect((await views.getAny(`pay_${n}`))?.body).toBe(view && bodyOf(view));
+      }
+    };
+
+    beforeEach(async () => {
+      viewStore = await driver.make();
+      views = await viewStore.open();
+      store = memoryEventStore();
+      payments = 0;
+      await given(20);
+      const backOff = { minMs: 1, maxMs: 8 };
+      projector = await startProjector({ store, views, logger: silent, backOff });
+      await projector.caughtUp;
+    });
+    afterEach(async () => {
+      await projector.stop();
+      await views.close();
+      await viewStore.remove();
+    });
+
+    test('gives the same documents, and says how far it is', async () => {
+      const reports: RebuildProgress[] = [];
+      const sum = await views.checksum();
+      const result = await projector.rebuild((progress) => reports.push(progress));
+      expect(result).toMatchObject({ events: 20 * LIFE, equal: true, old: sum, new: sum });
+      expect(result.checkpoint).toBe((await store.head(null)).position);
+      expect(result.seconds).toBeGreaterThan(0);
+      expect(reports.at(-1)).toMatchObject({ done: 20 * LIFE, total: 20 * LIFE, secondsLeft: 0 });
+      await expectWhole();
+      await given(2);
+      await expectWhole();
+      expect(projector.status().counts.restarts).toBe(0);
+    });
+
+    test('while events come in and are read: nothing is lost, nobody finds nothing', async () => {
+      let over = false;
+      let reads = 0;
+      const reading = (async () => {
+        while (!over) {
+          expect(await views.get('pay_3', 'm_1')).toMatchObject({ revision: LIFE - 1 });
+          reads += 1;
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      })();
+      const writing = (async () => {
+        while (!over) {
+          await given(1);
+          await new Promise((resolve) => setTimeout(resolve, 2));
+        }
+      })();
+      const { equal } = await projector.rebuild().finally(() => {
+        over = true;
+      });
+      await Promise.all([reading, writing]);
+      expect(equal).toBe(true);
+      expect(reads).toBeGreaterThan(0);
+      expect(payments).toBeGreaterThan(20);
+      await expectWhole();
+    }, 20_000);
+
+    test('puts right what was wrong, and says that it was', async () => {
+      const wrong = foldView((await store.readStream(streamOf('pay_0'))).slice(0, 1));
+      if (wrong === undefined) throw new Error('no view');
+      const at = await views.checkpoint();
+      await views.apply([{ kind: 'view', view: { ...wrong, revision: 99 } }], at, at);
+      const result = await projector.rebuild();
+      expect(result).toMatchObject({
+        equal: false,
+        old: { documents: 20 },
+        new: { documents: 20 },
+      });
+      await expectWhole();
+    });
+
+    test('a second one is refused while the first runs, and may follow it', async () => {
+      const first = projector.rebuild();
+      await expect(projector.rebuild()).rejects.toThrow(RebuildRunning);
+      expect((await first).equal).toBe(true);
+      expect((await projector.rebuild()).equal).toBe(true);
+      await expectWhole();
+    }, 20_000);
+
+    test('stopped in the middle: the old ones are served, and nothing of it is left', async () => {
+      const before = await views.checksum();
+      const running = projector.rebuild(() => void projector.stop());
+      await expect(running).rejects.toThrow(/abort/);
+      await projector.stop();
+      expect(await views.checksum()).toEqual(before);
+      const next = await views.openGeneration();
+      expect(await next.checkpoint()).toBeNull();
+      await next.end();
+    });
+
+    test('an engine that fails in the middle fails the rebuild, and the old ones are served', async () => {
+      const failing = { ...store, readAll: () => Promise.reject(new Error('out of reach')) };
+      const hold = <T>(step: () => Promise<T>) => step();
+      await expect(rebuild({ store: failing, views, logger: silent, hold })).rejects.toThrow(
+        'out of reach',
+      );
+      await expectWhole();
+    });
+
+    test('a log that ends before the served checkpoint is refused in one line', async () => {
+      const empty = memoryEventStore();
+      const hold = <T>(step: () => Promise<T>) => step();
+      const refused = rebuild({ store: empty, views, logger: silent, hold });
+      await expect(refused).rejects.toThrow(RebuildImpossible);
+      await expectWhole();
+    });
+  });
+}

@@ -1,0 +1,399 @@
+/**
+ * The relay: P3, on the topic no event of a payment is missing or out of order, and a duplicate
+ * has the same id and revision, whatever broker, store and checkpoint do.
+ */
+import { describe, expect, jest, test } from '@jest/globals';
+import { noRelay } from '../../projector/event-feed/none.ts';
+import { feedState, watchFeedFigures } from '../../projector/feed-figures.ts';
+import { type Relay, type RelayOptions, startRelay } from '../../projector/relay.ts';
+import type { Log } from '../../projector/subscription.ts';
+import { type RecordedEvent, StoreUnavailable } from '../../shared/event-store/port.ts';
+import { createMetrics } from '../../shared/metrics.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import { expectWhole, parsed, withoutRepeats } from '../support/feed-checks.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
+import { type MemoryFeed, memoryDocument, memoryFeed } from '../support/memory-feed.ts';
+import { newEvent, wholeLife } from '../support/payment-events.ts';
+import { until as untilWithin } from '../support/until.ts';
+
+// Many of these wait for one another's clocks; a busy machine is no failure.
+jest.setTimeout(60_000);
+const until = (what: string, holds: () => boolean | Promise<boolean>): Promise<void> =>
+  untilWithin(what, holds, 20_000);
+
+const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
+const backOff = { minMs: 1, maxMs: 8 };
+const LIFE = 6;
+
+/** Payments `from` to `to`, their events taking turns in the log. */
+const append = async (store: MemoryEventStore, from: number, to: number): Promise<void> => {
+  for (let revision = 0; revision < LIFE; revision += 1) {
+    for (let n = from; n < to; n += 1) await appendOne(store, `pay_${n}`, revision);
+  }
+};
+const appendOne = async (
+  store: MemoryEventStore,
+  paymentId: string,
+  revision: number,
+): Promise<void> => {
+  const event = wholeLife(paymentId, `m_${paymentId}`)[revision];
+  const stream = streamOf(paymentId);
+  const last = revision === 0 ? undefined : (await store.readStream(stream)).at(-1);
+  if (event === undefined) throw new Error('no such event');
+  await store.append(stream, last ?? 'none', [newEvent(event)]);
+};
+const logOf = async (store: MemoryEventStore): Promise<RecordedEvent[]> =>
+  (await store.readAll(null, 10_000)) as RecordedEvent[];
+
+type House = ReturnType<typeof house>;
+const house = (batchMax = 7) => ({
+  store: memoryEventStore({ batchMax }),
+  feed: memoryFeed(),
+  checkpoint: memoryDocument(),
+});
+
+const relaying = async (
+  parts: House,
+  check: (relay: Relay) => Promise<void>,
+  options: Partial<RelayOptions> = {},
+): Promise<void> => {
+  const relay = startRelay({ ...parts, logger: silent, backOff, ...options });
+  try {
+    await check(relay);
+  } finally {
+    await relay.stop();
+  }
+};
+const untilSent = ({ store }: House, relay: Relay): Promise<void> =>
+  until(
+    'all is sent',
+    async () => relay.status().checkpoint === (await logOf(store)).at(-1)?.position,
+  );
+const untilWhole = async (parts: House, relay: Relay): Promise<void> => {
+  await untilSent(parts, relay);
+  expectWhole(parts.feed.stored('events'), await logOf(parts.store));
+};
+
+describe('P3: the relay', () => {
+  test('sends every event once, in order, and the state after it with the same revision', async () => {
+    const parts = house();
+    await append(parts.store, 0, 5);
+    await relaying(parts, async (relay) => {
+      await untilWhole(parts, relay);
+      await append(parts.store, 5, 9);
+      await untilWhole(parts, relay);
+      expect(relay.status()).toMatchObject({ state: 'running', held: 0 });
+      expect(relay.status().counts).toEqual({ published: 9 * LIFE, restarts: 0 });
+      expect(await relay.lag()).toMatchObject({ events: 0, stuck: false });
+    });
+    const events = parsed(parts.feed.stored('events'));
+    expect(events).toHaveLength(9 * LIFE);
+    const states = parsed(parts.feed.stored('state'));
+    expect(states.map(({ subject, sequence }) => [subject, sequence])).toEqual(
+      events.map(({ subject, sequence }) => [subject, sequence]),
+    );
+    const ids = new Set([...events, ...states].map(({ id }) => id));
+    expect(ids.size).toBe(2 * 9 * LIFE);
+  });
+
+  test('a broker that is down loses nothing: lag grows, it backs off, and catches up', async () => {
+    const parts = house();
+    await append(parts.store, 0, 2);
+    await relaying(parts, async (relay) => {
+      await untilSent(parts, relay);
+      parts.feed.down(true);
+      await append(parts.store, 2, 6);
+      await until('several tries', () => relay.status().counts.restarts > 3);
+      expect(relay.status()).toMatchObject({ state: 'backing-off', error: 'the broker is down' });
+      expect((await relay.lag())?.events).toBe(4 * LIFE);
+      parts.feed.down(false);
+      await untilWhole(parts, relay);
+      expect(relay.status().error).toBeUndefined();
+    });
+  });
+
+  test('an answer that is lost, with all, some or none stored, is a repeat to the byte', async () => {
+    const parts = house();
+    await append(parts.store, 0, 3);
+    parts.feed.loseAnswers(7, 0, 3, 5);
+    await relaying(parts, async (relay) => {
+      await untilWhole(parts, relay);
+      expect(relay.status().counts.restarts).toBe(4);
+    });
+    expect(parts.feed.stored('events').length).toBeGreaterThan(3 * LIFE);
+  });
+
+  test('a crash between ack and checkpoint sends the same again, with the same numbers', async () => {
+    const parts = house();
+    await append(parts.store, 0, 4);
+    let tries = 0;
+    const checkpoint = {
+      ...parts.checkpoint,
+      // The first is the start's own.
+      save: async (text: string, version: number) => {
+        tries += 1;
+        if (tries > 1) throw new Error('killed here');
+        return parts.checkpoint.save(text, version);
+      },
+    };
+    await relaying(
+      parts,
+      async () => {
+        await until('sent, and no checkpoint', () => tries > 4);
+      },
+      { checkpoint },
+    );
+    await append(parts.store, 4, 6);
+    await relaying(parts, (relay) => untilWhole(parts, relay));
+    expect(parts.feed.stored('events').length).toBeGreaterThan(6 * LIFE);
+  });
+
+  test('the store out of reach, or its subscription dropped, loses and repeats nothing', async () => {
+    const parts = house();
+    await append(parts.store, 0, 3);
+    await relaying(parts, async (relay) => {
+      await untilSent(parts, relay);
+      parts.store.failWith(new StoreUnavailable('away'));
+      await until('several tries', () => relay.status().counts.restarts > 2);
+      parts.store.failWith(undefined);
+      await append(parts.store, 3, 5);
+      await untilSent(parts, relay);
+      parts.store.drop();
+      await append(parts.store, 5, 6);
+      await untilWhole(parts, relay);
+    });
+    expect(parts.feed.stored('events')).toHaveLength(6 * LIFE);
+  });
+
+  test('a start after the views are gone publishes nothing again', async () => {
+    const parts = house();
+    await append(parts.store, 0, 3);
+    await relaying(parts, (relay) => untilSent(parts, relay));
+    await relaying(parts, async (relay) => {
+      await until('running', () => relay.status().state === 'running');
+      await append(parts.store, 3, 4);
+      await untilWhole(parts, relay);
+    });
+    expect(parts.feed.stored('events')).toHaveLength(4 * LIFE);
+  });
+
+  test('large batches are sent in pieces, each with its own checkpoint', async () => {
+    const parts = house(10_000);
+    for (let n = 0; n < 600; n += 1) await appendOne(parts.store, `pay_${n}`, 0);
+    const sizes: number[] = [];
+    const feed: MemoryFeed = {
+      ...parts.feed,
+      publish: (topic, messages) => {
+        if (topic === 'events') sizes.push(messages.length);
+        return parts.feed.publish(topic, messages);
+      },
+    };
+    await relaying(parts, (relay) => untilWhole(parts, relay), { feed });
+    expect(sizes.length).toBeGreaterThan(1);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
+  });
+});
+
+describe('the relay and its topics', () => {
+  test('a changed partition count halts it, with what to do, and sends nothing', async () => {
+    const parts = house();
+    await append(parts.store, 0, 2);
+    await relaying(parts, (relay) => untilSent(parts, relay));
+    parts.feed.repartition({ events: 12, state: 6 });
+    await append(parts.store, 2, 3);
+    await relaying(parts, async (relay) => {
+      await until('halted', () => relay.status().state === 'halted');
+      expect(relay.status().error).toMatch(/events topic has 12 partitions and had 6.*PREFIX/);
+      expect((await relay.lag())?.events).toBe(LIFE);
+    });
+    expect(parts.feed.stored('events')).toHaveLength(2 * LIFE);
+  });
+
+  test('it is noticed while running too', async () => {
+    const parts = house();
+    await append(parts.store, 0, 1);
+    await relaying(
+      parts,
+      async (relay) => {
+        await untilSent(parts, relay);
+        parts.feed.repartition({ events: 6, state: 3 });
+        await append(parts.store, 1, 2);
+        await until('halted', () => relay.status().state === 'halted');
+      },
+      { waitsMs: { recheck: 0 } },
+    );
+    expect(parts.feed.stored('events')).toHaveLength(LIFE);
+  });
+
+  test('a log cut behind the checkpoint halts it', async () => {
+    const parts = house();
+    await append(parts.store, 0, 2);
+    await relaying(parts, (relay) => untilSent(parts, relay));
+    parts.store.cut(5);
+    await relaying(parts, async (relay) => {
+      await until('halted', () => relay.status().state === 'halted');
+      expect(relay.status().error).toMatch(/the event log ends before/);
+    });
+  });
+
+  test('a damaged checkpoint is never guessed', async () => {
+    const parts = house();
+    await append(parts.store, 0, 1);
+    await parts.checkpoint.save('{}', 0);
+    await relaying(parts, async (relay) => {
+      await until('it says so', () => /is damaged/.test(relay.status().error ?? ''));
+    });
+    expect(parts.feed.stored('events')).toEqual([]);
+  });
+
+  test('a broker that does not answer shows, and does not hold up the stop', async () => {
+    const parts = house();
+    await append(parts.store, 0, 1);
+    parts.feed.freeze(true);
+    const relay = startRelay({
+      ...parts,
+      logger: silent,
+      backOff,
+      waitsMs: { silence: 5, stop: 20 },
+    });
+    await until('it shows', () => relay.status().error === 'the broker does not answer');
+    expect(relay.status().state).toBe('backing-off');
+    await relay.stop();
+    expect(relay.status().state).toBe('stopped');
+  });
+
+  test('health and metrics show lag and reason while the broker is away', async () => {
+    const parts = house();
+    await append(parts.store, 0, 2);
+    await relaying(parts, async (relay) => {
+      const metrics = createMetrics();
+      watchFeedFigures(metrics, relay);
+      await untilSent(parts, relay);
+      expect(feedState(relay)).toEqual({ state: 'running', held: 0 });
+      parts.feed.down(true);
+      await append(parts.store, 2, 3);
+      await until('it shows', () => feedState(relay).reason === 'the broker is down');
+      const text = await metrics.text();
+      expect(text).toContain(`payments_feed_published_total ${2 * LIFE}`);
+      expect(text).toContain(`payments_feed_lag_events{topic="events"} ${LIFE}`);
+      expect(text).toContain('payments_feed_held 0');
+    });
+    expect(feedState(noRelay())).toEqual({ state: 'off' });
+  });
+
+  test('without a broker it is off', async () => {
+    expect(noRelay().status()).toMatchObject({ state: 'off', checkpoint: null });
+    expect(await noRelay().lag()).toBeUndefined();
+  });
+});
+
+describe('P5: an event that cannot be read', () => {
+  test('holds back its own payment, all of it from there on, and no other', async () => {
+    const parts = house();
+    await append(parts.store, 0, 4);
+    parts.store.damage(streamOf('pay_1'), 2, 'of a later version');
+    await relaying(parts, async (relay) => {
+      await untilSent(parts, relay);
+      expect(relay.status()).toMatchObject({ state: 'running', held: 1 });
+    });
+    const sent = (await logOf(parts.store)).filter(
+      ({ stream, revision }) => stream !== streamOf('pay_1') || revision < 2,
+    );
+    expectWhole(parts.feed.stored('events'), sent);
+  });
+
+  test('is met at the same place by a start in the middle of the payment', async () => {
+    const parts = house(1);
+    await append(parts.store, 0, 3);
+    parts.store.damage(streamOf('pay_1'), 3, 'of a later version');
+    let saves = 0;
+    const checkpoint = {
+      ...parts.checkpoint,
+      save: async (text: string, version: number) => {
+        saves += 1;
+        // Past the first events of the payment, and before the one that cannot be read.
+        if (saves > 6) throw new Error('killed here');
+        return parts.checkpoint.save(text, version);
+      },
+    };
+    await relaying(parts, async () => until('killed', () => saves > 8), { checkpoint });
+    await relaying(parts, (relay) => untilSent(parts, relay));
+    const sent = (await logOf(parts.store)).filter(
+      ({ stream, revision }) => stream !== streamOf('pay_1') || revision < 3,
+    );
+    expectWhole(parts.feed.stored('events'), sent);
+  });
+
+  test('is sent at a later start that can read it, with what came after it', async () => {
+    const parts = house();
+    await append(parts.store, 0, 4);
+    parts.store.damage(streamOf('pay_1'), 2, 'of a later version');
+    await relaying(parts, (relay) => untilSent(parts, relay));
+    parts.store.mend(streamOf('pay_1'));
+    parts.feed.loseAnswers(2);
+    await relaying(parts, async (relay) => {
+      await until(
+        'released',
+        () => relay.status().held === 0 && relay.status().checkpoint !== null,
+      );
+      await untilWhole(parts, relay);
+    });
+  });
+
+  test('a crash around it changes no number that was sent', async () => {
+    const parts = house(100);
+    await append(parts.store, 0, 4);
+    parts.store.damage(streamOf('pay_1'), 2, 'of a later version');
+    let saves = 0;
+    const checkpoint = {
+      ...parts.checkpoint,
+      save: async (text: string, version: number) => {
+        saves += 1;
+        // After everything that follows the held event has been sent, and before it is noted.
+        if (saves > 9) throw new Error('killed here');
+        return parts.checkpoint.save(text, version);
+      },
+    };
+    await relaying(parts, async () => until('killed', () => saves > 12), { checkpoint });
+    parts.store.mend(streamOf('pay_1'));
+    await relaying(parts, async (relay) => {
+      await until('started', () => relay.status().checkpoint !== null);
+      await untilWhole(parts, relay);
+    });
+  });
+});
+
+describe('one relay at a time', () => {
+  test('one that may not run stands by, and takes over from where the other was', async () => {
+    const parts = house();
+    const may = { first: true, second: false };
+    await append(parts.store, 0, 3);
+    const options = { ...parts, logger: silent, backOff, waitsMs: { standBy: 1 } };
+    const first = startRelay({ ...options, mayRun: () => may.first });
+    const second = startRelay({ ...options, mayRun: () => may.second });
+    await untilSent(parts, first);
+    await until('standing by', () => second.status().state === 'standing-by');
+    Object.assign(may, { first: false, second: true });
+    await append(parts.store, 3, 5);
+    await untilWhole(parts, second);
+    await until('standing by', () => first.status().state === 'standing-by');
+    await Promise.all([first.stop(), second.stop()]);
+    expect(parts.feed.stored('events')).toHaveLength(5 * LIFE);
+  });
+
+  test('one that was overtaken without noticing is refused its checkpoint and halts', async () => {
+    const parts = house();
+    await append(parts.store, 0, 1);
+    const first = startRelay({ ...parts, logger: silent, backOff });
+    await untilSent(parts, first);
+    const second = startRelay({ ...parts, logger: silent, backOff });
+    await until('taken over', () => second.status().state === 'running');
+    await append(parts.store, 1, 3);
+    await until('halted', () => first.status().state === 'halted');
+    expect(first.status().error).toMatch(/another relay/);
+    await untilSent(parts, second);
+    await Promise.all([first.stop(), second.stop()]);
+    expect(withoutRepeats(parts.feed.stored('events'))).toHaveLength(3 * LIFE);
+    expectWhole(parts.feed.stored('events'), await logOf(parts.store));
+  });
+});

@@ -1,0 +1,131 @@
+/**
+ * The topics without a broker: what the routes and `payments topics tail` give is to the byte what
+ * the relay sends, page after page, from any place in the log.
+ */
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import type { FastifyInstance } from 'fastify';
+import { noRelay } from '../../projector/event-feed/none.ts';
+import type { Topic } from '../../projector/event-feed/port.ts';
+import { startRelay } from '../../projector/relay.ts';
+import { registerTopicRoutes } from '../../projector/topic-routes.ts';
+import { StoreUnavailable } from '../../shared/event-store/port.ts';
+import { buildApp } from '../../shared/http/app.ts';
+import { createLogger } from '../../shared/log.ts';
+import { createMetrics } from '../../shared/metrics.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import { silent, writePayment } from '../support/consumer-example.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
+import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
+import { runCli } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+jest.setTimeout(60_000);
+
+const apps: FastifyInstance[] = [];
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.close();
+});
+
+const served = (store: ReturnType<typeof memoryEventStore>, relay = noRelay()): FastifyInstance => {
+  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+  const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
+  const guard = (_request: unknown, _reply: unknown, done: () => void): void => done();
+  registerTopicRoutes(app, { guard, store, relay, topicPrefix: 'payments' });
+  apps.push(app);
+  return app;
+};
+
+const filled = async (payments: number) => {
+  const store = memoryEventStore({ batchMax: 5 });
+  await Promise.all(Array.from({ length: payments }, (_, n) => writePayment(store, `pay_${n}`)));
+  return store;
+};
+
+/** What the relay sends of a log, in order. */
+const sentOf = async (store: ReturnType<typeof memoryEventStore>, topic: Topic) => {
+  const feed = memoryFeed();
+  const relay = startRelay({ store, feed, checkpoint: memoryDocument(), logger: silent });
+  await until('all is sent', async () => (await relay.lag())?.events === 0, 20_000);
+  await relay.stop();
+  return feed.stored(topic).map(({ value }) => value);
+};
+
+const pageOf = async (app: FastifyInstance, topic: string, query: Record<string, string>) => {
+  const url = `/ops/v1/topics/${topic}/messages`;
+  const { statusCode, body, headers } = await app.inject({ url, query });
+  const lines = body.split('\n').slice(0, -1);
+  return { status: statusCode, body, lines, next: String(headers['next-position']) };
+};
+
+const allPages = async (app: FastifyInstance, topic: string, limit: number): Promise<string[]> => {
+  const lines: string[] = [];
+  let from = 'start';
+  for (;;) {
+    const page = await pageOf(app, topic, { from, limit: String(limit) });
+    if (page.next === from) return lines;
+    lines.push(...page.lines);
+    from = page.next;
+  }
+};
+
+describe('GET /ops/v1/topics/{topic}/messages', () => {
+  test.each(['events', 'state'] as const)(
+    '%s: the bytes of the relay, in any pages',
+    async (topic) => {
+      const store = await filled(9);
+      store.damage(streamOf('pay_4'), 3, 'of a later version');
+      const sent = await sentOf(store, topic);
+      expect(sent).toHaveLength(8 * 6 + 3);
+      for (const limit of [1, 7, 1000])
+        expect(await allPages(served(store), topic, limit)).toEqual(sent);
+    },
+  );
+
+  test('begins anywhere, with the numbers that count from the start', async () => {
+    const store = await filled(9);
+    const sent = await sentOf(store, 'events');
+    const from = JSON.parse(sent[20] ?? '').globalposition;
+    const page = await pageOf(served(store), 'events', { from });
+    expect(page.lines).toEqual(sent.slice(21));
+  });
+
+  test('an unknown topic, limit or position is refused', async () => {
+    const app = served(await filled(1));
+    expect((await pageOf(app, 'other', {})).status).toBe(404);
+    for (const limit of ['0', '1001', '-1', 'x']) {
+      expect((await pageOf(app, 'events', { limit })).status).toBe(400);
+    }
+    const refused = await pageOf(app, 'events', { from: 'nowhere' });
+    expect(JSON.parse(refused.body)).toMatchObject({
+      details: ['from must be start or the position of an event'],
+    });
+  });
+
+  test('a store out of reach is 503, not an empty topic', async () => {
+    const store = await filled(1);
+    store.failWith(new StoreUnavailable('away'));
+    expect((await pageOf(served(store), 'events', {})).status).toBe(503);
+  });
+});
+
+describe('payments topics', () => {
+  const env = async (store: ReturnType<typeof memoryEventStore>) => ({
+    PAYMENTS_URL: await served(store).listen({ port: 0, host: '127.0.0.1' }),
+    PAYMENTS_TOKEN: 'any',
+  });
+
+  test('tail prints the bytes of the topic, one message a line', async () => {
+    const store = await filled(3);
+    const sent = await sentOf(store, 'state');
+    const { code, stdout } = await runCli(['topics', 'tail', '--topic', 'state'], await env(store));
+    expect(code).toBe(0);
+    expect(stdout).toBe(sent.map((line) => `${line}\n`).join(''));
+  });
+
+  test('list names both topics and says that there is no broker', async () => {
+    const { code, stdout, stderr } = await runCli(['topics', 'list'], await env(await filled(0)));
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/payments\.events\.v1.*delete.*6/)]);
+    expect(stdout).toMatch(/payments\.state\.v1.*compact/);
+    expect(stderr).toMatch(/no broker is set/);
+  });
+});

@@ -1,0 +1,47 @@
+/** The server of MONGODB_URL, and a database of its own for each test. */
+import type { MongoClient } from 'mongodb';
+
+export type MongoDatabase = { url: string; drop(): Promise<void> };
+export type MongoServer = { database(): MongoDatabase };
+
+const SELECTION_MS = 2000;
+
+const urlOf = (url: string, name: string): string =>
+  url.replace(/^(mongodb(?:\+srv)?:\/\/[^/?#]+)(?:\/[^?#]*)?/, `$1/${name}`);
+
+const connect = async (url: string): Promise<MongoClient> => {
+  const { MongoClient } = await import('mongodb');
+  const client = new MongoClient(url, { serverSelectionTimeoutMS: SELECTION_MS });
+  await client.connect();
+  return client;
+};
+
+const drop = async (url: string): Promise<void> => {
+  const client = await connect(url);
+  await client.db().dropDatabase();
+  await client.close();
+};
+
+let found: Promise<MongoServer | { skip: string }> | undefined;
+
+const find = async (): Promise<MongoServer | { skip: string }> => {
+  const url = process.env.MONGODB_URL;
+  if (url === undefined || url === '') return { skip: 'MONGODB_URL is not set' };
+  try {
+    await (await connect(url)).close();
+  } catch {
+    return { skip: `nothing answers at MONGODB_URL within ${SELECTION_MS} ms` };
+  }
+  return {
+    database: () => {
+      const own = urlOf(url, `test_${crypto.randomUUID().replaceAll('-', '').slice(0, 24)}`);
+      return { url: own, drop: () => drop(own) };
+    },
+  };
+};
+
+/** The server to test against, or in a few words why there is none. */
+export const mongoServer = (): Promise<MongoServer | { skip: string }> => {
+  found ??= find();
+  return found;
+};
