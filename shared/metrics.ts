@@ -99,6 +99,14 @@ export const createMetrics = () => {
   const registry = new Registry();
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
   const readings: (() => void | Promise<void>)[] = [];
+  const chainLastOk = gauge(
+    'payments_chain_last_ok_timestamp_seconds',
+    'When the whole log was last verified without a break; 0 for never since the start.',
+  );
+  const chainBreaks = counter<[]>(registry, {
+    name: 'payments_chain_breaks_total',
+    help: 'Verifications of the whole log that found a break.',
+  });
   return {
     requestSeconds: histogram<[method: string, route: string, status: string]>(
       registry,
@@ -163,7 +171,27 @@ export const createMetrics = () => {
       'payments_projection_lag_seconds',
       'Age of the oldest event that is not yet in the views.',
     ),
+    rebuildRatio: gauge(
+      'payments_projection_rebuild_ratio',
+      'How far the running or the last rebuild has come, up to 1; 0 for none since the start.',
+    ),
     deadLetters: gauge('payments_dead_letters', 'Payments parked at an event without meaning.'),
+    feedLagEvents: new Gauge({
+      name: 'payments_feed_lag_events',
+      help: 'Events not yet sent to the topic; nothing where no broker is set.',
+      labelNames: ['topic'],
+      registers: [registry],
+    }),
+    feedPublished: counter<[]>(registry, {
+      name: 'payments_feed_published_total',
+      help: 'Events sent to the topics and acknowledged.',
+    }),
+    feedHeld: gauge('payments_feed_held', 'Payments held back at an event that cannot be read.'),
+    /** Whether the whole log has just been verified without a break. */
+    chainVerified: (ok: boolean): void => {
+      if (ok) chainLastOk.set(Math.floor(Date.now() / 1000));
+      else chainBreaks.add(1);
+    },
     /** Has a reading taken (gauges set) whenever somebody scrapes. One that fails is left out. */
     beforeScrape: (take: () => void | Promise<void>): void => {
       readings.push(take);

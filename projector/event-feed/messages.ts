@@ -1,0 +1,110 @@
+/**
+ * From an event to its two messages. Pure: the same event gives the same bytes, whether they go to
+ * a broker or are computed from the log. CloudEvents 1.0, structured JSON, with the attributes
+ * once more as `ce_` headers for those who route without parsing.
+ */
+import type { RecordedEvent } from '../../shared/event-store/port.ts';
+import type { PaymentView } from '../../shared/payment/view.ts';
+import type { FeedMessage, Topic } from './port.ts';
+import {
+  type CloudEvent,
+  MESSAGE_VERSIONS,
+  type MessageType,
+  publicEventData,
+  publicState,
+} from './schemas.ts';
+
+type Attributes = Omit<CloudEvent, 'data'>;
+
+const CONTENT_TYPE = 'application/cloudevents+json';
+/** Ten digits, because CloudEvents orders a `sequence` as text. */
+const SEQUENCE_DIGITS = 10;
+
+const attributesOf = (
+  type: MessageType,
+  id: string,
+  event: RecordedEvent,
+  { merchantId, response }: PaymentView,
+  numbered: Pick<CloudEvent, 'partitionsequence'>,
+): Attributes => ({
+  specversion: '1.0',
+  id,
+  source: `/payments/${encodeURIComponent(merchantId.toWellFormed())}`,
+  type: `payments.${type}.v${MESSAGE_VERSIONS[type]}`,
+  subject: response.paymentId,
+  time: event.time,
+  datacontenttype: 'application/json',
+  dataschema: `urn:payments:schema:${type}:${MESSAGE_VERSIONS[type]}`,
+  sequence: String(event.revision).padStart(SEQUENCE_DIGITS, '0'),
+  ...numbered,
+  globalposition: event.position,
+  correlationid: event.context.correlationId,
+  causationid: event.context.causationId,
+  hash: event.hash,
+});
+
+// Header values are percent-encoded where they are not visible ASCII (CloudEvents, Kafka binding).
+const headerValue = (value: string): string =>
+  value
+    .toWellFormed()
+    .replace(/[^\x21\x23-\x24\x26-\x7e]/gu, (character) => encodeURIComponent(character));
+
+const headersOf = (attributes: Attributes): Record<string, string> => {
+  const headers: Record<string, string> = { 'content-type': CONTENT_TYPE };
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name !== 'datacontenttype') headers[`ce_${name}`] = headerValue(String(value));
+  }
+  return headers;
+};
+
+const message = (
+  topic: Topic,
+  partition: number,
+  attributes: Attributes,
+  data: object,
+): FeedMessage => ({
+  topic,
+  partition,
+  key: attributes.subject,
+  value: JSON.stringify({ ...attributes, data }),
+  headers: headersOf(attributes),
+  timestampMs: Date.parse(attributes.time),
+});
+
+/**
+ * The message of the events topic. `view` is the payment after the event; `number` counts the
+ * messages of the partition from 0 without a gap.
+ */
+export const eventMessage = (
+  event: RecordedEvent,
+  view: PaymentView,
+  { partition, number }: { partition: number; number: number },
+): FeedMessage => {
+  const { type, data } = event.event;
+  const attributes = attributesOf(type, event.id, event, view, {
+    partitionsequence: String(number),
+  });
+  return message('events', partition, attributes, publicEventData[type].parse(data));
+};
+
+const stateOf = ({ merchantId, revision, open, response }: PaymentView): object =>
+  publicState.parse({
+    ...response,
+    merchantId,
+    revision,
+    card: response.paymentMethod.card,
+    openOperations: open.length,
+  });
+
+/**
+ * The message of the state topic: the payment after the event. Its id differs from the event's,
+ * since source and id together name one message.
+ */
+export const stateMessage = (
+  event: RecordedEvent,
+  view: PaymentView,
+  { partition }: { partition: number },
+): FeedMessage => {
+  const attributes = attributesOf('PaymentState', `${event.id}.state`, event, view, {});
+  return message('state', partition, attributes, stateOf(view));
+};

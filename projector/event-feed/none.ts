@@ -1,0 +1,19 @@
+/**
+ * The feed without a broker: nothing is sent and no checkpoint moves, so that a broker set later
+ * gets everything from the first event on. The same messages can be read from the log meanwhile
+ * (topic-reader.ts).
+ */
+import type { Relay } from '../relay.ts';
+
+/** A relay that is off. */
+export const noRelay = (): Relay => ({
+  status: () => ({
+    state: 'off',
+    checkpoint: null,
+    held: 0,
+    counts: { published: 0, restarts: 0 },
+  }),
+  lag: async () => undefined,
+  partitions: () => undefined,
+  stop: async () => undefined,
+});

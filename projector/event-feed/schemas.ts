@@ -1,0 +1,174 @@
+/**
+ * What leaves the house: for each event type the fields that its message carries, and the fields of
+ * a state message. These are lists of what may go out; what is not listed here stays inside, also
+ * when an event gains a field. Nobody's name, e-mail, phone, postal or network address is in them,
+ * nor free text a person typed; of a card only bin, last4 and brand.
+ *
+ * New optional fields may be added at any time. Anything else is a new version of the message: an
+ * entry in MESSAGE_VERSIONS, and its old samples stay in test/projector/topic-samples.
+ */
+import { z } from 'zod';
+import { type EventType, eventSchemas } from '../../shared/payment/events.ts';
+
+const created = eventSchemas.PaymentCreated.shape;
+const details = created.details.shape;
+const decline = eventSchemas.PaymentFailed.shape;
+const approval = eventSchemas.PaymentAuthorized.shape;
+
+const money = {
+  amount: created.amount.describe('Minor units of the currency'),
+  currency: created.currency.describe('ISO 4217'),
+};
+const operation = {
+  operationId: created.operationId.describe('The same in an intent and in its outcome'),
+  ...money,
+};
+
+const cardSeen = z.object({
+  bin: created.card.shape.bin.describe('The first six or eight digits'),
+  last4: created.card.shape.last4,
+  brand: created.card.shape.brand,
+});
+
+/** An item without its name, which is free text. */
+const item = details.productItems.unwrap().element.shape;
+const itemSeen = z.object({
+  id: item.id,
+  quantity: item.quantity,
+  unitPrice: item.unitPrice.describe('Minor units of the currency'),
+  goodsType: item.goodsType,
+});
+
+const orderSeen = {
+  merchantReference: details.merchantReference,
+  goodsType: details.goodsType,
+  productItems: z.array(itemSeen).optional(),
+  source: z
+    .object({
+      storeId: details.source.unwrap().shape.storeId,
+      initiatedBy: details.source.unwrap().shape.initiatedBy,
+      externalMerchantId: details.source.unwrap().shape.externalMerchantId,
+    })
+    .optional(),
+};
+
+const declined = z.object({
+  ...operation,
+  failureCode: decline.failureCode,
+  providerFailureCode: decline.providerFailureCode,
+  cause: decline.cause.describe('NOT_SENT and FENCED: proven never carried out'),
+});
+const approved = z.object({ ...operation, providerReference: approval.providerReference });
+const requested = z.object(operation);
+
+/** What a message about an event carries as `data`, by event type. */
+export const publicEventData = {
+  PaymentCreated: z.object({
+    paymentId: created.paymentId,
+    merchantId: created.merchantId,
+    ...operation,
+    captureNow: created.captureNow.describe('true: a sale'),
+    card: cardSeen,
+    ...orderSeen,
+  }),
+  PaymentAuthorized: approved,
+  PaymentCaptured: z.object({
+    ...approved.shape,
+    releasedAmount: eventSchemas.PaymentCaptured.shape.releasedAmount,
+  }),
+  PaymentVoided: approved,
+  PaymentRefunded: approved,
+  PaymentFailed: declined,
+  PaymentCaptureRequested: requested,
+  PaymentVoidRequested: requested,
+  PaymentRefundRequested: requested,
+  PaymentCaptureDeclined: declined,
+  PaymentVoidDeclined: declined,
+  PaymentRefundDeclined: declined,
+} as const satisfies Record<EventType, z.ZodType>;
+
+const sum = z.int().min(0).describe('Minor units of the currency');
+
+/** What a message of the state topic carries as `data`. */
+export const publicState = z.object({
+  paymentId: created.paymentId,
+  merchantId: created.merchantId,
+  revision: z.int().min(0).describe('Of the last event in it; a lower one is out of date'),
+  status: z.enum(['PENDING', 'AUTHORIZED', 'CAPTURED', 'REFUNDED', 'VOIDED', 'FAILED']),
+  amount: sum,
+  authorizedAmount: sum,
+  capturedAmount: sum,
+  refundedAmount: sum,
+  refundableAmount: sum,
+  currency: created.currency,
+  captureNow: created.captureNow,
+  card: cardSeen,
+  ...orderSeen,
+  openOperations: z.int().min(0).describe('Intents that have no outcome yet'),
+  transactions: z.array(
+    z.object({
+      id: z.string(),
+      type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
+      amount: sum,
+      result: z.enum(['SUCCEEDED', 'FAILED']),
+      failure: z
+        .object({
+          failureCode: decline.failureCode,
+          providerFailureCode: decline.providerFailureCode,
+        })
+        .optional(),
+      createdAt: z.iso.datetime(),
+    }),
+  ),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+});
+
+export type MessageType = EventType | 'PaymentState';
+
+/** The version in `type` and `dataschema` of each message. Not that of the stored event. */
+export const MESSAGE_VERSIONS: Record<MessageType, number> = {
+  PaymentCreated: 1,
+  PaymentAuthorized: 1,
+  PaymentCaptured: 1,
+  PaymentVoided: 1,
+  PaymentRefunded: 1,
+  PaymentFailed: 1,
+  PaymentCaptureRequested: 1,
+  PaymentVoidRequested: 1,
+  PaymentRefundRequested: 1,
+  PaymentCaptureDeclined: 1,
+  PaymentVoidDeclined: 1,
+  PaymentRefundDeclined: 1,
+  PaymentState: 1,
+};
+
+/** The CloudEvent around the data: the attributes of CloudEvents 1.0, and ours. */
+export const envelope = z.object({
+  specversion: z.literal('1.0'),
+  id: z.string().min(1).describe('Unique; the same when a message is sent again'),
+  source: z.string().describe('/payments/{merchantId}'),
+  type: z.string().regex(/^payments\.[A-Za-z]+\.v[0-9]+$/),
+  subject: z.string().describe('The paymentId, which is also the key'),
+  time: z.iso.datetime().describe('When the event was decided; order is by sequence alone'),
+  datacontenttype: z.literal('application/json'),
+  dataschema: z.string().regex(/^urn:payments:schema:[A-Za-z]+:[0-9]+$/),
+  sequence: z
+    .string()
+    .regex(/^[0-9]{10}$/)
+    .describe('The revision in the payment, from 0000000000, without a gap'),
+  partitionsequence: z
+    .string()
+    .regex(/^(0|[1-9][0-9]*)$/)
+    .optional()
+    .describe('Events topic: the number in the partition, from 0, without a gap'),
+  globalposition: z.string().describe('The place in the log of all payments; opaque'),
+  correlationid: z.string().describe('Of the request that it goes back to'),
+  causationid: z.string().describe('The event, else the request, that led to it'),
+  hash: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .describe('SHA-256 of the stored event and the one before it'),
+  data: z.record(z.string(), z.unknown()),
+});
+export type CloudEvent = z.infer<typeof envelope>;

@@ -1,0 +1,97 @@
+/** `npm run start:projector`: read models and topics as a process; a second one stands by. */
+import type { Config } from '../shared/config.ts';
+import { StoreUnavailable } from '../shared/event-store/port.ts';
+import { buildApp, closeGracefully } from '../shared/http/app.ts';
+import { bannerOf } from '../shared/http/banner.ts';
+import { openGuard } from '../shared/http/guard.ts';
+import { engineState, registerHealth } from '../shared/http/health.ts';
+import { SERVICE_ROUTES } from '../shared/http/known-routes.ts';
+import { noFiles, runProcess } from '../shared/http/process.ts';
+import type { Log } from '../shared/log.ts';
+import { createMetrics } from '../shared/metrics.ts';
+import { openEventStore, openViews } from '../shared/open-drivers.ts';
+import { startProjector } from './app.ts';
+import { feedState, watchFeedFigures } from './feed-figures.ts';
+import { watchProjectionFigures } from './figures.ts';
+import { projectionState } from './health.ts';
+import { CheckpointBeyondHead } from './lag.ts';
+import { openRelay, topicPrefixOf } from './open-relay.ts';
+import { registerProjectorOps } from './ops.ts';
+import { registerTopicRoutes } from './topic-routes.ts';
+
+const open = async (room: { config: Config; log: Log; onFatal(error: Error): void }) => {
+  const { config, log } = room;
+  const drivers = { ...room, fileOf: noFiles };
+  const metrics = createMetrics();
+  const { store, ping } = await openEventStore(drivers);
+  const views = await openViews(drivers);
+  const projector = await startProjector({ store, views, logger: log });
+  const relay = await openRelay({ config, store, fileOf: noFiles, logger: log, projector });
+  watchProjectionFigures(metrics, projector);
+  watchFeedFigures(metrics, relay);
+
+  const app = buildApp({
+    log,
+    metrics,
+    maxInFlight: config.maxInFlight,
+    servedElsewhere: SERVICE_ROUTES,
+  });
+  const guard = await openGuard(config);
+  registerProjectorOps(app, { guard: guard('ops:admin'), projector, views });
+  registerTopicRoutes(app, {
+    guard: guard('ops:admin'),
+    store,
+    relay,
+    topicPrefix: topicPrefixOf(config),
+  });
+  registerHealth(app, {
+    metrics,
+    ready: async () => {
+      const [eventStore, readModels] = await Promise.all([
+        engineState(ping),
+        engineState(() => views.checkpoint()),
+      ]);
+      const enginesUp = eventStore.state === 'up' && readModels.state === 'up';
+      return {
+        ready: enginesUp && !projector.status().stuck && !app.lifecycle.closing,
+        engines: {
+          eventStore,
+          views: readModels,
+          projection: projectionState(projector),
+          feed: feedState(relay),
+        },
+      };
+    },
+  });
+  return {
+    app,
+    stop: async () => {
+      await closeGracefully(app);
+      await relay.stop();
+      await projector.stop();
+      await store.close();
+      await views.close();
+    },
+  };
+};
+
+await runProcess({
+  mode: 'projector',
+  refusals: [StoreUnavailable, CheckpointBeyondHead],
+  prepare: () => undefined,
+  open,
+  banner: (_opened, baseUrl, { warnings, kafka }) =>
+    bannerOf(
+      {
+        what: `projector (${kafka === undefined ? 'publishes nothing' : `topics ${kafka.topicPrefix}.*`})`,
+        addresses: [
+          ['Health', `${baseUrl}/health/ready`],
+          ['Metrics', `${baseUrl}/metrics`],
+        ],
+        notForProduction: [],
+        warnings,
+      },
+      process.stderr,
+    ),
+  farewell: 'what was applied is in the read models',
+});

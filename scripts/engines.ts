@@ -1,0 +1,96 @@
+/**
+ * `npm run engines -- up|down`: real servers without Docker, for contributors and for CI.
+ * `eval "$(npm run -s engines -- up)"` sets the variables of what this machine can run; what it
+ * cannot is said on stderr with its reason. `down` ends them and removes their data.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import type { Engine } from './engine.ts';
+import { ferretdb } from './engine-ferretdb.ts';
+import { kafka } from './engine-kafka.ts';
+
+const ENGINES: readonly Engine[] = [kafka, ferretdb];
+const STATE = join(homedir(), '.cache', 'payments-engines', 'running.json');
+const END_MS_MAX = 10_000;
+
+const running = z.object({
+  folder: z.string(),
+  engines: z.array(
+    z.object({ name: z.string(), value: z.string(), pid: z.int(), startedAt: z.string() }),
+  ),
+});
+type Running = z.infer<typeof running>;
+
+const say = (line: string): void => void process.stderr.write(`engines: ${line}\n`);
+
+const readState = (): Running | undefined =>
+  existsSync(STATE) ? running.parse(JSON.parse(readFileSync(STATE, 'utf8'))) : undefined;
+
+/** When a process was started, which tells it from a later one with the same id. */
+const startedAt = (pid: number): string =>
+  spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).stdout?.trim() ?? '';
+
+const isRunning = (known: Running['engines'][number]): boolean =>
+  known.startedAt !== '' && startedAt(known.pid) === known.startedAt;
+
+const startOne = async (
+  engine: Engine,
+  folder: string,
+): Promise<Running['engines'][number] | undefined> => {
+  const missing = engine.available();
+  if (missing !== undefined) return void say(`${engine.name} skipped: ${missing}`);
+  try {
+    const { value, pid } = await engine.start(join(folder, engine.name.toLowerCase()), (line) =>
+      say(`${engine.name}: ${line}`),
+    );
+    return { name: engine.name, value, pid, startedAt: startedAt(pid) };
+  } catch (error) {
+    return void say(`${engine.name} skipped: ${error instanceof Error ? error.message : error}`);
+  }
+};
+
+const up = async (): Promise<void> => {
+  const before = readState();
+  const folder = before?.folder ?? mkdtempSync(join(tmpdir(), 'payments-engines-'));
+  const alive = before?.engines.filter(isRunning) ?? [];
+  const missing = ENGINES.filter(({ name }) => !alive.some((known) => known.name === name));
+  const started = await Promise.all(missing.map((engine) => startOne(engine, folder)));
+  const engines = [...alive, ...started.filter((known) => known !== undefined)];
+  mkdirSync(join(STATE, '..'), { recursive: true });
+  writeFileSync(STATE, JSON.stringify({ folder, engines } satisfies Running));
+  for (const { name, value } of engines) {
+    const engine = ENGINES.find((known) => known.name === name);
+    if (engine !== undefined) process.stdout.write(`export ${engine.variable}='${value}'\n`);
+  }
+};
+
+const end = async (known: Running['engines'][number]): Promise<void> => {
+  if (!isRunning(known)) return;
+  process.kill(known.pid, 'SIGTERM');
+  const deadline = performance.now() + END_MS_MAX;
+  while (isRunning(known)) {
+    if (performance.now() > deadline) process.kill(known.pid, 'SIGKILL');
+    await delay(100);
+  }
+};
+
+const down = async (): Promise<void> => {
+  const state = readState();
+  if (state === undefined) return say('none is running');
+  await Promise.all(state.engines.map(end));
+  rmSync(state.folder, { recursive: true, force: true });
+  rmSync(STATE);
+  say(`${state.engines.map(({ name }) => name).join(', ') || 'none'} ended, data removed`);
+};
+
+const verb = process.argv[2];
+if (verb === 'up') await up();
+else if (verb === 'down') await down();
+else {
+  say('usage: npm run engines -- up|down');
+  process.exitCode = 2;
+}

@@ -1,0 +1,177 @@
+/**
+ * The reference pages of the topics, made from the schemas that the messages are made with: one
+ * JSON Schema per type and version, and the AsyncAPI document. A test compares them with the files.
+ */
+import { stringify } from 'yaml';
+import { z } from 'zod';
+import { PARTITIONS_DEFAULT, type Topic, topicName } from '../../projector/event-feed/port.ts';
+import {
+  envelope,
+  MESSAGE_VERSIONS,
+  type MessageType,
+  publicEventData,
+  publicState,
+} from '../../projector/event-feed/schemas.ts';
+import { EVENT_TYPES } from '../../shared/payment/events.ts';
+import { TOPIC_PREFIX_DEFAULT } from '../../shared/settings.ts';
+
+/** What a message is, in a sentence. */
+const MEANINGS: Record<MessageType, string> = {
+  PaymentCreated: 'A payment was asked for; the provider has not been asked yet.',
+  PaymentAuthorized: 'The amount is reserved on the card.',
+  PaymentCaptured: 'The amount was taken; releasedAmount is what a partial capture gave back.',
+  PaymentVoided: 'The authorization was released whole.',
+  PaymentRefunded: 'The amount was given back.',
+  PaymentFailed: 'The payment was declined, or proven never carried out. Final.',
+  PaymentCaptureRequested: 'A capture was asked for; its outcome follows.',
+  PaymentVoidRequested: 'A void was asked for; its outcome follows.',
+  PaymentRefundRequested:
+    'A refund was asked for and its amount is set aside; its outcome follows.',
+  PaymentCaptureDeclined: 'The capture did not happen; the payment stays authorized.',
+  PaymentVoidDeclined: 'The void did not happen; the payment stays authorized.',
+  PaymentRefundDeclined: 'The refund did not happen; its amount is free again.',
+  PaymentState: 'The payment as it is after an event.',
+};
+
+const schemaFile = (name: string, version: number): string => `${name}.v${version}.json`;
+
+// As input: a reader has to accept fields that it does not know yet.
+const jsonSchema = (
+  schema: z.ZodType,
+  about: { $id: string; title: string; description: string },
+) => {
+  const { $schema, ...rest } = z.toJSONSchema(schema, { target: 'draft-2020-12', io: 'input' });
+  return { $schema, ...about, ...rest };
+};
+
+const dataSchema = (type: MessageType, schema: z.ZodType) =>
+  jsonSchema(schema, {
+    $id: `urn:payments:schema:${type}:${MESSAGE_VERSIONS[type]}`,
+    title: `${type}, version ${MESSAGE_VERSIONS[type]}`,
+    description: `The data of ${type}. ${MEANINGS[type]}`,
+  });
+
+const asText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+const schemas = (): Record<string, string> => {
+  const files: Record<string, string> = {
+    [schemaFile('Envelope', 1)]: asText(
+      jsonSchema(envelope, {
+        $id: 'urn:payments:schema:Envelope:1',
+        title: 'Envelope, version 1',
+        description: 'The CloudEvent around the data of every message.',
+      }),
+    ),
+    [schemaFile('PaymentState', MESSAGE_VERSIONS.PaymentState)]: asText(
+      dataSchema('PaymentState', publicState),
+    ),
+  };
+  for (const type of EVENT_TYPES) {
+    files[schemaFile(type, MESSAGE_VERSIONS[type])] = asText(
+      dataSchema(type, publicEventData[type]),
+    );
+  }
+  return files;
+};
+
+const messageOf = (type: MessageType) => {
+  const version = MESSAGE_VERSIONS[type];
+  return {
+    name: `payments.${type}.v${version}`,
+    title: type,
+    summary: MEANINGS[type],
+    contentType: 'application/cloudevents+json',
+    headers: { $ref: '#/components/schemas/Headers' },
+    payload: {
+      allOf: [
+        { $ref: './schemas/Envelope.v1.json' },
+        {
+          type: 'object',
+          properties: {
+            type: { const: `payments.${type}.v${version}` },
+            dataschema: { const: `urn:payments:schema:${type}:${version}` },
+            data: { $ref: `./schemas/${schemaFile(type, version)}` },
+          },
+        },
+      ],
+    },
+    bindings: { kafka: { key: { type: 'string', description: 'The paymentId' } } },
+  };
+};
+
+const channelOf = (
+  topic: Topic,
+  description: string,
+  types: MessageType[],
+  settings: Record<string, unknown>,
+) => ({
+  address: topicName(TOPIC_PREFIX_DEFAULT, topic),
+  description,
+  messages: Object.fromEntries(
+    types.map((type) => [type, { $ref: `#/components/messages/${type}` }]),
+  ),
+  bindings: { kafka: { partitions: PARTITIONS_DEFAULT, topicConfiguration: settings } },
+});
+
+const types = Object.keys(MESSAGE_VERSIONS) as MessageType[];
+
+const asyncApi = (): object => ({
+  asyncapi: '3.0.0',
+  info: {
+    title: 'Payments: topics',
+    version: '1.0.0',
+    description:
+      'Every event of every payment, and the latest state of each. At least once and in order per payment: see docs/topics.',
+  },
+  defaultContentType: 'application/cloudevents+json',
+  servers: { kafka: { host: '127.0.0.1:9092', protocol: 'kafka' } },
+  channels: {
+    events: channelOf(
+      'events',
+      'Every event of every payment, in order per payment.',
+      [...EVENT_TYPES],
+      {
+        'cleanup.policy': ['delete'],
+        'retention.ms': -1,
+      },
+    ),
+    state: channelOf(
+      'state',
+      'The latest state of each payment, with its revision.',
+      ['PaymentState'],
+      {
+        'cleanup.policy': ['compact'],
+      },
+    ),
+  },
+  operations: {
+    publishEvents: { action: 'send', channel: { $ref: '#/channels/events' } },
+    publishState: { action: 'send', channel: { $ref: '#/channels/state' } },
+  },
+  components: {
+    messages: Object.fromEntries(types.map((type) => [type, messageOf(type)])),
+    schemas: {
+      Headers: {
+        type: 'object',
+        description: 'The attributes of the CloudEvent once more, percent-encoded.',
+        required: ['content-type', 'ce_specversion', 'ce_id', 'ce_source', 'ce_type'],
+        properties: {
+          'content-type': { const: 'application/cloudevents+json' },
+          ...Object.fromEntries(
+            Object.keys(envelope.shape)
+              .filter((name) => name !== 'data' && name !== 'datacontenttype')
+              .map((name) => [`ce_${name}`, { type: 'string' }]),
+          ),
+        },
+      },
+    },
+  },
+});
+
+/** Every file by its path from the project's folder. */
+export const generatedTopicDocs = (): Record<string, string> => ({
+  ...Object.fromEntries(
+    Object.entries(schemas()).map(([file, text]) => [`docs/schemas/${file}`, text]),
+  ),
+  'docs/asyncapi.yaml': stringify(asyncApi(), { aliasDuplicateObjects: false, lineWidth: 100 }),
+});

@@ -1,0 +1,81 @@
+/** The promises of projector/event-feed/port.ts, asked of every driver. */
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { partitionOf } from '../../projector/event-feed/partition.ts';
+import type { EventFeed, FeedMessage, Topic } from '../../projector/event-feed/port.ts';
+import { type FeedUnderTest, feedDrivers } from '../support/feed-drivers.ts';
+
+// A new consumer group takes a broker some seconds.
+jest.setTimeout(30_000);
+
+const message = (topic: Topic, key: string, n: number): FeedMessage => ({
+  topic,
+  partition: partitionOf(key, 6),
+  key,
+  value: JSON.stringify({ n, text: 'é \u{1F4B3} "quoted" \u2028 \\' }),
+  headers: { 'content-type': 'application/cloudevents+json', ce_id: `${key}-${n}` },
+  timestampMs: Date.UTC(2026, 0, 1) + n,
+});
+const byPartition = (messages: { partition: number; value: string }[]) =>
+  [0, 1, 2, 3, 4, 5].map((number) =>
+    messages.filter(({ partition }) => partition === number).map(({ value }) => value),
+  );
+
+for (const driver of feedDrivers) {
+  const suite = driver.skip === undefined ? describe : describe.skip;
+  suite(`event feed: ${driver.name}${driver.skip ? ` (skipped: ${driver.skip})` : ''}`, () => {
+    let made: FeedUnderTest;
+    let feed: EventFeed;
+    beforeEach(async () => {
+      made = await driver.make();
+      feed = made.open();
+    });
+    afterEach(async () => {
+      await feed.close();
+      await made.remove();
+    });
+
+    test('makes the topics where they are missing, and finds them again', async () => {
+      expect(await feed.partitions()).toEqual({ events: 6, state: 6 });
+      expect(await feed.partitions()).toEqual({ events: 6, state: 6 });
+      await feed.close();
+      feed = made.open();
+      expect(await feed.partitions()).toEqual({ events: 6, state: 6 });
+    });
+
+    test('stores key, headers, time and value to the byte, in order in each partition', async () => {
+      await feed.partitions();
+      const sent = Array.from({ length: 200 }, (_, n) => message('events', `pay_${n % 17}`, n));
+      await feed.publish('events', sent.slice(0, 120));
+      await feed.publish('events', sent.slice(120));
+      const state = [message('state', 'pay_1', 1), message('state', 'pay_1', 2)];
+      await feed.publish('state', state);
+      const stored = await made.read('events', sent.length);
+      expect(stored).toHaveLength(sent.length);
+      expect(byPartition(stored)).toEqual(byPartition(sent));
+      const { topic: _, ...first } = message('events', 'pay_3', 3);
+      expect(stored.find(({ headers }) => headers.ce_id === 'pay_3-3')).toMatchObject(first);
+      expect((await made.read('state', 2)).map(({ value }) => value)).toEqual(
+        state.map(({ value }) => value),
+      );
+    });
+
+    test('a feed opened anew adds to what is there; the same messages may be there twice', async () => {
+      await feed.partitions();
+      await feed.publish('events', [message('events', 'pay_1', 1)]);
+      await feed.close();
+      feed = made.open();
+      await feed.publish('events', [message('events', 'pay_1', 1), message('events', 'pay_1', 2)]);
+      const stored = await made.read('events', 3);
+      expect(stored.map(({ headers }) => headers.ce_id)).toEqual(['pay_1-1', 'pay_1-1', 'pay_1-2']);
+    });
+
+    test('topics that are there are left as they are', async () => {
+      if (made.makeTopic === undefined) {
+        expect(await feed.partitions()).toEqual({ events: 6, state: 6 });
+        return;
+      }
+      await made.makeTopic('events', 3);
+      expect(await feed.partitions()).toEqual({ events: 3, state: 6 });
+    });
+  });
+}

@@ -1,0 +1,30 @@
+/** examples/consumer.ts against 10,000 events of a broker of its own, with repeats forced. */
+import { describe, expect, test } from '@jest/globals';
+import { kafka } from '../../scripts/engine-kafka.ts';
+import { LIFE, runExample } from '../support/consumer-example.ts';
+import { expectWhole } from '../support/feed-checks.ts';
+import { temporaryFolder } from '../support/view-drivers.ts';
+
+const skip = kafka.available();
+const suite = skip === undefined ? describe : describe.skip;
+const PAYMENTS = 1_700;
+
+suite(`the example of a reader, 10,000 events${skip ? ` (skipped: ${skip})` : ''}`, () => {
+  test('reads each event once, over lost answers and a kill -9, and notices a gap', async () => {
+    const folder = temporaryFolder();
+    const { value, pid } = await kafka.start(folder.path, () => undefined);
+    try {
+      const { events, read, restarts, gap } = await runExample(value, PAYMENTS, 'SIGKILL', 150_000);
+      expect(restarts).toBeGreaterThan(0);
+      expect(read).toHaveLength(PAYMENTS * LIFE);
+      expectWhole(
+        read.map(({ partition, event }) => ({ partition, value: JSON.stringify(event) })),
+        events,
+      );
+      expect(gap).toEqual({ code: 3, said: expect.stringMatching(/is missing/) });
+    } finally {
+      process.kill(pid, 'SIGKILL');
+      folder.remove();
+    }
+  }, 600_000);
+});

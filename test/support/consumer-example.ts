@@ -1,0 +1,158 @@
+/** Runs examples/consumer.ts as its own process against a real broker, and relays to it. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { kafkaFeed } from '../../projector/event-feed/kafka.ts';
+import { type EventFeed, FeedUnavailable } from '../../projector/event-feed/port.ts';
+import { fileDocument } from '../../projector/feed-checkpoint/file.ts';
+import { startRelay } from '../../projector/relay.ts';
+import type { Log } from '../../projector/subscription.ts';
+import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import { newEvent, wholeLife } from './payment-events.ts';
+import { NODE, ROOT } from './service.ts';
+import { until } from './until.ts';
+import { temporaryFolder } from './view-drivers.ts';
+
+export const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
+/** How many events a payment of `writePayment` has. */
+export const LIFE = 6;
+
+/** A payment's whole life, event after event. */
+export const writePayment = async (store: EventStore, paymentId: string): Promise<void> => {
+  let last: RecordedEvent | undefined;
+  for (const event of wholeLife(paymentId)) {
+    [last] = await store.append(streamOf(paymentId), last ?? 'none', [newEvent(event)]);
+  }
+};
+
+/** So many payments, a hundred at once. */
+const writePayments = async (store: EventStore, payments: number): Promise<void> => {
+  for (let from = 0; from < payments; from += 100) {
+    const count = Math.min(100, payments - from);
+    await Promise.all(
+      Array.from({ length: count }, (_, n) => writePayment(store, `pay_${from + n}`)),
+    );
+  }
+};
+
+/** Every event of a log. */
+export const eventsOf = async (store: EventStore): Promise<RecordedEvent[]> => {
+  const events: RecordedEvent[] = [];
+  for (;;) {
+    const page = await store.readAll(events.at(-1)?.position ?? null, 1_000);
+    if (page.length === 0) return events;
+    events.push(...(page as RecordedEvent[]));
+  }
+};
+
+/** The feed, but every third send is stored and its answer lost. */
+const forgetful = (feed: EventFeed): EventFeed => {
+  let sends = 0;
+  return {
+    ...feed,
+    publish: async (topic, messages) => {
+      await feed.publish(topic, messages);
+      sends += 1;
+      if (sends % 3 === 0) throw new FeedUnavailable('the answer was lost');
+    },
+  };
+};
+
+export type Consumed = { partition: number; event: { id: string; partitionsequence: string } };
+
+export const startConsumer = (brokers: string, file: string, topic: string) => {
+  const child = spawn(NODE, [join(ROOT, 'examples/consumer.ts'), brokers, file, topic], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  const exited = once(child, 'close').then(([code]) => code as number | null);
+  return { kill: (signal: NodeJS.Signals) => child.kill(signal), exited, said: () => said };
+};
+
+/** What the example has written so far, whole lines only. */
+export const consumed = (file: string): Consumed[] =>
+  existsSync(file)
+    ? readFileSync(file, 'utf8')
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line))
+    : [];
+
+/** Waits for so many lines; looks seldom, for the file is read whole. */
+const untilRead = (file: string, count: number, timeoutMs: number): Promise<void> =>
+  until(
+    `${count} events are read`,
+    async () => {
+      await delay(50);
+      return consumed(file).length >= count;
+    },
+    timeoutMs,
+  );
+
+/**
+ * Relays so many payments over a feed that loses answers, while the example reads, is ended once
+ * half-way and started again. Hands back the log, what was read, and what a message that skips a
+ * number made of it.
+ */
+export const runExample = async (
+  brokers: string,
+  payments: number,
+  ending: NodeJS.Signals,
+  timeoutMs: number,
+) => {
+  const folder = temporaryFolder();
+  const file = join(folder.path, 'events.jsonl');
+  const topicPrefix = `test-${crypto.randomUUID()}`;
+  const topic = `${topicPrefix}.events.v1`;
+  const store = await openSqliteEventStore({ file: join(folder.path, 'events.db') });
+  const feed = kafkaFeed({ brokers: [brokers], topicPrefix });
+  const relay = startRelay({
+    store,
+    feed: forgetful(feed),
+    checkpoint: fileDocument(join(folder.path, 'feed-checkpoint.json')),
+    logger: silent,
+    backOff: { minMs: 1, maxMs: 20 },
+  });
+  let consumer: ReturnType<typeof startConsumer> | undefined;
+  try {
+    await until('the topics are there', () => relay.partitions() !== undefined, timeoutMs);
+    consumer = startConsumer(brokers, file, topic);
+    await writePayments(store, payments);
+    const total = payments * LIFE;
+    await untilRead(file, total / 2, timeoutMs);
+    consumer.kill(ending);
+    await consumer.exited;
+    consumer = startConsumer(brokers, file, topic);
+    await untilRead(file, total, timeoutMs);
+    const events = await eventsOf(store);
+    const read = consumed(file);
+    const restarts = relay.status().counts.restarts;
+    await relay.stop();
+    const last = read.findLast(({ partition }) => partition === 0)?.event;
+    const skipping = {
+      ...last,
+      id: 'a later one',
+      partitionsequence: String(Number(last?.partitionsequence ?? 0) + 2),
+    };
+    const raw = kafkaFeed({ brokers: [brokers], topicPrefix });
+    const value = JSON.stringify(skipping);
+    await raw.publish('events', [
+      { topic: 'events', partition: 0, key: 'k', value, headers: {}, timestampMs: 0 },
+    ]);
+    await raw.close();
+    const code = await consumer.exited;
+    return { events, read, restarts, gap: { code, said: consumer.said() } };
+  } finally {
+    consumer?.kill('SIGKILL');
+    await relay.stop();
+    await store.close();
+    folder.remove();
+  }
+};

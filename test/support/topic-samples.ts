@@ -1,0 +1,168 @@
+/** One message of every type, always the same ones: what readers of the topics were promised. */
+import { eventMessage, stateMessage } from '../../projector/event-feed/messages.ts';
+import type { FeedMessage } from '../../projector/event-feed/port.ts';
+import type { MessageType } from '../../projector/event-feed/schemas.ts';
+import { followViews } from '../../projector/following-views.ts';
+import type { RecordedEvent } from '../../shared/event-store/port.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
+import { memoryEventStore } from './memory-event-store.ts';
+import {
+  authorized,
+  captureDeclined,
+  captured,
+  captureRequested,
+  created,
+  failed,
+  operationId,
+  refundDeclined,
+  refunded,
+  refundRequested,
+  timeOf,
+  voidDeclined,
+  voided,
+  voidRequested,
+} from './payment-events.ts';
+
+/** What must never leave: each is told apart from anything else in a message. */
+export const PRIVATE_VALUES = [
+  ...['HOLDER', 'FIRST', 'LAST', 'STREET', 'CITY', 'STATE', 'ZIP', 'COUNTRY', 'SHIP-FIRST'],
+  ...[
+    'SHIP-LAST',
+    'someone@private.example',
+    '+15550142',
+    '203.0.113.42',
+    'ITEM-NAME',
+    'DESCRIPTOR',
+  ],
+  ...['GATEWAY', 'REASON', 'FINGERPRINT', 'KEYHASH', 'ACTOR', 'EVIDENCE'],
+].map((value) => (/[@.+]/.test(value) ? value : `PRIVATE-${value}`));
+const [holder, first, last, street, city, state, zip, country, shipFirst, shipLast] =
+  PRIVATE_VALUES as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+const [
+  email,
+  phone,
+  ip,
+  itemName,
+  descriptor,
+  gateway,
+  reason,
+  fingerprint,
+  keyHash,
+  actor,
+  evidence,
+] = PRIVATE_VALUES.slice(10) as [
+  ...[string, string, string, string, string, string],
+  ...[string, string, string, string, string],
+];
+
+const address = { street, city, state, zip, country };
+const identity = { fingerprint, keyHash };
+const settlement = { evidence };
+const providerReference = 'prov_1';
+
+/** A payment with every optional field there is. */
+const full = created({
+  merchantId: 'm_é 1',
+  card: {
+    bin: '42424242',
+    last4: '4242',
+    holderName: holder,
+    cvvPresentDuringAttempt: true,
+    expiryMonth: '12',
+    expiryYear: '2030',
+    brand: 'VISA',
+  },
+  identity,
+  details: {
+    merchantReference: 'order-1',
+    descriptor,
+    goodsType: 'PHYSICAL',
+    productItems: [
+      { id: 'sku-1', name: itemName, quantity: 2, unitPrice: 1250, goodsType: 'PHYSICAL' },
+    ],
+    consumer: { firstName: first, lastName: last, email, phone, ip },
+    billing: { address },
+    shipping: { address, firstName: shipFirst, lastName: shipLast },
+    previousFailures: [
+      { gateway, attemptNumber: 1, responseCode: '05', reason, timestamp: gateway },
+    ],
+    source: { storeId: 'store-1', initiatedBy: 'CONSUMER', externalMerchantId: 'ext-1' },
+  },
+});
+
+const lives: PaymentEvent[][] = [
+  [
+    full,
+    authorized({ providerReference, settlement }),
+    captureRequested({ operationId: operationId(1), identity, reason }),
+    captureDeclined({ operationId: operationId(1), settlement }),
+    captureRequested({ operationId: operationId(2), amount: 2000, identity }),
+    captured({ operationId: operationId(2), amount: 2000, releasedAmount: 500, providerReference }),
+    refundRequested({ operationId: operationId(3), amount: 800, identity, reason }),
+    refundDeclined({ operationId: operationId(3), amount: 800 }),
+    refundRequested({ operationId: operationId(4), amount: 800, identity }),
+    refunded({ operationId: operationId(4), amount: 800, providerReference }),
+  ],
+  [created({ paymentId: 'pay_2' }), failed()],
+  [
+    created({ paymentId: 'pay_3' }),
+    authorized(),
+    voidRequested({ operationId: operationId(1), identity, reason }),
+    voidDeclined({ operationId: operationId(1) }),
+    voidRequested({ operationId: operationId(2) }),
+    voided({ operationId: operationId(2), providerReference }),
+  ],
+];
+
+const idOf = (n: number): string => `01980000-0000-7000-8000-${String(n).padStart(12, '0')}`;
+
+/** Every message of these payments, in the order of the log: the event's, then the state's. */
+export const allSampleMessages = async (): Promise<FeedMessage[]> => {
+  const store = memoryEventStore();
+  let n = 0;
+  for (const [at, events] of lives.entries()) {
+    const stream = streamOf(`pay_${at + 1}`);
+    const batch = events.map((event) => {
+      n += 1;
+      const context = {
+        actor,
+        requestId: 'req_1',
+        correlationId: 'req_1',
+        causationId: idOf(n - 1),
+      };
+      return { id: idOf(n), time: timeOf(n), event, context };
+    });
+    await store.append(stream, 'none', batch);
+  }
+  const views = followViews(store);
+  const messages: FeedMessage[] = [];
+  for (const [number, event] of (await store.readAll(null, 100)).entries()) {
+    const view = await views.after(event as RecordedEvent);
+    messages.push(eventMessage(event as RecordedEvent, view, { partition: 0, number }));
+    messages.push(stateMessage(event as RecordedEvent, view, { partition: 0 }));
+  }
+  return messages;
+};
+
+/** The last message of each type. */
+export const sampleMessages = async (): Promise<Map<MessageType, FeedMessage>> => {
+  const samples = new Map<MessageType, FeedMessage>();
+  for (const message of await allSampleMessages()) {
+    const type = /^payments\.([A-Za-z]+)\./.exec(JSON.parse(message.value).type)?.[1];
+    if (message.key === 'pay_1' || !samples.has(type as MessageType)) {
+      samples.set(type as MessageType, message);
+    }
+  }
+  return samples;
+};
