@@ -180,6 +180,11 @@ const answerOf = async ({ task, budget, repeatsRunning }: Running): Promise<Answ
   } catch (error) {
     if (!(error instanceof BudgetSpent)) throw error;
     if (budget.begunOn !== undefined) return unknownOutcome(budget.begunOn);
+    if (budget.appending === true) {
+      return tryLater('SERVICE_UNAVAILABLE', [
+        'it is not known whether anything was stored; nothing was sent to the provider',
+      ]);
+    }
     return repeatsRunning()
       ? tryLater('IDEMPOTENCY_IN_PROGRESS', ['the first request with this key still runs'])
       : tryLater('SERVICE_UNAVAILABLE', ['the turn of this request did not come in time']);

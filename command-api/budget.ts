@@ -4,6 +4,10 @@ export type Budget = {
   leftMs(): number;
   /** The payment on which this request's own intent is durable, once it is. */
   begunOn?: string;
+  /** True while this request's own intent is being appended. */
+  appending?: boolean;
+  /** The request has been answered without its outcome: nothing new may begin for it. */
+  spent?: true;
 };
 
 /** The budget is spent. What was begun goes on without the request (decisions §7). */
@@ -20,7 +24,10 @@ export const startBudget = (totalMs: number): Budget => {
 export const withinBudget = async <T>(task: Promise<T>, budget: Budget): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const spent = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new BudgetSpent()), budget.leftMs());
+    timer = setTimeout(() => {
+      budget.spent = true;
+      reject(new BudgetSpent());
+    }, budget.leftMs());
   });
   try {
     return await Promise.race([task, spent]);

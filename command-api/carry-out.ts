@@ -4,7 +4,8 @@
  */
 import type { EventContext } from '../shared/event-store/port.ts';
 import type { CardSecret } from '../shared/payment/card.ts';
-import type { MerchantRules } from '../shared/payment/commands.ts';
+import type { MerchantRules, Outcome } from '../shared/payment/commands.ts';
+import type { Operation } from '../shared/payment/state.ts';
 import { type Answer, answerTo, operationOf, unknownOutcome } from './answers.ts';
 import type { Budget } from './budget.ts';
 import type { LoadedPayment, PaymentLog } from './execute.ts';
@@ -12,6 +13,7 @@ import type { Identities } from './idempotency.ts';
 import type { Provider } from './provider/port.ts';
 import type { Queues } from './queues.ts';
 import { outcomeOf, type Recovery } from './recovery.ts';
+import type { ReferenceClaims } from './reference-claims.ts';
 
 /** Who sent a request, as its token says, and which request it was. */
 export type Caller = { merchantId: string; actor: string; requestId: string };
@@ -23,6 +25,12 @@ export type CommandRoom = {
   queues: Queues;
   recovery: Recovery;
   identities: Identities;
+  claims: ReferenceClaims;
+  /**
+   * Other processes append to the same store: what this one last saw of a payment may be old, and
+   * a call may be running that it knows nothing of.
+   */
+  sharedStore: boolean;
   rulesOf(merchantId: string): MerchantRules;
   contextOf(caller: Caller): EventContext;
   logger: { error(fields: object, message: string): void };
@@ -47,21 +55,61 @@ export const carryOut = async (
 ): Promise<Answer> => {
   const { state } = payment;
   if (state.status === 'NONE') throw new Error('a provider call without its intent');
-  const { paymentId, currency } = state;
-  budget.begunOn = paymentId;
-  const { amount } = operationOf(payment, operationId);
-  const answer = await room.provider.execute({ operationId, paymentId, amount, currency, ...call });
-  const outcome = outcomeOf(answer);
+  const { paymentId } = state;
+  const operation = operationOf(payment, operationId);
+  // Its append took so long that somebody else has ended it already.
+  if (operation.outcome !== undefined) return answerTo(payment, operation);
+  room.recovery.callBegins(operationId);
+  const outcome = await outcomeFrom(room, payment, operation, call, budget);
   if (outcome === undefined) {
-    room.recovery.track(paymentId);
-    return answerTo(payment, operationOf(payment, operationId));
+    room.recovery.callEnded(paymentId, operationId, 'open');
+    return answerTo(payment, operation);
   }
   try {
     const recorded = await room.recovery.record(payment, operationId, outcome);
-    return answerTo(recorded, operationOf(recorded, operationId));
+    room.recovery.callEnded(paymentId, operationId, 'recorded');
+    const known = operationOf(recorded, operationId);
+    sayWhereItDiffers(room, paymentId, known, outcome);
+    return answerTo(recorded, known);
   } catch (error) {
     room.logger.error({ paymentId, err: error }, 'an outcome could not be recorded; recovery will');
-    room.recovery.track(paymentId);
+    room.recovery.callEnded(paymentId, operationId, 'open');
     return unknownOutcome(paymentId);
   }
+};
+
+const outcomeFrom = async (
+  { provider, recovery }: CommandRoom,
+  payment: LoadedPayment,
+  operation: Operation,
+  call: Call,
+  budget: Budget,
+): Promise<Outcome | undefined> => {
+  if (payment.state.status === 'NONE') return undefined;
+  // The client has been told that nothing was begun, and may already have sent it again.
+  if (budget.spent === true) return { result: 'NOT_SENT' };
+  // Another process may hold it for ended by the time this call would end: it is not begun at all.
+  if (recovery.isTooLate(payment, operation)) return { result: 'NOT_SENT' };
+  const { paymentId, currency } = payment.state;
+  budget.begunOn = paymentId;
+  const { operationId, amount } = operation;
+  return outcomeOf(await provider.execute({ operationId, paymentId, amount, currency, ...call }));
+};
+
+const neverHappened = (result: Outcome['result'] | undefined): boolean =>
+  result === 'NOT_SENT' || result === 'FENCED';
+
+/** The log keeps what came first; a provider that now says otherwise has broken its own word. */
+const sayWhereItDiffers = (
+  { logger }: CommandRoom,
+  paymentId: string,
+  { kind, outcome }: Operation,
+  late: Outcome,
+): void => {
+  const recorded = outcome?.result;
+  if (recorded === late.result || (neverHappened(recorded) && neverHappened(late.result))) return;
+  logger.error(
+    { paymentId, operation: kind, recorded, answered: late.result },
+    'the provider answered other than what is recorded; reconcile with its ledger',
+  );
 };

@@ -1,6 +1,7 @@
 /**
- * POST capture, void and refund: resolve what is open, intent, provider, outcome (decisions §5 to
- * §8). All of it runs in the payment's queue, so one at a time within this process.
+ * POST capture, void and refund: wait for what runs elsewhere, resolve what is open, intent,
+ * provider, outcome (decisions §5 to §8). All of it runs in the payment's queue, so one at a time
+ * within this process.
  */
 
 import { newOperationId } from '../shared/ids.ts';
@@ -19,6 +20,8 @@ import {
 import { type Budget, BudgetSpent } from './budget.ts';
 import { type Caller, type CommandRoom, carryOut } from './carry-out.ts';
 import type { LoadedPayment } from './execute.ts';
+import { intend } from './intend.ts';
+import { quietPayment } from './quiet.ts';
 
 export type ChangeKind = 'capture' | 'void' | 'refund';
 
@@ -46,27 +49,42 @@ export const changePayment = (
 ): Promise<Answer> => {
   const identity = identityOf(room, caller, change, key);
   return room.queues.run(change.paymentId, async () => {
-    if (budget.leftMs() === 0) throw new BudgetSpent();
-    // A replay is only ever given from a stream just read; a new operation is guarded by its revision.
-    let payment = await room.log.load(change.paymentId, key === undefined ? 'cache' : 'store');
-    const earlier = equalOperation(payment, change, identity);
-    if (earlier === 'reused') {
-      return refusal(422, 'IDEMPOTENCY_KEY_REUSED', [
-        'the Idempotency-Key was used for another request; use a new key',
-      ]);
+    for (;;) {
+      const answer = await changeOrRepeat(room, caller, change, identity, budget);
+      if (answer !== undefined) return answer;
     }
-    if (openOperations(payment.state).length > 0) {
-      payment = await room.recovery.settle(change.paymentId);
-    }
-    if (earlier !== undefined) {
-      const operation = operationOf(payment, earlier.operationId);
-      // Under a key a fenced attempt frees it; whoever joined without one gets the attempt's answer.
-      if (key === undefined) return answerTo(payment, operation);
-      if (operation.outcome === undefined) return answerTo(payment, operation);
-      if (!isFree(operation)) return replayed(answerTo(payment, operation));
-    }
-    return begin(room, caller, change, identity, budget);
   });
+};
+
+/** Undefined when another process was faster: wait for it, and judge anew. */
+const changeOrRepeat = async (
+  room: CommandRoom,
+  caller: Caller,
+  change: Change,
+  identity: RequestIdentity,
+  budget: Budget,
+): Promise<Answer | undefined> => {
+  if (budget.leftMs() === 0) throw new BudgetSpent();
+  const hasKey = identity.keyHash !== undefined;
+  // A replay is only ever given from a stream just read; a new operation is guarded by its revision.
+  let payment = await quietPayment(room, change.paymentId, hasKey ? 'store' : 'cache', budget);
+  const earlier = equalOperation(payment, change, identity);
+  if (earlier === 'reused') {
+    return refusal(422, 'IDEMPOTENCY_KEY_REUSED', [
+      'the Idempotency-Key was used for another request; use a new key',
+    ]);
+  }
+  if (openOperations(payment.state).length > 0) {
+    payment = await room.recovery.settle(change.paymentId);
+  }
+  if (earlier !== undefined) {
+    const operation = operationOf(payment, earlier.operationId);
+    // Under a key a fenced attempt frees it; whoever joined without one gets the attempt's answer.
+    if (!hasKey) return answerTo(payment, operation);
+    if (operation.outcome === undefined) return answerTo(payment, operation);
+    if (!isFree(operation)) return replayed(answerTo(payment, operation));
+  }
+  return begin(room, caller, change, identity, budget);
 };
 
 /** The keyed hashes that a repeat of this change is recognised by (decisions §8). */
@@ -113,10 +131,12 @@ const begin = async (
   { kind, paymentId, amount, reason }: Change,
   identity: RequestIdentity,
   budget: Budget,
-): Promise<Answer> => {
+): Promise<Answer | undefined> => {
   const operationId = newOperationId();
   const command = { kind, operationId, amount, reason, identity };
-  const executed = await room.log.execute(paymentId, command, room.contextOf(caller), budget);
+  const executed = await intend(room, command, paymentId, caller, budget);
+  // Refused because of what another process is about to end: that is no last word.
+  if (executed.kind !== 'done' && room.recovery.inFlightMs(executed.payment) > 0) return undefined;
   switch (executed.kind) {
     case 'refused':
       return refusal(422, executed.code, executed.details);

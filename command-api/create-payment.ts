@@ -8,20 +8,16 @@ import type { CreateRequest } from '../shared/http/contract.ts';
 import { newOperationId, newPaymentId } from '../shared/ids.ts';
 import { brandOf, type CardBrand, CardSecret, maskCard } from '../shared/payment/card.ts';
 import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
+import { decide } from '../shared/payment/decide.ts';
 import type { MaskedCard, RequestIdentity } from '../shared/payment/events.ts';
-import type { Operation } from '../shared/payment/state.ts';
-import {
-  type Answer,
-  answerTo,
-  isFree,
-  operationOf,
-  refusal,
-  replayed,
-  tryLater,
-} from './answers.ts';
+import { initialState, type Operation, openOperations } from '../shared/payment/state.ts';
+import { type Answer, answerTo, isFree, operationOf, refusal, replayed } from './answers.ts';
 import { type Budget, BudgetSpent } from './budget.ts';
 import { type Caller, type CommandRoom, carryOut } from './carry-out.ts';
 import type { LoadedPayment } from './execute.ts';
+import { intend } from './intend.ts';
+import { quietPayment } from './quiet.ts';
+import { claimReference, stillClaims } from './unique-reference.ts';
 
 /** What one create is made of; the secret is dropped with it. */
 type Attempt = {
@@ -60,8 +56,18 @@ export const createPayment = async (
     request.details.merchantReference === undefined
       ? undefined
       : room.recovery.unresolvedCreate(fingerprint);
-  if (joined !== undefined) return joinUnresolved(room, joined);
-  return begin(room, attempt, newPaymentId());
+  if (joined !== undefined) return joinUnresolved(room, joined, budget);
+  return createWithoutKey(room, attempt);
+};
+
+/** Again where another create took the reference in between: the next try finds that one. */
+const createWithoutKey = async (room: CommandRoom, attempt: Attempt): Promise<Answer> => {
+  while (attempt.budget.leftMs() > 0) {
+    const begun = await begin(room, attempt, newPaymentId());
+    if (begun === 'exists') throw new Error('a new id that a payment has already');
+    if (begun !== 'reference lost') return begun;
+  }
+  throw new BudgetSpent();
 };
 
 /** Of the card only what tells cards apart without giving one away (decisions §8). */
@@ -82,13 +88,16 @@ const comparable = (caller: Caller, request: CreateRequest, masked: MaskedCard):
 const createOf = (payment: LoadedPayment): Operation | undefined =>
   payment.state.status === 'NONE' ? undefined : payment.state.operations[0];
 
-const joinUnresolved = (room: CommandRoom, paymentId: string): Promise<Answer> =>
-  room.queues.run(paymentId, async () => {
-    const payment = await room.recovery.settle(paymentId);
-    const create = createOf(payment);
-    if (create === undefined) throw new Error('an unresolved create without its payment');
-    return answerTo(payment, create);
-  });
+const joinUnresolved = async (
+  room: CommandRoom,
+  paymentId: string,
+  budget: Budget,
+): Promise<Answer> => {
+  const payment = await settledPayment(room, paymentId, budget);
+  const create = createOf(payment);
+  if (create === undefined) throw new Error('an unresolved create without its payment');
+  return answerTo(payment, create);
+};
 
 /** One repeat at a time: the first finds or makes the payment, the others find it. */
 const createUnderKey = (room: CommandRoom, attempt: Attempt, key: string): Promise<Answer> => {
@@ -115,7 +124,11 @@ const createOrRepeat = async (
   let create = createOf(payment);
   if (create === undefined) {
     const keyHash = room.identities.keyHashOf(attempt.caller.merchantId, 'create', '', key);
-    return begin(room, { ...attempt, identity: { fingerprint, keyHash } }, paymentId);
+    const identity = { fingerprint, keyHash };
+    const begun = await begin(room, { ...attempt, identity }, paymentId);
+    // Another process was faster under the same key: now its payment is there.
+    if (begun === 'exists') return createOrRepeat(room, attempt, paymentId, key);
+    return begun === 'reference lost' ? undefined : begun;
   }
   if (isFree(create)) return undefined;
   if (create.identity.fingerprint !== fingerprint) {
@@ -124,7 +137,7 @@ const createOrRepeat = async (
     ]);
   }
   if (create.outcome === undefined) {
-    payment = await room.queues.run(paymentId, () => room.recovery.settle(paymentId));
+    payment = await settledPayment(room, paymentId, attempt.budget);
     create = operationOf(payment, create.operationId);
     if (isFree(create)) return undefined;
   }
@@ -132,43 +145,96 @@ const createOrRepeat = async (
   return create.outcome === undefined ? answer : replayed(answer);
 };
 
-const begin = (room: CommandRoom, attempt: Attempt, paymentId: string): Promise<Answer> =>
+const settledPayment = (
+  room: CommandRoom,
+  paymentId: string,
+  budget: Budget,
+): Promise<LoadedPayment> =>
   room.queues.run(paymentId, async () => {
-    const { caller, request, masked, numberBrand, identity, rules, budget } = attempt;
-    const { amount, currency, captureNow, details } = request;
-    const command: CreateCommand = {
-      kind: 'create',
-      operationId: newOperationId(),
-      paymentId,
-      merchantId: caller.merchantId,
-      amount,
-      currency,
-      captureNow,
-      card: masked,
-      numberBrand,
-      details,
-      identity,
-      rules,
-    };
-    const executed = await room.log.execute(paymentId, command, room.contextOf(caller), budget);
+    const quiet = await quietPayment(room, paymentId, 'store', budget);
+    return openOperations(quiet.state).length > 0 ? room.recovery.settle(paymentId) : quiet;
+  });
+
+const createCommandOf = (attempt: Attempt, paymentId: string): CreateCommand => {
+  const { caller, request, masked, numberBrand, identity, rules } = attempt;
+  const { amount, currency, captureNow, details } = request;
+  return {
+    kind: 'create',
+    operationId: newOperationId(),
+    paymentId,
+    merchantId: caller.merchantId,
+    amount,
+    currency,
+    captureNow,
+    card: masked,
+    numberBrand,
+    details,
+    identity,
+    rules,
+  };
+};
+
+/** The reference that has to be this payment's alone, where there is one. */
+const uniqueReference = ({ rules, request }: Attempt): string | undefined =>
+  rules.uniqueReferences === true ? request.details.merchantReference : undefined;
+
+const begin = (
+  room: CommandRoom,
+  attempt: Attempt,
+  paymentId: string,
+): Promise<Answer | 'exists' | 'reference lost'> =>
+  room.queues.run(paymentId, async () => {
+    const { caller, budget } = attempt;
+    const command = createCommandOf(attempt, paymentId);
+    const reference = uniqueReference(attempt);
+    if (reference !== undefined) {
+      // What the rules refuse claims nothing.
+      const decision = decide(initialState, command);
+      if (decision.kind === 'refused') return refusal(422, decision.code, decision.details);
+      const claimed = await claimReference(room, caller, command, reference, budget);
+      if (claimed.kind === 'held') return claimed.answer;
+    }
+    const executed = await intend(room, command, paymentId, caller, budget);
     switch (executed.kind) {
       case 'refused':
         return refusal(422, executed.code, executed.details);
       case 'exists':
       case 'unresolved':
-        // Another process was faster under the same key: its answer is found by asking again.
-        return tryLater('IDEMPOTENCY_IN_PROGRESS', ['the first request with this key still runs']);
+        return 'exists';
       case 'done':
-        return carryOut(
-          room,
-          executed.payment,
-          command.operationId,
-          {
-            kind: captureNow ? 'SALE' : 'AUTHORIZE',
-            card: new CardSecret(request.card),
-            descriptor: details.descriptor,
-          },
-          budget,
-        );
+        if (reference !== undefined && !(await keepsReference(room, executed, command, reference)))
+          return 'reference lost';
+        return callProvider(room, attempt, executed.payment, command.operationId);
     }
   });
+
+/** Whether the reference is still this payment's; where it is not, the payment has ended FAILED. */
+const keepsReference = async (
+  room: CommandRoom,
+  { payment }: { payment: LoadedPayment },
+  command: CreateCommand,
+  reference: string,
+): Promise<boolean> => {
+  const { paymentId, operationId } = command;
+  try {
+    if (await stillClaims(room, command, reference)) return true;
+    await room.recovery.record(payment, operationId, { result: 'NOT_SENT' });
+    return false;
+  } catch (error) {
+    // The intent stands and no call will follow: recovery fences it.
+    room.recovery.callEnded(paymentId, operationId, 'open');
+    throw error;
+  }
+};
+
+const callProvider = (
+  room: CommandRoom,
+  { request, budget }: Attempt,
+  payment: LoadedPayment,
+  operationId: string,
+): Promise<Answer> => {
+  const { card, captureNow, details } = request;
+  const kind = captureNow ? 'SALE' : 'AUTHORIZE';
+  const call = { kind, card: new CardSecret(card), descriptor: details.descriptor } as const;
+  return carryOut(room, payment, operationId, call, budget);
+};

@@ -11,6 +11,8 @@ export type Identities = {
   paymentIdOf(merchantId: string, key: string, attempt: number): string;
   /** The hash under which an operation's key stands in its intent. */
   keyHashOf(merchantId: string, route: string, paymentId: string, key: string): string;
+  /** The hash that names the stream of a merchant's reference. */
+  referenceHashOf(merchantId: string, reference: string): string;
   /** The hash of a parsed request; it must hold neither card number nor CVV. */
   fingerprintOf(request: object): string;
   /** Stands in the event store; another secret gives another value. */
@@ -47,6 +49,8 @@ export const createIdentities = (secret: string): Identities => {
       `pay_${crockford(hash('payment', merchantId, idempotencyKey, attempt))}`,
     keyHashOf: (merchantId, route, paymentId, idempotencyKey) =>
       hash('key', merchantId, route, paymentId, idempotencyKey).toString('base64url'),
+    referenceHashOf: (merchantId, reference) =>
+      hash('reference', merchantId, reference).toString('base64url'),
     fingerprintOf: (request) => hash('request', canonicalize(request)).toString('base64url'),
     checkValue: () => hash('check').toString('base64url'),
   };

@@ -12,63 +12,64 @@ import { type CommandApi, registerCommandApi } from './app.ts';
 import type { CommandRoom } from './carry-out.ts';
 import { createPaymentLog } from './execute.ts';
 import type { Identities } from './idempotency.ts';
+import { registerCommandOps } from './ops.ts';
 import { type GuardedProvider, guarded } from './provider/guard.ts';
 import { measured } from './provider/measured.ts';
 import type { Provider } from './provider/port.ts';
 import { createQueues } from './queues.ts';
-import { createRecovery, type Recovery } from './recovery.ts';
+import { registerReconcileApi } from './reconcile-route.ts';
+import { createRecovery, inFlightMsMaxOf, type Recovery } from './recovery.ts';
+import { createReferenceClaims } from './reference-claims.ts';
+import { type Sweep, type SweepOptions, startSweep } from './sweep.ts';
 
 export type CommandSideOptions = {
   config: Config;
   /** Every append of this process goes through it. */
   store: EventStore;
-  views: CommandApi['views'];
+  /** Other processes append to it as well: a call of theirs may still run (decisions §7). */
+  sharedStore: boolean;
+  views: CommandApi['views'] & SweepOptions['views'];
   identities: Identities;
   provider: Provider;
   metrics: Metrics;
   log: Log;
+  /** Wall clock in milliseconds; tests set it. */
+  nowMs?: () => number;
 };
 
 export type CommandSide = {
   provider: GuardedProvider;
   recovery: Recovery;
-  /** Registers the POST routes. */
+  /**
+   * Starts looking for open intents that nobody here follows; `ready` is what the first look may
+   * wait for (sweep.ts). Ends with `stop`.
+   */
+  startSweep(ready?: Promise<unknown>): void;
+  /** Registers the POST routes and the operator's routes over them. */
   register(app: FastifyInstance, guard: Guard): void;
   /** Ends the ladders, waits for what has begun, closes the provider. Close the server first. */
   stop(): Promise<void>;
 };
 
-/** The event store was written with another idempotency secret: repeats would be charged again. */
-export class SecretRefused extends Error {
-  override name = 'SecretRefused';
-}
-
 const CACHED_PAYMENTS_MAX = 10_000;
 
-/** Throws SecretRefused where the events were written with another secret (decisions §8). */
-export const checkSecret = async (
-  store: Pick<EventStore, 'claimMeta'>,
-  identities: Identities,
-): Promise<void> => {
-  const own = identities.checkValue();
-  if ((await store.claimMeta('idempotency-check', own)) === own) return;
-  throw new SecretRefused(
-    'IDEMPOTENCY_SECRET: the events were written with another secret; with this one repeated requests would be charged again. Put the old secret back',
-  );
-};
-
 const rulesOf = (config: Config, merchantId: string) => {
-  const { maxAmount, acceptedBrands } = merchantRules(config, merchantId);
-  return { maxAmountMinor: maxAmount, ...(acceptedBrands && { acceptedBrands }) };
+  const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
+  return {
+    maxAmountMinor: maxAmount,
+    ...(acceptedBrands && { acceptedBrands }),
+    uniqueReferences: merchantReference === 'unique',
+  };
 };
 
 export const openCommandSide = (options: CommandSideOptions): CommandSide => {
-  const { config, store, views, identities, metrics, log } = options;
+  const { config, store, sharedStore, views, identities, metrics, log } = options;
+  const { nowMs = Date.now } = options;
   const provider = guarded(measured(options.provider, metrics));
   const queues = createQueues();
   const paymentLog = createPaymentLog({
     store,
-    nowMs: Date.now,
+    nowMs,
     cachedPaymentsMax: CACHED_PAYMENTS_MAX,
     onConflict: () => metrics.appendConflicts.add(1),
     onAppended: (events) => {
@@ -80,7 +81,9 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     provider,
     queues,
     delaysMs: config.recoveryDelaysMs,
-    nowMs: Date.now,
+    // After a start no earlier call of this process runs, so only others' are waited for.
+    inFlightMsMax: sharedStore ? inFlightMsMaxOf(config.provider.timeoutMs) : 0,
+    nowMs,
     logger: log,
   });
   const room: CommandRoom = {
@@ -89,6 +92,8 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     queues,
     recovery,
     identities,
+    claims: createReferenceClaims({ store, identities, nowMs }),
+    sharedStore,
     logger: log,
     rulesOf: (merchantId) => rulesOf(config, merchantId),
     contextOf: ({ actor, requestId }) => ({
@@ -98,10 +103,16 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
       causationId: requestId,
     }),
   };
+  let sweep: Sweep | undefined;
   return {
     provider,
     recovery,
-    register: (app, guard) =>
+    startSweep: (ready) => {
+      sweep ??= startSweep({ store, views, recovery, logger: log, ...(ready && { ready }) });
+    },
+    register: (app, guard) => {
+      registerReconcileApi(app, { guard: guard('audit:read'), store, provider });
+      registerCommandOps(app, { guard: guard('ops:admin'), room, views });
       registerCommandApi(app, {
         guard: guard('payments:write'),
         room,
@@ -111,8 +122,10 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
           metrics.commands.add(1, command, outcome);
           metrics.commandSeconds.observe(seconds, command);
         },
-      }),
+      });
+    },
     stop: async () => {
+      sweep?.stop();
       recovery.stop();
       await queues.idle();
       await provider.close();

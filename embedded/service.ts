@@ -3,27 +3,34 @@
  * built over one data folder. Listening, banner and signals are main.ts's.
  */
 import type { FastifyInstance } from 'fastify';
+import { watchCommandFigures } from '../command-api/figures.ts';
 import { createIdentities } from '../command-api/idempotency.ts';
-import { httpProvider } from '../command-api/provider/http.ts';
+import { openProvider } from '../command-api/provider/open.ts';
 import type { Provider } from '../command-api/provider/port.ts';
-import { openSimulator } from '../command-api/provider/simulator.ts';
-import type { Recovery } from '../command-api/recovery.ts';
-import { checkSecret, openCommandSide } from '../command-api/service.ts';
+import { withCheckedSecret } from '../command-api/secret.ts';
+import { openCommandSide } from '../command-api/service.ts';
 import { type Projector, startProjector } from '../projector/app.ts';
+import { feedState, watchFeedFigures } from '../projector/feed-figures.ts';
+import { watchProjectionFigures } from '../projector/figures.ts';
 import { trackFreshness } from '../projector/freshness.ts';
+import { projectionState } from '../projector/health.ts';
+import { openRelay, topicPrefixOf } from '../projector/open-relay.ts';
+import { registerProjectorOps } from '../projector/ops.ts';
+import { registerTopicRoutes } from '../projector/topic-routes.ts';
 import { registerQueryApi } from '../query-api/app.ts';
-import type { Behind } from '../query-api/get-payment.ts';
+import { registerAuditApi } from '../query-api/audit/app.ts';
+import { type Behind, behindTheStream } from '../query-api/get-payment.ts';
 import type { Config } from '../shared/config.ts';
-import { openSqliteEventStore } from '../shared/event-store/sqlite.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
 import { buildApp, closeGracefully } from '../shared/http/app.ts';
 import { openGuard } from '../shared/http/guard.ts';
-import { type EngineState, registerHealth } from '../shared/http/health.ts';
+import { engineState, registerHealth } from '../shared/http/health.ts';
 import type { Log } from '../shared/log.ts';
 import { createMetrics } from '../shared/metrics.ts';
+import { type OpenedStore, openEventStore, openViews } from '../shared/open-drivers.ts';
 import type { PaymentViews } from '../shared/payment-views/port.ts';
-import { openSqliteViews } from '../shared/payment-views/sqlite.ts';
 import { type DataFolder, idempotencySecret } from './data-folder.ts';
-import { watchFigures } from './figures.ts';
+import { watchCommits } from './figures.ts';
 
 export type Service = {
   app: FastifyInstance;
@@ -35,22 +42,12 @@ export type Service = {
 
 /** What tests put between the service and its engines: each gets the real one to delegate to. */
 export type Wrappers = {
+  store?: (own: EventStore) => EventStore;
   provider?: (own: Provider) => Provider;
   views?: (own: PaymentViews) => PaymentViews;
 };
 
 const asItIs = <T>(own: T): T => own;
-
-/** How often open intents that nobody follows yet are looked for. */
-const SWEEP_MS = 60_000;
-const SWEEP_MAX = 10_000;
-
-const openProvider = async (config: Config, folder: DataFolder, log: Log): Promise<Provider> => {
-  const { url, token, connectTimeoutMs, timeoutMs } = config.provider;
-  return url === undefined
-    ? openSimulator({ file: folder.path('provider-ledger.sqlite'), timeoutMs, logger: log })
-    : httpProvider({ url, token, connectTimeoutMs, timeoutMs });
-};
 
 /** What the projector knows of its own process; see Behind. */
 const inStepWith =
@@ -60,19 +57,8 @@ const inStepWith =
     return () => behind;
   };
 
-/** Finds intents without an outcome and has recovery follow them, at the start and from then on. */
-const sweepUnsettled = (views: PaymentViews, recovery: Recovery, log: Log): (() => void) => {
-  const sweep = async (): Promise<void> => {
-    try {
-      for (const { paymentId } of await views.unsettled(SWEEP_MAX)) recovery.track(paymentId);
-    } catch (error) {
-      log.warn({ err: error }, 'open intents could not be listed; tried again in a minute');
-    }
-  };
-  void sweep();
-  const timer = setInterval(sweep, SWEEP_MS).unref();
-  return () => clearInterval(timer);
-};
+const positionOf = ({ shared, lastPosition }: OpenedStore) =>
+  shared ? {} : { position: lastPosition() ?? '0' };
 
 /**
  * Opens the data folder's files and builds the service. Throws StoreUnavailable, SecretRefused or
@@ -83,86 +69,102 @@ export const openService = async (
   folder: DataFolder,
   log: Log,
   onFatal: (error: Error) => void,
-  { provider: wrapProvider = asItIs, views: wrapViews = asItIs }: Wrappers = {},
+  wrappers: Wrappers = {},
 ): Promise<Service> => {
+  const { store: wrapStore = asItIs, provider: wrapProvider = asItIs } = wrappers;
+  const { views: wrapViews = asItIs } = wrappers;
   const metrics = createMetrics();
-  const file = folder.path('events.sqlite');
-  const sqlite = await openSqliteEventStore({ file, logger: log, onFatal });
+  const drivers = { config, log, fileOf: folder.path, onFatal };
+  const opened = await openEventStore(drivers);
   const identities = createIdentities(config.idempotencySecret ?? idempotencySecret(folder));
-  await checkSecret(sqlite, identities);
-
-  const freshness = trackFreshness(sqlite);
-  const views = wrapViews(openSqliteViews({ file: folder.path('views.sqlite'), logger: log }));
+  const checked = await withCheckedSecret(opened.store, identities, onFatal);
+  const freshness = trackFreshness(wrapStore(checked));
+  const views = wrapViews(await openViews(drivers));
   const projector = await startProjector({ store: freshness.store, views, logger: log, freshness });
   const commands = openCommandSide({
     config,
     store: freshness.store,
+    sharedStore: opened.shared,
     views: {
+      ...views,
       // While the views are being filled anew, GET folds the streams: nothing is worth a wait.
       waitForRevision: async (paymentId, revision, timeoutMs) =>
         projector.status().caughtUp && views.waitForRevision(paymentId, revision, timeoutMs),
     },
     identities,
-    provider: wrapProvider(await openProvider(config, folder, log)),
+    provider: wrapProvider(
+      await openProvider(config, log, () => folder.path('provider-ledger.sqlite')),
+    ),
     metrics,
     log,
   });
-  const { recovery, provider } = commands;
-  watchFigures(metrics, { store: sqlite, projector, recovery, provider });
+  const { provider } = commands;
+  watchCommits(metrics, opened);
+  watchCommandFigures(metrics, commands);
+  const relay = await openRelay({
+    config,
+    store: opened.store,
+    fileOf: folder.path,
+    logger: log,
+    projector,
+  });
+  watchProjectionFigures(metrics, projector);
+  watchFeedFigures(metrics, relay);
 
   const guard = await openGuard(config);
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
   commands.register(app, guard);
+  registerProjectorOps(app, { guard: guard('ops:admin'), projector, views });
+  registerTopicRoutes(app, {
+    guard: guard('ops:admin'),
+    store: opened.store,
+    relay,
+    topicPrefix: topicPrefixOf(config),
+  });
+  registerAuditApi(app, {
+    guard: guard('audit:read'),
+    store: opened.store,
+    views,
+    onVerified: metrics.chainVerified,
+  });
   registerQueryApi(app, {
     guard: guard('payments:read'),
-    room: { store: sqlite, views, behind: inStepWith(projector) },
+    room: {
+      store: opened.store,
+      views,
+      behind: opened.shared ? behindTheStream(opened.store) : inStepWith(projector),
+    },
   });
 
-  const eventStoreState = async (): Promise<EngineState> => {
-    try {
-      const { position } = await sqlite.head(sqlite.lastPosition());
-      return { state: 'up', position: position ?? '0' };
-    } catch (error) {
-      return { state: 'down', reason: error instanceof Error ? error.message : 'unknown' };
-    }
-  };
   registerHealth(app, {
     metrics,
     ready: async () => {
-      const eventStore = await eventStoreState();
-      const { state, caughtUp, parked, stuck, error } = projector.status();
-      const projection: EngineState = {
-        state: stuck ? 'stuck' : state,
-        caughtUp,
-        parked,
-        ...(error === undefined ? {} : { reason: error }),
-      };
+      const eventStore = await engineState(opened.ping, positionOf(opened));
       const simulated = config.provider.url === undefined;
-      const providerState: EngineState = {
-        state: provider.breakerOpen() ? 'breaker open' : 'up',
-        simulated,
-      };
+      const providerState = { state: provider.breakerOpen() ? 'breaker open' : 'up', simulated };
       return {
-        ready: eventStore.state === 'up' && !app.lifecycle.closing && !stuck,
-        engines: { eventStore, views: projection, provider: providerState },
+        ready: eventStore.state === 'up' && !app.lifecycle.closing && !projector.status().stuck,
+        engines: {
+          eventStore,
+          views: projectionState(projector),
+          provider: providerState,
+          feed: feedState(relay),
+        },
       };
     },
   });
 
-  let stopSweep = (): void => {};
-  void projector.caughtUp.then(() => {
-    stopSweep = sweepUnsettled(views, recovery, log);
-  });
+  commands.startSweep(projector.caughtUp);
 
   return {
     app,
-    eventsAtStart: Number(sqlite.lastPosition() ?? 0),
+    eventsAtStart: Number(opened.lastPosition() ?? 0),
     stop: async () => {
       await closeGracefully(app);
-      stopSweep();
       await commands.stop();
+      await relay.stop();
       await projector.stop();
-      await sqlite.close();
+      await opened.store.close();
       await views.close();
       folder.release();
     },

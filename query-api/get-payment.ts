@@ -44,20 +44,23 @@ export const behindTheStream =
 export type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
 
 /**
- * The payment as of now, or undefined when no such payment exists. Ownership is the caller's to
- * check. Throws StoreUnavailable when neither the views nor the event store can answer.
+ * The merchant's payment as of now, or undefined when it has none of that id: another merchant's
+ * is not told from one that does not exist. Throws StoreUnavailable when neither the views nor
+ * the event store can answer.
  */
 export const getPayment = async (
   room: QueryRoom,
   paymentId: string,
+  merchantId: string,
 ): Promise<FoundPayment | undefined> => {
   const behind = room.behind(paymentId);
-  const document = await documentOf(room, paymentId);
+  const document = await documentOf(room, paymentId, merchantId);
   if (document !== undefined && !document.parked && !(await behind(document.revision))) {
     return document;
   }
   try {
-    return await fold(room, paymentId);
+    const found = await fold(room, paymentId);
+    return found?.merchantId === merchantId ? found : undefined;
   } catch (error) {
     if (error instanceof StoreUnavailable && document !== undefined) return document;
     throw error;
@@ -67,9 +70,10 @@ export const getPayment = async (
 const documentOf = async (
   { views }: QueryRoom,
   paymentId: string,
+  merchantId: string,
 ): Promise<PaymentDocument | undefined> => {
   try {
-    return await views.get(paymentId);
+    return await views.get(paymentId, merchantId);
   } catch (error) {
     if (error instanceof ViewsUnavailable) return undefined;
     throw error;

@@ -8,22 +8,39 @@ export type JestReport = {
   numTodoTests: number;
   /** Files that could not be run at all: none of their tests is counted elsewhere. */
   numRuntimeErrorTestSuites: number;
-  testResults: { assertionResults: { status: string; fullName: string }[] }[];
+  testResults: { assertionResults: TestResult[] }[];
 };
+
+type TestResult = { status: string; fullName: string; ancestorTitles?: string[] };
 
 export type TestSummary = { lines: string[]; exitCode: number };
 
-const skipsOf = (report: JestReport): string[] =>
-  report.testResults
+/** A skipped group by its name and size, a single test by its own; the name carries the reason. */
+const skipsOf = (report: JestReport): string[] => {
+  const skipped = report.testResults
     .flatMap((file) => file.assertionResults)
-    .filter(({ status }) => status === 'pending' || status === 'todo')
-    .map(({ fullName }) => `skipped: ${fullName}`);
+    .filter(({ status }) => status === 'pending' || status === 'todo');
+  const groups = Map.groupBy(
+    skipped,
+    ({ ancestorTitles, fullName }) => ancestorTitles?.[0] ?? fullName,
+  );
+  return [...groups].map(([group, tests]) =>
+    tests.length === 1
+      ? `skipped: ${tests[0]?.fullName}`
+      : `skipped: ${group}: ${tests.length} tests`,
+  );
+};
 
 /**
  * The report of a run that ended with `code`; undefined when there is none. A file that could not
- * be run counts as a failed test, and a run that executed no test has failed.
+ * be run counts as a failed test, and a run that executed no test has failed. So has one that
+ * skipped for want of a `required` variable: its engine was started for these very tests.
  */
-export const summaryOf = (report: JestReport | undefined, code: number): TestSummary => {
+export const summaryOf = (
+  report: JestReport | undefined,
+  code: number,
+  required: readonly string[] = [],
+): TestSummary => {
   if (report === undefined) {
     return { lines: ['the tests could not be run', '0 passed, 1 failed, 0 skipped'], exitCode: 1 };
   }
@@ -31,10 +48,13 @@ export const summaryOf = (report: JestReport | undefined, code: number): TestSum
   const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
   const skipped = report.numPendingTests + report.numTodoTests;
   const nothingRan = passed + failed === 0;
+  const skips = skipsOf(report);
+  const missed = required.filter((name) => skips.some((line) => line.includes(name)));
   const lines = [
-    ...skipsOf(report),
+    ...skips,
+    ...missed.map((name) => `not allowed: tests were skipped that ${name} was set for`),
     ...(nothingRan ? ['no test was executed'] : []),
     `${passed} passed, ${failed} failed, ${skipped} skipped`,
   ];
-  return { lines, exitCode: failed > 0 || nothingRan ? 1 : code };
+  return { lines, exitCode: failed > 0 || nothingRan || missed.length > 0 ? 1 : code };
 };

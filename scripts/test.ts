@@ -1,6 +1,7 @@
 /**
  * `npm test [-- paths and Jest flags]`: every test but those of test/long, which come with
- * `--long`. The last line on stdout is exactly `N passed, N failed, N skipped`.
+ * `--long`. The last line on stdout is exactly `N passed, N failed, N skipped`. A skip that names a
+ * variable of `REQUIRE_ENGINES` (a comma list) fails the run.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -39,6 +40,7 @@ const runJest = async (args: string[]): Promise<number> => {
   const jest = spawn(process.execPath, args, {
     cwd: ROOT,
     stdio: ['inherit', 'ignore', 'inherit'],
+    env: { ...process.env, TEST_LONG: process.argv.includes('--long') ? '1' : '' },
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => jest.kill(signal));
   return new Promise((resolve) => jest.on('exit', (code) => resolve(code ?? 1)));
@@ -51,7 +53,8 @@ if (!existsSync(JEST)) install();
 const folder = mkdtempSync(join(tmpdir(), 'payments-test-'));
 const reportFile = join(folder, 'report.json');
 const code = await runJest(jestArgs(process.argv.slice(2), reportFile));
-const summary = summaryOf(readReport(reportFile), code);
+const required = process.env.REQUIRE_ENGINES?.split(',').filter((name) => name !== '');
+const summary = summaryOf(readReport(reportFile), code, required);
 rmSync(folder, { recursive: true });
 process.stdout.write(`${summary.lines.join('\n')}\n`);
 process.exitCode = summary.exitCode;

@@ -11,12 +11,17 @@ import {
   PUBLIC_KEY_ALGORITHMS,
   RECOVERY_DELAYS_MS_DEFAULT,
   settingsSchema,
+  TOPIC_PREFIX_DEFAULT,
 } from './settings.ts';
 
 export { settingsTable } from './settings.ts';
 
-/** `embedded`: everything in one process. `provider`: the simulated provider served by itself. */
-export type Mode = 'embedded' | 'provider';
+/**
+ * `embedded`: everything in one process. `provider`: the simulated provider served by itself. The
+ * others are the three processes, of which there may be several each.
+ */
+export type Mode = 'embedded' | 'provider' | DistributedMode;
+export type DistributedMode = 'command-api' | 'query-api' | 'projector';
 
 /** Where the keys come from that tokens are checked with (decisions §10). */
 export type TokenKeys =
@@ -46,6 +51,12 @@ export type Config = {
   /** Absolute. A relative setting counts from the project's folder, as `npm start` does. */
   dataDir: string;
   logLevel: NonNullable<ParsedSettings['LOG_LEVEL']>;
+  /** Undefined: SQLite in `dataDir`. May hold a password: never log it. */
+  eventStoreDbUrl: string | undefined;
+  /** Undefined: SQLite in `dataDir`. May hold a password: never log it. */
+  mongoUrl: string | undefined;
+  /** Undefined: nothing is published. Each broker is `host:port`. */
+  kafka: { brokers: readonly string[]; topicPrefix: string } | undefined;
   tokens: {
     keys: TokenKeys;
     issuer: string | undefined;
@@ -80,7 +91,15 @@ export type Config = {
 export type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] };
 
 const PROJECT_DIR = dirname(import.meta.dirname);
-const PORTS: Record<Mode, number> = { embedded: 8080, provider: 8090 };
+const PORTS: Record<Mode, number> = {
+  embedded: 8080,
+  'command-api': 8081,
+  'query-api': 8082,
+  projector: 8083,
+  provider: 8090,
+};
+const isDistributed = (mode: Mode): mode is DistributedMode =>
+  mode !== 'embedded' && mode !== 'provider';
 const SECRET_BYTES_MIN = 32;
 
 const isBlank = (value: string | undefined) => value === undefined || value.trim() === '';
@@ -143,10 +162,46 @@ const tokenProblems = (parsed: ParsedSettings): string[] => {
   return problems;
 };
 
-const rateProblems = (parsed: ParsedSettings): string[] =>
-  parsed.RATE_LIMIT_BURST === 0 && (parsed.RATE_LIMIT_PER_SECOND ?? 0) > 0
+/** Limits are on where several processes serve the world (decisions §11). */
+const ratesOf = (mode: Mode) =>
+  isDistributed(mode)
+    ? { merchant: 1_000, unauthenticated: 50 }
+    : { merchant: 0, unauthenticated: 0 };
+
+const rateProblems = (mode: Mode, parsed: ParsedSettings): string[] =>
+  parsed.RATE_LIMIT_BURST === 0 && (parsed.RATE_LIMIT_PER_SECOND ?? ratesOf(mode).merchant) > 0
     ? ['RATE_LIMIT_BURST must be at least 1 when RATE_LIMIT_PER_SECOND is set']
     : [];
+
+/** What one process has by itself and several have to be given (settings). */
+const distributedProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
+  if (!isDistributed(mode)) return [];
+  const problems = [];
+  const needed = ['EVENTSTOREDB_URL', 'MONGODB_URL'] as const;
+  for (const name of needed) {
+    if (parsed[name] === undefined) problems.push(`${name} must be set for the ${mode}`);
+  }
+  if (mode === 'command-api' && parsed.PROVIDER_URL === undefined) {
+    problems.push(
+      'PROVIDER_URL must be set for the command-api; npm run start:provider serves the simulated one',
+    );
+  }
+  if (KEY_SOURCES.every((name) => parsed[name] === undefined)) {
+    problems.push(`one of ${KEY_SOURCES.join(', ')} must be set for the ${mode}`);
+  }
+  if (Buffer.byteLength(parsed.JWT_SECRET ?? 'x'.repeat(SECRET_BYTES_MIN)) < SECRET_BYTES_MIN) {
+    problems.push(`JWT_SECRET must be at least ${SECRET_BYTES_MIN} bytes for the ${mode}`);
+  }
+  return problems;
+};
+
+/** Each process would make a secret of its own, and charge the others' repeats again (§8). */
+const secretProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
+  const shared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
+  return mode !== 'provider' && shared && parsed.IDEMPOTENCY_SECRET === undefined
+    ? ['IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same in every process']
+    : [];
+};
 
 const isPublicKey = (key: unknown): key is Record<string, unknown> =>
   typeof key === 'object' && key !== null && 'kty' in key && !('d' in key) && !('k' in key);
@@ -202,12 +257,19 @@ const configOf = (
   merchants: ReadonlyMap<string, MerchantSettings>,
 ): Config => {
   const { requestBudgetMs, ...providerTimes } = timesOf(parsed);
+  const rates = ratesOf(mode);
   return {
     mode,
     host: parsed.HOST ?? '127.0.0.1',
     port: parsed.PORT ?? PORTS[mode],
     dataDir: dataDirOf(parsed),
     logLevel: parsed.LOG_LEVEL ?? 'info',
+    eventStoreDbUrl: parsed.EVENTSTOREDB_URL,
+    mongoUrl: parsed.MONGODB_URL,
+    kafka: parsed.KAFKA_BROKERS && {
+      brokers: parsed.KAFKA_BROKERS,
+      topicPrefix: parsed.KAFKA_TOPIC_PREFIX ?? TOPIC_PREFIX_DEFAULT,
+    },
     tokens: {
       keys,
       issuer: parsed.JWT_ISSUER,
@@ -219,13 +281,15 @@ const configOf = (
     requestBudgetMs,
     recoveryDelaysMs: parsed.RECOVERY_DELAYS_MS ?? RECOVERY_DELAYS_MS_DEFAULT,
     maxInFlight: parsed.MAX_IN_FLIGHT ?? 2048,
-    unauthenticatedRateLimit: rateLimit(parsed.RATE_LIMIT_UNAUTHENTICATED_PER_SECOND),
+    unauthenticatedRateLimit: rateLimit(
+      parsed.RATE_LIMIT_UNAUTHENTICATED_PER_SECOND ?? rates.unauthenticated,
+    ),
     idempotencySecret: parsed.IDEMPOTENCY_SECRET,
     rules: {
       maxAmount: parsed.MAX_AMOUNT ?? MAX_AMOUNT_DEFAULT,
       acceptedBrands: parsed.ACCEPTED_BRANDS,
       merchantReference: parsed.MERCHANT_REFERENCE ?? 'allow',
-      rateLimit: rateLimit(parsed.RATE_LIMIT_PER_SECOND, parsed.RATE_LIMIT_BURST),
+      rateLimit: rateLimit(parsed.RATE_LIMIT_PER_SECOND ?? rates.merchant, parsed.RATE_LIMIT_BURST),
     },
     merchants,
     warnings: warningsOf(parsed),
@@ -255,7 +319,9 @@ const settle = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
     ...providerProblems(parsed),
     ...tokenProblems(parsed),
     ...('problem' in keys ? [keys.problem] : []),
-    ...rateProblems(parsed),
+    ...rateProblems(mode, parsed),
+    ...distributedProblems(mode, parsed),
+    ...secretProblems(mode, parsed),
     ...merchantProblems,
   ];
   if (problems.length > 0 || 'problem' in keys) return { ok: false, problems };

@@ -18,7 +18,7 @@ const merchantsFile = z.record(z.string().min(1).max(255), merchantSettings);
 const WORDINGS: Record<string, string> = {
   maxAmount: `must be a whole number from 1 to ${Number.MAX_SAFE_INTEGER}`,
   acceptedBrands: `must be a list of ${CARD_BRANDS.join(', ')}`,
-  merchantReference: 'must be allow',
+  merchantReference: 'must be allow or unique',
   rateLimitPerSecond: 'must be a whole number from 0 to 1000000',
   rateLimitBurst: 'must be a whole number from 0 to 1000000',
 };
@@ -32,11 +32,6 @@ const problemOf = ({ code, path, ...issue }: z.core.$ZodIssue): string => {
   if (field === undefined) return `${merchant} must be an object of settings`;
   return `${merchant}.${field} ${WORDINGS[field]}`;
 };
-
-const uniqueReferences = (merchants: [string, MerchantSettings][]): string[] =>
-  merchants
-    .filter(([, { merchantReference }]) => merchantReference === 'unique')
-    .map(([id]) => `${id}.merchantReference: unique is a rule that this version does not have yet`);
 
 const withoutBurst = (merchants: [string, MerchantSettings][]): string[] =>
   merchants
@@ -77,6 +72,6 @@ export const readMerchants = (file: string): MerchantsRead => {
   const entries = Object.entries(parsed.data);
   return {
     merchants: new Map(entries),
-    problems: [...uniqueReferences(entries), ...withoutBurst(entries)],
+    problems: withoutBurst(entries),
   };
 };

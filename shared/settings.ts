@@ -11,6 +11,8 @@ export const MAX_AMOUNT_DEFAULT = 99_999_999;
 export const RECOVERY_DELAYS_MS_DEFAULT = [
   1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000,
 ];
+/** What the names of the topics begin with. */
+export const TOPIC_PREFIX_DEFAULT = 'payments';
 const DAY_MS = 86_400_000;
 
 /** The algorithms that a list of public keys can be used with (decisions §10). */
@@ -59,10 +61,12 @@ const oneLine = checked((value) => !/\p{Cc}/u.test(value), 'must not hold contro
 const file = oneLine;
 const delayMs = (item: string) =>
   /^[0-9]{1,8}$/.test(item) && Number(item) >= 1 && Number(item) <= DAY_MS;
-const notBuiltYet = checked(
-  () => false,
-  'names an engine that this version does not have yet; unset it',
-);
+const isEventStoreUrl = (value: string) =>
+  /^esdb(\+discover)?:\/\/[^/?#]+/i.test(value) && !/\s/.test(value);
+const isMongoUrl = (value: string) =>
+  /^mongodb(\+srv)?:\/\/[^/?#]+\/[A-Za-z0-9_-]{1,38}(\?|$)/.test(value);
+const isBroker = (item: string) =>
+  /^[A-Za-z0-9._-]{1,255}:[0-9]{1,5}$/.test(item) || /^\[[0-9a-f:]+\]:[0-9]{1,5}$/i.test(item);
 
 const setting = <S extends z.ZodType>(defaultText: string, meaning: string, schema: S) => ({
   defaultText,
@@ -81,7 +85,7 @@ export const settings = {
     ),
   ),
   PORT: setting(
-    '8080 (the provider by itself: 8090)',
+    '8080; each by itself: command API 8081, query API 8082, projector 8083, provider 8090',
     'the port it listens on; 0 takes a free one',
     wholeNumber(0, 65_535),
   ),
@@ -90,15 +94,37 @@ export const settings = {
     'embedded store, keys, logs; files have mode 0600, the folder 0700',
     file,
   ),
-  EVENTSTOREDB_URL: setting('none', 'refused so far: events live in SQLite', notBuiltYet),
-  MONGODB_URL: setting('none', 'refused so far: read models live in SQLite', notBuiltYet),
-  KAFKA_BROKERS: setting('none', 'refused so far: nothing is published', notBuiltYet),
-  KAFKA_TOPIC_PREFIX: setting(
+  EVENTSTOREDB_URL: setting(
     'none',
-    'refused so far: nothing is published',
-    checked(() => false, 'belongs to an engine that this version does not have yet; unset it'),
+    '`esdb://…`: events go there instead of SQLite',
+    checked(isEventStoreUrl, 'must be an address such as esdb://localhost:2113?tls=false'),
   ),
-  JWT_SECRET: setting('none', 'HS256 shared secret; under 32 bytes: a warning', z.string()),
+  MONGODB_URL: setting(
+    'none',
+    '`mongodb://…`, database name in the path: read models go there',
+    checked(
+      isMongoUrl,
+      'must be an address with a database name, such as mongodb://localhost:27017/payments',
+    ),
+  ),
+  KAFKA_BROKERS: setting(
+    'none',
+    'comma list of `host:port`: events and states are published',
+    listOf(isBroker, 'must be a comma list of host:port'),
+  ),
+  KAFKA_TOPIC_PREFIX: setting(
+    TOPIC_PREFIX_DEFAULT,
+    'topics `<prefix>.events.v1`, `<prefix>.state.v1`',
+    checked(
+      (value) => /^[A-Za-z0-9._-]{1,200}$/.test(value),
+      'must be 1 to 200 characters of A-Z, a-z, 0-9, dot, _ and -',
+    ),
+  ),
+  JWT_SECRET: setting(
+    'none',
+    'HS256 shared secret; under 32 bytes: a warning, refused in the three-process mode',
+    z.string(),
+  ),
   JWT_JWKS_URL: setting(
     'none',
     'where the public keys of an issuer are; needs `JWT_ISSUER` and `JWT_AUDIENCE`',
@@ -122,7 +148,7 @@ export const settings = {
   ),
   PROVIDER_URL: setting(
     'none',
-    'base address of a provider that speaks provider.md, https unless its host is loopback; unset: the simulator runs in this process',
+    'base address of a provider that speaks provider.md, https unless its host is loopback; unset: the simulator runs in this process; required by a command API of its own',
     httpUrl,
   ),
   PROVIDER_TOKEN: setting(
@@ -172,20 +198,22 @@ export const settings = {
   ),
   MERCHANT_REFERENCE: setting(
     'allow',
-    'may a reference repeat; `unique` is refused so far',
-    oneOf(['allow', 'unique']).refine((value) => value === 'allow', {
-      error: 'unique is a rule that this version does not have yet; unset it',
-    }),
+    'may a reference repeat; `unique`: it names one payment that is not FAILED',
+    oneOf(['allow', 'unique'] as const),
   ),
   MERCHANTS_FILE: setting('none', 'JSON by merchant id, see below', file),
-  RATE_LIMIT_PER_SECOND: setting('0', 'requests per merchant; 0 is off', wholeNumber(0, 1_000_000)),
+  RATE_LIMIT_PER_SECOND: setting(
+    '0 (three processes: 1000)',
+    'requests per merchant; 0 is off',
+    wholeNumber(0, 1_000_000),
+  ),
   RATE_LIMIT_BURST: setting(
     'twice the rate',
     'requests of one merchant at once',
     wholeNumber(0, 1_000_000),
   ),
   RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: setting(
-    '0',
+    '0 (three processes: 50)',
     'per address, requests without a valid token; 0 is off',
     wholeNumber(0, 1_000_000),
   ),
@@ -195,8 +223,8 @@ export const settings = {
     wholeNumber(1, 1_000_000),
   ),
   IDEMPOTENCY_SECRET: setting(
-    'made in `DATA_DIR` on first start',
-    'keys the hashes of derived ids and fingerprints; belongs into the backup; under 32 bytes: a warning',
+    'made in `DATA_DIR` on first start; required with EventStoreDB',
+    'keys the hashes of derived ids and fingerprints; every process of one installation has the same; belongs into the backup; under 32 bytes: a warning',
     z.string(),
   ),
   LOG_LEVEL: setting(

@@ -125,24 +125,52 @@ const valuesOf = (
   remembered(behaviour),
 ];
 
-const openDatabase = (file: string): DatabaseSync => {
-  makeDataDir(dirname(resolve(file)));
-  // Made before SQLite makes it, so that it is never readable by others; the WAL takes its mode.
+/** Opens a file that is readable by its owner alone, from before SQLite makes it on. */
+const openPrivate = (file: string): DatabaseSync => {
   closeSync(openSync(file, 'a', 0o600));
   chmodSync(file, 0o600);
-  const db = new DatabaseSync(file);
+  return new DatabaseSync(file);
+};
+
+/**
+ * One process for each ledger: what is at work is known in memory alone. The lock is on a file of
+ * its own, so that the ledger can be copied meanwhile.
+ */
+const takeLock = (file: string): DatabaseSync => {
+  makeDataDir(dirname(resolve(file)));
+  const lock = openPrivate(`${file}.lock`);
   try {
-    // One process for each ledger: what is at work is known in memory alone. NORMAL loses nothing
-    // at kill -9, because the rows are with the operating system by then; a power failure may cost
-    // the last ones, which a simulation can bear and its place on the path of each create asks for.
-    db.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL;
-      PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`);
+    lock.exec('BEGIN EXCLUSIVE');
+    return lock;
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+};
+
+const openDatabase = (file: string): DatabaseSync => {
+  const db = openPrivate(file);
+  try {
+    // NORMAL loses nothing at kill -9, because the rows are with the operating system by then; a
+    // power failure may cost the last ones, which a simulation can bear and its place on the path
+    // of each create asks for.
+    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+      PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`);
     const version = db.prepare('PRAGMA user_version').get()?.user_version;
     if (version === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
     else if (version !== SCHEMA_VERSION) throw new Error(`ledger of schema version ${version}`);
     return db;
   } catch (error) {
     db.close();
+    throw error;
+  }
+};
+
+const openOrRelease = (file: string, lock: DatabaseSync): DatabaseSync => {
+  try {
+    return openDatabase(file);
+  } catch (error) {
+    lock.close();
     throw error;
   }
 };
@@ -202,7 +230,8 @@ const groupCommit = (db: DatabaseSync, afterRollback: () => void) => {
  * the file system or SQLite throws: EACCES and its kin, errcode 5 where another process holds it.
  */
 export const openLedger = (file: string): Ledger => {
-  const db = openDatabase(file);
+  const lock = takeLock(file);
+  const db = openOrRelease(file, lock);
   const find = db.prepare(FIND);
   const list = db.prepare(LIST);
   const last = db.prepare(LAST);
@@ -259,6 +288,7 @@ export const openLedger = (file: string): Ledger => {
     close: () => {
       flush();
       db.close();
+      lock.close();
     },
   };
 };

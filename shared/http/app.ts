@@ -15,6 +15,7 @@ import type { Metrics } from '../metrics.ts';
 import { ViewsUnavailable } from '../payment-views/port.ts';
 import type { Caller } from './auth.ts';
 import { closeUnused, watchConnections } from './connections.ts';
+import { helpLink, PAYMENT_FAILED } from './error-guide.ts';
 import { RETRY_AFTER_SECONDS, refuse } from './errors.ts';
 import { watchRoutes } from './known-routes.ts';
 import { answerClientError, answerForNode, answerHeaders } from './raw-answers.ts';
@@ -41,6 +42,8 @@ export type AppOptions = {
   metrics: Metrics;
   /** Requests at once; above it 503. */
   maxInFlight: number;
+  /** What other processes serve under the same base URL (known-routes.ts). */
+  servedElsewhere?: readonly string[];
   /** The time that one request may take to arrive, and how often Node looks; tests shorten them. */
   arrivalMs?: { request: number; headers: number; keepAlive: number; check: number };
 };
@@ -71,9 +74,10 @@ const decodable = ({ url = '/' }: { url?: string | undefined }): string => {
 const isHealth = (request: FastifyRequest): boolean =>
   request.routeOptions.url?.startsWith('/health/') === true;
 
-const addRefusals = (app: FastifyInstance, maxInFlight: number): void => {
+const addRefusals = (app: FastifyInstance, options: AppOptions): void => {
+  const { maxInFlight, servedElsewhere } = options;
   const { lifecycle } = app;
-  const methodsOf = watchRoutes(app);
+  const methodsOf = watchRoutes(app, servedElsewhere);
   const refuseUnknown = (request: FastifyRequest, reply: FastifyReply) => {
     const methods = methodsOf(request.raw.url ?? '');
     if (methods.length === 0) return refuse(reply, 'NOT_FOUND');
@@ -95,6 +99,15 @@ const addRefusals = (app: FastifyInstance, maxInFlight: number): void => {
   });
 };
 
+const ERROR_CODE = /^\{"error":"([A-Z_]+)"/;
+
+/** Leads from an error to its entry in docs/errors.md, whoever has made the answer. */
+const addHelpLink = (reply: FastifyReply, payload: unknown): void => {
+  const code = typeof payload === 'string' ? ERROR_CODE.exec(payload)?.[1] : undefined;
+  if (code !== undefined) reply.header('link', helpLink(code));
+  else if (reply.statusCode === 402) reply.header('link', helpLink(PAYMENT_FAILED));
+};
+
 const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void => {
   const { lifecycle } = app;
   const record = (request: FastifyRequest, { raw }: FastifyReply): void => {
@@ -102,7 +115,9 @@ const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void =>
     const status = raw.headersSent ? raw.statusCode : CLIENT_LEFT;
     const route = request.routeOptions.url ?? 'unknown';
     metrics.requestSeconds.observe(durationMs / 1000, request.method, route, String(status));
-    log.info(
+    // Somebody asks every few seconds; what goes wrong with it is worth a line.
+    const level = isHealth(request) && status < 400 ? 'debug' : 'info';
+    log[level](
       {
         requestId: request.id,
         method: request.method,
@@ -124,9 +139,10 @@ const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void =>
     done();
   });
   // A request whose client has left is still worked on, and so counts until it has its answer.
-  app.addHook('onSend', (_request, reply, _payload, done) => {
+  app.addHook('onSend', (_request, reply, payload, done) => {
     lifecycle.inFlight -= 1;
     if (lifecycle.closing) reply.header('connection', 'close');
+    if (reply.statusCode >= 400) addHelpLink(reply, payload);
     done();
   });
 };
@@ -187,7 +203,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   addRecords(app, options);
-  addRefusals(app, options.maxInFlight);
+  addRefusals(app, options);
   addFaults(app, options);
   watchConnections(app.server);
   answerForNode(app.server);

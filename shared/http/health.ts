@@ -8,6 +8,19 @@ export type EngineState = { state: string; [more: string]: string | number | boo
 
 export type Readiness = { ready: boolean; engines: Readonly<Record<string, EngineState>> };
 
+/** An engine by whether a call to it succeeds; `reason` is the driver's one line. */
+export const engineState = async (
+  ping: () => Promise<unknown>,
+  more: { [name: string]: string | number | boolean } = {},
+): Promise<EngineState> => {
+  try {
+    await ping();
+    return { state: 'up', ...more };
+  } catch (error) {
+    return { state: 'down', reason: error instanceof Error ? error.message : 'unknown', ...more };
+  }
+};
+
 export type HealthOptions = {
   /** Must end within a second or two by itself; a throw counts as not ready. */
   ready: () => Promise<Readiness>;

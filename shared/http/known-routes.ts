@@ -14,19 +14,55 @@ const patternOf = (template: string): RegExp => {
   return new RegExp(`^${parts.join('/')}$`);
 };
 
+/** Routes of one base URL as `METHOD /address`, whichever process behind it serves each. */
+export const SERVICE_ROUTES = [
+  'POST /api/v1/payments',
+  'GET /api/v1/payments',
+  'GET /api/v1/payments/:paymentId',
+  'POST /api/v1/payments/:paymentId/capture',
+  'POST /api/v1/payments/:paymentId/void',
+  'POST /api/v1/payments/:paymentId/refund',
+  'GET /audit/v1/payments',
+  'GET /audit/v1/payments/:paymentId/events',
+  'GET /audit/v1/payments/:paymentId/state',
+  'GET /audit/v1/payments/:paymentId/verify',
+  'GET /audit/v1/payments/:paymentId/explain',
+  'GET /audit/v1/verify',
+  'GET /audit/v1/events',
+  'GET /audit/v1/events/stream',
+  'POST /audit/v1/reconcile',
+  'GET /ops/v1/unsettled',
+  'POST /ops/v1/payments/:paymentId/settle',
+  'GET /ops/v1/dead-letters',
+  'POST /ops/v1/dead-letters/:paymentId/retry',
+  'GET /ops/v1/projections',
+  'POST /ops/v1/projections/rebuild',
+  'GET /ops/v1/topics',
+  'GET /ops/v1/topics/:topic/messages',
+] as const;
+
 const pathOf = (url: string): string => url.split(/[?#]/, 1)[0] ?? '';
 
 /**
  * Writes down every route that is registered from now on; call it before the first. Hands back
- * what tells the methods of an address, empty when no route has it.
+ * what tells the methods of an address, empty when no route has it. `elsewhere` are routes that
+ * other processes serve under the same base URL: a method of theirs is no unknown address here.
  */
-export const watchRoutes = (app: FastifyInstance): ((url: string) => string[]) => {
+export const watchRoutes = (
+  app: FastifyInstance,
+  elsewhere: readonly string[] = [],
+): ((url: string) => string[]) => {
   const known = new Map<string, Known>();
-  app.addHook('onRoute', ({ url, method }) => {
+  const note = (url: string, methods: readonly string[]): void => {
     const route = known.get(url) ?? { pattern: patternOf(url), methods: new Set() };
-    for (const one of [method].flat()) route.methods.add(one);
+    for (const method of methods) route.methods.add(method);
     known.set(url, route);
-  });
+  };
+  for (const route of elsewhere) {
+    const [method = '', url = ''] = route.split(' ');
+    note(url, [method]);
+  }
+  app.addHook('onRoute', ({ url, method }) => note(url, [method].flat()));
   return (url) => {
     const path = pathOf(url);
     const fitting = [...known.values()].filter(({ pattern }) => pattern.test(path));

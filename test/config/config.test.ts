@@ -88,6 +88,7 @@ describe('settings that are right', () => {
     [{ ACCEPTED_BRANDS: 'VISA, AMEX' }, { rules: { acceptedBrands: ['VISA', 'AMEX'] } }],
     [{ MAX_AMOUNT: '9007199254740991' }, { rules: { maxAmount: Number.MAX_SAFE_INTEGER } }],
     [{ MERCHANT_REFERENCE: 'allow' }, { rules: { merchantReference: 'allow' } }],
+    [{ MERCHANT_REFERENCE: 'unique' }, { rules: { merchantReference: 'unique' } }],
     [{ RATE_LIMIT_PER_SECOND: '50' }, { rules: { rateLimit: { perSecond: 50, burst: 100 } } }],
     [
       { RATE_LIMIT_PER_SECOND: '50', RATE_LIMIT_BURST: '60' },
@@ -207,19 +208,71 @@ describe('settings that are wrong', () => {
     expect(problems[0]).toContain(expected);
   });
 
-  test.each(['EVENTSTOREDB_URL', 'MONGODB_URL', 'KAFKA_BROKERS'])(
-    '%s is refused in words, not ignored, until its engine is there',
-    (name) => {
-      expect(problemsOf({ [name]: 'esdb://somewhere:2113' })).toEqual([
-        `${name} names an engine that this version does not have yet; unset it`,
-      ]);
-    },
-  );
+  test.each([
+    [{ EVENTSTOREDB_URL: 'http://localhost:2113' }, 'EVENTSTOREDB_URL must be an address such as'],
+    [{ MONGODB_URL: 'mongodb://localhost' }, 'MONGODB_URL must be an address with a database name'],
+    [{ MONGODB_URL: 'mongodb://localhost/?w=1' }, 'MONGODB_URL must be an address with a database'],
+    [{ KAFKA_BROKERS: 'localhost' }, 'KAFKA_BROKERS must be a comma list of host:port'],
+    [{ KAFKA_TOPIC_PREFIX: 'a b' }, 'KAFKA_TOPIC_PREFIX must be 1 to 200 characters'],
+  ])('%j', (env, expected) => {
+    const [problem = '', ...others] = problemsOf(env).filter(
+      (line) => !line.startsWith('IDEMPOTENCY_SECRET'),
+    );
+    expect([problem, others]).toEqual([expect.stringContaining(expected), []]);
+  });
 
-  test('decisions §8: unique references are refused in words until that rule is there', () => {
-    expect(problemsOf({ MERCHANT_REFERENCE: 'unique' })).toEqual([
-      'MERCHANT_REFERENCE unique is a rule that this version does not have yet; unset it',
-    ]);
+  describe('settings: the three-process mode', () => {
+    const secret = 's'.repeat(32);
+    const whole = {
+      EVENTSTOREDB_URL: 'esdb://localhost:2113?tls=false',
+      MONGODB_URL: 'mongodb://user:secret@localhost:27017/payments?directConnection=true',
+      KAFKA_BROKERS: 'localhost:9092, 127.0.0.1:9093',
+      JWT_SECRET: secret,
+      IDEMPOTENCY_SECRET: secret,
+      PROVIDER_URL: 'http://127.0.0.1:8090',
+    };
+    const modes = ['command-api', 'query-api', 'projector'] as const;
+    const refusals = (env: NodeJS.ProcessEnv, mode: (typeof modes)[number]) => {
+      const read = loadConfig(env, mode);
+      return read.ok ? [] : read.problems;
+    };
+
+    test.each(modes)('%s: with every engine named it starts', (mode) => {
+      const read = loadConfig(whole, mode);
+      if (!read.ok) throw new Error(read.problems.join());
+      expect(read.config).toMatchObject({
+        port: { 'command-api': 8081, 'query-api': 8082, projector: 8083 }[mode],
+        eventStoreDbUrl: whole.EVENTSTOREDB_URL,
+        mongoUrl: whole.MONGODB_URL,
+        kafka: { brokers: ['localhost:9092', '127.0.0.1:9093'], topicPrefix: 'payments' },
+        rules: { rateLimit: { perSecond: 1000, burst: 2000 } },
+        unauthenticatedRateLimit: { perSecond: 50, burst: 100 },
+      });
+    });
+
+    test.each(modes)('%s: with nothing set every missing setting is named', (mode) => {
+      expect(refusals({}, mode)).toEqual([
+        `EVENTSTOREDB_URL must be set for the ${mode}`,
+        `MONGODB_URL must be set for the ${mode}`,
+        ...(mode === 'command-api' ? [expect.stringContaining('PROVIDER_URL must be set')] : []),
+        `one of JWT_SECRET, JWT_JWKS_URL, JWT_JWKS_FILE must be set for the ${mode}`,
+        'IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same in every process',
+      ]);
+    });
+
+    test.each(modes)('%s: a short JWT_SECRET is refused, not warned of', (mode) => {
+      expect(refusals({ ...whole, JWT_SECRET: 's'.repeat(31) }, mode)).toEqual([
+        `JWT_SECRET must be at least 32 bytes for the ${mode}`,
+      ]);
+    });
+
+    test('embedded: EventStoreDB needs the secret that others would have too', () => {
+      const { IDEMPOTENCY_SECRET: _, ...without } = whole;
+      expect(problemsOf(without)).toEqual([
+        'IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same in every process',
+      ]);
+      expect(problemsOf(whole)).toEqual([]);
+    });
   });
 
   test('every problem is listed at once, those between settings too', () => {
@@ -282,7 +335,7 @@ describe('the merchants file', () => {
     const config = load({
       ...merchants({
         m_1: { maxAmount: 500, acceptedBrands: ['VISA'] },
-        m_2: { rateLimitPerSecond: 5 },
+        m_2: { rateLimitPerSecond: 5, merchantReference: 'unique' },
       }),
       RATE_LIMIT_PER_SECOND: '50',
       RATE_LIMIT_BURST: '60',
@@ -295,6 +348,7 @@ describe('the merchants file', () => {
     });
     expect(merchantRules(config, 'm_2').rateLimit).toEqual({ perSecond: 5, burst: 10 });
     expect(merchantRules(config, 'm_2').maxAmount).toBe(99_999_999);
+    expect(merchantRules(config, 'm_2').merchantReference).toBe('unique');
     expect(merchantRules(config, 'm_3')).toEqual(config.rules);
   });
 
@@ -304,7 +358,7 @@ describe('the merchants file', () => {
     [{ m_1: { maxAmount: '5' } }, 'MERCHANTS_FILE m_1.maxAmount must be a whole number from 1'],
     [{ m_1: { maxAmuont: 5 } }, 'MERCHANTS_FILE m_1 has unknown fields: maxAmuont'],
     [{ m_1: { acceptedBrands: ['visa'] } }, 'MERCHANTS_FILE m_1.acceptedBrands must be a list of'],
-    [{ m_1: { merchantReference: 'unique' } }, 'MERCHANTS_FILE m_1.merchantReference: unique is a'],
+    [{ m_1: { merchantReference: 'x' } }, 'MERCHANTS_FILE m_1.merchantReference must be allow or'],
     [
       { m_1: { rateLimitPerSecond: 5, rateLimitBurst: 0 } },
       'MERCHANTS_FILE m_1.rateLimitBurst must be at least 1',

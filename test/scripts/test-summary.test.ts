@@ -51,4 +51,32 @@ describe('the closing line of a test run', () => {
     const { lines } = summaryOf(report({ numPendingTests: 1, testResults }), 0);
     expect(lines[0]).toBe('skipped: store on a server (not reachable): two');
   });
+
+  const twoSkipped = (group: string) => [
+    {
+      assertionResults: ['one', 'two'].map((name) => ({
+        status: 'pending',
+        fullName: `${group} ${name}`,
+        ancestorTitles: [group],
+      })),
+    },
+  ];
+
+  test('a group that was skipped whole is one line', () => {
+    const testResults = twoSkipped('store (A_URL is not set)');
+    const { lines } = summaryOf(report({ numPendingTests: 2, testResults }), 0);
+    expect(lines).toEqual([
+      'skipped: store (A_URL is not set): 2 tests',
+      '3 passed, 0 failed, 2 skipped',
+    ]);
+  });
+
+  test.each([
+    ['A_URL', 1],
+    ['B_URL', 0],
+  ])('a skip for want of %s, where A_URL is required, ends with %i', (wanted, exitCode) => {
+    const testResults = twoSkipped(`store (${wanted} is not reachable)`);
+    const summary = summaryOf(report({ numPendingTests: 2, testResults }), 0, ['A_URL']);
+    expect(summary.exitCode).toBe(exitCode);
+  });
 });

@@ -39,9 +39,10 @@ export const bookedPayments = async (dataDir: string): Promise<Map<string, Booke
   const streams = Map.groupBy(await readEvents(dataDir), ({ stream }) => stream);
   const payments = new Map<string, BookedPayment>();
   for (const [stream, events] of streams) {
-    const view = foldView(events);
     const paymentId = paymentOf(stream);
-    if (view === undefined || paymentId === undefined) throw new Error(`what is ${stream}?`);
+    if (paymentId === undefined) continue;
+    const view = foldView(events);
+    if (view === undefined) throw new Error(`nothing in ${stream}?`);
     payments.set(paymentId, { state: events.reduce(evolve, initialState), body: bodyOf(view) });
   }
   return payments;

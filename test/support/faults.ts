@@ -19,6 +19,8 @@ export type ProviderFaults = {
   wrap(own: Provider): Provider;
   /** The next call to carry something out meets this fault. */
   next(fault: Fault): void;
+  /** Drops the faults that no call has met. */
+  forget(): void;
   /** The next call waits at the provider's door until it is released; its answer may get lost. */
   holdNext(then?: 'answer lost'): Held;
   /** While false, questions (look up, fence) get no answer. */
@@ -64,6 +66,7 @@ export const providerFaults = (): ProviderFaults => {
       fence: (about) => question(() => own.fence(about)),
     }),
     next: (fault) => void planned.push(fault),
+    forget: () => void planned.splice(0),
     holdNext: (then) => {
       const begun = Promise.withResolvers<void>();
       const released = Promise.withResolvers<void>();

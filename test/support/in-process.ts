@@ -13,6 +13,7 @@ import { openService } from '../../embedded/service.ts';
 import { loadConfig } from '../../shared/config.ts';
 import { type ErrorCode, messageOf } from '../../shared/http/errors.ts';
 import { createLogger } from '../../shared/log.ts';
+import { expectDescribed } from './api-description.ts';
 import { type ProviderFaults, providerFaults, type ViewsFaults, viewsFaults } from './faults.ts';
 import type { Body } from './service.ts';
 import { until } from './until.ts';
@@ -52,6 +53,8 @@ export type InProcess = {
   get(paymentId: string, asking?: Asking): Promise<Answer>;
   /** What the provider carried out for a payment, or for all of them. */
   ledger(paymentId?: string): Promise<LedgerEntry[]>;
+  /** Stops the service in good order and opens it again over the same folder. */
+  restart(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -103,21 +106,23 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
   const faults = providerFaults();
   const views = viewsFaults();
   let provider: Provider | undefined;
-  const service = await openService(
-    configOf({ DATA_DIR: dataDir, ...settings }),
-    openDataFolder(dataDir),
-    log,
-    (error) => {
-      throw error;
-    },
-    {
-      provider: (own) => {
-        provider = own;
-        return faults.wrap(own);
+  const open = () =>
+    openService(
+      configOf({ DATA_DIR: dataDir, ...settings }),
+      openDataFolder(dataDir),
+      log,
+      (error) => {
+        throw error;
       },
-      views: views.wrap,
-    },
-  );
+      {
+        provider: (own) => {
+          provider = own;
+          return faults.wrap(own);
+        },
+        views: views.wrap,
+      },
+    );
+  let service = await open();
   const own = await token('m_test');
 
   const ask: InProcess['ask'] = async (method, path, body, asking = {}) => {
@@ -134,12 +139,9 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
       },
       ...(payload !== undefined && { payload }),
     });
-    return {
-      status: answer.statusCode,
-      headers: answer.headers,
-      text: answer.body,
-      json: parsed(answer.body),
-    };
+    const { statusCode: status, headers: received, body: text } = answer;
+    expectDescribed({ method, path, status, headers: received, text });
+    return { status, headers: received, text, json: parsed(text) };
   };
 
   return {
@@ -153,6 +155,10 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
     ledger: async (paymentId) => {
       const { entries = [] } = (await provider?.ledger(0, 1000)) ?? {};
       return paymentId === undefined ? entries : entries.filter((e) => e.paymentId === paymentId);
+    },
+    restart: async () => {
+      await service.stop();
+      service = await open();
     },
     [Symbol.asyncDispose]: async () => {
       views.release();

@@ -8,13 +8,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expectDescribed } from './api-description.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 /** The Node that came with the packages, whatever the machine's own is. */
 export const NODE = join(ROOT, 'node_modules/.bin/node');
 
-const READY_MS_MAX = 20_000;
-const TOKEN_MS_MAX = 10_000;
+const READY_MS_MAX = 60_000;
+const CLI_MS_MAX = 30_000;
 const POLL_MS = 20;
 
 export type ServiceOptions = {
@@ -81,14 +82,33 @@ export type Service = ServiceProcess & {
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
 };
 
+/**
+ * Below the ports that systems give to clients, and apart for each of Jest's workers: a port that
+ * was free a moment ago must not be somebody else's service when ours comes to listen.
+ */
+const PORTS = { first: 20_000, perWorker: 1_000 };
+let portsTaken = Math.floor(Math.random() * PORTS.perWorker);
+
+const isFree = async (port: number): Promise<boolean> => {
+  const server = createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
+  await new Promise((resolve) => server.close(resolve));
+  return true;
+};
+
 /** A port that was free a moment ago. */
 export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
+  const worker = Number(process.env.JEST_WORKER_ID ?? 1) % 10;
+  for (let tries = 0; tries < PORTS.perWorker; tries += 1) {
+    portsTaken += 1;
+    const port = PORTS.first + worker * PORTS.perWorker + (portsTaken % PORTS.perWorker);
+    if (await isFree(port)) return port;
+  }
+  throw new Error('no port');
 };
 
 const collect = (stream: NodeJS.ReadableStream | null): (() => string) => {
@@ -171,7 +191,7 @@ export const runCli = async (
     cwd: ROOT,
     env: { ...cleanEnv(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: TOKEN_MS_MAX,
+    timeout: CLI_MS_MAX,
   });
   const stdout = collect(child.stdout);
   const stderr = collect(child.stderr);
@@ -204,7 +224,11 @@ const parsed = (text: string): Body => {
 const send = async (url: string, init: RequestInit): Promise<Answer> => {
   const answer = await fetch(url, { ...init, signal: AbortSignal.timeout(30_000) });
   const text = await answer.text();
-  return { status: answer.status, headers: answer.headers, text, json: parsed(text) };
+  const { status, headers } = answer;
+  const { pathname: path } = new URL(url);
+  const method = init.method ?? 'GET';
+  expectDescribed({ method, path, status, headers: Object.fromEntries(headers), text });
+  return { status, headers, text, json: parsed(text) };
 };
 
 /** Starts the service and waits until it is ready. `await using` ends it and cleans up. */

@@ -1,0 +1,31 @@
+/**
+ * The append of an intent. Where nobody can say whether it was stored, no call follows it, and it
+ * is followed up: as an intent without an outcome it would bar the payment (decisions §7).
+ */
+import { AppendOutcomeUnknown } from '../shared/event-store/port.ts';
+import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
+import { type Budget, BudgetSpent } from './budget.ts';
+import type { Caller, CommandRoom } from './carry-out.ts';
+import type { Executed } from './execute.ts';
+
+/** Decides and appends the intent. Throws BudgetSpent, and what PaymentLog.execute throws. */
+export const intend = async (
+  room: CommandRoom,
+  command: CreateCommand | ChangeCommand,
+  paymentId: string,
+  caller: Caller,
+  budget: Budget,
+): Promise<Executed> => {
+  // Told that nothing was begun, a client may have sent it again: it must not happen behind it.
+  if (budget.leftMs() === 0) throw new BudgetSpent();
+  budget.appending = true;
+  try {
+    return await room.log.execute(paymentId, command, room.contextOf(caller), budget);
+  } catch (error) {
+    if (error instanceof AppendOutcomeUnknown)
+      room.recovery.callEnded(paymentId, command.operationId, 'open');
+    throw error;
+  } finally {
+    budget.appending = false;
+  }
+};

@@ -1,0 +1,90 @@
+/** `npm run start:command-api`: the POST routes as a process of its own; any number may run. */
+import type { Config } from '../shared/config.ts';
+import { StoreUnavailable } from '../shared/event-store/port.ts';
+import { buildApp, closeGracefully } from '../shared/http/app.ts';
+import { bannerOf } from '../shared/http/banner.ts';
+import { openGuard } from '../shared/http/guard.ts';
+import { engineState, registerHealth } from '../shared/http/health.ts';
+import { SERVICE_ROUTES } from '../shared/http/known-routes.ts';
+import { noFiles, runProcess } from '../shared/http/process.ts';
+import type { Log } from '../shared/log.ts';
+import { createMetrics } from '../shared/metrics.ts';
+import { openEventStore, openViews } from '../shared/open-drivers.ts';
+import { watchCommandFigures } from './figures.ts';
+import { createIdentities } from './idempotency.ts';
+import { openProvider } from './provider/open.ts';
+import { SecretRefused, withCheckedSecret } from './secret.ts';
+import { openCommandSide } from './service.ts';
+
+const open = async (room: { config: Config; log: Log; onFatal(error: Error): void }) => {
+  const { config, log, onFatal } = room;
+  const drivers = { ...room, fileOf: noFiles };
+  const metrics = createMetrics();
+  const opened = await openEventStore(drivers);
+  const views = await openViews(drivers);
+  const identities = createIdentities(config.idempotencySecret ?? '');
+  const commands = openCommandSide({
+    config,
+    store: await withCheckedSecret(opened.store, identities, onFatal),
+    sharedStore: true,
+    views,
+    identities,
+    provider: await openProvider(config, log, noFiles),
+    metrics,
+    log,
+  });
+  watchCommandFigures(metrics, commands);
+  commands.startSweep();
+
+  const app = buildApp({
+    log,
+    metrics,
+    maxInFlight: config.maxInFlight,
+    servedElsewhere: SERVICE_ROUTES,
+  });
+  commands.register(app, await openGuard(config));
+  registerHealth(app, {
+    metrics,
+    ready: async () => {
+      const [eventStore, readModels] = await Promise.all([
+        engineState(opened.ping),
+        engineState(() => views.checkpoint()),
+      ]);
+      const provider = { state: commands.provider.breakerOpen() ? 'breaker open' : 'up' };
+      return {
+        ready: eventStore.state === 'up' && !app.lifecycle.closing,
+        engines: { eventStore, views: readModels, provider },
+      };
+    },
+  });
+  return {
+    app,
+    stop: async () => {
+      await closeGracefully(app);
+      await commands.stop();
+      await opened.store.close();
+      await views.close();
+    },
+  };
+};
+
+await runProcess({
+  mode: 'command-api',
+  refusals: [SecretRefused, StoreUnavailable],
+  prepare: () => undefined,
+  open,
+  banner: (_opened, baseUrl, { warnings }) =>
+    bannerOf(
+      {
+        what: 'command-api',
+        addresses: [
+          ['API', `${baseUrl}/api/v1/payments`],
+          ['Health', `${baseUrl}/health/ready`],
+        ],
+        notForProduction: [],
+        warnings,
+      },
+      process.stderr,
+    ),
+  farewell: 'what was begun is in the event store',
+});

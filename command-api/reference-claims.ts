@@ -1,0 +1,76 @@
+/**
+ * Who claimed a merchant's reference (decisions §8): one stream per reference, named by a keyed
+ * hash, to which each claimant appends its payment at the exact revision it has read.
+ */
+import {
+  AppendOutcomeUnknown,
+  type EventContext,
+  type EventStore,
+  type RecordedEvent,
+  RevisionConflict,
+} from '../shared/event-store/port.ts';
+import { newEventId } from '../shared/ids.ts';
+import {
+  type MerchantReferenceClaimed,
+  type PaymentEvent,
+  referenceStreamOf,
+} from '../shared/payment/events.ts';
+import type { Identities } from './idempotency.ts';
+
+/** All claims of one reference, the oldest first. */
+export type Claims = {
+  stream: string;
+  events: readonly RecordedEvent[];
+  paymentIds: string[];
+  /** How long ago the last one was made, by this process's clock. */
+  lastAgeMs: number;
+};
+
+export type ReferenceClaims = {
+  /** Throws StoreUnavailable. */
+  read(merchantId: string, reference: string): Promise<Claims>;
+  /** Claims for a payment, unless somebody was faster; read again either way. */
+  claim(
+    after: Claims,
+    data: MerchantReferenceClaimed['data'],
+    context: EventContext,
+  ): Promise<void>;
+};
+
+export type ReferenceClaimsOptions = {
+  store: Pick<EventStore, 'append' | 'readStream'>;
+  identities: Pick<Identities, 'referenceHashOf'>;
+  nowMs: () => number;
+};
+
+// A claim is stored and read as every event is; only its type is none that a payment can have.
+const asEvent = (claim: MerchantReferenceClaimed): PaymentEvent => claim as never;
+const claimantOf = ({ event }: RecordedEvent): string =>
+  (event as unknown as MerchantReferenceClaimed).data.paymentId;
+
+export const createReferenceClaims = (options: ReferenceClaimsOptions): ReferenceClaims => {
+  const { store, identities, nowMs } = options;
+  return {
+    read: async (merchantId, reference) => {
+      const stream = referenceStreamOf(identities.referenceHashOf(merchantId, reference));
+      const events = await store.readStream(stream);
+      const lastAgeMs = nowMs() - Date.parse(events.at(-1)?.time ?? '');
+      return { stream, events, paymentIds: events.map(claimantOf), lastAgeMs };
+    },
+    claim: async ({ stream, events }, data, context) => {
+      const last = events.at(-1);
+      const now = new Date(nowMs()).toISOString();
+      const time = last !== undefined && now < last.time ? last.time : now;
+      const event = asEvent({ type: 'MerchantReferenceClaimed', data });
+      const expected = last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
+      try {
+        await store.append(stream, expected, [{ id: newEventId(), time, event, context }]);
+      } catch (error) {
+        // Reading again shows who stands in the stream.
+        const looksAgain =
+          error instanceof RevisionConflict || error instanceof AppendOutcomeUnknown;
+        if (!looksAgain) throw error;
+      }
+    },
+  };
+};

@@ -1,0 +1,127 @@
+/**
+ * `npm run test:containers [-- paths]`: the contract suites and the end-to-end story over the real
+ * EventStoreDB, MongoDB and Kafka, each started as docker-compose.yml says: same image, settings
+ * and health check. Without Docker it says so and ends well, unless `REQUIRE_DOCKER=1`.
+ */
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import {
+  GenericContainer,
+  getContainerRuntimeClient,
+  type StartedTestContainer,
+  Wait,
+} from 'testcontainers';
+import { type EngineService, engineServices } from './compose-engines.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const SUITES = ['test/contract', 'test/e2e/story.test.ts'];
+/** From the start of a container, its image being there, to a good health check. */
+const START_MS_MAX = 180_000;
+const HOW = 'install Docker (https://docs.docker.com/get-docker/) and start it to run it';
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((listening) => server.once('listening', listening));
+  const port = Number(Object(server.address()).port);
+  await new Promise((closed) => server.close(closed));
+  return port;
+};
+
+const hasDocker = (): Promise<boolean> =>
+  getContainerRuntimeClient().then(
+    () => true,
+    () => false,
+  );
+
+/** `port` is the one inside; `hostPort` the one outside, any free one when left out. */
+const start = async (
+  name: string,
+  { image, platform, environment, command, healthcheck }: EngineService,
+  port: number,
+  hostPort?: number,
+): Promise<StartedTestContainer> => {
+  const container = new GenericContainer(image)
+    .withEnvironment(environment)
+    // Its own name in the compose file leads back to itself, as it does there.
+    .withExtraHosts([{ host: name, ipAddress: '127.0.0.1' }])
+    .withExposedPorts(hostPort === undefined ? port : { container: port, host: hostPort })
+    .withHealthCheck(healthcheck)
+    .withWaitStrategy(Wait.forHealthCheck())
+    .withStartupTimeout(START_MS_MAX);
+  if (command !== undefined) container.withCommand(command);
+  if (platform !== undefined) container.withPlatform(platform);
+  process.stderr.write(`containers: starting ${image}\n`);
+  return container.start();
+};
+
+const at = (container: StartedTestContainer, port: number): string =>
+  `${container.getHost()}:${container.getMappedPort(port)}`;
+
+/** Starts all three; what has started is handed to `started`, whatever becomes of the others. */
+const startEngines = async (
+  started: (container: StartedTestContainer) => void,
+): Promise<Record<string, string>> => {
+  // Kafka tells its clients where it is, so its port outside has to be known before it starts.
+  const kafkaPort = await freePort();
+  const { eventstoredb, mongodb, kafka } = engineServices(
+    readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'),
+    { KAFKA_PORT: String(kafkaPort) },
+  );
+  const all = await Promise.allSettled(
+    [
+      start('eventstoredb', eventstoredb, 2113),
+      start('mongodb', mongodb, 27_017),
+      start('kafka', kafka, 9094, kafkaPort),
+    ].map((starting) =>
+      starting.then((container) => {
+        started(container);
+        return container;
+      }),
+    ),
+  );
+  const [events, views, broker] = all.map((one) => {
+    if (one.status === 'rejected') throw one.reason;
+    return one.value;
+  });
+  if (!events || !views || !broker) throw new Error('three were started');
+  return {
+    EVENTSTOREDB_URL: `esdb://${at(events, 2113)}?tls=false`,
+    // Direct: the replica set knows itself by a name that means nothing out here.
+    MONGODB_URL: `mongodb://${at(views, 27_017)}/payments?directConnection=true`,
+    KAFKA_BROKERS: at(broker, 9094),
+  };
+};
+
+const runTests = (args: string[], engines: Record<string, string>): Promise<number> => {
+  const tests = spawn(process.execPath, [join(ROOT, 'scripts/test.ts'), ...args], {
+    stdio: 'inherit',
+    env: { ...process.env, ...engines },
+  });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => tests.kill(signal));
+  return new Promise((resolve) => tests.on('exit', (code) => resolve(code ?? 1)));
+};
+
+const runLane = async (args: string[]): Promise<number> => {
+  const containers: StartedTestContainer[] = [];
+  try {
+    const engines = await startEngines((container) => containers.push(container));
+    return await runTests(args.length > 0 ? args : SUITES, engines);
+  } catch (error) {
+    process.stderr.write(
+      `containers lane failed: ${error instanceof Error ? error.message : error}\n`,
+    );
+    return 1;
+  } finally {
+    await Promise.all(containers.map((container) => container.stop()));
+  }
+};
+
+const required = process.env.REQUIRE_DOCKER === '1';
+if (await hasDocker()) process.exitCode = await runLane(process.argv.slice(2));
+else {
+  const reason = `no container runtime answers; ${HOW}`;
+  process.stdout.write(`containers lane ${required ? 'failed' : 'skipped'}: ${reason}\n`);
+  process.exitCode = required ? 1 : 0;
+}

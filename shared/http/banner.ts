@@ -1,0 +1,43 @@
+/** What a person sees once a process answers. */
+import { styleText } from 'node:util';
+import manifest from '../../package.json' with { type: 'json' };
+
+export type BannerFacts = {
+  /** What it is and what it works on, such as `mode embedded (data/, 0 events)`. */
+  what: string;
+  /** Lines of names and addresses, two to a line. */
+  addresses: readonly (readonly [name: string, address: string])[];
+  /** Why this is not fit for production; empty when nothing speaks against it. */
+  notForProduction: readonly string[];
+  /** Things in the settings that work but should be looked at. */
+  warnings: readonly string[];
+  /** What to do next. */
+  next?: string;
+};
+
+const NAME_WIDTH = 8;
+const ADDRESS_WIDTH = 44;
+
+const pairs = <T>(items: readonly T[]): T[][] =>
+  items.flatMap((_, at) => (at % 2 === 0 ? [items.slice(at, at + 2)] : []));
+
+const addressLine = (pair: readonly (readonly [string, string])[]): string =>
+  `  ${pair.map(([name, address]) => `${name.padEnd(NAME_WIDTH)} ${address}`.padEnd(ADDRESS_WIDTH)).join('  ')}`.trimEnd();
+
+/** The banner's lines, without colour where `NO_COLOR` is set or the output is no terminal. */
+export const bannerOf = (facts: BannerFacts, stream: NodeJS.WritableStream): string => {
+  const { what, addresses, notForProduction, warnings, next } = facts;
+  const bold = (text: string) => styleText('bold', text, { stream });
+  const yellow = (text: string) => styleText('yellow', text, { stream });
+  const ready = `ready in ${process.uptime().toFixed(1)} s`;
+  const lines = [
+    `${bold(`payments ${manifest.version}`)}  ${what}   ${ready}`,
+    ...pairs(addresses).map(addressLine),
+    ...warnings.map((warning) => yellow(`  Warning: ${warning}`)),
+    ...(notForProduction.length === 0
+      ? []
+      : [yellow(`  Not for production: ${notForProduction.join(', ')}`)]),
+    ...(next === undefined ? [] : [`Next:  ${next}`]),
+  ];
+  return `${lines.join('\n')}\n`;
+};

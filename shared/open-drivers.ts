@@ -1,0 +1,73 @@
+/**
+ * The engines that the settings name, each behind its port: which driver runs is decided here. A
+ * server's client is loaded only where it is used: it takes longer than the whole embedded start.
+ */
+import type { Config } from './config.ts';
+import type { EventStore, Position } from './event-store/port.ts';
+import { openSqliteEventStore } from './event-store/sqlite.ts';
+import type { Log } from './log.ts';
+import type { PaymentViews } from './payment-views/port.ts';
+import { openSqliteViews } from './payment-views/sqlite.ts';
+
+export type OpenedStore = {
+  store: EventStore;
+  /** Other processes append to it as well. */
+  shared: boolean;
+  /** The last position this process knows of, for the banner and the metrics. */
+  lastPosition(): Position | null;
+  /** Group commits since the start; undefined where the store's server commits. */
+  commits(): number | undefined;
+  /** Whether it answers now. Throws StoreUnavailable. */
+  ping(): Promise<void>;
+};
+
+export type DriverOptions = {
+  config: Config;
+  log: Log;
+  /** Where a file of the embedded engines lies; not asked where servers are set. */
+  fileOf(name: string): string;
+  /** The store can take no more events, and the process must end. */
+  onFatal(error: Error): void;
+};
+
+/** Any stream will do; that it is unknown is an answer. */
+const PING_STREAM = 'payment-ping';
+
+/**
+ * Opens the event store. A server may still be out of reach: its calls throw StoreUnavailable until
+ * it is there. Throws StoreUnavailable for a file that cannot be used, one line for the operator.
+ */
+export const openEventStore = async (options: DriverOptions): Promise<OpenedStore> => {
+  const { config, log, fileOf, onFatal } = options;
+  if (config.eventStoreDbUrl !== undefined) {
+    const { openEventStoreDb } = await import('./event-store/eventstoredb.ts');
+    const store = await openEventStoreDb({ url: config.eventStoreDbUrl, logger: log });
+    return {
+      store,
+      shared: true,
+      lastPosition: () => null,
+      commits: () => undefined,
+      ping: async () => void (await store.lastRevision(PING_STREAM)),
+    };
+  }
+  const store = await openSqliteEventStore({ file: fileOf('events.sqlite'), logger: log, onFatal });
+  return {
+    store,
+    shared: false,
+    lastPosition: () => store.lastPosition(),
+    commits: () => store.stats().commits,
+    ping: async () => void (await store.head(store.lastPosition())),
+  };
+};
+
+/** Opens the read models. A server may still be out of reach: calls throw ViewsUnavailable. */
+export const openViews = async (
+  options: Pick<DriverOptions, 'config' | 'log' | 'fileOf'>,
+): Promise<PaymentViews> => {
+  const { config, log, fileOf } = options;
+  if (config.mongoUrl === undefined) {
+    return openSqliteViews({ file: fileOf('views.sqlite'), logger: log });
+  }
+  const { openMongoViews } = await import('./payment-views/mongodb.ts');
+  return openMongoViews({ url: config.mongoUrl, logger: log });
+};

@@ -1,0 +1,240 @@
+/**
+ * The contract as a merchant meets it, told over real sockets to every way in which the service
+ * runs. Each answer is the same, whoever gives it.
+ */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import payment from '../../examples/payment.json' with { type: 'json' };
+import { type Deployed, deployments } from '../support/deployments.ts';
+import type { Answer } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+const PAYMENTS = '/api/v1/payments';
+const START_MS = 60_000;
+const STORY_MS = 20_000;
+
+const { merchantReference: _, ...plain } = payment;
+const withCard = (number: string, fields: object = {}) => ({
+  ...plain,
+  ...fields,
+  paymentMethod: { type: 'CARD', card: { ...payment.paymentMethod.card, number } },
+});
+const APPROVED = '4242424242424242';
+
+for (const { name, skip, start } of deployments) {
+  const about = skip === undefined ? describe : describe.skip;
+  about(`${name}${skip === undefined ? '' : ` (skipped: ${skip})`}`, () => {
+    let service: Deployed;
+    beforeAll(async () => {
+      service = await start();
+    }, START_MS);
+    afterAll(() => service?.[Symbol.asyncDispose](), START_MS);
+
+    const create = (number = APPROVED, fields: object = {}, headers = {}): Promise<Answer> =>
+      service.post(PAYMENTS, withCard(number, fields), headers);
+    const read = (id: string): Promise<Answer> => service.get(`${PAYMENTS}/${id}`);
+    const change = (id: string, kind: string, body?: object, headers = {}): Promise<Answer> =>
+      service.post(`${PAYMENTS}/${id}/${kind}`, body, headers);
+
+    test(
+      'authorize, capture a part, refund in two steps: GET shows each answer to the byte (decisions §5, §9)',
+      async () => {
+        const created = await create();
+        expect([created.status, created.json.status]).toEqual([200, 'AUTHORIZED']);
+        const id = created.json.paymentId;
+        const answers = [
+          created,
+          await change(id, 'capture', { captureAmount: 1500 }),
+          await change(id, 'refund', { refundAmount: 500 }),
+          await change(id, 'refund'),
+        ];
+        expect(answers.map(({ json }) => json.status)).toEqual([
+          'AUTHORIZED',
+          'CAPTURED',
+          'CAPTURED',
+          'REFUNDED',
+        ]);
+        const last = await read(id);
+        expect(last.text).toBe(answers.at(-1)?.text);
+        expect(last.headers.get('etag')).toBe(answers.at(-1)?.headers.get('etag'));
+        expect(last.json.transactions.map(({ type }) => type)).toEqual([
+          'AUTH',
+          'CAPTURE',
+          'REFUND',
+          'REFUND',
+        ]);
+      },
+      STORY_MS,
+    );
+
+    test(
+      'a sale, a void and a decline each end as the contract says (interface)',
+      async () => {
+        const sale = await create(APPROVED, { captureNow: true });
+        expect([sale.status, sale.json.status]).toEqual([200, 'CAPTURED']);
+        const voided = await change((await create()).json.paymentId, 'void');
+        expect([voided.status, voided.json.status]).toEqual([200, 'VOIDED']);
+        const declined = await create('4000000000000002');
+        expect([declined.status, declined.json.status]).toEqual([402, 'FAILED']);
+        expect((await read(declined.json.paymentId)).status).toBe(200);
+      },
+      STORY_MS,
+    );
+
+    test(
+      'what the state forbids is 422 in the words of its operation (interface)',
+      async () => {
+        const id = (await create()).json.paymentId;
+        const refused = [
+          await change(id, 'refund'),
+          await change(id, 'capture', { captureAmount: 999_999 }),
+          await change((await create(APPROVED, { captureNow: true })).json.paymentId, 'void'),
+        ];
+        expect(refused.map(({ status, json }) => `${status} ${json.error}`)).toEqual([
+          '422 REFUND_NOT_ALLOWED',
+          '422 CAPTURE_NOT_ALLOWED',
+          '422 VOID_NOT_ALLOWED',
+        ]);
+      },
+      STORY_MS,
+    );
+
+    test(
+      'a repeat under a key gets the stored bytes, another request under it is refused (decisions §8)',
+      async () => {
+        const key = { 'idempotency-key': `order-${service.merchant}` };
+        const [first, second] = await Promise.all([
+          create(APPROVED, {}, key),
+          create(APPROVED, {}, key),
+        ]);
+        const third = await create(APPROVED, {}, key);
+        expect(new Set([first.text, second.text, third.text]).size).toBe(1);
+        expect(third.headers.get('idempotent-replayed')).toBe('true');
+        const other = await create(APPROVED, { amount: 1 }, key);
+        expect([other.status, other.json.error]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
+        const captured = await change(first.json.paymentId, 'capture', {}, key);
+        const again = await change(first.json.paymentId, 'capture', {}, key);
+        expect([again.status, again.text]).toEqual([200, captured.text]);
+      },
+      STORY_MS,
+    );
+
+    test(
+      'of parallel refunds no more is paid out than was captured (faults M2)',
+      async () => {
+        const sale = await create(APPROVED, { amount: 1000, captureNow: true });
+        const refunds = await Promise.all(
+          Array.from({ length: 8 }, () =>
+            change(sale.json.paymentId, 'refund', { refundAmount: 300 }),
+          ),
+        );
+        const statuses = refunds.map(({ status }) => status).sort();
+        expect(statuses).toEqual([200, 200, 200, 422, 422, 422, 422, 422]);
+        expect((await read(sale.json.paymentId)).json.refundedAmount).toBe(900);
+      },
+      STORY_MS,
+    );
+
+    test(
+      'of parallel captures and voids one wins (faults M3)',
+      async () => {
+        const id = (await create()).json.paymentId;
+        const answers = await Promise.all(
+          ['capture', 'void', 'capture', 'void'].map((kind) => change(id, kind)),
+        );
+        expect(answers.map(({ status }) => status).sort()).toEqual([200, 422, 422, 422]);
+      },
+      STORY_MS,
+    );
+
+    test(
+      'an unknown outcome is 503 and is found out: approved at the provider, it ends AUTHORIZED (decisions §7)',
+      async () => {
+        const unknown = await create('4000000000004236');
+        expect([unknown.status, unknown.json.error]).toEqual([503, 'PROVIDER_UNAVAILABLE']);
+        const location = unknown.headers.get('location') ?? '';
+        await until(
+          'the outcome is recorded',
+          async () => (await service.get(location)).json.status === 'AUTHORIZED',
+          STORY_MS,
+        );
+      },
+      STORY_MS * 2,
+    );
+
+    test(
+      "another merchant's payment does not exist, in the very words of an unknown one (faults A2)",
+      async () => {
+        const id = (await create()).json.paymentId;
+        const foreign = { authorization: `Bearer ${await service.token(`${service.merchant}x`)}` };
+        const timeless = ({ status, text }: Answer) => [
+          status,
+          text.replace(/"timestamp":"[^"]+"/, ''),
+        ];
+        const unknown = 'pay_00000000000000000000000000';
+        expect(timeless(await service.get(`${PAYMENTS}/${id}`, foreign))).toEqual(
+          timeless(await service.get(`${PAYMENTS}/${unknown}`, foreign)),
+        );
+        for (const kind of ['capture', 'void', 'refund']) {
+          const [theirs, none] = await Promise.all([
+            service.post(`${PAYMENTS}/${id}/${kind}`, {}, foreign),
+            service.post(`${PAYMENTS}/${unknown}/${kind}`, {}, foreign),
+          ]);
+          expect(timeless(theirs)).toEqual(timeless(none));
+        }
+      },
+      STORY_MS,
+    );
+
+    test(
+      'every refusal has the contract body, whoever refuses (decisions §1)',
+      async () => {
+        const bad = { 'content-type': 'application/json' };
+        const answers = [
+          await service.send(`${PAYMENTS}/x`, {}),
+          await service.get('/nowhere'),
+          await service.get(`${PAYMENTS}/a.b`),
+          await service.send(PAYMENTS, { method: 'PUT' }),
+          await service.post(PAYMENTS, {}),
+          await service.post(PAYMENTS, 'x'.repeat(70_000), bad),
+        ];
+        expect(answers.map(({ status }) => status)).toEqual([401, 404, 400, 405, 400, 413]);
+        for (const { json, headers } of answers) {
+          expect(Object.keys(json)).toEqual(['error', 'message', 'details', 'timestamp']);
+          expect(headers.get('cache-control')).toBe('no-store');
+          expect(headers.get('server')).toBeNull();
+        }
+      },
+      STORY_MS,
+    );
+
+    test(
+      'another method is 405 with the methods that the address has, whoever serves them (decisions §1)',
+      async () => {
+        const id = `${PAYMENTS}/pay_x`;
+        const refused = await Promise.all(
+          [
+            ['PUT', PAYMENTS],
+            ['GET', `${id}/capture`],
+            ['DELETE', id],
+            ['POST', id],
+            ['GET', '/audit/v1/reconcile'],
+            ['POST', '/audit/v1/payments'],
+            ['POST', '/ops/v1/unsettled'],
+            ['GET', '/ops/v1/projections/rebuild'],
+          ].map(([method = '', path = '']) => service.send(path, { method })),
+        );
+        expect(refused.map(({ status, headers }) => [status, headers.get('allow')])).toEqual([
+          [405, 'GET, POST'],
+          [405, 'POST'],
+          [405, 'GET'],
+          [405, 'GET'],
+          [405, 'POST'],
+          [405, 'GET'],
+          [405, 'GET'],
+          [405, 'POST'],
+        ]);
+      },
+      STORY_MS,
+    );
+  });
+}

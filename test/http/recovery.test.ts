@@ -1,0 +1,343 @@
+/** Decisions §7: the ladder of recovery, and how open intents are found without reading the log. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createLadders, type Tried } from '../../command-api/ladders.ts';
+import { type Sweep, startSweep } from '../../command-api/sweep.ts';
+import { type EventStore, StoreUnavailable } from '../../shared/event-store/port.ts';
+import {
+  type Answer,
+  expectError,
+  idOf,
+  leaveUnresolved,
+  openInProcess,
+  PAYMENTS,
+} from '../support/in-process.ts';
+import { openTwoRooms, type Room, type Rooms } from '../support/two-rooms.ts';
+import { until } from '../support/until.ts';
+
+const PAST_FLIGHT_MS = 7_100;
+const locationOf = ({ headers }: Answer): string =>
+  String(headers.location).replace(`${PAYMENTS}/`, '');
+
+/** A create that the provider carried out and whose answer this process never got. */
+const leaveOpen = async (room: Room, fault: 'answer lost' | 'call lost' = 'answer lost') => {
+  room.faults.answersQuestions = false;
+  room.faults.next(fault);
+  return locationOf(await room.create());
+};
+
+describe('decisions §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
+  const laddersOver = (attempt: (id: string) => Promise<Tried>, delaysMs: number[]) => {
+    const vain: { tries: number; nextTryMs: number }[] = [];
+    const nowMs = Date.now;
+    const onVain = (_id: string, step: { tries: number; nextTryMs: number }) =>
+      void vain.push(step);
+    return { vain, ladders: createLadders({ delaysMs, nowMs, attempt, onVain }) };
+  };
+
+  test('one try at once, then the waits with ±10% jitter, counted from the last try', async () => {
+    const tried: number[] = [];
+    const { vain, ladders } = laddersOver(async () => {
+      tried.push(performance.now());
+      return { kind: 'open' };
+    }, [20, 60, 40]);
+    ladders.begin('pay_1');
+    await until('the last step', () => vain.length === 4);
+    ladders.stop();
+    expect(vain.map(({ tries }) => tries)).toEqual([1, 2, 3, 4]);
+    for (const [n, delayMs] of [20, 60, 40, 3_600_000].entries()) {
+      expect(vain[n]?.nextTryMs).toBeGreaterThanOrEqual(delayMs * 0.9);
+      expect(vain[n]?.nextTryMs).toBeLessThanOrEqual(delayMs * 1.1);
+    }
+    const waitedMs = tried.slice(1).map((at, n) => at - (tried[n] ?? 0));
+    for (const [n, delayMs] of [20, 60, 40].entries())
+      expect(waitedMs[n]).toBeGreaterThan(delayMs * 0.9 - 2);
+  });
+
+  test('the jitter is drawn anew: what broke at once does not ask at once', async () => {
+    const { vain, ladders } = laddersOver(async () => ({ kind: 'open' }), [10_000]);
+    for (let n = 0; n < 40; n++) ladders.begin(`pay_${n}`);
+    await until('all were asked for', () => vain.length === 40);
+    ladders.stop();
+    expect(new Set(vain.map(({ nextTryMs }) => nextTryMs)).size).toBeGreaterThan(30);
+  });
+
+  test('8 are asked about at once, whatever waits', async () => {
+    let running = 0;
+    let most = 0;
+    let done = 0;
+    const { ladders } = laddersOver(async () => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      done += 1;
+      return { kind: 'none' };
+    }, [1]);
+    for (let n = 0; n < 100; n++) ladders.begin(`pay_${n}`);
+    await until('all are done', () => done === 100);
+    expect(most).toBe(8);
+    expect(ladders.get('pay_1')).toBeUndefined();
+  });
+
+  test('something else unresolved on the payment begins the ladder anew, at once', async () => {
+    const { vain, ladders } = laddersOver(async () => ({ kind: 'open' }), [600_000]);
+    ladders.begin('pay_1');
+    await until('the first try', () => vain.length === 1);
+    ladders.begin('pay_1');
+    expect(ladders.get('pay_1')?.nextTryAtMs).toBeGreaterThan(Date.now() + 500_000);
+    ladders.beginAnew('pay_1');
+    await until('a try at once', () => vain.length === 2);
+    ladders.stop();
+    expect(vain[1]?.tries).toBe(1);
+  });
+
+  test('a try that fails counts, and the ladder goes on', async () => {
+    const { vain, ladders } = laddersOver(() => Promise.reject(new Error('no store')), [5]);
+    ladders.begin('pay_1');
+    await until('two tries', () => vain.length >= 2);
+    ladders.stop();
+    expect(vain[0]).toMatchObject({ tries: 1, error: new Error('no store') });
+  });
+});
+
+let rooms: Rooms;
+const sweeps: Sweep[] = [];
+
+beforeAll(async () => {
+  rooms = await openTwoRooms({ RECOVERY_DELAYS_MS: '600000' });
+});
+afterEach(() => {
+  for (const sweep of sweeps.splice(0)) sweep.stop();
+  for (const { faults, clock, store } of [rooms.a, rooms.b]) {
+    faults.answersQuestions = true;
+    faults.questions = 0;
+    clock.aheadMs = 0;
+    store.beforeAppend = undefined;
+  }
+});
+afterAll(() => rooms[Symbol.asyncDispose]());
+
+/** A process that starts after every earlier call must have ended. */
+const newProcess = async (): Promise<Room> => {
+  const room = await rooms.open();
+  room.clock.aheadMs = PAST_FLIGHT_MS;
+  return room;
+};
+const statusOf = async (id: string): Promise<string> => (await rooms.state(id)).status;
+
+/** Sweeps with the room's own recovery, over views that may be told to show less. */
+const sweepIn = (room: Room, shown: Partial<Rooms['views']> = {}, store = rooms.store): Sweep => {
+  const sweep = startSweep({
+    store,
+    views: { ...rooms.views, ...shown },
+    recovery: room.side.recovery,
+    logger: { warn: () => undefined },
+  });
+  sweeps.push(sweep);
+  return sweep;
+};
+
+const caughtUp = () =>
+  until('the projector has caught up', async () => {
+    const { eventsAfter } = await rooms.store.head(await rooms.views.checkpoint());
+    return eventsAfter === 0;
+  });
+
+/** The store, and how many events are read from its log. */
+const counted = () => {
+  const reads = { events: 0 };
+  const store: EventStore = {
+    ...rooms.store,
+    readAll: async (after, limit) => {
+      const page = await rooms.store.readAll(after, limit);
+      reads.events += page.length;
+      return page;
+    },
+  };
+  return { reads, store };
+};
+
+describe('decisions §7: open intents are found without scanning the log', () => {
+  test('by the views, after a restart, at once; the log is not read', async () => {
+    const id = await leaveOpen(rooms.a);
+    await caughtUp();
+    const { reads, store } = counted();
+    const started = await newProcess();
+    await sweepIn(started, {}, store).now();
+    await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
+    expect(reads.events).toBe(0);
+    expect(started.lines).toContainEqual({
+      level: 'info',
+      message: 'outcome recovered',
+      fields: { paymentId: id, operation: 'create', outcome: 'APPROVED' },
+    });
+  });
+
+  test('past the checkpoint, where the projector is stopped or behind', async () => {
+    const before = (await rooms.views.checkpoint()) ?? null;
+    const done = idOf(await rooms.b.create());
+    const id = await leaveOpen(rooms.a, 'call lost');
+    const started = await newProcess();
+    const { reads, store } = counted();
+    const behind = { checkpoint: async () => before, unsettled: async () => [] };
+    await sweepIn(started, behind, store).now();
+    await until('it is recovered', async () => (await statusOf(id)) === 'FAILED');
+    expect(reads.events).toBeLessThanOrEqual(4);
+    expect(await statusOf(done)).toBe('AUTHORIZED');
+    expect(started.faults.questions).toBe(2);
+  });
+
+  test('a parked payment, whose document shows nothing of it', async () => {
+    const id = await leaveOpen(rooms.a);
+    await caughtUp();
+    const since = new Date().toISOString();
+    const parked = async () => [{ paymentId: id, revision: 0, reason: 'poison', since }];
+    await sweepIn(await newProcess(), { unsettled: async () => [], parked }).now();
+    await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
+  });
+
+  test('the log is read once: the next sweep goes on where this one ended', async () => {
+    const started = await newProcess();
+    const { reads, store } = counted();
+    const sweep = sweepIn(started, { checkpoint: async () => null }, store);
+    await sweep.now();
+    const first = reads.events;
+    expect(first).toBeGreaterThan(4);
+    const id = await leaveOpen(rooms.a);
+    await sweep.now();
+    expect(reads.events - first).toBeLessThanOrEqual(2);
+    await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
+  });
+
+  test('what may be in flight elsewhere is not asked about before its time', async () => {
+    const held = rooms.a.faults.holdNext();
+    const creating = rooms.a.create();
+    await held.begun;
+    await caughtUp();
+    await sweepIn(rooms.b).now();
+    await until('it has looked', () => rooms.b.side.recovery.unresolved().count === 0);
+    held.release();
+    expect((await creating).status).toBe(200);
+    expect(rooms.b.faults.questions).toBe(0);
+  });
+
+  test('a sweep that fails is tried again', async () => {
+    const id = await leaveOpen(rooms.a);
+    await caughtUp();
+    let fails = true;
+    const checkpoint = async () => {
+      if (fails) throw new Error('out of reach');
+      return rooms.views.checkpoint();
+    };
+    const sweep = sweepIn(await newProcess(), { checkpoint });
+    await sweep.now();
+    expect(await statusOf(id)).toBe('PENDING');
+    fails = false;
+    await sweep.now();
+    await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
+  });
+});
+
+describe('decisions §7: recovery in several processes at once never acts twice', () => {
+  test.each(['answer lost', 'call lost'] as const)('%s: one outcome is recorded', async (fault) => {
+    const ids: string[] = [];
+    for (let n = 0; n < 8; n++) ids.push(await leaveOpen(rooms.a, fault));
+    await caughtUp();
+    const others = await Promise.all([newProcess(), newProcess(), newProcess()]);
+    await Promise.all(others.map((room) => sweepIn(room).now()));
+    const expected = fault === 'answer lost' ? 'AUTHORIZED' : 'FAILED';
+    for (const id of ids) {
+      await until('it is recovered', async () => (await statusOf(id)) === expected);
+      expect(await rooms.events(id)).toHaveLength(2);
+      expect(await rooms.ledger(id)).toHaveLength(fault === 'answer lost' ? 1 : 0);
+    }
+    // And the process that saw the call end finds it ended.
+    for (const id of ids) expect((await rooms.a.change('refund', id)).status).toBe(422);
+  });
+});
+
+describe('decisions §7: what stays unresolved is visible', () => {
+  test('by metric, log line and list, with age, operation and next try', async () => {
+    const a = await rooms.open();
+    const id = await leaveOpen(a);
+    const mine = () => a.side.recovery.list().filter(({ paymentId }) => paymentId === id);
+    await until('the first try was in vain', () => mine()[0]?.tries === 1);
+    const [intent] = await rooms.events(id);
+    expect(mine()).toEqual([
+      {
+        paymentId: id,
+        merchantId: 'm_test',
+        operation: 'create',
+        operationId: intent?.event.data.operationId,
+        amountMinor: 2500,
+        since: intent?.time,
+        tries: 1,
+        nextTryAt: expect.stringMatching(/^2\d{3}-.*Z$/),
+      },
+    ]);
+    expect(a.lines).toContainEqual({
+      level: 'warn',
+      message: 'the outcome is still unknown',
+      fields: {
+        paymentId: id,
+        operation: 'create',
+        ageSeconds: expect.any(Number),
+        tries: 1,
+        nextTrySeconds: expect.any(Number),
+      },
+    });
+    a.clock.aheadMs = 90_000;
+    expect(a.side.recovery.unresolved()).toMatchObject({ count: 1 });
+    expect(a.side.recovery.unresolved().oldestSeconds).toBeGreaterThanOrEqual(90);
+    a.clock.aheadMs = 0;
+    // Another process ends it; the next sweep of this one sees that.
+    await sweepIn(await newProcess()).now();
+    await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
+    await caughtUp();
+    await sweepIn(a).now();
+    expect(a.side.recovery.unresolved()).toEqual({ count: 0, oldestSeconds: 0 });
+    expect(a.side.recovery.list()).toEqual([]);
+  });
+});
+
+describe('faults, SQLite: while the disk is full the store takes nothing, and then all goes on', () => {
+  const fill = (room: Room, after = 0): void => {
+    let left = after;
+    room.store.beforeAppend = async () => {
+      left -= 1;
+      if (left < 0) throw new StoreUnavailable('database or disk is full');
+    };
+  };
+
+  test('no intent, no call: 503 SERVICE_UNAVAILABLE with Retry-After, by itself 200 again', async () => {
+    const { a } = rooms;
+    const called = a.faults.calls.length;
+    fill(a);
+    const refused = await a.create();
+    expectError(refused, 503, 'SERVICE_UNAVAILABLE');
+    expect(refused.headers).toMatchObject({ 'retry-after': '1' });
+    expect(a.faults.calls).toHaveLength(called);
+    a.store.beforeAppend = undefined;
+    expect((await a.create()).status).toBe(200);
+  });
+
+  test('full between intent and outcome: 503, and the outcome is recorded when there is room', async () => {
+    const a = await rooms.open();
+    fill(a, 1);
+    const answer = await a.create();
+    const id = locationOf(answer);
+    expect([answer.status, answer.json.error]).toEqual([503, 'PROVIDER_UNAVAILABLE']);
+    expect(await statusOf(id)).toBe('PENDING');
+    a.store.beforeAppend = undefined;
+    expect((await a.change('capture', id)).json.status).toBe('CAPTURED');
+    expect((await rooms.ledger(id)).map(({ kind }) => kind)).toEqual(['AUTHORIZE', 'CAPTURE']);
+  });
+});
+
+test('decisions §7: embedded, after a restart at once: no earlier call runs any more', async () => {
+  await using service = await openInProcess({ RECOVERY_DELAYS_MS: '600000' });
+  const lost = await leaveUnresolved(service, 'answer lost', () => service.create());
+  const id = locationOf(lost);
+  expect((await service.get(id)).json.status).toBe('PENDING');
+  await service.restart();
+  await until('it is recovered', async () => (await service.get(id)).json.status === 'AUTHORIZED');
+});

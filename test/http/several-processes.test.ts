@@ -1,0 +1,355 @@
+/** Decisions §6 to §8 with several command processes on one event store. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Answer, expectError, idOf, PAYMENTS } from '../support/in-process.ts';
+import { openTwoRooms, type Room, type Rooms } from '../support/two-rooms.ts';
+import { until } from '../support/until.ts';
+
+/** Nobody asks again but the next command. */
+const NO_LADDER = { RECOVERY_DELAYS_MS: '600000' };
+/** PROVIDER_TIMEOUT_MS + 2 s, and a little. */
+const PAST_FLIGHT_MS = 7_100;
+
+let rooms: Rooms;
+let keys = 0;
+const newKey = (): string => `key-${++keys}`;
+
+beforeAll(async () => {
+  rooms = await openTwoRooms(NO_LADDER);
+});
+afterEach(() => {
+  for (const { clock, faults, store } of [rooms.a, rooms.b]) {
+    clock.aheadMs = 0;
+    faults.answersQuestions = true;
+    faults.questions = 0;
+    faults.calls.length = 0;
+    Object.assign(store, { loseAnswers: 0, beforeAppend: undefined });
+  }
+});
+afterAll(() => rooms[Symbol.asyncDispose]());
+
+const kindsOf = async (rooms: Rooms, id: string): Promise<string[]> =>
+  (await rooms.ledger(id)).map(({ kind }) => kind);
+const typesOf = async (rooms: Rooms, id: string): Promise<string[]> =>
+  (await rooms.events(id)).map(({ event }) => event.type);
+const authorized = async (room: Room): Promise<string> => idOf(await room.create());
+/** The first requests of a process are its slowest: budgets are to be spent elsewhere. */
+const warm = async (...both: Room[]): Promise<void> => {
+  for (const room of both)
+    await until('it is warm', async () => (await room.create()).status === 200);
+};
+const locationOf = ({ headers }: Answer): string =>
+  String(headers.location).replace(`${PAYMENTS}/`, '');
+
+describe('decisions §7: in flight is not unresolved, in another process', () => {
+  test('a command waits for the call, asks nobody, and is judged on what came of it', async () => {
+    const { a, b } = rooms;
+    const id = await authorized(a);
+    const held = a.faults.holdNext();
+    const capturing = a.change('capture', id);
+    await held.begun;
+    const voiding = b.change('void', id);
+    const equal = b.change('capture', id);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(b.faults.questions).toBe(0);
+    held.release();
+    expect((await capturing).status).toBe(200);
+    expectError(await voiding, 422, 'VOID_NOT_ALLOWED', [
+      'only an AUTHORIZED payment can be voided; this one is CAPTURED',
+    ]);
+    // Merely running, so it is not joined without a key.
+    expect((await equal).status).toBe(422);
+    expect(b.faults.questions).toBe(0);
+    expect(await kindsOf(rooms, id)).toEqual(['AUTHORIZE', 'CAPTURE']);
+  });
+
+  test('a refund that another process refuses is judged anew once that one has ended', async () => {
+    const { a, b } = rooms;
+    const id = idOf(await a.create({ captureNow: true, number: '4000000000004251' }));
+    const held = a.faults.holdNext();
+    const declined = a.change('refund', id);
+    await held.begun;
+    const second = b.change('refund', id, { refundAmount: 1 });
+    held.release();
+    // The first is declined by this card: its reservation is released.
+    expect([(await declined).status, (await second).status]).toEqual([422, 422]);
+    expect((await second).json.details).toEqual([
+      'the provider declined the refund',
+      expect.stringContaining('TRANSACTION_NOT_PERMITTED'),
+      expect.anything(),
+    ]);
+  });
+
+  test('past the budget: 503 SERVICE_UNAVAILABLE with Retry-After, under a key 409', async () => {
+    await using rooms = await openTwoRooms({
+      ...NO_LADDER,
+      PROVIDER_TIMEOUT_MS: '250',
+      REQUEST_BUDGET_MS: '250',
+    });
+    const { a, b } = rooms;
+    await warm(a, b);
+    const id = await authorized(a);
+    const held = a.faults.holdNext();
+    const capturing = a.change('capture', id, undefined, { key: 'k' });
+    await held.begun;
+    const [other, repeat] = await Promise.all([
+      b.change('void', id),
+      b.change('capture', id, undefined, { key: 'k' }),
+    ]);
+    expect([other.status, other.json.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(other.headers).toMatchObject({ 'retry-after': '1' });
+    expectError(repeat, 409, 'IDEMPOTENCY_IN_PROGRESS', [
+      'the first request with this key still runs',
+    ]);
+    await capturing;
+    held.release();
+    await until('the outcome is recorded', async () => (await rooms.events(id)).length === 4);
+    expect(await typesOf(rooms, id)).not.toContain('PaymentVoidRequested');
+  });
+
+  test('until its intent is older than PROVIDER_TIMEOUT_MS + 2 s nobody fences it', async () => {
+    await using rooms = await openTwoRooms({
+      ...NO_LADDER,
+      REQUEST_BUDGET_MS: '500',
+      PROVIDER_TIMEOUT_MS: '300',
+    });
+    const { a, b } = rooms;
+    await warm(a, b);
+    a.faults.calls.length = 0;
+    const id = await authorized(a);
+    const held = a.faults.holdNext();
+    void a.change('capture', id);
+    await held.begun;
+    b.clock.aheadMs = 1_400;
+    b.side.recovery.track(id);
+    expect((await b.change('void', id)).status).toBe(503);
+    expect(b.faults.questions).toBe(0);
+    b.clock.aheadMs = 2_400;
+    const voided = await b.change('void', id);
+    expect([voided.status, voided.json.status]).toEqual([200, 'VOIDED']);
+    held.release();
+    await a.side.stop();
+    expect(await kindsOf(rooms, id)).toEqual(['AUTHORIZE', 'VOID']);
+    expect(await typesOf(rooms, id)).toEqual([
+      'PaymentCreated',
+      'PaymentAuthorized',
+      'PaymentCaptureRequested',
+      'PaymentCaptureDeclined',
+      'PaymentVoidRequested',
+      'PaymentVoided',
+    ]);
+  });
+
+  test('its own process knows when the call ended, and asks at once', async () => {
+    const { a, b } = rooms;
+    a.faults.answersQuestions = false;
+    a.faults.next('answer lost');
+    const lost = await a.create();
+    expect(lost.status).toBe(503);
+    const id = locationOf(lost);
+    await until('a has asked', () => a.faults.questions > 0);
+    const payment = {
+      events: await rooms.events(id),
+      state: await rooms.state(id),
+      view: undefined,
+    };
+    expect(b.side.recovery.inFlightMs(payment)).toBeGreaterThan(3_000);
+    expect(a.side.recovery.inFlightMs(payment)).toBe(0);
+    a.faults.answersQuestions = true;
+    expect((await a.change('capture', id)).json.status).toBe('CAPTURED');
+    expect(b.faults.questions).toBe(0);
+  });
+
+  test('a call that would begin too late for others to wait for it is not begun', async () => {
+    const { a } = rooms;
+    const id = await authorized(a);
+    a.store.beforeAppend = async () => {
+      a.clock.aheadMs += 1_100;
+    };
+    expectError(await a.change('capture', id), 503, 'PROVIDER_UNAVAILABLE', [
+      `paymentId ${id}`,
+      'the provider did not carry out the capture: nothing was changed',
+    ]);
+    expect(a.faults.calls).toHaveLength(1);
+  });
+});
+
+describe('decisions §8 over several processes', () => {
+  test('a create that runs elsewhere under the key is waited for and replayed', async () => {
+    const { a, b } = rooms;
+    const key = newKey();
+    const held = a.faults.holdNext();
+    const first = a.create({}, { key });
+    await held.begun;
+    const repeat = b.create({}, { key });
+    held.release();
+    expect((await repeat).text).toBe((await first).text);
+    expect((await repeat).headers).toMatchObject({ 'idempotent-replayed': 'true' });
+    expect(await kindsOf(rooms, idOf(await repeat))).toEqual(['AUTHORIZE']);
+  });
+
+  test('a create that met the other process at the append reads it and answers', async () => {
+    const { a, b } = rooms;
+    const key = newKey();
+    // b has found no payment under the key; before its append, a's is there.
+    b.store.beforeAppend = async () => {
+      b.store.beforeAppend = undefined;
+      await a.create({}, { key });
+    };
+    const repeat = await b.create({}, { key });
+    expect([repeat.status, repeat.headers['idempotent-replayed']]).toEqual([200, 'true']);
+    expect(await kindsOf(rooms, idOf(repeat))).toEqual(['AUTHORIZE']);
+  });
+
+  test('the key is free where the other process never sent it: the next attempt', async () => {
+    const { a, b } = rooms;
+    const key = newKey();
+    a.faults.next('not sent');
+    b.store.beforeAppend = async () => {
+      b.store.beforeAppend = undefined;
+      await a.create({}, { key });
+    };
+    const second = await b.create({}, { key });
+    expect(second.status).toBe(200);
+    expect(second.headers).not.toHaveProperty('idempotent-replayed');
+    expect((await a.create({}, { key })).text).toBe(second.text);
+    expect(await kindsOf(rooms, idOf(second))).toEqual(['AUTHORIZE']);
+  });
+
+  test.each(['capture', 'void', 'refund'])('a %s is replayed to the byte', async (change) => {
+    const { a, b } = rooms;
+    const key = newKey();
+    const id = idOf(await a.create({ captureNow: change === 'refund' }));
+    const send = (room: Room) => room.change(change, id, undefined, { key });
+    const first = await send(a);
+    const second = await send(b);
+    expect(second.text).toBe(first.text);
+    expect(second.headers).toMatchObject({ 'idempotent-replayed': 'true' });
+    expect(await kindsOf(rooms, id)).toHaveLength(2);
+  });
+
+  test('64 equal creates with one key, from both: one charge, one body', async () => {
+    const { a, b } = rooms;
+    const key = newKey();
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, (_, n) => (n % 2 ? a : b).create({}, { key })),
+    );
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(answers[0]?.status).toBe(200);
+    expect(await kindsOf(rooms, JSON.parse(answers[0]?.text ?? '').paymentId)).toHaveLength(1);
+  });
+});
+
+describe('decisions §6: what a process last saw of a payment may be old', () => {
+  test('a payment that another process has just made is found', async () => {
+    const { a, b } = rooms;
+    expect((await b.change('capture', await authorized(a))).status).toBe(200);
+    expectError(await b.change('capture', 'pay_unknown'), 404, 'PAYMENT_NOT_FOUND');
+  });
+
+  test('a refusal is only given from the stream as it is now', async () => {
+    const { a, b } = rooms;
+    const id = await authorized(b);
+    expect((await a.change('capture', id)).status).toBe(200);
+    expect((await b.change('refund', id, { refundAmount: 500 })).json.refundedAmount).toBe(500);
+    expect((await a.change('refund', id, { refundAmount: 2000 })).json.status).toBe('REFUNDED');
+    expectError(await b.change('refund', id), 422, 'REFUND_NOT_ALLOWED', [
+      'the payment is already fully refunded',
+    ]);
+  });
+
+  test('nothing that another process has ended is joined', async () => {
+    const { a, b } = rooms;
+    const id = idOf(await a.create({ captureNow: true }));
+    const refund = (room: Room) => room.change('refund', id, { refundAmount: 500 });
+    a.faults.answersQuestions = false;
+    a.faults.next('answer lost');
+    expect((await refund(a)).status).toBe(503);
+    b.clock.aheadMs = PAST_FLIGHT_MS;
+    // Unresolved by its age: joined. Afterwards a's own, equal one is a refund of its own.
+    expect((await refund(b)).json.refundedAmount).toBe(500);
+    a.clock.aheadMs = PAST_FLIGHT_MS;
+    expect((await refund(a)).json.refundedAmount).toBe(1000);
+    expect(await kindsOf(rooms, id)).toEqual(['SALE', 'REFUND', 'REFUND']);
+  });
+});
+
+describe('decisions §6, §7: the same ids at the same revision, and budgets', () => {
+  test('an append whose answer is lost is repeated: stored once, charged once', async () => {
+    const { a } = rooms;
+    a.store.loseAnswers = 3;
+    const answer = await a.create({ captureNow: true });
+    expect([answer.status, a.store.loseAnswers]).toEqual([200, 0]);
+    const id = idOf(answer);
+    expect(await typesOf(rooms, id)).toEqual([
+      'PaymentCreated',
+      'PaymentAuthorized',
+      'PaymentCaptured',
+    ]);
+    expect(await kindsOf(rooms, id)).toEqual(['SALE']);
+  });
+
+  test('an intent of which nobody can say whether it is stored: 503, and no call follows', async () => {
+    await using rooms = await openTwoRooms({
+      ...NO_LADDER,
+      REQUEST_BUDGET_MS: '400',
+      PROVIDER_TIMEOUT_MS: '400',
+    });
+    const { a } = rooms;
+    await warm(a);
+    const id = await authorized(a);
+    a.store.loseAnswers = Number.POSITIVE_INFINITY;
+    const answer = await a.change('capture', id);
+    expectError(answer, 503, 'SERVICE_UNAVAILABLE', [
+      'it is not known whether anything was stored; nothing was sent to the provider',
+    ]);
+    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+    a.store.loseAnswers = 0;
+    await until('it is ended', async () =>
+      (await typesOf(rooms, id)).includes('PaymentCaptureDeclined'),
+    );
+    expect(await kindsOf(rooms, id)).toEqual(['AUTHORIZE']);
+  });
+
+  test('conflicts past the budget: 503 with Retry-After, never 500', async () => {
+    await using rooms = await openTwoRooms({
+      ...NO_LADDER,
+      REQUEST_BUDGET_MS: '400',
+      PROVIDER_TIMEOUT_MS: '400',
+    });
+    const { a, b } = rooms;
+    await warm(a, b);
+    const id = idOf(await a.create({ captureNow: true, amount: 9_000_000 }));
+    b.store.beforeAppend = async () => {
+      await a.change('refund', id, { refundAmount: 1 });
+    };
+    const answer = await b.change('refund', id, { refundAmount: 2 });
+    expect([answer.status, answer.json.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+    b.store.beforeAppend = undefined;
+  });
+});
+
+/** Sends 64 commands at once, every other one from the other process. */
+const race = (rooms: Rooms, send: (room: Room, n: number) => Promise<Answer>) =>
+  Promise.all(Array.from({ length: 64 }, (_, n) => send(n % 2 ? rooms.a : rooms.b, n)));
+const countOf = (answers: Answer[], status: number): number =>
+  answers.filter((answer) => answer.status === status).length;
+
+describe('faults, races: 64 at once on one payment, from two processes', () => {
+  test('capture against void: one of all of them succeeds', async () => {
+    const id = await authorized(rooms.a);
+    const answers = await race(rooms, (room, n) =>
+      room.change(n % 4 < 2 ? 'capture' : 'void', id, n % 4 < 2 ? { amount: n + 1 } : undefined),
+    );
+    expect([countOf(answers, 200), countOf(answers, 422)]).toEqual([1, 63]);
+    expect(await kindsOf(rooms, id)).toHaveLength(2);
+  });
+
+  test('refunds: their sum stays within what was captured, and uses it up', async () => {
+    const id = idOf(await rooms.a.create({ captureNow: true }));
+    const answers = await race(rooms, (room) => room.change('refund', id, { refundAmount: 100 }));
+    expect([countOf(answers, 200), countOf(answers, 422)]).toEqual([25, 39]);
+    expect(await rooms.state(id)).toMatchObject({ status: 'REFUNDED', refundedAmount: 2500 });
+    expect(await kindsOf(rooms, id)).toHaveLength(26);
+  });
+});

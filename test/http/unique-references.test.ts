@@ -1,0 +1,288 @@
+/** Decisions §8: a merchant set to unique references, within one process and over several. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createIdentities } from '../../command-api/idempotency.ts';
+import type { NewEvent } from '../../shared/event-store/port.ts';
+import { referenceStreamOf } from '../../shared/payment/events.ts';
+import {
+  type Answer,
+  expectError,
+  type InProcess,
+  idOf,
+  NO_LADDER,
+  openInProcess,
+  PAYMENTS,
+  SECRET,
+  token,
+} from '../support/in-process.ts';
+import { openTwoRooms, type Room, type Rooms } from '../support/two-rooms.ts';
+import { until } from '../support/until.ts';
+
+const UNIQUE = { ...NO_LADDER, MERCHANT_REFERENCE: 'unique' };
+const PAST_FLIGHT_MS = 7_100;
+
+let references = 0;
+const newReference = (): string => `order-${++references}`;
+const locationOf = ({ headers }: Answer): string =>
+  String(headers.location).replace(`${PAYMENTS}/`, '');
+
+let rooms: Rooms;
+beforeAll(async () => {
+  rooms = await openTwoRooms(UNIQUE);
+});
+afterEach(() => {
+  for (const { faults, clock, store } of [rooms.a, rooms.b]) {
+    faults.answersQuestions = true;
+    faults.questions = 0;
+    clock.aheadMs = 0;
+    store.beforeAppend = undefined;
+  }
+});
+afterAll(() => rooms[Symbol.asyncDispose]());
+
+const expectHeld = (answer: Answer, id: string): void =>
+  expectError(answer, 422, 'BUSINESS_RULE_VIOLATION', [
+    `merchantReference names another payment already, ${id}`,
+  ]);
+
+const claimsOf = async (reference: string): Promise<string[]> => {
+  const hash = createIdentities(SECRET).referenceHashOf('m_test', reference);
+  const events = await rooms.store.readStream(referenceStreamOf(hash));
+  return events.map(({ event }) => (event.data as { paymentId?: string }).paymentId ?? '');
+};
+
+/** Puts a claim into the stream, as a process would that dies right afterwards. */
+const claimAndDie = async (reference: string, paymentId: string, agoMs = 0): Promise<void> => {
+  const hash = createIdentities(SECRET).referenceHashOf('m_test', reference);
+  const money = { operationId: 'op_dead', amount: 1, currency: 'USD' };
+  const event = {
+    type: 'MerchantReferenceClaimed',
+    data: { ...money, paymentId, merchantId: 'm_test' },
+  };
+  const claim: NewEvent = {
+    id: crypto.randomUUID(),
+    time: new Date(Date.now() - agoMs).toISOString(),
+    event: event as never,
+    context: { actor: 'x', requestId: 'x', correlationId: 'x', causationId: 'x' },
+  };
+  await rooms.store.append(referenceStreamOf(hash), 'none', [claim]);
+};
+
+describe('decisions §8: a second payment with a reference that is not FAILED', () => {
+  test('different: 422, whatever differs, with a key or without', async () => {
+    const merchantReference = newReference();
+    const first = idOf(await rooms.a.create({ merchantReference }));
+    expectHeld(await rooms.a.create({ merchantReference, amount: 1 }), first);
+    expectHeld(await rooms.b.create({ merchantReference, captureNow: true }), first);
+    expectHeld(await rooms.b.create({ merchantReference, amount: 1 }, { key: 'u-1' }), first);
+    expect(await rooms.ledger(first)).toHaveLength(1);
+    expect(await claimsOf(merchantReference)).toEqual([first]);
+  });
+
+  test('equal: the existing payment, its body as of now', async () => {
+    const merchantReference = newReference();
+    const first = await rooms.a.create({ merchantReference });
+    const id = idOf(first);
+    const again = await rooms.b.create({ merchantReference });
+    expect([again.status, again.text]).toEqual([200, first.text]);
+    expect(again.headers).not.toHaveProperty('idempotent-replayed');
+    await rooms.a.change('capture', id, { captureAmount: 1500 });
+    for (const room of [rooms.a, rooms.b]) {
+      const now = await room.create({ merchantReference }, { key: `u-${merchantReference}` });
+      expect([now.status, now.text]).toEqual([200, await rooms.body(id)]);
+      expect(now.headers).toMatchObject({ etag: '"3"' });
+    }
+    expect(await rooms.ledger(id)).toHaveLength(2);
+  });
+
+  test('a repeat under the key of the first is its stored outcome, not the body of now', async () => {
+    const merchantReference = newReference();
+    const key = `k-${merchantReference}`;
+    const first = await rooms.a.create({ merchantReference }, { key });
+    await rooms.a.change('void', idOf(first));
+    const repeat = await rooms.b.create({ merchantReference }, { key });
+    expect(repeat.text).toBe(first.text);
+    expect(repeat.headers).toMatchObject({ 'idempotent-replayed': 'true' });
+  });
+
+  test('what the rules refuse claims nothing', async () => {
+    const merchantReference = newReference();
+    expect((await rooms.a.create({ merchantReference, currency: 'EUR' })).status).toBe(422);
+    expect(await claimsOf(merchantReference)).toEqual([]);
+  });
+
+  test('without a reference nothing is claimed, and payments are made as ever', async () => {
+    const [one, two] = [await rooms.a.create(), await rooms.a.create()];
+    expect([one.status, two.status]).toEqual([200, 200]);
+    expect(idOf(one)).not.toBe(idOf(two));
+  });
+});
+
+describe('decisions §8: a claim is passed on', () => {
+  test('when its payment is FAILED: another card, the same reference', async () => {
+    const merchantReference = newReference();
+    const declined = await rooms.a.create({ merchantReference, number: '4000000000000002' });
+    expect(declined.status).toBe(402);
+    const second = await rooms.b.create({ merchantReference });
+    expect(second.status).toBe(200);
+    expect(await claimsOf(merchantReference)).toEqual([idOf(declined), idOf(second)]);
+    expectHeld(await rooms.a.create({ merchantReference, amount: 7 }), idOf(second));
+  });
+
+  test('when its payment was never created, and not before it had time to be', async () => {
+    const merchantReference = newReference();
+    await claimAndDie(merchantReference, 'pay_dead');
+    const startedMs = performance.now();
+    const second = await rooms.b.create({ merchantReference });
+    expect(second.status).toBe(200);
+    expect(performance.now() - startedMs).toBeGreaterThan(1_900);
+    expect(await claimsOf(merchantReference)).toEqual(['pay_dead', idOf(second)]);
+  });
+
+  test('a claimant that was passed over finds it out after PaymentCreated, and asks nobody', async () => {
+    const merchantReference = newReference();
+    const { a, b } = rooms;
+    // a has claimed; before its payment is appended, b claims as well and is carried out.
+    b.clock.aheadMs = 2_100;
+    let passedOver = '';
+    a.store.beforeAppend = async (stream) => {
+      if (!stream.startsWith('payment-')) return;
+      a.store.beforeAppend = undefined;
+      passedOver = stream.slice('payment-'.length);
+      expect((await b.create({ merchantReference })).status).toBe(200);
+    };
+    const called = a.faults.calls.length;
+    const answer = await a.create({ merchantReference });
+    const [first, second] = await claimsOf(merchantReference);
+    expect(first).toBe(passedOver);
+    // Equal to the one that holds it: that one's body.
+    expect([answer.status, idOf(answer)]).toEqual([200, second]);
+    expect(a.faults.calls).toHaveLength(called);
+    expect(await rooms.state(passedOver)).toMatchObject({ status: 'FAILED' });
+    expect(await rooms.ledger(passedOver)).toEqual([]);
+  });
+
+  test('a claimant that comes after looks again, and yields to a payment made meanwhile', async () => {
+    const merchantReference = newReference();
+    const { a, b } = rooms;
+    b.clock.aheadMs = 2_100;
+    const claimed = Promise.withResolvers<void>();
+    const mayCreate = Promise.withResolvers<void>();
+    a.store.beforeAppend = async (stream) => {
+      if (!stream.startsWith('payment-')) return;
+      a.store.beforeAppend = undefined;
+      claimed.resolve();
+      await mayCreate.promise;
+    };
+    const first = a.create({ merchantReference, amount: 5 });
+    await claimed.promise;
+    // b passes a over for its age; before b's own claim is stored, a is carried out.
+    b.store.beforeAppend = async () => {
+      b.store.beforeAppend = undefined;
+      mayCreate.resolve();
+      expect((await first).status).toBe(200);
+    };
+    const answer = await b.create({ merchantReference });
+    expectHeld(answer, idOf(await first));
+    const [mine = '', theirs = ''] = await claimsOf(merchantReference);
+    expect(mine).toBe(idOf(await first));
+    expect(await rooms.events(theirs)).toEqual([]);
+    // Nor does whoever comes next: the last claim is nobody's, but the first one holds.
+    expectHeld(await a.create({ merchantReference, amount: 6 }), mine);
+  });
+});
+
+describe('decisions §7, §8: while the payment of the reference is PENDING', () => {
+  test('running: waited for, then judged', async () => {
+    const merchantReference = newReference();
+    const { a, b } = rooms;
+    const held = a.faults.holdNext();
+    const first = a.create({ merchantReference });
+    await held.begun;
+    const others = [
+      a.create({ merchantReference }),
+      b.create({ merchantReference }),
+      b.create({ merchantReference, amount: 9 }),
+    ];
+    held.release();
+    const [equal, elsewhere, different] = (await Promise.all(others)) as [Answer, Answer, Answer];
+    const { text } = await first;
+    expect([equal.text, elsewhere.text]).toEqual([text, text]);
+    expectHeld(different, idOf(await first));
+    expect(await rooms.ledger(idOf(await first))).toHaveLength(1);
+  });
+
+  test('unresolved: asked for first; found fenced, the claim is passed on', async () => {
+    const merchantReference = newReference();
+    const { a, b } = rooms;
+    a.faults.answersQuestions = false;
+    a.faults.next('call lost');
+    const lost = locationOf(await a.create({ merchantReference }));
+    b.clock.aheadMs = PAST_FLIGHT_MS;
+    b.faults.answersQuestions = false;
+    const still = await b.create({ merchantReference });
+    expect([still.status, locationOf(still)]).toEqual([503, lost]);
+    expectHeld(await b.create({ merchantReference, amount: 9 }), lost);
+    b.faults.answersQuestions = true;
+    const second = await b.create({ merchantReference, amount: 9 });
+    expect(second.status).toBe(200);
+    expect((await rooms.state(lost)).status).toBe('FAILED');
+    expect(await claimsOf(merchantReference)).toEqual([lost, idOf(second)]);
+  });
+});
+
+describe('faults, races: 64 creates with one reference, from two processes', () => {
+  const race = (send: (room: Room, n: number) => Promise<Answer>) =>
+    Promise.all(Array.from({ length: 64 }, (_, n) => send(n % 2 ? rooms.a : rooms.b, n)));
+  const chargesFor = async (since: number) => (await rooms.ledger()).slice(since);
+
+  /** Whoever had no turn in time is told 503, and asks again. */
+  const answered = (answers: Answer[]) => answers.filter(({ status }) => status !== 503);
+
+  test('equal ones: one charge, and all are told of it', async () => {
+    const merchantReference = newReference();
+    const before = (await rooms.ledger()).length;
+    const answers = await race((room) => room.create({ merchantReference }));
+    const last = await rooms.a.create({ merchantReference });
+    for (const { status, text } of answered([...answers, last]))
+      expect([status, text]).toEqual([200, last.text]);
+    expect(last.status).toBe(200);
+    expect(await chargesFor(before)).toHaveLength(1);
+  });
+
+  test('different ones: one is made, the others are refused', async () => {
+    const merchantReference = newReference();
+    const before = (await rooms.ledger()).length;
+    const answers = await race((room, n) => room.create({ merchantReference, amount: n + 1 }));
+    const last = await rooms.a.create({ merchantReference, amount: 100 });
+    const all = answered([...answers, last]);
+    const made = all.filter(({ status }) => status === 200);
+    expect(made).toHaveLength(1);
+    for (const answer of all)
+      if (answer.status !== 200) expectHeld(answer, idOf(made[0] as Answer));
+    expect(await chargesFor(before)).toHaveLength(1);
+  });
+});
+
+describe('settings: MERCHANT_REFERENCE, and merchantReference in MERCHANTS_FILE', () => {
+  let service: InProcess;
+  beforeAll(async () => {
+    service = await openInProcess(UNIQUE);
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  test('another merchant has references of its own', async () => {
+    const fields = { merchantReference: 'r-1' };
+    const own = await service.create(fields);
+    const other = await service.create(fields, { token: await token('m_other') });
+    expect([own.status, other.status]).toEqual([200, 200]);
+    expect(idOf(other)).not.toBe(idOf(own));
+    expect(idOf(await service.create(fields))).toBe(idOf(own));
+  });
+
+  test('over a restart', async () => {
+    const first = idOf(await service.create({ merchantReference: 'r-2' }));
+    await service.restart();
+    expectHeld(await service.create({ merchantReference: 'r-2', amount: 3 }), first);
+    await until('it is readable', async () => (await service.get(first)).status === 200);
+  });
+});

@@ -1,0 +1,238 @@
+/**
+ * Several processes and engines that fail under them: two command APIs racing on one payment, a
+ * read store that is stopped, wiped and restored from an older copy, a projector that is killed.
+ */
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import payment from '../../examples/payment.json' with { type: 'json' };
+import { ferretdb } from '../../scripts/engine-ferretdb.ts';
+import { signToken } from '../support/in-process.ts';
+import { freePort } from '../support/service.ts';
+import { startThreeProcesses, type ThreeProcesses } from '../support/three-processes.ts';
+import { until } from '../support/until.ts';
+
+const PAYMENTS = '/api/v1/payments';
+const TEST_MS = 240_000;
+const missing = ferretdb.available();
+const about = missing === undefined ? describe : describe.skip;
+
+type Answered = { status: number; text: string; json: Record<string, unknown> };
+
+/** A merchant of a deployment; `base` may be the gateway or one of the processes. */
+const merchantOf = async ({ env }: ThreeProcesses) => {
+  const bearer = await signToken({ merchant_id: 'm_long', sub: 'tester' }, env.JWT_SECRET);
+  const send = async (base: string, path: string, body?: object): Promise<Answered> => {
+    const answer = await fetch(`${base}${PAYMENTS}${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+      body: body === undefined ? null : JSON.stringify(body),
+      signal: AbortSignal.timeout(20_000),
+    });
+    const text = await answer.text();
+    return { status: answer.status, text, json: text === '' ? {} : JSON.parse(text) };
+  };
+  return send;
+};
+type Send = Awaited<ReturnType<typeof merchantOf>>;
+
+/** The server of the read models as a thing that can be stopped, emptied and put back. */
+const readStore = async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'payments-read-store-'));
+  const data = join(folder, 'data');
+  const copy = join(folder, 'copy');
+  let { value, pid } = await ferretdb.start(data, () => undefined);
+  const stop = async (): Promise<void> => {
+    process.kill(pid, 'SIGKILL');
+    await until('the read store is gone', () => !existsSync(`/proc/${pid}`), 10_000);
+  };
+  const start = async (): Promise<void> => {
+    ({ value, pid } = await ferretdb.start(data, () => undefined));
+  };
+  return {
+    url: value,
+    stop,
+    start,
+    keepCopy: async () => {
+      await stop();
+      cpSync(data, copy, { recursive: true });
+      await start();
+    },
+    restoreCopy: () => {
+      rmSync(data, { recursive: true });
+      cpSync(copy, data, { recursive: true });
+    },
+    freeze: () => void process.kill(pid, 'SIGSTOP'),
+    thaw: () => void process.kill(pid, 'SIGCONT'),
+    [Symbol.asyncDispose]: async () => {
+      process.kill(pid, 'SIGCONT');
+      await stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+const sale = (amount: number) => ({ ...payment, amount, captureNow: true });
+
+/** Creates and refunds by halves, each read back at once: never older, never missing (P4). */
+const load = (send: Send, base: string) => {
+  let going = true;
+  const seen = new Map<string, string>();
+  const worker = async (): Promise<void> => {
+    while (going) {
+      const made = await send(base, '', sale(1000));
+      if (made.status !== 200) throw new Error(`create: ${made.status} ${made.text}`);
+      const id = String(made.json.paymentId);
+      const half = await send(base, `/${id}/refund`, { refundAmount: 500 });
+      if (half.status !== 200) throw new Error(`refund: ${half.status} ${half.text}`);
+      const read = await send(base, `/${id}`);
+      if (read.text !== half.text) throw new Error(`read ${read.status}: ${read.text}`);
+      seen.set(id, half.text);
+    }
+  };
+  const workers = Promise.all(Array.from({ length: 4 }, worker));
+  // Its failure is told by `end`.
+  workers.catch(() => undefined);
+  return {
+    seen,
+    atLeast: (more: number) => {
+      const aim = seen.size + more;
+      return until(`${more} more payments`, () => seen.size >= aim, 60_000);
+    },
+    end: async () => {
+      going = false;
+      await workers;
+    },
+  };
+};
+
+type Health = { engines: Record<string, Record<string, unknown>> };
+const healthOf = async (url: string): Promise<Health> =>
+  (await fetch(`${url}/health/ready`)).json() as Promise<Health>;
+
+const figure = async (url: string, name: string): Promise<number> => {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)$`, 'm').exec(text)?.[1] ?? 'NaN');
+};
+
+const caughtUp = (url: string): Promise<void> =>
+  until(
+    'the projector has caught up',
+    async () => (await figure(url, 'payments_projection_lag_events')) === 0,
+    60_000,
+  );
+
+about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+  test(
+    'faults M2, M3: two command processes race on one payment, fifty rounds',
+    async () => {
+      await using store = await readStore();
+      await using three = await startThreeProcesses({ MONGODB_URL: store.url });
+      await three.add('command-api');
+      const bases = three.processes['command-api'].map(({ url }) => url);
+      const send = await merchantOf(three);
+      for (let round = 0; round < 50; round += 1) {
+        const made = await send(bases[round % 2] ?? '', '', { ...payment, amount: 1000 });
+        const id = String(made.json.paymentId);
+        const first = await Promise.all(
+          Array.from({ length: 16 }, (_, at) =>
+            send(bases[at % 2] ?? '', `/${id}/${at % 3 === 0 ? 'void' : 'capture'}`, {}),
+          ),
+        );
+        const won = first.filter(({ status }) => status === 200);
+        expect(first.map(({ status }) => status).filter((s) => ![200, 422].includes(s))).toEqual(
+          [],
+        );
+        expect(won).toHaveLength(1);
+        if (won[0]?.json.status !== 'CAPTURED') continue;
+        const refunds = await Promise.all(
+          Array.from({ length: 16 }, (_, at) =>
+            send(bases[at % 2] ?? '', `/${id}/refund`, { refundAmount: 300 }),
+          ),
+        );
+        expect(refunds.filter(({ status }) => status === 200)).toHaveLength(3);
+        expect(refunds.filter(({ status }) => status === 422)).toHaveLength(13);
+        expect((await send(three.url, `/${id}`)).json.refundedAmount).toBe(900);
+      }
+    },
+    TEST_MS,
+  );
+
+  test(
+    'decisions §9: the read store stopped, frozen, wiped and restored from an older copy under load',
+    async () => {
+      await using store = await readStore();
+      await using three = await startThreeProcesses({ MONGODB_URL: store.url });
+      const [projector] = three.processes.projector;
+      const send = await merchantOf(three);
+      const work = load(send, three.url);
+      await work.atLeast(20);
+      await store.keepCopy();
+      await work.atLeast(20);
+      await store.stop();
+      await work.atLeast(10);
+      store.restoreCopy();
+      await store.start();
+      await work.atLeast(20);
+      store.freeze();
+      await work.atLeast(5);
+      store.thaw();
+      await work.atLeast(20);
+      await work.end();
+      await caughtUp(projector?.url ?? '');
+      for (const [id, body] of work.seen) {
+        expect((await send(three.url, `/${id}`)).text).toBe(body);
+      }
+    },
+    TEST_MS,
+  );
+
+  test(
+    'the first projector killed: the second takes over within 10 s',
+    async () => {
+      await using store = await readStore();
+      await using three = await startThreeProcesses({ MONGODB_URL: store.url });
+      const second = await three.add('projector');
+      const [first] = three.processes.projector;
+      const stateOf = async (url: string) => (await healthOf(url)).engines.projection?.state;
+      expect(await stateOf(second.url)).toBe('standing-by');
+      const send = await merchantOf(three);
+      await send(three.url, '', sale(1000));
+      first?.kill('SIGKILL');
+      await first?.exited;
+      const killedAt = performance.now();
+      const made = await send(three.url, '', sale(2000));
+      expect(made.status).toBe(200);
+      await until('the second runs', async () => (await stateOf(second.url)) === 'running', 10_000);
+      process.stderr.write(
+        `second projector: took over after ${Math.round(performance.now() - killedAt)} ms\n`,
+      );
+      await caughtUp(second.url);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'faults V3: a broker that is not there stops neither commands nor reads, and health says so',
+    async () => {
+      await using store = await readStore();
+      const broker = `127.0.0.1:${await freePort()}`;
+      await using three = await startThreeProcesses({
+        MONGODB_URL: store.url,
+        KAFKA_BROKERS: broker,
+      });
+      const [projector] = three.processes.projector;
+      const send = await merchantOf(three);
+      const made = await send(three.url, '', sale(1000));
+      expect(made.status).toBe(200);
+      expect((await send(three.url, `/${made.json.paymentId}`)).text).toBe(made.text);
+      await until(
+        'health shows the feed',
+        async () => (await healthOf(projector?.url ?? '')).engines.feed?.state === 'backing-off',
+        20_000,
+      );
+    },
+    TEST_MS,
+  );
+});

@@ -1,0 +1,233 @@
+/** What merchants, providers and operators do, each step run on the service and on the model. */
+import { expect } from '@jest/globals';
+import fc from 'fast-check';
+import type { Fault } from '../support/faults.ts';
+import type { Answer, InProcess } from '../support/in-process.ts';
+import { until } from '../support/until.ts';
+import {
+  allows,
+  amountOf,
+  fail,
+  type Kind,
+  type Model,
+  newPayment,
+  settle,
+  succeed,
+} from './arithmetic.ts';
+
+type Known = { id: string; model: Model };
+type Sent = { path: string; body: object; key: string; answer: Answer; known: Known };
+
+/** What one sequence knows of its own payments; the service is shared by all sequences. */
+export type World = {
+  known: Known[];
+  sent: Sent[];
+  visited: Set<string>;
+  tokens: Tokens;
+  run: string;
+};
+type Tokens = { own: string; foreign: string };
+
+export type Step = fc.AsyncCommand<World, InProcess>;
+type Meet = Fault | 'none' | 'declined';
+
+const PAYMENTS = '/api/v1/payments';
+const DECLINED = '4000000000000002';
+const NOT_ALLOWED = {
+  capture: 'CAPTURE_NOT_ALLOWED',
+  void: 'VOID_NOT_ALLOWED',
+  refund: 'REFUND_NOT_ALLOWED',
+} as const;
+
+/** The payment as GET shows it against the sums of the model. */
+const expectAsModelled = ({ json }: Answer, model: Model): void => {
+  expect({
+    status: json.status,
+    captured: json.capturedAmount,
+    refunded: json.refundedAmount,
+    attempts: json.transactions.map(({ type, result }) => `${type} ${result}`),
+  }).toEqual({
+    status: model.status,
+    captured: model.captured,
+    refunded: model.refunded,
+    attempts: model.attempts,
+  });
+};
+
+/** Sends under a fault; where the outcome gets lost, recovery asks in vain before we go on. */
+const sendUnder = async (service: InProcess, fault: Meet, send: () => Promise<Answer>) => {
+  if (fault === 'none' || fault === 'declined') return send();
+  const { faults } = service;
+  const asked = faults.questions;
+  const called = faults.calls.length;
+  faults.answersQuestions = false;
+  faults.next(fault);
+  const answer = await send();
+  const wasCalled = faults.calls.length > called;
+  if (!wasCalled) faults.forget();
+  else if (fault !== 'not sent') {
+    await until('recovery has asked', () => faults.questions > asked);
+  }
+  faults.answersQuestions = true;
+  return answer;
+};
+
+const expectUnavailable = ({ status, json }: Answer): void =>
+  expect([status, json.error]).toEqual([503, 'PROVIDER_UNAVAILABLE']);
+
+/** What the provider did with an operation that reached it, or did not. */
+const meet = (model: Model, kind: Kind, asked: number | undefined, fault: Meet, answer: Answer) => {
+  const amount = amountOf(model, kind, asked);
+  if (fault === 'none') {
+    succeed(model, kind, amount);
+    expect(answer.status).toBe(200);
+    expectAsModelled(answer, model);
+    return;
+  }
+  if (fault === 'answer lost' || fault === 'call lost') {
+    model.open = { kind, amount, asked, acted: fault === 'answer lost' };
+    expectUnavailable(answer);
+    return;
+  }
+  fail(model, kind);
+  if (fault === 'declined') expect([answer.status, answer.json.status]).toEqual([402, 'FAILED']);
+  else expectUnavailable(answer);
+};
+
+const create = (amount: number, sale: boolean, fault: Meet): Step => ({
+  check: () => true,
+  run: async (world, service) => {
+    const model = newPayment(sale);
+    const key = `${world.run}-${world.sent.length}-create`;
+    const fields = { amount, captureNow: sale, ...(fault === 'declined' && { number: DECLINED }) };
+    const asking = { token: world.tokens.own, key };
+    const answer = await sendUnder(service, fault, () => service.create(fields, asking));
+    const named = answer.json.details?.[0]?.replace('paymentId ', '');
+    const known = { id: answer.json.paymentId ?? named, model };
+    meet(model, 'create', amount, fault, answer);
+    world.known.push(known);
+    // The body is made again from the same fields when it is repeated.
+    world.sent.push({ path: PAYMENTS, body: fields, key, answer, known });
+  },
+  toString: () => `create ${amount}${sale ? ' sale' : ''} (${fault})`,
+});
+
+const change = (
+  kind: Exclude<Kind, 'create'>,
+  pick: number,
+  share: number | undefined,
+  fault: Meet,
+): Step => ({
+  check: ({ known }) => known.length > 0,
+  run: async (world, service) => {
+    const known = world.known[pick % world.known.length];
+    if (known === undefined) return;
+    const { id, model } = known;
+    const whole = kind === 'refund' ? model.captured - model.refunded : model.authorized;
+    const asked =
+      share === undefined || kind === 'void' ? undefined : Math.max(1, Math.floor(whole * share));
+    const body = asked === undefined ? {} : { [`${kind}Amount`]: asked };
+    const asking = { token: world.tokens.own };
+    world.visited.add(`${model.status}${model.open === undefined ? '' : ' open'} x ${kind}`);
+    // Where it has to ask about an open one first, the provider answers.
+    const met = model.open === undefined ? fault : 'none';
+    const answer = await sendUnder(service, met, () => service.change(kind, id, body, asking));
+    const settled = settle(model);
+    if (settled?.kind === kind && settled.asked === asked) {
+      // An equal unresolved one is joined, and its answer given.
+      if (settled.acted) expect(answer.status).toBe(200);
+      else expectUnavailable(answer);
+    } else if (allows(model, kind, asked)) meet(model, kind, asked, met, answer);
+    else expect([answer.status, answer.json.error]).toEqual([422, NOT_ALLOWED[kind]]);
+  },
+  toString: () => `${kind} #${pick} ${share ?? 'all'} (${fault})`,
+});
+
+const get = (pick: number): Step => ({
+  check: ({ known }) => known.length > 0,
+  run: async (world, service) => {
+    const known = world.known[pick % world.known.length];
+    if (known === undefined) return;
+    const answer = await service.get(known.id, { token: world.tokens.own });
+    expect(answer.status).toBe(200);
+    expectAsModelled(answer, known.model);
+    const foreign = await service.get(known.id, { token: world.tokens.foreign });
+    expect([foreign.status, foreign.json.error]).toEqual([404, 'PAYMENT_NOT_FOUND']);
+  },
+  toString: () => `get #${pick}`,
+});
+
+/** The same bytes for what has ended; for what was unknown, its outcome. */
+const repeat = (pick: number): Step => ({
+  check: ({ sent }) => sent.length > 0,
+  run: async (world, service) => {
+    const was = world.sent[pick % world.sent.length];
+    if (was === undefined) return;
+    const { model } = was.known;
+    const openCreate = model.open?.kind === 'create' ? model.open : undefined;
+    const isFree = was.answer.status === 503 && !(openCreate?.acted ?? model.authorized > 0);
+    // A free key makes a new payment; the model follows only the first.
+    if (isFree) return;
+    if (openCreate !== undefined) settle(model);
+    const answer = await service.create(was.body, { token: world.tokens.own, key: was.key });
+    if (was.answer.status === 503) expect(answer.status).toBe(200);
+    else expect([answer.status, answer.text]).toEqual([was.answer.status, was.answer.text]);
+    expect(answer.headers['idempotent-replayed']).toBe('true');
+  },
+  toString: () => `repeat #${pick}`,
+});
+
+const restart = (): Step => ({
+  check: () => true,
+  run: async (world, service) => {
+    await service.restart();
+    for (const { id, model } of world.known) {
+      settle(model);
+      await until('what was open is found out', async () => {
+        const { json } = await service.get(id, { token: world.tokens.own });
+        return json.transactions?.length === model.attempts.length;
+      });
+    }
+  },
+  toString: () => 'restart',
+});
+
+/** The read models stand still for one change: GET shows it all the same. */
+const holdProjector = (pick: number): Step => ({
+  check: ({ known }) => known.some(({ model }) => model.open === undefined),
+  run: async (world, service) => {
+    service.views.hold();
+    await create(100 + pick, true, 'none').run(world, service);
+    await get(world.known.length - 1).run(world, service);
+    service.views.release();
+  },
+  toString: () => 'projector held',
+});
+
+const amount = fc.integer({ min: 1, max: 5000 });
+const pick = fc.nat({ max: 20 });
+const share = fc.option(fc.constantFrom(0.2, 0.5, 1, 2), { nil: undefined });
+const fault = fc.oneof(
+  { weight: 6, arbitrary: fc.constant<Meet>('none') },
+  { weight: 3, arbitrary: fc.constantFrom<Meet>('answer lost', 'call lost', 'not sent') },
+);
+const createFault = fc.oneof(fault, fc.constant<Meet>('declined'));
+const changeKind = fc.constantFrom('capture', 'void', 'refund', 'refund');
+
+/** Sequences of steps; the slow ones (restart, a held projector) come only where they are asked for. */
+export const steps = (length: number, slow: boolean) =>
+  fc.commands<World, InProcess, false>(
+    [
+      fc.tuple(amount, fc.boolean(), createFault).map((args) => create(...args)),
+      fc
+        .tuple(changeKind, pick, share, fault)
+        .map((args) => change(...(args as Parameters<typeof change>))),
+      fc
+        .tuple(changeKind, pick, share, fault)
+        .map((args) => change(...(args as Parameters<typeof change>))),
+      pick.map(get),
+      pick.map(repeat),
+      ...(slow ? [fc.constant(null).map(restart), pick.map(holdProjector)] : []),
+    ] as fc.Arbitrary<Step>[],
+    { maxCommands: length },
+  );

@@ -1,0 +1,26 @@
+/** Runs sequences of steps against the service and the model; a seed that failed is kept here. */
+import { expect } from '@jest/globals';
+import fc from 'fast-check';
+import { type InProcess, NO_LADDER, openInProcess, token } from '../support/in-process.ts';
+import { steps, type World } from './commands.ts';
+
+export type ModelRun = { sequences: number; commands: number; slow: boolean; seed?: number };
+
+/** Gives the cells of status by command that were visited. */
+export const agreeWithModel = async (run: ModelRun): Promise<Set<string>> => {
+  const visited = new Set<string>();
+  await using service: InProcess = await openInProcess({ ...NO_LADDER, MAX_IN_FLIGHT: '64' });
+  let count = 0;
+  await fc.assert(
+    fc.asyncProperty(steps(run.commands, run.slow), async (sequence) => {
+      count += 1;
+      const name = `model-${count}`;
+      const tokens = { own: await token(name), foreign: await token(`${name}-foreign`) };
+      const world: World = { known: [], sent: [], visited, tokens, run: name };
+      await fc.asyncModelRun(() => ({ model: world, real: service }), sequence);
+    }),
+    { numRuns: run.sequences, ...(run.seed !== undefined && { seed: run.seed }) },
+  );
+  expect(count).toBeGreaterThanOrEqual(run.sequences);
+  return visited;
+};

@@ -1,0 +1,27 @@
+/** `npm run test:containers` where there is no Docker: one line, and a failure only when asked. */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { NODE, ROOT } from '../support/service.ts';
+
+const LANE_MS_MAX = 30_000;
+
+/** Nothing listens on port 1, and Docker's own settings of whoever runs the tests are not read. */
+const withoutDocker = (env: Record<string, string> = {}) =>
+  spawnSync(NODE, [join(ROOT, 'scripts/test-containers.ts')], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, DOCKER_HOST: 'tcp://127.0.0.1:1', HOME: '/nonexistent', ...env },
+  });
+
+test(
+  'without Docker it says in one line what to do; REQUIRE_DOCKER=1 makes that a failure',
+  () => {
+    const skipped = withoutDocker();
+    expect(skipped.status).toBe(0);
+    expect(skipped.stdout).toMatch(/^containers lane skipped: .*; install Docker .*\n$/);
+    const failed = withoutDocker({ REQUIRE_DOCKER: '1' });
+    expect(failed.status).toBe(1);
+    expect(failed.stdout).toMatch(/^containers lane failed: .*; install Docker .*\n$/);
+  },
+  LANE_MS_MAX,
+);

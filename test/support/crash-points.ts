@@ -1,0 +1,104 @@
+/**
+ * Every place where a command, recovery or the projection waits for something, by name, and a way
+ * to die there. Each port call is two places: before it, and after it has done its work.
+ */
+import type { Provider, ProviderOperationKind } from '../../command-api/provider/port.ts';
+import type { Wrappers } from '../../embedded/service.ts';
+import type { EventStore, NewEvent } from '../../shared/event-store/port.ts';
+import type { PaymentViews } from '../../shared/payment-views/port.ts';
+
+export const OPERATIONS = ['authorize', 'sale', 'capture', 'void', 'refund'] as const;
+export type Operation = (typeof OPERATIONS)[number] | 'recovery';
+
+const CALLS = ['append intent', 'provider', 'append outcome', 'views apply', 'views wait'] as const;
+const RECOVERY_CALLS = ['look up', 'fence', 'append outcome'] as const;
+type Call = (typeof CALLS)[number] | (typeof RECOVERY_CALLS)[number];
+
+/** For example `capture: after provider`. */
+export type CrashPoint = `${Operation}: ${'before' | 'after'} ${Call}`;
+
+const around = (operation: Operation, calls: readonly Call[]): CrashPoint[] =>
+  calls.flatMap((call): CrashPoint[] => [
+    `${operation}: before ${call}`,
+    `${operation}: after ${call}`,
+  ]);
+
+/** The whole table: point by operation, no cell empty. */
+export const CRASH_POINTS: CrashPoint[] = [
+  ...OPERATIONS.flatMap((operation) => around(operation, CALLS)),
+  ...around('recovery', RECOVERY_CALLS),
+];
+
+type EventType = NewEvent['event']['type'];
+const INTENTS: Partial<Record<EventType, Operation>> = {
+  PaymentCaptureRequested: 'capture',
+  PaymentVoidRequested: 'void',
+  PaymentRefundRequested: 'refund',
+};
+const CALLED: Record<ProviderOperationKind, Operation> = {
+  AUTHORIZE: 'authorize',
+  SALE: 'sale',
+  CAPTURE: 'capture',
+  VOID: 'void',
+  REFUND: 'refund',
+};
+
+const intentOf = ({ event }: NewEvent): Operation | undefined =>
+  event.type === 'PaymentCreated'
+    ? event.data.captureNow
+      ? 'sale'
+      : 'authorize'
+    : INTENTS[event.type];
+
+/** As `kill -9` from outside: nothing is flushed, closed or answered. */
+const die = (): Promise<never> => {
+  process.kill(process.pid, 'SIGKILL');
+  return new Promise(() => {});
+};
+
+/** Stands around every port and dies at one point; the operation is that of the last intent. */
+export const dyingAt = (point: CrashPoint): Wrappers => {
+  let current: Operation | undefined;
+
+  const through = async <T>(
+    operation: Operation | undefined,
+    call: Call,
+    work: () => Promise<T>,
+  ): Promise<T> => {
+    if (point === `${operation}: before ${call}`) return die();
+    const result = await work();
+    if (point === `${operation}: after ${call}`) return die();
+    return result;
+  };
+
+  const append =
+    (own: EventStore): EventStore['append'] =>
+    (stream, expected, events) => {
+      const work = () => own.append(stream, expected, events);
+      const [first] = events;
+      const intent = first && intentOf(first);
+      if (intent !== undefined) {
+        current = intent;
+        return through(intent, 'append intent', work);
+      }
+      const operation = first?.context.actor === 'recovery' ? 'recovery' : current;
+      return through(operation, 'append outcome', work);
+    };
+
+  return {
+    store: (own) => ({ ...own, append: append(own) }),
+    provider: (own): Provider => ({
+      ...own,
+      execute: (operation) =>
+        through(CALLED[operation.kind], 'provider', () => own.execute(operation)),
+      lookUp: (question) => through('recovery', 'look up', () => own.lookUp(question)),
+      fence: (question) => through('recovery', 'fence', () => own.fence(question)),
+    }),
+    views: (own): PaymentViews => ({
+      ...own,
+      apply: (...batch) => through(current, 'views apply', () => own.apply(...batch)),
+      waitForRevision: (...wait) =>
+        through(current, 'views wait', () => own.waitForRevision(...wait)),
+    }),
+  };
+};

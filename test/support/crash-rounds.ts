@@ -1,0 +1,147 @@
+/**
+ * Dies at one point after another, each time restarting on the same data folder, and holds each
+ * time that the repeat of what was under way is answered and that the money moved once.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from '@jest/globals';
+import payment from '../../examples/payment.json' with { type: 'json' };
+import { openOperations } from '../../shared/payment/state.ts';
+import { bookedPayments, entriesOfEvents, entriesOfLedger } from './books.ts';
+import type { CrashPoint, Operation } from './crash-points.ts';
+import { type Answer, NODE, type Service, startService } from './service.ts';
+import { until } from './until.ts';
+
+const PAYMENTS = '/api/v1/payments';
+const ANSWER_LOST = '4000000000004236';
+const CALL_LOST = '4000000000004228';
+/** Recovery asks at once and then again soon. */
+const ENV = { LOG_LEVEL: 'silent', RECOVERY_DELAYS_MS: '50,50,50,100,100,200,500,1000' };
+
+/** What is under way when the process dies: the request, to be sent again under its key. */
+type UnderWay = {
+  point: CrashPoint;
+  path: string;
+  body: object;
+  key: Record<string, string>;
+  /** The statuses that the repeat may have. */
+  ends: readonly number[];
+};
+
+const body = (reference: string, fields: object = {}, number = '4242424242424242') => ({
+  ...payment,
+  ...fields,
+  merchantReference: reference,
+  paymentMethod: { type: 'CARD', card: { ...payment.paymentMethod.card, number } },
+});
+
+const start = (dataDir: string, point?: CrashPoint): Promise<Service> =>
+  startService({
+    dataDir,
+    env: { ...ENV, ...(point && { CRASH_AT: point }) },
+    command: [NODE, 'test/support/crashing-main.ts'],
+  });
+
+/** The payment that the operation is about, made before the process is to die. */
+const prepared = async (service: Service, operation: Operation, reference: string) => {
+  if (operation === 'authorize' || operation === 'sale' || operation === 'recovery') return '';
+  const fields = { captureNow: operation === 'refund' };
+  const key = { 'idempotency-key': `prepared-${reference}` };
+  const made = await service.post(PAYMENTS, body(reference, fields), key);
+  if (made.status !== 200) throw new Error(`not prepared: ${made.text}`);
+  return made.json.paymentId;
+};
+
+const underWay = (point: CrashPoint, paymentId: string, reference: string): UnderWay => {
+  const [operation] = point.split(': ') as [Operation];
+  const key = { 'idempotency-key': reference };
+  if (operation === 'recovery') {
+    const number = point.endsWith('fence') ? CALL_LOST : ANSWER_LOST;
+    // What never reaches the provider ends unknown again when it is repeated.
+    const ends = number === CALL_LOST ? [503] : [200];
+    return { point, path: PAYMENTS, body: body(reference, {}, number), key, ends };
+  }
+  if (operation === 'authorize' || operation === 'sale') {
+    const captureNow = operation === 'sale';
+    return { point, path: PAYMENTS, body: body(reference, { captureNow }), key, ends: [200] };
+  }
+  return { point, path: `${PAYMENTS}/${paymentId}/${operation}`, body: {}, key, ends: [200] };
+};
+
+const send = (service: Service, { path, body: sent, key }: UnderWay): Promise<Answer> =>
+  service.post(path, sent, key);
+
+/** Sends it once more to a service that lives: its answer is that of the one operation. */
+const repeat = async (service: Service, was: UnderWay): Promise<void> => {
+  const answer = await send(service, was);
+  if (!was.ends.includes(answer.status)) {
+    throw new Error(`${was.point}: the repeat got ${answer.status} ${answer.text}`);
+  }
+  if (answer.status !== 200) return;
+  const again = await send(service, was);
+  expect([was.point, again.text]).toEqual([was.point, answer.text]);
+};
+
+/** One approved entry of an operation's kind for each request, whatever attempts it took. */
+const expectMovedOnce = (
+  dead: readonly UnderWay[],
+  approved: ReadonlyMap<string, number>,
+): void => {
+  for (const { point, key, ends } of dead) {
+    const reference = key['idempotency-key'] ?? '';
+    const [operation = ''] = point.split(': ');
+    const kind =
+      operation === 'recovery' ? 'create' : operation.replace(/authorize|sale/, 'create');
+    const moved = approved.get(`${kind} ${reference}`) ?? 0;
+    expect([point, moved]).toEqual([point, ends.includes(200) ? 1 : 0]);
+  }
+};
+
+const expectBooks = async (dataDir: string, dead: readonly UnderWay[]): Promise<void> => {
+  const payments = await bookedPayments(dataDir);
+  const approved = new Map<string, number>();
+  for (const { state, body: shown } of payments.values()) {
+    if (state.status === 'NONE') continue;
+    const { merchantReference } = JSON.parse(shown) as { merchantReference: string };
+    for (const { kind, outcome } of state.operations) {
+      if (outcome?.result !== 'APPROVED') continue;
+      const name = `${kind} ${merchantReference}`;
+      approved.set(name, (approved.get(name) ?? 0) + 1);
+    }
+  }
+  expectMovedOnce(dead, approved);
+  expect([...payments.values()].flatMap(({ state }) => openOperations(state))).toEqual([]);
+  expect(await entriesOfLedger(dataDir)).toEqual(entriesOfEvents(payments));
+};
+
+/** Dies at each of the points and holds M1-M6 and L1 after each; gives how often it died. */
+export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<number> => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'payments-crash-'));
+  const dead: UnderWay[] = [];
+  try {
+    for (const [at, point] of points.entries()) {
+      const reference = `crash-${at}`;
+      const service = await start(dataDir, point);
+      const [operation] = point.split(': ') as [Operation];
+      const was = underWay(point, await prepared(service, operation, reference), reference);
+      // It may have died with the answer on its way: that is one of the points.
+      await send(service, was).catch(() => undefined);
+      const { signal } = await service.exited;
+      expect([point, signal]).toEqual([point, 'SIGKILL']);
+      dead.push(was);
+      await using alive = await start(dataDir);
+      await repeat(alive, was);
+      await until(`all is settled after ${point}`, async () => (await openIn(alive)) === 0, 15_000);
+    }
+    await expectBooks(dataDir, dead);
+    return dead.length;
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+};
+
+const openIn = async (service: Service): Promise<number> => {
+  const metrics = await (await fetch(`${service.url}/metrics`)).text();
+  return Number(/^payments_unresolved (\d+)$/m.exec(metrics)?.[1] ?? 'NaN');
+};

@@ -1,0 +1,103 @@
+/**
+ * The ways in which the service runs, each behind one base URL: the end-to-end story is told to
+ * every one of them. `BASE_URL` adds one that is running already, such as the compose file's;
+ * `JWT_SECRET` then has to be that one's.
+ */
+import { randomUUID } from 'node:crypto';
+import { signToken } from './in-process.ts';
+import { type Answer, type Body, startService } from './service.ts';
+import { noThreeProcesses, startThreeProcesses } from './three-processes.ts';
+
+/** A deployment as a merchant sees it; each gets merchants of its own run. */
+export type Deployed = {
+  url: string;
+  /** The id of the merchant that `post` and `get` speak for, new in every run. */
+  merchant: string;
+  token(merchant: string, scope?: string): Promise<string>;
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  send(path: string, init: RequestInit): Promise<Answer>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+export type Deployment = { name: string; skip?: string; start(): Promise<Deployed> };
+
+const parsed = (text: string): Body => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {} as Body;
+  }
+};
+
+const BUDGET_MS = 30_000;
+
+const deployed = (
+  url: string,
+  token: Deployed['token'],
+  dispose: () => Promise<void>,
+): Deployed => {
+  const merchant = `m_${randomUUID().slice(0, 8)}`;
+  const own = token(merchant);
+  const send: Deployed['send'] = async (path, init) => {
+    const answer = await fetch(url + path, { ...init, signal: AbortSignal.timeout(BUDGET_MS) });
+    const text = await answer.text();
+    return { status: answer.status, headers: answer.headers, text, json: parsed(text) };
+  };
+  const authorized = async (headers: Record<string, string>) => ({
+    authorization: `Bearer ${await own}`,
+    ...headers,
+  });
+  return {
+    url,
+    merchant,
+    token,
+    send,
+    post: async (path, body, headers = {}) =>
+      send(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(await authorized(headers)) },
+        body: body === undefined ? null : JSON.stringify(body),
+      }),
+    get: async (path, headers = {}) => send(path, { headers: await authorized(headers) }),
+    [Symbol.asyncDispose]: dispose,
+  };
+};
+
+const tokensBy =
+  (secret: string): Deployed['token'] =>
+  (merchant, scope) =>
+    signToken({ merchant_id: merchant, sub: 'tester', ...(scope && { scope }) }, secret);
+
+const embedded: Deployment = {
+  name: 'embedded',
+  start: async () => {
+    const service = await startService();
+    return deployed(service.url, service.token, () => service[Symbol.asyncDispose]());
+  },
+};
+
+const noEngines = noThreeProcesses();
+const threeProcesses: Deployment = {
+  name: 'three processes',
+  ...(noEngines && { skip: noEngines }),
+  start: async () => {
+    const started = await startThreeProcesses();
+    return deployed(started.url, tokensBy(started.env.JWT_SECRET ?? ''), () =>
+      started[Symbol.asyncDispose](),
+    );
+  },
+};
+
+const running = ({ BASE_URL, JWT_SECRET }: NodeJS.ProcessEnv): Deployment[] =>
+  BASE_URL === undefined
+    ? []
+    : [
+        {
+          name: BASE_URL,
+          ...(JWT_SECRET === undefined && { skip: 'JWT_SECRET of that service is not set' }),
+          start: async () => deployed(BASE_URL, tokensBy(JWT_SECRET ?? ''), async () => {}),
+        },
+      ];
+
+export const deployments: Deployment[] = [embedded, threeProcesses, ...running(process.env)];

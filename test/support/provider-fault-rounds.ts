@@ -1,0 +1,139 @@
+/**
+ * Every fault of a provider on every operation: whatever it does, each request ends in its budget
+ * with a status of the contract, and once all is settled both books agree.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from '@jest/globals';
+import payment from '../../examples/payment.json' with { type: 'json' };
+import { openOperations } from '../../shared/payment/state.ts';
+import { bookedPayments, entriesOfEvents, entriesOfLedger } from './books.ts';
+import {
+  FAULTS,
+  type FaultyProvider,
+  faultyProvider,
+  type ProviderFault,
+} from './faulty-provider.ts';
+import { newSeed, type Random, randomOf } from './random.ts';
+import { type Answer, type Service, startService } from './service.ts';
+import { until } from './until.ts';
+
+const PAYMENTS = '/api/v1/payments';
+const OPERATIONS = ['auth', 'sale', 'capture', 'void', 'refund'] as const;
+type Operation = (typeof OPERATIONS)[number];
+
+const BUDGET_MS = 2000;
+const SETTINGS = {
+  LOG_LEVEL: 'silent',
+  PROVIDER_TIMEOUT_MS: '400',
+  REQUEST_BUDGET_MS: String(BUDGET_MS),
+  RECOVERY_DELAYS_MS: '50,100,200,400,800,800,800,800',
+};
+/** What a busy machine may add to a budget. */
+const SLACK_MS = 3000;
+const AT_ONCE = 8;
+const SETTLED_MS_MAX = 30_000;
+const KINDS = {
+  auth: 'AUTHORIZE',
+  sale: 'SALE',
+  capture: 'CAPTURE',
+  void: 'VOID',
+  refund: 'REFUND',
+};
+
+type Round = { operation: Operation; fault: ProviderFault; amount: number };
+
+const CELLS = FAULTS.flatMap((fault) => OPERATIONS.map((operation) => ({ fault, operation })));
+
+/** Every round has an amount of its own, which is how its create is recognised at the provider. */
+const roundsOf = (times: number, share: number, random: Random): Round[] =>
+  Array.from({ length: times }, () => CELLS)
+    .flat()
+    .filter(() => random.chance(share))
+    .map((cell, at) => ({ ...cell, amount: 1000 + at }));
+
+const create = (service: Service, { operation, amount }: Round): Promise<Answer> =>
+  service.post(PAYMENTS, {
+    ...payment,
+    amount,
+    captureNow: operation === 'sale' || operation === 'refund',
+  });
+
+/** Sends the operation under its fault; gives its answer and how long it took. */
+const meet = async (
+  service: Service,
+  provider: FaultyProvider,
+  round: Round,
+): Promise<[answer: Answer, tookMs: number]> => {
+  const { operation, fault, amount } = round;
+  if (operation === 'auth' || operation === 'sale') {
+    provider.plan(`${KINDS[operation]} ${amount}`, fault);
+    return timed(() => create(service, round));
+  }
+  const [made, tookMs] = await timed(() => create(service, round));
+  // A machine this busy has found a fault of its own.
+  if (made.status !== 200) return [made, tookMs];
+  const { paymentId } = made.json;
+  provider.plan(`${KINDS[operation]} ${paymentId}`, fault);
+  return timed(() => service.post(`${PAYMENTS}/${paymentId}/${operation}`));
+};
+
+const timed = async (send: () => Promise<Answer>): Promise<[Answer, number]> => {
+  const began = performance.now();
+  const answer = await send();
+  return [answer, performance.now() - began];
+};
+
+const expectInContract = (round: Round, { status }: Answer, tookMs: number): void => {
+  const seen = { ...round, status, tookMs: Math.round(tookMs) };
+  if (![200, 402, 422, 503].includes(status)) throw new Error(`not ours: ${JSON.stringify(seen)}`);
+  if (tookMs > BUDGET_MS + SLACK_MS) throw new Error(`past its budget: ${JSON.stringify(seen)}`);
+};
+
+const meetAll = async (service: Service, provider: FaultyProvider, rounds: readonly Round[]) => {
+  const left = rounds.values();
+  const worker = async (): Promise<void> => {
+    for (const round of left) {
+      const [answer, tookMs] = await meet(service, provider, round);
+      expectInContract(round, answer, tookMs);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+};
+
+const unresolvedIn = async ({ url }: Service): Promise<number> => {
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^payments_unresolved (\d+)$/m.exec(metrics)?.[1] ?? 'NaN');
+};
+
+/** Once all is settled: M5, the provider's ledger equals the fold of our events. */
+const expectBooks = async (dataDir: string): Promise<void> => {
+  const payments = await bookedPayments(dataDir);
+  expect([...payments.values()].flatMap(({ state }) => openOperations(state))).toEqual([]);
+  expect(await entriesOfLedger(dataDir)).toEqual(entriesOfEvents(payments));
+};
+
+/** Meets every fault with every operation `times`, or a share of these; gives how many it met. */
+export const surviveProviderFaults = async (times: number, share = 1): Promise<number> => {
+  const random = randomOf(newSeed());
+  const rounds = roundsOf(times, share, random);
+  const dataDir = mkdtempSync(join(tmpdir(), 'payments-provider-faults-'));
+  const provider = await faultyProvider(join(dataDir, 'provider-ledger.sqlite'));
+  try {
+    const env = { ...SETTINGS, PROVIDER_URL: provider.url };
+    await using service = await startService({ dataDir, env });
+    await meetAll(service, provider, rounds);
+    await until('all is settled', async () => (await unresolvedIn(service)) === 0, SETTLED_MS_MAX);
+    service.kill();
+    await service.exited;
+  } finally {
+    await provider.close();
+  }
+  await expectBooks(dataDir);
+  rmSync(dataDir, { recursive: true, force: true });
+  process.stderr.write(
+    `provider faults: seed ${random.seed}, ${rounds.length} runs, 0 differences to the ledger\n`,
+  );
+  return rounds.length;
+};

@@ -1,0 +1,346 @@
+/**
+ * Changes that somebody might make to a log or to an export of it, drawn by a seed. What makes them
+ * is theirs alone: the store and its chains are the real ones.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type Manifest, manifestFileOf } from '../../cli/export-manifest.ts';
+import { writeExport } from '../../cli/write-export.ts';
+import { COMPLETENESS_HEADER, GUARANTEE_HEADER } from '../../query-api/audit/export-lines.ts';
+import { logLines } from '../../query-api/audit/log.ts';
+import { createOwners } from '../../query-api/audit/owners.ts';
+import { type KnownHead, verifyLogForms } from '../../query-api/audit/verification.ts';
+import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/hash-chain.ts';
+import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import { newEvent, wholeLife } from './payment-events.ts';
+import type { Random } from './random.ts';
+import { temporaryFolder } from './view-drivers.ts';
+
+const PAYMENTS = 6;
+
+const fill = async (store: EventStore): Promise<void> => {
+  const lives = Array.from({ length: PAYMENTS }, (_, n) => wholeLife(`pay_${n}`, `m_${n % 2}`));
+  const last = new Map<number, RecordedEvent>();
+  // Taken in turns, so that every stream's events stand apart in the log.
+  for (let revision = 0; revision < 6; revision += 1) {
+    for (const [n, events] of lives.entries()) {
+      const event = events[revision];
+      if (event === undefined) continue;
+      const end = last.get(n);
+      const expected = end === undefined ? 'none' : { revision: end.revision, hash: end.hash };
+      const [stored] = await store.append(streamOf(`pay_${n}`), expected, [newEvent(event)]);
+      if (stored !== undefined) last.set(n, stored);
+    }
+  }
+};
+
+export type LogUnderTest = {
+  store: EventStore;
+  file: string;
+  folder: string;
+  close(): Promise<void>;
+};
+
+/** A log of several payments in a file of its own. */
+export const openFilledLog = async (): Promise<LogUnderTest> => {
+  const folder = temporaryFolder();
+  const file = join(folder.path, 'events.sqlite');
+  const store = await openSqliteEventStore({ file });
+  await fill(store);
+  return {
+    store,
+    file,
+    folder: folder.path,
+    close: async () => {
+      await store.close();
+      folder.remove();
+    },
+  };
+};
+
+export const verifyWhole = async (store: EventStore, known?: KnownHead) => {
+  const { stored } = store;
+  if (stored === undefined) throw new Error('a store without its stored forms');
+  const { signal } = new AbortController();
+  const room = { store, owners: createOwners(store) };
+  const steps = verifyLogForms(room, { stored, only: undefined, known, signal });
+  let step = await steps.next();
+  while (step.done !== true) step = await steps.next();
+  if (step.value === undefined) throw new Error('the verification was broken off');
+  return step.value;
+};
+
+/** Exports the whole log the way the command line does. */
+export const exportLog = async ({ store, folder }: LogUnderTest): Promise<string> => {
+  const { stored } = store;
+  if (stored === undefined) throw new Error('a store without its stored forms');
+  const out = join(folder, 'log.jsonl');
+  const { signal } = new AbortController();
+  const nothing = { from: undefined, fromTime: undefined, toTime: undefined, limit: undefined };
+  const lines = logLines(
+    { store, owners: createOwners(store) },
+    stored,
+    nothing,
+    undefined,
+    signal,
+  );
+  const body = (async function* () {
+    for await (const line of lines) yield Buffer.from(line);
+  })();
+  const headers = new Headers({ [COMPLETENESS_HEADER]: 'log', [GUARANTEE_HEADER]: 'log' });
+  await writeExport({ body, headers }, out, {});
+  return out;
+};
+
+type Row = {
+  position: number;
+  stream_id: number;
+  revision: number;
+  id: string;
+  hash: string;
+  log_hash: string;
+  text: string;
+};
+
+/** The rows of the log in the hands of somebody who may write the file. */
+export const openRows = (file: string) => {
+  const db = new DatabaseSync(file, { timeout: 5000, enableForeignKeyConstraints: false });
+  for (const table of ['events', 'streams']) {
+    for (const change of ['update', 'delete'])
+      db.exec(`DROP TRIGGER IF EXISTS ${table}_no_${change}`);
+  }
+  const rows = db.prepare('SELECT * FROM events ORDER BY position').all() as Row[];
+  const streams = db.prepare('SELECT * FROM streams').all() as { id: number; name: string }[];
+  const insert = db.prepare('INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)');
+  const put = (row: Row): void => {
+    const { position, stream_id, revision, id, hash, log_hash, text } = row;
+    insert.run(position, stream_id, revision, id, hash, log_hash, text);
+  };
+  const write = (changed: Row[], names = streams): void => {
+    db.exec('BEGIN; DELETE FROM events; DELETE FROM streams');
+    for (const { id, name } of names) {
+      db.prepare('INSERT INTO streams VALUES (?, ?)').run(id, name);
+    }
+    for (const row of changed) put(row);
+    db.exec('COMMIT');
+  };
+  return { rows, streams, write, restore: () => write(rows), close: () => db.close() };
+};
+
+export type Rows = ReturnType<typeof openRows>;
+
+const otherThan = (random: Random, text: string): string => {
+  const at = random.between(0, text.length - 1);
+  const shown = text.charAt(at);
+  const other = String.fromCharCode(32 + ((shown.charCodeAt(0) - 32 + random.between(1, 90)) % 94));
+  return text.slice(0, at) + (other === shown ? '~' : other) + text.slice(at + 1);
+};
+
+const dearer = (text: string): string =>
+  text.replace(/"amount":(\d+)/, (_, amount) => `"amount":${Number(amount) + 1}`);
+
+type RowChange = (rows: Row[], at: number, random: Random) => Row[];
+
+const withRow = (rows: Row[], at: number, change: Partial<Row>): Row[] =>
+  rows.map((row, n) => (n === at ? { ...row, ...change } : row));
+const rowAt = (rows: Row[], at: number): Row => rows[at] as Row;
+
+/** Everything from a row on, as somebody would write it who computes the hashes as well. */
+const rewritten = (rows: Row[], at: number): Row[] => {
+  const ends = new Map<number, string>();
+  let logHash = GENESIS_HASH;
+  return rows.map((row, n) => {
+    const stored = JSON.parse(n === at ? dearer(row.text) : row.text);
+    if (n > at) stored.previousHash = ends.get(row.stream_id) ?? GENESIS_HASH;
+    const text = n >= at ? JSON.stringify(stored) : row.text;
+    const hash = hashOf(text);
+    ends.set(row.stream_id, hash);
+    logHash = linkLog(logHash, hash);
+    return { ...row, text, hash, log_hash: logHash };
+  });
+};
+
+/** Each takes the row it begins with; the first row that it touches is never an earlier one. */
+const ROW_CHANGES: Record<string, RowChange> = {
+  'a character of the text': (rows, at, random) =>
+    withRow(rows, at, { text: otherThan(random, rowAt(rows, at).text) }),
+  'an amount, with its hash': (rows, at) => {
+    const text = dearer(rowAt(rows, at).text);
+    return withRow(rows, at, { text, hash: hashOf(text) });
+  },
+  'an amount, with its hash and its link in the log': (rows, at) => {
+    const text = dearer(rowAt(rows, at).text);
+    const hash = hashOf(text);
+    const before = rows[at - 1]?.log_hash ?? GENESIS_HASH;
+    return withRow(rows, at, { text, hash, log_hash: linkLog(before, hash) });
+  },
+  'a text that is no JSON': (rows, at) => withRow(rows, at, { text: 'nothing' }),
+  'a hash': (rows, at, random) =>
+    withRow(rows, at, { hash: otherThan(random, rowAt(rows, at).hash) }),
+  'a link in the log': (rows, at, random) =>
+    withRow(rows, at, { log_hash: otherThan(random, rowAt(rows, at).log_hash) }),
+  'an id': (rows, at) => withRow(rows, at, { id: crypto.randomUUID() }),
+  'a revision': (rows, at, random) =>
+    withRow(rows, at, { revision: rowAt(rows, at).revision + random.between(100, 900) }),
+  'a revision beyond every integer': (rows, at) =>
+    withRow(rows, at, { revision: Number.MAX_SAFE_INTEGER }),
+  'a row taken out': (rows, at) => rows.filter((_, n) => n !== at),
+  'two rows swapped': (rows, at, random) => {
+    const other = (at + random.between(1, rows.length - 1)) % rows.length;
+    const [a, b] = [rowAt(rows, at), rowAt(rows, other)];
+    return rows.map((row, n) => {
+      if (n === at) return { ...b, position: a.position };
+      return n === other ? { ...a, position: b.position } : row;
+    });
+  },
+  'a row moved to the end': (rows, at) =>
+    withRow(rows, at, { position: rows.length + 10 }).sort((a, b) => a.position - b.position),
+  'a row in another stream': (rows, at) =>
+    withRow(rows, at, { stream_id: rowAt(rows, at).stream_id + 100 }),
+  'the tail cut off': (rows, at) => rows.slice(0, at),
+  'everything from a row on written anew': (rows, at) => rewritten(rows, at),
+};
+
+export const ROW_CHANGE_NAMES = Object.keys(ROW_CHANGES);
+
+/** Makes one change to the rows and gives what it was; `restore` takes it back. */
+export const changeRows = (rows: Rows, random: Random, n: number): { what: string } => {
+  const name = ROW_CHANGE_NAMES[n % ROW_CHANGE_NAMES.length] as string;
+  const at = random.between(0, rows.rows.length - 1);
+  const changed = ROW_CHANGES[name]?.(rows.rows, at, random) ?? [];
+  // A row moved into a stream without a name is as good as gone.
+  const known = rows.streams.concat(
+    rows.streams.map(({ id, name: own }) => ({ id: id + 100, name: `${own}x` })),
+  );
+  rows.write(changed, name === 'a row in another stream' ? known : rows.streams);
+  return { what: `${name}, row ${at + 1} of ${rows.rows.length}` };
+};
+
+const NEWLINE = 10;
+
+const linesOf = (bytes: Buffer): Buffer[] => {
+  const lines: Buffer[] = [];
+  let from = 0;
+  for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, from)) {
+    lines.push(bytes.subarray(from, at + 1));
+    from = at + 1;
+  }
+  return lines;
+};
+
+type FileChange = (lines: Buffer[], at: number, random: Random) => Buffer[];
+
+/** Each changes nothing before the line it is given. */
+const FILE_CHANGES: Record<string, FileChange> = {
+  'a byte': (lines, at, random) =>
+    lines.map((line, n) => {
+      if (n !== at) return line;
+      const changed = Buffer.from(line);
+      const place = random.between(0, line.length - 1);
+      changed[place] = ((line[place] ?? 0) + random.between(1, 255)) % 256;
+      return changed;
+    }),
+  // No event's hash covers its position: only the chain over the lines does.
+  'a position': (lines, at) =>
+    lines.map((line, n) => {
+      if (n !== at) return line;
+      return Buffer.from(line.toString('utf8').replace('{"position":"', '{"position":"9'));
+    }),
+  'a line missing': (lines, at) => lines.filter((_, n) => n !== at),
+  'a line twice': (lines, at) => lines.flatMap((line, n) => (n === at ? [line, line] : [line])),
+  'a line added from elsewhere': (lines, at, random) => {
+    const other = lines[(at + random.between(1, lines.length - 1)) % lines.length] as Buffer;
+    return [...lines.slice(0, at), other, ...lines.slice(at)];
+  },
+  'two lines swapped': (lines, at, random) => {
+    const other = (at + random.between(1, lines.length - 1)) % lines.length;
+    return lines.map((line, n) => {
+      if (n === at) return lines[other] as Buffer;
+      return n === other ? (lines[at] as Buffer) : line;
+    });
+  },
+  'the tail cut off after a line': (lines, at) => lines.slice(0, at),
+  'the tail cut off within a line': (lines, at, random) => {
+    const line = lines[at] as Buffer;
+    return [...lines.slice(0, at), line.subarray(0, random.between(1, line.length - 1))];
+  },
+  'an empty line': (lines, at) => [...lines.slice(0, at), Buffer.from('\n'), ...lines.slice(at)],
+  'an amount, with its hash': (lines, at) =>
+    lines.map((line, n) => {
+      if (n !== at) return line;
+      const text = line.toString('utf8');
+      const own = JSON.stringify(JSON.parse(text).event);
+      const changed = dearer(own);
+      const { hash } = JSON.parse(text);
+      return Buffer.from(text.replace(own, changed).replace(hash, hashOf(changed)));
+    }),
+};
+
+export const FILE_CHANGE_NAMES = Object.keys(FILE_CHANGES);
+
+/** An export that can be changed and put right again. */
+export const openExport = (file: string) => {
+  const bytes = readFileSync(file);
+  const lines = linesOf(bytes);
+  const manifest = JSON.parse(readFileSync(manifestFileOf(file), 'utf8')) as Manifest;
+  return {
+    manifest,
+    change: (random: Random, n: number): { what: string; line: number } => {
+      const name = FILE_CHANGE_NAMES[n % FILE_CHANGE_NAMES.length] as string;
+      const at = random.between(0, lines.length - 1);
+      writeFileSync(file, Buffer.concat(FILE_CHANGES[name]?.(lines, at, random) ?? []));
+      // Of a line that stands twice, the second is the wrong one.
+      const line = name === 'a line twice' ? at + 2 : at + 1;
+      return { what: `${name}, line ${at + 1} of ${lines.length}`, line };
+    },
+    restore: () => writeFileSync(file, bytes),
+  };
+};
+
+/** Makes so many changes, one at a time, and gives those that nobody noticed. */
+export const unnoticedInExport = async (
+  log: LogUnderTest,
+  verify: (file: string) => Promise<{ ok: boolean; broken?: { line: number } }>,
+  random: Random,
+  changes: number,
+): Promise<string[]> => {
+  const file = await exportLog(log);
+  const exported = openExport(file);
+  const unnoticed: string[] = [];
+  for (let n = 0; n < changes; n += 1) {
+    const { what, line } = exported.change(random, n);
+    const { ok, broken } = await verify(file);
+    // A swap begins at the earlier of its two lines; a missing last line shows in the one before.
+    const place = broken?.line ?? 0;
+    const isNear = what.startsWith('two lines')
+      ? place <= line
+      : place >= line - 1 && place <= line;
+    if (ok || !isNear) unnoticed.push(`${what}: ${JSON.stringify(broken)}`);
+  }
+  exported.restore();
+  return unnoticed;
+};
+
+/** The same with the rows of the log, against the head that was known before. */
+export const unnoticedInRows = async (
+  log: LogUnderTest,
+  random: Random,
+  changes: number,
+): Promise<string[]> => {
+  const { head } = await verifyWhole(log.store);
+  if (head?.logHash === undefined) throw new Error('a log without a head');
+  const known = { position: head.position, hash: head.logHash };
+  const rows = openRows(log.file);
+  const unnoticed: string[] = [];
+  for (let n = 0; n < changes; n += 1) {
+    const { what } = changeRows(rows, random, n);
+    const { ok, broken } = await verifyWhole(log.store, known);
+    if (ok || broken?.reason === undefined) unnoticed.push(what);
+  }
+  rows.restore();
+  rows.close();
+  return unnoticed;
+};

@@ -1,0 +1,144 @@
+/**
+ * The service as several processes on loopback: command APIs, query APIs and projectors over an
+ * EventStoreDB, a MongoDB and, where there is one, a Kafka, with the simulated provider as a
+ * process of its own and a gateway in front, as in the compose file.
+ */
+import { once } from 'node:events';
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { NODE, type ServiceProcess, spawnService, untilReady } from './service.ts';
+import { standInEventStore } from './stand-in-process.ts';
+
+export type Kind = 'command-api' | 'query-api' | 'projector' | 'provider';
+
+export type ThreeProcesses = {
+  /** Of the gateway. */
+  url: string;
+  /** What the processes were started with; another one joins them with the same. */
+  env: Record<string, string>;
+  processes: Record<Kind, ServiceProcess[]>;
+  /** Starts one more process of a kind; for the APIs the gateway knows of it at once. */
+  add(kind: Kind): Promise<ServiceProcess>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** Why the three processes cannot be started here; undefined when they can. */
+export const noThreeProcesses = (): string | undefined =>
+  process.env.MONGODB_URL === undefined
+    ? 'MONGODB_URL is not set; npm run engines -- up starts a server and prints it'
+    : undefined;
+
+const MAINS: Record<Kind, string> = {
+  'command-api': 'command-api/main.ts',
+  'query-api': 'query-api/main.ts',
+  projector: 'projector/main.ts',
+  provider: 'command-api/provider/main.ts',
+};
+
+/** A database and topics of this run's own, so that runs on one server never meet. */
+const ownNames = (): { database: string; topics: string } => {
+  const run = `${process.pid}-${Date.now().toString(36)}`;
+  return { database: `e2e-${run}`, topics: `e2e.${run}` };
+};
+
+const withDatabase = (url: string, database: string): string => {
+  const own = new URL(url);
+  own.pathname = `/${database}`;
+  return own.href;
+};
+
+/** Which kind of process serves a request; ops/Caddyfile says the same. */
+const kindFor = (method: string, path: string): Kind => {
+  if (path.startsWith('/ops/v1/unsettled') || path.startsWith('/ops/v1/payments'))
+    return 'command-api';
+  if (path.startsWith('/ops')) return 'projector';
+  const isRead = method === 'GET' || method === 'HEAD';
+  return isRead && !path.startsWith('/health') ? 'query-api' : 'command-api';
+};
+
+/** Round robin over the processes of a kind; an upstream that is gone is a 502 of no shape. */
+const startGateway = async (upstreams: Record<Kind, ServiceProcess[]>): Promise<Server> => {
+  let turn = 0;
+  const server = createServer((incoming, outgoing) => {
+    const candidates = upstreams[kindFor(incoming.method ?? '', incoming.url ?? '')].filter((p) =>
+      p.running(),
+    );
+    turn += 1;
+    const upstream = candidates[turn % candidates.length];
+    if (upstream === undefined) {
+      outgoing.writeHead(502).end();
+      return;
+    }
+    const { method = 'GET', url = '/', rawHeaders } = incoming;
+    const forwarded = request(upstream.url + url, { method, headers: rawHeaders }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
+      answer.pipe(outgoing);
+    });
+    forwarded.on('error', () =>
+      outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(502).end(),
+    );
+    incoming.pipe(forwarded);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+};
+
+/**
+ * Starts one of each kind and waits until all are ready. `EVENTSTOREDB_URL` and `KAFKA_BROKERS`
+ * are used where they are set; without the first a stand-in server takes its place.
+ */
+export const startThreeProcesses = async (
+  settings: Record<string, string> = {},
+): Promise<ThreeProcesses> => {
+  const { database, topics } = ownNames();
+  const standIn =
+    process.env.EVENTSTOREDB_URL === undefined ? await standInEventStore() : undefined;
+  const env: Record<string, string> = {
+    EVENTSTOREDB_URL: process.env.EVENTSTOREDB_URL ?? standIn?.url ?? '',
+    MONGODB_URL: withDatabase(process.env.MONGODB_URL ?? '', database),
+    ...(process.env.KAFKA_BROKERS !== undefined && {
+      KAFKA_BROKERS: process.env.KAFKA_BROKERS,
+      KAFKA_TOPIC_PREFIX: topics,
+    }),
+    JWT_SECRET: 'a shared secret of the tests, 32 bytes long at least',
+    IDEMPOTENCY_SECRET: 'another secret of the tests, 32 bytes long at least',
+    PROVIDER_TOKEN: 'a-provider-token-of-the-tests',
+    RATE_LIMIT_PER_SECOND: '0',
+    RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: '0',
+    ...settings,
+  };
+  const processes: ThreeProcesses['processes'] = {
+    provider: [],
+    projector: [],
+    'command-api': [],
+    'query-api': [],
+  };
+  const add = async (kind: Kind): Promise<ServiceProcess> => {
+    const started = await spawnService({
+      env,
+      command: [NODE, 'scripts/launch.cjs', MAINS[kind]],
+    });
+    processes[kind].push(started);
+    if (kind === 'provider') env.PROVIDER_URL = started.url;
+    await untilReady(started);
+    return started;
+  };
+  const gateway = await startGateway(processes);
+  const dispose = async (): Promise<void> => {
+    gateway.close();
+    gateway.closeAllConnections();
+    for (const kind of Object.values(processes)) {
+      await Promise.all(kind.map((one) => one[Symbol.asyncDispose]()));
+    }
+    await standIn?.[Symbol.asyncDispose]();
+  };
+  try {
+    await add('provider');
+    await Promise.all([add('projector'), add('command-api'), add('query-api')]);
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+  const { port } = gateway.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, env, processes, add, [Symbol.asyncDispose]: dispose };
+};

@@ -1,0 +1,203 @@
+/**
+ * Two command processes on one event store, one provider and one set of views, as far as they can
+ * be had in one test process: each room has its own queues, cache, recovery, sweep and clock, and
+ * neither knows of the other. The projector runs beside them, as the third process would.
+ */
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { createIdentities } from '../../command-api/idempotency.ts';
+import type { LedgerEntry } from '../../command-api/provider/port.ts';
+import { openSimulator } from '../../command-api/provider/simulator.ts';
+import { type CommandSide, openCommandSide } from '../../command-api/service.ts';
+import { type Projector, startProjector } from '../../projector/app.ts';
+import { registerProjectorOps } from '../../projector/ops.ts';
+import { type Config, loadConfig } from '../../shared/config.ts';
+import {
+  AppendOutcomeUnknown,
+  type EventStore,
+  type RecordedEvent,
+} from '../../shared/event-store/port.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
+import { buildApp } from '../../shared/http/app.ts';
+import { openGuard } from '../../shared/http/guard.ts';
+import { createLogger } from '../../shared/log.ts';
+import { createMetrics } from '../../shared/metrics.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import { evolve, initialState, type PaymentState } from '../../shared/payment/state.ts';
+import { bodyOf, foldView } from '../../shared/payment/view.ts';
+import type { PaymentViews } from '../../shared/payment-views/port.ts';
+import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import { expectDescribed } from './api-description.ts';
+import { type ProviderFaults, providerFaults } from './faults.ts';
+import { type Answer, type Asking, PAYMENTS, payment, SECRET, token } from './in-process.ts';
+import { temporaryFolder } from './view-drivers.ts';
+
+export type StoreFaults = {
+  /** So many appends from now on are stored, and their answer is lost. */
+  loseAnswers: number;
+  /** Called before each append that is let through. */
+  beforeAppend: ((stream: string) => Promise<void>) | undefined;
+};
+
+export type LogLine = { level: 'info' | 'warn' | 'error'; message: string; fields: object };
+
+export type Room = {
+  /** Not listening; a test may let it. */
+  app: FastifyInstance;
+  side: CommandSide;
+  faults: ProviderFaults;
+  store: StoreFaults;
+  /** How far this process's clock is ahead, in milliseconds. */
+  clock: { aheadMs: number };
+  /** What it has written to its log. */
+  lines: LogLine[];
+  ask(method: string, path: string, body?: unknown, asking?: Asking): Promise<Answer>;
+  create(fields?: object, asking?: Asking): Promise<Answer>;
+  /** `change` is capture, void or refund. */
+  change(change: string, paymentId: string, body?: unknown, asking?: Asking): Promise<Answer>;
+};
+
+export type Rooms = {
+  /** The rooms, in the order in which they were opened. */
+  a: Room;
+  b: Room;
+  /** A process that starts now. */
+  open(): Promise<Room>;
+  store: EventStore;
+  views: PaymentViews;
+  projector: Projector;
+  ledger(paymentId?: string): Promise<LedgerEntry[]>;
+  events(paymentId: string): Promise<RecordedEvent[]>;
+  state(paymentId: string): Promise<PaymentState>;
+  /** The body of the payment as it is now. */
+  body(paymentId: string): Promise<string>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+const configOf = (settings: Record<string, string>): Config => {
+  const read = loadConfig({ JWT_SECRET: SECRET, IDEMPOTENCY_SECRET: SECRET, ...settings });
+  if (!read.ok) throw new Error(read.problems.join('; '));
+  return read.config;
+};
+
+const withFaults = (store: EventStore, faults: StoreFaults): EventStore => ({
+  ...store,
+  append: async (stream, expected, events) => {
+    await faults.beforeAppend?.(stream);
+    const stored = await store.append(stream, expected, events);
+    if (faults.loseAnswers === 0) return stored;
+    faults.loseAnswers -= 1;
+    throw new AppendOutcomeUnknown('the answer was lost');
+  },
+});
+
+const asker =
+  (app: FastifyInstance, own: string): Room['ask'] =>
+  async (method, path, body, asking = {}) => {
+    const { key, headers = {}, token: bearer = own } = asking;
+    const answer = await app.inject({
+      method: method as 'GET',
+      url: path,
+      headers: {
+        authorization: `Bearer ${bearer}`,
+        ...(key !== undefined && { 'idempotency-key': key }),
+        ...headers,
+      },
+      ...(body !== undefined && { payload: JSON.stringify(body) }),
+    });
+    const { statusCode: status, headers: received, body: text } = answer;
+    expectDescribed({ method, path, status, headers: received, text });
+    return { status, headers: received, text, json: JSON.parse(text) };
+  };
+
+/** Opens two rooms; `await using` ends them. `settings` are those of every process. */
+export const openTwoRooms = async (settings: Record<string, string> = {}): Promise<Rooms> => {
+  const folder = temporaryFolder();
+  const config = configOf({ DATA_DIR: folder.path, ...settings });
+  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+  const own = await token('m_test');
+  const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
+  const views = openSqliteViews({ file: join(folder.path, 'views.sqlite') });
+  const projector = await startProjector({ store, views, logger: log });
+  const provider = await openSimulator({
+    file: join(folder.path, 'provider-ledger.sqlite'),
+    timeoutMs: config.provider.timeoutMs,
+  });
+  const opened: Room[] = [];
+
+  const open = async (): Promise<Room> => {
+    const faults = providerFaults();
+    const storeFaults: StoreFaults = { loseAnswers: 0, beforeAppend: undefined };
+    const clock = { aheadMs: 0 };
+    const lines: LogLine[] = [];
+    const write = (level: LogLine['level']) => (fields: object, message: string) =>
+      void lines.push({ level, message, fields });
+    const side = openCommandSide({
+      config,
+      store: withFaults(store, storeFaults),
+      sharedStore: true,
+      views,
+      identities: createIdentities(SECRET),
+      provider: faults.wrap({ ...provider, close: async () => undefined }),
+      metrics: createMetrics(),
+      log: Object.assign(Object.create(log), {
+        info: write('info'),
+        warn: write('warn'),
+        error: write('error'),
+      }),
+      nowMs: () => Date.now() + clock.aheadMs,
+    });
+    const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10_000 });
+    const guard = await openGuard(config);
+    side.register(app, guard);
+    registerProjectorOps(app, { guard: guard('ops:admin'), projector, views });
+    const ask = asker(app, own);
+    const room: Room = {
+      app,
+      side,
+      faults,
+      store: storeFaults,
+      clock,
+      lines,
+      ask,
+      create: (fields, asking) => ask('POST', PAYMENTS, payment({ ...fields }), asking),
+      change: (change, paymentId, body, asking) =>
+        ask('POST', `${PAYMENTS}/${paymentId}/${change}`, body, asking),
+    };
+    opened.push(room);
+    return room;
+  };
+
+  const [a, b] = [await open(), await open()];
+  const events = (paymentId: string) => store.readStream(streamOf(paymentId));
+  return {
+    a,
+    b,
+    open,
+    store,
+    views,
+    projector,
+    ledger: async (paymentId) => {
+      const { entries } = await provider.ledger(0, 5_000);
+      return paymentId === undefined ? entries : entries.filter((e) => e.paymentId === paymentId);
+    },
+    events,
+    state: async (paymentId) => (await events(paymentId)).reduce(evolve, initialState),
+    body: async (paymentId) => {
+      const view = foldView(await events(paymentId));
+      if (view === undefined) throw new Error('there is no such payment');
+      return bodyOf(view);
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const { app, side } of opened) {
+        await app.close();
+        await side.stop();
+      }
+      await projector.stop();
+      await store.close();
+      await views.close();
+      await provider.close();
+      folder.remove();
+    },
+  };
+};
