@@ -1,0 +1,37 @@
+# One image for every process; without a command it is the embedded service on port 8080:
+#   docker run --read-only --tmpfs /tmp -v payments-data:/data -p 127.0.0.1:8080:8080 payments:1.0.0
+# The others: node command-api/main.ts, query-api/main.ts, projector/main.ts,
+# command-api/provider/main.ts. docker-compose.yml runs each; docs/containers.md is the page.
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim
+
+FROM ${NODE_IMAGE} AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# The base is Node 24 already, so the optional package that brings it along (190 MB) stays out.
+# Nothing else has an install script that is allowed to run.
+RUN npm ci --omit=dev --omit=optional --ignore-scripts
+
+FROM ${NODE_IMAGE} AS sources
+WORKDIR /app
+COPY . .
+# Whatever umask the checkout was made with: readable for every user, writable for none but root.
+RUN chmod -R u=rwX,go=rX . && chmod 755 cli/payments.mjs
+
+FROM ${NODE_IMAGE}
+LABEL org.opencontainers.image.title="payments" \
+      org.opencontainers.image.description="An event-sourced card payment service" \
+      org.opencontainers.image.version="1.0.0" \
+      org.opencontainers.image.licenses="MIT"
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
+WORKDIR /app
+COPY --from=packages /app/node_modules node_modules
+COPY --from=sources /app .
+RUN install -d -o node -g node -m 700 /data && ln -s /app/cli/payments.mjs /usr/local/bin/payments
+USER node
+VOLUME /data
+EXPOSE 8080 8081 8082 8083 8090
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=5s --timeout=10s --start-period=120s --retries=6 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/ready`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT []
+CMD ["node", "embedded/main.ts"]

@@ -1,0 +1,51 @@
+/** What docker-compose.yml says about the three engines, for whoever starts them otherwise. */
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+const MS_PER_UNIT: Record<string, number> = { s: 1_000, m: 60_000 };
+
+const durationMs = z.string().transform((text) => {
+  const [, count, unit = ''] = /^([0-9]+)([sm])$/.exec(text) ?? [];
+  const ms = Number(count) * (MS_PER_UNIT[unit] ?? Number.NaN);
+  if (Number.isNaN(ms)) throw new Error(`docker-compose.yml: ${text} is no time`);
+  return ms;
+});
+
+const healthcheck = z
+  .object({
+    test: z.union([
+      z.tuple([z.literal('CMD-SHELL'), z.string()]),
+      z.tuple([z.literal('CMD')], z.string()),
+    ]),
+    interval: durationMs,
+    timeout: durationMs,
+    retries: z.number(),
+    start_period: durationMs,
+  })
+  .transform(({ start_period: startPeriod, ...rest }) => ({ ...rest, startPeriod }));
+
+const engine = z.object({
+  image: z.string(),
+  platform: z.string().optional(),
+  environment: z.record(z.string(), z.string()).default({}),
+  command: z.array(z.string()).optional(),
+  healthcheck,
+});
+
+const services = z.object({ eventstoredb: engine, mongodb: engine, kafka: engine });
+
+/** One engine as its service in docker-compose.yml has it; times in milliseconds. */
+export type EngineService = z.infer<typeof engine>;
+
+/** The variables of Compose that have a default, and its way to write a dollar sign. */
+const interpolated = (text: string, values: Readonly<Record<string, string>>): string =>
+  text
+    .replaceAll(/\$\{([A-Z_]+):-([^}]*)\}/g, (_, name, byDefault) => values[name] ?? byDefault)
+    .replaceAll('$$', '$');
+
+/** Reads the services `eventstoredb`, `mongodb` and `kafka`; throws when one has another form. */
+export const engineServices = (
+  compose: string,
+  values: Readonly<Record<string, string>> = {},
+): z.infer<typeof services> =>
+  services.parse(parse(interpolated(compose, values), { merge: true }).services);

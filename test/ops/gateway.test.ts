@@ -1,0 +1,84 @@
+/** ops/Caddyfile and ops/prometheus.yml name the processes of docker-compose.yml: they must agree. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { helpLink } from '../../shared/http/error-guide.ts';
+import { errorBody, JSON_TYPE, RETRY_AFTER_SECONDS } from '../../shared/http/errors.ts';
+import { ROOT } from '../support/service.ts';
+
+const fileText = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
+const caddyfile = fileText('ops/Caddyfile');
+const { services } = parse(fileText('docker-compose.yml'), { merge: true });
+const PROCESSES = ['command-api', 'query-api', 'projector'];
+const addresses = PROCESSES.map((name) => `${name}:${services[name].environment.PORT}`).sort();
+
+/** The routes in the order in which the gateway tries them, each with the process it leads to. */
+const routes = [...caddyfile.matchAll(/^\thandle( \S+)? \{\n((?:\t\t.*\n)*)\t\}/gm)].map(
+  ([, matcher = '', body = '']) => [matcher.trim(), /import to (\S+)/.exec(body)?.[1]],
+);
+
+test('each request goes to the process that can answer it (architecture)', () => {
+  expect(routes).toEqual([
+    ['/health/live', undefined],
+    ['/health/ready', 'command-api'],
+    ['/metrics', 'command-api'],
+    ['@unsettled', 'command-api'],
+    ['@ops', 'projector'],
+    ['@reconcile', 'command-api'],
+    ['@query', 'query-api'],
+    ['@read', 'query-api'],
+    ['', 'command-api'],
+  ]);
+  expect(caddyfile).toContain('@query path /audit /audit/*');
+  expect(caddyfile).toContain('@read method GET HEAD');
+  expect(caddyfile).toContain('@ops path /ops /ops/*');
+});
+
+test('every address behind the gateway is that of a process', () => {
+  const named = [
+    ...[...caddyfile.matchAll(/import to (\S+) (\d+)/g)].map(([, host, port]) => `${host}:${port}`),
+    ...[...caddyfile.matchAll(/forward_auth (\S+)/g)].map(([, address]) => String(address)),
+  ];
+  expect([...new Set(named)].sort()).toEqual(addresses);
+});
+
+test('ready at the gateway is ready of all three', () => {
+  const [, ready = ''] = /handle \/health\/ready \{\n((?:\t\t.*\n)*)\t\}/.exec(caddyfile) ?? [];
+  for (const address of ['projector:8083', 'query-api:8082']) {
+    expect(ready).toContain(`forward_auth ${address} {\n\t\t\turi /health/ready`);
+  }
+});
+
+test('what no process answers has the body of every other 503 (interface, "Error body")', () => {
+  const at = '2026-11-21T12:00:00.000Z';
+  const bodies = [...caddyfile.matchAll(/^\t\trespond .*?`(.*)` 503$/gm)].map(([, body = '']) =>
+    body.replace(/\{\{now\.UTC\.Format .*?\}\}/, at),
+  );
+  expect(bodies).toEqual([
+    errorBody('SERVICE_UNAVAILABLE', ['it is not known whether anything was stored'], at),
+    errorBody('SERVICE_UNAVAILABLE', [], at),
+  ]);
+  for (const header of [
+    `Content-Type "${JSON_TYPE}"`,
+    'Cache-Control no-store',
+    `Retry-After ${RETRY_AFTER_SECONDS}`,
+    'Request-Id ',
+    `Link "${helpLink('SERVICE_UNAVAILABLE').replaceAll('"', '\\"')}"`,
+  ]) {
+    expect(caddyfile).toContain(`\t\t\t${header}`);
+  }
+});
+
+test('no answer says which server the gateway is', () => {
+  expect(caddyfile).toContain('\theader {\n\t\t-Server\n\t\t-Via\n\t}');
+  expect(caddyfile).toContain('handle_errors {\n\t\theader -Server');
+});
+
+test('every process is scraped', () => {
+  const scraped = parse(fileText('ops/prometheus.yml')).scrape_configs.flatMap(
+    ({ dns_sd_configs }: { dns_sd_configs: { names: string[]; port: number }[] }) =>
+      dns_sd_configs.flatMap(({ names, port }) => names.map((name) => `${name}:${port}`)),
+  );
+  expect(scraped.sort()).toEqual(addresses);
+});

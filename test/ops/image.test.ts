@@ -1,0 +1,45 @@
+/** The image: one Node, nobody's secrets, no rights. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { ROOT } from '../support/service.ts';
+
+const fileText = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
+const dockerfile = fileText('Dockerfile');
+const finalStage = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+const manifest = JSON.parse(fileText('package.json'));
+
+test('the base is the very Node that npm brings along, and every stage is made from it', () => {
+  expect(dockerfile).toMatch(
+    new RegExp(`^ARG NODE_IMAGE=node:${manifest.optionalDependencies.node}-bookworm-slim$`, 'm'),
+  );
+  const stages = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
+  expect(new Set(stages)).toEqual(new Set([`$${'{NODE_IMAGE}'}`]));
+  expect(finalStage).toContain(`image.version="${manifest.version}"`);
+});
+
+test('it runs as a plain user, and signals reach the process', () => {
+  expect([...finalStage.matchAll(/^USER (.*)$/gm)].map(([, user]) => user)).toEqual(['node']);
+  expect(finalStage).toContain('STOPSIGNAL SIGTERM');
+  expect(finalStage).toMatch(/^ENTRYPOINT \[\]\nCMD \["node", "embedded\/main\.ts"\]$/m);
+  expect(finalStage).toMatch(/^HEALTHCHECK .*\\\n {2}CMD \["node", "-e"/m);
+});
+
+test('only production packages are installed, and no install script runs', () => {
+  expect(dockerfile).toContain('RUN npm ci --omit=dev --omit=optional --ignore-scripts');
+});
+
+test('only what is named reaches the image: no test, no secret, no data', () => {
+  const lines = fileText('.dockerignore')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  expect(lines[0]).toBe('*');
+  const named = lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+  expect(named).toEqual(
+    expect.arrayContaining(['shared', 'command-api', 'projector', 'query-api', 'embedded', 'cli']),
+  );
+  for (const name of named) expect(existsSync(join(ROOT, name))).toBe(true);
+  for (const kept of ['.', 'test', '.env', '.git', 'data', 'node_modules', 'ops', 'scripts/*']) {
+    expect(named).not.toContain(kept);
+  }
+});

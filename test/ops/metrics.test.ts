@@ -1,0 +1,101 @@
+/** Dashboard and alerts ask for figures that exist, and every alert has its page. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { openInProcess } from '../support/in-process.ts';
+import { ROOT } from '../support/service.ts';
+
+type Rule = {
+  alert: string;
+  expr: string;
+  annotations: { summary: string; description: string; runbook: string };
+};
+
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+const alerts: Rule[] = parse(read('ops/alerts.yml')).groups.flatMap(
+  ({ rules }: { rules: Rule[] }) => rules,
+);
+const dashboard: { panels: { title: string; targets?: { expr: string }[] }[] } = JSON.parse(
+  read('ops/grafana/payments.json'),
+);
+
+/** What an expression asks for: names that are not followed by a label's operator, and no labels. */
+const namesIn = (expr: string): string[] => {
+  const withoutLabels = expr.replace(/\{[^}]*\}/g, '').replace(/\bby \([^)]*\)/g, '');
+  return [...withoutLabels.matchAll(/\b(?:http_server|payments)_[a-z_]+\b/g)].map(([name]) =>
+    name.replace(/_(bucket|count|sum)$/, ''),
+  );
+};
+
+/** The names of surfaces that others build on. */
+const PROMISED = [
+  'http_server_request_duration_seconds',
+  'payments_commands_total',
+  'payments_command_duration_seconds',
+  'payments_events_appended_total',
+  'payments_append_conflicts_total',
+  'payments_provider_request_duration_seconds',
+  'payments_provider_breaker_open',
+  'payments_unresolved',
+  'payments_unresolved_oldest_seconds',
+  'payments_store_head_position',
+  'payments_projection_position',
+  'payments_projection_lag_events',
+  'payments_projection_lag_seconds',
+  'payments_projection_rebuild_ratio',
+  'payments_dead_letters',
+  'payments_feed_lag_events',
+  'payments_feed_published_total',
+  'payments_chain_last_ok_timestamp_seconds',
+  'payments_chain_breaks_total',
+];
+
+let served: Set<string>;
+beforeAll(async () => {
+  await using service = await openInProcess();
+  await service.create();
+  const { text } = await service.ask('GET', '/metrics');
+  served = new Set([...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name));
+  // Nothing about a payment is in them (decisions §4).
+  expect(text).not.toMatch(/m_test|pay_|4242/);
+});
+
+test('every figure that is promised is served', () => {
+  expect(PROMISED.filter((name) => !served.has(name))).toEqual([]);
+});
+
+describe('ops/grafana/payments.json', () => {
+  const asked = dashboard.panels.flatMap(({ title, targets = [] }) =>
+    targets.flatMap(({ expr }) => namesIn(expr).map((name) => [title, name] as const)),
+  );
+
+  test('asks for figures that exist', () => {
+    expect(asked.filter(([, name]) => !served.has(name))).toEqual([]);
+  });
+
+  test('shows every figure that is promised', () => {
+    const shown = new Set(asked.map(([, name]) => name));
+    expect(PROMISED.filter((name) => !shown.has(name))).toEqual([]);
+  });
+});
+
+describe('ops/alerts.yml', () => {
+  test.each(alerts.map((rule) => [rule.alert, rule] as const))('%s', (alert, rule) => {
+    const names = namesIn(rule.expr);
+    expect(names.filter((name) => !served.has(name))).toEqual([]);
+    // `up` is Prometheus's own.
+    expect(names.length > 0 || rule.expr.startsWith('up{')).toBe(true);
+    expect(rule.annotations.summary).toMatch(/\S/);
+    expect(rule.annotations.description).toMatch(/\S/);
+    expect(rule.annotations.runbook).toBe(`docs/operations.md#${alert.toLowerCase()}`);
+    expect(read('docs/operations.md')).toContain(`\n### ${alert}\n`);
+  });
+
+  test('no heading is left of an alert that is gone', () => {
+    const headings = [...read('docs/operations.md').matchAll(/^### (Payments\S+)$/gm)];
+    expect(headings.map(([, name]) => name).sort()).toEqual(
+      alerts.map(({ alert }) => alert).sort(),
+    );
+  });
+});
