@@ -1,28 +1,33 @@
 /**
  * The command line `payments`: data on stdout, everything else on stderr. Exit code 0: done,
- * 1: failed, 2: wrong usage.
+ * 1: failed, 2: wrong usage, 3: verification failed. Each verb is a file of this folder.
  */
-import { Command, CommanderError } from 'commander';
-import { cardsCommand } from './cards.ts';
+import { type Command, CommanderError } from 'commander';
 import { CommandFailed } from './command-failed.ts';
-import { tokenCommand } from './token.ts';
+import { buildProgram } from './program.ts';
 
 const HELP_CODES = ['commander.helpDisplayed', 'commander.help', 'commander.version'];
 
-const program = new Command('payments')
-  .description('The command line of the card payment service.')
-  .addHelpText('after', '\nExample:\n  export TOKEN=$(npx payments token)');
-for (const command of [tokenCommand(), cardsCommand()]) {
-  program.addCommand(command.copyInheritedSettings(program));
-}
+const program = await buildProgram(process.argv[2]);
+
 // An override of the exit, else commander ends with 1 where the usage was wrong.
-for (const command of [program, ...program.commands]) command.exitOverride();
+const overrideExit = (command: Command): void => {
+  command.exitOverride();
+  command.commands.forEach(overrideExit);
+};
+overrideExit(program);
+
+// A reader that has seen enough (`| head`) is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(0);
+});
 
 const exitCodeOf = (error: unknown): number => {
   if (error instanceof CommanderError) return HELP_CODES.includes(error.code) ? error.exitCode : 2;
   if (!(error instanceof CommandFailed)) throw error;
   process.stderr.write(`payments: ${error.message}\n`);
-  return 1;
+  return error.exitCode;
 };
 
 const run = async (): Promise<number> => {

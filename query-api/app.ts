@@ -1,14 +1,23 @@
-/** The GET route of the contract (interface, "Get payment"; decisions §9). */
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+/** The GET routes for merchants, and the pages about the API (interface, "Get payment"; decisions §9). */
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type {} from '../shared/http/app.ts';
+import type { Caller } from '../shared/http/auth.ts';
 import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/contract.ts';
 import { JSON_TYPE, refuse } from '../shared/http/errors.ts';
+import type { PaymentDocument } from '../shared/payment-views/port.ts';
+import { registerDocs } from './docs/routes.ts';
 import { getPayment, type QueryRoom } from './get-payment.ts';
+import { listPayments, parseList } from './list-payments.ts';
 
 export type QueryApi = {
   /** Token, scope and rate limit (shared/http/guard.ts). */
   guard: onRequestHookHandler;
   room: QueryRoom;
+};
+
+const callerOf = ({ caller }: FastifyRequest): Caller => {
+  if (caller === undefined) throw new Error('a route without its guard');
+  return caller;
 };
 
 /** Registers the read routes on an app that has been built (shared/http/app.ts). */
@@ -19,13 +28,23 @@ export const registerQueryApi = (app: FastifyInstance, { guard, room }: QueryApi
     async (request, reply) => {
       const paymentId = parsePaymentId(request.params.paymentId);
       if (paymentId === undefined) return refuse(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM]);
-      const found = await getPayment(room, paymentId);
+      const found = await getPayment(room, paymentId, callerOf(request).merchantId);
       // Another merchant's payment does not exist for this one, in the same words.
-      if (found === undefined || found.merchantId !== request.caller?.merchantId) {
-        return refuse(reply, 'PAYMENT_NOT_FOUND');
-      }
+      if (found === undefined) return refuse(reply, 'PAYMENT_NOT_FOUND');
       request.paymentId = paymentId;
       return reply.header('etag', `"${found.revision}"`).type(JSON_TYPE).send(found.body);
     },
   );
+  app.get('/api/v1/payments', { onRequest: guard }, async (request, reply) => {
+    const parsed = parseList(request.query);
+    if (!parsed.ok) return refuse(reply, 'INVALID_REQUEST', parsed.details);
+    const { merchantId } = callerOf(request);
+    const bodyOf = async ({ paymentId, body }: PaymentDocument): Promise<string> =>
+      (await getPayment(room, paymentId, merchantId))?.body ?? body;
+    return reply
+      .type(JSON_TYPE)
+      .send(await listPayments(room.views, merchantId, parsed.request, bodyOf));
+  });
+
+  registerDocs(app);
 };

@@ -34,16 +34,15 @@ const PREVIOUS_FAILURES_MAX = 20;
 const DETAILS_MAX = 100;
 
 /** `line1` and `postalCode` are the older names of `street` and `zip`. */
-const addressFields = {
+export const Address = requiredObject({
   street: optionalText(),
-  line1: optionalText().meta({ deprecated: true }),
+  line1: optionalText().meta({ deprecated: true, writeOnly: true }),
   city: optionalText(),
   country: optionalCountry(),
   state: optionalText(),
   zip: optionalText(),
-  postalCode: optionalText().meta({ deprecated: true }),
-};
-export const Address = object(addressFields).meta({ id: 'Address' });
+  postalCode: optionalText().meta({ deprecated: true, writeOnly: true }),
+}).meta({ id: 'Address' });
 
 export const Card = requiredObject({
   number: requiredPattern(/^[0-9]{12,19}$/, '12 to 19 digits'),
@@ -74,7 +73,7 @@ export const Consumer = object({
   ip: optionalText(),
 }).meta({ id: 'Consumer' });
 
-export const Billing = object({ address: requiredObject(addressFields) }).meta({ id: 'Billing' });
+export const Billing = object({ address: Address }).meta({ id: 'Billing' });
 
 export const Shipping = object({
   address: Address.optional(),

@@ -35,8 +35,11 @@ const refuseUnjudged = (reply: FastifyReply): void => {
 };
 
 const refuseScope = (reply: FastifyReply, { merchantId }: Caller, scope: Scope): void => {
+  const isForMerchants = scope === 'payments:read' || scope === 'payments:write';
   const why =
-    merchantId === '*' ? 'the token is for no single merchant' : `the scope ${scope} is required`;
+    merchantId === '*' && isForMerchants
+      ? 'the token is for no single merchant'
+      : `the scope ${scope} is required`;
   refuse(reply, 'FORBIDDEN', [why]);
 };
 

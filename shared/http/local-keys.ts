@@ -75,6 +75,8 @@ export const importSecret = (secret: string): Promise<CryptoKey> =>
 
 export type TokenClaims = {
   merchantId: string;
+  /** Who asks, for the audit trail; left out: the merchant. */
+  subject?: string | undefined;
   /** The claim that names the merchant: the first of JWT_MERCHANT_CLAIM. */
   merchantClaim: string;
   ttlSeconds: number;
@@ -89,7 +91,7 @@ export const signToken = (signer: Signer, claims: TokenClaims): Promise<string> 
   const { merchantId, merchantClaim, ttlSeconds, scope, issuer, audience } = claims;
   const nowSeconds = Math.floor(Date.now() / 1000);
   return new SignJWT({
-    sub: merchantId,
+    sub: claims.subject ?? merchantId,
     [merchantClaim]: merchantId,
     iat: nowSeconds,
     exp: nowSeconds + ttlSeconds,

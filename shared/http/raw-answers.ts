@@ -7,6 +7,7 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Duplex } from 'node:stream';
 import { newUlid } from '../ids.ts';
 import { openResponse } from './connections.ts';
+import { helpLink } from './error-guide.ts';
 import { type ErrorCode, errorBody, JSON_TYPE } from './errors.ts';
 
 /** How long a refused client may still send before its socket is closed for good. */
@@ -54,8 +55,9 @@ export const answerHeaders = (requestId: string): Record<string, string> => ({
   'request-id': requestId,
 });
 
-const headersOf = (body: string): Record<string, string> => ({
+const headersOf = ({ code }: Refusal, body: string): Record<string, string> => ({
   ...answerHeaders(newUlid()),
+  link: helpLink(code),
   'content-type': JSON_TYPE,
   'content-length': String(Buffer.byteLength(body)),
   connection: 'close',
@@ -67,7 +69,7 @@ const bodyOf = ({ code, detail }: Refusal): string =>
 const answerText = (refusal: Refusal): string => {
   const body = bodyOf(refusal);
   const lines = Object.entries({
-    ...headersOf(body),
+    ...headersOf(refusal, body),
     date: new Date().toUTCString(),
     ...(refusal === NO_TUNNEL && { allow: 'GET, POST' }),
   }).map(([name, value]) => `${name}: ${value}`);
@@ -104,7 +106,7 @@ export const answerClientError = (error: Error & { code?: string }, socket: Dupl
 
 const refuseExpectation = (_request: IncomingMessage, response: ServerResponse): void => {
   const body = bodyOf(NO_EXPECTATION);
-  response.writeHead(NO_EXPECTATION.status, headersOf(body)).end(body);
+  response.writeHead(NO_EXPECTATION.status, headersOf(NO_EXPECTATION, body)).end(body);
 };
 
 /** Takes over what Node would answer by itself on a server. */

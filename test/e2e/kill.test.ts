@@ -1,8 +1,9 @@
 import { describe, test } from '@jest/globals';
 import { surviveKills } from '../support/kill-rounds.ts';
+import { timesOf } from '../support/share.ts';
 
 describe('kill -9 under 16 writers (decisions §6, §7)', () => {
   test('every acknowledged operation is there afterwards and none is half done', async () => {
-    await surviveKills(25);
+    await surviveKills(timesOf(25, 10));
   }, 60_000);
 });

@@ -80,7 +80,7 @@ describe('a start that cannot be', () => {
       PROVIDER_TIMEOUT_MS: '20000',
       MAX_AMOUNT: 'a lot',
       LOG_LEVEL: 'loud',
-      MONGODB_URL: 'mongodb://localhost/payments',
+      MONGODB_URL: 'mongodb://localhost',
       JWT_ALGORITHMS: 'none',
     };
     const lines = await refusal({ env });
@@ -88,7 +88,7 @@ describe('a start that cannot be', () => {
       expect.stringMatching(/^payments: JWT_ALGORITHMS must/),
       expect.stringMatching(/^payments: LOG_LEVEL must be one of/),
       expect.stringMatching(/^payments: MAX_AMOUNT must be a whole number/),
-      expect.stringMatching(/^payments: MONGODB_URL names an engine/),
+      expect.stringMatching(/^payments: MONGODB_URL must be an address/),
       expect.stringMatching(/^payments: PROVIDER_TIMEOUT_MS/),
     ]);
   }, 20_000);

@@ -8,6 +8,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { StoreUnavailable } from '../../shared/event-store/port.ts';
 import { buildApp, closeGracefully } from '../../shared/http/app.ts';
 import { PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/contract.ts';
+import { helpLink } from '../../shared/http/error-guide.ts';
 import { refuse } from '../../shared/http/errors.ts';
 import { registerHealth } from '../../shared/http/health.ts';
 import { parseJson } from '../../shared/http/json.ts';
@@ -76,7 +77,7 @@ const start = async (maxInFlight = 100): Promise<void> => {
   const own: Line[] = [];
   lines = own;
   const write = (line: Line) => own.push(line);
-  const log = { info: write, error: write } as unknown as Log;
+  const log = { debug: write, info: write, error: write } as unknown as Log;
   const arrivalMs = { request: 300, headers: 200, keepAlive: 60_000, check: 50 };
   const metrics = createMetrics();
   app = buildApp({ log, metrics, maxInFlight, arrivalMs });
@@ -138,6 +139,7 @@ const expectError = (answer: Answer, status: number, error: string): Line => {
     'content-type': 'application/json; charset=utf-8',
     'x-content-type-options': 'nosniff',
     'request-id': expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/),
+    link: helpLink(error),
   });
   expect(answer.headers).not.toHaveProperty('server');
   expect(answer.headers).not.toHaveProperty('x-powered-by');

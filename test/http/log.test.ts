@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { buildApp } from '../../shared/http/app.ts';
+import { registerHealth } from '../../shared/http/health.ts';
 import { createLogger, type Log, scrubCardNumbers } from '../../shared/log.ts';
 import { createMetrics } from '../../shared/metrics.ts';
 import { until } from '../support/until.ts';
@@ -70,6 +72,28 @@ describe('decisions §4: a line', () => {
     const secrets = { authorization: 'a1', card: { number: 'a2' }, cvv: 'a3', token: 'a4' };
     const { text } = await written((log) => log.info({ ...secrets, request: secrets }, 'request'));
     expect(text).not.toMatch(/a[1-4]/);
+  });
+});
+
+describe('a request to /health', () => {
+  const asked = async (isReady: boolean) => {
+    files += 1;
+    const file = join(folder, `${files}.log`);
+    const { log, flush } = createLogger({ level: 'info', destination: { file } });
+    const metrics = createMetrics();
+    const app = buildApp({ log, metrics, maxInFlight: 10 });
+    registerHealth(app, { metrics, ready: async () => ({ ready: isReady, engines: {} }) });
+    await app.inject('/health/ready');
+    await app.inject('/nowhere');
+    await app.close();
+    flush();
+    await until('the last line is in the file', () => readFileSync(file, 'utf8').includes('404'));
+    return readFileSync(file, 'utf8').includes('/health/ready');
+  };
+
+  test('is a line of the log when it fails, and at debug alone while it succeeds', async () => {
+    expect(await asked(true)).toBe(false);
+    expect(await asked(false)).toBe(true);
   });
 });
 

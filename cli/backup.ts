@@ -1,0 +1,155 @@
+/**
+ * `payments backup <folder>`: a copy of the data folder while the service runs. What it holds and
+ * in which order is decision 0015: a place in the log never ends up ahead of the copied log.
+ */
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
+import { Command } from 'commander';
+import { makeDataDir } from '../shared/data-dir.ts';
+import { CommandFailed } from './command-failed.ts';
+import { type Format, formatOption, note, print, printJson } from './output.ts';
+import { readSettings } from './settings.ts';
+
+/** In the order of copying. The read models are not among them: they are filled from the events. */
+const PARTS: readonly { name: string; copy: (from: string, to: string) => Promise<void> }[] = [
+  // Before the events: behind them it costs messages sent twice, ahead of them it stops the feed.
+  { name: 'feed-checkpoint.json', copy: async (from, to) => copyFileSync(from, to) },
+  { name: 'idempotency.secret', copy: async (from, to) => copyFileSync(from, to) },
+  { name: 'signing-key.json', copy: async (from, to) => copyFileSync(from, to) },
+  { name: 'events.sqlite', copy: (from, to) => copyLive(from, to) },
+  // After the events: what was under way when they were copied can be asked about.
+  { name: 'provider-ledger.sqlite', copy: (from, to) => copyLive(from, to) },
+];
+const EVENTS = 'events.sqlite';
+
+/** One step for all pages, else every commit meanwhile would make it begin again. */
+const ALL_PAGES = 2 ** 31 - 1;
+const BUSY_MS = 5_000;
+
+const copyLive = async (from: string, to: string): Promise<void> => {
+  const source = new DatabaseSync(from, { readOnly: true, timeout: BUSY_MS });
+  try {
+    await copyDatabase(source, to, { rate: ALL_PAGES });
+  } finally {
+    source.close();
+  }
+};
+
+/** Throws where the copy is no whole database. */
+const check = (file: string): void => {
+  const copy = new DatabaseSync(file);
+  try {
+    const [found] = copy.prepare('PRAGMA quick_check(1)').all();
+    if (found?.quick_check !== 'ok') throw new Error(String(found?.quick_check));
+    // A copy is one file: nothing of it lies in a write-ahead log beside it.
+    copy.exec('PRAGMA journal_mode = DELETE');
+  } finally {
+    copy.close();
+  }
+};
+
+const makeDurable = (path: string): void => {
+  const handle = openSync(path, 'r');
+  fsyncSync(handle);
+  closeSync(handle);
+};
+
+const eventsIn = (file: string): number => {
+  const events = new DatabaseSync(file, { readOnly: true });
+  try {
+    return Number(events.prepare('SELECT count(*) AS count FROM events').get()?.count);
+  } finally {
+    events.close();
+  }
+};
+
+type Copied = { folder: string; events: number; files: { name: string; bytes: number }[] };
+
+const copyParts = async (from: string, to: string): Promise<Copied['files']> => {
+  const files: Copied['files'] = [];
+  for (const { name, copy } of PARTS) {
+    if (!existsSync(join(from, name))) continue;
+    const target = join(to, name);
+    await copy(join(from, name), target);
+    chmodSync(target, 0o600);
+    if (name.endsWith('.sqlite')) check(target);
+    makeDurable(target);
+    files.push({ name, bytes: statSync(target).size });
+  }
+  makeDurable(to);
+  return files;
+};
+
+const whyOf = (error: unknown): string => {
+  const { code, message } = error as { code?: string; message?: string };
+  return code === 'ENOSPC' || /disk is full/i.test(message ?? '')
+    ? 'the disk is full'
+    : (message ?? 'unknown error');
+};
+
+/** Everything below a name of its own first: a copy that was broken off never looks whole. */
+const copyFolder = async (from: string, to: string): Promise<Copied> => {
+  const partial = join(dirname(to), `.${basename(to)}.partial`);
+  try {
+    makeDataDir(dirname(to));
+    rmSync(partial, { recursive: true, force: true });
+    mkdirSync(partial, { mode: 0o700 });
+    const files = await copyParts(from, partial);
+    const events = eventsIn(join(partial, EVENTS));
+    renameSync(partial, to);
+    makeDurable(dirname(to));
+    return { folder: to, events, files };
+  } catch (error) {
+    rmSync(partial, { recursive: true, force: true });
+    throw new CommandFailed(
+      `the backup failed, nothing was left behind: ${whyOf(error)}; see payments doctor`,
+    );
+  }
+};
+
+const count = new Intl.NumberFormat('en-US');
+
+const runBackup = async (target: string, { format }: { format: Format }): Promise<void> => {
+  process.umask(0o077);
+  const { dataDir, eventStoreDbUrl } = readSettings();
+  if (eventStoreDbUrl !== undefined) {
+    throw new CommandFailed(
+      'EVENTSTOREDB_URL is set, so the events are not in DATA_DIR; docs/operations.md says how to back the servers up',
+    );
+  }
+  const folder = resolve(target);
+  if (existsSync(folder)) {
+    throw new CommandFailed(
+      `${folder} exists already, and a backup replaces nothing; name another`,
+    );
+  }
+  if (!existsSync(join(dataDir, EVENTS))) {
+    throw new CommandFailed(`DATA_DIR: ${dataDir} holds no events; see payments doctor`);
+  }
+  const copied = await copyFolder(dataDir, folder);
+  if (format === 'json') return printJson(copied);
+  print(`${folder}  ${count.format(copied.events)} events`);
+  for (const { name, bytes } of copied.files) print(`  ${name}  ${count.format(bytes)} bytes`);
+  note(`It holds secrets: keep it as safe as the service. Try it: DATA_DIR=${folder} npm start`);
+};
+
+/** The verb `backup`. */
+export const backupCommand = (): Command =>
+  new Command('backup')
+    .description('Copies the data folder while the service runs; the embedded store alone.')
+    .argument('<folder>', 'where to; must not exist yet')
+    .addOption(formatOption())
+    .addHelpText('after', '\nExample:\n  payments backup /backups/payments-2026-11-21')
+    .action(runBackup);

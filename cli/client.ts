@@ -1,0 +1,151 @@
+/**
+ * The service as the verbs talk to it: PAYMENTS_URL, else HOST and PORT of the settings;
+ * PAYMENTS_TOKEN, else a token signed with JWT_SECRET or the key pair in DATA_DIR.
+ */
+import { userInfo } from 'node:os';
+import { CommandFailed } from './command-failed.ts';
+import { makeToken, readSettings } from './settings.ts';
+
+export type ClientOptions = {
+  /** The rights it asks for; left out: all those of the merchant. */
+  scope?: string | undefined;
+  /** Left out: `*` where the scope is for auditors or operators, else m_demo. */
+  merchant?: string | undefined;
+};
+
+/** Any answer is handed back, refusals too. Throws CommandFailed when nobody answers. */
+export type Client = {
+  url: string;
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
+  /** A body that is not undefined is sent as JSON. */
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** The value of the Authorization header, for whoever prints or repeats a request. */
+  authorization(): Promise<string>;
+};
+
+const TTL_SECONDS = 300;
+
+const ANY_ADDRESS: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
+const localUrl = (): string => {
+  const { host: listens, port } = readSettings();
+  const host = ANY_ADDRESS[listens] ?? listens;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+};
+
+const serviceUrl = (): string => {
+  const given = process.env.PAYMENTS_URL?.trim();
+  if (given === undefined || given === '') return localUrl();
+  if (!/^https?:\/\//i.test(given) || !URL.canParse(given)) {
+    throw new CommandFailed('PAYMENTS_URL must be an http or https address');
+  }
+  return given.replace(/\/+$/, '');
+};
+
+const isForAll = (scope: string | undefined): boolean => /\b(audit|ops):/.test(scope ?? '');
+
+/** Hands out a token that is good for a while yet: a verb that follows the log outlives one. */
+const tokens = ({ scope, merchant }: ClientOptions): (() => Promise<string>) => {
+  const given = process.env.PAYMENTS_TOKEN?.trim();
+  if (given !== undefined && given !== '') return async () => given;
+  let made: { token: string; atMs: number } | undefined;
+  return async () => {
+    if (made !== undefined && Date.now() - made.atMs < (TTL_SECONDS * 1000) / 2) return made.token;
+    const token = await makeToken(readSettings(), {
+      merchant: merchant ?? (isForAll(scope) ? '*' : 'm_demo'),
+      subject: subject(),
+      scope,
+      ttlSeconds: TTL_SECONDS,
+    });
+    made = { token, atMs: Date.now() };
+    return token;
+  };
+};
+
+/** Who sits here, for the audit trail; a container may know no name for its user. */
+const subject = (): string => {
+  try {
+    return `cli:${userInfo().username}`.slice(0, 255);
+  } catch {
+    return 'cli';
+  }
+};
+
+const codeOf = (error: unknown): string => {
+  const { cause } = error as Error;
+  return String(Object(cause).code ?? (error as Error).message);
+};
+
+const noAnswer = (url: string, error: unknown): CommandFailed => {
+  const code = codeOf(error);
+  const why = code === 'ECONNREFUSED' ? '' : ` (${code})`;
+  return new CommandFailed(
+    `no service answers at ${url}${why}; start it with npm start, or set PAYMENTS_URL`,
+  );
+};
+
+/** Opens the client; nothing is sent yet. Throws CommandFailed where a setting is wrong. */
+export const openClient = async (options: ClientOptions = {}): Promise<Client> => {
+  const url = serviceUrl();
+  const tokenNow = tokens(options);
+  const authorization = async () => `Bearer ${await tokenNow()}`;
+  const send = async (path: string, init: RequestInit): Promise<Response> => {
+    const headers = new Headers(init.headers);
+    if (!headers.has('authorization')) headers.set('authorization', await authorization());
+    try {
+      return await fetch(url + path, { ...init, headers, redirect: 'error' });
+    } catch (error) {
+      throw noAnswer(url, error);
+    }
+  };
+  return {
+    url,
+    authorization,
+    get: (path, headers = {}) => send(path, { headers }),
+    post: (path, body, headers = {}) =>
+      send(path, {
+        method: 'POST',
+        headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
+  };
+};
+
+/** What to do next, by the code of an error body. */
+const NEXT: Record<string, string> = {
+  UNAUTHORIZED: 'set PAYMENTS_TOKEN to a good token, or unset it to have one made',
+  FORBIDDEN:
+    'set PAYMENTS_TOKEN to a token with that scope: payments token --merchant "*" --scope …',
+  PAYMENT_NOT_FOUND: 'look for it: payments find',
+  INVALID_REQUEST: 'see the options: payments help',
+  SERVICE_UNAVAILABLE: 'see what is wrong: curl the address /health/ready of the service',
+};
+
+type ErrorBody = { error?: unknown; message?: unknown; details?: unknown };
+
+const parsed = (text: string): ErrorBody => {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+};
+
+/** A refusal as one line: code, message, details, and what to do next. */
+export const refusalLine = (status: number, body: string): string => {
+  const { error, message, details } = parsed(body);
+  if (typeof error !== 'string') return `the service answered ${status} and not in its own words`;
+  const list = Array.isArray(details) && details.length > 0 ? ` (${details.join('; ')})` : '';
+  const next = NEXT[error];
+  return `${error}: ${String(message).replace(/\.$/, '')}${list}${next === undefined ? '' : `; ${next}`}`;
+};
+
+/** The answer itself where it is a success. Throws CommandFailed with the refusal as one line. */
+export const orFail = async (answer: Response): Promise<Response> => {
+  if (answer.ok) return answer;
+  throw new CommandFailed(refusalLine(answer.status, await answer.text()));
+};
+
+/** The JSON of a successful answer. Throws CommandFailed as orFail does. */
+export const jsonOf = async <T>(answer: Promise<Response>): Promise<T> =>
+  (await (await orFail(await answer)).json()) as T;

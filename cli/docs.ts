@@ -1,0 +1,32 @@
+/** `payments docs`: the address of the API page, with a token that its bearer box is filled with. */
+import { Command } from 'commander';
+import { openClient } from './client.ts';
+import { print } from './output.ts';
+import { makeToken, readSettings } from './settings.ts';
+
+type DocsOptions = { merchant: string; scope: string };
+
+const TTL_SECONDS = 3600;
+/** Both documents can be tried out. */
+const SCOPE = 'payments:read payments:write audit:read';
+
+const tokenOf = async ({ merchant, scope }: DocsOptions): Promise<string> => {
+  const given = process.env.PAYMENTS_TOKEN?.trim();
+  if (given !== undefined && given !== '') return given;
+  return makeToken(readSettings(), { merchant, scope, ttlSeconds: TTL_SECONDS });
+};
+
+/** The fragment never leaves the browser, and the page takes it out of the address bar. */
+const printAddress = async (options: DocsOptions): Promise<void> => {
+  const { url } = await openClient();
+  print(`${url}/docs#token=${await tokenOf(options)}`);
+};
+
+/** The verb `docs`. */
+export const docsCommand = (): Command =>
+  new Command('docs')
+    .description('Prints the address of the API page with a token in it, good for an hour.')
+    .option('--merchant <id>', 'the merchant it speaks for', 'm_demo')
+    .option('--scope <scopes>', 'rights, separated by spaces', SCOPE)
+    .addHelpText('after', '\nExample:\n  open "$(payments docs)"')
+    .action(printAddress);

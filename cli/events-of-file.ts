@@ -1,0 +1,42 @@
+/** One payment's events out of an export: the same answers as the service's, without it. */
+import { readFileSync } from 'node:fs';
+import { StateParameters } from '../query-api/audit/contract.ts';
+import { readExportLine } from '../query-api/audit/export-lines.ts';
+import { timelineOf } from '../query-api/audit/history.ts';
+import { stateOf } from '../query-api/audit/state.ts';
+import { decode, isReadable } from '../shared/event-store/codec.ts';
+import { streamOf } from '../shared/payment/events.ts';
+import { CommandFailed } from './command-failed.ts';
+import type { Source } from './events.ts';
+
+const linesIn = (file: string): string[] => {
+  try {
+    return readFileSync(file, 'utf8').split('\n');
+  } catch (error) {
+    throw new CommandFailed(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+};
+
+/** Throws CommandFailed where the file cannot be read or holds nothing of the payment. */
+export const fileSource = (paymentId: string, file: string): Source => {
+  const stream = streamOf(paymentId);
+  const events = linesIn(file).flatMap((line) => {
+    const read = readExportLine(line);
+    if (read === undefined) return [];
+    const { stream: name, revision } = Object(JSON.parse(read.text));
+    return name === stream ? [decode({ ...read, stream, revision })] : [];
+  });
+  if (events.length === 0) {
+    throw new CommandFailed(`${file} holds no event of ${paymentId}; next: payments find`);
+  }
+  return {
+    events: async () => timelineOf(events),
+    state: async (at) => {
+      const asked = StateParameters.safeParse(at);
+      if (!asked.success) throw new CommandFailed('--at must be a revision or a time', 2);
+      const state = stateOf(events.filter(isReadable), asked.data);
+      if ('none' in state) throw new CommandFailed(state.detail);
+      return state;
+    },
+  };
+};

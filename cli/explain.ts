@@ -1,0 +1,57 @@
+/** `payments explain`: would it be allowed now, and if not, which events forbid it. */
+import { Argument, Command } from 'commander';
+import type { AuditExplanation, AuditForbidding } from '../query-api/audit/contract.ts';
+import { auditClient, paymentPath } from './audit.ts';
+import { jsonOf } from './client.ts';
+import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
+
+type Options = { amount?: string; merchant?: string; format: Format };
+
+const rowOf = ({ time, revision, position, type, why }: AuditForbidding): string[] => [
+  `  ${time.slice(0, 10)} ${time.slice(11, 23)}`,
+  `r${revision}`,
+  `#${position}`,
+  type,
+  why,
+];
+
+const show = (explanation: AuditExplanation): void => {
+  const { command, allowed, status, amount, currency, code, details } = explanation;
+  const sum = amount === undefined ? '' : ` of ${money(amount, currency)}`;
+  const verdict = allowed ? styled('green', 'would be allowed') : styled('red', `refused: ${code}`);
+  print(`${command}${sum} ${verdict}  (the payment is ${status})`, ...details.map((d) => `  ${d}`));
+  if (explanation.forbiddenBy.length > 0) {
+    print('because of', ...columns(explanation.forbiddenBy.map(rowOf)));
+  }
+  if (explanation.declined.length > 0) {
+    const rows = explanation.declined.map((one) => [
+      ...rowOf(one),
+      one.failureCode,
+      one.providerFailureCode ?? '',
+    ]);
+    print('tried before', ...columns(rows));
+  }
+};
+
+const explain = async (paymentId: string, command: string, options: Options): Promise<void> => {
+  const { amount, merchant, format } = options;
+  const client = await auditClient(merchant);
+  const path = paymentPath(paymentId, 'explain', { command, amount });
+  const explanation = await jsonOf<AuditExplanation>(client.get(path));
+  if (format === 'json') printJson(explanation);
+  else show(explanation);
+};
+
+/** The verb `explain`. */
+export const explainCommand = (): Command =>
+  new Command('explain')
+    .description('Says whether a command would be allowed now, and which events forbid it.')
+    .argument('<paymentId>', 'the payment')
+    .addArgument(
+      new Argument('<command>', 'what is asked for').choices(['capture', 'void', 'refund']),
+    )
+    .option('--amount <minor>', 'in minor units; left out: all there is')
+    .option('--merchant <id>', 'as this merchant sees it')
+    .addOption(formatOption())
+    .addHelpText('after', '\nExample:\n  payments explain pay_01… refund --amount 2000')
+    .action(explain);

@@ -1,0 +1,54 @@
+/**
+ * What is written beside an export: its range, its count, its head and the hash of the file. Whoever
+ * keeps a manifest elsewhere can tell later that the end was cut off, or everything rewritten.
+ */
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { CommandFailed } from './command-failed.ts';
+
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+
+export const manifestShape = z.strictObject({
+  format: z.literal('payments-export'),
+  version: z.literal(1),
+  exportedAt: z.string(),
+  range: z.strictObject({
+    paymentId: z.string().optional(),
+    from: z.string().optional(),
+    to: z.string().optional(),
+  }),
+  /** What the export is whole of; a `range` may begin in the middle of a stream. */
+  completeness: z.enum(['log', 'streams', 'range']),
+  guarantee: z.enum(['log', 'stream']),
+  count: z.int().min(0),
+  first: z.strictObject({ position: z.string() }).nullable(),
+  head: z
+    .strictObject({
+      position: z.string(),
+      stream: z.string(),
+      revision: z.int(),
+      hash,
+      logHash: hash.optional(),
+    })
+    .nullable(),
+  /** The chain value of the last line. */
+  chain: hash,
+  bytes: z.int().min(0),
+  sha256: hash,
+});
+export type Manifest = z.infer<typeof manifestShape>;
+
+export const manifestFileOf = (file: string): string => `${file}.manifest.json`;
+
+/** Reads a manifest. Throws CommandFailed with exit code 3: without it nothing is proven. */
+export const readManifest = (file: string): Manifest => {
+  try {
+    return manifestShape.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is missing' : 'is damaged';
+    throw new CommandFailed(
+      `${file} ${why}: without the manifest a cut tail cannot be seen; take it from where you keep it, or export again: payments export --out`,
+      3,
+    );
+  }
+};

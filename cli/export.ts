@@ -1,0 +1,64 @@
+/** `payments export`: events as they are stored, one a line, and a manifest beside them. */
+import { Command } from 'commander';
+import { auditClient, pathOf, paymentPath } from './audit.ts';
+import { orFail } from './client.ts';
+import { manifestFileOf } from './export-manifest.ts';
+import { type Format, formatOption, note, print, printJson } from './output.ts';
+import { writeExport } from './write-export.ts';
+
+type Options = { from?: string; to?: string; out: string; merchant?: string; format: Format };
+
+const IS_TIME = /^\d{4}-\d\d-\d\d[Tt]/;
+
+const routeOf = (paymentId: string | undefined, { from, to }: Options): string => {
+  if (paymentId !== undefined) return paymentPath(paymentId, 'events');
+  const isTime = from !== undefined && IS_TIME.test(from);
+  return pathOf('/audit/v1/events', {
+    from: isTime ? undefined : from,
+    fromTime: isTime ? from : undefined,
+    toTime: to,
+  });
+};
+
+const exportEvents = async (
+  paymentId: string | undefined,
+  options: Options,
+  command: Command,
+): Promise<void> => {
+  const { from, to, out } = options;
+  if (paymentId !== undefined && (from ?? to) !== undefined) {
+    command.error('error: --from and --to are for the whole log; leave out the payment');
+  }
+  const client = await auditClient(options.merchant);
+  const answer = await orFail(
+    await client.get(routeOf(paymentId, options), { accept: 'application/x-ndjson' }),
+  );
+  const range = {
+    ...(paymentId !== undefined && { paymentId }),
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+  };
+  const body = answer.body as unknown as AsyncIterable<Uint8Array>;
+  const manifest = await writeExport({ body, headers: answer.headers }, out, range);
+  if (options.format === 'json') printJson(manifest);
+  else {
+    print(`${manifest.count} events, head ${manifest.head?.hash ?? 'none'}`);
+    note(`Keep ${manifestFileOf(out)} elsewhere too. Next: payments verify --file ${out}`);
+  }
+};
+
+/** The verb `export`. */
+export const exportCommand = (): Command =>
+  new Command('export')
+    .description('Writes events as JSON lines, and a manifest that proves them.')
+    .argument('[paymentId]', 'one payment; left out: the whole log')
+    .requiredOption('--out <file>', 'where to; the manifest stands beside it')
+    .option('--from <from>', 'a time (inclusive), or a position (everything after it)')
+    .option('--to <time>', 'a time (exclusive)')
+    .option('--merchant <id>', 'only this merchant')
+    .addOption(formatOption())
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments export --out march.jsonl --from 2026-03-01T00:00:00Z',
+    )
+    .action((paymentId, options, command) => exportEvents(paymentId, options, command));

@@ -1,0 +1,75 @@
+/** `payments find`: payments without their id, by what one knows of them. */
+import { Command } from 'commander';
+import type { AuditFound } from '../query-api/audit/contract.ts';
+import { auditClient, pathOf } from './audit.ts';
+import { jsonOf } from './client.ts';
+import {
+  columns,
+  type Format,
+  formatOption,
+  money,
+  note,
+  print,
+  printJson,
+  styled,
+} from './output.ts';
+
+type Options = {
+  status?: string;
+  from?: string;
+  to?: string;
+  minAmount?: string;
+  maxAmount?: string;
+  merchant?: string;
+  cursor?: string;
+  limit?: string;
+  format: Format;
+};
+
+type Page = { payments: AuditFound[]; next: string | null };
+
+const HEADER = ['CREATED', 'PAYMENT', 'STATUS', 'AMOUNT', 'CARD', 'REFERENCE', 'MERCHANT'];
+
+const rowOf = (found: AuditFound): string[] => [
+  `${found.createdAt.slice(0, 10)} ${found.createdAt.slice(11, 19)}`,
+  found.paymentId,
+  found.status,
+  money(found.amount, found.currency),
+  found.last4,
+  found.merchantReference ?? '',
+  found.merchantId,
+];
+
+const find = async (q: string | undefined, { format, ...parameters }: Options): Promise<void> => {
+  const client = await auditClient();
+  const page = await jsonOf<Page>(client.get(pathOf('/audit/v1/payments', { q, ...parameters })));
+  if (format === 'json') {
+    printJson(page);
+    return;
+  }
+  if (page.payments.length === 0)
+    return note('No payment fits. Next: payments find, without filters');
+  const [header = '', ...rows] = columns([HEADER, ...page.payments.map(rowOf)]);
+  print(styled('bold', header), ...rows);
+  if (page.next !== null) note(`There are more: add --cursor ${page.next}`);
+};
+
+/** The verb `find`. */
+export const findCommand = (): Command =>
+  new Command('find')
+    .description('Finds payments by id, reference, last four digits, status, amount and time.')
+    .argument('[q]', 'a paymentId, a merchantReference or the last four digits of a card')
+    .option('--status <status>', 'such as CAPTURED')
+    .option('--from <time>', 'created at this time or later (RFC 3339)')
+    .option('--to <time>', 'created before this time')
+    .option('--min-amount <minor>', 'in minor units: 1500 is 15.00 USD')
+    .option('--max-amount <minor>', 'in minor units')
+    .option('--merchant <id>', 'only this merchant')
+    .option('--limit <n>', 'how many at most, up to 200')
+    .option('--cursor <cursor>', 'goes on behind an earlier page')
+    .addOption(formatOption())
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments find 4242 --status REFUNDED --from 2026-03-01T00:00:00Z',
+    )
+    .action(find);

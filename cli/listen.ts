@@ -1,0 +1,83 @@
+/** `payments listen`: events as they happen; a dropped connection goes on where it was. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { Command } from 'commander';
+import { amountIn, auditClient, clockOf, pathOf, type ShownEvent, sentBy } from './audit.ts';
+import type { Client } from './client.ts';
+import { CommandFailed } from './command-failed.ts';
+import { type Format, formatOption, note, print } from './output.ts';
+
+type Options = {
+  type?: string;
+  payment?: string;
+  from: string;
+  merchant?: string;
+  format: Format;
+};
+
+const BACK_OFF_MS = [500, 1000, 2000, 5000];
+
+const lineOf = (event: ShownEvent): string => {
+  const { position, revision, paymentId = event.stream } = event;
+  if ('unreadable' in event) return `#${position}  cannot be read  ${paymentId}  r${revision}`;
+  const { time, type } = event;
+  return [clockOf(time), `#${position}`, type, paymentId, `r${revision}`, amountIn(event)]
+    .join('  ')
+    .trimEnd();
+};
+
+const isWanted = (event: ShownEvent, { type, payment }: Options): boolean =>
+  (type === undefined || ('type' in event && event.type === type)) &&
+  (payment === undefined || event.paymentId === payment);
+
+const show = (event: ShownEvent, options: Options): void => {
+  if (isWanted(event, options)) {
+    print(options.format === 'json' ? JSON.stringify(event) : lineOf(event));
+  }
+};
+
+type Place = { last: string | undefined; connected: boolean };
+
+/** Follows until the connection ends; remembers the last position. */
+const follow = async (client: Client, options: Options, place: Place): Promise<void> => {
+  const answer = await client.get(pathOf('/audit/v1/events/stream', { from: options.from }), {
+    accept: 'text/event-stream',
+    ...(place.last !== undefined && { 'last-event-id': place.last }),
+  });
+  // The service may be on its way out or up; anything else would be refused again.
+  if (answer.status === 503 && place.connected) return;
+  const { ok } = answer;
+  if (ok && place.connected) note(`reconnected, resumed at #${place.last ?? options.from}`);
+  else if (ok) note(`listening at ${client.url}; Ctrl-C ends`);
+  place.connected ||= ok;
+  for await (const { event, id, data } of sentBy(answer)) {
+    place.last = id ?? place.last;
+    if (event !== 'caught-up') show(JSON.parse(data), options);
+  }
+};
+
+const listen = async (options: Options): Promise<void> => {
+  const client = await auditClient(options.merchant);
+  const place: Place = { last: undefined, connected: false };
+  for (let tries = 0; ; tries += 1) {
+    try {
+      await follow(client, options, place);
+      tries = 0;
+    } catch (error) {
+      const isRefusal = error instanceof CommandFailed && !error.message.startsWith('no service');
+      if (isRefusal || !place.connected) throw error;
+    }
+    await wait(BACK_OFF_MS[Math.min(tries, BACK_OFF_MS.length - 1)]);
+  }
+};
+
+/** The verb `listen`. */
+export const listenCommand = (): Command =>
+  new Command('listen')
+    .description('Prints events as they happen.')
+    .option('--type <type>', 'only this type, such as PaymentCaptured')
+    .option('--payment <paymentId>', 'only this payment')
+    .option('--from <from>', 'start, now, or a position: everything after it', 'now')
+    .option('--merchant <id>', 'only this merchant')
+    .addOption(formatOption())
+    .addHelpText('after', '\nExample:\n  payments listen --type PaymentRefunded --from start')
+    .action(listen);

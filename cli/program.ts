@@ -1,0 +1,40 @@
+/** The verbs of the command line, each made by a file of this folder and loaded when it is asked for. */
+import { Command } from 'commander';
+
+/** In the order of the help; a new verb is one line here and one file beside it. */
+const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
+  token: async () => (await import('./token.ts')).tokenCommand(),
+  cards: async () => (await import('./cards.ts')).cardsCommand(),
+  docs: async () => (await import('./docs.ts')).docsCommand(),
+  trigger: async () => (await import('./trigger.ts')).triggerCommand(),
+  seed: async () => (await import('./seed.ts')).seedCommand(),
+  events: async () => (await import('./events.ts')).eventsCommand(),
+  find: async () => (await import('./find.ts')).findCommand(),
+  verify: async () => (await import('./verify.ts')).verifyCommand(),
+  export: async () => (await import('./export.ts')).exportCommand(),
+  listen: async () => (await import('./listen.ts')).listenCommand(),
+  explain: async () => (await import('./explain.ts')).explainCommand(),
+  reconcile: async () => (await import('./reconcile.ts')).reconcileCommand(),
+  unsettled: async () => (await import('./unsettled.ts')).unsettledCommand(),
+  settle: async () => (await import('./settle.ts')).settleCommand(),
+  'dead-letters': async () => (await import('./dead-letters.ts')).deadLettersCommand(),
+  projections: async () => (await import('./projections.ts')).projectionsCommand(),
+  doctor: async () => (await import('./doctor.ts')).doctorCommand(),
+  backup: async () => (await import('./backup.ts')).backupCommand(),
+  topics: async () => (await import('./topics.ts')).topicsCommand(),
+};
+
+/**
+ * The command line, not run yet: with the verb that is asked for, or with all of them for whoever
+ * asks for help or for one that there is not.
+ */
+export const buildProgram = async (asked?: string): Promise<Command> => {
+  const program = new Command('payments')
+    .description('The command line of the card payment service.')
+    .addHelpText('after', '\nExample:\n  export TOKEN=$(npx payments token)');
+  const known = asked !== undefined && Object.hasOwn(VERBS, asked) ? VERBS[asked] : undefined;
+  for (const make of known === undefined ? Object.values(VERBS) : [known]) {
+    program.addCommand((await make()).copyInheritedSettings(program));
+  }
+  return program;
+};

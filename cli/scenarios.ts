@@ -1,0 +1,114 @@
+/** The stories that `payments trigger` and `payments seed` tell, as requests in order. */
+
+export type Step = {
+  /** What it does, in a word or two. */
+  name: string;
+  method: 'GET' | 'POST';
+  /** Behind `/api/v1/payments`; `{id}` is the payment that the first step made. */
+  path: string;
+  body?: Record<string, unknown>;
+  /** The status that the story goes on with. */
+  expected: number;
+  /** Asked again until the payment is PENDING no more. */
+  untilSettled?: boolean;
+};
+
+export type Scenario = {
+  summary: string;
+  /** The smallest amount, in minor units, that the story can be told with. */
+  amountMin: number;
+  steps(amount: number): Step[];
+};
+
+const APPROVED = '4242424242424242';
+const DECLINED = '4000000000000002';
+const ANSWER_LOST = '4000000000004236';
+
+const create = (name: string, amount: number, captureNow: boolean, number = APPROVED): Step => ({
+  name,
+  method: 'POST',
+  path: '',
+  expected: 200,
+  body: {
+    amount,
+    currency: 'USD',
+    captureNow,
+    paymentMethod: {
+      type: 'CARD',
+      card: {
+        number,
+        holderName: 'Ada Lovelace',
+        cvv: '123',
+        expiryMonth: '12',
+        expiryYear: '2030',
+      },
+    },
+  },
+});
+
+const change = (kind: 'capture' | 'void' | 'refund', body: Record<string, unknown> = {}): Step => ({
+  name: kind,
+  method: 'POST',
+  path: `/{id}/${kind}`,
+  body,
+  expected: 200,
+});
+
+const READ: Step = { name: 'get', method: 'GET', path: '/{id}', expected: 200 };
+
+const some = (amount: number): number => Math.floor((amount * 3) / 5);
+
+const capturedInPart = (amount: number): Step[] => [
+  create('authorize', amount, false),
+  change('capture', { captureAmount: some(amount) }),
+];
+
+/** By name, in the order of the help. */
+export const SCENARIOS = {
+  authorize: {
+    summary: 'reserves the amount',
+    amountMin: 1,
+    steps: (amount) => [create('authorize', amount, false)],
+  },
+  sale: {
+    summary: 'authorizes and captures in one step',
+    amountMin: 1,
+    steps: (amount) => [create('sale', amount, true)],
+  },
+  'partial-capture': {
+    summary: 'authorizes, captures three fifths; the rest is released',
+    amountMin: 2,
+    steps: capturedInPart,
+  },
+  refund: {
+    summary: 'sells, then gives all of it back',
+    amountMin: 1,
+    steps: (amount) => [create('sale', amount, true), change('refund')],
+  },
+  decline: {
+    summary: 'a card that the provider declines: 402',
+    amountMin: 1,
+    steps: (amount) => [{ ...create('declined', amount, false, DECLINED), expected: 402 }],
+  },
+  unknown: {
+    summary: "the provider acts and its answer is lost: 503, then recovery's answer",
+    amountMin: 1,
+    steps: (amount) => [
+      { ...create('answer lost', amount, false, ANSWER_LOST), expected: 503 },
+      { ...READ, untilSettled: true },
+    ],
+  },
+  'full-story': {
+    summary: 'authorizes, captures in part, refunds in part, refunds the rest, reads',
+    amountMin: 4,
+    steps: (amount) => [
+      ...capturedInPart(amount),
+      change('refund', { refundAmount: some(some(amount)) }),
+      change('refund'),
+      READ,
+    ],
+  },
+} as const satisfies Record<string, Scenario>;
+
+export type ScenarioName = keyof typeof SCENARIOS;
+export const SCENARIO_NAMES = Object.keys(SCENARIOS) as ScenarioName[];

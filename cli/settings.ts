@@ -1,0 +1,52 @@
+/** The settings as the verbs need them, and tokens signed with what they hold (decisions §10). */
+import { type Config, loadConfig } from '../shared/config.ts';
+import { makeDataDir } from '../shared/data-dir.ts';
+import { importSecret, openLocalKeys, type Signer, signToken } from '../shared/http/local-keys.ts';
+import { CommandFailed } from './command-failed.ts';
+
+/** The settings of the environment. Throws CommandFailed with every problem in them. */
+export const readSettings = (): Config => {
+  const result = loadConfig(process.env);
+  if (!result.ok) throw new CommandFailed(result.problems.join('\npayments: '));
+  return result.config;
+};
+
+const localSigner = async (dataDir: string): Promise<Signer> => {
+  try {
+    makeDataDir(dataDir);
+    return (await openLocalKeys(dataDir)).signer;
+  } catch (error) {
+    const { code = 'it is damaged' } = error as NodeJS.ErrnoException;
+    throw new CommandFailed(`DATA_DIR: the signing key in ${dataDir} cannot be used (${code})`);
+  }
+};
+
+const signerOf = async ({ tokens: { keys }, dataDir }: Config): Promise<Signer> => {
+  if (keys.kind === 'secret') return { algorithm: 'HS256', key: await importSecret(keys.secret) };
+  if (keys.kind === 'local') return localSigner(dataDir);
+  throw new CommandFailed(
+    'only public keys are set (JWT_JWKS_URL, JWT_JWKS_FILE), so the issuer has to make the token',
+  );
+};
+
+export type TokenOptions = {
+  merchant: string;
+  /** Who asks; left out: the merchant. */
+  subject?: string | undefined;
+  scope?: string | undefined;
+  ttlSeconds: number;
+};
+
+/** A token signed with JWT_SECRET or the key pair in DATA_DIR. Throws CommandFailed. */
+export const makeToken = async (config: Config, options: TokenOptions): Promise<string> => {
+  const { issuer, audience, merchantClaims } = config.tokens;
+  return signToken(await signerOf(config), {
+    merchantId: options.merchant,
+    subject: options.subject,
+    merchantClaim: merchantClaims[0] ?? 'merchant_id',
+    ttlSeconds: options.ttlSeconds,
+    scope: options.scope,
+    issuer,
+    audience,
+  });
+};

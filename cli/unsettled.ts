@@ -1,0 +1,63 @@
+/** `payments unsettled`: operations whose outcome at the provider is not known (decision 0013). */
+import { Command } from 'commander';
+import { jsonOf, openClient } from './client.ts';
+import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
+
+type Unsettled = {
+  paymentId: string;
+  merchantId: string;
+  operation: string;
+  operationId: string;
+  amountMinor: number;
+  since: string;
+  tries: number;
+  nextTryAt: string | null;
+};
+
+const UNITS: [name: string, seconds: number][] = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+];
+
+/** A span in its largest whole unit: 90 s is `1 min`. */
+const span = (ms: number): string => {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  const [name, size] = UNITS.find(([, unit]) => seconds >= unit) ?? ['s', 1];
+  return `${Math.floor(seconds / size)} ${name}`;
+};
+
+const nextOf = ({ nextTryAt, tries }: Unsettled): string => {
+  if (nextTryAt !== null) return `in ${span(Date.parse(nextTryAt) - Date.now())}`;
+  return tries > 0 ? 'now' : 'by its own process';
+};
+
+const HEAD = ['PAYMENT', 'MERCHANT', 'OPERATION', 'MINOR', 'AGE', 'TRIES', 'NEXT TRY', 'ID'];
+
+const rowOf = (one: Unsettled): string[] => [
+  one.paymentId,
+  one.merchantId,
+  one.operation,
+  String(one.amountMinor),
+  span(Date.now() - Date.parse(one.since)),
+  String(one.tries),
+  nextOf(one),
+  one.operationId,
+];
+
+const list = async ({ format }: { format: Format }): Promise<void> => {
+  const client = await openClient({ scope: 'ops:admin' });
+  const { unsettled } = await jsonOf<{ unsettled: Unsettled[] }>(client.get('/ops/v1/unsettled'));
+  if (format === 'json') return printJson(unsettled);
+  if (unsettled.length === 0) return note('Nothing is unsettled.');
+  print(...columns([HEAD, ...unsettled.map(rowOf)]));
+  note('Where the provider will never answer: payments settle <paymentId> --help');
+};
+
+/** The verb `unsettled`. */
+export const unsettledCommand = (): Command =>
+  new Command('unsettled')
+    .description('Lists operations whose outcome at the provider is not known, the oldest first.')
+    .addOption(formatOption())
+    .addHelpText('after', '\nExample:\n  payments unsettled --format json')
+    .action(list);

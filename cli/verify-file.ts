@@ -1,0 +1,185 @@
+/**
+ * Verifies an export with nothing but the file and its manifest: no server, no access to the store.
+ * Every line is checked against itself, the line before it, its stream and, where the export is
+ * whole, the log; then the file as a whole against the manifest.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import {
+  type ExportLine,
+  expectedChain,
+  LINES_START,
+  readExportLine,
+} from '../query-api/audit/export-lines.ts';
+import { GENESIS_HASH, hashOf, linkLog } from '../shared/event-store/hash-chain.ts';
+import { CommandFailed } from './command-failed.ts';
+import { type Manifest, manifestFileOf, readManifest } from './export-manifest.ts';
+
+export type FileBreak = {
+  /** From 1. */
+  line: number;
+  position?: string;
+  stream?: string;
+  revision?: number;
+  reason: string;
+};
+
+export type FileVerification = {
+  ok: boolean;
+  events: number;
+  head: Manifest['head'];
+  completeness: Manifest['completeness'];
+  broken?: FileBreak;
+};
+
+const LINE_BYTES_MAX = 1024 * 1024;
+const NEWLINE = 10;
+
+type Piece = { bytes: Buffer; ended: boolean };
+
+/** The lines of a file as bytes, without their breaks; `ended` is false where the break is missing. */
+async function* piecesOf(file: string, onBytes: (bytes: Buffer) => void): AsyncGenerator<Piece> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+    onBytes(chunk);
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let from = 0;
+    for (let at = rest.indexOf(NEWLINE); at !== -1; at = rest.indexOf(NEWLINE, from)) {
+      yield { bytes: rest.subarray(from, at), ended: true };
+      from = at + 1;
+    }
+    rest = rest.subarray(from);
+    if (rest.length > LINE_BYTES_MAX) break;
+  }
+  if (rest.length > 0) yield { bytes: rest, ended: false };
+}
+
+type Stored = { stream: string; revision: number; previousHash: string };
+
+const storedIn = (text: string): Stored => {
+  try {
+    const { stream, revision, previousHash } = Object(JSON.parse(text));
+    return {
+      stream: String(stream),
+      revision: Number(revision),
+      previousHash: String(previousHash),
+    };
+  } catch {
+    return { stream: '', revision: -1, previousHash: '' };
+  }
+};
+
+const NOT_A_LINE = 'it is not a line of an export';
+const NOT_ITS_CHAIN = 'it was changed, or a line before it is missing, added or swapped';
+
+type StreamEnd = { revision: number; hash: string };
+
+/** Checks lines one after the other; gives why one does not fit, or undefined. */
+const lineCheck = ({ completeness }: Manifest) => {
+  const ends = new Map<string, StreamEnd>();
+  let chain = LINES_START;
+  let logHash = GENESIS_HASH;
+
+  const streamReason = ({ hash }: ExportLine, stored: Stored): string | undefined => {
+    const { stream, revision, previousHash } = stored;
+    const end = ends.get(stream);
+    ends.set(stream, { revision, hash });
+    // The first event of a range may stand in the middle of its stream.
+    if (end === undefined && completeness === 'range') return undefined;
+    const expected = (end?.revision ?? -1) + 1;
+    if (revision !== expected) return `revision ${expected} is missing`;
+    return previousHash === (end?.hash ?? GENESIS_HASH)
+      ? undefined
+      : 'it does not follow the event before it';
+  };
+
+  const logReason = (line: ExportLine): string | undefined => {
+    if (completeness !== 'log') return undefined;
+    logHash = linkLog(logHash, line.hash);
+    return line.logHash === logHash ? undefined : 'it does not follow in the log';
+  };
+
+  return {
+    chain: () => chain,
+    reasonFor: (line: ExportLine, stored: Stored): string | undefined => {
+      if (hashOf(line.text) !== line.hash) return 'its text does not have its hash';
+      if (line.chain !== expectedChain(line, chain)) return NOT_ITS_CHAIN;
+      chain = line.chain;
+      return streamReason(line, stored) ?? logReason(line);
+    },
+  };
+};
+
+type Seen = { events: number; bytes: number; sha256: string; chain: string };
+
+/** What the manifest knows and the lines cannot: how many there were, and how they ended. */
+const wholeReason = (seen: Seen, manifest: Manifest): string | undefined => {
+  if (seen.events < manifest.count) {
+    return `the file ends after it: ${seen.events} of ${manifest.count} events are there`;
+  }
+  if (seen.events > manifest.count) return `more events than the ${manifest.count} exported`;
+  if (seen.chain !== manifest.chain) return 'the file does not end as the manifest says';
+  if (seen.bytes !== manifest.bytes || seen.sha256 !== manifest.sha256) {
+    return 'the bytes of the file are not those that were exported';
+  }
+  return undefined;
+};
+
+const placeOf = (line: number, read: ExportLine | undefined): Omit<FileBreak, 'reason'> => {
+  if (read === undefined) return { line };
+  const { stream, revision } = storedIn(read.text);
+  return { line, position: read.position, stream, revision };
+};
+
+const isWhole = ({ bytes, ended }: Piece): boolean =>
+  ended && Buffer.from(bytes.toString('utf8')).equals(bytes);
+
+/** The manifest itself is checked for what it says of the last line. */
+const headReason = (last: ExportLine | undefined, { head }: Manifest): string | undefined => {
+  const same =
+    last?.position === head?.position &&
+    last?.hash === head?.hash &&
+    last?.logHash === head?.logHash;
+  return same ? undefined : 'it is not the head that the manifest names';
+};
+
+/** Verifies an export. Throws CommandFailed where file or manifest cannot be read. */
+export const verifyFile = async (
+  file: string,
+  manifestFile: string = manifestFileOf(file),
+): Promise<FileVerification> => {
+  const manifest = readManifest(manifestFile);
+  const check = lineCheck(manifest);
+  const sha256 = createHash('sha256');
+  let bytes = 0;
+  let events = 0;
+  let last: ExportLine | undefined;
+  const { completeness, head } = manifest;
+  const broken = (at: Omit<FileBreak, 'reason'>, reason: string): FileVerification => ({
+    ok: false,
+    events,
+    head,
+    completeness,
+    broken: { ...at, reason },
+  });
+  const pieces = piecesOf(file, (chunk) => {
+    sha256.update(chunk);
+    bytes += chunk.length;
+  });
+  try {
+    for await (const piece of pieces) {
+      const read = isWhole(piece) ? readExportLine(piece.bytes.toString('utf8')) : undefined;
+      const at = placeOf(events + 1, read);
+      const reason = read === undefined ? NOT_A_LINE : check.reasonFor(read, storedIn(read.text));
+      if (reason !== undefined) return broken(at, reason);
+      events += 1;
+      last = read;
+    }
+  } catch (error) {
+    throw new CommandFailed(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+  const at = placeOf(events, last);
+  const seen = { events, bytes, sha256: sha256.digest('hex'), chain: check.chain() };
+  const reason = wholeReason(seen, manifest) ?? headReason(last, manifest);
+  return reason === undefined ? { ok: true, events, head, completeness } : broken(at, reason);
+};

@@ -1,0 +1,113 @@
+/** `payments verify`: has anyone changed the log? Exit code 3 and the first break where they have. */
+import { Command } from 'commander';
+import type { AuditVerification } from '../query-api/audit/contract.ts';
+import { auditClient, pathOf, paymentPath, sentBy } from './audit.ts';
+import { jsonOf } from './client.ts';
+import { CommandFailed } from './command-failed.ts';
+import { readManifest } from './export-manifest.ts';
+import { type Format, formatOption, note, print, printJson, styled } from './output.ts';
+import { startProgress } from './progress.ts';
+import { type FileVerification, verifyFile } from './verify-file.ts';
+
+type Options = {
+  all?: true;
+  file?: string;
+  manifest?: string;
+  merchant?: string;
+  format: Format;
+};
+
+type Verdict = AuditVerification | FileVerification;
+
+const placeOf = ({ broken }: Verdict): string => {
+  if (broken === undefined) return '';
+  const { position, stream, revision, reason } = broken;
+  const line = 'line' in broken ? `line ${broken.line}, ` : '';
+  return `${line}position ${position ?? '?'} (stream ${stream || '?'}, revision ${revision ?? '?'}): ${reason}`;
+};
+
+const PROVES: Record<string, string> = {
+  log: 'one chain over the whole log',
+  stream: 'a chain within each stream',
+};
+
+/** Prints the verdict. Throws CommandFailed with exit code 3 where there is a break. */
+const tell = (verdict: Verdict, { format }: Options): void => {
+  if (format === 'json') printJson(verdict);
+  if (!verdict.ok) {
+    throw new CommandFailed(
+      `verification failed at ${placeOf(verdict)}; keep this copy and compare it with an export: payments export`,
+      3,
+    );
+  }
+  if (format === 'json') return;
+  const { events, head } = verdict;
+  const proves = 'guarantee' in verdict ? `  (${PROVES[verdict.guarantee]})` : '';
+  print(`${styled('green', 'intact')}  ${events} events, head ${head?.hash ?? 'none'}${proves}`);
+  if (head?.logHash !== undefined) print(`log head  #${head.position} ${head.logHash}`);
+};
+
+const verifyLog = async ({ merchant, manifest }: Options): Promise<AuditVerification> => {
+  const client = await auditClient(merchant);
+  const known = manifest === undefined ? null : readManifest(manifest).head;
+  const path = pathOf('/audit/v1/verify', {
+    position: known?.position,
+    hash: known?.logHash ?? known?.hash,
+  });
+  const progress = startProgress('verify', 1);
+  const answer = await client.get(path, { accept: 'text/event-stream' });
+  try {
+    for await (const { event, data } of sentBy(answer)) {
+      const value = JSON.parse(data);
+      if (event === 'progress') progress.update(value.verified, value.of);
+      if (event === 'result') return value;
+    }
+  } finally {
+    progress.stop();
+  }
+  throw new CommandFailed('the verification broke off; start it again');
+};
+
+const verdictOf = async (
+  paymentId: string | undefined,
+  options: Options,
+  command: Command,
+): Promise<Verdict> => {
+  const { file, all, merchant } = options;
+  const asked = [paymentId, file, all].filter((one) => one !== undefined).length;
+  if (asked !== 1) command.error('error: name one of: a payment, --all, --file <file>');
+  if (file !== undefined) return verifyFile(file, options.manifest);
+  if (all === true) return verifyLog(options);
+  const client = await auditClient(merchant);
+  return jsonOf(client.get(paymentPath(paymentId ?? '', 'verify')));
+};
+
+const verify = async (
+  paymentId: string | undefined,
+  options: Options,
+  command: Command,
+): Promise<void> => {
+  const verdict = await verdictOf(paymentId, options, command);
+  tell(verdict, options);
+  if (options.all && options.manifest === undefined && options.format === 'pretty') {
+    note(
+      'A chain cannot see a cut tail: compare with a head that was kept: verify --all --manifest',
+    );
+  }
+};
+
+/** The verb `verify`. */
+export const verifyCommand = (): Command =>
+  new Command('verify')
+    .description('Verifies one payment, the whole log, or an export without any service.')
+    .argument('[paymentId]', 'one payment')
+    .option('--all', 'every event of the log')
+    .option('--file <file>', 'an export; its manifest stands beside it')
+    .option('--manifest <file>', 'with --all: the log must still hold the head of that export')
+    .option('--merchant <id>', 'only this merchant')
+    .addOption(formatOption())
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments verify --all\n  payments verify --file march.jsonl',
+    )
+    .action((paymentId, options, command) => verify(paymentId, options, command));

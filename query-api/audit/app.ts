@@ -1,0 +1,35 @@
+/** The audit routes (scope `audit:read`): history that proves itself. See docs/audit.md. */
+import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { EventStore } from '../../shared/event-store/port.ts';
+import { createRecorder } from '../../shared/http/audit-trail.ts';
+import { createStreams, type StreamLimits } from '../../shared/http/streams.ts';
+import { registerLogRoutes } from './log-routes.ts';
+import { createOwners } from './owners.ts';
+import { registerPaymentRoutes } from './payment-routes.ts';
+import type { AuditRoom } from './room.ts';
+
+export type AuditApi = {
+  /** Token, scope `audit:read` and rate limit (shared/http/guard.ts). */
+  guard: onRequestHookHandler;
+  store: EventStore;
+  views: AuditRoom['views'];
+  /** Hears of every verification of the whole log that came to its end. */
+  onVerified?: (ok: boolean) => void;
+  /** Tests shorten them. */
+  limits?: StreamLimits;
+};
+
+/** Registers `/audit/v1/…` on an app that has been built (shared/http/app.ts). */
+export const registerAuditApi = (app: FastifyInstance, options: AuditApi): void => {
+  const { guard, store, views, limits, onVerified = () => undefined } = options;
+  const room: AuditRoom = {
+    store,
+    views,
+    record: createRecorder(store),
+    owners: createOwners(store),
+    streams: createStreams(app, limits),
+    onVerified,
+  };
+  registerPaymentRoutes(app, guard, room);
+  registerLogRoutes(app, guard, room);
+};

@@ -1,0 +1,63 @@
+/**
+ * The pages about the API: the descriptions as JSON, Swagger UI over them, and what each error
+ * means. Everything comes from this machine, nothing from elsewhere, and none of it needs a token.
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { ERRORS_PATH } from '../../shared/http/error-guide.ts';
+import { JSON_TYPE } from '../../shared/http/errors.ts';
+import { errorsHtml } from './errors-page.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const SWAGGER = join(ROOT, 'node_modules/swagger-ui-dist');
+
+const HTML = 'text/html; charset=utf-8';
+const CSS = 'text/css; charset=utf-8';
+const SCRIPT = 'text/javascript; charset=utf-8';
+
+type Served = { type: string; file: string };
+
+/** Every address that serves a file; nothing of an address is ever made part of a path. */
+const FILES: Readonly<Record<string, Served>> = {
+  '/openapi.json': { type: JSON_TYPE, file: join(ROOT, 'docs/openapi.json') },
+  '/openapi-audit.json': { type: JSON_TYPE, file: join(ROOT, 'docs/openapi-audit.json') },
+  '/docs': { type: HTML, file: join(import.meta.dirname, 'index.html') },
+  '/docs/': { type: HTML, file: join(import.meta.dirname, 'index.html') },
+  '/docs/json': { type: JSON_TYPE, file: join(ROOT, 'docs/openapi.json') },
+  '/docs/page.css': { type: CSS, file: join(import.meta.dirname, 'page.css') },
+  '/docs/page.js': { type: SCRIPT, file: join(import.meta.dirname, 'page.js') },
+  '/docs/swagger-ui.css': { type: CSS, file: join(SWAGGER, 'swagger-ui.css') },
+  '/docs/swagger-ui-bundle.js': { type: SCRIPT, file: join(SWAGGER, 'swagger-ui-bundle.js') },
+};
+
+/** Scripts, styles and requests of this address alone; Swagger UI's icons are data: images. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const asPage = (reply: FastifyReply, type: string): FastifyReply =>
+  type === HTML
+    ? reply.type(type).headers({
+        'content-security-policy': POLICY,
+        'referrer-policy': 'no-referrer',
+        'cross-origin-opener-policy': 'same-origin',
+      })
+    : reply.type(type);
+
+/** Registers the pages; files are read when they are asked for. */
+export const registerDocs = (app: FastifyInstance): void => {
+  for (const [path, { type, file }] of Object.entries(FILES)) {
+    app.get(path, async (_request, reply) => asPage(reply, type).send(await readFile(file)));
+  }
+  app.get(ERRORS_PATH, (_request, reply) => {
+    asPage(reply, HTML).send(errorsHtml());
+  });
+};

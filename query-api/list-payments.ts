@@ -1,0 +1,107 @@
+/**
+ * GET /api/v1/payments: the merchant's own payments, newest first. An addition to the contract
+ * (docs/interface.md, "List payments"). The bodies are the stored texts, put together as they are.
+ */
+import { z } from 'zod';
+import { optionalChoice, optionalDateTime, optionalText } from '../shared/http/fields.ts';
+import { PaymentStatus } from '../shared/http/responses.ts';
+import type {
+  PaymentDocument,
+  PaymentSearch,
+  PaymentViewsReader,
+} from '../shared/payment-views/port.ts';
+
+const LIMIT_DEFAULT = 20;
+const LIMIT_MAX = 100;
+
+type Place = { createdAt: string; paymentId: string };
+
+/** Any offset is taken; the views compare UTC with milliseconds. */
+const moment = () =>
+  optionalDateTime()
+    .refine((value) => value === undefined || !Number.isNaN(Date.parse(value)), {
+      error: 'must be a date-time',
+    })
+    .transform((value) => (value === undefined ? undefined : new Date(value).toISOString()));
+
+const placeSchema = z.tuple([z.iso.datetime(), z.string().regex(/^[A-Za-z0-9_-]{1,32}$/)]);
+
+/** The place that a cursor names; null for a text that no answer gave. */
+const placeOf = (cursor: string): Place | null => {
+  try {
+    const [createdAt, paymentId] = placeSchema.parse(
+      JSON.parse(Buffer.from(cursor, 'base64url').toString()),
+    );
+    return { createdAt, paymentId };
+  } catch {
+    return null;
+  }
+};
+
+const cursorOf = ({ createdAt, paymentId }: Place): string =>
+  Buffer.from(JSON.stringify([createdAt, paymentId])).toString('base64url');
+
+const LIMIT = `must be an integer from 1 to ${LIMIT_MAX}`;
+const LIMIT_TEXT = /^([1-9][0-9]?|100)$/;
+
+/** A name that is there twice comes as an array, and is no string. */
+const ListParameters = z.strictObject({
+  status: optionalChoice(PaymentStatus.options),
+  from: moment(),
+  to: moment(),
+  merchantReference: optionalText().refine((value) => value !== '', 'must not be empty'),
+  limit: optionalText()
+    .refine((value) => value === undefined || LIMIT_TEXT.test(value), LIMIT)
+    .transform((value) => Number(value ?? LIMIT_DEFAULT)),
+  cursor: optionalText()
+    .transform((value) => (value === undefined ? undefined : placeOf(value)))
+    .refine((place) => place !== null, 'must be the nextCursor of an earlier answer'),
+});
+
+const KNOWN = Object.keys(ListParameters.shape).join(', ');
+
+const detailOf = ({ code, path, message }: z.core.$ZodIssue): string =>
+  code === 'unrecognized_keys' ? `the parameters are ${KNOWN}` : `${path.join('.')} ${message}`;
+
+export type ListRequest = { search: Omit<PaymentSearch, 'merchantId'>; limit: number };
+
+/** Reads the parameters of a list; a name that is not known is refused, lest a filter go unnoticed. */
+export const parseList = (
+  query: unknown,
+): { ok: true; request: ListRequest } | { ok: false; details: string[] } => {
+  const read = ListParameters.safeParse(query);
+  if (!read.success) return { ok: false, details: [...new Set(read.error.issues.map(detailOf))] };
+  const { limit, status, from, to, merchantReference, cursor } = read.data;
+  const search = {
+    ...(status !== undefined && { status }),
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+    ...(merchantReference !== undefined && { merchantReference }),
+    ...(cursor !== undefined && cursor !== null && { after: cursor }),
+  };
+  return { ok: true, request: { search, limit } };
+};
+
+const placeOfDocument = ({ paymentId, body }: PaymentDocument): Place => {
+  const { createdAt } = JSON.parse(body) as { createdAt: string };
+  return { createdAt, paymentId };
+};
+
+/**
+ * The JSON text of one page. `bodyOf` gives the text of a payment whose document has stopped.
+ * Throws ViewsUnavailable.
+ */
+export const listPayments = async (
+  views: Pick<PaymentViewsReader, 'search'>,
+  merchantId: string,
+  { limit, search }: ListRequest,
+  bodyOf: (document: PaymentDocument) => Promise<string>,
+): Promise<string> => {
+  // One more than is shown tells whether there are more.
+  const found = await views.search({ ...search, merchantId }, limit + 1);
+  const page = found.slice(0, limit);
+  const bodies = await Promise.all(page.map((one) => (one.parked ? bodyOf(one) : one.body)));
+  const last = found.length > limit ? page.at(-1) : undefined;
+  const next = last === undefined ? '' : `,"nextCursor":"${cursorOf(placeOfDocument(last))}"`;
+  return `{"payments":[${bodies.join(',')}]${next}}`;
+};

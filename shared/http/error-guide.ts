@@ -1,0 +1,131 @@
+/**
+ * What each error code tells a merchant developer: the text of docs/errors.md and of the page
+ * `/docs/errors`, one entry per code. Text between backticks is code, on both.
+ */
+import type { ErrorCode } from './errors.ts';
+
+export type ErrorEntry = {
+  means: string;
+  todo: string;
+  /** What the service keeps of the refused request. */
+  stored: string;
+};
+
+const NOTHING = 'Nothing.';
+
+export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
+  INVALID_REQUEST: {
+    means:
+      'The body is no JSON object, a field is missing or malformed, a header is malformed, or (on capture and refund) the paymentId is. `details` has one entry per field. The transport says it too: 408 the request came too slowly, 413 it is above 64 KiB, 417 an `Expect` that is not known, 431 the headers are above 16 KiB.',
+    todo: 'Mend what `details` name and send it again. Sent again as it is, it is refused again.',
+    stored: NOTHING,
+  },
+  INVALID_PAYMENT_ID: {
+    means: 'On get and void: the paymentId is not 1 to 32 characters of `A-Z a-z 0-9 _ -`.',
+    todo: 'Use the `paymentId` of an answer as it came. An empty one is often a variable that was never set.',
+    stored: NOTHING,
+  },
+  UNAUTHORIZED: {
+    means:
+      'There is no token, or it is not good. `details` say which: `the Authorization header is required`, `the token has expired`, `the token format is invalid` (which is also said of a wrong signature, issuer or audience).',
+    todo: 'Get a new token and send `Authorization: Bearer <token>` once. On a local service: `npx payments token`.',
+    stored: NOTHING,
+  },
+  FORBIDDEN: {
+    means:
+      'The token is good and does not allow this: it lacks the scope that `details` name, or it is for all merchants where one has to be named.',
+    todo: 'Ask for a token with that scope: `payments:read` for GET, `payments:write` for POST, `audit:read` and `ops:admin` for auditors and operators.',
+    stored: NOTHING,
+  },
+  NOT_FOUND: {
+    means: 'The service has nothing at this address.',
+    todo: 'Compare the path with `/docs`. All merchant paths begin with `/api/v1/payments`.',
+    stored: NOTHING,
+  },
+  PAYMENT_NOT_FOUND: {
+    means:
+      'The paymentId is well formed, and the merchant of the token has no such payment. Whether another merchant has it is not told.',
+    todo: 'Check the id, and that the token is of the merchant who made the payment.',
+    stored: NOTHING,
+  },
+  METHOD_NOT_ALLOWED: {
+    means: 'The address is right, its method is not.',
+    todo: 'Use one of the methods in the `Allow` header.',
+    stored: NOTHING,
+  },
+  IDEMPOTENCY_IN_PROGRESS: {
+    means: 'The first request with this `Idempotency-Key` has no outcome yet.',
+    todo: 'Wait for as many seconds as `Retry-After` says and send the same request with the same key.',
+    stored: 'Nothing by this request. The first one goes on to its end.',
+  },
+  BUSINESS_RULE_VIOLATION: {
+    means:
+      'The create is well formed and a rule of the merchant forbids it: the amount is over the maximum, the currency is not USD, the card brand is not accepted, or the merchantReference has to be unique and is taken. `details` say which.',
+    todo: 'Change the payment; the same one is refused again.',
+    stored: 'Nothing. The card was not charged.',
+  },
+  CAPTURE_NOT_ALLOWED: {
+    means:
+      'The payment is not AUTHORIZED (a second capture among others), the amount is over the authorized one, or the provider declined the capture: then `details` have its `failureCode`.',
+    todo: 'Read the payment for its `status` and `authorizedAmount`. After a decline of the provider, a later try is a new attempt.',
+    stored: 'Nothing, or, after a decline of the provider, a FAILED transaction. The status stays.',
+  },
+  VOID_NOT_ALLOWED: {
+    means:
+      'The payment is not AUTHORIZED, or the provider declined the void: then `details` have its `failureCode`.',
+    todo: 'Read the payment for its `status`. What is captured is refunded, not voided.',
+    stored: 'Nothing, or, after a decline of the provider, a FAILED transaction. The status stays.',
+  },
+  REFUND_NOT_ALLOWED: {
+    means:
+      'The payment is not captured, is refunded already, the amount is over what is left, or the provider declined the refund: then `details` have its `failureCode`.',
+    todo: 'Read the payment for its `refundableAmount`. A refund without an amount gives back all that is left.',
+    stored: 'Nothing, or, after a decline of the provider, a FAILED transaction. The status stays.',
+  },
+  IDEMPOTENCY_KEY_REUSED: {
+    means: 'This `Idempotency-Key` came before with another request. Keys never expire.',
+    todo: 'Use a new key for each new operation, and the old key for repeats of the same request alone.',
+    stored: 'Nothing by this request. What the first one did stands.',
+  },
+  RATE_LIMITED: {
+    means: 'Too many requests: of the merchant, or without a valid token from this address.',
+    todo: 'Wait for as many seconds as `Retry-After` says, then send less at once.',
+    stored: NOTHING,
+  },
+  INTERNAL_ERROR: {
+    means: 'A fault of ours.',
+    todo: 'Send the same request again with the same `Idempotency-Key`: it finds out what the first one did and moves no money twice. Tell us the `Request-Id` of the answer.',
+    stored:
+      'Not known from this answer: the payment may have gone on. A repeat under the same key, or a GET, tells.',
+  },
+  PROVIDER_UNAVAILABLE: {
+    means:
+      'The card provider could not be reached, or its answer was lost. `details` name the paymentId and say which: `nothing was charged` is certain; an outcome that is `not known yet` may have moved money.',
+    todo: 'Where nothing was charged: try again. Where the outcome is not known: read the payment at `Location` until it has one, or repeat with the same `Idempotency-Key`. Never send a new payment in its place.',
+    stored:
+      'The intent. Its outcome is looked up at the provider and recorded; until then a new payment is PENDING, any other keeps its status.',
+  },
+  SERVICE_UNAVAILABLE: {
+    means:
+      'The service cannot take the request now: overload, a shutdown, or one of its stores is out of reach.',
+    todo: 'Wait for as many seconds as `Retry-After` says and send the same request with the same `Idempotency-Key`.',
+    stored: 'Nothing, unless `details` say that this is not known.',
+  },
+};
+
+/** Where the entry of a code stands: the name that a Markdown heading of it gets as an anchor. */
+export const anchorOf = (code: string): string => code.toLowerCase();
+
+/** Where the service serves the page. */
+export const ERRORS_PATH = '/docs/errors';
+/** The entry of a create that the provider declined: its answer has no code (402). */
+export const PAYMENT_FAILED = 'PAYMENT_FAILED';
+export const FAILED_ENTRY: ErrorEntry = {
+  means:
+    'The provider declined the create. The body is no error body but the failed payment: `failure.failureCode` says why in the words below, `failure.providerFailureCode` in those of the provider.',
+  todo: 'Ask for another card or another way to pay. CARD_DECLINED, ISSUER_UNAVAILABLE and PROCESSING_ERROR may pass later; LOST_CARD, STOLEN_CARD and PICKUP_CARD never do. A new try is a new create under a new `Idempotency-Key`.',
+  stored: 'The payment, FAILED for good, with one FAILED transaction. Nothing was charged.',
+};
+
+/** The value of the `Link` header that leads from an error answer to its entry (RFC 8288). */
+export const helpLink = (code: string): string => `<${ERRORS_PATH}#${anchorOf(code)}>; rel="help"`;

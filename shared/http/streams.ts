@@ -1,0 +1,103 @@
+/**
+ * Answers that go on for a while: server-sent events and exports. Only what the client takes is
+ * read, so a slow one costs no memory; one that takes nothing for a while is let go. They end at
+ * once when the server closes, so that no shutdown waits for them.
+ */
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+
+/** Makes the texts of an answer until `signal` is aborted. */
+export type Source = (signal: AbortSignal) => AsyncGenerator<string>;
+
+export type Streams = {
+  /** False while as many are open as may be. */
+  hasRoom(): boolean;
+  /** Answers with what the source makes. A keep-alive is sent where it is silent for a while. */
+  send(reply: FastifyReply, type: string, source: Source, keepAlive?: string): FastifyReply;
+};
+
+export type StreamLimits = { openMax: number; keepAliveMs: number; stalledMs: number };
+
+const LIMITS: StreamLimits = { openMax: 32, keepAliveMs: 15_000, stalledMs: 30_000 };
+const BUFFER_BYTES = 64 * 1024;
+
+const SILENT = Symbol('silent');
+
+/** The next thing, or SILENT when it takes longer than `ms`. */
+const within = async <T>(next: Promise<T>, ms: number): Promise<T | typeof SILENT> => {
+  const { promise, resolve } = Promise.withResolvers<typeof SILENT>();
+  const timer = setTimeout(() => resolve(SILENT), ms);
+  return Promise.race([next, promise]).finally(() => clearTimeout(timer));
+};
+
+async function* withKeepAlive(
+  texts: AsyncGenerator<string>,
+  keepAlive: string,
+  { keepAliveMs, stalledMs }: StreamLimits,
+  leave: () => void,
+): AsyncGenerator<string> {
+  // What is yielded is asked for again as soon as the client has room for more.
+  const watched = function* (text: string): Generator<string> {
+    const timer = setTimeout(leave, stalledMs);
+    try {
+      yield text;
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  let next = texts.next();
+  while (true) {
+    const got = await within(next, keepAliveMs);
+    if (got === SILENT) {
+      if (keepAlive !== '') yield* watched(keepAlive);
+      continue;
+    }
+    if (got.done === true) return;
+    yield* watched(got.value);
+    next = texts.next();
+  }
+}
+
+/** Calls back once the client has its answer or has left, be it long ago. */
+export const whenGone = ({ raw }: FastifyReply, gone: () => void): void => {
+  if (raw.destroyed) gone();
+  else raw.once('close', gone);
+};
+
+/** Makes the streams of one server; call it before the server listens. */
+export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMITS): Streams => {
+  const open = new Set<() => void>();
+  app.addHook('preClose', (done) => {
+    for (const leave of open) leave();
+    done();
+  });
+  return {
+    hasRoom: () => open.size < limits.openMax,
+    send: (reply, type, source, keepAlive = '') => {
+      const abort = new AbortController();
+      let body: Readable | undefined;
+      const leave = (): void => abort.abort();
+      const cutOff = (): void => {
+        leave();
+        body?.destroy();
+      };
+      open.add(leave);
+      // Also comes when the client has left, and then before the source is asked again.
+      whenGone(reply, () => {
+        open.delete(leave);
+        leave();
+      });
+      const texts = withKeepAlive(source(abort.signal), keepAlive, limits, cutOff);
+      body = Readable.from(texts, { objectMode: false, highWaterMark: BUFFER_BYTES });
+      return reply.type(type).send(body);
+    },
+  };
+};
+
+export const EVENT_STREAM = 'text/event-stream';
+export const NDJSON = 'application/x-ndjson';
+export const KEEP_ALIVE = ': keep-alive\n\n';
+
+/** One server-sent event; `data` is written as JSON, which has no line breaks. */
+export const serverSent = (event: string, data: unknown, id?: string): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;

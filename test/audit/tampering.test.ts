@@ -1,0 +1,88 @@
+/**
+ * Changes to an export and to the rows of the log: none goes unnoticed (docs/audit.md). This is a
+ * share of test/long/tampering.test.ts.
+ */
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { manifestFileOf } from '../../cli/export-manifest.ts';
+import { verifyFile } from '../../cli/verify-file.ts';
+import { newSeed, randomOf } from '../support/random.ts';
+import {
+  changeRows,
+  exportLog,
+  FILE_CHANGE_NAMES,
+  type LogUnderTest,
+  openFilledLog,
+  openRows,
+  ROW_CHANGE_NAMES,
+  unnoticedInExport,
+  unnoticedInRows,
+  verifyWhole,
+} from '../support/tampering.ts';
+
+const seed = newSeed();
+let log: LogUnderTest;
+
+beforeAll(async () => {
+  log = await openFilledLog();
+});
+afterAll(() => log.close());
+
+describe(`an export (seed ${seed})`, () => {
+  test('as it was written: intact, with the head of its manifest', async () => {
+    const verified = await verifyFile(await exportLog(log));
+    expect(verified).toMatchObject({ ok: true, events: 36, completeness: 'log' });
+    expect(verified.head?.position).toBe('36');
+  });
+
+  test('no change goes unnoticed, and its line is named', async () => {
+    const changes = 12 * FILE_CHANGE_NAMES.length;
+    expect(await unnoticedInExport(log, verifyFile, randomOf(seed), changes)).toEqual([]);
+  });
+
+  test('a manifest that was changed to fit a cut file no longer fits the lines', async () => {
+    const file = await exportLog(log);
+    const manifest = JSON.parse(readFileSync(manifestFileOf(file), 'utf8'));
+    writeFileSync(manifestFileOf(file), JSON.stringify({ ...manifest, count: 35 }));
+    expect(await verifyFile(file)).toMatchObject({ ok: false });
+  });
+
+  test('without a manifest nothing is proven', async () => {
+    const file = await exportLog(log);
+    await expect(verifyFile(file, `${file}.other.json`)).rejects.toMatchObject({ exitCode: 3 });
+  });
+});
+
+describe(`the rows of the log (seed ${seed})`, () => {
+  test('as they were written: intact', async () => {
+    expect(await verifyWhole(log.store)).toMatchObject({ ok: true, guarantee: 'log', events: 36 });
+  });
+
+  test('no change goes unnoticed where a head was kept', async () => {
+    const changes = 8 * ROW_CHANGE_NAMES.length;
+    expect(await unnoticedInRows(log, randomOf(seed), changes)).toEqual([]);
+    expect(await verifyWhole(log.store)).toMatchObject({ ok: true });
+  });
+
+  test('without a kept head, only a cut tail and a log written anew to its end get by', async () => {
+    const rows = openRows(log.file);
+    const random = randomOf(seed);
+    const got = new Set<string>();
+    for (let n = 0; n < 2 * ROW_CHANGE_NAMES.length; n += 1) {
+      const { what } = changeRows(rows, random, n);
+      if ((await verifyWhole(log.store)).ok) got.add(what.split(', row')[0] ?? what);
+    }
+    rows.restore();
+    rows.close();
+    for (const what of got) {
+      expect([
+        'the tail cut off',
+        'everything from a row on written anew',
+        // At the very end these two are the same as the ones above.
+        'a row taken out',
+        'an amount, with its hash and its link in the log',
+      ]).toContain(what);
+    }
+  });
+});

@@ -1,0 +1,30 @@
+/** Every verb shows how it is used: an example in its help. */
+import { describe, expect, test } from '@jest/globals';
+import type { Command } from 'commander';
+import { buildProgram } from '../../cli/program.ts';
+
+const helpOf = (command: Command): string => {
+  let text = '';
+  command.configureOutput({
+    writeOut: (part) => {
+      text += part;
+    },
+  });
+  command.outputHelp();
+  return text;
+};
+
+const hasExample = (command: Command): boolean =>
+  /Examples?:\n.*payments /.test(helpOf(command)) ||
+  (command.commands.length > 0 && command.commands.every(hasExample));
+
+const { commands } = await buildProgram();
+
+describe('payments <verb> --help', () => {
+  test.each(commands.map((command) => [command.name(), command] as const))(
+    '%s has an example, or each verb below it has',
+    (_name, command) => {
+      expect(hasExample(command)).toBe(true);
+    },
+  );
+});

@@ -1,0 +1,148 @@
+/** `payments trigger`, `seed` and `docs` as a developer types them, against a running service. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { withOverrides } from '../../cli/overrides.ts';
+import { TEST_CARDS } from '../../command-api/provider/test-cards.ts';
+import { runCli, type Service, startService } from '../support/service.ts';
+
+// Each run of the command line is a process of its own.
+jest.setTimeout(30_000);
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+}, 30_000);
+afterAll(() => service[Symbol.asyncDispose]());
+
+const cli = (...args: string[]) =>
+  runCli(args, { DATA_DIR: service.dataDir, PAYMENTS_URL: service.url, NO_COLOR: '1' });
+
+const JWT = /eyJ[\w-]+\.eyJ/;
+
+describe('trigger', () => {
+  test('full-story: each request as curl without the token, its answer, its events', async () => {
+    const { code, stdout, stderr } = await cli('trigger', 'full-story', '--amount', '1000');
+    expect(code).toBe(0);
+    expect(stdout.match(/^curl .*$/gm)).toHaveLength(5);
+    expect(stdout.match(/authorization: Bearer \$TOKEN"/g)).toHaveLength(5);
+    expect(stdout).not.toMatch(JWT);
+    const events = stdout.match(/^ {2}r\d+ {2}\w+ {2}[\d.]+ USD$/gm);
+    expect(events).toEqual([
+      '  r0  PaymentCreated  10.00 USD',
+      '  r1  PaymentAuthorized  10.00 USD',
+      '  r2  PaymentCaptureRequested  6.00 USD',
+      '  r3  PaymentCaptured  6.00 USD',
+      '  r4  PaymentRefundRequested  3.60 USD',
+      '  r5  PaymentRefunded  3.60 USD',
+      '  r6  PaymentRefundRequested  2.40 USD',
+      '  r7  PaymentRefunded  2.40 USD',
+    ]);
+    expect(stdout).toContain('"status": "REFUNDED"');
+    expect(stderr).toMatch(/payments events pay_/);
+    const cards = new Set(stdout.match(/"number":"\d+"/g));
+    expect([...cards]).toEqual(['"number":"4242424242424242"']);
+    expect(TEST_CARDS.map(({ number }) => number)).toContain('4242424242424242');
+  });
+
+  test('unknown, as JSON: 503 first, then what recovery found', async () => {
+    const { code, stdout } = await cli('trigger', 'unknown', '--format', 'json');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject([
+      { status: 503, answer: { error: 'PROVIDER_UNAVAILABLE' } },
+      { status: 200, answer: { status: 'AUTHORIZED' } },
+    ]);
+  });
+
+  test('an override reaches the request; an answer that ends the story is exit code 1', async () => {
+    const set = [
+      '--set',
+      'consumer.email=ada',
+      '--set',
+      'consumer.firstName=5',
+      '--format',
+      'json',
+    ];
+    const { code, stdout, stderr } = await cli('trigger', 'sale', ...set, '--set', 'currency=EUR');
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject([
+      {
+        request: { body: { consumer: { email: 'ada', firstName: '5' }, currency: 'EUR' } },
+        status: 422,
+        answer: { error: 'BUSINESS_RULE_VIOLATION' },
+      },
+    ]);
+    expect(stderr).toMatch(/^payments: sale was answered 422/);
+  });
+
+  test('wrong usage is told before the first call, exit code 2', async () => {
+    let calls = 0;
+    const counting = createServer((_request, response) => {
+      calls += 1;
+      response.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(counting, 'listening');
+    const { port } = counting.address() as AddressInfo;
+    const env = { PAYMENTS_URL: `http://127.0.0.1:${port}`, PAYMENTS_TOKEN: 't' };
+    const wrong: [string[], RegExp][] = [
+      [['sale', '--set', 'consumer.mail=x'], /no field consumer\.mail/],
+      [['sale', '--amount', '0.5'], /integer of minor units/],
+      [['full-story', '--amount', '3'], /needs at least 4/],
+    ];
+    const runs = wrong.map(([args]) => runCli(['trigger', ...args], env));
+    for (const [index, { code, stdout, stderr }] of (await Promise.all(runs)).entries()) {
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toMatch(wrong[index]?.[1] ?? /never/);
+    }
+    expect(calls).toBe(0);
+    counting.close();
+  });
+});
+
+test.each([
+  ['paymentMethod.card.number=4012888888881881', /only test cards/],
+  ['amount', /must be path=value/],
+  ['consumer.__proto__.x=1', /no field/],
+  ['productItems[0].price=1', /no field/],
+])('the override %s is refused', (override, why) => {
+  expect(() => withOverrides({ amount: 1 }, [override])).toThrow(why);
+});
+
+test('overrides keep texts as texts and read the rest as JSON', () => {
+  const set = ['merchantReference=5', 'amount=5', 'captureNow=true', 'productItems[0].quantity=2'];
+  expect(withOverrides({ currency: 'USD' }, set)).toEqual({
+    currency: 'USD',
+    merchantReference: '5',
+    amount: 5,
+    captureNow: true,
+    productItems: [{ quantity: 2 }],
+  });
+});
+
+test('seed makes payments of every kind and tells its progress in lines', async () => {
+  const merchant = await service.token('m_seed');
+  const { code, stdout, stderr } = await runCli(['seed', '20', '--format', 'json'], {
+    PAYMENTS_URL: service.url,
+    PAYMENTS_TOKEN: merchant,
+  });
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/^seed 100% {2}20\/20 {2}[\d,]+\/s {2}0 s left$/m);
+  expect(JSON.parse(stdout)).toMatchObject({
+    payments: 20,
+    statuses: { AUTHORIZED: 4, CAPTURED: 10, REFUNDED: 4, FAILED: 2 },
+  });
+  const headers = { authorization: `Bearer ${merchant}` };
+  const { json } = await service.get('/api/v1/payments?limit=100', headers);
+  expect(json.payments).toHaveLength(20);
+});
+
+test('docs prints the address of the page with a token that the service takes', async () => {
+  const { code, stdout } = await cli('docs');
+  expect(code).toBe(0);
+  const [, address, token] = /^(http:\S+)#token=(\S+)\n$/.exec(stdout) ?? [];
+  expect(address).toBe(`${service.url}/docs`);
+  const headers = { authorization: `Bearer ${token}` };
+  expect((await service.get('/api/v1/payments', headers)).status).toBe(200);
+  expect((await service.get('/audit/v1/payments', headers)).status).toBe(200);
+});

@@ -1,0 +1,184 @@
+/** The auditor's first minute at a terminal, against a started service (docs/audit.md). */
+
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { freePort, NODE, ROOT, runCli, type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+jest.setTimeout(120_000);
+
+const WAIT_MS_MAX = 30_000;
+
+const PAYMENTS = '/api/v1/payments';
+const example = (name: string): object =>
+  JSON.parse(readFileSync(join(ROOT, 'examples', name), 'utf8'));
+
+let folder: string;
+let port: number;
+let service: Service;
+let story: string;
+
+const start = () => startService({ dataDir: join(folder, 'data'), env: { PORT: String(port) } });
+const cli = (...args: string[]) =>
+  runCli(args, { DATA_DIR: join(folder, 'data'), PORT: String(port) });
+const pay = async (): Promise<string> =>
+  (await service.post(PAYMENTS, example('payment.json'))).json.paymentId;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'payments-audit-'));
+  port = await freePort();
+  service = await start();
+  story = await pay();
+  await service.post(`${PAYMENTS}/${story}/capture`, { captureAmount: 1500 });
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('one command for each question', () => {
+  test('which payment was it? find', async () => {
+    await until(
+      'the views hold it',
+      async () => {
+        const { stdout } = await cli('find', '4242', '--format', 'json');
+        return JSON.parse(stdout).payments[0]?.status === 'CAPTURED';
+      },
+      WAIT_MS_MAX,
+    );
+    const { code, stdout } = await cli('find', '4242', '--status', 'CAPTURED');
+    expect(code).toBe(0);
+    expect(stdout).toContain(story);
+  });
+
+  test('what happened to it? events', async () => {
+    const { stdout } = await cli('events', story);
+    expect(stdout.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(/r0 +#1 +PaymentCreated +25\.00 USD +PENDING +m_demo$/),
+      expect.stringMatching(/r1 +#2 +PaymentAuthorized/),
+      expect.stringMatching(/r2 +#3 +PaymentCaptureRequested +15\.00 USD/),
+      expect.stringMatching(/r3 +#4 +PaymentCaptured +15\.00 USD +CAPTURED +m_demo$/),
+    ]);
+  });
+
+  test('what was it worth then, and what has changed since? events --at --state --diff', async () => {
+    const { stdout } = await cli('events', story, '--at', '1', '--state', '--diff');
+    expect(stdout).toContain('AUTHORIZED  25.00 USD');
+    expect(stdout).toMatch(/^capturedAmount +0 +-> +1500$/m);
+  });
+
+  test('why would this refund be refused? explain', async () => {
+    const { stdout } = await cli('explain', story, 'refund', '--amount', '1501');
+    expect(stdout).toContain('refused: REFUND_NOT_ALLOWED');
+    expect(stdout).toMatch(/r3 +#4 +PaymentCaptured +captured 15\.00 USD/);
+  });
+
+  test('does the provider agree? reconcile', async () => {
+    const { code, stdout } = await cli('reconcile');
+    expect([code, stdout]).toEqual([0, expect.stringContaining('log and provider agree: 2 ')]);
+  });
+
+  test('has anyone changed the log? export, verify --file, verify --all against its head', async () => {
+    const file = join(folder, 'log.jsonl');
+    expect((await cli('export', '--out', file)).code).toBe(0);
+    const held = await cli('verify', '--all', '--manifest', `${file}.manifest.json`);
+    expect([held.code, held.stdout]).toEqual([0, expect.stringMatching(/^intact /)]);
+
+    // No server and no store: nothing but the two files.
+    const alone = (path: string) => runCli(['verify', '--file', path], { DATA_DIR: folder });
+    expect((await alone(file)).code).toBe(0);
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"amount":1500', '"amount":1501'));
+    const changed = await alone(file);
+    expect(changed.code).toBe(3);
+    expect(changed.stderr).toContain(`line 3, position 3 (stream payment-${story}, revision 2)`);
+  });
+});
+
+describe('exit codes', () => {
+  test('2 for wrong usage, 1 with the next step where nobody answers', async () => {
+    expect((await cli('verify')).code).toBe(2);
+    const closed = await runCli(['find'], { PAYMENTS_URL: `http://127.0.0.1:${await freePort()}` });
+    expect(closed.code).toBe(1);
+    expect(closed.stderr).toMatch(/^payments: no service answers at .*; start it with npm start/);
+    const unknown = await cli('events', 'pay_nope');
+    expect([unknown.code, unknown.stderr]).toEqual([
+      1,
+      'payments: PAYMENT_NOT_FOUND: There is no such payment; look for it: payments find\n',
+    ]);
+  });
+});
+
+describe('live', () => {
+  test('over a restart of the service nothing is lost and nothing doubled', async () => {
+    const child = spawn(NODE, ['cli/payments.mjs', 'listen', '--format', 'json'], {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH, DATA_DIR: join(folder, 'data'), PORT: String(port) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let heard = '';
+    let said = '';
+    child.stdout.setEncoding('utf8').on('data', (part) => {
+      heard += part;
+    });
+    child.stderr.setEncoding('utf8').on('data', (part) => {
+      said += part;
+    });
+    const closed = new Promise((resolve) => child.once('close', resolve));
+    const events = () =>
+      heard
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line));
+    const hears = (paymentId: string) =>
+      until(
+        `${paymentId} is heard`,
+        () => events().some((event) => event.paymentId === paymentId),
+        WAIT_MS_MAX,
+      );
+
+    try {
+      await until('it listens', () => said.includes('listening at'), WAIT_MS_MAX);
+      const before = await pay();
+      await hears(before);
+      const startedAtMs = performance.now();
+      service.kill();
+      const { code } = await service.exited;
+      // An open stream does not hold the shutdown up.
+      expect([code, performance.now() - startedAtMs < 8000]).toEqual([0, true]);
+      service = await start();
+      const after = await pay();
+      await hears(after);
+    } finally {
+      child.kill();
+      await closed;
+    }
+
+    expect(said).toMatch(/reconnected, resumed at #\d+/);
+    const positions = events().map(({ position }) => Number(position));
+    const [first = 0] = positions;
+    expect(positions).toEqual(positions.map((_, n) => first + n));
+  });
+});
+
+describe('a log that was changed behind the service', () => {
+  test('verify names the place; the timeline shows what is left', async () => {
+    const db = new DatabaseSync(join(folder, 'data', 'events.sqlite'), { timeout: 5000 });
+    db.exec("DROP TRIGGER events_no_update; UPDATE events SET text = 'gone' WHERE position = 4");
+    db.close();
+    const { code, stderr } = await cli('verify', '--all');
+    expect(code).toBe(3);
+    expect(stderr).toContain(`position 4 (stream payment-${story}, revision 3): its text does not`);
+    expect((await cli('verify', story)).code).toBe(3);
+    const shown = await cli('events', story);
+    expect([shown.code, shown.stdout]).toEqual([
+      0,
+      expect.stringMatching(/r3 +#4 +cannot be read/),
+    ]);
+    const state = await cli('events', story, '--state');
+    expect([state.code, state.stderr]).toEqual([1, expect.stringContaining('revision 3')]);
+  });
+});

@@ -1,0 +1,126 @@
+/**
+ * Backup and restore by the very commands of docs/operations.md, while merchants write: what was
+ * acknowledged before the backup began is in the copy, and the copy proves itself.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, test } from '@jest/globals';
+import { SECRET, token } from '../support/in-process.ts';
+import { newSeed, randomOf } from '../support/random.ts';
+import {
+  type Body,
+  freePort,
+  ROOT,
+  type ServiceProcess,
+  spawnService,
+  startService,
+  untilReady,
+} from '../support/service.ts';
+import { until } from '../support/until.ts';
+import { startWriters, type Work } from '../support/writers.ts';
+
+const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+const WRITERS = 4;
+const WAIT_MS_MAX = 60_000;
+
+/** The commands of a block, with folders of the test's own. */
+const commands = (name: string, folder: string): string => {
+  const [, block] = new RegExp(`^\`\`\`sh ${name}\n(.*?)^\`\`\`$`, 'ms').exec(PAGE) ?? [];
+  if (block === undefined) throw new Error(`docs/operations.md has no block ${name}`);
+  return block
+    .replaceAll('/backups/payments', join(folder, 'backup'))
+    .replaceAll('/restored', join(folder, 'restored'));
+};
+
+const BASH = { PATH: process.env.PATH, HOME: process.env.HOME, npm_config_loglevel: 'error' };
+
+/** npx itself takes longer than all that it runs; that it finds the command is the README's test. */
+const NPX = 'npx() { shift; node_modules/.bin/node cli/payments.mjs "$@"; }';
+
+const run = async (script: string, env: NodeJS.ProcessEnv) => {
+  const bash = spawn('bash', ['-c', `${NPX}\n${script}`], {
+    cwd: ROOT,
+    env: { ...BASH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(bash.stdout),
+    text(bash.stderr),
+    once(bash, 'close'),
+  ]);
+  return { code, stdout, stderr };
+};
+
+/** Every payment is there, at least as far as it was acknowledged, and the documented checks pass. */
+const trust = async (
+  restored: ServiceProcess,
+  before: ReadonlyMap<string, string>,
+  env: NodeJS.ProcessEnv,
+): Promise<void> => {
+  await untilReady(restored);
+  const headers = { authorization: `Bearer ${await token('m_demo')}` };
+  for (const [paymentId, body] of before) {
+    const answer = await fetch(`${restored.url}/api/v1/payments/${paymentId}`, { headers });
+    expect([paymentId, answer.status]).toEqual([paymentId, 200]);
+    const { transactions } = JSON.parse(body) as Body;
+    const now = (await answer.json()) as Body;
+    expect(now.transactions.slice(0, transactions.length)).toEqual(transactions);
+  }
+  const [verify = '', reconcile = ''] = commands('trust', '').trim().split('\n');
+  const verified = await run(verify, env);
+  expect(verified).toMatchObject({ code: 0, stdout: expect.stringMatching(/^intact /) });
+  const { stdout } = await run(`${reconcile} --format json`, env);
+  const { differences } = JSON.parse(stdout) as { differences: { kind: string }[] };
+  // The ledger is copied last: it may know of more, never of less.
+  const others = differences.filter(
+    ({ kind }) => kind !== 'MISSING_IN_LOG' && kind !== 'OPEN_IN_LOG',
+  );
+  expect(others).toEqual([]);
+};
+
+test('a backup under load, restored: nothing acknowledged before it is missing', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'payments-backup-'));
+  const settings = { JWT_SECRET: SECRET, LOG_LEVEL: 'warn' };
+  try {
+    await using service = await startService({ dataDir: join(folder, 'data'), env: settings });
+    const line = { url: service.url, token: await token('m_demo') };
+    const work: Work = {
+      line,
+      random: randomOf(newSeed()),
+      acknowledged: new Map(),
+      operations: 0,
+    };
+    const writing = startWriters(work, WRITERS);
+    writing.catch(() => undefined);
+    await until('there is something to keep', () => work.operations >= 60, WAIT_MS_MAX);
+
+    const before = new Map([...work.acknowledged].map(([id, { body }]) => [id, body]));
+    const own = { ...settings, DATA_DIR: service.dataDir, PORT: String(service.port) };
+    const made = await run(commands('backup', folder), own);
+    expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('It holds secrets') });
+    const since = work.operations;
+    await until('it still takes payments', () => work.operations > since, WAIT_MS_MAX);
+    service.kill('SIGKILL');
+    await Promise.all([service.exited, writing]);
+
+    const there = { ...settings, PORT: String(await freePort()) };
+    const restored = await spawnService({
+      dataDir: join(folder, 'restored'),
+      env: { ...there, npm_config_loglevel: 'error' },
+      // In the shell's place, so that npm gets the signal and hands it on.
+      command: ['bash', '-c', commands('restore', folder).replace(/^DATA_DIR=/m, 'exec env $&')],
+    });
+    try {
+      await trust(restored, before, { ...there, DATA_DIR: restored.dataDir });
+    } finally {
+      restored.kill('SIGTERM');
+      await restored.exited;
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 120_000);

@@ -1,0 +1,151 @@
+/** The operator's first minute at a terminal, against a started service (docs/operations.md). */
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { payment, SECRET } from '../support/in-process.ts';
+import { freePort, runCli, type Service, startService } from '../support/service.ts';
+
+jest.setTimeout(60_000);
+
+const PASSWORD = 'a-password-that-nobody-may-see';
+
+let folder: string;
+let env: Record<string, string>;
+let service: Service;
+const cli = (args: readonly string[], more: Record<string, string> = {}) =>
+  runCli(args, { ...env, ...more });
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'payments-operators-'));
+  env = {
+    DATA_DIR: join(folder, 'data'),
+    PORT: String(await freePort()),
+    JWT_SECRET: SECRET,
+    LOG_LEVEL: 'warn',
+  };
+  service = await startService({ dataDir: join(folder, 'data'), env });
+  for (let n = 0; n < 3; n += 1) await service.post('/api/v1/payments', payment());
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('how far are the read models? and filling them anew', async () => {
+  const [unasked, rebuilt] = await Promise.all([
+    cli(['projections', 'rebuild']),
+    cli(['projections', 'rebuild', '--yes']),
+  ]);
+  expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining('rebuild --yes')]);
+  expect([rebuilt.code, rebuilt.stdout]).toEqual([
+    0,
+    expect.stringMatching(
+      /^6 events in [\d.]+ s \([\d,]+\/s\), 3 documents\nchecksum old = new: (\w+) = \1\n$/,
+    ),
+  ]);
+  // A plain line in a pipe, with rate and time left.
+  expect(rebuilt.stderr).toMatch(/^rebuild 100% {2}6\/6 {2}[\d,]+\/s {2}0 s left\n$/);
+  const [shown, asJson] = await Promise.all([
+    cli(['projections', 'status']),
+    cli(['projections', 'status', '--format', 'json']),
+  ]);
+  expect([shown.code, shown.stdout]).toEqual([
+    0,
+    expect.stringMatching(
+      /^payments +running +6 +6 +0 events, 0\.0 s +0\nrebuild done \S+: 6\/6 events$/m,
+    ),
+  ]);
+  expect(JSON.parse(asJson.stdout)).toMatchObject([{ state: 'running', rebuild: { done: 6 } }]);
+});
+
+describe('is everything there? doctor', () => {
+  test('settings with their origin, the data folder, every engine; nothing is wrong', async () => {
+    const before = readdirSync(join(folder, 'data')).sort();
+    const { code, stdout, stderr } = await cli(['doctor']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('payments projections status')]);
+    expect(stdout).toMatch(/^PORT +\d+ +environment$/m);
+    expect(stdout).toMatch(/^MAX_AMOUNT +99999999 +default$/m);
+    expect(stdout).toMatch(/^JWT_SECRET +hidden \(\d+ bytes\) +environment$/m);
+    expect(stdout).toMatch(/writable, held by a running service, [\d.]+ \wB free$/m);
+    expect(stdout).toMatch(/^event store +SQLite, events\.sqlite +up$/m);
+    expect(stdout).toMatch(/^service +http:\S+ +up$/m);
+    expect(stdout).not.toContain(SECRET);
+    expect(readdirSync(join(folder, 'data')).sort()).toEqual(before);
+  });
+
+  test('what is set and cannot be used: the likely cause in words, exit 1, no secret', async () => {
+    const wrong = {
+      DATA_DIR: join(folder, 'nothing-here'),
+      EVENTSTOREDB_URL: `esdb://admin:${PASSWORD}@127.0.0.1:1?tls=false`,
+      MONGODB_URL: `mongodb://u:${PASSWORD}@no-such-host.invalid/payments`,
+      // It listens, and is no Kafka.
+      KAFKA_BROKERS: `127.0.0.1:${env.PORT}`,
+      PROVIDER_URL: service.url,
+      PROVIDER_TOKEN: PASSWORD,
+      IDEMPOTENCY_SECRET: PASSWORD,
+    };
+    const { code, stdout, stderr } = await cli(['doctor', '--format', 'json'], wrong);
+    const { engines, dataFolder } = JSON.parse(stdout);
+    expect(engines).toEqual([
+      {
+        engine: 'event store',
+        place: 'esdb://***@127.0.0.1:1?tls=false',
+        state: 'down',
+        fault: true,
+        cause: expect.stringContaining('nothing listens there'),
+      },
+      {
+        engine: 'read models',
+        place: 'mongodb://***@no-such-host.invalid/payments',
+        state: 'down',
+        fault: true,
+        cause: expect.stringMatching(/no host has this name|names cannot be looked up/),
+      },
+      expect.objectContaining({
+        engine: 'Kafka',
+        state: 'down',
+        cause: expect.stringContaining('is this its plain listener'),
+      }),
+      expect.objectContaining({
+        engine: 'provider',
+        state: 'down',
+        cause: expect.stringContaining('is PROVIDER_TOKEN its token'),
+      }),
+      expect.objectContaining({ engine: 'service', state: 'up', fault: false }),
+    ]);
+    expect(dataFolder).toMatchObject({ state: 'not there yet', held: false, files: [] });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('event store, read models, Kafka, provider cannot be used'),
+    ]);
+    expect(stdout + stderr).not.toContain(PASSWORD);
+  });
+
+  test('settings that no process would start with', async () => {
+    const { code, stdout } = await cli(['doctor'], { MAX_AMOUNT: 'much' });
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining('problem: MAX_AMOUNT must be a whole number'),
+    ]);
+  });
+});
+
+test('backup: whole, for its owner alone, and it replaces nothing', async () => {
+  const target = join(folder, 'copies', 'first');
+  const made = await cli(['backup', target, '--format', 'json']);
+  expect([made.code, JSON.parse(made.stdout).events]).toEqual([0, 6]);
+  const files = readdirSync(target).sort();
+  expect(files).toEqual(['events.sqlite', 'idempotency.secret', 'provider-ledger.sqlite']);
+  expect(files.map((name) => statSync(join(target, name)).mode & 0o777)).toEqual(
+    files.map(() => 0o600),
+  );
+  expect(statSync(target).mode & 0o777).toBe(0o700);
+  expect(readdirSync(join(folder, 'copies'))).toEqual(['first']);
+  const [again, nothing] = await Promise.all([
+    cli(['backup', target]),
+    cli(['backup', join(folder, 'second')], { DATA_DIR: folder }),
+  ]);
+  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('replaces nothing')]);
+  expect([nothing.code, nothing.stderr]).toEqual([1, expect.stringContaining('holds no events')]);
+});

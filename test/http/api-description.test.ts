@@ -1,0 +1,152 @@
+/**
+ * docs/openapi.json is what merchants generate clients from: it is made from the schemas and from
+ * what the service really answered, and every answer that tests receive is held against it.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { generatedDocs } from '../../scripts/openapi/generated.ts';
+import { expectDescribed, type Received } from '../support/api-description.ts';
+
+type Content = Record<
+  string,
+  { schema: { $ref: string }; examples?: Record<string, { value: unknown }> }
+>;
+type Operation = {
+  requestBody?: { content: Content };
+  responses: Record<string, { content: Content }>;
+};
+
+const ROOT = join(import.meta.dirname, '../..');
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+const description = JSON.parse(read('docs/openapi.json'));
+
+describe('the committed documents', () => {
+  let generated: Record<string, string>;
+  beforeAll(async () => {
+    generated = await generatedDocs();
+  }, 60_000);
+
+  test('are what schemas and a running service give; else: npm run docs:openapi', () => {
+    for (const [file, text] of Object.entries(generated)) expect(read(file)).toBe(text);
+    expect(Object.keys(generated)).toContain('docs/openapi.json');
+  });
+});
+
+test("components have the contract's own names", () => {
+  const names = [
+    ...['PaymentRequest', 'PaymentMethod', 'Card', 'ProductItem', 'Consumer', 'Address'],
+    ...['Billing', 'Shipping', 'Source', 'PreviousFailure', 'PaymentResponse'],
+    ...['PaymentMethodResponse', 'CardResponse', 'Transaction', 'Failure'],
+    ...['PaymentFailureResponse', 'CaptureRequest', 'RefundRequest', 'ErrorBody'],
+  ];
+  expect(Object.keys(description.components.schemas)).toEqual(expect.arrayContaining(names));
+});
+
+test("every operation of the contract has the contract's statuses", () => {
+  const statuses = Object.fromEntries(
+    Object.entries(description.paths).flatMap(([path, operations]) =>
+      Object.entries(operations as Record<string, { responses: object }>).map(
+        ([method, { responses }]) => [`${method} ${path}`, Object.keys(responses).map(Number)],
+      ),
+    ),
+  );
+  const one = '/api/v1/payments/{paymentId}';
+  const contract = {
+    'post /api/v1/payments': [200, 400, 401, 402, 422, 500, 503],
+    [`get ${one}`]: [200, 400, 401, 404, 500, 503],
+    [`post ${one}/capture`]: [200, 400, 401, 404, 422, 500, 503],
+    [`post ${one}/void`]: [200, 400, 401, 404, 422, 500, 503],
+    [`post ${one}/refund`]: [200, 400, 401, 404, 422, 500, 503],
+  };
+  for (const [operation, expected] of Object.entries(contract)) {
+    expect(statuses[operation]).toEqual(expect.arrayContaining(expected));
+  }
+});
+
+test('every reference leads somewhere', () => {
+  const references = [...read('docs/openapi.json').matchAll(/"\$ref": "#\/([^"]+)"/g)];
+  expect(references.length).toBeGreaterThan(100);
+  for (const [, pointer = ''] of references) {
+    const found = pointer.split('/').reduce((at, step) => Object(at)[step], description);
+    expect([pointer, typeof found]).toEqual([pointer, 'object']);
+  }
+});
+
+test.each(['docs/openapi.json', 'docs/openapi-audit.json'])(
+  '%s: every example fits its schema',
+  (file) => {
+    const document = JSON.parse(read(file));
+    const ajv = new Ajv2020({ strict: false });
+    formats.default(ajv);
+    ajv.addSchema({ $id: 'api', components: document.components });
+    const bodies = Object.values(document.paths as Record<string, Record<string, Operation>>)
+      .flatMap((operations) => Object.values(operations))
+      .flatMap(({ requestBody, responses }) => [requestBody, ...Object.values(responses)])
+      .flatMap((body) => Object.values(body?.content ?? {}));
+    expect(bodies.length).toBeGreaterThan(50);
+    for (const { schema, examples = {} } of bodies) {
+      for (const [name, { value }] of Object.entries(examples)) {
+        const fits = ajv.validate({ $ref: `api${schema.$ref}` }, value);
+        expect([name, fits, ajv.errorsText()]).toEqual([name, true, 'No errors']);
+      }
+    }
+  },
+);
+
+test('examples hold no card number but the test cards, and no token', () => {
+  const numbers = new Set(read('docs/openapi.json').match(/\b\d{13,19}\b/g));
+  numbers.delete(String(Number.MAX_SAFE_INTEGER));
+  expect([...numbers].sort()).toEqual(['4000000000000002', '4242424242424242']);
+  expect(read('docs/openapi.json')).not.toMatch(/eyJ[\w-]+\.eyJ/);
+});
+
+describe('an answer that is not as described fails the test that received it', () => {
+  const path = '/api/v1/payments/{paymentId}';
+  const good = (): Received => ({
+    method: 'GET',
+    path: '/api/v1/payments/pay_1',
+    status: 200,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+      'request-id': '01KDX3CP000000000000000001',
+      etag: '"1"',
+    },
+    text: JSON.stringify(
+      description.paths[path].get.responses[200].content['application/json'].examples.authorized
+        .value,
+    ),
+  });
+  const withBody = (change: object): Received => ({
+    ...good(),
+    text: JSON.stringify({ ...JSON.parse(good().text), ...change }),
+  });
+
+  test('the recorded example itself passes', () => {
+    expect(() => expectDescribed(good())).not.toThrow();
+  });
+
+  test.each<[string, Received, RegExp]>([
+    ['a field that is not described', withBody({ cvv: '123' }), /additional properties/],
+    ['an old address key', withBody({ billing: { address: { line1: 'x' } } }), /line1/],
+    ['a field of another type', withBody({ amount: '2500' }), /amount must be integer/],
+    ['a status of the payment that is none', withBody({ status: 'PAID' }), /allowed values/],
+    ['a status that is not described', { ...good(), status: 201 }, /status is not described/],
+    ['a missing header', { ...good(), headers: {} }, /content type/],
+    [
+      'another content type',
+      { ...good(), headers: { ...good().headers, 'content-type': 'text/html' } },
+      /text\/html/,
+    ],
+    [
+      'a header without its form',
+      { ...good(), headers: { ...good().headers, etag: 'W/1' } },
+      /ETag is W\/1/,
+    ],
+  ])('%s', (_name, received, said) => {
+    expect(() => expectDescribed(received)).toThrow(said);
+  });
+});

@@ -1,0 +1,76 @@
+/** Decision 0011: reading is itself recorded, and what cannot be recorded is not answered. */
+import { describe, expect, test } from '@jest/globals';
+import type { FastifyRequest } from 'fastify';
+import { StoreUnavailable } from '../../shared/event-store/port.ts';
+import { createRecorder } from '../../shared/http/audit-trail.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
+
+const caller = { merchantId: 'm_1', actor: 'auditor', scopes: undefined };
+const request = (query: object = {}) =>
+  ({ id: 'request-1', query, caller }) as unknown as FastifyRequest;
+
+const readingsOf = async (store: ReturnType<typeof memoryEventStore>) =>
+  (await store.readAll(null, 100)).flatMap((event) => ('event' in event ? [event] : []));
+
+describe('the audit trail', () => {
+  test('who, what and when, in one stream of this process', async () => {
+    const store = memoryEventStore();
+    const record = createRecorder(store);
+    await record(request({ at: '2026-01-01T00:00:00Z' }), { action: 'STATE', paymentId: 'pay_1' });
+    await Promise.all([
+      record(request(), { action: 'LOG' }),
+      record(request(), { action: 'STREAM' }),
+    ]);
+    const readings = await readingsOf(store);
+    expect(readings.map(({ revision }) => revision)).toEqual([0, 1, 2]);
+    expect(new Set(readings.map(({ stream }) => stream)).size).toBe(1);
+    expect(readings[0]).toMatchObject({
+      context: { actor: 'auditor', requestId: 'request-1' },
+      event: {
+        type: 'AuditAccessed',
+        data: {
+          action: 'STATE',
+          merchantId: 'm_1',
+          paymentId: 'pay_1',
+          parameters: 'at=2026-01-01T00%3A00%3A00Z',
+        },
+      },
+    });
+  });
+
+  test.each([
+    ['4242424242424242', '...4242'],
+    ['4242 4242 4242 4242', '...4242'],
+    ['4242-4242-4242-4242', '...4242'],
+    ['order-12345678901', 'order-12345678901'],
+  ])('of a search for %s it keeps %s (decisions §4)', async (q, kept) => {
+    const store = memoryEventStore();
+    await createRecorder(store)(request({ q }), { action: 'SEARCH' });
+    const [reading] = await readingsOf(store);
+    expect(reading?.event.data).toMatchObject({ parameters: `q=${kept}` });
+  });
+
+  test('a lost answer records nothing twice', async () => {
+    const store = memoryEventStore();
+    const record = createRecorder(store);
+    store.loseNextAnswer();
+    await record(request(), { action: 'LOG' });
+    await record(request(), { action: 'LOG' });
+    expect((await readingsOf(store)).map(({ revision }) => revision)).toEqual([0, 1]);
+  });
+
+  test('where the log takes nothing, the reading is refused; afterwards it goes on', async () => {
+    const store = memoryEventStore();
+    let full = true;
+    const record = createRecorder({
+      append: async (...args) => {
+        if (full) throw new StoreUnavailable('the disk is full');
+        return store.append(...args);
+      },
+    });
+    await expect(record(request(), { action: 'LOG' })).rejects.toThrow(StoreUnavailable);
+    full = false;
+    await record(request(), { action: 'LOG' });
+    expect(await readingsOf(store)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,445 @@
+/** The audit routes over a real store: what each answers, and what it refuses (docs/audit.md). */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  expectAnswerHeaders,
+  expectError,
+  type InProcess,
+  idOf,
+  leaveUnresolved,
+  NO_LADDER,
+  openInProcess,
+  timeless,
+  token,
+} from '../support/in-process.ts';
+import { until } from '../support/until.ts';
+
+const AUDIT = '/audit/v1';
+const NDJSON = { accept: 'application/x-ndjson' };
+
+let service: InProcess;
+let all: string;
+let own: string;
+let other: string;
+/** Authorized 2500, captured 1500, refunded 500. */
+let story: string;
+
+const read = (path: string, bearer: string | null = all, headers = {}) =>
+  service.ask('GET', AUDIT + path, undefined, { token: bearer, headers });
+
+beforeAll(async () => {
+  service = await openInProcess(NO_LADDER);
+  all = await token('*', 'audit:read');
+  own = await token('m_test', 'audit:read');
+  other = await token('m_other', 'audit:read');
+  story = idOf(await service.create({ merchantReference: 'order-77' }));
+  await service.change('capture', story, { captureAmount: 1500 });
+  await service.change('refund', story, { refundAmount: 500 });
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+type Event = {
+  type: string;
+  revision: number;
+  position: string;
+  hash: string;
+  [f: string]: unknown;
+};
+const eventsOf = (json: unknown): Event[] => (json as { events: Event[] }).events;
+
+/** The same sums as the service's, folded the plain way. */
+const naiveFold = (events: Event[]) => {
+  const sums = { authorizedAmount: 0, capturedAmount: 0, refundedAmount: 0, status: 'PENDING' };
+  for (const { type, data } of events) {
+    const { amount } = data as { amount: number };
+    if (type === 'PaymentAuthorized')
+      Object.assign(sums, { authorizedAmount: amount, status: 'AUTHORIZED' });
+    if (type === 'PaymentCaptured')
+      Object.assign(sums, { capturedAmount: amount, status: 'CAPTURED' });
+    if (type === 'PaymentRefunded') sums.refundedAmount += amount;
+    if (type === 'PaymentFailed') sums.status = 'FAILED';
+    if (sums.capturedAmount > 0 && sums.refundedAmount === sums.capturedAmount)
+      sums.status = 'REFUNDED';
+  }
+  return sums;
+};
+
+describe('the timeline', () => {
+  test('every event, oldest first, with its place, cause, sums and hash', async () => {
+    const answer = await read(`/payments/${story}/events`);
+    expect(answer.status).toBe(200);
+    expectAnswerHeaders(answer);
+    const events = eventsOf(answer.json);
+    expect(events.map(({ type }) => type)).toEqual([
+      'PaymentCreated',
+      'PaymentAuthorized',
+      'PaymentCaptureRequested',
+      'PaymentCaptured',
+      'PaymentRefundRequested',
+      'PaymentRefunded',
+    ]);
+    expect(events.map(({ revision }) => revision)).toEqual([0, 1, 2, 3, 4, 5]);
+    for (const [n, event] of events.entries()) {
+      expect(event).toMatchObject({ paymentId: story, actor: 'tester' });
+      expect(event.previousHash).toBe(events[n - 1]?.hash ?? '0'.repeat(64));
+      expect([event.requestId, event.correlationId, event.causationId]).not.toContain('');
+    }
+    expect(events[5]).toMatchObject({
+      status: 'CAPTURED',
+      amounts: { amount: 500, currency: 'USD', capturedAmount: 1500, refundableAmount: 1000 },
+    });
+  });
+
+  test('as an export: one line for each event, its very bytes under their hash', async () => {
+    const answer = await read(`/payments/${story}/events`, all, NDJSON);
+    expect(answer.headers['content-type']).toBe('application/x-ndjson');
+    const lines = answer.text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ event }) => event.revision)).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(lines.map(({ hash }) => hash)).toEqual(
+      eventsOf((await read(`/payments/${story}/events`)).json).map(({ hash }) => hash),
+    );
+  });
+});
+
+describe('the state at a moment', () => {
+  test('equals a plain fold of the events up to there, at every revision and at its time', async () => {
+    const events = eventsOf((await read(`/payments/${story}/events`)).json);
+    for (const [revision, event] of events.entries()) {
+      const upTo = naiveFold(events.slice(0, revision + 1));
+      const byRevision = await read(`/payments/${story}/state?revision=${revision}`);
+      expect(byRevision.json).toMatchObject({ revision, payment: upTo, now: { revision: 5 } });
+      const next = events[revision + 1];
+      if (next !== undefined && next.time === event.time) continue;
+      const byTime = await read(`/payments/${story}/state?at=${String(event.time)}`);
+      expect(byTime.text).toBe(byRevision.text);
+    }
+  });
+
+  test('now it is what GET answers, and nothing has changed since', async () => {
+    const { json } = await read(`/payments/${story}/state`);
+    expect(json.payment).toEqual((await service.get(story)).json);
+    expect(json.differences).toEqual([]);
+  });
+
+  test('the difference to now names each leaf that has changed', async () => {
+    const { json } = await read(`/payments/${story}/state?revision=3`);
+    expect(json.event).toMatchObject({ type: 'PaymentCaptured', revision: 3 });
+    const differences = json.differences as { path: string }[];
+    expect(differences).toContainEqual({ path: 'refundedAmount', was: 0, now: 500 });
+    expect(differences.map(({ path }) => path)).not.toContain('capturedAmount');
+  });
+
+  test('another offset names the same moment', async () => {
+    const { json } = await read(`/payments/${story}/state?revision=1`);
+    const { time } = json.event as { time: string };
+    const shifted = new Date(Date.parse(time) + 7_200_000).toISOString().replace('Z', '%2B02:00');
+    expect((await read(`/payments/${story}/state?at=${shifted}`)).json.revision).toBe(1);
+  });
+
+  test('before its first event: 404 in words; past its last revision: 400', async () => {
+    const early = await read(`/payments/${story}/state?at=2020-01-01T00:00:00Z`);
+    expectError(early, 404, 'PAYMENT_NOT_FOUND', ['the payment did not exist yet at that time']);
+    const late = await read(`/payments/${story}/state?revision=6`);
+    expectError(late, 400, 'INVALID_REQUEST', ['revision must be at most 5']);
+  });
+});
+
+describe('the search', () => {
+  test.each([
+    ['its id', () => `q=${story}`],
+    ['its reference', () => 'q=order-77'],
+    ['amount and status', () => 'q=order-77&minAmount=2500&maxAmount=2500&status=CAPTURED'],
+    ['time', () => 'q=order-77&from=2020-01-01T00:00:00Z&to=2100-01-01T00:00:00Z'],
+  ])('finds a payment by %s', async (_name, query) => {
+    await until('the views hold it', async () => {
+      const { json } = await read(`/payments?${query()}`);
+      return (json.payments as { paymentId: string }[]).length === 1;
+    });
+    const { json } = await read(`/payments?${query()}`);
+    expect(json.payments).toEqual([
+      expect.objectContaining({
+        paymentId: story,
+        merchantId: 'm_test',
+        last4: '4242',
+        revision: 5,
+      }),
+    ]);
+  });
+
+  test('pages come newest first, and payments made meanwhile move nothing', async () => {
+    const made: string[] = [];
+    for (let n = 0; n < 5; n += 1) made.unshift(idOf(await service.create()));
+    const seen: string[] = [];
+    let cursor: string | null = '';
+    while (cursor !== null && seen.length < 20) {
+      const answer = await read(`/payments?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      const { payments, next } = answer.json as unknown as {
+        payments: { paymentId: string }[];
+        next: string | null;
+      };
+      seen.push(...payments.map(({ paymentId }) => paymentId));
+      cursor = next;
+      if (seen.length === 2) made.push('later', idOf(await service.create()));
+    }
+    expect(seen.slice(0, 5)).toEqual(made.slice(0, 5));
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen.at(-1)).toBe(story);
+  });
+});
+
+describe('verification', () => {
+  test('of one payment and of the whole log', async () => {
+    const one = await read(`/payments/${story}/verify`);
+    expect(one.json).toMatchObject({ ok: true, guarantee: 'stream', events: 6 });
+    const log = await read('/verify');
+    expect(log.json).toMatchObject({ ok: true, guarantee: 'log' });
+    expect(log.json.head).toMatchObject({ position: String(log.json.events) });
+  });
+
+  test('tells its progress as server-sent events, and ends with the result', async () => {
+    const { text, headers } = await read('/verify', all, { accept: 'text/event-stream' });
+    expect(headers['content-type']).toBe('text/event-stream');
+    const names = [...text.matchAll(/^event: (\w+)$/gm)].map(([, name]) => name);
+    expect([names[0], names.at(-1)]).toEqual(['progress', 'result']);
+    expect(JSON.parse(text.trimEnd().split('data: ').at(-1) ?? '')).toMatchObject({ ok: true });
+  });
+
+  test('a head that was kept: held, changed, or cut off', async () => {
+    const verified = (await read('/verify')).json;
+    const head = verified.head as { position: string; logHash: string };
+    const held = await read(`/verify?position=${head.position}&hash=${head.logHash}`);
+    expect(held.json.ok).toBe(true);
+    const changed = await read(`/verify?position=${head.position}&hash=${'a'.repeat(64)}`);
+    expect(changed.json).toMatchObject({ ok: false, broken: { position: head.position } });
+    const cut = await read(`/verify?position=99999&hash=${head.logHash}`);
+    expect(cut.json).toMatchObject({ ok: false, broken: { position: '99999' } });
+  });
+
+  test('leaves its time in the metrics', async () => {
+    await read('/verify');
+    const { text } = await service.ask('GET', '/metrics');
+    expect(text).toMatch(/^payments_chain_last_ok_timestamp_seconds [1-9]\d+$/m);
+    expect(text).toMatch(/^payments_chain_breaks_total \d+$/m);
+  });
+});
+
+describe('the log', () => {
+  test('page after page gives every event once, in the order of its position', async () => {
+    const seen: Event[] = [];
+    let from = 'start';
+    for (let pages = 0; pages < 50; pages += 1) {
+      const { json } = await read(`/events?from=${from}&limit=7`);
+      seen.push(...eventsOf(json));
+      from = String(json.next);
+      if (json.atEnd === true) break;
+    }
+    const positions = seen.map(({ position }) => Number(position));
+    expect(positions).toEqual(positions.map((_, n) => n + 1));
+    expect(seen.filter(({ paymentId }) => paymentId === story)).toHaveLength(6);
+  });
+
+  test('an export of a time span holds what happened in it', async () => {
+    const { json } = await read(`/payments/${story}/state?revision=3`);
+    const { time } = json.event as { time: string };
+    const later = new Date(Date.parse(time) + 1).toISOString();
+    const { text, headers } = await read(`/events?fromTime=${time}&toTime=${later}`, all, NDJSON);
+    expect(headers['export-completeness']).toBe('range');
+    expect(text).toContain('"PaymentCaptured"');
+    for (const line of text.trimEnd().split('\n')) expect(JSON.parse(line).event.time).toBe(time);
+  });
+
+  test('every reading is in the log: who, what and when, and no card number (decisions §4)', async () => {
+    await read('/payments?q=4242424242424242&limit=3');
+    const { json } = await read('/events?limit=1000');
+    const readings = eventsOf(json).filter(({ type }) => type === 'AuditAccessed');
+    expect(readings.at(-2)).toMatchObject({
+      actor: 'tester',
+      data: { action: 'SEARCH', merchantId: '*', parameters: 'q=...4242&limit=3' },
+    });
+    expect(readings.map(({ data }) => (data as { action: string }).action)).toEqual(
+      expect.arrayContaining(['EVENTS', 'EXPORT', 'STATE', 'VERIFY', 'VERIFY_LOG', 'LOG']),
+    );
+  });
+});
+
+describe('explain: would it be allowed now', () => {
+  const explain = async (paymentId: string, query: string) =>
+    (await read(`/payments/${paymentId}/explain?${query}`)).json;
+  const typesOf = ({ forbiddenBy }: Record<string, unknown>) =>
+    (forbiddenBy as Event[]).map(({ type, revision }) => `${type} r${revision}`);
+
+  test('a refund of what is left: yes, of that amount', async () => {
+    expect(await explain(story, 'command=refund')).toMatchObject({ allowed: true, amount: 1000 });
+  });
+
+  test('a refund above it: the capture and the refund before it forbid it', async () => {
+    const json = await explain(story, 'command=refund&amount=1001');
+    const refused = await service.change('refund', story, { refundAmount: 1001 });
+    expect(json).toMatchObject({ allowed: false, code: refused.json.error });
+    expect(json.details).toEqual(refused.json.details);
+    expect(typesOf(json)).toEqual(['PaymentCaptured r3', 'PaymentRefunded r5']);
+  });
+
+  test.each(['capture', 'void'])('a second %s: the capture forbids it', async (command) => {
+    expect(typesOf(await explain(story, `command=${command}`))).toEqual(['PaymentCaptured r3']);
+  });
+
+  test('a refund of an authorization: nothing was captured', async () => {
+    const authorized = idOf(await service.create());
+    const json = await explain(authorized, 'command=refund');
+    expect(typesOf(json)).toEqual(['PaymentAuthorized r1']);
+    expect(await explain(authorized, 'command=capture&amount=2501')).toMatchObject({
+      allowed: false,
+      forbiddenBy: [{ type: 'PaymentAuthorized', revision: 1 }],
+    });
+  });
+
+  test('anything on a failed payment: its failure', async () => {
+    const failed = idOf(await service.create({ number: '4000000000000002' }));
+    for (const command of ['capture', 'void', 'refund']) {
+      expect(typesOf(await explain(failed, `command=${command}`))).toEqual(['PaymentFailed r1']);
+    }
+  });
+
+  test('a capture whose outcome is not known: the intent, and the provider is asked first', async () => {
+    const paymentId = idOf(await service.create());
+    await leaveUnresolved(service, 'answer lost', () => service.change('capture', paymentId));
+    const json = await explain(paymentId, 'command=void');
+    expect(json).toMatchObject({ allowed: false, code: 'UNRESOLVED' });
+    expect(typesOf(json)).toEqual(['PaymentCaptureRequested r2']);
+  });
+
+  test('a refund that the provider declined before is told', async () => {
+    const paymentId = idOf(await service.create({ number: '4000000000004251', captureNow: true }));
+    await service.change('refund', paymentId);
+    expect((await explain(paymentId, 'command=refund')).declined).toEqual([
+      expect.objectContaining({ failureCode: 'TRANSACTION_NOT_PERMITTED', cause: 'DECLINED' }),
+    ]);
+  });
+});
+
+const PAYMENT_ROUTES = ['events', 'state', 'verify', 'explain?command=refund'];
+const LOG_ROUTES = ['/payments', '/events', '/events/stream', '/verify'];
+const ROUTES = [...PAYMENT_ROUTES.map((name) => `/payments/ID/${name}`), ...LOG_ROUTES];
+const at = (route: string, id = story): string => route.replace('ID', id);
+
+describe('who may read what', () => {
+  test.each(ROUTES)('%s: 401 without a token, 403 without the scope', async (route) => {
+    const none = await read(at(route), null);
+    expect([none.status, none.json.error]).toEqual([401, 'UNAUTHORIZED']);
+    for (const weak of [
+      await token('m_test'),
+      await token('*'),
+      await token('*', 'payments:read ops:admin'),
+    ]) {
+      expectError(await read(at(route), weak), 403, 'FORBIDDEN', [
+        'the scope audit:read is required',
+      ]);
+    }
+  });
+
+  test.each(PAYMENT_ROUTES)(
+    '%s: own 200; foreign is answered as unknown is, to the byte',
+    async (name) => {
+      const route = `/payments/ID/${name}`;
+      expect((await read(at(route), own)).status).toBe(200);
+      const foreign = await read(at(route), other);
+      const unknown = await read(at(route, `pay_${'0'.repeat(26)}`), other);
+      expectError(foreign, 404, 'PAYMENT_NOT_FOUND');
+      expect(timeless(foreign)).toEqual(timeless(unknown));
+      expect(timeless(await read(at(route, `pay_${'0'.repeat(26)}`)))).toEqual(timeless(unknown));
+      const malformed = await read(at(route, 'a.b'), own);
+      expect([malformed.status, malformed.json.error]).toEqual([400, 'INVALID_PAYMENT_ID']);
+    },
+  );
+
+  test('a merchant finds, reads and verifies its own alone', async () => {
+    const foreign = idOf(await service.create({}, { token: await token('m_other') }));
+    const found = (await read('/payments?limit=200', other)).json.payments as {
+      paymentId: string;
+    }[];
+    expect(found.map(({ paymentId }) => paymentId)).toEqual([foreign]);
+    expect((await read('/payments?merchant=m_test', other)).json.payments).toEqual([]);
+    const events = eventsOf((await read('/events', other)).json);
+    expect(new Set(events.map(({ paymentId }) => paymentId))).toEqual(new Set([foreign]));
+    const lines = (await read('/events', other, NDJSON)).text.trimEnd().split('\n');
+    expect(lines).toHaveLength(events.length);
+    expect((await read('/verify', other)).json).toMatchObject({
+      ok: true,
+      guarantee: 'stream',
+      merchantId: 'm_other',
+      events: events.length,
+    });
+  });
+
+  test('a token of all merchants sees one merchant where it asks for one', async () => {
+    const { payments } = (await read('/payments?merchant=m_other')).json as { payments?: unknown };
+    expect(payments).toHaveLength(1);
+  });
+
+  test('on merchant routes a token of all merchants is refused', async () => {
+    const everything = await token('*', 'audit:read payments:read');
+    const answer = await service.get(story, { token: everything });
+    expectError(answer, 403, 'FORBIDDEN', ['the token is for no single merchant']);
+  });
+});
+
+describe('parameters', () => {
+  test.each<[string, string]>([
+    ['/payments?limit=0', 'limit must be a whole number from 1 to 200'],
+    ['/payments?limit=201', 'limit must be a whole number from 1 to 200'],
+    ['/payments?limit=1&limit=2', 'limit must be given once'],
+    [
+      '/payments?status=paid',
+      'status must be one of PENDING, AUTHORIZED, CAPTURED, REFUNDED, VOIDED, FAILED',
+    ],
+    ['/payments?from=yesterday', 'from must be a date-time'],
+    ['/payments?minAmount=-1', 'minAmount must be a whole number from 0 to 9007199254740991'],
+    ['/payments?cursor=nonsense', 'cursor must be the next of an earlier page'],
+    ['/payments?statsu=CAPTURED', 'a parameter of another name is not known here'],
+    [
+      '/payments/ID/state?revision=1&at=2026-01-01T00:00:00Z',
+      'at must not be given beside revision',
+    ],
+    [
+      '/payments/ID/state?revision=one',
+      'revision must be a whole number from 0 to 9007199254740991',
+    ],
+    ['/payments/ID/explain?command=pay', 'command must be one of capture, void, refund'],
+    [
+      '/payments/ID/explain?command=void&amount=1',
+      'amount is not for void, which releases the whole authorization',
+    ],
+    ['/events?from=here', 'from must be start or a position of the log'],
+    ['/events?limit=1001', 'limit must be a whole number from 1 to 1000'],
+    ['/events/stream?from=99999', 'from must be start or a position of the log'],
+    ['/verify?position=1', 'hash must be given together with position'],
+  ])('400: %s', async (route, detail) => {
+    expectError(await read(at(route)), 400, 'INVALID_REQUEST', [detail]);
+  });
+});
+
+describe('reconciliation', () => {
+  const reconcile = (bearer: string | null) =>
+    service.ask('POST', `${AUDIT}/reconcile`, undefined, { token: bearer });
+
+  test('what the log leaves open and the provider knows is listed; settled, both agree', async () => {
+    const paymentId = idOf(await service.create());
+    await leaveUnresolved(service, 'answer lost', () => service.change('capture', paymentId));
+    const open = await reconcile(all);
+    expect(open.json.differences).toContainEqual(
+      expect.objectContaining({ kind: 'OPEN_IN_LOG', paymentId }),
+    );
+    // The next command asks the provider first.
+    await service.change('void', paymentId);
+    const after = (await reconcile(all)).json.differences as { paymentId: string }[];
+    expect(after.filter((difference) => difference.paymentId === paymentId)).toEqual([]);
+  });
+
+  test('is for auditors of all merchants', async () => {
+    expect((await reconcile(null)).status).toBe(401);
+    expectError(await reconcile(own), 403, 'FORBIDDEN', ['a token of all merchants is required']);
+  });
+});

@@ -1,0 +1,113 @@
+/** The pages about the API: served from this machine, without a token, under a strict policy. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { helpLink } from '../../shared/http/error-guide.ts';
+import { ERROR_CODES } from '../../shared/http/errors.ts';
+import {
+  type Answer,
+  expectError,
+  type InProcess,
+  openInProcess,
+  PAYMENTS,
+  token,
+} from '../support/in-process.ts';
+
+const page = (file: string): string =>
+  readFileSync(join(import.meta.dirname, '../..', file), 'utf8');
+
+let service: InProcess;
+beforeAll(async () => {
+  service = await openInProcess();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const open = (path: string): Promise<Answer> =>
+  service.ask('GET', path, undefined, { token: null });
+
+describe('pages', () => {
+  test.each([
+    ['/openapi.json', 'application/json; charset=utf-8', 'docs/openapi.json'],
+    ['/openapi-audit.json', 'application/json; charset=utf-8', 'docs/openapi-audit.json'],
+    ['/docs/json', 'application/json; charset=utf-8', 'docs/openapi.json'],
+    ['/docs', 'text/html; charset=utf-8', 'query-api/docs/index.html'],
+    ['/docs/', 'text/html; charset=utf-8', 'query-api/docs/index.html'],
+    ['/docs/page.js', 'text/javascript; charset=utf-8', 'query-api/docs/page.js'],
+    ['/docs/page.css', 'text/css; charset=utf-8', 'query-api/docs/page.css'],
+    [
+      '/docs/swagger-ui-bundle.js',
+      'text/javascript; charset=utf-8',
+      'node_modules/swagger-ui-dist/swagger-ui-bundle.js',
+    ],
+  ])('%s, without a token, is never kept', async (path, type, file) => {
+    const answer = await open(path);
+    expect(answer.status).toBe(200);
+    expect(answer.text).toBe(page(file));
+    expect(answer.headers).toMatchObject({
+      'content-type': type,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    });
+  });
+
+  test.each(['/docs', '/docs/errors'])(
+    '%s may fetch, run and show only what is its own',
+    async (path) => {
+      const policy = String((await open(path)).headers['content-security-policy']);
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    },
+  );
+
+  test('nothing else of the folders can be had', async () => {
+    const paths = [
+      '/docs/index.js',
+      '/docs/routes.ts',
+      '/docs/swagger-ui-bundle.js.map',
+      '/docs/..%2f..%2fpackage.json',
+      '/docs/%2e%2e/%2e%2e/package.json',
+    ];
+    for (const path of paths) expectError(await open(path), 404, 'NOT_FOUND');
+  });
+
+  test('decisions §1: another method is 405', async () => {
+    for (const path of ['/docs', '/openapi.json', '/docs/errors']) {
+      const answer = await service.ask('POST', path, {});
+      expectError(answer, 405, 'METHOD_NOT_ALLOWED');
+      expect(answer.headers).toMatchObject({ allow: 'GET' });
+    }
+  });
+});
+
+describe('docs/errors.md', () => {
+  test('every code has its entry, on the page and in the document', async () => {
+    const headings = page('docs/errors.md').match(/^## [A-Z_]+$/gm);
+    expect(headings).toEqual([...ERROR_CODES, 'PAYMENT_FAILED'].map((code) => `## ${code}`));
+    const { text } = await open('/docs/errors');
+    for (const code of ERROR_CODES) expect(text).toContain(`<section id="${code.toLowerCase()}">`);
+  });
+
+  test('each error answer leads to its entry, whoever refused', async () => {
+    const { json } = await service.create();
+    await service.change('void', json.paymentId);
+    const reader = { token: await token('m_test', 'payments:read') };
+    const answers = {
+      INVALID_REQUEST: await service.ask('POST', PAYMENTS, '{'),
+      INVALID_PAYMENT_ID: await service.get('a+b'),
+      UNAUTHORIZED: await open(PAYMENTS),
+      FORBIDDEN: await service.create({}, reader),
+      NOT_FOUND: await open('/nowhere'),
+      PAYMENT_NOT_FOUND: await service.get('pay_unknown'),
+      METHOD_NOT_ALLOWED: await service.ask('PUT', PAYMENTS),
+      BUSINESS_RULE_VIOLATION: await service.create({ currency: 'EUR' }),
+      CAPTURE_NOT_ALLOWED: await service.change('capture', json.paymentId),
+      PROVIDER_UNAVAILABLE: await service.create({ number: '4000000000004210' }),
+      PAYMENT_FAILED: await service.create({ number: '4000000000000002' }),
+    };
+    for (const [code, answer] of Object.entries(answers)) {
+      expect([code, answer.headers.link]).toEqual([code, helpLink(code)]);
+    }
+    expect(answers.UNAUTHORIZED.headers.link).toBe('</docs/errors#unauthorized>; rel="help"');
+    expect((await service.get(json.paymentId)).headers).not.toHaveProperty('link');
+  }, 30_000);
+});

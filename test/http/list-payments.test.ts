@@ -1,0 +1,141 @@
+/** `GET /api/v1/payments`, the addition to the contract (docs/interface.md, "List payments"). */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  type Answer,
+  expectError,
+  type InProcess,
+  openInProcess,
+  PAYMENTS,
+  signToken,
+  token,
+} from '../support/in-process.ts';
+
+let service: InProcess;
+/** Of m_test, oldest first. */
+const created: Answer[] = [];
+
+const list = (query = '', bearer?: string): Promise<Answer> =>
+  service.ask(
+    'GET',
+    `${PAYMENTS}${query}`,
+    undefined,
+    bearer === undefined ? {} : { token: bearer },
+  );
+const idsOf = ({ json }: Answer): string[] =>
+  (json.payments as { paymentId: string }[]).map(({ paymentId }) => paymentId);
+const ids = (): string[] => created.map(({ json }) => json.paymentId);
+
+/** Newest first, as the list has them: by time, then by id. */
+const newestFirst = (): string[] =>
+  created
+    .map(({ json }) => ({ id: json.paymentId, at: String(json.createdAt) }))
+    .sort((a, b) => (a.at === b.at ? (a.id < b.id ? 1 : -1) : a.at < b.at ? 1 : -1))
+    .map(({ id }) => id);
+
+beforeAll(async () => {
+  service = await openInProcess();
+  await service.create({ merchantReference: '4242' }, { token: await token('m_other') });
+  for (let index = 0; index < 25; index += 1) {
+    const fields = { captureNow: index % 5 === 0, merchantReference: `order-${index % 3}` };
+    created.push(await service.create(fields));
+  }
+}, 30_000);
+afterAll(() => service[Symbol.asyncDispose]());
+
+describe('a page', () => {
+  test("has the merchant's own payments alone, newest first, 20 unless asked otherwise", async () => {
+    const answer = await list();
+    expect(answer.status).toBe(200);
+    expect(idsOf(answer)).toEqual(newestFirst().slice(0, 20));
+  });
+
+  test('has the bodies that GET has, to the byte', async () => {
+    const { text } = await list('?limit=2');
+    const [first = '', second = ''] = newestFirst();
+    const bodies = [(await service.get(first)).text, (await service.get(second)).text];
+    expect(text).toMatch(/^\{"payments":\[.*\],"nextCursor":"[\w-]+"\}$/);
+    expect(text.startsWith(`{"payments":[${bodies.join(',')}],"nextCursor":"`)).toBe(true);
+  });
+
+  test('is empty for a merchant without payments', async () => {
+    expect((await list('', await token('m_new'))).text).toBe('{"payments":[]}');
+  });
+
+  test('pages are stable: payments made meanwhile are neither doubled nor do they push one out', async () => {
+    const expected = newestFirst();
+    const seen: string[] = [];
+    let query = '?limit=7';
+    for (let pages = 0; pages < 10 && query !== ''; pages += 1) {
+      const answer = await list(query);
+      seen.push(...idsOf(answer));
+      created.push(await service.create());
+      const cursor = answer.json.nextCursor;
+      query = cursor === undefined ? '' : `?limit=7&cursor=${cursor}`;
+    }
+    expect(seen).toEqual(expected);
+  });
+});
+
+describe('filters', () => {
+  test('status', async () => {
+    const captured = created.filter(({ json }) => json.status === 'CAPTURED');
+    const found = idsOf(await list('?status=CAPTURED&limit=100'));
+    expect([...found].sort()).toEqual(captured.map(({ json }) => json.paymentId).sort());
+    expect(found).toHaveLength(5);
+  });
+
+  test('merchantReference, exactly: no id and no last four digits that read alike', async () => {
+    const found = (await list('?merchantReference=order-1&limit=100')).json.payments as object[];
+    expect(found).toHaveLength(8);
+    for (const one of found) expect(one).toMatchObject({ merchantReference: 'order-1' });
+    expect(idsOf(await list('?merchantReference=4242'))).toEqual([]);
+    expect(idsOf(await list(`?merchantReference=${ids()[0]}`))).toEqual([]);
+  });
+
+  test('from is inclusive, to is exclusive, any offset is read', async () => {
+    const at = String(created[10]?.json.createdAt);
+    const since = idsOf(await list(`?from=${at}&limit=100`));
+    const before = idsOf(await list(`?to=${at}&limit=100`));
+    expect(since).toContain(ids()[10]);
+    expect(before).not.toContain(ids()[10]);
+    expect([...since, ...before]).toEqual(newestFirst());
+    const shifted = new Date(Date.parse(at) + 7_200_000).toISOString().replace('Z', '%2B02:00');
+    expect(idsOf(await list(`?from=${shifted}&limit=100`))).toEqual(since);
+  });
+});
+
+describe('refusals', () => {
+  test.each([
+    ['limit=0', 'limit must be an integer from 1 to 100'],
+    ['limit=101', 'limit must be an integer from 1 to 100'],
+    ['limit=1.5', 'limit must be an integer from 1 to 100'],
+    ['limit=', 'limit must be an integer from 1 to 100'],
+    ['limit=1&limit=2', 'limit must be a string'],
+    [
+      'status=PAID',
+      'status must be one of PENDING, AUTHORIZED, CAPTURED, REFUNDED, VOIDED, FAILED',
+    ],
+    ['from=yesterday', 'from must be a date-time'],
+    ['to=2026-02-30T00:00:00Z', 'to must be a date-time'],
+    ['merchantReference=', 'merchantReference must not be empty'],
+    ['cursor=abc', 'cursor must be the nextCursor of an earlier answer'],
+    ['stauts=CAPTURED', 'the parameters are status, from, to, merchantReference, limit, cursor'],
+  ])('400: %s', async (query, detail) => {
+    expectError(await list(`?${query}`), 400, 'INVALID_REQUEST', [detail]);
+  });
+
+  test('401 without a token, 403 without payments:read, 403 for all merchants', async () => {
+    const anonymous = await service.ask('GET', PAYMENTS, undefined, { token: null });
+    expectError(anonymous, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
+    const writer = await token('m_test', 'payments:write');
+    const details = ['the scope payments:read is required'];
+    expectError(await list('', writer), 403, 'FORBIDDEN', details);
+    const all = await signToken({ merchant_id: '*', sub: 'auditor' });
+    expectError(await list('', all), 403, 'FORBIDDEN', ['the token is for no single merchant']);
+  });
+
+  test('a malformed parameter is told to nobody without a token', async () => {
+    const answer = await service.ask('GET', `${PAYMENTS}?limit=0`, undefined, { token: null });
+    expectError(answer, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
+  });
+});

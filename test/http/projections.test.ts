@@ -1,0 +1,262 @@
+/** The operator's routes over the read models as a whole (decision 0015). */
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { FastifyInstance } from 'fastify';
+import { type Projector, startProjector } from '../../projector/app.ts';
+import { watchProjectionFigures } from '../../projector/figures.ts';
+import { registerProjectorOps } from '../../projector/ops.ts';
+import { loadConfig } from '../../shared/config.ts';
+import { type EventStore, StoreUnavailable } from '../../shared/event-store/port.ts';
+import { buildApp, closeGracefully } from '../../shared/http/app.ts';
+import { openGuard } from '../../shared/http/guard.ts';
+import { createLogger } from '../../shared/log.ts';
+import { createMetrics } from '../../shared/metrics.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import type { PaymentViews } from '../../shared/payment-views/port.ts';
+import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import { SECRET, signToken } from '../support/in-process.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
+import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { until } from '../support/until.ts';
+import { temporaryFolder } from '../support/view-drivers.ts';
+
+const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+const PLACE = '/ops/v1/projections';
+const PAYMENTS = 60;
+const EVENTS = PAYMENTS * wholeLife('pay_1').length;
+
+type Wrap = {
+  store?: (own: EventStore) => EventStore;
+  views?: (own: PaymentViews) => PaymentViews;
+};
+
+let close: () => Promise<void> = async () => undefined;
+afterEach(() => close());
+
+/** A projector over `PAYMENTS` payments behind its routes. */
+const open = async ({
+  store: wrapStore = (own) => own,
+  views: wrapViews = (own) => own,
+}: Wrap = {}) => {
+  const folder = temporaryFolder();
+  const store = memoryEventStore();
+  for (let n = 0; n < PAYMENTS; n += 1) {
+    const events = wholeLife(`pay_${n}`).map((event, at) => newEvent(event, timeOf(at)));
+    await store.append(streamOf(`pay_${n}`), 'none', events);
+  }
+  const views = openSqliteViews({ file: join(folder.path, 'views.db') });
+  const projector: Projector = await startProjector({
+    store: wrapStore(store),
+    views: wrapViews(views),
+    logger: log,
+    backOff: { minMs: 1, maxMs: 8 },
+  });
+  const read = loadConfig({ JWT_SECRET: SECRET });
+  if (!read.ok) throw new Error(read.problems.join());
+  const metrics = createMetrics();
+  watchProjectionFigures(metrics, projector);
+  const app: FastifyInstance = buildApp({ log, metrics, maxInFlight: 100 });
+  const guard = await openGuard(read.config);
+  registerProjectorOps(app, { guard: guard('ops:admin'), projector, views });
+  close = async () => {
+    await app.close();
+    await projector.stop();
+    await views.close();
+    folder.remove();
+  };
+  const ask = async (method: 'GET' | 'POST', url: string, asking: Asking = {}) => {
+    const { merchant = '*', scope = 'ops:admin', accept } = asking;
+    const bearer = await signToken({ merchant_id: merchant, sub: 'jane', scope });
+    const headers = { authorization: `Bearer ${bearer}`, ...(accept && { accept }) };
+    const {
+      statusCode: status,
+      headers: received,
+      body,
+    } = await app.inject({ method, url, headers });
+    return { status, headers: received, body };
+  };
+  const projection = async () => JSON.parse((await ask('GET', PLACE)).body).projections[0];
+  return { app, ask, projection, projector, metrics, store };
+};
+type Asking = { merchant?: string; scope?: string; accept?: string };
+
+/** Read models whose checksum waits: the rebuild stands at its last step until it is let go. */
+const heldSum = () => {
+  const summing = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  const wrap = (own: PaymentViews): PaymentViews => ({
+    ...own,
+    checksum: async () => {
+      summing.resolve();
+      await held.promise;
+      return own.checksum();
+    },
+  });
+  return { summing, held, wrap };
+};
+
+const LIVE = { accept: 'text/event-stream' };
+const eventsIn = (body: string) =>
+  [...body.matchAll(/^event: (.+)\ndata: (.+)$/gm)].map(([, name, data = '']) => ({
+    name,
+    data: JSON.parse(data),
+  }));
+
+describe('GET /ops/v1/projections', () => {
+  test('says how far they are, against the head of the store itself', async () => {
+    const { projection, projector, store } = await open();
+    await projector.caughtUp;
+    const { position } = await store.head(null);
+    expect(await projection()).toEqual({
+      projection: 'payments',
+      state: 'running',
+      checkpoint: position,
+      head: position,
+      lagEvents: 0,
+      lagSeconds: 0,
+      caughtUp: true,
+      parked: 0,
+      rebuild: null,
+    });
+  });
+
+  test('where the event store is out of reach the rest is still told', async () => {
+    let isGone = false;
+    const { projection, projector } = await open({
+      store: (own) => ({
+        ...own,
+        head: async (after) => {
+          if (isGone) throw new StoreUnavailable('gone');
+          return own.head(after);
+        },
+      }),
+    });
+    await projector.caughtUp;
+    isGone = true;
+    expect(await projection()).toMatchObject({
+      head: null,
+      lagEvents: null,
+      lagSeconds: null,
+      checkpoint: projector.status().checkpoint,
+      reason: 'the event store is out of reach',
+    });
+  });
+});
+
+test('both routes: an operator of all merchants alone', async () => {
+  const { ask } = await open();
+  for (const [method, url] of [
+    ['GET', PLACE],
+    ['POST', `${PLACE}/rebuild`],
+  ] as const) {
+    const ofOne = await ask(method, url, { merchant: 'm_1' });
+    expect([ofOne.status, JSON.parse(ofOne.body).details]).toEqual([
+      403,
+      ['a token of all merchants is required'],
+    ]);
+    expect((await ask(method, url, { scope: 'audit:read' })).status).toBe(403);
+  }
+});
+
+describe('POST /ops/v1/projections/rebuild', () => {
+  test('202 at once, and the status tells of it to its end', async () => {
+    const { ask, projection, projector, metrics } = await open();
+    await projector.caughtUp;
+    expect(await metrics.text()).toContain('\npayments_projection_rebuild_ratio 0\n');
+    const started = await ask('POST', `${PLACE}/rebuild`);
+    expect([started.status, started.headers.location, JSON.parse(started.body)]).toEqual([
+      202,
+      PLACE,
+      { status: 'started', progress: PLACE },
+    ]);
+    await until('it is done', async () => (await projection()).rebuild.state === 'done');
+    expect((await projection()).rebuild).toMatchObject({
+      done: EVENTS,
+      total: EVENTS,
+      secondsLeft: 0,
+      result: { events: EVENTS, equal: true, new: { documents: PAYMENTS } },
+    });
+    expect(await metrics.text()).toContain('\npayments_projection_rebuild_ratio 1\n');
+  });
+
+  test('as server-sent events: progress, then the result', async () => {
+    const { ask, projector } = await open();
+    await projector.caughtUp;
+    const { status, headers, body } = await ask('POST', `${PLACE}/rebuild`, LIVE);
+    expect([status, headers['content-type']]).toEqual([200, 'text/event-stream']);
+    const told = eventsIn(body);
+    expect(told.length).toBeGreaterThan(1);
+    expect(told.slice(0, -1).map(({ name }) => name)).toEqual(told.slice(1).map(() => 'progress'));
+    expect(told.at(-1)).toMatchObject({ name: 'result', data: { events: EVENTS, equal: true } });
+  });
+
+  test('a second one is refused in words, and the first goes on', async () => {
+    const { summing, held, wrap } = heldSum();
+    const { ask, projector } = await open({ views: wrap });
+    await projector.caughtUp;
+    const first = ask('POST', `${PLACE}/rebuild`, LIVE);
+    await summing.promise;
+    const second = await ask('POST', `${PLACE}/rebuild`);
+    expect([second.status, second.headers['retry-after']]).toEqual([503, '5']);
+    expect(JSON.parse(second.body)).toMatchObject({
+      error: 'SERVICE_UNAVAILABLE',
+      details: ['a rebuild is under way already; GET /ops/v1/projections says how far it is'],
+    });
+    held.resolve();
+    expect(eventsIn((await first).body).at(-1)?.name).toBe('result');
+    expect((await ask('POST', `${PLACE}/rebuild`)).status).toBe(202);
+  });
+
+  test('one that fails says why, and the old read models are served', async () => {
+    let fails = true;
+    const { ask, projection, projector } = await open({
+      views: (own) => ({
+        ...own,
+        checksum: async () => {
+          if (fails) throw new Error('the disk is full');
+          return own.checksum();
+        },
+      }),
+    });
+    await projector.caughtUp;
+    const { body } = await ask('POST', `${PLACE}/rebuild`, LIVE);
+    expect(eventsIn(body).at(-1)).toEqual({ name: 'failed', data: { reason: 'the disk is full' } });
+    expect((await projection()).rebuild).toMatchObject({
+      state: 'failed',
+      reason: 'the disk is full',
+    });
+    fails = false;
+    const again = await ask('POST', `${PLACE}/rebuild`, LIVE);
+    expect(eventsIn(again.body).at(-1)?.name).toBe('result');
+  });
+
+  test('a projector that stands by refuses in words, and its status says so', async () => {
+    const { ask, projection, projector } = await open({
+      views: (own) => ({ ...own, lease: async () => false }),
+    });
+    await until('it stands by', () => projector.status().state === 'standing-by');
+    const refused = await ask('POST', `${PLACE}/rebuild`);
+    expect([refused.status, JSON.parse(refused.body).details]).toEqual([
+      503,
+      ['this projector stands by; ask the one that follows the log'],
+    ]);
+    expect(await projection()).toMatchObject({ state: 'standing-by', rebuild: null });
+  });
+
+  test('the end of the process waits for no watcher', async () => {
+    const { held, wrap } = heldSum();
+    const { app, projector } = await open({ views: wrap });
+    await projector.caughtUp;
+    const url = await app.listen({ host: '127.0.0.1', port: 0 });
+    const bearer = await signToken({ merchant_id: '*', sub: 'jane', scope: 'ops:admin' });
+    const headers = { ...LIVE, authorization: `Bearer ${bearer}` };
+    const { body } = await fetch(`${url}${PLACE}/rebuild`, { method: 'POST', headers });
+    const told: string[] = [];
+    for await (const part of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      told.push(part);
+      if (told.length === 1) void closeGracefully(app);
+    }
+    expect(eventsIn(told.join('')).map(({ name }) => name)).toEqual(['progress']);
+    held.resolve();
+  });
+});

@@ -1,0 +1,110 @@
+/**
+ * `/docs` in a real browser with the headers of production: nothing is fetched from elsewhere,
+ * nothing breaks its policy, and an operation can be tried out with the token of the address.
+ */
+import { existsSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Service, startService } from '../support/service.ts';
+
+const EXECUTABLE = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
+const found = existsSync(EXECUTABLE);
+const describeOrSkip = found ? describe : describe.skip;
+const WAIT_MS = 60_000;
+jest.setTimeout(2 * WAIT_MS);
+
+type Visit = {
+  page: Page;
+  /** Addresses that were asked for, the service's own without its origin. */
+  requests: string[];
+  /** What the console complained of. */
+  complaints: string[];
+};
+
+describeOrSkip(`the API page${found ? '' : ` (skipped: no Chromium at ${EXECUTABLE})`}`, () => {
+  let service: Service;
+  let browser: Browser;
+  let visit: Visit;
+  beforeAll(async () => {
+    service = await startService();
+    browser = await chromium.launch({
+      executablePath: EXECUTABLE,
+      args: ['--no-sandbox', '--disable-dev-shm-usage'],
+      timeout: WAIT_MS,
+    });
+    visit = await open();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await service?.[Symbol.asyncDispose]();
+  });
+
+  const open = async (): Promise<Visit> => {
+    const page = await browser.newPage();
+    page.setDefaultTimeout(WAIT_MS);
+    const requests: string[] = [];
+    const complaints: string[] = [];
+    page.on('request', (request) => {
+      if (!request.url().startsWith('data:')) {
+        requests.push(request.url().replace(service.url, ''));
+      }
+    });
+    page.on('console', (message) => {
+      if (message.type() !== 'log') complaints.push(`${message.type()}: ${message.text()}`);
+    });
+    page.on('pageerror', (error) => complaints.push(error.message));
+    const token = await service.token('m_demo', 'payments:read payments:write audit:read');
+    await page.goto(`${service.url}/docs#token=${token}`);
+    await page.waitForSelector('.opblock');
+    return { page, requests, complaints };
+  };
+
+  const operation = (id: string): string => `[id$="-${id}"]`;
+
+  /** Opens an operation, sends it as it stands and gives the status and body of the answer. */
+  const tryOut = async ({ page }: Visit, id: string): Promise<[status: string, body: string]> => {
+    await page.click(`${operation(id)} .opblock-summary-control`);
+    await page.click(`${operation(id)} .execute`);
+    const answer = page.locator(`${operation(id)} .live-responses-table tbody`);
+    await answer.waitFor();
+    const status = await answer.locator('.response-col_status').innerText();
+    return [status.trim(), await answer.locator('.highlight-code code').first().innerText()];
+  };
+
+  test('takes the token out of the address bar and fills the bearer box with it', async () => {
+    expect(visit.page.url()).toBe(`${service.url}/docs`);
+    expect(await visit.page.locator('.authorize.locked').count()).toBe(1);
+    expect(await visit.page.evaluate('JSON.stringify([{...localStorage}, document.cookie])')).toBe(
+      '[{},""]',
+    );
+  });
+
+  test('a payment can be made from it', async () => {
+    const [status, body] = await tryOut(visit, 'createPayment');
+    expect(status).toMatch(/^200/);
+    expect(JSON.parse(body)).toMatchObject({ status: 'AUTHORIZED', amount: 2500 });
+  });
+
+  test('both documents can be chosen, the token stays', async () => {
+    await visit.page.selectOption('#document', '/openapi-audit.json');
+    await visit.page.waitForSelector(operation('searchPayments'));
+    const [status] = await tryOut(visit, 'searchPayments');
+    expect(status).toMatch(/^200/);
+  });
+
+  test('asked for nothing from elsewhere and broke no policy', () => {
+    expect(visit.requests.filter((address) => !address.startsWith('/'))).toEqual([]);
+    expect(visit.requests).toContain('/api/v1/payments');
+    expect(visit.complaints).toEqual([]);
+  });
+
+  test('a page that does break the policy is noticed', async () => {
+    const { page, complaints } = await open();
+    await page.evaluate(
+      `document.body.insertAdjacentHTML('beforeend', '<p style="color:red">x</p>')`,
+    );
+    await page.waitForFunction('document.querySelector("p[style]") !== null');
+    await expect(page.evaluate('fetch("https://example.com/")')).rejects.toThrow();
+    expect(complaints.join()).toMatch(/Content Security Policy/);
+  });
+});
