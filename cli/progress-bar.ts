@@ -6,8 +6,8 @@ import { SingleBar } from 'cli-progress';
 import { note } from './output.ts';
 
 export type Progress = {
-  /** How many are done so far. */
-  update(done: number): void;
+  /** How many are done so far; `total` where it has become known, or has grown, meanwhile. */
+  update(done: number, total?: number): void;
   /** Ends the bar or prints the last line. */
   stop(): void;
 };
@@ -24,17 +24,23 @@ const rateOf = (done: number, total: number, startedAtMs: number) => {
   return { rate: count.format(Math.round(perSecond)), left };
 };
 
-const bar = (what: string, total: number, startedAtMs: number): Progress => {
+const bar = (what: string, first: number, startedAtMs: number): Progress => {
+  let total = first;
   const format = `${what} {bar} {percentage}%  {value}/{total}  {rate}/s  {left} s left`;
   const shown = new SingleBar({ format, stream: process.stderr, barsize: 30, hideCursor: true });
-  shown.start(total, 0, { rate: 0, left: '?' });
+  shown.start(first, 0, { rate: 0, left: '?' });
   return {
-    update: (done) => shown.update(done, rateOf(done, total, startedAtMs)),
+    update: (done, newTotal = total) => {
+      total = newTotal;
+      shown.setTotal(total);
+      shown.update(done, rateOf(done, total, startedAtMs));
+    },
     stop: () => shown.stop(),
   };
 };
 
-const lines = (what: string, total: number, startedAtMs: number): Progress => {
+const lines = (what: string, first: number, startedAtMs: number): Progress => {
+  let total = first;
   let known = 0;
   const line = (): void => {
     const { rate, left } = rateOf(known, total, startedAtMs);
@@ -44,12 +50,13 @@ const lines = (what: string, total: number, startedAtMs: number): Progress => {
   };
   const timer = setInterval(line, LINE_EVERY_MS).unref();
   return {
-    update: (done) => {
+    update: (done, newTotal = total) => {
       known = done;
+      total = newTotal;
     },
     stop: () => {
       clearInterval(timer);
-      line();
+      if (known > 0) line();
     },
   };
 };

@@ -6,7 +6,7 @@ import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { readManifest } from './export-manifest.ts';
 import { type Format, formatOption, note, print, printJson, styled } from './output.ts';
-import { startProgress } from './progress.ts';
+import { startProgress } from './progress-bar.ts';
 import { type FileVerification, verifyFile } from './verify-file.ts';
 
 type Options = {

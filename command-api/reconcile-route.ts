@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastif
 import { type EventStore, StoreUnavailable } from '../shared/event-store/port.ts';
 import { createRecorder } from '../shared/http/audit-trail.ts';
 import { JSON_TYPE, RETRY_AFTER_SECONDS, refuse } from '../shared/http/errors.ts';
+import { speaksForAll } from '../shared/http/guard.ts';
 import type { Provider } from './provider/port.ts';
 import { type Reconciliation, reconcile } from './reconcile.ts';
 
@@ -31,9 +32,7 @@ export const registerReconcileApi = (app: FastifyInstance, options: ReconcileApi
   let running: Promise<Reconciliation> | undefined;
   app.post('/audit/v1/reconcile', { onRequest: guard }, async (request, reply) => {
     // What the provider knows and the log does not belongs to no merchant yet.
-    if (request.caller?.merchantId !== '*') {
-      return refuse(reply, 'FORBIDDEN', ['a token of all merchants is required']);
-    }
+    if (!speaksForAll(request, reply)) return reply;
     await record(request, { action: 'RECONCILE' });
     try {
       // Whoever asks meanwhile gets the same answer.

@@ -2,9 +2,10 @@
  * The operator's routes over the read models as a whole: how far they are, and filling them anew
  * (decision 0015). Scope `ops:admin`, and a token of all merchants: they hold everybody's payments.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
 import type {} from '../shared/http/app.ts';
 import { JSON_TYPE, refuse } from '../shared/http/errors.ts';
+import { speaksForAll } from '../shared/http/guard.ts';
 import {
   createStreams,
   EVENT_STREAM,
@@ -25,12 +26,6 @@ export type ProjectionRoutes = {
 /** Long enough that whoever asks again at once has a chance. */
 const RETRY_LATER = { 'retry-after': '5' };
 const PLACE = '/ops/v1/projections';
-
-const mayAsk = ({ caller }: FastifyRequest, reply: FastifyReply): boolean => {
-  if (caller?.merchantId === '*') return true;
-  refuse(reply, 'FORBIDDEN', ['a token of all merchants is required']);
-  return false;
-};
 
 const statusOf = async ({ status, lag, rebuilds }: ProjectionRoutes['projector']) => {
   const { state, checkpoint, caughtUp, parked, stuck, error } = status();
@@ -123,13 +118,13 @@ export const registerProjectionRoutes = (
   const streams = createStreams(app);
 
   app.get(PLACE, { onRequest }, async (request, reply) => {
-    if (!mayAsk(request, reply)) return reply;
+    if (!speaksForAll(request, reply)) return reply;
     const projections = [await statusOf(projector)];
     return reply.type(JSON_TYPE).send(JSON.stringify({ projections }));
   });
 
   app.post(`${PLACE}/rebuild`, { onRequest }, async (request, reply) => {
-    if (!mayAsk(request, reply)) return reply;
+    if (!speaksForAll(request, reply)) return reply;
     try {
       const begun = await begin(projector);
       const isLive = request.headers.accept?.toLowerCase().includes(EVENT_STREAM) === true;

@@ -6,6 +6,7 @@
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type {} from '../shared/http/app.ts';
 import { JSON_TYPE, refuse } from '../shared/http/errors.ts';
+import { speaksForAll } from '../shared/http/guard.ts';
 import {
   PARTITIONS_DEFAULT,
   type Partitions,
@@ -47,7 +48,8 @@ export const registerTopicRoutes = (
   const partitions = (): Partitions => relay.partitions() ?? PARTITIONS_UNSET;
   const reader = openTopicReader({ store, partitions });
 
-  app.get('/ops/v1/topics', { onRequest: guard }, async (_request, reply) => {
+  app.get('/ops/v1/topics', { onRequest: guard }, async (request, reply) => {
+    if (!speaksForAll(request, reply)) return reply;
     const topics = TOPICS.map((topic) => ({
       topic,
       name: topicName(topicPrefix, topic),
@@ -62,6 +64,7 @@ export const registerTopicRoutes = (
     '/ops/v1/topics/:topic/messages',
     { onRequest: guard },
     async (request, reply) => {
+      if (!speaksForAll(request, reply)) return reply;
       const { topic } = request.params;
       const { from = 'start', limit } = request.query;
       if (!isTopic(topic)) return refuse(reply, 'NOT_FOUND');

@@ -3,7 +3,7 @@
  * scope (403), rate limit (429). Nothing of the request is looked at before they have passed, so
  * they are a hook, which runs before the body is read.
  */
-import type { FastifyReply, onRequestHookHandler } from 'fastify';
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type Config, merchantRules } from '../config.ts';
 import {
   type Authenticator,
@@ -89,6 +89,13 @@ export const createGuard = (options: GuardOptions): Guard => {
       if (admit(reply, scope, judged)) done();
     }, done);
   };
+};
+
+/** Whether a token speaks for all merchants; else the request has been answered 403. */
+export const speaksForAll = ({ caller }: FastifyRequest, reply: FastifyReply): boolean => {
+  if (caller?.merchantId === '*') return true;
+  refuse(reply, 'FORBIDDEN', ['a token of all merchants is required']);
+  return false;
 };
 
 /** The guard of a process by its settings. Throws where the keys cannot be used. */

@@ -2,55 +2,44 @@
  * A rebuild under load of 16 writers, killed half way again and again, as real processes; and one
  * that is asked for through a gateway, behind which a second projector stands by.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { ferretdb } from '../../scripts/engine-ferretdb.ts';
 import { payment, signToken } from '../support/in-process.ts';
 import { surviveRebuilds } from '../support/rebuild-rounds.ts';
 import { runCli } from '../support/service.ts';
-import { startThreeProcesses } from '../support/three-processes.ts';
+import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
 
 test('reads go on, the old read models are served after a kill, the next rebuild ends well', async () => {
   const rounds = { writers: 16, kills: 5, operations: 2_000 };
   await expect(surviveRebuilds(rounds)).resolves.toBeUndefined();
 }, 300_000);
 
-const missing = ferretdb.available();
+const missing = noThreeProcesses();
 const about = missing === undefined ? describe : describe.skip;
 
 about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   test('the command line finds the projector that works, whichever the gateway asks', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'payments-rebuild-three-'));
-    const { value, pid } = await ferretdb.start(join(folder, 'read-store'), () => undefined);
-    try {
-      await using three = await startThreeProcesses({ MONGODB_URL: value });
-      await three.add('projector');
-      const { JWT_SECRET = '' } = three.env;
-      const bearer = await signToken({ merchant_id: 'm_long', sub: 'tester' }, JWT_SECRET);
-      for (let n = 0; n < 20; n += 1) {
-        const { status } = await fetch(`${three.url}/api/v1/payments`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${bearer}` },
-          body: JSON.stringify(payment()),
-        });
-        expect(status).toBe(200);
-      }
-      for (let round = 0; round < 3; round += 1) {
-        const { code, stdout, stderr } = await runCli(['projections', 'rebuild', '--yes'], {
-          PAYMENTS_URL: three.url,
-          JWT_SECRET,
-        });
-        expect([code, stdout, stderr]).toEqual([
-          0,
-          expect.stringMatching(/ 20 documents\nchecksum old = new: /),
-          expect.stringMatching(/^rebuild 100% /),
-        ]);
-      }
-    } finally {
-      process.kill(pid, 'SIGKILL');
-      rmSync(folder, { recursive: true, force: true });
+    await using three = await startThreeProcesses();
+    await three.add('projector');
+    const { JWT_SECRET = '' } = three.env;
+    const bearer = await signToken({ merchant_id: 'm_long', sub: 'tester' }, JWT_SECRET);
+    for (let n = 0; n < 20; n += 1) {
+      const { status } = await fetch(`${three.url}/api/v1/payments`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${bearer}` },
+        body: JSON.stringify(payment()),
+      });
+      expect(status).toBe(200);
+    }
+    for (let round = 0; round < 3; round += 1) {
+      const { code, stdout, stderr } = await runCli(['projections', 'rebuild', '--yes'], {
+        PAYMENTS_URL: three.url,
+        JWT_SECRET,
+      });
+      expect([code, stdout, stderr]).toEqual([
+        0,
+        expect.stringMatching(/ 20 documents\nchecksum old = new: /),
+        expect.stringMatching(/^rebuild 100% /),
+      ]);
     }
   }, 120_000);
 });

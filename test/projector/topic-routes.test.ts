@@ -3,7 +3,7 @@
  * the relay sends, page after page, from any place in the log.
  */
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { noRelay } from '../../projector/event-feed/none.ts';
 import type { Topic } from '../../projector/event-feed/port.ts';
 import { startRelay } from '../../projector/relay.ts';
@@ -26,10 +26,17 @@ afterEach(async () => {
   for (const app of apps.splice(0)) await app.close();
 });
 
-const served = (store: ReturnType<typeof memoryEventStore>, relay = noRelay()): FastifyInstance => {
+const served = (
+  store: ReturnType<typeof memoryEventStore>,
+  relay = noRelay(),
+  merchantId = '*',
+): FastifyInstance => {
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-  const guard = (_request: unknown, _reply: unknown, done: () => void): void => done();
+  const guard = (request: FastifyRequest, _reply: unknown, done: () => void): void => {
+    request.caller = { merchantId, actor: 'operator', scopes: new Set(['ops:admin']) };
+    done();
+  };
   registerTopicRoutes(app, { guard, store, relay, topicPrefix: 'payments' });
   apps.push(app);
   return app;
@@ -40,6 +47,12 @@ const filled = async (payments: number) => {
   await Promise.all(Array.from({ length: payments }, (_, n) => writePayment(store, `pay_${n}`)));
   return store;
 };
+
+test('faults A2: the topics hold every merchant, so one merchant alone may not read them', async () => {
+  const app = served(await filled(1), noRelay(), 'm_1');
+  expect((await app.inject('/ops/v1/topics')).statusCode).toBe(403);
+  expect((await pageOf(app, 'events', {})).status).toBe(403);
+});
 
 /** What the relay sends of a log, in order. */
 const sentOf = async (store: ReturnType<typeof memoryEventStore>, topic: Topic) => {

@@ -91,11 +91,14 @@ export const startThreeProcesses = async (
   settings: Record<string, string> = {},
 ): Promise<ThreeProcesses> => {
   const { database, topics } = ownNames();
+  const { MONGODB_URL: ownReadStore, ...ownSettings } = settings;
+  const readStore = ownReadStore ?? process.env.MONGODB_URL;
+  if (readStore === undefined) throw new Error('neither settings nor environment have MONGODB_URL');
   const standIn =
     process.env.EVENTSTOREDB_URL === undefined ? await standInEventStore() : undefined;
   const env: Record<string, string> = {
     EVENTSTOREDB_URL: process.env.EVENTSTOREDB_URL ?? standIn?.url ?? '',
-    MONGODB_URL: withDatabase(process.env.MONGODB_URL ?? '', database),
+    MONGODB_URL: withDatabase(readStore, database),
     ...(process.env.KAFKA_BROKERS !== undefined && {
       KAFKA_BROKERS: process.env.KAFKA_BROKERS,
       KAFKA_TOPIC_PREFIX: topics,
@@ -105,7 +108,7 @@ export const startThreeProcesses = async (
     PROVIDER_TOKEN: 'a-provider-token-of-the-tests',
     RATE_LIMIT_PER_SECOND: '0',
     RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: '0',
-    ...settings,
+    ...ownSettings,
   };
   const processes: ThreeProcesses['processes'] = {
     provider: [],
