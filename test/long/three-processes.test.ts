@@ -63,6 +63,7 @@ const readStore = async () => {
       rmSync(data, { recursive: true });
       cpSync(copy, data, { recursive: true });
     },
+    wipe: () => rmSync(data, { recursive: true }),
     freeze: () => void process.kill(pid, 'SIGSTOP'),
     thaw: () => void process.kill(pid, 'SIGCONT'),
     [Symbol.asyncDispose]: async () => {
@@ -178,6 +179,10 @@ about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`,
       store.freeze();
       await work.atLeast(5);
       store.thaw();
+      await work.atLeast(20);
+      await store.stop();
+      store.wipe();
+      await store.start();
       await work.atLeast(20);
       await work.end();
       await caughtUp(projector?.url ?? '');
