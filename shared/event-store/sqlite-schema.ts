@@ -46,7 +46,8 @@ export function createSchema(database: DatabaseSync): void {
   for (let next = version; next < MIGRATIONS.length; next++) migrate(database, next);
 }
 
-const versionOf = (database: DatabaseSync): number =>
+/** How many migrations have run on a file. */
+export const versionOf = (database: DatabaseSync): number =>
   Number(database.prepare('PRAGMA user_version').get()?.user_version);
 
 function migrate(database: DatabaseSync, index: number): void {

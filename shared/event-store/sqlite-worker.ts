@@ -13,7 +13,7 @@ import {
   linkLog,
   verifyLog,
 } from './hash-chain.ts';
-import { createSchema } from './sqlite-schema.ts';
+import { createSchema, versionOf } from './sqlite-schema.ts';
 
 /** `maxPages` caps the file's size; only tests set it, to meet a full disk. */
 export type WorkerOptions = { file: string; maxPages?: number | undefined };
@@ -51,6 +51,8 @@ export type Asks = {
   /** The time of the first event after a position. */
   timeAfter: { args: { after: number }; answer: string | null };
   claimMeta: { args: { key: string; value: string }; answer: string };
+  /** A small durable write that changes nothing: whether the disk takes events. */
+  probe: { args: object; answer: null };
   /** Ends the thread, after everything asked before. */
   close: { args: object; answer: null };
 };
@@ -315,6 +317,10 @@ function answer(request: Request): unknown {
     case 'claimMeta':
       statements.addMeta.run(args.key, args.value);
       return statements.getMeta.get(args.key)?.value;
+    case 'probe':
+      if (stopped !== undefined) throw new Failed(stopped);
+      database.exec(`PRAGMA user_version = ${versionOf(database)}`);
+      return null;
     case 'close':
       database.close();
       return null;
@@ -324,7 +330,7 @@ function answer(request: Request): unknown {
 function handle(request: Request): void {
   attempt(request.call, () => reply({ call: request.call, value: answer(request) }));
   if (request.name === 'close') port?.close();
-  else if (request.name === 'append') attempt(-1, checkpoint);
+  else if (request.name === 'append' || request.name === 'probe') attempt(-1, checkpoint);
 }
 
 /** Reports a failure under the call; one that nobody asked about only when it is the end. */

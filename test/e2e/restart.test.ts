@@ -15,6 +15,7 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import sale from '../../examples/sale.json' with { type: 'json' };
 import { entriesOfLedger, openPaymentsIn } from '../support/books.ts';
 import { type Service, startService } from '../support/service.ts';
+import { shareOf } from '../support/share.ts';
 import { until } from '../support/until.ts';
 
 const folders: string[] = [];
@@ -204,7 +205,7 @@ describe('kill -9 after the provider acted and before it said so (decisions §7)
     expect(provider.entries().map(({ kind }) => kind)).toEqual(['SALE']);
   }, 20_000);
 
-  test.each(rows)(
+  test.each(shareOf(rows, 1))(
     '$operation: settled as approved, carried out once',
     async (row) => {
       await using provider = await providerThatCanBeSilent();

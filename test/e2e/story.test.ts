@@ -208,6 +208,48 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
+      'auditors and operators get their answers, each with its own scope (decisions §10)',
+      async () => {
+        const sale = await create(APPROVED, { captureNow: true });
+        const id = sale.json.paymentId;
+        const auditor = { authorization: `Bearer ${await service.token('*', 'audit:read')}` };
+        const operator = { authorization: `Bearer ${await service.token('*', 'ops:admin')}` };
+        const timeline = await service.get(`/audit/v1/payments/${id}/events`, auditor);
+        const events = timeline.json.events as { type: string }[];
+        expect(events.map(({ type }) => type)).toEqual([
+          'PaymentCreated',
+          'PaymentAuthorized',
+          'PaymentCaptured',
+        ]);
+        const then = await service.get(`/audit/v1/payments/${id}/state?revision=2`, auditor);
+        expect(JSON.stringify(then.json.payment)).toBe(sale.text);
+        const explained = `/audit/v1/payments/${id}/explain?command=void`;
+        expect((await service.get(explained, auditor)).json).toMatchObject({ allowed: false });
+        for (const path of [`/audit/v1/payments/${id}/verify`, '/audit/v1/verify']) {
+          expect((await service.get(path, auditor)).json).toMatchObject({ ok: true });
+        }
+        await until('the search finds it', async () => {
+          const { json } = await service.get(`/audit/v1/payments?q=${id}`, auditor);
+          return (json.payments as unknown[]).length === 1;
+        });
+        const reconciled = await service.post('/audit/v1/reconcile', undefined, auditor);
+        expect(reconciled.json).toMatchObject({ differences: [] });
+        for (const path of ['unsettled', 'dead-letters', 'projections', 'topics']) {
+          expect([path, (await service.get(`/ops/v1/${path}`, operator)).status]).toEqual([
+            path,
+            200,
+          ]);
+          expect((await service.get(`/ops/v1/${path}`, auditor)).status).toBe(403);
+        }
+        const messages = await service.get('/ops/v1/topics/events/messages?limit=1000', operator);
+        expect(messages.text).toContain(`"subject":"${id}"`);
+        expect((await service.get('/docs')).status).toBe(200);
+        expect((await service.get('/openapi.json')).json).toMatchObject({ openapi: '3.1.0' });
+      },
+      STORY_MS,
+    );
+
+    test(
       'another method is 405 with the methods that the address has, whoever serves them (decisions §1)',
       async () => {
         const id = `${PAYMENTS}/pay_x`;

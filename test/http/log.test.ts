@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { FastifyInstance, InjectOptions } from 'fastify';
 import { buildApp } from '../../shared/http/app.ts';
 import { registerHealth } from '../../shared/http/health.ts';
 import { createLogger, type Log, scrubCardNumbers } from '../../shared/log.ts';
@@ -75,25 +76,52 @@ describe('decisions §4: a line', () => {
   });
 });
 
+/** What the log holds of requests to an app with some routes: text, ending with a request to /nowhere. */
+const loggedOf = async (
+  routes: (app: FastifyInstance) => void,
+  request: InjectOptions,
+): Promise<string> => {
+  files += 1;
+  const file = join(folder, `${files}.log`);
+  const { log, flush } = createLogger({ level: 'info', destination: { file } });
+  const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
+  routes(app);
+  await app.inject(request);
+  await app.inject('/nowhere');
+  await app.close();
+  flush();
+  await until('the last line is in the file', () => readFileSync(file, 'utf8').includes('404'));
+  return readFileSync(file, 'utf8');
+};
+
+describe('decisions §4: the line of a request', () => {
+  test('names its route, and repeats nothing of its path, query, headers and body', async () => {
+    const text = await loggedOf(
+      (app) => app.post('/things/:id', (_request, reply) => reply.send('{"answer":"secret6"}')),
+      {
+        method: 'POST',
+        url: '/things/secret1?q=secret2',
+        headers: { authorization: 'Bearer secret3', 'x-forwarded-for': 'secret4' },
+        payload: '{"holderName":"secret5"}',
+      },
+    );
+    const [line = ''] = text.split('\n');
+    expect(JSON.parse(line)).toMatchObject({ method: 'POST', route: '/things/:id', status: 200 });
+    expect(text).not.toContain('secret');
+  });
+});
+
 describe('a request to /health', () => {
-  const asked = async (isReady: boolean) => {
-    files += 1;
-    const file = join(folder, `${files}.log`);
-    const { log, flush } = createLogger({ level: 'info', destination: { file } });
-    const metrics = createMetrics();
-    const app = buildApp({ log, metrics, maxInFlight: 10 });
-    registerHealth(app, { metrics, ready: async () => ({ ready: isReady, engines: {} }) });
-    await app.inject('/health/ready');
-    await app.inject('/nowhere');
-    await app.close();
-    flush();
-    await until('the last line is in the file', () => readFileSync(file, 'utf8').includes('404'));
-    return readFileSync(file, 'utf8').includes('/health/ready');
+  const isLogged = async (isReady: boolean) => {
+    const ready = async () => ({ ready: isReady, engines: {} });
+    const routes = (app: FastifyInstance) =>
+      registerHealth(app, { metrics: createMetrics(), ready });
+    return (await loggedOf(routes, { url: '/health/ready' })).includes('/health/ready');
   };
 
   test('is a line of the log when it fails, and at debug alone while it succeeds', async () => {
-    expect(await asked(true)).toBe(false);
-    expect(await asked(false)).toBe(true);
+    expect(await isLogged(true)).toBe(false);
+    expect(await isLogged(false)).toBe(true);
   });
 });
 

@@ -257,6 +257,16 @@ describe('decisions §6: what a process last saw of a payment may be old', () =>
     ]);
   });
 
+  test('the times of its events never run backwards, whatever the clocks say', async () => {
+    const { a, b } = rooms;
+    a.clock.aheadMs = 60_000;
+    const id = await authorized(a);
+    expect((await b.change('capture', id)).status).toBe(200);
+    const times = (await rooms.events(id)).map(({ time }) => time);
+    expect(times).toHaveLength(4);
+    expect(times).toEqual(times.toSorted());
+  });
+
   test('nothing that another process has ended is joined', async () => {
     const { a, b } = rooms;
     const id = idOf(await a.create({ captureNow: true }));

@@ -71,6 +71,16 @@ describe('decisions §7: a create whose outcome is unknown', () => {
     expect(await kindsOf(id)).toEqual([]);
   });
 
+  test('a call that arrives after the fence is refused: FAILED, and never charged', async () => {
+    const id = locationOf(await leaveUnresolved(service, 'call lost', () => service.create()));
+    const [late] = service.faults.calls.slice(-1);
+    if (late === undefined) throw new Error('no call was made');
+    await service.change('capture', id);
+    await service.faults.arriveLate(late);
+    expect((await service.get(id)).json.status).toBe('FAILED');
+    expect(await kindsOf(id)).toEqual([]);
+  });
+
   test.each(CHANGES)('a %s while nobody can tell: 503, and nothing is sent', async (change) => {
     const id = locationOf(await leaveUnresolved(service, 'answer lost', () => service.create()));
     service.faults.answersQuestions = false;

@@ -29,6 +29,8 @@ export type ProviderFaults = {
   questions: number;
   /** Every call that the service made, whatever became of it. */
   calls: ProviderOperation[];
+  /** A call that was lost reaches the provider after all, when nobody waits for it any more. */
+  arriveLate(operation: ProviderOperation): Promise<void>;
 };
 
 type Hold = { arrived(): void; released: Promise<void>; answerLost: boolean };
@@ -37,6 +39,7 @@ const UNKNOWN = { outcome: 'UNKNOWN', reason: 'timeout' } as const;
 
 export const providerFaults = (): ProviderFaults => {
   const planned: (Fault | Hold)[] = [];
+  let behind: Provider | undefined;
 
   const execute = async (own: Provider, operation: ProviderOperation) => {
     faults.calls.push(operation);
@@ -59,12 +62,15 @@ export const providerFaults = (): ProviderFaults => {
   };
 
   const faults: ProviderFaults = {
-    wrap: (own) => ({
-      ...own,
-      execute: (operation) => execute(own, operation),
-      lookUp: (about) => question(() => own.lookUp(about)),
-      fence: (about) => question(() => own.fence(about)),
-    }),
+    wrap: (own) => {
+      behind = own;
+      return {
+        ...own,
+        execute: (operation) => execute(own, operation),
+        lookUp: (about) => question(() => own.lookUp(about)),
+        fence: (about) => question(() => own.fence(about)),
+      };
+    },
     next: (fault) => void planned.push(fault),
     forget: () => void planned.splice(0),
     holdNext: (then) => {
@@ -77,6 +83,7 @@ export const providerFaults = (): ProviderFaults => {
     answersQuestions: true,
     questions: 0,
     calls: [],
+    arriveLate: async (operation) => void (await behind?.execute(operation)),
   };
   return faults;
 };
