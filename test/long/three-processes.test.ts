@@ -63,7 +63,8 @@ const readStore = async () => {
       rmSync(data, { recursive: true });
       cpSync(copy, data, { recursive: true });
     },
-    wipe: () => rmSync(data, { recursive: true }),
+    /** All it holds but its address, which stands beside it. */
+    wipe: () => rmSync(join(data, 'data'), { recursive: true }),
     freeze: () => void process.kill(pid, 'SIGSTOP'),
     thaw: () => void process.kill(pid, 'SIGCONT'),
     [Symbol.asyncDispose]: async () => {
