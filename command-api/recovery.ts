@@ -100,6 +100,9 @@ const CALL_BEGINS_WITHIN_MS = 1_000;
 /** How long the store may take to accept an outcome; the request's own budget does not bound it. */
 const RECORD_BUDGET_MS = 10_000;
 
+/** Of these the oldest is forgotten, and waited for once more. */
+const FROM_AHEAD_MAX = 10_000;
+
 /** How old another process's intent has to be before anybody asks about it (decisions §7). */
 export const inFlightMsMaxOf = (providerTimeoutMs: number): number =>
   providerTimeoutMs + IN_FLIGHT_MARGIN_MS;
@@ -148,14 +151,26 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
   const live = new Set<string>();
   /** Operations whose call this process has seen end, by payment: nobody has to wait for them. */
   const ended = new Map<string, Set<string>>();
+  /** When an operation was first seen here whose intent is, by our clock, yet to come. */
+  const fromAhead = new Map<string, number>();
   const followed = new Map<string, Followed>();
   /** Fingerprint of unresolved creates -> their payments: equal ones can have run side by side. */
   const creates = new Map<string, Set<string>>();
 
+  /** By a clock that only goes forward: the call had begun when its intent was first seen here. */
+  const leftSinceSeenMs = (operationId: string): number => {
+    const seenAtMs = fromAhead.get(operationId) ?? performance.now();
+    fromAhead.set(operationId, seenAtMs);
+    const [oldest] = fromAhead.size > FROM_AHEAD_MAX ? fromAhead.keys() : [];
+    if (oldest !== undefined) fromAhead.delete(oldest);
+    return Math.max(0, seenAtMs + inFlightMsMax - performance.now());
+  };
+
   const leftInFlightMs = (payment: LoadedPayment, open: Operation): number => {
     if (inFlightMsMax === 0 || payment.state.status === 'NONE') return 0;
     if (ended.get(payment.state.paymentId)?.has(open.operationId)) return 0;
-    return Math.max(0, Date.parse(intentTimeOf(payment, open)) + inFlightMsMax - nowMs());
+    const leftMs = Date.parse(intentTimeOf(payment, open)) + inFlightMsMax - nowMs();
+    return leftMs > inFlightMsMax ? leftSinceSeenMs(open.operationId) : Math.max(0, leftMs);
   };
 
   const mayRun: Recovery['mayRun'] = (payment, open) =>

@@ -1,5 +1,6 @@
 /** The search over the read models' SQLite file: every text is a parameter, never a part of the SQL. */
 import type { DatabaseSync } from 'node:sqlite';
+import { intact, type SummedRow } from './document-sum.ts';
 import { type Found, newestOf } from './found.ts';
 import type { PaymentDocument, PaymentSearch } from './port.ts';
 
@@ -27,16 +28,23 @@ const find = (db: DatabaseSync, conditions: Condition[], limit: number): Found[]
   const values = conditions.flatMap(([, ...rest]) => rest);
   const rows = db
     .prepare(
-      `SELECT payment_id AS paymentId, merchant_id AS merchantId, revision, body,
+      `SELECT payment_id AS paymentId, merchant_id AS merchantId, revision, open, sum, body,
          created_at AS createdAt,
          EXISTS (SELECT 1 FROM parked WHERE parked.payment_id = payment.payment_id) AS parked
        FROM payment WHERE ${where} ORDER BY created_at DESC, payment_id DESC LIMIT ?`,
     )
     .all(...values, limit);
-  return rows.map((row) => ({ ...(row as unknown as Found), parked: row.parked === 1 }));
+  return rows.map((row) => {
+    const { open: _, sum: __, ...found } = row as unknown as Found & SummedRow;
+    intact(found.paymentId, row as unknown as SummedRow);
+    return { ...found, parked: row.parked === 1 };
+  });
 };
 
-/** The documents that meet the search; see PaymentViewsReader. Throws SQLite's own errors. */
+/**
+ * The documents that meet the search; see PaymentViewsReader. Throws DamagedDocument, and SQLite's
+ * own errors.
+ */
 export const searchSqlite = (
   db: DatabaseSync,
   search: PaymentSearch,

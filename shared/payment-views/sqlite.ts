@@ -12,6 +12,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import type { Position } from '../event-store/port.ts';
 import { bodyOf, type PaymentView, VIEW_VERSION } from '../payment/view.ts';
 import { type DocumentToSum, startChecksum } from './checksum.ts';
+import { DamagedDocument, intact, type SummedRow, sumOf } from './document-sum.ts';
 import { keepLatest } from './keep-latest.ts';
 import {
   CheckpointMoved,
@@ -28,7 +29,7 @@ import { createRevisionWaiters } from './revision-waiters.ts';
 import { searchSqlite } from './sqlite-search.ts';
 
 /** Names the tables below; raise it with any change of them. */
-const SCHEMA_VERSION = 2;
+const SCHEMA_VERSION = 3;
 /** Stored as user_version: a file of another generation is filled anew. */
 const GENERATION = SCHEMA_VERSION * 10_000 + VIEW_VERSION;
 /** How many written views are kept unparsed for the next event (some 3 kB each). */
@@ -53,6 +54,7 @@ const SCHEMA = `
     merchant_reference TEXT,
     open_since TEXT,
     open TEXT,
+    sum INTEGER NOT NULL,
     body TEXT NOT NULL
   ) STRICT;
   CREATE INDEX payment_unsettled ON payment (open_since) WHERE open_since IS NOT NULL;
@@ -87,18 +89,17 @@ const prepared = (db: DatabaseSync) => ({
   commit: db.prepare('COMMIT'),
   rollback: db.prepare('ROLLBACK'),
   document: db.prepare(
-    'SELECT merchant_id AS merchantId, revision, body FROM payment WHERE payment_id = ?',
+    'SELECT merchant_id AS merchantId, revision, open, sum, body FROM payment WHERE payment_id = ?',
   ),
   isParked: db.prepare('SELECT 1 FROM parked WHERE payment_id = ?'),
   revision: db.prepare('SELECT revision FROM payment WHERE payment_id = ?'),
-  view: db.prepare(
-    'SELECT merchant_id AS merchantId, revision, open, body FROM payment WHERE payment_id = ?',
-  ),
   write: db.prepare(
     `INSERT INTO payment (payment_id, merchant_id, revision, status, created_at, amount, last4,
-       merchant_reference, open_since, open, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       merchant_reference, open_since, open, sum, body)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (payment_id) DO UPDATE SET revision = excluded.revision, status = excluded.status,
-       open_since = excluded.open_since, open = excluded.open, body = excluded.body
+       open_since = excluded.open_since, open = excluded.open, sum = excluded.sum,
+       body = excluded.body
      WHERE excluded.revision > payment.revision`,
   ),
   park: db.prepare(
@@ -146,7 +147,11 @@ const connect = (file: string, timeoutMs: number): Connection => {
     // 4000 pages of log: pages that are written again and again are moved a quarter as often.
     db.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000');
     settle(db);
-    return prepared(db);
+    const connection = prepared(db);
+    // A damage that the first reads meet is found here, where the file can still be replaced.
+    connection.parked.get(1);
+    connection.checkpoint.get();
+    return connection;
   } catch (error) {
     db.close();
     throw error;
@@ -159,7 +164,7 @@ const sqliteCode = (error: unknown): number | undefined => {
   return errcode === undefined ? undefined : errcode & 0xff;
 };
 const isDamage = (error: unknown): boolean =>
-  [CORRUPT, NOT_A_DATABASE].includes(sqliteCode(error) ?? 0);
+  error instanceof DamagedDocument || [CORRUPT, NOT_A_DATABASE].includes(sqliteCode(error) ?? 0);
 
 const removeFile = (file: string): void => {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
@@ -179,8 +184,7 @@ const openOrReplace = ({ file, timeoutMs = 5000, logger }: SqliteViewsOptions): 
   }
 };
 
-type StoredView = { merchantId: string; revision: number; open: string | null; body: string };
-const viewOf = ({ merchantId, revision, open, body }: StoredView): PaymentView => ({
+const viewOf = ({ merchantId, revision, open, body }: SummedRow): PaymentView => ({
   merchantId,
   revision,
   open: open === null ? [] : JSON.parse(open),
@@ -204,6 +208,7 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
   const documents = new Map<string, Served>();
 
   const unavailable = (error: unknown): unknown => {
+    if (error instanceof DamagedDocument) return new ViewsUnavailable(error.message);
     const { code } = error as { code?: string };
     const expected = [
       'ERR_SQLITE_ERROR',
@@ -263,29 +268,34 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
   };
 
   const read = (paymentId: string): Served | undefined => {
-    const row = at.document.get(paymentId) as Served | undefined;
-    return row === undefined ? undefined : serve(paymentId, row);
+    const row = at.document.get(paymentId) as SummedRow | undefined;
+    if (row === undefined) return undefined;
+    const { merchantId, revision, body } = intact(paymentId, row);
+    return serve(paymentId, { merchantId, revision, body });
   };
 
   /** The document's text, or undefined when the file had it at this revision already. */
   const writeView = (view: PaymentView): string | undefined => {
     const body = bodyOf(view);
+    const { merchantId, revision } = view;
     const { paymentId, status, createdAt, amount, merchantReference } = view.response;
     const first = view.open[0];
+    const open = first === undefined ? null : JSON.stringify(view.open);
     const { changes } = at.write.run(
       paymentId,
-      view.merchantId,
-      view.revision,
+      merchantId,
+      revision,
       status,
       createdAt,
       amount,
       view.response.paymentMethod.card.last4,
       merchantReference ?? null,
       first?.since ?? null,
-      first === undefined ? null : JSON.stringify(view.open),
+      open,
+      sumOf(paymentId, { merchantId, revision, open, body }),
       body,
     );
-    if (anyParked) at.unpark.run(paymentId, view.revision);
+    if (anyParked) at.unpark.run(paymentId, revision);
     return changes === 1 ? body : undefined;
   };
 
@@ -417,8 +427,10 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
     load: async (paymentId) => {
       const view = recent.get(paymentId);
       if (view !== undefined) return view;
-      const row = guarded(() => at.view.get(paymentId) as StoredView | undefined);
-      return row === undefined ? undefined : viewOf(row);
+      return guarded(() => {
+        const row = at.document.get(paymentId) as SummedRow | undefined;
+        return row === undefined ? undefined : viewOf(intact(paymentId, row));
+      });
     },
     apply: async (changes, from, to) => {
       for (const written of guarded(() => write(changes, from, to))) {

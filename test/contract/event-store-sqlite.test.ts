@@ -14,6 +14,7 @@ import {
   verifyStream,
 } from '../../shared/event-store/hash-chain.ts';
 import {
+  AppendOutcomeUnknown,
   type NewEvent,
   type RecordedEvent,
   RevisionConflict,
@@ -296,6 +297,15 @@ describe('subscriptions', () => {
     await expect(opened.readAll('everything', 10)).rejects.toThrow(RangeError);
   });
 
+  test('a text that reads well but does not have its hash is not believed', async () => {
+    const opened = await open();
+    await append(opened, 'payment-1');
+    forge(`UPDATE events SET text = replace(text, '2500', '9500')`);
+    const unreadable = 'its text does not have its hash';
+    expect(await opened.readAll(null, 10)).toMatchObject([{ stream: 'payment-1', unreadable }]);
+    await expect(opened.readStream('payment-1')).rejects.toThrow(unreadable);
+  });
+
   test('an event that cannot be read is delivered as such, and stops its own stream only', async () => {
     const opened = await open();
     await append(opened, 'payment-1');
@@ -328,11 +338,24 @@ describe('faults of the disk', () => {
     }
     expect(await opened.readStream('payment-2')).toEqual([]);
     expect(warnings).toHaveLength(1);
+    // A small write fits where the batch did not: health asks by one of its own.
+    await expect(opened.ping()).resolves.toBeUndefined();
+    expect(warnings).toEqual([expect.stringContaining('full'), expect.stringContaining('again')]);
     expect(await append(opened, 'payment-2')).toMatchObject([{ position: '2' }]);
     expect(warnings).toEqual([expect.stringContaining('full'), expect.stringContaining('again')]);
     await opened.close();
     await append(await open(), 'payment-3', large());
     expect('end' in verifyLog(chainRows())).toBe(true);
+  });
+
+  test('a commit that fails may be stored all the same: its fate is unknown', async () => {
+    const opened = await open({ onFatal: () => undefined });
+    await append(opened, 'payment-1');
+    // A foreign key that nobody looks at before the commit.
+    run('CREATE TABLE absent (id INTEGER PRIMARY KEY)');
+    run('CREATE TABLE late (id REFERENCES absent DEFERRABLE INITIALLY DEFERRED)');
+    run('CREATE TRIGGER breaks AFTER INSERT ON events BEGIN INSERT INTO late VALUES (1); END');
+    await expect(append(opened, 'payment-2')).rejects.toThrow(AppendOutcomeUnknown);
   });
 
   test('any other error of the file: no more writes, and the process is told once', async () => {

@@ -130,6 +130,28 @@ describe('the file of the views', () => {
     await views.close();
   });
 
+  test.each([
+    ['body', `replace(body, '"amount":2500', '"amount":9500')`],
+    ['revision', 'revision + 1'],
+    ['merchant_id', `'m_other'`],
+    ['payment_id', `replace(payment_id, 'pay_0', 'pay_00')`],
+  ])(
+    'with another %s in it than was written is thrown away, never served',
+    async (column, value) => {
+      await filled(1);
+      const db = new DatabaseSync(file);
+      db.exec(`UPDATE payment SET ${column} = ${value}`);
+      db.close();
+      const views = open();
+      const paymentId = column === 'payment_id' ? 'pay_00' : 'pay_0';
+      await expect(views.getAny(paymentId)).rejects.toThrow('does not have its checksum');
+      expect(warn).toHaveBeenCalledTimes(1);
+      expect(await views.getAny(paymentId)).toBeUndefined();
+      expect(await views.checkpoint()).toBeNull();
+      await views.close();
+    },
+  );
+
   test('deleted while stopped, its log left behind, starts empty', async () => {
     const views = open();
     await fill(views, 3);

@@ -133,6 +133,17 @@ describe('provider.md: everything else is Unknown, in time', () => {
     ['a body over 64 KiB', (response) => response.writeHead(200).end(pad(65_536))],
   ];
 
+  test.each([301, 302, 303, 307, 308])('a redirect, %s, to where an outcome is', async (status) => {
+    server = await httpServer(({ url }, response) => {
+      if (url === '/outcome') response.writeHead(200).end(JSON.stringify(outcome));
+      else response.writeHead(status, { location: '/outcome' }).end();
+    });
+    const client = clientOf(server.url);
+    expect(await client.execute(operation)).toEqual(unknown);
+    expect(await client.lookUp(operation)).toEqual(unknown);
+    expect(await client.fence(operation)).toEqual(unknown);
+  });
+
   test.each(httpFaults)('%s', async (_name, fault) => {
     server = await httpServer((_request, response) => fault(response));
     const client = clientOf(server.url);

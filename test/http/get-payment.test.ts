@@ -1,5 +1,10 @@
 /** GET /api/v1/payments/{paymentId}: every row of the interface's error table. */
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { getPayment } from '../../query-api/get-payment.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import { foldView } from '../../shared/payment/view.ts';
+import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
 import {
   expectAnswerHeaders,
   expectError,
@@ -10,6 +15,9 @@ import {
   timeless,
   token,
 } from '../support/in-process.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
+import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { temporaryFolder } from '../support/view-drivers.ts';
 
 let service: InProcess;
 let paymentId: string;
@@ -45,6 +53,25 @@ describe('interface, get: 200', () => {
     const reader = await token('m_test', 'payments:read');
     expect((await service.get(paymentId, { token: reader })).status).toBe(200);
   });
+});
+
+test.each(['parked', 'behind'])('decisions §9: a document that is %s is not given', async (why) => {
+  const folder = temporaryFolder();
+  const store = memoryEventStore();
+  const views = openSqliteViews({ file: join(folder.path, 'views.db') });
+  const events = wholeLife('pay_1').map((event, at) => newEvent(event, timeOf(at)));
+  const stored = await store.append(streamOf('pay_1'), 'none', events);
+  const view = foldView(stored.slice(0, 2));
+  if (view === undefined) throw new Error('a view of nothing');
+  const document = { kind: 'view', view } as const;
+  const park = { kind: 'park', paymentId: 'pay_1', revision: 2, reason: 'poison' } as const;
+  const changes = why === 'parked' ? [document, { ...park, time: timeOf(2) }] : [document];
+  await views.apply(changes, null, '3');
+  const room = { store, views, behind: () => () => why === 'behind' };
+  const found = await getPayment(room, 'pay_1', view.merchantId);
+  expect(found?.revision).toBe(events.length - 1);
+  await views.close();
+  folder.remove();
 });
 
 describe('interface, get: errors', () => {

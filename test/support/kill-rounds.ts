@@ -21,7 +21,7 @@ const SETTLED_MS_MAX = 15_000;
 const ENV = { LOG_LEVEL: 'warn' };
 
 /** What was acknowledged is in `body`: all of it, or as its beginning when more was under way. */
-const expectKept = ({ body: acknowledged, touched }: Acknowledged, body: string): void => {
+export const expectKept = ({ body: acknowledged, touched }: Acknowledged, body: string): void => {
   if (!touched) {
     expect(body).toBe(acknowledged);
     return;

@@ -47,8 +47,8 @@ export type Room = {
   side: CommandSide;
   faults: ProviderFaults;
   store: StoreFaults;
-  /** How far this process's clock is ahead, in milliseconds. */
-  clock: { aheadMs: number };
+  /** How far this process's clock is ahead, in milliseconds; or the time at which it stands. */
+  clock: { aheadMs: number; standsAtMs?: number | undefined };
   /** What it has written to its log. */
   lines: LogLine[];
   ask(method: string, path: string, body?: unknown, asking?: Asking): Promise<Answer>;
@@ -128,7 +128,7 @@ export const openTwoRooms = async (settings: Record<string, string> = {}): Promi
   const open = async (): Promise<Room> => {
     const faults = providerFaults();
     const storeFaults: StoreFaults = { loseAnswers: 0, beforeAppend: undefined };
-    const clock = { aheadMs: 0 };
+    const clock: Room['clock'] = { aheadMs: 0 };
     const lines: LogLine[] = [];
     const write = (level: LogLine['level']) => (fields: object, message: string) =>
       void lines.push({ level, message, fields });
@@ -145,7 +145,7 @@ export const openTwoRooms = async (settings: Record<string, string> = {}): Promi
         warn: write('warn'),
         error: write('error'),
       }),
-      nowMs: () => Date.now() + clock.aheadMs,
+      nowMs: () => clock.standsAtMs ?? Date.now() + clock.aheadMs,
     });
     const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10_000 });
     const guard = await openGuard(config);

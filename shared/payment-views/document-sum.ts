@@ -1,0 +1,31 @@
+/**
+ * What shows that a document in the SQLite file is the one that was written: the file itself has no
+ * checksums, so that a flipped bit would be another amount, or another payment's document.
+ */
+import { crc32 } from 'node:zlib';
+
+/** A document as its row has it; `open` is the JSON text of the open intents. */
+export type SummedRow = {
+  merchantId: string;
+  revision: number;
+  open: string | null;
+  body: string;
+  sum: number;
+};
+
+/** The row is not what was written; the file can be thrown away and filled again. */
+export class DamagedDocument extends Error {
+  override name = 'DamagedDocument';
+}
+
+/** CRC-32 over all that is read from a row, and over the payment it was looked up by. */
+export const sumOf = (paymentId: string, row: Omit<SummedRow, 'sum'>): number => {
+  const { merchantId, revision, open, body } = row;
+  return crc32(body, crc32(`${paymentId} ${merchantId} ${revision} ${open ?? ''} `));
+};
+
+/** The row itself. Throws DamagedDocument. */
+export const intact = <T extends SummedRow>(paymentId: string, row: T): T => {
+  if (row.sum === sumOf(paymentId, row)) return row;
+  throw new DamagedDocument('a document does not have its checksum');
+};

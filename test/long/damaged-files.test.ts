@@ -1,0 +1,36 @@
+/**
+ * The files of a data folder, damaged in every way that a seed can think of: each image gives the
+ * right answers, or an answer that says what is wrong with it, or is refused at the start.
+ */
+import { expect, test } from '@jest/globals';
+import { makeWholeFolder, meetDamage } from '../support/damage.ts';
+import { newSeed, randomOf } from '../support/random.ts';
+
+const IMAGES = Number(process.env.TEST_IMAGES ?? 208);
+const PAYMENTS = 40;
+
+test(`${IMAGES} damaged images: never a silent wrong answer`, async () => {
+  const random = randomOf(newSeed());
+  const whole = await makeWholeFolder(PAYMENTS);
+  const counts = { right: 0, refused: 0, told: 0, wrong: 0 };
+  const wrong: string[] = [];
+  const nameless: string[] = [];
+  for (let n = 0; n < IMAGES; n += 1) {
+    const { what, verdict } = await meetDamage(whole, n, random);
+    counts[verdict.kind] += 1;
+    if (verdict.kind === 'wrong') wrong.push(`${what}: ${verdict.line}`);
+    if (
+      verdict.kind === 'refused' &&
+      !/events\.sqlite: |read models' checkpoint/.test(verdict.line)
+    )
+      nameless.push(`${what}: ${verdict.line}`);
+  }
+  whole.remove();
+  process.stderr.write(
+    `damaged files: seed ${random.seed}, ${IMAGES} images, ${counts.right} right, ` +
+      `${counts.told} told, ${counts.refused} refused at the start, ${counts.wrong} silently wrong\n`,
+  );
+  expect(wrong).toEqual([]);
+  expect(nameless).toEqual([]);
+  expect(Math.min(counts.right, counts.told, counts.refused)).toBeGreaterThan(0);
+}, 120_000);

@@ -1,0 +1,115 @@
+/**
+ * P4, decisions §9: what was answered is readable by its owner from that moment, also while the
+ * projector stands still, when the read models are gone, and after `kill -9`.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect, test } from '@jest/globals';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
+import { openInProcess, PAYMENTS, SECRET, token } from '../support/in-process.ts';
+import { noPairs, type PairLine, type Pairs, readAgain, writePairs } from '../support/pairs.ts';
+import { newSeed, randomOf } from '../support/random.ts';
+import { startService } from '../support/service.ts';
+import { appendLives } from '../support/whole-lives.ts';
+
+const WRITERS = 16;
+const PAIRS = 1000;
+
+const report = (what: string, seed: number, pairs: Pairs, more: string): void => {
+  process.stderr.write(
+    `read your writes, ${what}: seed ${seed}, ${pairs.compared} pairs, ${more}, ` +
+      `${pairs.wrong.length} missing or older\n`,
+  );
+};
+
+test(`${PAIRS} pairs while the projector is held up and let go`, async () => {
+  const random = randomOf(newSeed());
+  const pairs = noPairs();
+  let holds = 0;
+  await using service = await openInProcess();
+  const line: PairLine = {
+    post: (path, body) => service.ask('POST', PAYMENTS + path, body),
+    get: service.get,
+  };
+  const writing = writePairs({ line, pairs, random, until: PAIRS }, WRITERS);
+  const done = new AbortController();
+  const holding = (async () => {
+    while (!done.signal.aborted) {
+      service.views.hold();
+      holds += 1;
+      await wait(random.between(20, 700));
+      service.views.release();
+      await wait(random.between(0, 60));
+    }
+  })();
+  await writing.finally(() => done.abort());
+  await holding;
+  report('projector paused', random.seed, pairs, `${holds} pauses`);
+  expect(pairs.wrong).toEqual([]);
+  expect(pairs.compared).toBeGreaterThanOrEqual(PAIRS);
+}, 120_000);
+
+const lineTo = (url: string, bearer: string): PairLine => {
+  const send = async (path: string, init: RequestInit) => {
+    try {
+      const headers = { authorization: `Bearer ${bearer}` };
+      const answer = await fetch(`${url}${PAYMENTS}${path}`, { ...init, headers });
+      return { status: answer.status, text: await answer.text() };
+    } catch {
+      return undefined;
+    }
+  };
+  return {
+    post: (path, body) => send(path, { method: 'POST', body: JSON.stringify(body) }),
+    get: (paymentId) => send(`/${paymentId}`, {}),
+  };
+};
+
+/** Others' payments before ours in the log: read models that were deleted take a while to get to ours. */
+const OTHERS = 2000;
+const fillWithOthers = async (dataDir: string): Promise<void> => {
+  const store = await openSqliteEventStore({ file: join(dataDir, 'events.sqlite') });
+  await appendLives(
+    store,
+    Array.from({ length: OTHERS }, (_, n) => `pay_other_${n}`),
+  );
+  await store.close();
+};
+
+const deleteViews = (dataDir: string): void => {
+  for (const suffix of ['', '-wal', '-shm']) {
+    rmSync(join(dataDir, `views.sqlite${suffix}`), { force: true });
+  }
+};
+
+test(`${PAIRS} pairs over processes killed at random, their read models deleted or not`, async () => {
+  const random = randomOf(newSeed());
+  const pairs = noPairs();
+  const dataDir = mkdtempSync(join(tmpdir(), 'payments-pairs-'));
+  const env = { LOG_LEVEL: 'warn', JWT_SECRET: SECRET };
+  const bearer = await token('m_test');
+  const counts = { kills: 0, deleted: 0 };
+  await fillWithOthers(dataDir);
+  while (pairs.compared < PAIRS) {
+    await using service = await startService({ dataDir, env });
+    const line = lineTo(service.url, bearer);
+    // At once: read models that were deleted are still being filled.
+    await readAgain({ line, pairs });
+    const killed = wait(random.between(100, 600)).then(() => service.kill('SIGKILL'));
+    await writePairs({ line, pairs, random, until: Number.POSITIVE_INFINITY }, WRITERS);
+    await killed;
+    await service.exited;
+    counts.kills += 1;
+    if (!random.chance(0.5)) continue;
+    deleteViews(dataDir);
+    counts.deleted += 1;
+  }
+  rmSync(dataDir, { recursive: true });
+  const { kills, deleted } = counts;
+  const again = `${pairs.comparedAgain} read again after a restart`;
+  const more = `${kills} kills, read models deleted ${deleted} times, ${again}`;
+  report('killed', random.seed, pairs, more);
+  expect(pairs.wrong).toEqual([]);
+}, 120_000);

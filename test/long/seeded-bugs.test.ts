@@ -1,0 +1,28 @@
+/**
+ * Each deliberate bug of test/support/seeded-bug-list.ts, put into a copy of the project, makes the
+ * tests named with it fail.
+ */
+import { expect, test } from '@jest/globals';
+import { SEEDED_BUGS, UNNOTICED } from '../support/seeded-bug-list.ts';
+import { copyOfProject, isNoticed, passes, removeCopy } from '../support/seeded-bugs.ts';
+
+const TIME_MS_MAX = 20 * 60_000;
+
+test(
+  'every seeded bug is noticed',
+  () => {
+    const copy = copyOfProject();
+    try {
+      expect(passes(copy, [...new Set(SEEDED_BUGS.flatMap(({ tests }) => tests))])).toBe(true);
+      const missed = SEEDED_BUGS.filter((bug) => !isNoticed(copy, bug)).map(({ name }) => name);
+      const found = SEEDED_BUGS.length - missed.length;
+      process.stderr.write(
+        `seeded bugs: ${found} of ${SEEDED_BUGS.length} found, ${UNNOTICED.length} listed as unnoticeable\n`,
+      );
+      expect(missed).toEqual([]);
+    } finally {
+      removeCopy(copy);
+    }
+  },
+  TIME_MS_MAX,
+);

@@ -1,0 +1,77 @@
+/**
+ * P5 with poison events of every kind, written into the log's own file at places that chance draws:
+ * the payments beside them are readable within a second, exactly the poisoned ones are parked, and
+ * once a person has put the event right, a retry gives the document of a log that was never wrong.
+ */
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { startProjector } from '../../projector/app.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
+import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import { POISONS, poisonRows } from '../support/poisons.ts';
+import { newSeed, randomOf } from '../support/random.ts';
+import { openRows } from '../support/tampering.ts';
+import { until } from '../support/until.ts';
+import { temporaryFolder } from '../support/view-drivers.ts';
+import { appendLives, foldsOf } from '../support/whole-lives.ts';
+
+const OTHERS_MS_MAX = 1000;
+const silent = { info: () => {}, warn: () => {}, error: () => {} };
+const seed = newSeed();
+const random = randomOf(seed);
+const HEALTHY = 20;
+const poisoned = POISONS.map((_, n) => `pay_poisoned_${n}`);
+const healthy = Array.from({ length: HEALTHY }, (_, n) => `pay_healthy_${n}`);
+/** Poisoned payments stand among the others, wherever chance puts them. */
+const all = [...poisoned, ...healthy].sort(() => (random.chance(0.5) ? 1 : -1));
+
+test(`P5: ${POISONS.length} kinds of poison stop their own payments only (seed ${seed})`, async () => {
+  const folder = temporaryFolder();
+  const files = ['events.sqlite', 'views.sqlite'].map((name) => join(folder.path, name));
+  const [events = '', documents = ''] = files;
+  const filled = await openSqliteEventStore({ file: events });
+  await appendLives(filled, all);
+  const whole = await foldsOf(filled, all);
+  await filled.close();
+
+  // Opened anew, it holds nothing in memory; and first, for a poisoned tail would be refused.
+  const store = await openSqliteEventStore({ file: events });
+  const rows = openRows(events);
+  const expected = poisonRows(rows, poisoned, random);
+  const views = openSqliteViews({ file: documents });
+  const projector = await startProjector({ store, views, logger: silent });
+  const bodyOf = async (id: string) => (await views.getAny(id))?.body;
+  const began = performance.now();
+  await until(
+    'the others are readable',
+    async () => {
+      for (const id of healthy) if ((await bodyOf(id)) !== whole.get(id)) return false;
+      return true;
+    },
+    OTHERS_MS_MAX,
+  );
+  const tookMs = Math.round(performance.now() - began);
+  await projector.caughtUp;
+
+  const parked = await views.parked(1000);
+  expect(parked.map(({ paymentId, revision }) => `${paymentId}@${revision}`).sort()).toEqual(
+    expected.map(({ paymentId, revision }) => `${paymentId}@${revision}`).sort(),
+  );
+  expect(parked.every(({ reason }) => reason !== '')).toBe(true);
+  for (const { paymentId } of expected) expect(await projector.retryParked(paymentId)).toBe(false);
+  expect(await views.parked(1000)).toHaveLength(POISONS.length);
+
+  rows.restore();
+  rows.close();
+  for (const { paymentId } of expected) expect(await projector.retryParked(paymentId)).toBe(true);
+  expect(await views.parked(1000)).toEqual([]);
+  for (const id of all) expect(await bodyOf(id)).toBe(whole.get(id));
+  await projector.stop();
+  await views.close();
+  await store.close();
+  folder.remove();
+  process.stderr.write(
+    `poison: seed ${seed}, ${POISONS.length} kinds, ${HEALTHY} others whole after ${tookMs} ms, ` +
+      `${expected.length} parked, all restored to the byte\n`,
+  );
+}, 60_000);

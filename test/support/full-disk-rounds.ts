@@ -1,0 +1,193 @@
+/**
+ * A disk that fills up under merchants at work, again and again, below one process that is never
+ * restarted. The provider keeps its ledger elsewhere, so that both books can be compared at the end.
+ */
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect } from '@jest/globals';
+import { openOperations } from '../../shared/payment/state.ts';
+import { bookedPayments, entriesOfEvents, entriesOfLedger } from './books.ts';
+import { faultyProvider } from './faulty-provider.ts';
+import { PAYMENTS, payment, SECRET, token } from './in-process.ts';
+import { expectKept } from './kill-rounds.ts';
+import { newSeed, type Random, randomOf } from './random.ts';
+import { type Body, type Service, startService } from './service.ts';
+import { openSmallDisk, type SmallDisk } from './small-disk.ts';
+import { until } from './until.ts';
+import { temporaryFolder } from './view-drivers.ts';
+import type { Acknowledged } from './writers.ts';
+
+const MEGABYTES = 24;
+const WRITERS = 8;
+const REFUSAL_PAUSE_MS = 20;
+const CHANGED_MS_MAX = 10_000;
+const SETTLED_MS_MAX = 30_000;
+const SETTINGS = {
+  JWT_SECRET: SECRET,
+  LOG_LEVEL: 'warn',
+  RECOVERY_DELAYS_MS: '100,200,400,800,800,800,800,800,800,800,800,800',
+};
+
+type Work = {
+  service: Service;
+  bearer: string;
+  random: Random;
+  acknowledged: Map<string, Acknowledged>;
+  counts: { taken: number; refused: number };
+  ended: boolean;
+};
+
+const send = async ({ service, bearer, counts }: Work, path: string, body: object) => {
+  const answer = await fetch(`${service.url}${PAYMENTS}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${bearer}` },
+    body: JSON.stringify(body),
+  });
+  const text = await answer.text();
+  if (answer.status === 200) counts.taken += 1;
+  else counts.refused += 1;
+  if (![200, 500, 503].includes(answer.status)) {
+    throw new Error(`not ours: ${path} ${answer.status} ${text}`);
+  }
+  return answer.status === 200 ? text : undefined;
+};
+
+const nextOf = ({ status, amount, refundableAmount }: Body, random: Random) => {
+  if (status === 'AUTHORIZED') {
+    if (random.chance(0.2)) return ['void', {}] as const;
+    return ['capture', { captureAmount: random.between(50, amount) }] as const;
+  }
+  if (status !== 'CAPTURED' || random.chance(0.4)) return undefined;
+  return ['refund', { refundAmount: random.between(1, refundableAmount) }] as const;
+};
+
+/** One payment as far as chance has it; what is refused ends the work on it. */
+const onePayment = async (work: Work): Promise<boolean> => {
+  const { random, acknowledged } = work;
+  const fields = { amount: random.between(100, 9999), captureNow: random.chance(0.3) };
+  let body = await send(work, '', payment(fields));
+  while (body !== undefined) {
+    const paid = JSON.parse(body) as Body;
+    const known: Acknowledged = { body, touched: false };
+    acknowledged.set(paid.paymentId, known);
+    const next = nextOf(paid, random);
+    if (next === undefined) return true;
+    known.touched = true;
+    body = await send(work, `/${paid.paymentId}/${next[0]}`, next[1]);
+  }
+  return false;
+};
+
+const writer = async (work: Work): Promise<void> => {
+  while (!work.ended) if (!(await onePayment(work))) await wait(REFUSAL_PAUSE_MS);
+};
+
+const readiness = async ({ service }: Work): Promise<{ status: number; text: string }> => {
+  const answer = await fetch(`${service.url}/health/ready`);
+  return { status: answer.status, text: await answer.text() };
+};
+
+/** Reads go on: the latest payments as they were acknowledged, or further. */
+const readSome = async ({ service, bearer, acknowledged }: Work): Promise<number> => {
+  const some = [...acknowledged].slice(-20);
+  for (const [paymentId, known] of some) {
+    const headers = { authorization: `Bearer ${bearer}` };
+    const answer = await fetch(`${service.url}${PAYMENTS}/${paymentId}`, { headers });
+    const body = await answer.text();
+    expect([answer.status, body]).toEqual([200, expect.any(String)]);
+    // It may have been worked on since: what was acknowledged is its beginning.
+    expectKept({ ...known, touched: true }, body);
+  }
+  return some.length;
+};
+
+/** Fills the disk, sees it refused and shown, gives the room back, sees it taken again. */
+const oneRound = async (work: Work, disk: SmallDisk): Promise<number> => {
+  const { counts, random } = work;
+  await wait(random.between(20, 300));
+  const refusedBefore = counts.refused;
+  disk.fill();
+  await until('commands are refused', () => counts.refused > refusedBefore, CHANGED_MS_MAX);
+  await until('it is shown', async () => (await readiness(work)).status === 503, CHANGED_MS_MAX);
+  expect((await readiness(work)).text).toContain('eventStore is down');
+  const reads = await readSome(work);
+  disk.clear();
+  await until('it is ready', async () => (await readiness(work)).status === 200, CHANGED_MS_MAX);
+  const takenBefore = counts.taken;
+  await until('commands are taken', () => counts.taken > takenBefore, CHANGED_MS_MAX);
+  return reads;
+};
+
+const unresolvedIn = async ({ service }: Work): Promise<number> => {
+  const metrics = await (await fetch(`${service.url}/metrics`)).text();
+  return Number(/^payments_unresolved (\d+)$/m.exec(metrics)?.[1] ?? 'NaN');
+};
+
+const expectBooks = async (
+  dataDir: string,
+  ledgerDir: string,
+  acknowledged: Work['acknowledged'],
+): Promise<void> => {
+  const payments = await bookedPayments(dataDir);
+  for (const [paymentId, known] of acknowledged) {
+    expectKept(known, payments.get(paymentId)?.body ?? 'not in the event store');
+  }
+  expect([...payments.values()].flatMap(({ state }) => openOperations(state))).toEqual([]);
+  expect(await entriesOfLedger(ledgerDir)).toEqual(entriesOfEvents(payments));
+};
+
+/** The rounds in one process, which is ended in good order once nothing is open any more. */
+const throughRounds = async (
+  rounds: number,
+  random: Random,
+  disk: SmallDisk,
+  providerUrl: string,
+): Promise<{ work: Work; reads: number }> => {
+  const env = { ...SETTINGS, PROVIDER_URL: providerUrl };
+  await using service = await startService({ dataDir: disk.path, env });
+  const work: Work = {
+    service,
+    bearer: await token('m_test'),
+    random,
+    acknowledged: new Map(),
+    counts: { taken: 0, refused: 0 },
+    ended: false,
+  };
+  const writing = Promise.all(Array.from({ length: WRITERS }, () => writer(work)));
+  // Told by the wait below, not as an error that nobody has heard.
+  writing.catch(() => undefined);
+  let reads = 0;
+  try {
+    for (let round = 0; round < rounds; round += 1) reads += await oneRound(work, disk);
+  } finally {
+    work.ended = true;
+  }
+  await writing;
+  await until('all is settled', async () => (await unresolvedIn(work)) === 0, SETTLED_MS_MAX);
+  expect(service.running()).toBe(true);
+  service.kill();
+  expect((await service.exited).code).toBe(0);
+  return { work, reads };
+};
+
+/** Runs the rounds; expects that nothing is lost and nothing was charged without its intent. */
+export const surviveFullDisks = async (rounds: number): Promise<void> => {
+  const random = randomOf(newSeed());
+  const disk = openSmallDisk(MEGABYTES);
+  const elsewhere = temporaryFolder();
+  const provider = await faultyProvider(join(elsewhere.path, 'provider-ledger.sqlite'));
+  try {
+    const done = await throughRounds(rounds, random, disk, provider.url).finally(provider.close);
+    const { acknowledged, counts } = done.work;
+    await expectBooks(disk.path, elsewhere.path, acknowledged);
+    process.stderr.write(
+      `disk full: seed ${random.seed}, ${rounds} rounds, ${counts.taken} operations ` +
+        `acknowledged, ${counts.refused} refused, ${done.reads} reads on a full disk, 0 lost, ` +
+        '0 differences to the ledger\n',
+    );
+  } finally {
+    disk.clear();
+    disk.remove();
+    elsewhere.remove();
+  }
+};

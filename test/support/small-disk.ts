@@ -1,0 +1,74 @@
+/** A disk of a few megabytes that can be made full and emptied again, where the machine lets us. */
+import { spawnSync } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export type SmallDisk = {
+  path: string;
+  /** Takes all the room that is left. */
+  fill(): void;
+  /** Gives it back. */
+  clear(): void;
+  /** Takes the disk away; nobody may use it any more. */
+  remove(): void;
+};
+
+const CHUNK_BYTES = 65_536;
+const PAGE_BYTES = 4096;
+
+const run = (command: string, ...args: string[]): string | undefined => {
+  const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' });
+  return status === 0 ? undefined : (error?.message ?? stderr.trim());
+};
+
+/** Writes until there is no room for another piece of this size. */
+const writeToTheEnd = (fd: number, bytes: number): void => {
+  const piece = Buffer.alloc(bytes);
+  try {
+    while (writeSync(fd, piece) === bytes);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  }
+};
+
+const mounted = (path: string, megabytes: number): string | undefined =>
+  process.getuid?.() === 0
+    ? run('mount', '-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path)
+    : 'only root may mount';
+
+/** Mounts one; throws where the machine does not let us. */
+export const openSmallDisk = (megabytes: number): SmallDisk => {
+  const path = mkdtempSync(join(tmpdir(), 'payments-disk-'));
+  const refused = mounted(path, megabytes);
+  if (refused !== undefined) {
+    rmdirSync(path);
+    throw new Error(refused);
+  }
+  const filler = join(path, 'filler');
+  return {
+    path,
+    fill: () => {
+      const fd = openSync(filler, 'a');
+      writeToTheEnd(fd, CHUNK_BYTES);
+      writeToTheEnd(fd, PAGE_BYTES);
+      closeSync(fd);
+    },
+    clear: () => rmSync(filler, { force: true }),
+    remove: () => {
+      const failed = run('umount', path);
+      if (failed !== undefined) throw new Error(failed);
+      rmdirSync(path);
+    },
+  };
+};
+
+/** Why there can be no small disk here; undefined where there can. */
+export const noSmallDisk = (): string | undefined => {
+  try {
+    openSmallDisk(1).remove();
+    return undefined;
+  } catch (error) {
+    return `no small disk: ${(error as Error).message}`;
+  }
+};
