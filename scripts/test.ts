@@ -30,7 +30,8 @@ const jestArgs = (args: string[], reportFile: string): string[] => {
     ...passed,
     '--json',
     `--outputFile=${reportFile}`,
-    ...(limit ? [] : ['--maxWorkers=2']),
+    // One more than a small machine has cores: many of the tests wait for processes and time-outs.
+    ...(limit ? [] : ['--maxWorkers=3']),
     ...(args.includes('--long') ? [] : ['--testPathIgnorePatterns=/node_modules/|/test/long/']),
   ];
 };

@@ -4,6 +4,6 @@ import { timesOf } from '../support/share.ts';
 
 describe('kill -9 under 16 writers (decisions §6, §7)', () => {
   test('every acknowledged operation is there afterwards and none is half done', async () => {
-    await surviveKills(timesOf(25, 10));
+    await surviveKills(timesOf(25, 8));
   }, 60_000);
 });

@@ -8,11 +8,8 @@ const KEPT_SEEDS: number[] = [2055767803];
 describe('faults M1-M8: whatever is done in whatever order, the sums are those of plain arithmetic', () => {
   test('sequences made up anew in every run', async () => {
     const visited = await agreeWithModel({ sequences: 100, commands: 14, slow: false });
-    for (const kind of ['capture', 'void', 'refund']) {
-      expect([...visited]).toEqual(
-        expect.arrayContaining([`AUTHORIZED x ${kind}`, `CAPTURED x ${kind}`]),
-      );
-    }
+    // Which cells of status by command a run meets is chance; test/long asks for every one of them.
+    expect(visited.size).toBeGreaterThan(8);
   }, 60_000);
 
   for (const seed of KEPT_SEEDS) {
