@@ -9,7 +9,7 @@ import { describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { ferretdb } from '../../scripts/engine-ferretdb.ts';
 import { signToken } from '../support/in-process.ts';
-import { freePort } from '../support/service.ts';
+import { figureOf, freePort } from '../support/service.ts';
 import { startThreeProcesses, type ThreeProcesses } from '../support/three-processes.ts';
 import { until } from '../support/until.ts';
 
@@ -113,15 +113,10 @@ type Health = { engines: Record<string, Record<string, unknown>> };
 const healthOf = async (url: string): Promise<Health> =>
   (await fetch(`${url}/health/ready`)).json() as Promise<Health>;
 
-const figure = async (url: string, name: string): Promise<number> => {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)$`, 'm').exec(text)?.[1] ?? 'NaN');
-};
-
 const caughtUp = (url: string): Promise<void> =>
   until(
     'the projector has caught up',
-    async () => (await figure(url, 'payments_projection_lag_events')) === 0,
+    async () => (await figureOf({ url }, 'payments_projection_lag_events')) === 0,
     60_000,
   );
 

@@ -10,7 +10,7 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import { openOperations } from '../../shared/payment/state.ts';
 import { bookedPayments, entriesOfEvents, entriesOfLedger } from './books.ts';
 import type { CrashPoint, Operation } from './crash-points.ts';
-import { type Answer, NODE, type Service, startService } from './service.ts';
+import { type Answer, NODE, type Service, startService, unresolvedIn } from './service.ts';
 import { until } from './until.ts';
 
 const PAYMENTS = '/api/v1/payments';
@@ -132,16 +132,15 @@ export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<num
       dead.push(was);
       await using alive = await start(dataDir);
       await repeat(alive, was);
-      await until(`all is settled after ${point}`, async () => (await openIn(alive)) === 0, 15_000);
+      await until(
+        `all is settled after ${point}`,
+        async () => (await unresolvedIn(alive)) === 0,
+        15_000,
+      );
     }
     await expectBooks(dataDir, dead);
     return dead.length;
   } finally {
     rmSync(dataDir, { recursive: true, force: true });
   }
-};
-
-const openIn = async (service: Service): Promise<number> => {
-  const metrics = await (await fetch(`${service.url}/metrics`)).text();
-  return Number(/^payments_unresolved (\d+)$/m.exec(metrics)?.[1] ?? 'NaN');
 };

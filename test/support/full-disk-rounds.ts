@@ -11,7 +11,7 @@ import { faultyProvider } from './faulty-provider.ts';
 import { PAYMENTS, payment, SECRET, token } from './in-process.ts';
 import { expectKept } from './kill-rounds.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
-import { type Body, type Service, startService } from './service.ts';
+import { type Body, type Service, startService, unresolvedIn } from './service.ts';
 import { openSmallDisk, type SmallDisk } from './small-disk.ts';
 import { until } from './until.ts';
 import { temporaryFolder } from './view-drivers.ts';
@@ -118,11 +118,6 @@ const oneRound = async (work: Work, disk: SmallDisk): Promise<number> => {
   return reads;
 };
 
-const unresolvedIn = async ({ service }: Work): Promise<number> => {
-  const metrics = await (await fetch(`${service.url}/metrics`)).text();
-  return Number(/^payments_unresolved (\d+)$/m.exec(metrics)?.[1] ?? 'NaN');
-};
-
 const expectBooks = async (
   dataDir: string,
   ledgerDir: string,
@@ -163,7 +158,11 @@ const throughRounds = async (
     work.ended = true;
   }
   await writing;
-  await until('all is settled', async () => (await unresolvedIn(work)) === 0, SETTLED_MS_MAX);
+  await until(
+    'all is settled',
+    async () => (await unresolvedIn(work.service)) === 0,
+    SETTLED_MS_MAX,
+  );
   expect(service.running()).toBe(true);
   service.kill();
   expect((await service.exited).code).toBe(0);

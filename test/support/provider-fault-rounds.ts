@@ -16,7 +16,7 @@ import {
   type ProviderFault,
 } from './faulty-provider.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
-import { type Answer, type Service, startService } from './service.ts';
+import { type Answer, type Service, startService, unresolvedIn } from './service.ts';
 import { until } from './until.ts';
 
 const PAYMENTS = '/api/v1/payments';
@@ -100,11 +100,6 @@ const meetAll = async (service: Service, provider: FaultyProvider, rounds: reado
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
-};
-
-const unresolvedIn = async ({ url }: Service): Promise<number> => {
-  const metrics = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^payments_unresolved (\d+)$/m.exec(metrics)?.[1] ?? 'NaN');
 };
 
 /** Once all is settled: M5, the provider's ledger equals the fold of our events. */

@@ -159,6 +159,16 @@ export const spawnService = async (options: ServiceOptions = {}): Promise<Servic
   };
 };
 
+/** A figure of a process's /metrics, whatever its labels; NaN where it has none of that name. */
+export const figureOf = async ({ url }: { url: string }, name: string): Promise<number> => {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)$`, 'm').exec(text)?.[1] ?? 'NaN');
+};
+
+/** How many payments of a service are unresolved. */
+export const unresolvedIn = (service: { url: string }): Promise<number> =>
+  figureOf(service, 'payments_unresolved');
+
 const isReady = async (url: string): Promise<boolean> => {
   try {
     const answer = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(2000) });
