@@ -4,7 +4,7 @@
  * process of one installation; with another one, repeats would be charged again.
  */
 import { createHmac, createSecretKey } from 'node:crypto';
-import canonicalize from 'canonicalize';
+import { configure } from 'safe-stable-stringify';
 
 export type Identities = {
   /** The paymentId of the n-th attempt (from 1) under a merchant's key. */
@@ -39,6 +39,12 @@ const crockford = (digest: Buffer): string => {
   return text;
 };
 
+/**
+ * What RFC 8785 asks for, as long as no text has half of a pair of surrogates, which no parsed
+ * request has: at a third of the price of the library that the events are written with.
+ */
+const canonicalText = configure({ strict: true });
+
 export const createIdentities = (secret: string): Identities => {
   const key = createSecretKey(Buffer.from(secret));
   // The parts are told apart by JSON, so that no two lists of them hash alike.
@@ -51,7 +57,7 @@ export const createIdentities = (secret: string): Identities => {
       hash('key', merchantId, route, paymentId, idempotencyKey).toString('base64url'),
     referenceHashOf: (merchantId, reference) =>
       hash('reference', merchantId, reference).toString('base64url'),
-    fingerprintOf: (request) => hash('request', canonicalize(request)).toString('base64url'),
+    fingerprintOf: (request) => hash('request', canonicalText(request)).toString('base64url'),
     checkValue: () => hash('check').toString('base64url'),
   };
 };

@@ -51,7 +51,7 @@ export type CommandSide = {
   stop(): Promise<void>;
 };
 
-const CACHED_PAYMENTS_MAX = 10_000;
+const CACHED_PAYMENTS_MAX = 1000;
 
 const rulesOf = (config: Config, merchantId: string) => {
   const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);

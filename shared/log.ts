@@ -18,6 +18,10 @@ export type LogOptions = {
 /** What waits for a blocked or full destination; lines beyond it are dropped, not kept in memory. */
 const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
+/** Lines are written in chunks, for a write costs more than the line: how many bytes, or how late. */
+const CHUNK_BYTES = 4096;
+const DELAY_MS_MAX = 100;
+
 const UNDER_WAY_MS = 20;
 
 const SECRETS: ReadonlySet<string> = new Set([
@@ -112,7 +116,13 @@ export const createLogger = ({
   destination,
 }: LogOptions): { log: Log; flush: () => void } => {
   const dest = destination === 'stdout' ? 1 : openSync(destination.file, 'a', 0o600);
-  const stream = pino.destination({ dest, sync: false, maxLength: BUFFER_BYTES_MAX });
+  const stream = pino.destination({
+    dest,
+    sync: false,
+    minLength: CHUNK_BYTES,
+    periodicFlush: DELAY_MS_MAX,
+    maxLength: BUFFER_BYTES_MAX,
+  });
   // A full disk or a closed pipe costs lines, never the service.
   stream.on('error', () => undefined);
   const log = pino(

@@ -9,10 +9,11 @@ const newestFirst = (a: Found, b: Found): number => {
 };
 
 /** Each document once, by createdAt and then by id, newest first, at most `limit` of them. */
-export const newestOf = (found: Found[], limit: number): PaymentDocument[] => {
+export const newestOf = (found: Found[], limit: number): Found[] => {
   const once = new Map(found.map((document) => [document.paymentId, document]));
-  return [...once.values()]
-    .sort(newestFirst)
-    .slice(0, limit)
-    .map(({ createdAt: _, ...document }) => document);
+  return [...once.values()].sort(newestFirst).slice(0, limit);
 };
+
+/** What was found, as it is handed out. */
+export const documentsOf = (found: Found[]): PaymentDocument[] =>
+  found.map(({ createdAt: _, ...document }) => document);

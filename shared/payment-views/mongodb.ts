@@ -23,7 +23,7 @@ import type { Position } from '../event-store/port.ts';
 import type { PaymentView } from '../payment/view.ts';
 import { startChecksum } from './checksum.ts';
 import { createDoor, type Failure } from './door.ts';
-import { newestOf } from './found.ts';
+import { documentsOf, newestOf } from './found.ts';
 import { keepLatest } from './keep-latest.ts';
 import {
   type Batch,
@@ -436,7 +436,7 @@ export const openMongoViews = async ({
     return (await read(() => payments.findOne(filter, quick))) ?? undefined;
   };
   const documentOf = (stored: StoredPayment | undefined) =>
-    stored === undefined ? undefined : newestOf([foundOf(stored)], 1)[0];
+    stored === undefined ? undefined : documentsOf([foundOf(stored)])[0];
 
   /** Takes or renews what one holder at a time may have. */
   const take = async (_id: string, holder: string, ttlMs: number): Promise<boolean> => {
@@ -585,7 +585,7 @@ export const openMongoViews = async ({
           ),
         ),
       );
-      return newestOf(found.flat().map(foundOf), limit);
+      return documentsOf(newestOf(found.flat().map(foundOf), limit));
     },
     waitForRevision: async (paymentId, revision, timeoutMs) => {
       if (door.isDown()) return false;

@@ -1,7 +1,7 @@
 /** The search over the read models' SQLite file: every text is a parameter, never a part of the SQL. */
 import type { DatabaseSync } from 'node:sqlite';
 import { intact, type SummedRow } from './document-sum.ts';
-import { type Found, newestOf } from './found.ts';
+import { documentsOf, type Found, newestOf } from './found.ts';
 import type { PaymentDocument, PaymentSearch } from './port.ts';
 
 type Condition = [sql: string, ...values: (string | number)[]];
@@ -41,6 +41,44 @@ const find = (db: DatabaseSync, conditions: Condition[], limit: number): Found[]
   });
 };
 
+/** One step in the index for each merchant that has a payment. */
+const MERCHANTS = `
+  WITH RECURSIVE merchant (id) AS (
+    SELECT min(merchant_id) FROM payment
+    UNION ALL
+    SELECT (SELECT min(merchant_id) FROM payment WHERE merchant_id > id)
+    FROM merchant WHERE id IS NOT NULL
+  )
+  SELECT id FROM merchant WHERE id IS NOT NULL`;
+
+const merchantsOf = (db: DatabaseSync): string[] =>
+  db
+    .prepare(MERCHANTS)
+    .all()
+    .map(({ id }) => id as string);
+
+/**
+ * What is to be looked for, by an index each, which an OR would not have: the three meanings of a
+ * text, and the payments of all merchants one merchant after the other. Time has no index of its
+ * own, for each new payment would pay for it and only an auditor's search would use it.
+ */
+const partsOf = (db: DatabaseSync, search: PaymentSearch): Condition[][] => {
+  const { text, merchantId, merchantReference } = search;
+  const inTime = (...more: Condition[]): Condition[][] =>
+    (merchantId === undefined ? merchantsOf(db) : [merchantId]).map((id) => [
+      ['merchant_id = ?', id],
+      ...more,
+    ]);
+  // A plus keeps the merchant's index out where there is a better one.
+  const owned = given(merchantId, (id) => ['+merchant_id = ?', id]);
+  if (text === undefined) return merchantReference === undefined ? inTime() : [owned];
+  return [
+    [['payment_id = ?', text], ...owned],
+    [['merchant_reference = ?', text], ...owned],
+    ...inTime(['last4 = ?', text]),
+  ];
+};
+
 /**
  * The documents that meet the search; see PaymentViewsReader. Throws DamagedDocument, and SQLite's
  * own errors.
@@ -50,21 +88,13 @@ export const searchSqlite = (
   search: PaymentSearch,
   limit: number,
 ): PaymentDocument[] => {
-  const { text } = search;
   const conditions = conditionsOf(search);
-  // One query for each of the three meanings: each has an index of its own, an OR has none.
-  // A plus keeps the merchant's index out where there is a better one.
-  const own = (column: string) =>
-    given(search.merchantId, (id): Condition => [`${column} = ?`, id]);
-  const indexed = search.merchantReference === undefined ? 'merchant_id' : '+merchant_id';
-  const meanings: Condition[][] =
-    text === undefined
-      ? [own(indexed)]
-      : [
-          [['payment_id = ?', text], ...own('+merchant_id')],
-          [['merchant_reference = ?', text], ...own('+merchant_id')],
-          [['last4 = ?', text], ...own('merchant_id')],
-        ];
-  const found = meanings.flatMap((meaning) => find(db, [...meaning, ...conditions], limit));
-  return newestOf(found, limit);
+  let found: Found[] = [];
+  for (const part of partsOf(db, search)) {
+    // Of the next merchant only what is as new as the oldest that would be given now.
+    const oldest = found.length < limit ? undefined : found.at(-1)?.createdAt;
+    const newer = given(oldest, (time): Condition => ['created_at >= ?', time]);
+    found = newestOf([...found, ...find(db, [...part, ...conditions, ...newer], limit)], limit);
+  }
+  return documentsOf(found);
 };

@@ -29,7 +29,7 @@ import { createRevisionWaiters } from './revision-waiters.ts';
 import { searchSqlite } from './sqlite-search.ts';
 
 /** Names the tables below; raise it with any change of them. */
-const SCHEMA_VERSION = 3;
+const SCHEMA_VERSION = 4;
 /** Stored as user_version: a file of another generation is filled anew. */
 const GENERATION = SCHEMA_VERSION * 10_000 + VIEW_VERSION;
 /** How many written views are kept unparsed for the next event (some 3 kB each). */
@@ -40,8 +40,9 @@ const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 
 // What never changes in a payment is written once, so that an update leaves its indexes alone; what
-// is searched stands before the body, so that a scan stops short of it. An index of last4 would cost a new payment a third of its
-// time, since its places are random; as the end of the others it is read along, in order.
+// is searched stands before the body, so that a scan stops short of it. An index of last4 would cost
+// a new payment a third of its time, since its places are random; as the end of another one it is
+// read along, in order.
 const SCHEMA = `
   CREATE TABLE payment (
     payment_id TEXT NOT NULL PRIMARY KEY,
@@ -58,7 +59,6 @@ const SCHEMA = `
     body TEXT NOT NULL
   ) STRICT;
   CREATE INDEX payment_unsettled ON payment (open_since) WHERE open_since IS NOT NULL;
-  CREATE INDEX payment_time ON payment (created_at, payment_id, last4, amount);
   CREATE INDEX payment_merchant ON payment (merchant_id, created_at, payment_id, last4, amount);
   CREATE INDEX payment_reference ON payment (merchant_reference)
     WHERE merchant_reference IS NOT NULL;
