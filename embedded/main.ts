@@ -1,6 +1,6 @@
 /** `npm start`: the whole service in one process on the embedded store (settings, "Commands"). */
 import { SecretRefused } from '../command-api/secret.ts';
-import { CheckpointBeyondHead } from '../projector/lag.ts';
+import { LogMisfit } from '../projector/app.ts';
 import type { Config } from '../shared/config.ts';
 import { StoreUnavailable } from '../shared/event-store/port.ts';
 import { bannerOf } from '../shared/http/banner.ts';
@@ -22,7 +22,7 @@ const notForProduction = ({ provider, tokens }: Config): string[] => [
 
 await runProcess({
   mode: 'embedded',
-  refusals: [DataFolderRefused, StoreUnavailable, SecretRefused, CheckpointBeyondHead],
+  refusals: [DataFolderRefused, StoreUnavailable, SecretRefused, LogMisfit],
   prepare: ({ dataDir }) => openDataFolder(dataDir),
   open: ({ config, log, prepared, onFatal }) => openService(config, prepared, log, onFatal),
   banner: ({ eventsAtStart }, baseUrl, config) =>

@@ -62,7 +62,7 @@ const positionOf = ({ shared, lastPosition }: OpenedStore) =>
 
 /**
  * Opens the data folder's files and builds the service. Throws StoreUnavailable, SecretRefused or
- * CheckpointBeyondHead, each with one line for the operator.
+ * LogMisfit, each with one line for the operator.
  */
 export const openService = async (
   config: Config,

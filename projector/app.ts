@@ -2,7 +2,7 @@
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { PaymentViews } from '../shared/payment-views/port.ts';
 import { type Freshness, trackFreshness } from './freshness.ts';
-import { CheckpointBeyondHead, checkpointBeyondHead, createLag, type Lag } from './lag.ts';
+import { createLag, type Lag, misfitOf } from './lag.ts';
 import { keepLease } from './lease.ts';
 import { createProjection, type Projection } from './projection.ts';
 import { type RebuildProgress, type RebuildResult, rebuild } from './rebuild.ts';
@@ -72,19 +72,29 @@ export class StandingBy extends Error {
   override name = 'StandingBy';
 }
 
-const refuseBeyondHead = async (store: EventStore, checkpoint: Position | null): Promise<void> => {
-  if (!(await checkpointBeyondHead(store, checkpoint))) return;
-  throw new CheckpointBeyondHead(
-    `the event log ends before the read models' checkpoint (${checkpoint}): it was cut or restored from an older copy; put the newer log back, or delete the read models to fill them from this one`,
+/** The log is not the one that the read models were filled from. `message` is one line. */
+export class LogMisfit extends Error {
+  override name = 'LogMisfit';
+}
+
+const refuseMisfit = async (
+  store: EventStore,
+  views: PaymentViews,
+  checkpoint: Position | null,
+): Promise<void> => {
+  const misfit = await misfitOf(store, checkpoint, await views.checkpointHash());
+  if (misfit === undefined) return;
+  throw new LogMisfit(
+    `the event log ${misfit} the read models' checkpoint (${checkpoint}): it was cut, or restored from another copy; put the right log back, or delete the read models to fill them from this one`,
   );
 };
 
 /** Refuses at once where log and views are there and do not fit; else the loop finds out. */
 const checkBeforeStart = async ({ store, views }: ProjectorOptions): Promise<void> => {
   try {
-    await refuseBeyondHead(store, await views.checkpoint());
+    await refuseMisfit(store, views, await views.checkpoint());
   } catch (error) {
-    if (error instanceof CheckpointBeyondHead) throw error;
+    if (error instanceof LogMisfit) throw error;
   }
 };
 
@@ -116,8 +126,8 @@ const stateOf = (
 };
 
 /**
- * Starts filling the views from their checkpoint. Throws CheckpointBeyondHead, one line, when the
- * log ends before it. An engine out of reach is no error here: the loop waits for it.
+ * Starts filling the views from their checkpoint. Throws LogMisfit when the log is not the one that
+ * they were filled from. An engine out of reach is no error here: the loop waits for it.
  */
 export const startProjector = async (options: ProjectorOptions): Promise<Projector> => {
   const { store, views, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
@@ -164,7 +174,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
       start: async () => {
         await lease.take();
         const from = await projection.start();
-        await refuseBeyondHead(store, from);
+        await refuseMisfit(store, views, from);
         return from;
       },
       events: projection.events,

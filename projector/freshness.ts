@@ -89,6 +89,7 @@ export const trackFreshness = (store: EventStore): Freshness => {
       lastRevision: (stream) => store.lastRevision(stream),
       claimMeta: (key, value) => store.claimMeta(key, value),
       readAll: (after, limit) => store.readAll(after, limit),
+      hashAt: (position) => store.hashAt(position),
       head: (after) => store.head(after),
       subscribe: (after, signal) => store.subscribe(after, signal),
       close: () => store.close(),

@@ -12,22 +12,24 @@ export type Lag = {
   stuck: boolean;
 };
 
-/** The log ends before the views' checkpoint: it was restored from an older copy, or cut. */
-export class CheckpointBeyondHead extends Error {
-  override name = 'CheckpointBeyondHead';
-}
+/** How a log shows that it is not the one that was followed up to a checkpoint. */
+export type Misfit = 'ends before' | 'has another event at';
 
 /**
- * True when a checkpoint names a place that the log does not reach. Nothing lies after it, and yet
- * it is not the last event: documents show events that no longer exist.
+ * The misfit, or undefined: whoever followed the log up to here has seen events that no longer
+ * exist when it ends before the checkpoint, or when the event there is not that of `hash` (null
+ * where it is not known).
  */
-export const checkpointBeyondHead = async (
-  store: Pick<EventStore, 'head'>,
+export const misfitOf = async (
+  store: Pick<EventStore, 'head' | 'hashAt'>,
   checkpoint: Position | null,
-): Promise<boolean> => {
-  if (checkpoint === null) return false;
+  hash: string | null,
+): Promise<Misfit | undefined> => {
+  if (checkpoint === null) return undefined;
   const { position, eventsAfter } = await store.head(checkpoint);
-  return eventsAfter === 0 && position !== checkpoint;
+  if (eventsAfter === 0 && position !== checkpoint) return 'ends before';
+  if (hash === null || (await store.hashAt(checkpoint)) === hash) return undefined;
+  return 'has another event at';
 };
 
 export type LagOptions = {

@@ -10,11 +10,10 @@ import { noFiles, runProcess } from '../shared/http/process.ts';
 import type { Log } from '../shared/log.ts';
 import { createMetrics } from '../shared/metrics.ts';
 import { openEventStore, openViews } from '../shared/open-drivers.ts';
-import { startProjector } from './app.ts';
+import { LogMisfit, startProjector } from './app.ts';
 import { feedState, watchFeedFigures } from './feed-figures.ts';
 import { watchProjectionFigures } from './figures.ts';
 import { projectionState } from './health.ts';
-import { CheckpointBeyondHead } from './lag.ts';
 import { openRelay, topicPrefixOf } from './open-relay.ts';
 import { registerProjectorOps } from './ops.ts';
 import { registerTopicRoutes } from './topic-routes.ts';
@@ -77,7 +76,7 @@ const open = async (room: { config: Config; log: Log; onFatal(error: Error): voi
 
 await runProcess({
   mode: 'projector',
-  refusals: [StoreUnavailable, CheckpointBeyondHead],
+  refusals: [StoreUnavailable, LogMisfit],
   prepare: () => undefined,
   open,
   banner: (_opened, baseUrl, { warnings, kafka }) =>

@@ -11,7 +11,7 @@ import type { Log } from './subscription.ts';
 
 export type OpenRelay = {
   config: Pick<Config, 'kafka' | 'mongoUrl'>;
-  store: Pick<EventStore, 'subscribe' | 'readStream' | 'head'>;
+  store: Pick<EventStore, 'subscribe' | 'readStream' | 'head' | 'hashAt'>;
   /** Where a file of the data folder lies; not asked where the read models are in MongoDB. */
   fileOf(name: string): string;
   logger: Log;

@@ -5,6 +5,7 @@
  * An event that cannot be applied stops its own payment only. An engine that is out of reach is
  * never taken for a poison event: its error goes to the caller, and nothing is written.
  */
+import { isReadable } from '../shared/event-store/codec.ts';
 import {
   type EventStore,
   type Position,
@@ -142,9 +143,10 @@ export const createProjection = ({
   const write = async (
     outcomes: Map<string, Outcome>,
     to: Position | null,
+    hash?: string,
   ): Promise<(ViewChange & { kind: 'park' })[]> => {
     const changes = changesOf(outcomes, new Date().toISOString());
-    await views.apply(changes, checkpoint, to);
+    await views.apply(changes, checkpoint, to, hash);
     checkpoint = to;
     return changes.filter((change) => change.kind === 'park');
   };
@@ -171,7 +173,8 @@ export const createProjection = ({
   const applyBatch = async (events: StoredEvent[]): Promise<void> => {
     const last = events.at(-1);
     if (last === undefined) return;
-    const parks = await write(await fold(events), last.position);
+    const hash = isReadable(last) ? last.hash : undefined;
+    const parks = await write(await fold(events), last.position, hash);
     counts.events += events.length;
     // Also for parked payments: readers see that mark on the document, not here.
     for (const { stream, revision } of events) {

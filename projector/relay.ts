@@ -24,12 +24,12 @@ import {
   parseCheckpoint,
 } from './feed-checkpoint/port.ts';
 import { followViews } from './following-views.ts';
-import { checkpointBeyondHead, createLag, type Lag } from './lag.ts';
+import { createLag, type Lag, misfitOf } from './lag.ts';
 import { addEvent, type Batch, batchFrom, isFull } from './relay-batch.ts';
 import { type Log, runSubscription, type Subscription } from './subscription.ts';
 
 export type RelayOptions = {
-  store: Pick<EventStore, 'subscribe' | 'readStream' | 'head'>;
+  store: Pick<EventStore, 'subscribe' | 'readStream' | 'head' | 'hashAt'>;
   feed: EventFeed;
   checkpoint: KeyDocument;
   logger: Log;
@@ -92,6 +92,12 @@ type StoredEvent = RecordedEvent | UnreadableEvent;
 
 /** What only a person can put right. */
 class Halted extends Error {}
+
+/** Everything up to this event is dealt with. */
+const stand = (checkpoint: FeedCheckpoint, event: StoredEvent): void => {
+  checkpoint.position = event.position;
+  checkpoint.hash = 'hash' in event ? event.hash : null;
+};
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
 
@@ -184,7 +190,7 @@ export const startRelay = (options: RelayOptions): Relay => {
       throw new Error(`more than ${HELD_MAX} payments have events that cannot be read: ${reason}`);
     }
     next.held[paymentId] = { ...known, to: event.revision };
-    next.position = event.position;
+    stand(next, event);
     if (!(await place.save(next))) throw lostPlace();
     logger.error({ paymentId, revision: event.revision, reason }, 'event held back from the feed');
   };
@@ -211,7 +217,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     for (const event of events) {
       const paymentId = paymentOf(event.stream);
       const refused = paymentId === undefined ? undefined : await add(batch, event, paymentId);
-      if (refused === undefined) batch.next.position = event.position;
+      if (refused === undefined) stand(batch.next, event);
       else if (batch.messages.events.length > 0) await flush(batch);
       if (refused !== undefined && paymentId !== undefined) await hold(event, paymentId, refused);
       if (isFull(batch)) await flush(batch);
@@ -264,9 +270,10 @@ export const startRelay = (options: RelayOptions): Relay => {
     const taken = await place.take(found);
     if (taken === undefined) throw lostPlace();
     checkPartitions(taken.partitions, found);
-    if (await checkpointBeyondHead(store, taken.position)) {
+    const misfit = await misfitOf(store, taken.position, taken.hash);
+    if (misfit !== undefined) {
       throw new Halted(
-        `the event log ends before the checkpoint of the event feed (${taken.position}): it was cut or restored from an older copy, and the topics hold events that it does not; put the newer log back`,
+        `the event log ${misfit} the checkpoint of the event feed (${taken.position}): it was cut, or restored from another copy, and the topics hold events that it does not; put the right log back`,
       );
     }
     await releaseHeld();

@@ -29,6 +29,8 @@ const heldPayment = z.object({ from: count, to: count, reason: z.string(), since
 const feedCheckpoint = z.object({
   /** Everything up to here is sent, but for what is held. */
   position: z.string().nullable(),
+  /** Of the event there: tells whether the log is still the one that was sent. */
+  hash: z.string().nullable().default(null),
   /** As the topics had them at the first start; a change stops the relay. */
   partitions: z.object({ events: partitions, state: partitions }),
   /** How many messages each partition of the events topic has: the next one's number. */
@@ -40,6 +42,7 @@ export type FeedCheckpoint = z.infer<typeof feedCheckpoint>;
 /** The relay at the start of the log. */
 export const checkpointAtStart = (counts: FeedCheckpoint['partitions']): FeedCheckpoint => ({
   position: null,
+  hash: null,
   partitions: counts,
   counters: Array.from({ length: counts.events }, () => 0),
   held: {},

@@ -386,6 +386,15 @@ function logReaders({ read }: Connection) {
     }
   }
 
+  async function hashAt(position: LogPosition | undefined): Promise<string | null> {
+    const [event] = (await forwards(position, 1)) ?? [];
+    if (event === undefined) {
+      if (comparePositions((await newest()).position, position) >= 0) throw endedWithoutAnswer();
+      return null;
+    }
+    return comparePositions(event.position, position) === 0 ? hashOfRecord(event) : null;
+  }
+
   async function countAfter(after: LogPosition | undefined) {
     let count = 0;
     let oldest: string | null = null;
@@ -398,7 +407,7 @@ function logReaders({ read }: Connection) {
     return { eventsAfter: count, oldestAfter: oldest };
   }
 
-  return { newest, ownAfter, lastOwn, countAfter };
+  return { newest, ownAfter, lastOwn, hashAt, countAfter };
 }
 
 type LogReaders = ReturnType<typeof logReaders>;
@@ -627,6 +636,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     lastRevision: (stream) => guarded(() => streams.lastRevision(stream)),
     readAll: (after, limit) =>
       guarded(async () => (await log.ownAfter(parsePosition(after), limit)).map(fromServer)),
+    hashAt: (position) => guarded(() => log.hashAt(parsePosition(position))),
     head: (after) => guarded(() => headOf(log)(after)),
     claimMeta: (key, value) => guarded(() => claim(key, value)),
     ping: () =>

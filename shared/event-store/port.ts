@@ -121,6 +121,8 @@ export type EventStore = {
   lastRevision(stream: string): Promise<number | null>;
   /** Reads up to `limit` events of all streams after a position (null: from the start), in order. */
   readAll(after: Position | null, limit: number): Promise<(RecordedEvent | UnreadableEvent)[]>;
+  /** The hash of the event at a position, or null where none is. Throws StoreUnavailable. */
+  hashAt(position: Position): Promise<string | null>;
   /** Where the log ends, and how far `after` (null: the start) is behind it. */
   head(after: Position | null): Promise<Head>;
   /** Delivers everything after a position (null: from the start) until `signal` is aborted. */

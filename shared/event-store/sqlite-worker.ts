@@ -48,6 +48,7 @@ export type Asks = {
   /** Rows as they are stored, with all that their chains rest on. */
   storedStream: { args: { stream: string }; answer: ChainRow[] };
   storedAll: { args: { after: number; limit: number }; answer: ChainRow[] };
+  hashAt: { args: { position: number }; answer: string | null };
   /** The time of the first event after a position. */
   timeAfter: { args: { after: number }; answer: string | null };
   claimMeta: { args: { key: string; value: string }; answer: string };
@@ -175,6 +176,7 @@ function prepareAll(database: DatabaseSync) {
       `SELECT max(e.revision) AS revision FROM ${EVENTS} WHERE s.name = ?`,
     ),
     readAll: rows(`SELECT ${ROW} FROM ${EVENTS} WHERE e.position > ? ORDER BY e.position LIMIT ?`),
+    hashAt: database.prepare('SELECT hash FROM events WHERE position = ?'),
     timeAfter: database.prepare(
       `SELECT text ->> '$.time' AS time FROM events WHERE position > ? ORDER BY position LIMIT 1`,
     ),
@@ -312,6 +314,8 @@ function answer(request: Request): unknown {
       return statements.chainOfStream.all(args.stream);
     case 'storedAll':
       return statements.chainPage.all(args.after, args.limit);
+    case 'hashAt':
+      return statements.hashAt.get(args.position)?.hash ?? null;
     case 'timeAfter':
       return statements.timeAfter.get(args.after)?.time ?? null;
     case 'claimMeta':

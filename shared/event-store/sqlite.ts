@@ -148,7 +148,7 @@ function positionNumber(position: Position | null): number {
 function readers(
   thread: Thread,
   tail: LiveTail,
-): Pick<EventStore, 'readStream' | 'lastRevision' | 'readAll' | 'head'> {
+): Pick<EventStore, 'readStream' | 'lastRevision' | 'readAll' | 'hashAt' | 'head'> {
   return {
     async readStream(stream) {
       const rows = await thread.ask('readStream', { stream }).catch(rethrow);
@@ -160,6 +160,8 @@ function readers(
       const rows = await thread.ask('readAll', args).catch(rethrow);
       return rows.map(decodeRow);
     },
+    hashAt: async (position) =>
+      thread.ask('hashAt', { position: positionNumber(position) }).catch(rethrow),
     async head(after): Promise<Head> {
       const from = positionNumber(after);
       const last = tail.last();

@@ -35,6 +35,8 @@ export type StoredControl = {
   _id: string;
   generation?: number;
   position?: Position | null;
+  /** Of the event at that position. */
+  hash?: string | null;
   holder?: string;
   until?: Date;
 };

@@ -176,7 +176,7 @@ type WriterRoom = {
   onWritten(paymentId: string, revision: number): void;
 };
 
-type Writer = Pick<PaymentViewsWriter, 'checkpoint' | 'load' | 'apply'> & {
+type Writer = Pick<PaymentViewsWriter, 'checkpoint' | 'checkpointHash' | 'load' | 'apply'> & {
   /** Views as last written here, the latest last. */
   recent: Map<string, PaymentView>;
 };
@@ -320,13 +320,18 @@ const createWriter = (room: WriterRoom): Writer => {
     }
   };
 
-  const moveCheckpoint = async (_id: string, from: Position | null, to: Position | null) => {
+  const moveCheckpoint = async (
+    _id: string,
+    from: Position | null,
+    to: Position | null,
+    hash: string | null,
+  ) => {
     if (from === to) return;
     try {
       const { matchedCount, upsertedCount } = await write(() =>
         control.updateOne(
           { _id, position: from },
-          { $set: { position: to } },
+          { $set: { position: to, hash } },
           { upsert: from === null },
         ),
       );
@@ -348,6 +353,10 @@ const createWriter = (room: WriterRoom): Writer => {
       if (position === null) indexed = undefined;
       return position;
     },
+    checkpointHash: async () => {
+      const { checkpointId } = await generation();
+      return (await read(() => control.findOne({ _id: checkpointId }, quick)))?.hash ?? null;
+    },
     load: async (paymentId) => {
       const view = recent.get(paymentId);
       if (view !== undefined) return view;
@@ -358,13 +367,13 @@ const createWriter = (room: WriterRoom): Writer => {
       keepLatest(recent, paymentId, loaded, RECENT_VIEWS_MAX);
       return loaded;
     },
-    apply: async (changes, from, to) => {
+    apply: async (changes, from, to, hash) => {
       const batch = batchOf(changes);
       const at = await generation();
       await checkPlace(at, from);
       await makeIndexes(at);
       if (batch.ids.length > 0) await writeUntilNewest(at, batch);
-      await moveCheckpoint(at.checkpointId, from, to);
+      await moveCheckpoint(at.checkpointId, from, to, hash ?? null);
     },
   };
 };
@@ -524,7 +533,7 @@ export const openMongoViews = async ({
     for (const n of left) await remove(n);
     // A number that nobody has seen: a process may still hold one that was removed.
     const next = generationOf(Math.max(old, ...left) + 1);
-    const { checkpoint, load, apply } = createWriter({
+    const { checkpoint, checkpointHash, load, apply } = createWriter({
       control,
       read,
       write,
@@ -536,6 +545,7 @@ export const openMongoViews = async ({
     let isServed = false;
     return {
       checkpoint,
+      checkpointHash,
       load,
       apply,
       parked: (limit) => parkedIn(next, limit),
@@ -614,6 +624,7 @@ export const openMongoViews = async ({
     lease: async (holder, ttlMs) => take(LEASE, text(holder), ttlMs),
     release: async (holder) => letGo(LEASE, text(holder)),
     checkpoint: writer.checkpoint,
+    checkpointHash: writer.checkpointHash,
     load: writer.load,
     apply: writer.apply,
     checksum: async () => checksumOf(await readServed()),

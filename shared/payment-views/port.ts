@@ -88,21 +88,32 @@ export type PaymentViewsWriter = {
   release(holder: string): Promise<void>;
   /** The position up to which everything is in the views, or null at the start. */
   checkpoint(): Promise<Position | null>;
+  /** What `apply` was given beside the position of the checkpoint, or null. */
+  checkpointHash(): Promise<string | null>;
   /** The full view as it was last written, for the next event to be applied to. */
   load(paymentId: string): Promise<PaymentView | undefined>;
   /**
    * Writes documents and moves the checkpoint from `from` to `to`, in one step where the store has
-   * one, else documents first. `from === to` leaves the checkpoint where it is.
+   * one, else documents first. `from === to` leaves the checkpoint where it is. `hash` is that of
+   * the event at `to`, kept beside it: it tells whether the log is still the one they were made of.
    * Throws CheckpointMoved when another writer has moved it, ViewsUnavailable when out of reach.
    */
-  apply(changes: ViewChange[], from: Position | null, to: Position | null): Promise<void>;
+  apply(
+    changes: ViewChange[],
+    from: Position | null,
+    to: Position | null,
+    hash?: string,
+  ): Promise<void>;
 };
 
 /** Tells two sets of read models apart: equal when every document of them is. */
 export type ViewsChecksum = { documents: number; hash: string };
 
 /** A new set of read models, filled beside the one that is served; nobody reads it yet. */
-export type NextGeneration = Pick<PaymentViewsWriter, 'checkpoint' | 'load' | 'apply'> &
+export type NextGeneration = Pick<
+  PaymentViewsWriter,
+  'checkpoint' | 'checkpointHash' | 'load' | 'apply'
+> &
   Pick<PaymentViewsReader, 'parked'> & {
     checksum(): Promise<ViewsChecksum>;
     /** Serves it from now on, at once and whole. Throws CheckpointMoved when another one is. */

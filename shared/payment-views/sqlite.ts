@@ -9,7 +9,6 @@
 import { chmodSync, closeSync, openSync, renameSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
-import type { Position } from '../event-store/port.ts';
 import { bodyOf, type PaymentView, VIEW_VERSION } from '../payment/view.ts';
 import { type DocumentToSum, startChecksum } from './checksum.ts';
 import { DamagedDocument, intact, type SummedRow, sumOf } from './document-sum.ts';
@@ -68,8 +67,8 @@ const SCHEMA = `
     reason TEXT NOT NULL,
     since TEXT NOT NULL
   ) STRICT;
-  CREATE TABLE checkpoint (only INTEGER PRIMARY KEY CHECK (only = 1), position TEXT) STRICT;
-  INSERT INTO checkpoint VALUES (1, NULL);
+  CREATE TABLE checkpoint (only INTEGER PRIMARY KEY CHECK (only = 1), position TEXT, hash TEXT) STRICT;
+  INSERT INTO checkpoint VALUES (1, NULL, NULL);
   PRAGMA user_version = ${GENERATION};
 `;
 
@@ -120,8 +119,11 @@ const prepared = (db: DatabaseSync) => ({
     `SELECT rowid, payment_id AS paymentId, merchant_id AS merchantId, revision, open, body
      FROM payment WHERE rowid > ? ORDER BY rowid LIMIT ?`,
   ),
-  checkpoint: db.prepare('SELECT position FROM checkpoint'),
-  move: db.prepare('UPDATE checkpoint SET position = ? WHERE position IS ?'),
+  checkpoint: db.prepare('SELECT position, hash FROM checkpoint'),
+  move: db.prepare(
+    `UPDATE checkpoint SET position = ?1, hash = iif(position IS ?1, hash, ?2)
+     WHERE position IS ?3`,
+  ),
 });
 type Connection = ReturnType<typeof prepared>;
 
@@ -305,11 +307,11 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
   };
 
   /** One transaction; gives the views that were written, not those that were skipped. */
-  const write = (changes: ViewChange[], from: Position | null, to: Position | null) => {
+  const write = (...[changes, from, to, hash]: Parameters<PaymentViews['apply']>) => {
     const written: Written[] = [];
     at.begin.run();
     try {
-      if (at.move.run(to, from).changes !== 1)
+      if (at.move.run(to, hash ?? null, from).changes !== 1)
         throw new CheckpointMoved(`the views' checkpoint is no longer ${from}`);
       for (const change of changes) {
         if (change.kind === 'park') park(change);
@@ -373,7 +375,7 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
       rebuilding = false;
       throw unavailable(error);
     }
-    const { checkpoint, load, apply, parked } = next;
+    const { checkpoint, checkpointHash, load, apply, parked } = next;
     let open = true;
     const end = async (): Promise<void> => {
       if (!open) return;
@@ -384,6 +386,7 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
     };
     return {
       checkpoint,
+      checkpointHash,
       load,
       apply,
       parked,
@@ -424,6 +427,7 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
     lease: async () => true,
     release: async () => undefined,
     checkpoint: async () => guarded(() => (at.checkpoint.get()?.position ?? null) as string | null),
+    checkpointHash: async () => guarded(() => (at.checkpoint.get()?.hash ?? null) as string | null),
     load: async (paymentId) => {
       const view = recent.get(paymentId);
       if (view !== undefined) return view;
@@ -432,8 +436,8 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
         return row === undefined ? undefined : viewOf(intact(paymentId, row));
       });
     },
-    apply: async (changes, from, to) => {
-      for (const written of guarded(() => write(changes, from, to))) {
+    apply: async (...batch) => {
+      for (const written of guarded(() => write(...batch))) {
         remember(written);
         waiters.reached(written.view.response.paymentId, written.view.revision);
       }

@@ -296,6 +296,13 @@ for (const driver of eventStoreDrivers) {
         expect((await store.head(null)).eventsAfter).toBeGreaterThan(0);
       });
 
+      test('the hash at a position is that of its event, and of no other place', async () => {
+        const events = await store.append(named(1), 'none', batchOf(3));
+        for (const { position, hash } of events) expect(await store.hashAt(position)).toBe(hash);
+        const beyond = (events.at(-1)?.position ?? '').replace(/\d+/g, '9000000000000000');
+        expect(await store.hashAt(beyond)).toBeNull();
+      });
+
       test('the head says how far a position is behind it, and since when', async () => {
         const [a, b, c] = await store.append(named(1), 'none', batchOf(3));
         const position = c?.position ?? null;

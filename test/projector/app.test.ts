@@ -2,10 +2,16 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type Projector, type ProjectorOptions, startProjector } from '../../projector/app.ts';
+import {
+  LogMisfit,
+  type Projector,
+  type ProjectorOptions,
+  startProjector,
+} from '../../projector/app.ts';
 import { trackFreshness } from '../../projector/freshness.ts';
-import { CheckpointBeyondHead, checkpointBeyondHead, createLag } from '../../projector/lag.ts';
+import { createLag, misfitOf } from '../../projector/lag.ts';
 import type { Log } from '../../projector/subscription.ts';
+import { isReadable } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
 import { streamOf } from '../../shared/payment/events.ts';
@@ -134,8 +140,9 @@ describe('the projector', () => {
       lease: (holder, ttlMs) => current.lease(holder, ttlMs),
       release: (holder) => current.release(holder),
       checkpoint: () => current.checkpoint(),
+      checkpointHash: () => current.checkpointHash(),
       load: (id) => current.load(id),
-      apply: (changes, from, to) => current.apply(changes, from, to),
+      apply: (...batch) => current.apply(...batch),
       checksum: () => current.checksum(),
       openGeneration: () => current.openGeneration(),
       close: () => current.close(),
@@ -190,10 +197,24 @@ describe('the projector', () => {
     await (await start()).caughtUp;
     await projector?.stop();
     store.cut(LIFE);
-    await expect(start()).rejects.toThrow(CheckpointBeyondHead);
+    await expect(start()).rejects.toThrow(LogMisfit);
     await expect(start()).rejects.toThrow(/^the event log ends before[^\n]+$/);
     store.cut(0);
-    await expect(start()).rejects.toThrow(CheckpointBeyondHead);
+    await expect(start()).rejects.toThrow(LogMisfit);
+  });
+
+  test('a log that was cut and written on past the checkpoint is refused in one line', async () => {
+    await given(2);
+    await (await start()).caughtUp;
+    await projector?.stop();
+    store.cut(LIFE);
+    const others = ['pay_3', 'pay_4'].map((id) => [id, wholeLife(id)] as const);
+    for (const [id, life] of others) {
+      const events = life.map((event, at) => newEvent(event, timeOf(at)));
+      await store.append(streamOf(id), 'none', events);
+    }
+    await expect(start()).rejects.toThrow(LogMisfit);
+    await expect(start()).rejects.toThrow(/^the event log has another event at [^\n]+$/);
   });
 
   test('a log that is cut while the store is out of reach is never followed', async () => {
@@ -208,11 +229,17 @@ describe('the projector', () => {
   });
 
   test('the checkpoint fits the log from its start to its last event', async () => {
-    expect(await checkpointBeyondHead(store, null)).toBe(false);
+    expect(await misfitOf(store, null, null)).toBeUndefined();
     await given(1);
-    for (const { position } of await store.readAll(null, 10))
-      expect(await checkpointBeyondHead(store, position)).toBe(false);
-    expect(await checkpointBeyondHead(store, '000000000099')).toBe(true);
+    const events = (await store.readAll(null, 10)).filter(isReadable);
+    expect(events).toHaveLength(LIFE);
+    for (const { position, hash } of events) {
+      expect(await misfitOf(store, position, hash)).toBeUndefined();
+      expect(await misfitOf(store, position, null)).toBeUndefined();
+      const other = events.find((event) => event.position !== position)?.hash ?? '';
+      expect(await misfitOf(store, position, other)).toBe('has another event at');
+    }
+    expect(await misfitOf(store, '000000000099', null)).toBe('ends before');
   });
 
   test('lag: standing still is known by the head of the store, moving is never stuck', async () => {

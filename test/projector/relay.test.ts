@@ -236,6 +236,18 @@ describe('the relay and its topics', () => {
     });
   });
 
+  test('a log cut and written on behind the checkpoint halts it', async () => {
+    const parts = house();
+    await append(parts.store, 0, 2);
+    await relaying(parts, (relay) => untilSent(parts, relay));
+    parts.store.cut(5);
+    await append(parts.store, 2, 4);
+    await relaying(parts, async (relay) => {
+      await until('halted', () => relay.status().state === 'halted');
+      expect(relay.status().error).toMatch(/the event log has another event at/);
+    });
+  });
+
   test('a damaged checkpoint is never guessed', async () => {
     const parts = house();
     await append(parts.store, 0, 1);

@@ -4,8 +4,7 @@
  */
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startProjector } from '../../projector/app.ts';
-import { CheckpointBeyondHead } from '../../projector/lag.ts';
+import { LogMisfit, startProjector } from '../../projector/app.ts';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { type EventStore, StoreUnavailable } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
@@ -212,7 +211,7 @@ const examine = async (folder: string, bodies: WholeFolder['bodies']): Promise<V
   try {
     parts = await openParts(folder);
   } catch (error) {
-    const isOurs = error instanceof StoreUnavailable || error instanceof CheckpointBeyondHead;
+    const isOurs = error instanceof StoreUnavailable || error instanceof LogMisfit;
     return { kind: isOurs ? 'refused' : 'wrong', line: messageOf(error) };
   }
   const atOnce = await judge(parts, bodies);

@@ -172,6 +172,10 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       meta.set(key, stands);
       return stands;
     },
+    hashAt: async (position) => {
+      reachable();
+      return log.find((event) => event.position === position)?.hash ?? null;
+    },
     head: async (after) => {
       reachable();
       const rest = log.slice(indexAfter(after));

@@ -501,6 +501,20 @@ const STORE: SeededBug[] = [
 
 const READ_MODELS: SeededBug[] = [
   {
+    name: 'the projector follows another log than the one its documents were made of',
+    file: 'projector/lag.ts',
+    find: '  if (hash === null || (await store.hashAt(checkpoint)) === hash) return undefined;\n',
+    put: '  if (hash !== undefined) return undefined;\n',
+    tests: ['test/projector/app.test.ts'],
+  },
+  {
+    name: 'the relay forgets which log it has sent',
+    file: 'projector/relay.ts',
+    find: "  checkpoint.hash = 'hash' in event ? event.hash : null;\n",
+    put: '',
+    tests: ['test/projector/relay.test.ts'],
+  },
+  {
     name: 'an older view is written over a newer one',
     file: 'shared/payment-views/sqlite.ts',
     find: '\n     WHERE excluded.revision > payment.revision`',
@@ -524,8 +538,8 @@ const READ_MODELS: SeededBug[] = [
   {
     name: 'the checkpoint is moved by whoever comes',
     file: 'shared/payment-views/sqlite.ts',
-    find: 'if (at.move.run(to, from).changes !== 1)',
-    put: 'if (at.move.run(to, from).changes > 1)',
+    find: 'if (at.move.run(to, hash ?? null, from).changes !== 1)',
+    put: 'if (at.move.run(to, hash ?? null, from).changes > 1)',
     tests: ['test/contract/payment-views.test.ts'],
   },
   {
