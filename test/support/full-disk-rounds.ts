@@ -8,78 +8,23 @@ import { expect } from '@jest/globals';
 import { openOperations } from '../../shared/payment/state.ts';
 import { bookedPayments, entriesOfEvents, entriesOfLedger } from './books.ts';
 import { faultyProvider } from './faulty-provider.ts';
-import { PAYMENTS, payment, SECRET, token } from './in-process.ts';
+import { PAYMENTS, SECRET, token } from './in-process.ts';
 import { expectKept } from './kill-rounds.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
-import { type Body, type Service, startService, unresolvedIn } from './service.ts';
+import { newWork, type Work, workTogether } from './refused-writers.ts';
+import { startService, unresolvedIn } from './service.ts';
 import { openSmallDisk, type SmallDisk } from './small-disk.ts';
 import { until } from './until.ts';
 import { temporaryFolder } from './view-drivers.ts';
-import type { Acknowledged } from './writers.ts';
 
 const MEGABYTES = 24;
 const WRITERS = 8;
-const REFUSAL_PAUSE_MS = 20;
 const CHANGED_MS_MAX = 10_000;
 const SETTLED_MS_MAX = 30_000;
 const SETTINGS = {
   JWT_SECRET: SECRET,
   LOG_LEVEL: 'warn',
   RECOVERY_DELAYS_MS: '100,200,400,800,800,800,800,800,800,800,800,800',
-};
-
-type Work = {
-  service: Service;
-  bearer: string;
-  random: Random;
-  acknowledged: Map<string, Acknowledged>;
-  counts: { taken: number; refused: number };
-  ended: boolean;
-};
-
-const send = async ({ service, bearer, counts }: Work, path: string, body: object) => {
-  const answer = await fetch(`${service.url}${PAYMENTS}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${bearer}` },
-    body: JSON.stringify(body),
-  });
-  const text = await answer.text();
-  if (answer.status === 200) counts.taken += 1;
-  else counts.refused += 1;
-  if (![200, 500, 503].includes(answer.status)) {
-    throw new Error(`not ours: ${path} ${answer.status} ${text}`);
-  }
-  return answer.status === 200 ? text : undefined;
-};
-
-const nextOf = ({ status, amount, refundableAmount }: Body, random: Random) => {
-  if (status === 'AUTHORIZED') {
-    if (random.chance(0.2)) return ['void', {}] as const;
-    return ['capture', { captureAmount: random.between(50, amount) }] as const;
-  }
-  if (status !== 'CAPTURED' || random.chance(0.4)) return undefined;
-  return ['refund', { refundAmount: random.between(1, refundableAmount) }] as const;
-};
-
-/** One payment as far as chance has it; what is refused ends the work on it. */
-const onePayment = async (work: Work): Promise<boolean> => {
-  const { random, acknowledged } = work;
-  const fields = { amount: random.between(100, 9999), captureNow: random.chance(0.3) };
-  let body = await send(work, '', payment(fields));
-  while (body !== undefined) {
-    const paid = JSON.parse(body) as Body;
-    const known: Acknowledged = { body, touched: false };
-    acknowledged.set(paid.paymentId, known);
-    const next = nextOf(paid, random);
-    if (next === undefined) return true;
-    known.touched = true;
-    body = await send(work, `/${paid.paymentId}/${next[0]}`, next[1]);
-  }
-  return false;
-};
-
-const writer = async (work: Work): Promise<void> => {
-  while (!work.ended) if (!(await onePayment(work))) await wait(REFUSAL_PAUSE_MS);
 };
 
 const readiness = async ({ service }: Work): Promise<{ status: number; text: string }> => {
@@ -118,7 +63,8 @@ const oneRound = async (work: Work, disk: SmallDisk): Promise<number> => {
   return reads;
 };
 
-const expectBooks = async (
+/** Nothing acknowledged is lost, nothing is open, and both books say the same. */
+export const expectBooks = async (
   dataDir: string,
   ledgerDir: string,
   acknowledged: Work['acknowledged'],
@@ -140,15 +86,8 @@ const throughRounds = async (
 ): Promise<{ work: Work; reads: number }> => {
   const env = { ...SETTINGS, PROVIDER_URL: providerUrl };
   await using service = await startService({ dataDir: disk.path, env });
-  const work: Work = {
-    service,
-    bearer: await token('m_test'),
-    random,
-    acknowledged: new Map(),
-    counts: { taken: 0, refused: 0 },
-    ended: false,
-  };
-  const writing = Promise.all(Array.from({ length: WRITERS }, () => writer(work)));
+  const work = newWork(service, await token('m_test'), random);
+  const writing = workTogether(work, WRITERS);
   // Told by the wait below, not as an error that nobody has heard.
   writing.catch(() => undefined);
   let reads = 0;
