@@ -1,67 +1,47 @@
 /** `npm run start:provider`: the simulated provider as a process of its own (settings, provider.md). */
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { loadConfig } from '../../shared/config.ts';
-import { createLogger, type LogLevel } from '../../shared/log.ts';
+import type { Config } from '../../shared/config.ts';
+import { runProcess } from '../../shared/http/process.ts';
 import { openSimulation, type Simulation } from './simulator.ts';
 import { simulatorServer } from './simulator-server.ts';
 
-/** A stop that hangs is cut here, well below the 10 s that operators are promised. */
-const STOP_MS_MAX = 8000;
 const SQLITE_BUSY = 5;
+const IDLE_CHECK_MS = 100;
 
-const refuse = (...problems: string[]): never => {
-  for (const problem of problems) process.stderr.write(`${problem}\n`);
-  process.exit(1);
-};
+/** The ledger cannot be opened. `message` is one line for the operator. */
+class LedgerRefused extends Error {
+  override name = 'LedgerRefused';
+}
 
-const readSettings = () => {
-  const read = loadConfig(process.env, 'provider');
-  return read.ok ? read.config : refuse(...read.problems);
-};
-
-const openOrRefuse = (folder: string): Simulation => {
+const openOrRefuse = ({ dataDir }: Config): Simulation => {
   try {
-    return openSimulation(join(folder, 'provider-ledger.sqlite'));
+    return openSimulation(join(dataDir, 'provider-ledger.sqlite'));
   } catch (error) {
     const { errcode, code } = error as { errcode?: number; code?: string };
-    return refuse(
+    throw new LedgerRefused(
       errcode === SQLITE_BUSY
-        ? `DATA_DIR: another process holds the provider's ledger in ${folder}`
-        : `DATA_DIR: cannot open the provider's ledger in ${folder} (${code ?? 'unknown'})`,
+        ? `DATA_DIR: another process holds the provider's ledger in ${dataDir}`
+        : `DATA_DIR: cannot open the provider's ledger in ${dataDir} (${code ?? 'unknown'})`,
     );
   }
 };
 
-const { host, port, dataDir, logLevel, provider } = readSettings();
-const { log, flush } = createLogger({ level: logLevel as LogLevel, destination: 'stdout' });
-const simulation = openOrRefuse(dataDir);
-const app = simulatorServer({ simulation, token: provider.token, logger: log });
-
-let stopping = false;
-const stop = async (): Promise<void> => {
-  if (stopping) return;
-  stopping = true;
-  setTimeout(() => process.exit(1), STOP_MS_MAX).unref();
-  // Kept-alive connections that fall idle only now would hold the stop up.
-  setInterval(() => app.server.closeIdleConnections(), 100).unref();
-  await app.close();
-  simulation.close();
-  flush();
-  process.exit(0);
-};
-process.on('SIGTERM', stop);
-process.on('SIGINT', stop);
-
-try {
-  await app.listen({ host, port });
-} catch (error) {
-  const { code } = error as { code?: string };
-  refuse(
-    code === 'EADDRINUSE'
-      ? `PORT: ${host}:${port} is in use; stop what listens there, or set another PORT`
-      : `HOST: cannot listen on ${host}:${port} (${code ?? 'unknown'})`,
-  );
-}
-const bound = app.server.address() as AddressInfo;
-process.stdout.write(`simulated provider listens on http://${host}:${bound.port}\n`);
+await runProcess({
+  mode: 'provider',
+  refusals: [LedgerRefused],
+  prepare: openOrRefuse,
+  open: async ({ config, log, prepared: simulation }) => {
+    const app = simulatorServer({ simulation, token: config.provider.token, logger: log });
+    return {
+      app,
+      stop: async () => {
+        // Kept-alive connections that fall idle only now would hold the stop up.
+        setInterval(() => app.server.closeIdleConnections(), IDLE_CHECK_MS).unref();
+        await app.close();
+        simulation.close();
+      },
+    };
+  },
+  banner: (_opened, baseUrl) => `simulated provider listens on ${baseUrl}\n`,
+  farewell: "the provider's ledger is on disk",
+});

@@ -6,6 +6,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { z } from 'zod';
+import { engineState, registerHealth } from '../../shared/http/health.ts';
+import { createMetrics, type Metrics } from '../../shared/metrics.ts';
 import { CardSecret } from '../../shared/payment/card.ts';
 import type { LedgerEntry, ProviderOperation } from './port.ts';
 import { BODY_BYTES_MAX, operationBody, operationIdShape } from './protocol.ts';
@@ -41,11 +43,15 @@ const operationFrom = (
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** An app that refuses what carries another token. Health answers without one. */
+/** What operators ask for, without a token (settings, "Addresses every process answers"). */
+const isForOperators = (route: string): boolean =>
+  route.startsWith('/health/') || route === '/metrics';
+
+/** An app that refuses what carries another token. Health and metrics answer without one. */
 const checkToken = (app: FastifyInstance, token: string): void => {
   const expected = digest(`Bearer ${token}`);
   app.addHook('onRequest', async (request, reply) => {
-    if (request.routeOptions.url?.startsWith('/health')) return;
+    if (isForOperators(request.routeOptions.url ?? '')) return;
     if (!timingSafeEqual(digest(request.headers.authorization ?? ''), expected)) {
       return reply.code(401).send({ error: 'the bearer token is missing or another one' });
     }
@@ -76,12 +82,15 @@ const errorWords: Record<number, string> = {
   413: `the body is over ${BODY_BYTES_MAX} bytes`,
 };
 
-const logCalls = (app: FastifyInstance): void => {
+const recordCalls = (app: FastifyInstance, metrics: Metrics): void => {
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'none';
+    const { method } = request;
+    const status = reply.statusCode;
+    metrics.requestSeconds.observe(reply.elapsedTime / 1000, method, route, String(status));
     const durationMs = Math.round(reply.elapsedTime * 10) / 10;
-    const fields = { method: request.method, route, status: reply.statusCode, durationMs };
-    request.log.info(fields, 'call answered');
+    const level = isForOperators(route) && status < 400 ? 'debug' : 'info';
+    request.log[level]({ method, route, status, durationMs }, 'call answered');
   });
 };
 
@@ -183,11 +192,14 @@ export const simulatorServer = ({
   if (token !== undefined) checkToken(app, token);
   readJsonAlways(app);
   answerErrors(app);
-  logCalls(app);
-  app.get('/health/live', async () => ({ status: 'ok' }));
-  app.get('/health/ready', async () => {
-    simulation.list(0, 1);
-    return { status: 'ok' };
+  const metrics = createMetrics();
+  recordCalls(app, metrics);
+  registerHealth(app, {
+    metrics,
+    ready: async () => {
+      const ledger = await engineState(async () => simulation.list(0, 1));
+      return { ready: ledger.state === 'up', engines: { ledger } };
+    },
   });
   addOperations(app, simulation);
   return app;

@@ -38,9 +38,11 @@ const run = (settings: Record<string, string>) => {
 const start = async () => {
   const { child, exited } = run({ PROVIDER_TOKEN: TOKEN });
   let out = '';
-  child.stdout.on('data', (data) => {
-    out += data;
-  });
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (data) => {
+      out += data;
+    });
+  }
   const listens = /^simulated provider listens on (http:\S+)$/m;
   await until('the provider listens', () => listens.test(out));
   const url = listens.exec(out)?.[1] ?? '';
@@ -68,12 +70,17 @@ describe('settings: the provider by itself', () => {
     expect(first.output()).not.toMatch(/4242|Jane/);
   });
 
-  test('health answers without a token, operations do not', async () => {
+  test('health and metrics answer without a token, operations do not', async () => {
     const { url } = await start();
-    for (const path of ['/health/live', '/health/ready']) {
+    for (const [path, body] of [
+      ['/health/live', { status: 'live' }],
+      ['/health/ready', { status: 'ready', engines: { ledger: { state: 'up' } } }],
+    ] as const) {
       const answer = await fetch(url + path);
-      expect([answer.status, await answer.json()]).toEqual([200, { status: 'ok' }]);
+      expect([answer.status, await answer.json()]).toEqual([200, body]);
     }
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    expect(metrics).toContain('http_server_request_duration_seconds_count{http_request_method="GET"');
     expect((await fetch(`${url}/operations`)).status).toBe(401);
   });
 
