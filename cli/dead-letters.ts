@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
+import { postToFollowing } from './following-projector.ts';
 import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
 
 type DeadLetter = { paymentId: string; revision: number; reason: string; since: string };
@@ -28,7 +29,7 @@ const list = async ({ format }: Options): Promise<void> => {
 const retry = async (paymentId: string, { format }: Options): Promise<void> => {
   const client = await openClient({ scope: 'ops:admin' });
   const path = `/ops/v1/dead-letters/${encodeURIComponent(paymentId)}/retry`;
-  const retried = await jsonOf<Retried>(client.post(path));
+  const retried = await jsonOf<Retried>(postToFollowing(client, path));
   if (format === 'json') printJson(retried);
   else if (retried.whole) print(`${paymentId}  its document is whole again`);
   if (retried.whole) return;

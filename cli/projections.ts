@@ -2,8 +2,9 @@
 import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import { sentBy } from './audit.ts';
-import { type Client, jsonOf, openClient, refusalLine } from './client.ts';
+import { type Client, jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
+import { postToFollowing } from './following-projector.ts';
 import { columns, type Format, formatOption, note, print, printJson, styled } from './output.ts';
 import { type Progress, startProgress } from './progress-bar.ts';
 
@@ -75,22 +76,10 @@ const status = async ({ format }: { format: Format }): Promise<void> => {
   }
 };
 
-/** Two projectors share one address where a gateway stands before them; one of them follows. */
-const TRIES_MAX = 8;
-
-const startRebuild = async (client: Client): Promise<Response> => {
-  for (let tries = 1; ; tries += 1) {
-    const answer = await client.post(`${PLACE}/rebuild`, undefined, {
-      accept: 'text/event-stream',
-    });
-    if (answer.ok) return answer;
-    const text = await answer.text();
-    if (tries === TRIES_MAX || !text.includes('stands by')) {
-      const next = text.includes('under way') ? '; watch it: payments projections status' : '';
-      throw new CommandFailed(refusalLine(answer.status, text) + next);
-    }
-  }
-};
+const startRebuild = (client: Client): Promise<Response> =>
+  postToFollowing(client, `${PLACE}/rebuild`, { accept: 'text/event-stream' }, (refusal) =>
+    refusal.includes('under way') ? '; watch it: payments projections status' : '',
+  );
 
 /** Shows the progress that an answer tells, and gives its end. */
 const follow = async (answer: Response): Promise<Rebuilt> => {

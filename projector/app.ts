@@ -54,7 +54,7 @@ export type Projector = {
   lag(): Promise<Lag>;
   /** See Freshness: ask before reading the document. */
   isBehind(paymentId: string): boolean;
-  /** Reads a parked payment's stream again; true when its document is whole now. */
+  /** Reads a parked payment's stream again; true when its document is whole now. Throws StandingBy. */
   retryParked(paymentId: string): Promise<boolean>;
   /**
    * Fills new read models beside the served ones and switches to them. Throws StandingBy, and what
@@ -71,6 +71,7 @@ export type Projector = {
 export class StandingBy extends Error {
   override name = 'StandingBy';
 }
+const standingBy = () => new StandingBy('another projector follows the log, ask it');
 
 /** The log is not the one that the read models were filled from. `message` is one line. */
 export class LogMisfit extends Error {
@@ -220,9 +221,12 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
     },
     lag,
     isBehind: freshness.isBehind,
-    retryParked: projection.retryParked,
+    retryParked: async (paymentId) => {
+      if (lease.standingBy()) throw standingBy();
+      return projection.retryParked(paymentId);
+    },
     rebuild: async (onProgress) => {
-      if (lease.standingBy()) throw new StandingBy('another projector follows the log, ask it');
+      if (lease.standingBy()) throw standingBy();
       const { hold } = projection;
       const { signal } = stopping;
       const result = rebuilds.follow((report) => {

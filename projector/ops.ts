@@ -9,7 +9,11 @@ import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/contract.ts';
 import { JSON_TYPE, refuse } from '../shared/http/errors.ts';
 import type { ParkedPayment, PaymentViewsReader } from '../shared/payment-views/port.ts';
 import type { Projector } from './app.ts';
-import { type ProjectionRoutes, registerProjectionRoutes } from './projection-routes.ts';
+import {
+  type ProjectionRoutes,
+  refuseForNow,
+  registerProjectionRoutes,
+} from './projection-routes.ts';
 
 export type ProjectorOps = {
   /** Token and scope `ops:admin`. */
@@ -52,7 +56,12 @@ export const registerProjectorOps = (app: FastifyInstance, ops: ProjectorOps): v
       const isParked = (await parkedFor(request)).some((one) => one.paymentId === paymentId);
       if (!isParked) return refuse(reply, 'PAYMENT_NOT_FOUND', ['no parked payment has this id']);
       request.paymentId = paymentId;
-      const whole = await projector.retryParked(paymentId);
+      let whole: boolean;
+      try {
+        whole = await projector.retryParked(paymentId);
+      } catch (error) {
+        return refuseForNow(reply, error);
+      }
       const still = (await views.parked(LISTED_MAX)).find((one) => one.paymentId === paymentId);
       const body = { paymentId, whole, ...(still && { at: still.revision, reason: still.reason }) };
       return reply.type(JSON_TYPE).send(JSON.stringify(body));

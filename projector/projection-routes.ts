@@ -98,7 +98,8 @@ const textsOf = ({ ended, next }: Begun): Source =>
     }
   };
 
-const refuseRebuild = (reply: FastifyReply, error: unknown): FastifyReply => {
+/** 503 for what this projector cannot do now; any other error is thrown on. */
+export const refuseForNow = (reply: FastifyReply, error: unknown): FastifyReply => {
   if (error instanceof RebuildRunning) {
     const why = `a rebuild is under way already; GET ${PLACE} says how far it is`;
     return refuse(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
@@ -134,7 +135,7 @@ export const registerProjectionRoutes = (
       const body = { status: 'started', progress: PLACE };
       return reply.code(202).header('location', PLACE).type(JSON_TYPE).send(JSON.stringify(body));
     } catch (error) {
-      return refuseRebuild(reply, error);
+      return refuseForNow(reply, error);
     }
   });
 };

@@ -80,7 +80,9 @@ describe('settings: the provider by itself', () => {
       expect([answer.status, await answer.json()]).toEqual([200, body]);
     }
     const metrics = await (await fetch(`${url}/metrics`)).text();
-    expect(metrics).toContain('http_server_request_duration_seconds_count{http_request_method="GET"');
+    expect(metrics).toContain(
+      'http_server_request_duration_seconds_count{http_request_method="GET"',
+    );
     expect((await fetch(`${url}/operations`)).status).toBe(401);
   });
 

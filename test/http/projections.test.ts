@@ -44,10 +44,10 @@ const open = async ({
     const events = wholeLife(`pay_${n}`).map((event, at) => newEvent(event, timeOf(at)));
     await store.append(streamOf(`pay_${n}`), 'none', events);
   }
-  const views = openSqliteViews({ file: join(folder.path, 'views.db') });
+  const views = wrapViews(openSqliteViews({ file: join(folder.path, 'views.db') }));
   const projector: Projector = await startProjector({
     store: wrapStore(store),
-    views: wrapViews(views),
+    views,
     logger: log,
     backOff: { minMs: 1, maxMs: 8 },
   });
@@ -231,15 +231,18 @@ describe('POST /ops/v1/projections/rebuild', () => {
   });
 
   test('a projector that stands by refuses in words, and its status says so', async () => {
+    const parked = { paymentId: 'pay_1', revision: 1, reason: 'poison', since: timeOf(1) };
     const { ask, projection, projector } = await open({
-      views: (own) => ({ ...own, lease: async () => false }),
+      views: (own) => ({ ...own, lease: async () => false, parked: async () => [parked] }),
     });
     await until('it stands by', () => projector.status().state === 'standing-by');
-    const refused = await ask('POST', `${PLACE}/rebuild`);
-    expect([refused.status, JSON.parse(refused.body).details]).toEqual([
-      503,
-      ['this projector stands by; ask the one that follows the log'],
-    ]);
+    for (const path of [`${PLACE}/rebuild`, '/ops/v1/dead-letters/pay_1/retry']) {
+      const refused = await ask('POST', path);
+      expect([refused.status, JSON.parse(refused.body).details]).toEqual([
+        503,
+        ['this projector stands by; ask the one that follows the log'],
+      ]);
+    }
     expect(await projection()).toMatchObject({ state: 'standing-by', rebuild: null });
   });
 
