@@ -10,5 +10,5 @@ const about = missing === undefined ? describe : describe.skip;
 about(`disk full${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   test('commands are refused, reads go on, and it recovers without a restart', async () => {
     await expect(surviveFullDisks(ROUNDS)).resolves.toBeUndefined();
-  }, 150_000);
+  }, 400_000);
 });
