@@ -143,10 +143,6 @@ export const operationOf = (payment: LoadedPayment, operationId: string): Operat
   return found;
 };
 
-/** Proven never carried out, so that its key is free again (decisions §7, §8). */
-export const isFree = ({ outcome }: Operation): boolean =>
-  outcome?.result === 'NOT_SENT' || outcome?.result === 'FENCED';
-
 /** The oldest operation that has no outcome yet. */
 export const firstOpen = (payment: LoadedPayment): Operation | undefined =>
   openOperations(payment.state)[0];

@@ -62,7 +62,7 @@ export const carryOut = async (
   room.recovery.callBegins(operationId);
   const outcome = await outcomeFrom(room, payment, operation, call, budget);
   if (outcome === undefined) {
-    room.recovery.callEnded(paymentId, operationId, 'open');
+    room.recovery.callEnded(paymentId, operationId, 'open', payment);
     return answerTo(payment, operation);
   }
   try {
@@ -73,7 +73,7 @@ export const carryOut = async (
     return answerTo(recorded, known);
   } catch (error) {
     room.logger.error({ paymentId, err: error }, 'an outcome could not be recorded; recovery will');
-    room.recovery.callEnded(paymentId, operationId, 'open');
+    room.recovery.callEnded(paymentId, operationId, 'open', payment);
     return unknownOutcome(paymentId);
   }
 };

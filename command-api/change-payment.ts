@@ -7,11 +7,16 @@
 import { newOperationId } from '../shared/ids.ts';
 import type { AskedAmount } from '../shared/payment/commands.ts';
 import type { RequestIdentity } from '../shared/payment/events.ts';
-import { authorizationIdOf, type Operation, openOperations } from '../shared/payment/state.ts';
+import {
+  authorizationIdOf,
+  isFree,
+  type Operation,
+  openOperations,
+  operationUnder,
+} from '../shared/payment/state.ts';
 import {
   type Answer,
   answerTo,
-  isFree,
   operationOf,
   refusal,
   replayed,
@@ -120,7 +125,7 @@ const equalOperation = (
       (o) => o.kind === kind && o.identity.fingerprint === fingerprint,
     );
   }
-  const last = state.operations.findLast((o) => o.identity.keyHash === keyHash);
+  const last = operationUnder(state, keyHash);
   if (last === undefined || isFree(last)) return undefined;
   return last.identity.fingerprint === fingerprint ? last : 'reused';
 };
@@ -142,6 +147,9 @@ const begin = async (
       return refusal(422, executed.code, executed.details);
     case 'unresolved':
       return unknownOutcome(paymentId);
+    // Another process was faster under the same key.
+    case 'repeated':
+      return undefined;
     case 'exists':
       throw new Error('a change cannot find that its payment exists already');
     case 'done': {

@@ -10,8 +10,8 @@ import { brandOf, type CardBrand, CardSecret, maskCard } from '../shared/payment
 import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import type { MaskedCard, RequestIdentity } from '../shared/payment/events.ts';
-import { initialState, type Operation, openOperations } from '../shared/payment/state.ts';
-import { type Answer, answerTo, isFree, operationOf, refusal, replayed } from './answers.ts';
+import { initialState, isFree, type Operation, openOperations } from '../shared/payment/state.ts';
+import { type Answer, answerTo, operationOf, refusal, replayed } from './answers.ts';
 import { type Budget, BudgetSpent } from './budget.ts';
 import { type Caller, type CommandRoom, carryOut } from './carry-out.ts';
 import type { LoadedPayment } from './execute.ts';
@@ -56,8 +56,8 @@ export const createPayment = async (
     request.details.merchantReference === undefined
       ? undefined
       : room.recovery.unresolvedCreate(fingerprint);
-  if (joined !== undefined) return joinUnresolved(room, joined, budget);
-  return createWithoutKey(room, attempt);
+  const answer = joined === undefined ? undefined : await joinUnresolved(room, joined, budget);
+  return answer ?? createWithoutKey(room, attempt);
 };
 
 /** Again where another create took the reference in between: the next try finds that one. */
@@ -88,16 +88,19 @@ const comparable = (caller: Caller, request: CreateRequest, masked: MaskedCard):
 const createOf = (payment: LoadedPayment): Operation | undefined =>
   payment.state.status === 'NONE' ? undefined : payment.state.operations[0];
 
-const joinUnresolved = async (
+/** Undefined where somebody else has proven meanwhile that it was never carried out. */
+const joinUnresolved = (
   room: CommandRoom,
   paymentId: string,
   budget: Budget,
-): Promise<Answer> => {
-  const payment = await settledPayment(room, paymentId, budget);
-  const create = createOf(payment);
-  if (create === undefined) throw new Error('an unresolved create without its payment');
-  return answerTo(payment, create);
-};
+): Promise<Answer | undefined> =>
+  room.queues.run(paymentId, async () => {
+    const before = createOf(await quietPayment(room, paymentId, 'store', budget));
+    // Also where nothing is open any more: then this process did not know, and knows now.
+    const payment = await room.recovery.settle(paymentId);
+    if (before === undefined) throw new Error('an unresolved create without its payment');
+    return isFree(before) ? undefined : answerTo(payment, operationOf(payment, before.operationId));
+  });
 
 /** One repeat at a time: the first finds or makes the payment, the others find it. */
 const createUnderKey = (room: CommandRoom, attempt: Attempt, key: string): Promise<Answer> => {
@@ -200,6 +203,7 @@ const begin = (
         return refusal(422, executed.code, executed.details);
       case 'exists':
       case 'unresolved':
+      case 'repeated':
         return 'exists';
       case 'done':
         if (reference !== undefined && !(await keepsReference(room, executed, command, reference)))
@@ -222,7 +226,7 @@ const keepsReference = async (
     return false;
   } catch (error) {
     // The intent stands and no call will follow: recovery fences it.
-    room.recovery.callEnded(paymentId, operationId, 'open');
+    room.recovery.callEnded(paymentId, operationId, 'open', payment);
     throw error;
   }
 };

@@ -9,7 +9,11 @@ import type {
   NewEvent,
   RecordedEvent,
 } from '../shared/event-store/port.ts';
-import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/port.ts';
+import {
+  AppendOutcomeUnknown,
+  RevisionConflict,
+  StoreUnavailable,
+} from '../shared/event-store/port.ts';
 import { newEventId } from '../shared/ids.ts';
 import type { Command } from '../shared/payment/commands.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
@@ -68,6 +72,9 @@ const after = (payment: LoadedPayment, appended: readonly RecordedEvent[]): Load
   return { events: [...payment.events, ...appended], state, view };
 };
 
+const knows = ({ state }: LoadedPayment, operationId: string): boolean =>
+  state.status !== 'NONE' && state.operations.some((o) => o.operationId === operationId);
+
 /** A pause between tries of one append, so that a store in trouble is not flooded. */
 const PAUSE_MS = 50;
 
@@ -76,6 +83,9 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   const cache = new Map<string, LoadedPayment>();
 
   const remember = (paymentId: string, payment: LoadedPayment): void => {
+    // A slow read may come back after an append of our own: nothing is unlearned.
+    const known = cache.get(paymentId);
+    if (known !== undefined && known.events.length > payment.events.length) return;
     cache.delete(paymentId);
     if (payment.events.length === 0) return;
     cache.set(paymentId, payment);
@@ -112,11 +122,15 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   ): Promise<RecordedEvent[]> => {
     const last = payment.events.at(-1);
     const expected = last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
+    let unknown: AppendOutcomeUnknown | undefined;
     for (;;) {
       try {
         return await store.append(streamOf(paymentId), expected, events);
       } catch (error) {
-        if (!(error instanceof AppendOutcomeUnknown) || budget.leftMs() === 0) throw error;
+        if (error instanceof AppendOutcomeUnknown) unknown = error;
+        // A refusal of this try says nothing of the one before it.
+        else if (unknown === undefined || !(error instanceof StoreUnavailable)) throw error;
+        if (budget.leftMs() === 0) throw unknown;
         await wait(PAUSE_MS * (0.5 + Math.random()));
       }
     }
@@ -126,6 +140,11 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     // A create knows its revision: the exact expectation is the guard, not the read.
     let payment = command.kind === 'create' ? unknownPayment : await load(paymentId, 'cache');
     let justRead = command.kind === 'create';
+    // Dropped and read again meanwhile, it may be from before the intent.
+    if (command.kind === 'record' && !knows(payment, command.operationId)) {
+      payment = await load(paymentId, 'store');
+      justRead = true;
+    }
     for (;;) {
       const decision = decide(payment.state, command);
       if (decision.kind !== 'events') {

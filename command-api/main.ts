@@ -60,6 +60,7 @@ const open = async (room: { config: Config; log: Log; onFatal(error: Error): voi
   return {
     app,
     stop: async () => {
+      commands.beginStop();
       await closeGracefully(app);
       await commands.stop();
       await opened.store.close();

@@ -14,7 +14,12 @@ import { type Operation, type OperationKind, openOperations } from '../shared/pa
 import { startBudget } from './budget.ts';
 import type { LoadedPayment, PaymentLog } from './execute.ts';
 import { createLadders, type Tried } from './ladders.ts';
-import type { OperationAnswer, OperationQuestion, Provider } from './provider/port.ts';
+import {
+  AT_WORK,
+  type OperationAnswer,
+  type OperationQuestion,
+  type Provider,
+} from './provider/port.ts';
 import type { Queues } from './queues.ts';
 
 /** An operation whose call has ended without an outcome; amounts in minor units. */
@@ -42,8 +47,11 @@ export type Recovery = {
    * the store.
    */
   settle(paymentId: string): Promise<LoadedPayment>;
-  /** What the provider says of an operation for good; undefined while it is unknown. */
-  ask(payment: LoadedPayment, open: Operation): Promise<Outcome | undefined>;
+  /**
+   * What the provider says of an operation for good; undefined while it is unknown, `at work` when
+   * it says so itself, which is believed for a day.
+   */
+  ask(payment: LoadedPayment, open: Operation): Promise<Outcome | 'at work' | undefined>;
   /** Records an outcome. Call it in the payment's queue. Throws what the event store throws. */
   record(
     payment: LoadedPayment,
@@ -59,8 +67,16 @@ export type Recovery = {
   isTooLate(payment: LoadedPayment, operation: Operation): boolean;
   /** This process is about to call the provider. */
   callBegins(operationId: string): void;
-  /** The call has ended; where it left the outcome open, the ladder begins. */
-  callEnded(paymentId: string, operationId: string, outcome: 'recorded' | 'open'): void;
+  /**
+   * The call has ended; where it left the outcome open, the ladder begins. `known` is the payment
+   * with the intent, where that is known to be stored: an equal create joins it from now on.
+   */
+  callEnded(
+    paymentId: string,
+    operationId: string,
+    outcome: 'recorded' | 'open',
+    known?: LoadedPayment,
+  ): void;
   /** Begins the ladder for a payment that may have something unresolved, with a try at once. */
   track(paymentId: string): void;
   /** Stops following the payments, of those it follows, that another process has ended. */
@@ -71,8 +87,11 @@ export type Recovery = {
   unresolved(): { count: number; oldestSeconds: number };
   /** The unresolved operations that this process follows. */
   list(): UnsettledOperation[];
-  /** Ends the ladders; what is open stays open and is found again at the next start. */
-  stop(): void;
+  /**
+   * Ends the ladders, and asks no further question but those that a request waits for. What is
+   * open stays open and is found again at the next start.
+   */
+  stopAsking(): void;
 };
 
 export type RecoveryOptions = {
@@ -99,6 +118,9 @@ const IN_FLIGHT_MARGIN_MS = 2_000;
 const CALL_BEGINS_WITHIN_MS = 1_000;
 /** How long the store may take to accept an outcome; the request's own budget does not bound it. */
 const RECORD_BUDGET_MS = 10_000;
+
+/** A provider that has been at work for longer will never answer. */
+const AT_WORK_MS_MAX = 86_400_000;
 
 /** Of these the oldest is forgotten, and waited for once more. */
 const FROM_AHEAD_MAX = 10_000;
@@ -154,6 +176,7 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
   /** When an operation was first seen here whose intent is, by our clock, yet to come. */
   const fromAhead = new Map<string, number>();
   const followed = new Map<string, Followed>();
+  let stopped = false;
   /** Fingerprint of unresolved creates -> their payments: equal ones can have run side by side. */
   const creates = new Map<string, Set<string>>();
 
@@ -182,13 +205,18 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
     return Math.max(0, ...left);
   };
 
-  const ask: Recovery['ask'] = async ({ state }, { operationId, amount }) => {
+  const ask: Recovery['ask'] = async (payment, open) => {
+    const { state } = payment;
+    const { operationId, amount } = open;
     if (state.status === 'NONE') return undefined;
     const question: OperationQuestion = { operationId, amount, currency: state.currency };
     const found = await provider.lookUp(question);
     // A bare "not found" decides nothing: the operation may still be on its way.
-    if (found.outcome !== 'NOT_FOUND') return outcomeOf(found);
-    return outcomeOf(await provider.fence(question));
+    const answer = found.outcome === 'NOT_FOUND' ? await provider.fence(question) : found;
+    const ageMs = nowMs() - Date.parse(intentTimeOf(payment, open));
+    const isAtWork = answer.outcome === 'UNKNOWN' && answer.reason === AT_WORK;
+    if (isAtWork && ageMs < AT_WORK_MS_MAX) return 'at work';
+    return outcomeOf(answer);
   };
 
   const contextOf = (intent: EventContext, intentId: string, by: RecordedBy | 'recovery') => {
@@ -214,7 +242,8 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
       contextOf(intent.context, intent.id, by),
       startBudget(RECORD_BUDGET_MS),
     );
-    if (followed.has(state.paymentId)) follow(state.paymentId, executed.payment);
+    if (openOperations(executed.payment.state).length === 0) forget(state.paymentId);
+    else if (followed.has(state.paymentId)) follow(state.paymentId, executed.payment);
     return executed.payment;
   };
 
@@ -223,18 +252,23 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
     const { paymentId } = payment.state;
     const { operationId, kind } = open;
     const outcome = await ask(payment, open);
-    if (outcome === undefined) return payment;
+    if (outcome === undefined || outcome === 'at work') return payment;
     const settled = await record(payment, operationId, outcome, 'recovery');
     logger.info({ paymentId, operation: kind, outcome: outcome.result }, 'outcome recovered');
     return settled;
   };
 
-  const settle: Recovery['settle'] = async (paymentId) => {
+  const settleWhile = async (goOn: () => boolean, paymentId: string): Promise<LoadedPayment> => {
     let payment = await log.load(paymentId, 'store');
-    for (const open of openOperations(payment.state)) payment = await settleOne(payment, open);
+    for (const open of openOperations(payment.state)) {
+      // Each question may take the provider's whole time-out, and a stop has its own.
+      if (!goOn()) break;
+      payment = await settleOne(payment, open);
+    }
     if (openOperations(payment.state).length === 0) forget(paymentId);
     return payment;
   };
+  const settle: Recovery['settle'] = (paymentId) => settleWhile(() => true, paymentId);
 
   const forget = (paymentId: string): void => {
     ladders.end(paymentId);
@@ -255,7 +289,6 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
   const follow = (paymentId: string, payment: LoadedPayment): void => {
     unfollow(paymentId);
     const { state } = payment;
-    if (openOperations(state).length === 0) forget(paymentId);
     if (state.status === 'NONE') return;
     const unresolved = openOperations(state).filter((open) => !mayRun(payment, open));
     if (unresolved.length === 0) return;
@@ -275,7 +308,7 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
   };
 
   const attempt = async (paymentId: string): Promise<Tried> => {
-    const payment = await queues.run(paymentId, () => settle(paymentId));
+    const payment = await queues.run(paymentId, () => settleWhile(() => !stopped, paymentId));
     if (openOperations(payment.state).length === 0) return { kind: 'none' };
     follow(paymentId, payment);
     const leftMs = inFlightMs(payment);
@@ -320,13 +353,12 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
       inFlightMsMax > 0 &&
       nowMs() - Date.parse(intentTimeOf(payment, operation)) > CALL_BEGINS_WITHIN_MS,
     callBegins: (operationId) => void live.add(operationId),
-    callEnded: (paymentId, operationId, outcome) => {
+    callEnded: (paymentId, operationId, outcome, known) => {
       live.delete(operationId);
       if (outcome === 'recorded') return;
       ladders.beginAnew(paymentId);
       if (ladders.get(paymentId) === undefined) return;
       ended.set(paymentId, (ended.get(paymentId) ?? new Set()).add(operationId));
-      const known = log.peek(paymentId);
       if (known !== undefined) follow(paymentId, known);
     },
     track: (paymentId) => {
@@ -361,11 +393,9 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
           nextTryAt,
         }));
       }),
-    stop: () => {
+    stopAsking: () => {
+      stopped = true;
       ladders.stop();
-      ended.clear();
-      followed.clear();
-      creates.clear();
     },
   };
 };

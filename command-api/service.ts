@@ -2,6 +2,7 @@
  * The command side put together over its engines, for whichever process it runs in: the guarded
  * provider, the queues, the payment log, recovery and the POST routes.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { type Config, merchantRules } from '../shared/config.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
@@ -42,16 +43,24 @@ export type CommandSide = {
   recovery: Recovery;
   /**
    * Starts looking for open intents that nobody here follows; `ready` is what the first look may
-   * wait for (sweep.ts). Ends with `stop`.
+   * wait for (sweep.ts). Ends with `beginStop`.
    */
   startSweep(ready?: Promise<unknown>): void;
   /** Registers the POST routes and the operator's routes over them. */
   register(app: FastifyInstance, guard: Guard): void;
-  /** Ends the ladders, waits for what has begun, closes the provider. Close the server first. */
+  /** Begins nothing more that no request waits for. Before the server is closed. */
+  beginStop(): void;
+  /**
+   * Waits for what has begun and closes the provider. After the server is closed. What takes longer
+   * than the process has left has its intent, and is found again at the next start.
+   */
   stop(): Promise<void>;
 };
 
 const CACHED_PAYMENTS_MAX = 1000;
+/** Below the 9 s after which the process stops hard (shared/http/process.ts). */
+const STOP_MS_MAX = 8_300;
+const STOP_MS_MIN = 200;
 
 const rulesOf = (config: Config, merchantId: string) => {
   const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
@@ -104,6 +113,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     }),
   };
   let sweep: Sweep | undefined;
+  let stopBeganMs: number | undefined;
   return {
     provider,
     recovery,
@@ -124,10 +134,19 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
         },
       });
     },
-    stop: async () => {
+    beginStop: () => {
+      stopBeganMs ??= performance.now();
       sweep?.stop();
-      recovery.stop();
-      await queues.idle();
+      recovery.stopAsking();
+    },
+    stop: async () => {
+      const goneMs = performance.now() - (stopBeganMs ?? performance.now());
+      const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - goneMs);
+      const waited = new AbortController();
+      const { signal } = waited;
+      const tooLong = delay(waitMs, undefined, { signal, ref: false }).catch(() => undefined);
+      await Promise.race([queues.idle(), tooLong]);
+      waited.abort();
       await provider.close();
     },
   };

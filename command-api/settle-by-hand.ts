@@ -62,6 +62,7 @@ export const settleByHand = (
     const leftMs = room.recovery.inFlightMs(payment);
     if (leftMs > 0) return stillRuns(leftMs);
     const answered = await room.recovery.ask(payment, open);
+    if (answered === 'at work') return stillAtWork();
     if (answered === undefined) return record(room, caller, payment, open, settlement);
     await room.recovery.record(payment, open.operationId, answered, 'recovery');
     return refused(
@@ -76,6 +77,14 @@ const stillRuns = (leftMs: number): Settled => ({
   kind: 'refused',
   why: 'its call to the provider may still run; try again when it must have ended',
   retryAfterSeconds: Math.ceil(leftMs / 1000),
+});
+
+const AT_WORK_RETRY_SECONDS = 60;
+
+const stillAtWork = (): Settled => ({
+  kind: 'refused',
+  why: 'the provider says that it still works on it, so that money may yet move; try again later',
+  retryAfterSeconds: AT_WORK_RETRY_SECONDS,
 });
 
 /** The operation that is meant, or why none is. */

@@ -2,16 +2,23 @@
  * What is unresolved, for a person: what this process follows, and beside it what the views list
  * of other processes. An operation whose call may still run is not unresolved (decisions §7).
  */
+import { UnreadableStream } from '../shared/event-store/port.ts';
 import { openOperations } from '../shared/payment/state.ts';
 import type { PaymentViewsReader } from '../shared/payment-views/port.ts';
 import type { CommandRoom } from './carry-out.ts';
 import { intentTimeOf, type UnsettledOperation } from './recovery.ts';
 
+/** What the list is made from, of all that commands work with. */
+export type UnsettledRoom = {
+  log: Pick<CommandRoom['log'], 'load'>;
+  recovery: Pick<CommandRoom['recovery'], 'list' | 'mayRun'>;
+};
+
 const LISTED_MAX = 1_000;
 
 /** Unresolved operations, the oldest first, at most 1,000; of one merchant, or of all by `*`. */
 export const listUnsettled = async (
-  room: CommandRoom,
+  room: UnsettledRoom,
   views: Pick<PaymentViewsReader, 'unsettled'>,
   merchantId: string,
 ): Promise<UnsettledOperation[]> => {
@@ -29,13 +36,23 @@ export const listUnsettled = async (
   return [...own, ...others].sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, LISTED_MAX);
 };
 
+/** Undefined for one that cannot be read: it is parked, and `payments dead-letters list` names it. */
+const readable = async ({ log }: UnsettledRoom, paymentId: string) => {
+  try {
+    return await log.load(paymentId, 'store');
+  } catch (error) {
+    if (error instanceof UnreadableStream) return undefined;
+    throw error;
+  }
+};
+
 const readUnsettled = async (
-  room: CommandRoom,
+  room: UnsettledRoom,
   paymentId: string,
 ): Promise<UnsettledOperation[]> => {
-  const payment = await room.log.load(paymentId, 'store');
+  const payment = await readable(room, paymentId);
+  if (payment === undefined || payment.state.status === 'NONE') return [];
   const { state } = payment;
-  if (state.status === 'NONE') return [];
   return openOperations(state)
     .filter((open) => !room.recovery.mayRun(payment, open))
     .map((open) => ({

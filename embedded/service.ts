@@ -160,6 +160,7 @@ export const openService = async (
     app,
     eventsAtStart: Number(opened.lastPosition() ?? 0),
     stop: async () => {
+      commands.beginStop();
       await closeGracefully(app);
       await commands.stop();
       await relay.stop();

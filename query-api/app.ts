@@ -1,5 +1,6 @@
 /** The GET routes for merchants, and the pages about the API (interface, "Get payment"; decisions §9). */
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { UnreadableStream } from '../shared/event-store/port.ts';
 import type {} from '../shared/http/app.ts';
 import type { Caller } from '../shared/http/auth.ts';
 import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/contract.ts';
@@ -39,8 +40,15 @@ export const registerQueryApi = (app: FastifyInstance, { guard, room }: QueryApi
     const parsed = parseList(request.query);
     if (!parsed.ok) return refuse(reply, 'INVALID_REQUEST', parsed.details);
     const { merchantId } = callerOf(request);
-    const bodyOf = async ({ paymentId, body }: PaymentDocument): Promise<string> =>
-      (await getPayment(room, paymentId, merchantId))?.body ?? body;
+    // One payment that cannot be read must not take the others' page along (faults P5).
+    const bodyOf = async ({ paymentId, body }: PaymentDocument): Promise<string> => {
+      try {
+        return (await getPayment(room, paymentId, merchantId))?.body ?? body;
+      } catch (error) {
+        if (error instanceof UnreadableStream) return body;
+        throw error;
+      }
+    };
     return reply
       .type(JSON_TYPE)
       .send(await listPayments(room.views, merchantId, parsed.request, bodyOf));

@@ -8,6 +8,7 @@ import {
   ConsecutiveBreaker,
   circuitBreaker,
   handleWhenResult,
+  type IBackoffFactory,
 } from 'cockatiel';
 import type { OperationAnswer, Provider, ProviderOperation } from './port.ts';
 
@@ -35,12 +36,29 @@ const NOT_SENT: OperationAnswer = { outcome: 'NOT_SENT' };
 const wasNotSent = (answer: unknown): boolean =>
   (answer as OperationAnswer | undefined)?.outcome === 'NOT_SENT';
 
+/**
+ * How long the breaker stays open, by a clock that only goes forward: the library compares with the
+ * wall clock, which set back by an hour would keep it open for that hour.
+ */
+const onlyForward = (openMs: number): IBackoffFactory<unknown> => ({
+  next: () => {
+    const until = performance.now() + openMs;
+    const again = onlyForward(openMs);
+    return {
+      get duration() {
+        return performance.now() < until ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+      },
+      next: again.next,
+    };
+  },
+});
+
 /** Guards `execute` of a provider; looking up, fencing and listing pass through. */
 export const guarded = (provider: Provider, options: GuardOptions = {}): GuardedProvider => {
   const { callsMax = 256, queueMax = 1024, queueWaitMsMax = 1000 } = options;
   const places = bulkhead(callsMax, queueMax);
   const breaker = circuitBreaker(handleWhenResult(wasNotSent), {
-    halfOpenAfter: options.halfOpenAfterMs ?? 1000,
+    halfOpenAfter: onlyForward(options.halfOpenAfterMs ?? 1000),
     breaker: new ConsecutiveBreaker(options.failuresToOpen ?? 5),
   });
 

@@ -3,15 +3,16 @@
  * operation is Unknown. Of the answer's text only its codes go on, cleaned.
  */
 import { FAILURE_CODES, type FailureCode } from '../../shared/payment/events.ts';
-import type {
-  Approved,
-  Declined,
-  Fenced,
-  LedgerEntry,
-  NotFound,
-  OperationAnswer,
-  OperationQuestion,
-  Unknown,
+import {
+  type Approved,
+  AT_WORK,
+  type Declined,
+  type Fenced,
+  type LedgerEntry,
+  type NotFound,
+  type OperationAnswer,
+  type OperationQuestion,
+  type Unknown,
 } from './port.ts';
 import { fencedBody, ledgerBody, type OutcomeBody, outcomeBody } from './protocol.ts';
 
@@ -89,7 +90,7 @@ export const readLookUp = (
 ): Approved | Declined | NotFound | Unknown => {
   if (status === 200) return readOutcome(body, question);
   if (status === 404) return { outcome: 'NOT_FOUND' };
-  return unknown(status === 202 ? 'at_work' : 'status');
+  return unknown(status === 202 ? AT_WORK : 'status');
 };
 
 /** Reads the answer to a DELETE. */
@@ -97,7 +98,7 @@ export const readFence = (
   { status, body }: RawAnswer,
   question: OperationQuestion,
 ): Approved | Declined | Fenced | Unknown => {
-  if (status !== 200) return unknown(status === 202 ? 'at_work' : 'status');
+  if (status !== 200) return unknown(status === 202 ? AT_WORK : 'status');
   return isFenced(body, question) ? { outcome: 'FENCED' } : readOutcome(body, question);
 };
 

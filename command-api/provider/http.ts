@@ -155,7 +155,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
       if ('sent' in answer) throw new Error(`the provider's ledger: ${answer.unknown.reason}`);
       return readLedger(answer);
     },
-    close: () => pool.close(),
+    close: () => pool.destroy(),
   };
 };
 

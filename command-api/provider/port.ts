@@ -36,6 +36,8 @@ export type Declined = {
 export type NotSent = { outcome: 'NOT_SENT' };
 /** Anything else: the money may have moved. `reason` is one word for metrics and the log. */
 export type Unknown = { outcome: 'UNKNOWN'; reason: string };
+/** The reason of an Unknown by which the provider says itself that it still works on it (202). */
+export const AT_WORK = 'at_work';
 /** From now on this operation id is never carried out. */
 export type Fenced = { outcome: 'FENCED' };
 /** Nothing has been carried out so far. Decides nothing by itself: only the fence does. */

@@ -4,14 +4,15 @@
  * `openSimulator` is the driver of the port that runs it in the same process.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import type {
-  Approved,
-  Declined,
-  OperationAnswer,
-  OperationQuestion,
-  Provider,
-  ProviderOperation,
-  Unknown,
+import {
+  type Approved,
+  AT_WORK,
+  type Declined,
+  type OperationAnswer,
+  type OperationQuestion,
+  type Provider,
+  type ProviderOperation,
+  type Unknown,
 } from './port.ts';
 import { type Ledger, openLedger, type Recorded, type SimulatedEntry } from './simulator-ledger.ts';
 import { behaviourOf } from './simulator-rules.ts';
@@ -150,7 +151,7 @@ export const openSimulator = async ({
       logger?.error({ operationId }, 'the simulated provider could not use its ledger'),
     );
   const asked = (found: Exclude<Found, { fate: 'FENCED' }>, question: OperationQuestion) =>
-    found.fate === 'AT_WORK' ? unknown('at_work') : answerFrom(found.entry, question);
+    found.fate === 'AT_WORK' ? unknown(AT_WORK) : answerFrom(found.entry, question);
 
   return {
     execute: (operation) =>

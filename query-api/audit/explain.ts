@@ -144,7 +144,8 @@ const verdictOf = (
       return { allowed: false, code, details, forbiddenBy: by };
     }
     case 'exists':
-      throw new Error('only a create can meet a payment that exists');
+    case 'repeated':
+      throw new Error('a question is no create, and has no key');
   }
 };
 

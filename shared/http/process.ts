@@ -100,14 +100,14 @@ export const runProcess = async <P, O extends Opened>(
     if (options.refusals.some((kind) => error instanceof kind)) refuse([error.message]);
     die(error, 'the event store takes no more events');
   };
-  const opened = await orRefuse(() => options.open({ config, log, prepared, onFatal }));
-
+  let opened: O | undefined;
   let stopping = false;
   const stop = async (): Promise<void> => {
     if (stopping) return;
     stopping = true;
     setTimeout(() => die(new Error('the stop took too long'), 'stopped hard'), STOP_MS_MAX).unref();
-    await opened.stop();
+    // Before it listens nothing has been taken on.
+    await opened?.stop();
     log.info(`stopped: ${options.farewell}`);
     if (process.stdout.isTTY) process.stdout.write(`Stopped: ${options.farewell}.\n`);
     flush();
@@ -116,6 +116,8 @@ export const runProcess = async <P, O extends Opened>(
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
 
+  opened = await orRefuse(() => options.open({ config, log, prepared, onFatal }));
+  if (stopping) return;
   const port = await listen(opened, config);
   process.stderr.write(options.banner(opened, baseUrlOf(config, port), config));
 };

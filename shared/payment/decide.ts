@@ -5,11 +5,19 @@
  */
 import type { ChangeCommand, Command, CreateCommand, Outcome, RecordCommand } from './commands.ts';
 import type { EventData, PaymentEvent, Settlement } from './events.ts';
-import { type AlreadyExists, type Refused, refused, type Unresolved } from './refusals.ts';
+import {
+  type AlreadyExists,
+  type Refused,
+  type Repeated,
+  refused,
+  type Unresolved,
+} from './refusals.ts';
 import {
   type ExistingPayment,
+  isFree,
   type Operation,
   openOperations,
+  operationUnder,
   type PaymentState,
 } from './state.ts';
 
@@ -17,7 +25,8 @@ export type Decision =
   | { kind: 'events'; events: PaymentEvent[] }
   | Refused
   | Unresolved
-  | AlreadyExists;
+  | AlreadyExists
+  | Repeated;
 
 const happened = (...events: PaymentEvent[]): Decision => ({ kind: 'events', events });
 
@@ -27,6 +36,9 @@ export const decide = (state: PaymentState, command: Command): Decision => {
   if (state.status === 'NONE') throw new Error(`${command.kind} on a payment that does not exist`);
   if (command.kind === 'record') return record(state, command);
   if (state.operations.some((o) => o.operationId === command.operationId)) return happened();
+  // Whoever looked before may have looked too early: here the exact revision stands behind it.
+  const earlier = operationUnder(state, command.identity.keyHash);
+  if (earlier !== undefined && !isFree(earlier)) return { kind: 'repeated' };
   switch (command.kind) {
     case 'capture':
       return capture(state, command);

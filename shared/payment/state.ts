@@ -173,6 +173,19 @@ export const evolve = (state: PaymentState, { event, revision }: PlacedEvent): P
 export const openOperations = (state: PaymentState): Operation[] =>
   state.status === 'NONE' ? [] : state.operations.filter((o) => o.outcome === undefined);
 
+/** Proven never carried out, so that its idempotency key is free again (decisions §7, §8). */
+export const isFree = ({ outcome }: Operation): boolean =>
+  outcome?.result === 'NOT_SENT' || outcome?.result === 'FENCED';
+
+/** The latest operation under a key, by the key's hash; undefined for none, and for no key. */
+export const operationUnder = (
+  state: ExistingPayment,
+  keyHash: string | undefined,
+): Operation | undefined =>
+  keyHash === undefined
+    ? undefined
+    : state.operations.findLast(({ identity }) => identity.keyHash === keyHash);
+
 /** What the provider knows a later operation's authorization by: the id of the create. */
 export const authorizationIdOf = (state: ExistingPayment): string => {
   const create = state.operations[0];

@@ -75,6 +75,23 @@ describe('decisions §7: the breaker', () => {
     expect([calls(), guard.breakerOpen()]).toEqual([6, false]);
   });
 
+  test('a clock that is set back does not keep it open', async () => {
+    const { provider } = inTurn(notSent(5));
+    const guard = guarded(provider, { halfOpenAfterMs: 30 });
+    for (let call = 0; call < 5; call += 1) await guard.execute(authorize());
+    const { now } = Date;
+    Date.now = () => now() - 3_600_000;
+    try {
+      await until('the breaker lets a call through', async () => {
+        const { outcome } = await guard.execute(authorize());
+        return outcome === 'APPROVED';
+      });
+    } finally {
+      Date.now = now;
+    }
+    expect(guard.breakerOpen()).toBe(false);
+  });
+
   test('the call that tries and could not be sent opens it for another while', async () => {
     const { provider, calls } = inTurn(notSent(7));
     const guard = guarded(provider, { halfOpenAfterMs: 30 });

@@ -426,6 +426,54 @@ describe('a repeated operation id yields no events', () => {
   scenarios(rows.map(([title, given, when]) => ({ title, given, when, answer: [] })));
 });
 
+describe('decisions §8: an operation under the same key is its repeat', () => {
+  const under = (keyHash: string) => ({ identity: { ...identity, keyHash } });
+  const repeated = { kind: 'repeated' } as const;
+  const declinedFor = (cause: 'DECLINED' | 'NOT_SENT' | 'FENCED') =>
+    captureDeclined({ cause, failureCode: 'PROVIDER_UNAVAILABLE' });
+  const asked = captureRequested(under('k'));
+  const again = capture({ operationId: NEW_OPERATION, ...under('k') });
+  scenarios([
+    {
+      title: 'a refund that another process has made meanwhile, though there is more to refund',
+      given: [...asCaptured, refundRequested({ ...under('k'), amount: 500 })],
+      when: refund({ operationId: NEW_OPERATION, amount: 500, ...under('k') }),
+      answer: repeated,
+    },
+    { title: 'an open capture', given: [...asAuthorized, asked], when: again, answer: repeated },
+    {
+      title: 'a finished capture, which without the key would be refused',
+      given: [...asAuthorized, asked, captured()],
+      when: again,
+      answer: repeated,
+    },
+    {
+      title: 'a void',
+      given: [...asAuthorized, voidRequested(under('k')), voided()],
+      when: voidIt({ operationId: NEW_OPERATION, ...under('k') }),
+      answer: repeated,
+    },
+    {
+      title: 'a declined capture',
+      given: [...asAuthorized, asked, declinedFor('DECLINED')],
+      when: again,
+      answer: repeated,
+    },
+    ...(['NOT_SENT', 'FENCED'] as const).map((cause) => ({
+      title: `none that was never carried out: ${cause}`,
+      given: [...asAuthorized, asked, declinedFor(cause)],
+      when: again,
+      answer: [captureRequested({ operationId: NEW_OPERATION, ...under('k') })],
+    })),
+    {
+      title: 'none under another key',
+      given: [...asCaptured, refundRequested({ ...under('k'), amount: 500 })],
+      when: refund({ operationId: NEW_OPERATION, amount: 500, ...under('other') }),
+      answer: [refundRequested({ operationId: NEW_OPERATION, amount: 500, ...under('other') })],
+    },
+  ]);
+});
+
 describe('an outcome needs its intent', () => {
   scenarios([
     {

@@ -334,6 +334,27 @@ describe('faults, SQLite: while the disk is full the store takes nothing, and th
   });
 });
 
+test('settings: a stop waits for the question that is asked, and asks no other', async () => {
+  const service = await openInProcess({ RECOVERY_DELAYS_MS: '600000' });
+  const { faults } = service;
+  const id = idOf(await service.create({ captureNow: true }));
+  faults.answersQuestions = false;
+  for (const refundAmount of [1, 2, 3]) {
+    faults.next('answer lost');
+    expect((await service.change('refund', id, { refundAmount })).status).toBe(503);
+  }
+  const answered = Promise.withResolvers<void>();
+  faults.beforeAnswer = answered.promise;
+  // The next process asks about each of the three, one after the other.
+  const before = faults.questions;
+  await service.restart();
+  await until('a question is asked', () => faults.questions > before);
+  const stopping = service[Symbol.asyncDispose]();
+  answered.resolve();
+  await stopping;
+  expect(faults.questions).toBe(before + 1);
+});
+
 test('decisions §7: embedded, after a restart at once: no earlier call runs any more', async () => {
   await using service = await openInProcess({ RECOVERY_DELAYS_MS: '600000' });
   const lost = await leaveUnresolved(service, 'answer lost', () => service.create());

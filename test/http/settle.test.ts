@@ -3,6 +3,7 @@
  * answer for, with evidence, and never against the provider's own word.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { AT_WORK } from '../../command-api/provider/port.ts';
 import { streamOf } from '../../shared/payment/events.ts';
 import {
   type Answer,
@@ -122,6 +123,22 @@ describe('a person’s word is recorded as the outcome, with actor and evidence'
 });
 
 describe('it is refused', () => {
+  test('while the provider says that it is still at work, for a day', async () => {
+    const { provider } = rooms.a.side;
+    const { lookUp } = provider;
+    const id = await neverAnswered();
+    provider.lookUp = async () => ({ outcome: 'UNKNOWN', reason: AT_WORK });
+    try {
+      const answer = await settle(id, 'declined');
+      expectRefused(answer, expect.stringContaining('still works on it'));
+      expect(answer.headers).toMatchObject({ 'retry-after': '60' });
+      rooms.a.clock.aheadMs = 86_400_000;
+      expect((await settle(id, 'declined')).status).toBe(200);
+    } finally {
+      provider.lookUp = lookUp;
+    }
+  });
+
   test('where nothing is open', async () => {
     const id = idOf(await rooms.a.create());
     const why = 'nothing is open on this payment: every operation has its outcome';

@@ -9,6 +9,9 @@ const NO_LADDER = { RECOVERY_DELAYS_MS: '600000' };
 /** PROVIDER_TIMEOUT_MS + 2 s, and a little. */
 const PAST_FLIGHT_MS = 7_100;
 
+/** As many payments as a process keeps in memory (command-api/service.ts). */
+const SEEN_MAX = 1000;
+
 let rooms: Rooms;
 let keys = 0;
 const newKey = (): string => `key-${++keys}`;
@@ -127,6 +130,7 @@ describe('decisions §7: in flight is not unresolved, in another process', () =>
     const voided = await b.change('void', id);
     expect([voided.status, voided.json.status]).toEqual([200, 'VOIDED']);
     held.release();
+    a.side.beginStop();
     await a.side.stop();
     expect(await kindsOf(rooms, id)).toEqual(['AUTHORIZE', 'VOID']);
     expect(await typesOf(rooms, id)).toEqual([
@@ -227,6 +231,41 @@ describe('decisions §8 over several processes', () => {
     expect(await kindsOf(rooms, id)).toHaveLength(2);
   });
 
+  test.each(['capture', 'void', 'refund'])(
+    'a %s that met the other process at the append is its repeat, whatever could be done twice',
+    async (change) => {
+      const { a, b } = rooms;
+      const key = newKey();
+      const id = idOf(await a.create({ captureNow: change === 'refund' }));
+      const body = change === 'refund' ? { refundAmount: 500 } : undefined;
+      let first: Answer | undefined;
+      // b has found nothing under the key; before its append, a has carried it out.
+      b.store.beforeAppend = async () => {
+        b.store.beforeAppend = undefined;
+        first = await a.change(change, id, body, { key });
+      };
+      const second = await b.change(change, id, body, { key });
+      expect([first?.status, second.text]).toEqual([200, first?.text]);
+      expect(second.headers).toMatchObject({ 'idempotent-replayed': 'true' });
+      expect(await kindsOf(rooms, id)).toHaveLength(2);
+    },
+  );
+
+  test('16 equal refunds with one key, from both at once: one refund, one body', async () => {
+    const { a, b } = rooms;
+    for (let round = 0; round < 5; round += 1) {
+      const key = newKey();
+      const id = idOf(await a.create({ captureNow: true }));
+      const answers = await Promise.all(
+        Array.from({ length: 16 }, (_, n) =>
+          (n % 2 ? a : b).change('refund', id, { refundAmount: 100 }, { key }),
+        ),
+      );
+      expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+      expect(await kindsOf(rooms, id)).toEqual(['SALE', 'REFUND']);
+    }
+  });
+
   test('64 equal creates with one key, from both: one charge, one body', async () => {
     const { a, b } = rooms;
     const key = newKey();
@@ -265,6 +304,47 @@ describe('decisions §6: what a process last saw of a payment may be old', () =>
     const times = (await rooms.events(id)).map(({ time }) => time);
     expect(times).toHaveLength(4);
     expect(times).toEqual(times.toSorted());
+  });
+
+  test('an unresolved create is joined, however many payments were seen since', async () => {
+    const { a } = rooms;
+    const { provider } = a.side;
+    const { lookUp } = provider;
+    const asking = Promise.withResolvers<void>();
+    // A provider that is slow to answer questions, as one in trouble is.
+    provider.lookUp = async (question) => {
+      await asking.promise;
+      return lookUp(question);
+    };
+    const fields = { merchantReference: 'long-ago' };
+    const held = a.faults.holdNext('answer lost');
+    const first = a.create(fields);
+    await held.begun;
+    for (let n = 0; n < SEEN_MAX; n += 100)
+      await Promise.all(Array.from({ length: 100 }, () => a.create()));
+    held.release();
+    const id = locationOf(await first);
+    const repeat = a.create(fields);
+    asking.resolve();
+    expect(idOf(await repeat)).toBe(id);
+    provider.lookUp = lookUp;
+    expect(await kindsOf(rooms, id)).toEqual(['AUTHORIZE']);
+  });
+
+  test('a create that another process has fenced is not joined: its repeat is a new payment', async () => {
+    const { a, b } = rooms;
+    const fields = { merchantReference: 'fenced-elsewhere' };
+    a.faults.answersQuestions = false;
+    a.faults.next('call lost');
+    const id = locationOf(await a.create(fields));
+    await until('asked in vain', () => a.faults.questions > 0);
+    a.faults.answersQuestions = true;
+    b.clock.aheadMs = PAST_FLIGHT_MS;
+    b.side.recovery.track(id);
+    await until('b has ended it', async () => (await rooms.state(id)).status === 'FAILED');
+    const answers = [await a.create(fields), await a.create(fields)];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect(new Set([id, ...answers.map(idOf)]).size).toBe(3);
   });
 
   test('nothing that another process has ended is joined', async () => {
@@ -318,6 +398,24 @@ describe('decisions §6, §7: the same ids at the same revision, and budgets', (
       (await typesOf(rooms, id)).includes('PaymentCaptureDeclined'),
     );
     expect(await kindsOf(rooms, id)).toEqual(['AUTHORIZE']);
+  });
+
+  test('whoever lost the answer to its last append still follows the intent up', async () => {
+    await using rooms = await openTwoRooms({
+      RECOVERY_DELAYS_MS: Array(50).fill('100').join(),
+      REQUEST_BUDGET_MS: '400',
+      PROVIDER_TIMEOUT_MS: '400',
+    });
+    const { a } = rooms;
+    await warm(a);
+    const id = await authorized(a);
+    a.store.loseAnswers = Number.POSITIVE_INFINITY;
+    expect((await a.change('capture', id)).status).toBe(503);
+    await until('it is asked about', () => a.faults.questions > 0);
+    a.store.loseAnswers = 0;
+    await until('it is ended', async () =>
+      (await typesOf(rooms, id)).includes('PaymentCaptureDeclined'),
+    );
   });
 
   test('conflicts past the budget: 503 with Retry-After, never 500', async () => {

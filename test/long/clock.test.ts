@@ -160,7 +160,7 @@ test.each([
     const answer = await dead.create();
     const id = String(answer.headers.location).split('/').at(-1) ?? '';
     expect(answer.status).toBe(503);
-    dead.side.recovery.stop();
+    dead.side.recovery.stopAsking();
     const successor = await rooms.open();
     successor.clock.aheadMs = aheadMs;
     successor.side.recovery.track(id);

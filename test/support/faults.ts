@@ -27,6 +27,8 @@ export type ProviderFaults = {
   answersQuestions: boolean;
   /** How many questions were asked. */
   questions: number;
+  /** Questions wait for this before they are answered. */
+  beforeAnswer: Promise<void> | undefined;
   /** Every call that the service made, whatever became of it. */
   calls: ProviderOperation[];
   /** A call that was lost reaches the provider after all, when nobody waits for it any more. */
@@ -56,9 +58,10 @@ export const providerFaults = (): ProviderFaults => {
     return answerLost ? UNKNOWN : answer;
   };
 
-  const question = <T>(ask: () => Promise<T>): Promise<T | typeof UNKNOWN> => {
+  const question = async <T>(ask: () => Promise<T>): Promise<T | typeof UNKNOWN> => {
     faults.questions += 1;
-    return faults.answersQuestions ? ask() : Promise.resolve(UNKNOWN);
+    await faults.beforeAnswer;
+    return faults.answersQuestions ? ask() : UNKNOWN;
   };
 
   const faults: ProviderFaults = {
@@ -82,6 +85,7 @@ export const providerFaults = (): ProviderFaults => {
     },
     answersQuestions: true,
     questions: 0,
+    beforeAnswer: undefined,
     calls: [],
     arriveLate: async (operation) => void (await behind?.execute(operation)),
   };

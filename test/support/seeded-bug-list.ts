@@ -83,15 +83,15 @@ const RECOVERY: SeededBug[] = [
   {
     name: 'a bare "not found" is believed without the fence',
     file: 'command-api/recovery.ts',
-    find: 'return outcomeOf(await provider.fence(question));',
-    put: "return { result: 'FENCED' };",
+    find: "const answer = found.outcome === 'NOT_FOUND' ? await provider.fence(question) : found;",
+    put: "const answer = found.outcome === 'NOT_FOUND' ? ({ outcome: 'FENCED' } as const) : found;",
     tests: ['test/http/unknown-outcomes.test.ts'],
   },
   {
     name: 'what was not found is never fenced, and stays open',
     file: 'command-api/recovery.ts',
-    find: 'return outcomeOf(await provider.fence(question));',
-    put: 'return undefined;',
+    find: "const answer = found.outcome === 'NOT_FOUND' ? await provider.fence(question) : found;",
+    put: 'const answer = found;',
     tests: ['test/http/recovery.test.ts'],
   },
   {
@@ -199,6 +199,27 @@ const RULES: SeededBug[] = [
 
 const IDEMPOTENCY: SeededBug[] = [
   {
+    name: 'a change that loses the append to its own repeat elsewhere is carried out again',
+    file: 'shared/payment/decide.ts',
+    find: "  if (earlier !== undefined && !isFree(earlier)) return { kind: 'repeated' };\n",
+    put: '',
+    tests: ['test/http/several-processes.test.ts'],
+  },
+  {
+    name: 'a slow read takes back what was appended meanwhile',
+    file: 'command-api/execute.ts',
+    find: '    if (known !== undefined && known.events.length > payment.events.length) return;\n',
+    put: '',
+    tests: ['test/http/payment-log.test.ts'],
+  },
+  {
+    name: 'a refusal after an append of unknown fate is taken for its fate',
+    file: 'command-api/execute.ts',
+    find: 'else if (unknown === undefined || !(error instanceof StoreUnavailable)) throw error;',
+    put: 'else throw error;',
+    tests: ['test/http/payment-log.test.ts'],
+  },
+  {
     name: 'create: the fingerprint leaves the amount out',
     file: 'command-api/create-payment.ts',
     find: '    amount,\n    currency,\n    captureNow,\n    details,\n    card: { bin',
@@ -242,7 +263,7 @@ const IDEMPOTENCY: SeededBug[] = [
   },
   {
     name: 'what was fenced keeps its key',
-    file: 'command-api/answers.ts',
+    file: 'shared/payment/state.ts',
     find: "outcome?.result === 'NOT_SENT' || outcome?.result === 'FENCED'",
     put: "outcome?.result === 'NOT_SENT'",
     tests: ['test/http/idempotency.test.ts'],

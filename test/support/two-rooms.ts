@@ -191,6 +191,7 @@ export const openTwoRooms = async (settings: Record<string, string> = {}): Promi
     [Symbol.asyncDispose]: async () => {
       for (const { app, side } of opened) {
         await app.close();
+        side.beginStop();
         await side.stop();
       }
       await projector.stop();

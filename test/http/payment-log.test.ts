@@ -1,0 +1,105 @@
+/** What a process remembers of a payment, and what it makes of an append whose fate is unknown. */
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { startBudget } from '../../command-api/budget.ts';
+import { createPaymentLog, type PaymentLog } from '../../command-api/execute.ts';
+import {
+  AppendOutcomeUnknown,
+  type EventStore,
+  StoreUnavailable,
+} from '../../shared/event-store/port.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import { capture, NEW_OPERATION, record } from '../support/commands.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
+import { authorized, created, newEvent } from '../support/payment-events.ts';
+
+const context = { actor: 'm_1', causationId: 'c', correlationId: 'c', requestId: 'r' };
+const ID = 'pay_1';
+
+let store: MemoryEventStore;
+beforeEach(async () => {
+  store = memoryEventStore();
+  await store.append(streamOf(ID), 'none', [newEvent(created()), newEvent(authorized())]);
+});
+
+const logOver = (changes: Partial<EventStore>, cachedPaymentsMax = 10): PaymentLog =>
+  createPaymentLog({
+    store: { ...store, ...changes },
+    nowMs: Date.now,
+    onAppended: () => undefined,
+    onConflict: () => undefined,
+    cachedPaymentsMax,
+  });
+const types = async () => (await store.readStream(streamOf(ID))).map(({ event }) => event.type);
+const begin = (log: PaymentLog, budgetMs = 1000) =>
+  log.execute(ID, capture({ operationId: NEW_OPERATION }), context, startBudget(budgetMs));
+
+/** A store whose first read of a stream comes back when it is let go. */
+const withSlowRead = () => {
+  const letGo = Promise.withResolvers<void>();
+  let reads = 0;
+  const readStream: EventStore['readStream'] = async (stream) => {
+    const events = await store.readStream(stream);
+    reads += 1;
+    if (reads === 1) await letGo.promise;
+    return events;
+  };
+  return { readStream, letGo: letGo.resolve };
+};
+
+describe('decisions §6: what a process has appended it does not unlearn', () => {
+  test('a read that began before and comes back after it changes nothing', async () => {
+    const { readStream, letGo } = withSlowRead();
+    const log = logOver({ readStream });
+    const slow = log.load(ID, 'cache');
+    await begin(log);
+    letGo();
+    await slow;
+    expect(log.peek(ID)?.events).toHaveLength(3);
+  });
+
+  test('an outcome is recorded though another payment has taken the place in memory', async () => {
+    await store.append(streamOf('pay_2'), 'none', [newEvent(created({ paymentId: 'pay_2' }))]);
+    const { readStream, letGo } = withSlowRead();
+    const log = logOver({ readStream }, 1);
+    const slow = log.load(ID, 'cache');
+    await begin(log);
+    await log.load('pay_2', 'store');
+    letGo();
+    await slow;
+    expect(log.peek(ID)?.events).toHaveLength(2);
+    await log.execute(ID, record(NEW_OPERATION), context, startBudget(1000));
+    expect((await types()).at(-1)).toBe('PaymentCaptured');
+  });
+});
+
+describe('decisions §7: an append whose fate is unknown', () => {
+  /** Each append meets the next of these; the last one again and again. */
+  const inTurn = (...fates: ('lost' | 'refused' | 'taken')[]): EventStore['append'] => {
+    let tries = 0;
+    return async (...append) => {
+      const fate = fates[Math.min(tries, fates.length - 1)];
+      tries += 1;
+      if (fate === 'refused') throw new StoreUnavailable('no leader');
+      const stored = await store.append(...append);
+      if (fate === 'lost') throw new AppendOutcomeUnknown('the answer was lost');
+      return stored;
+    };
+  };
+
+  test('stays unknown when its repeat is refused', async () => {
+    const log = logOver({ append: inTurn('lost', 'refused') });
+    await expect(begin(log, 200)).rejects.toThrow(AppendOutcomeUnknown);
+    expect(await types()).toContain('PaymentCaptureRequested');
+  });
+
+  test('is known once a later repeat is answered: stored once', async () => {
+    const log = logOver({ append: inTurn('lost', 'refused', 'refused', 'taken') });
+    expect((await begin(log)).kind).toBe('done');
+    expect((await types()).filter((type) => type === 'PaymentCaptureRequested')).toHaveLength(1);
+  });
+
+  test('a first try that is refused has stored nothing, and is told as that', async () => {
+    const log = logOver({ append: inTurn('refused') });
+    await expect(begin(log)).rejects.toThrow(StoreUnavailable);
+  });
+});

@@ -1,0 +1,94 @@
+/** Faults P5: a payment that cannot be read stops nothing but itself, lists included. */
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { FastifyInstance } from 'fastify';
+import { createPaymentLog } from '../../command-api/execute.ts';
+import { listUnsettled } from '../../command-api/unsettled.ts';
+import { type Projector, startProjector } from '../../projector/app.ts';
+import { registerQueryApi } from '../../query-api/app.ts';
+import { behindTheStream } from '../../query-api/get-payment.ts';
+import { loadConfig } from '../../shared/config.ts';
+import { buildApp } from '../../shared/http/app.ts';
+import { openGuard } from '../../shared/http/guard.ts';
+import { createLogger } from '../../shared/log.ts';
+import { createMetrics } from '../../shared/metrics.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import type { PaymentViews } from '../../shared/payment-views/port.ts';
+import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import { SECRET, token } from '../support/in-process.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
+import { authorized, created, newEvent, timeOf } from '../support/payment-events.ts';
+import { until } from '../support/until.ts';
+import { temporaryFolder } from '../support/view-drivers.ts';
+
+const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+const BAD = 'pay_bad';
+const GOOD = 'pay_good';
+
+describe('a payment with an event that cannot be read', () => {
+  let folder: ReturnType<typeof temporaryFolder>;
+  let store: MemoryEventStore;
+  let views: PaymentViews;
+  let projector: Projector;
+  let app: FastifyInstance;
+
+  beforeEach(async () => {
+    folder = temporaryFolder();
+    store = memoryEventStore();
+    views = openSqliteViews({ file: join(folder.path, 'views.sqlite') });
+    for (const paymentId of [BAD, GOOD])
+      await store.append(streamOf(paymentId), 'none', [
+        newEvent(created({ paymentId }), timeOf(0)),
+      ]);
+    projector = await startProjector({ store, views, logger: log });
+    await projector.caughtUp;
+    store.damage(streamOf(BAD), 1, 'is not JSON');
+    const [first] = await store.readStream(streamOf(BAD));
+    if (first === undefined) throw new Error('no first event');
+    await store.append(streamOf(BAD), first, [newEvent(authorized(), timeOf(1))]);
+    await until('it is parked', async () => (await views.parked(10)).length === 1);
+    const read = loadConfig({ JWT_SECRET: SECRET });
+    if (!read.ok) throw new Error(read.problems.join());
+    const guard = await openGuard(read.config);
+    app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
+    registerQueryApi(app, {
+      guard: guard('payments:read'),
+      room: { store, views, behind: behindTheStream(store) },
+    });
+  });
+  afterEach(async () => {
+    await app.close();
+    await projector.stop();
+    await views.close();
+    folder.remove();
+  });
+
+  const get = async (url: string) => {
+    const headers = { authorization: `Bearer ${await token('m_1')}` };
+    const { statusCode, body } = await app.inject({ method: 'GET', url, headers });
+    return { status: statusCode, json: JSON.parse(body) };
+  };
+
+  test('is 500 by itself, and in the list as it was last shown', async () => {
+    expect((await get(`/api/v1/payments/${BAD}`)).status).toBe(500);
+    const { status, json } = await get('/api/v1/payments');
+    expect(status).toBe(200);
+    expect(json.payments).toMatchObject([
+      { paymentId: GOOD, status: 'PENDING' },
+      { paymentId: BAD, status: 'PENDING' },
+    ]);
+  });
+
+  test('is left out of the list of what is unresolved, which names the others', async () => {
+    const paymentLog = createPaymentLog({
+      store,
+      nowMs: Date.now,
+      onAppended: () => undefined,
+      onConflict: () => undefined,
+      cachedPaymentsMax: 10,
+    });
+    const recovery = { list: () => [], mayRun: () => false };
+    const unsettled = await listUnsettled({ log: paymentLog, recovery }, views, '*');
+    expect(unsettled).toMatchObject([{ paymentId: GOOD, operation: 'create' }]);
+  });
+});
