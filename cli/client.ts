@@ -140,10 +140,14 @@ export const refusalLine = (status: number, body: string): string => {
   return `${error}: ${String(message).replace(/\.$/, '')}${list}${next === undefined ? '' : `; ${next}`}`;
 };
 
-/** The answer itself where it is a success. Throws CommandFailed with the refusal as one line. */
+/**
+ * The answer itself where it is a success. Throws CommandFailed with the refusal as one line; what
+ * the service finds malformed is wrong usage here.
+ */
 export const orFail = async (answer: Response): Promise<Response> => {
   if (answer.ok) return answer;
-  throw new CommandFailed(refusalLine(answer.status, await answer.text()));
+  const line = refusalLine(answer.status, await answer.text());
+  throw new CommandFailed(line, answer.status === 400 ? 2 : 1);
 };
 
 /** The JSON of a successful answer. Throws CommandFailed as orFail does. */

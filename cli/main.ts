@@ -24,7 +24,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 const exitCodeOf = (error: unknown): number => {
-  if (error instanceof CommanderError) return HELP_CODES.includes(error.code) ? error.exitCode : 2;
+  if (error instanceof CommanderError) {
+    // Help that was asked for ends with 0; help instead of a verb is for wrong usage.
+    return HELP_CODES.includes(error.code) && error.exitCode === 0 ? 0 : 2;
+  }
   if (!(error instanceof CommandFailed)) throw error;
   process.stderr.write(`payments: ${error.message}\n`);
   return error.exitCode;

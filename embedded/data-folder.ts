@@ -4,10 +4,12 @@
  * process, so that `kill -9` leaves nothing behind to clean up.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeDataDir } from '../shared/data-dir.ts';
+import { StoreUnavailable } from '../shared/event-store/port.ts';
+import { ViewsUnavailable } from '../shared/payment-views/port.ts';
 
 export type DataFolder = { path(file: string): string; release(): void };
 
@@ -20,6 +22,8 @@ export class DataFolderRefused extends Error {
 export const openDataFolder = (folder: string): DataFolder => {
   try {
     makeDataDir(folder);
+    // One that was made for us with other rights; where something lies already, it may be others'.
+    if (readdirSync(folder).length === 0) chmodSync(folder, 0o700);
     const probe = join(folder, '.write-test');
     writeFileSync(probe, '', { mode: 0o600 });
     rmSync(probe);
@@ -44,6 +48,27 @@ const takeLock = (folder: string): DatabaseSync => {
         : `DATA_DIR: ${folder}/service.lock cannot be locked; delete that file and start again`,
     );
   }
+};
+
+/** Errors of the file system, of SQLite, and of what reads a file of the folder. */
+const isAboutAFile = (error: Error): boolean =>
+  'syscall' in error ||
+  'errcode' in error ||
+  error instanceof ViewsUnavailable ||
+  error.message.startsWith('DATA_DIR: ');
+
+/** A file of the folder that cannot be used, as one line; any other error as it is. */
+export const refusalOf = (error: unknown, folder: string): unknown => {
+  if (!(error instanceof Error)) return error;
+  // The event store names its file, and what is wrong with it.
+  if (error instanceof StoreUnavailable && error.message.startsWith(folder))
+    return new DataFolderRefused(`DATA_DIR: ${error.message}`);
+  if (!isAboutAFile(error)) return error;
+  if (error.message.startsWith('DATA_DIR: ')) return new DataFolderRefused(error.message);
+  const why = error.message.split('\n', 1)[0];
+  return new DataFolderRefused(
+    `DATA_DIR: a file in ${folder} cannot be used (${why}); give it back to the service's user, or put its last good copy there`,
+  );
 };
 
 const SQLITE_BUSY = 5;

@@ -5,7 +5,7 @@ import type { Config } from '../shared/config.ts';
 import { StoreUnavailable } from '../shared/event-store/port.ts';
 import { bannerOf } from '../shared/http/banner.ts';
 import { runProcess } from '../shared/http/process.ts';
-import { DataFolderRefused, openDataFolder } from './data-folder.ts';
+import { DataFolderRefused, openDataFolder, refusalOf } from './data-folder.ts';
 import { openService } from './service.ts';
 
 const count = new Intl.NumberFormat('en-US');
@@ -24,7 +24,10 @@ await runProcess({
   mode: 'embedded',
   refusals: [DataFolderRefused, StoreUnavailable, SecretRefused, LogMisfit],
   prepare: ({ dataDir }) => openDataFolder(dataDir),
-  open: ({ config, log, prepared, onFatal }) => openService(config, prepared, log, onFatal),
+  open: ({ config, log, prepared, onFatal }) =>
+    openService(config, prepared, log, onFatal).catch((error: unknown) => {
+      throw refusalOf(error, config.dataDir);
+    }),
   banner: ({ eventsAtStart }, baseUrl, config) =>
     bannerOf(
       {

@@ -23,9 +23,13 @@ export type SimulatorServerOptions = {
 /** How long a call that is never answered is held open, unless the client goes first. */
 const SILENCE_MS_MAX = 30_000;
 
+/** An empty one is as one that is not there. */
+const given = (number: z.ZodType<number>, otherwise: number) =>
+  z.preprocess((value) => (value === '' || value === undefined ? otherwise : value), number);
+
 const page = z.object({
-  after: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0),
-  limit: z.coerce.number().int().min(1).max(1000).default(100),
+  after: given(z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER), 0),
+  limit: given(z.coerce.number().int().min(1).max(1000), 100),
 });
 
 const outcomeOf = (entry: LedgerEntry) => {

@@ -65,6 +65,7 @@ export async function* follow(
   signal: AbortSignal,
 ): AsyncGenerator<SubscriptionItem> {
   let position = Number(after ?? 0);
+  if (!Number.isSafeInteger(position) || position < 0) throw new RangeError('not a position');
   if (position > tail.last()) throw new RangeError(`position ${after} is past the end of the log`);
   let wake = (): void => {};
   const stopListening = tail.listen(() => wake());

@@ -2,6 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 import { buildProgram } from '../../cli/program.ts';
+import { runCli } from '../support/service.ts';
 
 const helpOf = (command: Command): string => {
   let text = '';
@@ -19,6 +20,21 @@ const hasExample = (command: Command): boolean =>
   (command.commands.length > 0 && command.commands.every(hasExample));
 
 const { commands } = await buildProgram();
+
+describe('exit codes', () => {
+  test.each([
+    [['help'], 0],
+    [['--help'], 0],
+    [['find', '--help'], 0],
+    [[], 2],
+    [['unknown'], 2],
+    [['dead-letters'], 2],
+    [['projections'], 2],
+    [['topics'], 2],
+  ])('payments %j ends with %i', async (args, code) => {
+    expect((await runCli(args)).code).toBe(code);
+  });
+});
 
 describe('payments <verb> --help', () => {
   test.each(commands.map((command) => [command.name(), command] as const))(

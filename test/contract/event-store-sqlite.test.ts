@@ -295,6 +295,11 @@ describe('subscriptions', () => {
     const items = opened.subscribe('2', new AbortController().signal)[Symbol.asyncIterator]();
     await expect(items.next()).rejects.toThrow('past the end');
     await expect(opened.readAll('everything', 10)).rejects.toThrow(RangeError);
+    const { signal } = new AbortController();
+    for (const odd of ['everything', '-1', '1.5']) {
+      const none = opened.subscribe(odd, signal)[Symbol.asyncIterator]();
+      await expect(none.next()).rejects.toThrow(RangeError);
+    }
   });
 
   test('a text that reads well but does not have its hash is not believed', async () => {

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { openPaymentsIn } from '../support/books.ts';
+import { httpServer } from '../support/faulty-server.ts';
 import { startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -104,4 +105,22 @@ describe('SIGTERM', () => {
     },
     20_000,
   );
+
+  test('while the provider answers nobody: the request has its 503, and no question is begun', async () => {
+    const provider = await httpServer(() => undefined);
+    try {
+      const env = { PROVIDER_URL: provider.url, PROVIDER_TIMEOUT_MS: '700' };
+      await using service = await startService({ env });
+      const answer = service.post('/api/v1/payments', payment);
+      await until('the provider is called', () => provider.requests.length === 1);
+      const began = performance.now();
+      service.kill('SIGTERM');
+      expect((await answer).json).toMatchObject({ error: 'PROVIDER_UNAVAILABLE' });
+      expect(await service.exited).toEqual({ code: 0, signal: null });
+      expect(performance.now() - began).toBeLessThan(ENDED_MS_MAX);
+      expect(provider.requests.map((line) => line.split(' ', 1)[0])).toEqual(['PUT']);
+    } finally {
+      await provider.close();
+    }
+  }, 20_000);
 });

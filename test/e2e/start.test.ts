@@ -75,6 +75,22 @@ describe('a start that cannot be', () => {
     expectOneLine(await refusal({ dataDir }), 'DATA_DIR', dataDir);
   }, 20_000);
 
+  test('a file of the folder that cannot be used is one line that names DATA_DIR', async () => {
+    const names = [
+      ...['events.sqlite', 'views.sqlite', 'provider-ledger.sqlite'],
+      ...['idempotency.secret', 'signing-key.json'],
+    ];
+    const refusals = names.map(async (name) => {
+      const dataDir = join(folder, `no-${name}`);
+      mkdirSync(join(dataDir, name), { recursive: true });
+      return { dataDir, lines: await refusal({ dataDir }) };
+    });
+    for (const { dataDir, lines } of await Promise.all(refusals)) {
+      expectOneLine(lines, 'DATA_DIR');
+      expect(lines[0]).toMatch(new RegExp(`${dataDir}|signing-key.json`));
+    }
+  }, 30_000);
+
   test('wrong settings are said all at once, a line for each', async () => {
     const env = {
       PROVIDER_TIMEOUT_MS: '20000',
@@ -131,6 +147,7 @@ describe('npm start', () => {
 
   test('files are for their owner alone: folder 0700, files 0600', async () => {
     const dataDir = join(folder, 'modes');
+    mkdirSync(dataDir, { mode: 0o755 });
     await using service = await startService({ dataDir });
     await service.post('/api/v1/payments', payment);
     const modes = readdirSync(dataDir).map((name) => {
