@@ -4,7 +4,7 @@
  * whole, the log; then the file as a whole against the manifest.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import {
   type ExportLine,
   expectedChain,
@@ -148,6 +148,7 @@ export const verifyFile = async (
   file: string,
   manifestFile: string = manifestFileOf(file),
 ): Promise<FileVerification> => {
+  if (!existsSync(file)) throw new CommandFailed(`${file} is not there`);
   const manifest = readManifest(manifestFile);
   const check = lineCheck(manifest);
   const sha256 = createHash('sha256');

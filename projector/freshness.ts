@@ -36,13 +36,24 @@ export type Freshness = {
 const lastRevision = (expected: Expected, count: number): number =>
   (expected === 'none' ? -1 : expected.revision) + count;
 
+/** Some 20 MB: more are only behind while the read models are out of reach for long. */
+const TRACKED_MAX = 100_000;
+
 /** Wraps a store so that what is behind is known. Everything is behind until `caughtUp`. */
-export const trackFreshness = (store: EventStore): Freshness => {
+export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Freshness => {
   const tracked = new Map<string, Tracked>();
   let committedAtStart = new Map<string, number>();
   let ready = false;
 
+  /** Everything counts as behind instead, until the log has been followed to its end again. */
+  const stopTracking = (): void => {
+    ready = false;
+    for (const [paymentId, { appending }] of tracked)
+      if (appending === 0) tracked.delete(paymentId);
+  };
+
   const enter = (paymentId: string): Tracked => {
+    if (tracked.size >= trackedMax) stopTracking();
     const found = tracked.get(paymentId);
     const entry = found ?? { appending: 0, committed: -1, applied: -1 };
     if (found === undefined) tracked.set(paymentId, entry);

@@ -130,9 +130,10 @@ const isKeyAddressFault = (error: unknown): boolean =>
   error instanceof errors.JWKSInvalid ||
   error.code === 'ERR_JOSE_GENERIC';
 
-const verdictOn = (error: unknown): Verdict => {
+const verdictOn = (error: unknown, { kind }: KeySource): Verdict => {
   if (error instanceof errors.JWTExpired) return EXPIRED;
-  return isKeyAddressFault(error) ? UNKNOWN : MALFORMED;
+  // Keys that lie here are as they are: what cannot be checked with them is not theirs.
+  return kind === 'jwks-url' && isKeyAddressFault(error) ? UNKNOWN : MALFORMED;
 };
 
 const BEARER = /^bearer +([^\s]+)$/i;
@@ -170,7 +171,7 @@ export const createAuthenticator = async (settings: TokenSettings): Promise<Auth
       verified.keep(digest, caller, exp, nowMs);
       return { ok: true, caller };
     } catch (error) {
-      return verdictOn(error);
+      return verdictOn(error, settings.keys);
     }
   };
 

@@ -50,6 +50,19 @@ describe('decisions §9: what is behind', () => {
     expect(freshness.isBehind('pay_1')).toBe(true);
   });
 
+  test('A5: more than can be remembered: everything, until the log has been followed again', async () => {
+    freshness = trackFreshness(inner, 3);
+    freshness.caughtUp();
+    for (const id of ['pay_1', 'pay_2', 'pay_3']) await append(id);
+    expect(freshness.isBehind('pay_other')).toBe(false);
+    await append('pay_4');
+    expect(freshness.isBehind('pay_other')).toBe(true);
+    expect(freshness.size()).toBe(1);
+    freshness.caughtUp();
+    const behind = ['pay_1', 'pay_4', 'pay_other'].filter((id) => freshness.isBehind(id));
+    expect(behind).toEqual(['pay_4']);
+  });
+
   test('an event that is applied before its append has answered is not behind', async () => {
     const release = Promise.withResolvers<void>();
     const slow: EventStore = {
