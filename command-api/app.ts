@@ -20,7 +20,7 @@ import { parseJson } from '../shared/http/json.ts';
 import { openOperations } from '../shared/payment/state.ts';
 import type { PaymentViewsReader } from '../shared/payment-views/port.ts';
 import { type Answer, tryLater, unknownOutcome } from './answers.ts';
-import { type Budget, BudgetSpent, startBudget, withinBudget } from './budget.ts';
+import { type Budget, BudgetSpent, startBudget, type Waiting, withinBudget } from './budget.ts';
 import type { Caller, CommandRoom } from './carry-out.ts';
 import { type ChangeKind, changePayment, identityOf } from './change-payment.ts';
 import { createPayment } from './create-payment.ts';
@@ -32,6 +32,8 @@ export type CommandApi = {
   room: CommandRoom;
   views: Pick<PaymentViewsReader, 'waitForRevision'>;
   requestBudgetMs: number;
+  /** The requests that wait; a stop ends their waits before their connections are cut. */
+  waiting: Waiting;
   /** Called once for each command, with its time in seconds. */
   onCommand(command: string, outcome: Answer['outcome'], seconds: number): void;
 };
@@ -163,7 +165,7 @@ const run = async (
 ): Promise<FastifyReply> => {
   const { command, budget } = running;
   const startedAt = performance.now();
-  const answer = await answerOf(running);
+  const answer = await answerOf(running, api.waiting);
   if (answer.seen !== undefined) {
     const { paymentId, revision } = answer.seen;
     reply.request.paymentId = paymentId;
@@ -174,9 +176,12 @@ const run = async (
 };
 
 /** The command's answer, or why there is none yet. What else it throws, shared/http/app.ts answers. */
-const answerOf = async ({ task, budget, repeatsRunning }: Running): Promise<Answer> => {
+const answerOf = async (
+  { task, budget, repeatsRunning }: Running,
+  waiting: Waiting,
+): Promise<Answer> => {
   try {
-    return await withinBudget(task, budget);
+    return await withinBudget(task, budget, waiting);
   } catch (error) {
     if (!(error instanceof BudgetSpent)) throw error;
     if (budget.begunOn !== undefined) return unknownOutcome(budget.begunOn);

@@ -20,18 +20,26 @@ export const startBudget = (totalMs: number): Budget => {
   return { leftMs: () => Math.max(0, end - performance.now()) };
 };
 
+/** What ends the wait of each request that waits for its command. */
+export type Waiting = Set<() => void>;
+
 /** The task's result, or BudgetSpent; the task itself is not stopped. */
-export const withinBudget = async <T>(task: Promise<T>, budget: Budget): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const spent = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      budget.spent = true;
-      reject(new BudgetSpent());
-    }, budget.leftMs());
-  });
+export const withinBudget = async <T>(
+  task: Promise<T>,
+  budget: Budget,
+  waiting: Waiting,
+): Promise<T> => {
+  const { promise: spent, reject } = Promise.withResolvers<never>();
+  const spend = (): void => {
+    budget.spent = true;
+    reject(new BudgetSpent());
+  };
+  const timer = setTimeout(spend, budget.leftMs());
+  waiting.add(spend);
   try {
     return await Promise.race([task, spent]);
   } finally {
     clearTimeout(timer);
+    waiting.delete(spend);
   }
 };

@@ -10,6 +10,7 @@ import type { Guard } from '../shared/http/guard.ts';
 import type { Log } from '../shared/log.ts';
 import type { Metrics } from '../shared/metrics.ts';
 import { type CommandApi, registerCommandApi } from './app.ts';
+import type { Waiting } from './budget.ts';
 import type { CommandRoom } from './carry-out.ts';
 import { createPaymentLog } from './execute.ts';
 import type { Identities } from './idempotency.ts';
@@ -48,7 +49,10 @@ export type CommandSide = {
   startSweep(ready?: Promise<unknown>): void;
   /** Registers the POST routes and the operator's routes over them. */
   register(app: FastifyInstance, guard: Guard): void;
-  /** Begins nothing more that no request waits for. Before the server is closed. */
+  /**
+   * Begins nothing more that no request waits for, and bounds what requests wait for. Before the
+   * server is closed.
+   */
   beginStop(): void;
   /**
    * Waits for what has begun and closes the provider. After the server is closed. What takes longer
@@ -61,6 +65,8 @@ const CACHED_PAYMENTS_MAX = 1000;
 /** Below the 9 s after which the process stops hard (shared/http/process.ts). */
 const STOP_MS_MAX = 8_300;
 const STOP_MS_MIN = 200;
+/** Below the 8 s after which connections are cut (shared/http/app.ts). */
+const ANSWERED_MS_MAX = 7_000;
 
 const rulesOf = (config: Config, merchantId: string) => {
   const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
@@ -113,6 +119,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     }),
   };
   let sweep: Sweep | undefined;
+  const waiting: Waiting = new Set();
   let stopBeganMs: number | undefined;
   return {
     provider,
@@ -128,6 +135,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
         room,
         views,
         requestBudgetMs: config.requestBudgetMs,
+        waiting,
         onCommand: (command, outcome, seconds) => {
           metrics.commands.add(1, command, outcome);
           metrics.commandSeconds.observe(seconds, command);
@@ -138,6 +146,10 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
       stopBeganMs ??= performance.now();
       sweep?.stop();
       recovery.stopAsking();
+      // A provider that takes longer than the stop has: what was begun is answered as unknown.
+      setTimeout(() => {
+        for (const spend of waiting) spend();
+      }, ANSWERED_MS_MAX).unref();
     },
     stop: async () => {
       const goneMs = performance.now() - (stopBeganMs ?? performance.now());
