@@ -85,12 +85,13 @@ export const runProcess = async <P, O extends Opened>(
     level: config.logLevel as LogLevel,
     destination: process.stdout.isTTY ? { file: join(config.dataDir, 'service.log') } : 'stdout',
   });
+  // Whichever way it ends: lines wait a moment for others before they are written.
+  process.on('exit', flush);
 
   const die = (error: unknown, message: string): never => {
     const why = error instanceof Error ? error.message : 'unknown error';
     process.stderr.write(`payments: ${message}: ${why}\n`);
     log.fatal({ err: error }, message);
-    flush();
     process.exit(1);
   };
   process.on('uncaughtException', (error) => die(error, 'uncaught exception'));
@@ -110,7 +111,6 @@ export const runProcess = async <P, O extends Opened>(
     await opened?.stop();
     log.info(`stopped: ${options.farewell}`);
     if (process.stdout.isTTY) process.stdout.write(`Stopped: ${options.farewell}.\n`);
-    flush();
     process.exit(0);
   };
   process.on('SIGTERM', stop);
