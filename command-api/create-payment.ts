@@ -52,12 +52,21 @@ export const createPayment = async (
   const identity = { fingerprint };
   const attempt = { caller, request, masked, numberBrand, identity, rules, budget };
   if (key !== undefined) return createUnderKey(room, attempt, key);
-  const joined =
-    request.details.merchantReference === undefined
-      ? undefined
-      : room.recovery.unresolvedCreate(fingerprint);
-  const answer = joined === undefined ? undefined : await joinUnresolved(room, joined, budget);
-  return answer ?? createWithoutKey(room, attempt);
+  return createOrJoin(room, attempt);
+};
+
+/** Joins equal creates that are unresolved, one after the other, before it makes a new payment. */
+const createOrJoin = async (room: CommandRoom, attempt: Attempt): Promise<Answer> => {
+  const { request, identity, budget } = attempt;
+  for (;;) {
+    const joined =
+      request.details.merchantReference === undefined
+        ? undefined
+        : room.recovery.unresolvedCreate(identity.fingerprint);
+    if (joined === undefined) return createWithoutKey(room, attempt);
+    const answer = await joinUnresolved(room, joined, budget);
+    if (answer !== undefined) return answer;
+  }
 };
 
 /** Again where another create took the reference in between: the next try finds that one. */

@@ -13,6 +13,7 @@ import {
   AppendOutcomeUnknown,
   RevisionConflict,
   StoreUnavailable,
+  UnreadableStream,
 } from '../shared/event-store/port.ts';
 import { newEventId } from '../shared/ids.ts';
 import type { Command } from '../shared/payment/commands.ts';
@@ -72,6 +73,15 @@ const after = (payment: LoadedPayment, appended: readonly RecordedEvent[]): Load
   return { events: [...payment.events, ...appended], state, view };
 };
 
+/** Throws UnreadableStream for events that do not follow one another. */
+const folded = (events: readonly RecordedEvent[]): LoadedPayment => {
+  try {
+    return after(unknownPayment, events);
+  } catch (error) {
+    throw new UnreadableStream(`${events[0]?.stream}: ${(error as Error).message}`);
+  }
+};
+
 const knows = ({ state }: LoadedPayment, operationId: string): boolean =>
   state.status !== 'NONE' && state.operations.some((o) => o.operationId === operationId);
 
@@ -97,7 +107,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   const load = async (paymentId: string, from: 'store' | 'cache'): Promise<LoadedPayment> => {
     const cached = from === 'cache' ? cache.get(paymentId) : undefined;
     if (cached !== undefined) return cached;
-    const payment = after(unknownPayment, await store.readStream(streamOf(paymentId)));
+    const payment = folded(await store.readStream(streamOf(paymentId)));
     remember(paymentId, payment);
     return payment;
   };

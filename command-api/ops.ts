@@ -68,9 +68,10 @@ export const registerCommandOps = (app: FastifyInstance, ops: CommandOps): void 
       if (!parsed.success) {
         return refuse(reply, 'INVALID_REQUEST', parsed.error.issues.map(problemOf));
       }
-      request.paymentId = paymentId;
       const settlement = { paymentId, ...parsed.data };
-      return answer(reply, paymentId, await settleByHand(room, callerOf(request), settlement));
+      const settled = await settleByHand(room, callerOf(request), settlement);
+      if (settled.kind !== 'unknown payment') request.paymentId = paymentId;
+      return answer(reply, paymentId, settled);
     },
   );
 };

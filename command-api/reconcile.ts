@@ -185,6 +185,12 @@ type Sides = {
   provider: Pick<Provider, 'ledger'>;
 };
 
+/** Throws where the provider's next page is not a later one: it would be read for ever. */
+const onward = (asked: number, next: number | null): number | null => {
+  if (next !== null && next <= asked) throw new Error("the provider's ledger does not go on");
+  return next;
+};
+
 /** Reads ledger and log side by side to the end of the ledger, then the log to its own. */
 const readBoth = async ({ store, provider }: Sides, books: Books): Promise<number> => {
   let after: Position | null = null;
@@ -200,7 +206,7 @@ const readBoth = async ({ store, provider }: Sides, books: Books): Promise<numbe
     const page: Awaited<ReturnType<Provider['ledger']>> = await provider.ledger(next, LEDGER_PAGE);
     for (const entry of page.entries) books.takeEntry(entry);
     sequence = page.entries.at(-1)?.sequence ?? sequence;
-    next = page.next;
+    next = onward(next, page.next);
     await readEvents();
   }
   while (await readEvents());
@@ -216,7 +222,7 @@ const readTail = async ({ provider }: Sides, books: Books, from: number): Promis
       // What the log does not know of yet began after it was read.
       if (books.logged.has(entry.operationId)) books.takeEntry(entry);
     }
-    next = page.next;
+    next = onward(next, page.next);
   }
 };
 

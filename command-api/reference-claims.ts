@@ -22,6 +22,8 @@ export type Claims = {
   stream: string;
   events: readonly RecordedEvent[];
   paymentIds: string[];
+  /** What the last one was made for: the same payment can be claimed for by its own repeat. */
+  lastOperationId: string | undefined;
   /** How long ago the last one was made, by this process's clock. */
   lastAgeMs: number;
 };
@@ -45,8 +47,8 @@ export type ReferenceClaimsOptions = {
 
 // A claim is stored and read as every event is; only its type is none that a payment can have.
 const asEvent = (claim: MerchantReferenceClaimed): PaymentEvent => claim as never;
-const claimantOf = ({ event }: RecordedEvent): string =>
-  (event as unknown as MerchantReferenceClaimed).data.paymentId;
+const claimOf = ({ event }: RecordedEvent): MerchantReferenceClaimed['data'] =>
+  (event as unknown as MerchantReferenceClaimed).data;
 
 export const createReferenceClaims = (options: ReferenceClaimsOptions): ReferenceClaims => {
   const { store, identities, nowMs } = options;
@@ -55,7 +57,9 @@ export const createReferenceClaims = (options: ReferenceClaimsOptions): Referenc
       const stream = referenceStreamOf(identities.referenceHashOf(merchantId, reference));
       const events = await store.readStream(stream);
       const lastAgeMs = nowMs() - Date.parse(events.at(-1)?.time ?? '');
-      return { stream, events, paymentIds: events.map(claimantOf), lastAgeMs };
+      const claims = events.map(claimOf);
+      const paymentIds = claims.map(({ paymentId }) => paymentId);
+      return { stream, events, paymentIds, lastOperationId: claims.at(-1)?.operationId, lastAgeMs };
     },
     claim: async ({ stream, events }, data, context) => {
       const last = events.at(-1);

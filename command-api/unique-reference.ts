@@ -47,19 +47,19 @@ export const claimReference = async (
       continue;
     }
     // Everybody before was looked at after our own claim: it stands.
-    if (claims.paymentIds.at(-1) === paymentId) return { kind: 'ours' };
+    if (claims.lastOperationId === operationId) return { kind: 'ours' };
     const data = { paymentId, merchantId, operationId, amount, currency };
     await room.claims.claim(claims, data, room.contextOf(caller));
   }
 };
 
-/** Whether the last claim is still this payment's. Throws what the event store throws. */
+/** Whether the last claim is still this create's. Throws what the event store throws. */
 export const stillClaims = async (
   room: CommandRoom,
-  { merchantId, paymentId }: CreateCommand,
+  { merchantId, operationId }: CreateCommand,
   reference: string,
 ): Promise<boolean> =>
-  (await room.claims.read(merchantId, reference)).paymentIds.at(-1) === paymentId;
+  (await room.claims.read(merchantId, reference)).lastOperationId === operationId;
 
 /** Undefined when no payment holds the reference. */
 const judge = async (

@@ -4,7 +4,15 @@
  * process, so that `kill -9` leaves nothing behind to clean up.
  */
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeDataDir } from '../shared/data-dir.ts';
@@ -79,12 +87,20 @@ const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 
 const SECRET_FILE = 'idempotency.secret';
+const SECRET_MIN = 16;
 
 /** The secret behind derived ids and fingerprints, made on the first start (decisions §8). */
 export const idempotencySecret = (folder: DataFolder): string => {
   const file = folder.path(SECRET_FILE);
   if (!existsSync(file)) {
-    writeFileSync(file, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx' });
+    // Whole and on disk before it has its name: events are written with it from now on.
+    const draft = `${file}.new`;
+    writeFileSync(draft, randomBytes(32).toString('base64url'), { mode: 0o600, flush: true });
+    renameSync(draft, file);
   }
-  return readFileSync(file, 'utf8').trim();
+  const secret = readFileSync(file, 'utf8').trim();
+  if (secret.length >= SECRET_MIN) return secret;
+  throw new DataFolderRefused(
+    `DATA_DIR: ${file} holds no secret of ${SECRET_MIN} characters; put its last good copy back, for with another one repeated requests would be charged again`,
+  );
 };

@@ -83,7 +83,8 @@ const refuseMisfit = async (
   views: PaymentViews,
   checkpoint: Position | null,
 ): Promise<void> => {
-  const misfit = await misfitOf(store, checkpoint, await views.checkpointHash());
+  const hash = checkpoint === null ? null : await views.checkpointHash(checkpoint);
+  const misfit = await misfitOf(store, checkpoint, hash);
   if (misfit === undefined) return;
   throw new LogMisfit(
     `the event log ${misfit} the read models' checkpoint (${checkpoint}): it was cut, or restored from another copy; put the right log back, or delete the read models to fill them from this one`,

@@ -129,7 +129,7 @@ export const registerProjectionRoutes = (
     try {
       const begun = await begin(projector);
       const isLive = request.headers.accept?.toLowerCase().includes(EVENT_STREAM) === true;
-      if (isLive && streams.hasRoom()) {
+      if (isLive && streams.take(reply)) {
         return streams.send(reply, EVENT_STREAM, textsOf(begun), KEEP_ALIVE);
       }
       const body = { status: 'started', progress: PLACE };

@@ -93,6 +93,12 @@ type StoredEvent = RecordedEvent | UnreadableEvent;
 /** What only a person can put right. */
 class Halted extends Error {}
 
+/** An event of a payment that is held back still cannot be sent. */
+class StillHeld extends Error {}
+const refuseOne = (error: unknown): never => {
+  throw error instanceof StoreUnavailable ? error : new StillHeld(reasonOf(error));
+};
+
 /** Everything up to this event is dealt with. */
 const stand = (checkpoint: FeedCheckpoint, event: StoredEvent): void => {
   checkpoint.position = event.position;
@@ -234,7 +240,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     const missed = stream.filter(({ revision }) => revision >= known.from && revision <= known.to);
     let batch = batchFrom(current());
     for (const event of missed) {
-      await addEvent(batch, views, event);
+      await addEvent(batch, views, event).catch(refuseOne);
       if (event.revision === known.to) delete batch.next.held[paymentId];
       else batch.next.held[paymentId] = { ...known, from: event.revision + 1 };
       if (isFull(batch)) {
@@ -251,7 +257,7 @@ export const startRelay = (options: RelayOptions): Relay => {
       try {
         await release(paymentId);
       } catch (error) {
-        if (!(error instanceof UnreadableStream)) throw error;
+        if (!(error instanceof UnreadableStream || error instanceof StillHeld)) throw error;
       }
     }
   };

@@ -26,7 +26,7 @@ export const registerAuditApi = (app: FastifyInstance, options: AuditApi): void 
     store,
     views,
     record: createRecorder(store),
-    owners: createOwners(store),
+    owners: createOwners(store, views),
     streams: createStreams(app, limits),
     onVerified,
   };

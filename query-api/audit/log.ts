@@ -130,9 +130,13 @@ export async function* liveTexts(
   only: string | undefined,
 ): AsyncGenerator<string> {
   let last = after;
+  // Told of every catch-up, a merchant would see how much others have to do.
+  let isNews = true;
   yield RETRY;
   for await (const item of items) {
     if (item.kind === 'caught-up') {
+      if (only !== undefined && !isNews) continue;
+      isNews = false;
       // With its position, so that who began at `now` can come back before the first event.
       yield serverSent('caught-up', {}, last ?? undefined);
       continue;
@@ -140,6 +144,7 @@ export async function* liveTexts(
     last = item.events.at(-1)?.position ?? last;
     for (const event of item.events) {
       if (only !== undefined && (await owners.of(event)) !== only) continue;
+      isNews = true;
       const shown = auditEvent(event);
       yield serverSent('type' in shown ? shown.type : 'unreadable', shown, event.position);
     }

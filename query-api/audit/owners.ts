@@ -1,5 +1,9 @@
-/** Whose an event is: the merchant that the first event of its stream names. */
+/**
+ * Whose an event is: the merchant that the first event of its stream names. Where that event is not
+ * what was stored, the read models say whose payment it was, or its owner would never hear of it.
+ */
 import { decode } from '../../shared/event-store/codec.ts';
+import { hashOf } from '../../shared/event-store/hash-chain.ts';
 import type {
   EventStore,
   RecordedEvent,
@@ -7,6 +11,7 @@ import type {
   UnreadableEvent,
 } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/events.ts';
+import { type PaymentViewsReader, ViewsUnavailable } from '../../shared/payment-views/port.ts';
 
 type Placed = { stream: string; revision: number };
 
@@ -18,13 +23,19 @@ export type Owners = {
 
 const STREAMS_KNOWN_MAX = 50_000;
 
-const merchantIn = (event: RecordedEvent | UnreadableEvent | undefined): string | undefined =>
-  event !== undefined && 'event' in event && event.event.type === 'PaymentCreated'
+const merchantIn = (event: RecordedEvent | UnreadableEvent): string | undefined =>
+  'event' in event && event.event.type === 'PaymentCreated'
     ? event.event.data.merchantId
     : undefined;
 
+const merchantInForm = (form: StoredForm): string | undefined =>
+  hashOf(form.text) === form.hash ? merchantIn(decode(form)) : undefined;
+
 /** Makes what knows the owners of the events of a log; those seen lately by heart. */
-export const createOwners = (store: EventStore): Owners => {
+export const createOwners = (
+  store: EventStore,
+  views: Pick<PaymentViewsReader, 'getAny'>,
+): Owners => {
   const known = new Map<string, string | undefined>();
 
   const keep = (stream: string, owner: string | undefined): string | undefined => {
@@ -38,20 +49,31 @@ export const createOwners = (store: EventStore): Owners => {
 
   const lookUp = async (stream: string): Promise<string | undefined> => {
     const [first] = (await store.stored?.readStream(stream)) ?? [];
-    return first === undefined ? undefined : merchantIn(decode(first));
+    return first === undefined ? undefined : merchantInForm(first);
+  };
+
+  const bySight = async (paymentId: string): Promise<string | undefined> => {
+    try {
+      return (await views.getAny(paymentId))?.merchantId;
+    } catch (error) {
+      if (error instanceof ViewsUnavailable) return undefined;
+      throw error;
+    }
   };
 
   const ownerOf = async (
     { stream, revision }: Placed,
-    here: () => RecordedEvent | UnreadableEvent,
+    here: () => string | undefined,
   ): Promise<string | undefined> => {
-    if (paymentOf(stream) === undefined) return undefined;
-    if (revision === 0) return keep(stream, merchantIn(here()));
-    return known.get(stream) ?? keep(stream, await lookUp(stream));
+    const paymentId = paymentOf(stream);
+    if (paymentId === undefined) return undefined;
+    if (revision === 0) return keep(stream, here() ?? (await bySight(paymentId)));
+    const owner = known.get(stream) ?? (await lookUp(stream)) ?? (await bySight(paymentId));
+    return keep(stream, owner);
   };
 
   return {
-    of: (event) => ownerOf(event, () => event),
-    ofForm: (form) => ownerOf(form, () => decode(form)),
+    of: (event) => ownerOf(event, () => merchantIn(event)),
+    ofForm: (form) => ownerOf(form, () => merchantInForm(form)),
   };
 };

@@ -57,7 +57,11 @@ export const registerPaymentRoutes = (
     if (paymentId === undefined) return undefined;
     await room.record(request, { action, paymentId });
     const history = await historyOf(room, callerOf(request), paymentId);
-    if (history !== undefined) return { ...history, paymentId };
+    if (history !== undefined) {
+      // Only now is it known to be an id, and nothing else that somebody has typed.
+      request.paymentId = paymentId;
+      return { ...history, paymentId };
+    }
     refuse(reply, 'PAYMENT_NOT_FOUND');
     return undefined;
   };

@@ -57,7 +57,6 @@ export const paymentIdOf = (
 ): string | undefined => {
   const paymentId = parsePaymentId(request.params.paymentId);
   if (paymentId === undefined) refuse(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM]);
-  else request.paymentId = paymentId;
   return paymentId;
 };
 

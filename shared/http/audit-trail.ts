@@ -17,6 +17,8 @@ import { type AuditAccessed, auditStreamOf, type PaymentEvent } from '../payment
 export type Access = {
   action: AuditAccessed['data']['action'];
   paymentId?: string | undefined;
+  /** What the answer follows, beside or instead of the request's own parameters. */
+  parameters?: Record<string, string>;
 };
 
 /**
@@ -29,16 +31,23 @@ export type Recorder = (request: FastifyRequest, access: Access) => Promise<void
 const EVENTS_MAX = 10_000;
 const PARAMETERS_MAX = 1000;
 
-const LONG_NUMBER = /\d(?:[ -]?\d){11,}/g;
+/** In blocks too, whatever stands between them (shared/http/card-text.ts). */
+const LONG_NUMBER = /\d(?:[\s\p{Pd}\p{Cf}\u2212_]*\d){11,}/gu;
 
 /** A card number that somebody searches for must not get into the log this way (decisions §4). */
 const withoutLongNumbers = (text: string): string =>
   text.replace(LONG_NUMBER, (run) => `...${run.replace(/\D/g, '').slice(-4)}`);
 
-const parametersOf = ({ query }: FastifyRequest): { parameters?: string } => {
-  const entries = Object.entries(Object(query))
+/** What tells most of what was read comes first: the text may be cut at its end. */
+const FIRST = ['paymentId', 'q', 'merchant'];
+const VALUE_MAX = 200;
+const isLast = ([name]: [string, string]): number => (FIRST.includes(name) ? 0 : 1);
+
+const parametersOf = (asked: object): { parameters?: string } => {
+  const entries = Object.entries(asked)
     .filter((entry): entry is [string, string] => typeof entry[1] === 'string')
-    .map(([name, value]): [string, string] => [name, withoutLongNumbers(value)]);
+    .map(([name, value]): [string, string] => [name, withoutLongNumbers(value).slice(0, VALUE_MAX)])
+    .sort((a, b) => isLast(a) - isLast(b));
   const parameters = new URLSearchParams(entries).toString().slice(0, PARAMETERS_MAX);
   return parameters === '' ? {} : { parameters };
 };
@@ -78,7 +87,10 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
   };
 
   const eventOf = (request: FastifyRequest, access: Access): NewEvent => {
-    const { action, paymentId } = access;
+    const { action, paymentId, parameters } = access;
+    // An id that could be a card number is cut as every other text is.
+    const isPlain = paymentId === undefined || withoutLongNumbers(paymentId) === paymentId;
+    const id = paymentId === undefined ? {} : { paymentId };
     if (request.caller === undefined) throw new Error('an audit route without its guard');
     const { merchantId, actor } = request.caller;
     const now = new Date().toISOString();
@@ -86,8 +98,8 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     const data = {
       action,
       merchantId,
-      ...(paymentId === undefined ? {} : { paymentId }),
-      ...parametersOf(request),
+      ...(isPlain ? id : {}),
+      ...parametersOf({ ...Object(request.query), ...parameters, ...(isPlain ? {} : id) }),
     };
     const { id: requestId } = request;
     return {

@@ -12,9 +12,11 @@ export const holdsCardNumber = (text: string, number: string): boolean =>
   text.length >= number.length &&
   (text.includes(number) || text.replace(GAPS, '').includes(number));
 
+/** No further than a number can be long: a text of digits alone is not read again and again. */
 const endOfDigits = (text: string, from: number): number => {
+  const last = Math.min(text.length, from + NUMBER_LENGTH_MAX);
   let end = from;
-  while (end < text.length && text.charCodeAt(end) >= 48 && text.charCodeAt(end) <= 57) end += 1;
+  while (end < last && text.charCodeAt(end) >= 48 && text.charCodeAt(end) <= 57) end += 1;
   return end;
 };
 
@@ -22,7 +24,7 @@ const endOfDigits = (text: string, from: number): number => {
 const holdsMaskedNumber = (text: string, first6: string, last4: string): boolean => {
   const compact = text.length < NUMBER_LENGTH_MIN ? '' : text.replace(GAPS, '');
   for (let at = compact.indexOf(first6); at !== -1; at = compact.indexOf(first6, at + 1)) {
-    const digits = compact.slice(at, Math.min(endOfDigits(compact, at), at + NUMBER_LENGTH_MAX));
+    const digits = compact.slice(at, endOfDigits(compact, at));
     if (digits.indexOf(last4, NUMBER_LENGTH_MIN - last4.length) !== -1) return true;
   }
   return false;

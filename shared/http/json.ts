@@ -21,7 +21,9 @@ class HalfASurrogate extends Error {}
 /** Whether a JSON number is an integer as it is written, before any rounding. */
 const isIntegerAsWritten = (integer: string, fraction: string, exponent: number): boolean => {
   const digits = integer + fraction;
-  const significant = digits.replace(/0+$/, '').length;
+  let significant = digits.length;
+  // A loop, for an expression would look again from each of many zeros that are not the last.
+  while (digits[significant - 1] === '0') significant -= 1;
   return significant <= integer.length + exponent || /^0*$/.test(digits);
 };
 

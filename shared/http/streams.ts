@@ -5,20 +5,30 @@
  */
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import type {} from './app.ts';
 
 /** Makes the texts of an answer until `signal` is aborted. */
 export type Source = (signal: AbortSignal) => AsyncGenerator<string>;
 
 export type Streams = {
-  /** False while as many are open as may be. */
-  hasRoom(): boolean;
+  /**
+   * Takes a place for this answer, until it has ended; false where all are taken, or all that one
+   * merchant may have.
+   */
+  take(reply: FastifyReply): boolean;
   /** Answers with what the source makes. A keep-alive is sent where it is silent for a while. */
   send(reply: FastifyReply, type: string, source: Source, keepAlive?: string): FastifyReply;
 };
 
-export type StreamLimits = { openMax: number; keepAliveMs: number; stalledMs: number };
+export type StreamLimits = {
+  openMax: number;
+  /** Of one merchant; whoever sees all merchants is not counted. */
+  ownMax: number;
+  keepAliveMs: number;
+  stalledMs: number;
+};
 
-const LIMITS: StreamLimits = { openMax: 32, keepAliveMs: 15_000, stalledMs: 30_000 };
+const LIMITS: StreamLimits = { openMax: 32, ownMax: 8, keepAliveMs: 15_000, stalledMs: 30_000 };
 const BUFFER_BYTES = 64 * 1024;
 
 const SILENT = Symbol('silent');
@@ -66,13 +76,27 @@ export const whenGone = ({ raw }: FastifyReply, gone: () => void): void => {
 
 /** Makes the streams of one server; call it before the server listens. */
 export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMITS): Streams => {
-  const open = new Set<() => void>();
+  const open = new Map<FastifyReply, { owner: string | undefined; leave: () => void }>();
   app.addHook('preClose', (done) => {
-    for (const leave of open) leave();
+    for (const { leave } of open.values()) leave();
     done();
   });
+  const isFull = (owner: string | undefined): boolean => {
+    if (open.size >= limits.openMax) return true;
+    const own = [...open.values()].filter((one) => one.owner === owner);
+    return owner !== '*' && own.length >= limits.ownMax;
+  };
+  const enter = (reply: FastifyReply, leave: () => void): void => {
+    // Also comes when the client has left, and then before a source is asked again.
+    if (!open.has(reply)) whenGone(reply, () => open.delete(reply));
+    open.set(reply, { owner: reply.request.caller?.merchantId, leave });
+  };
   return {
-    hasRoom: () => open.size < limits.openMax,
+    take: (reply) => {
+      if (isFull(reply.request.caller?.merchantId)) return false;
+      enter(reply, () => undefined);
+      return true;
+    },
     send: (reply, type, source, keepAlive = '') => {
       const abort = new AbortController();
       let body: Readable | undefined;
@@ -81,12 +105,8 @@ export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMIT
         leave();
         body?.destroy();
       };
-      open.add(leave);
-      // Also comes when the client has left, and then before the source is asked again.
-      whenGone(reply, () => {
-        open.delete(leave);
-        leave();
-      });
+      enter(reply, leave);
+      whenGone(reply, leave);
       const texts = withKeepAlive(source(abort.signal), keepAlive, limits, cutOff);
       body = Readable.from(texts, { objectMode: false, highWaterMark: BUFFER_BYTES });
       return reply.type(type).send(body);

@@ -353,9 +353,10 @@ const createWriter = (room: WriterRoom): Writer => {
       if (position === null) indexed = undefined;
       return position;
     },
-    checkpointHash: async () => {
+    checkpointHash: async (position) => {
       const { checkpointId } = await generation();
-      return (await read(() => control.findOne({ _id: checkpointId }, quick)))?.hash ?? null;
+      const stored = await read(() => control.findOne({ _id: checkpointId }, quick));
+      return stored?.position === position ? (stored.hash ?? null) : null;
     },
     load: async (paymentId) => {
       const view = recent.get(paymentId);

@@ -88,8 +88,11 @@ export type PaymentViewsWriter = {
   release(holder: string): Promise<void>;
   /** The position up to which everything is in the views, or null at the start. */
   checkpoint(): Promise<Position | null>;
-  /** What `apply` was given beside the position of the checkpoint, or null. */
-  checkpointHash(): Promise<string | null>;
+  /**
+   * What `apply` was given beside a position, while the checkpoint stands there; null elsewhere,
+   * for another writer may have moved it, and where nothing was given.
+   */
+  checkpointHash(at: Position): Promise<string | null>;
   /** The full view as it was last written, for the next event to be applied to. */
   load(paymentId: string): Promise<PaymentView | undefined>;
   /**

@@ -427,7 +427,11 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
     lease: async () => true,
     release: async () => undefined,
     checkpoint: async () => guarded(() => (at.checkpoint.get()?.position ?? null) as string | null),
-    checkpointHash: async () => guarded(() => (at.checkpoint.get()?.hash ?? null) as string | null),
+    checkpointHash: async (position) =>
+      guarded(() => {
+        const stored = at.checkpoint.get();
+        return stored?.position === position ? (stored.hash as string | null) : null;
+      }),
     load: async (paymentId) => {
       const view = recent.get(paymentId);
       if (view !== undefined) return view;

@@ -55,6 +55,12 @@ const compare = async (events: PaymentEvent[], entries: LedgerEntry[]) => {
 const authorization = [created(), authorized()];
 const capturing = [...authorization, captureRequested()];
 
+test('a ledger whose next page is no later one is refused, for it has no end', async () => {
+  const ledger = async (after: number) => ({ entries: [entry()], next: Math.max(after, 1) });
+  const store = memoryEventStore();
+  await expect(reconcile({ store, provider: { ledger } })).rejects.toThrow('does not go on');
+});
+
 describe('both agree', () => {
   test.each<[string, PaymentEvent[], LedgerEntry[]]>([
     ['on nothing at all', [], []],

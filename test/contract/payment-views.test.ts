@@ -290,17 +290,22 @@ for (const driver of viewDrivers) {
       expect(await views.load('pay_1')).toEqual(viewAt('pay_1', 0));
     });
 
-    test('the hash given with the checkpoint stays beside it', async () => {
-      expect(await views.checkpointHash()).toBeNull();
+    test('the hash given with the checkpoint stays beside it, and is of that place alone', async () => {
+      expect(await views.checkpointHash('p1')).toBeNull();
       await views.apply([change(viewAt('pay_1', 0))], null, 'p1', 'hash of p1');
-      expect(await views.checkpointHash()).toBe('hash of p1');
+      expect(await views.checkpointHash('p1')).toBe('hash of p1');
       await views.apply([parking('pay_2', 0)], 'p1', 'p1');
       await reopen();
-      expect(await views.checkpointHash()).toBe('hash of p1');
+      expect(await views.checkpointHash('p1')).toBe('hash of p1');
       await expect(views.apply([], null, 'p2', 'hash of p2')).rejects.toThrow(CheckpointMoved);
-      expect(await views.checkpointHash()).toBe('hash of p1');
-      await views.apply([], 'p1', 'p2');
-      expect(await views.checkpointHash()).toBeNull();
+      expect(await views.checkpointHash('p1')).toBe('hash of p1');
+      await views.apply([], 'p1', 'p2', 'hash of p2');
+      expect([await views.checkpointHash('p1'), await views.checkpointHash('p2')]).toEqual([
+        null,
+        'hash of p2',
+      ]);
+      await views.apply([], 'p2', 'p3');
+      expect(await views.checkpointHash('p3')).toBeNull();
     });
 
     test('a batch that fails leaves documents, checkpoint and the next load as they were', async () => {

@@ -91,6 +91,13 @@ describe('a start that cannot be', () => {
     }
   }, 30_000);
 
+  test('a secret that was cut off is not believed: with it repeats would be charged again', async () => {
+    const dataDir = join(folder, 'no-secret');
+    mkdirSync(dataDir);
+    writeFileSync(join(dataDir, 'idempotency.secret'), '');
+    expectOneLine(await refusal({ dataDir }), 'DATA_DIR', 'idempotency.secret', 'holds no secret');
+  }, 20_000);
+
   test('wrong settings are said all at once, a line for each', async () => {
     const env = {
       PROVIDER_TIMEOUT_MS: '20000',

@@ -42,12 +42,36 @@ describe('the audit trail', () => {
     ['4242424242424242', '...4242'],
     ['4242 4242 4242 4242', '...4242'],
     ['4242-4242-4242-4242', '...4242'],
+    ['4242  4242  4242  4242', '...4242'],
+    ['4242\u00a04242\u20134242\u200b4242', '...4242'],
     ['order-12345678901', 'order-12345678901'],
   ])('of a search for %s it keeps %s (decisions §4)', async (q, kept) => {
     const store = memoryEventStore();
     await createRecorder(store)(request({ q }), { action: 'SEARCH' });
     const [reading] = await readingsOf(store);
     expect(reading?.event.data).toMatchObject({ parameters: `q=${kept}` });
+  });
+
+  test('an id that could be a card number is cut as well', async () => {
+    const store = memoryEventStore();
+    const access = { action: 'EVENTS', paymentId: '4242424242424242' } as const;
+    await createRecorder(store)(request(), access);
+    const [reading] = await readingsOf(store);
+    expect(reading?.event.data).toEqual({
+      action: 'EVENTS',
+      merchantId: 'm_1',
+      parameters: 'paymentId=...4242',
+    });
+  });
+
+  test('what was searched for stands first, however long the rest is', async () => {
+    const store = memoryEventStore();
+    const query = { cursor: 'x'.repeat(5000), q: 'order-1', merchant: 'm_2' };
+    await createRecorder(store)(request(query), { action: 'SEARCH' });
+    const [reading] = await readingsOf(store);
+    expect(reading?.event.data).toMatchObject({
+      parameters: expect.stringMatching(/^q=order-1&merchant=m_2&cursor=x+$/),
+    });
   });
 
   test('a lost answer records nothing twice', async () => {

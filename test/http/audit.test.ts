@@ -217,6 +217,15 @@ describe('verification', () => {
     expect(cut.json).toMatchObject({ ok: false, broken: { position: '99999' } });
   });
 
+  test('by a merchant, it says nothing of the whole: no alarm, and no all-clear', async () => {
+    const figures = async () =>
+      (await service.ask('GET', '/metrics')).text.match(/^payments_chain_\w+ \d+$/gm);
+    const before = await figures();
+    expect((await read(`/verify?position=1&hash=${'0'.repeat(64)}`, other)).json.ok).toBe(false);
+    expect((await read('/verify', own)).json.ok).toBe(true);
+    expect(await figures()).toEqual(before);
+  });
+
   test('leaves its time in the metrics', async () => {
     await read('/verify');
     const { text } = await service.ask('GET', '/metrics');

@@ -92,6 +92,21 @@ describe('decisions §3: a body is read as JSON', () => {
   });
 });
 
+describe('faults A5: one request does not stop the others', () => {
+  const QUICK_MS = 300;
+  test('a number of 60,000 zeros', () => {
+    const began = performance.now();
+    expect(parseJson(Buffer.from(`{"amount":1${'0'.repeat(60_000)}1}`)).ok).toBe(true);
+    expect(performance.now() - began).toBeLessThan(QUICK_MS);
+  });
+
+  test('a text of 60,000 digits, looked through for the card of the payment', () => {
+    const began = performance.now();
+    expect(textsHoldCard(['4'.repeat(60_000)], '444444', '4448')).toBe(false);
+    expect(performance.now() - began).toBeLessThan(QUICK_MS);
+  });
+});
+
 describe('decisions §3: amounts are JSON integers from 1', () => {
   const amountOf = (literal: string) => {
     const body = JSON.stringify(smallest).replace('1500', literal);

@@ -347,6 +347,26 @@ describe('decisions §6: what a process last saw of a payment may be old', () =>
     expect(new Set([id, ...answers.map(idOf)]).size).toBe(3);
   });
 
+  test('where the first of two equal ones was fenced elsewhere, the second is joined', async () => {
+    const { a, b } = rooms;
+    const fields = { merchantReference: 'two-at-once' };
+    a.faults.answersQuestions = false;
+    const held = a.faults.holdNext('answer lost');
+    a.faults.next('call lost');
+    const acting = a.create(fields);
+    await held.begun;
+    const fenced = locationOf(await a.create(fields));
+    held.release();
+    const approved = locationOf(await acting);
+    await until('both were asked about', () => a.faults.questions === 2);
+    a.faults.answersQuestions = true;
+    b.clock.aheadMs = PAST_FLIGHT_MS;
+    b.side.recovery.track(fenced);
+    await until('b has ended it', async () => (await rooms.state(fenced)).status === 'FAILED');
+    const repeat = await a.create(fields);
+    expect([repeat.status, idOf(repeat)]).toEqual([200, approved]);
+  });
+
   test('nothing that another process has ended is joined', async () => {
     const { a, b } = rooms;
     const id = idOf(await a.create({ captureNow: true }));

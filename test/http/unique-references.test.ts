@@ -64,7 +64,9 @@ const claimAndDie = async (reference: string, paymentId: string, agoMs = 0): Pro
     event: event as never,
     context: { actor: 'x', requestId: 'x', correlationId: 'x', causationId: 'x' },
   };
-  await rooms.store.append(referenceStreamOf(hash), 'none', [claim]);
+  const stream = referenceStreamOf(hash);
+  const last = (await rooms.store.readStream(stream)).at(-1);
+  await rooms.store.append(stream, last ?? 'none', [claim]);
 };
 
 describe('decisions §8: a second payment with a reference that is not FAILED', () => {
@@ -159,6 +161,25 @@ describe('decisions §8: a claim is passed on', () => {
     expect(a.faults.calls).toHaveLength(called);
     expect(await rooms.state(passedOver)).toMatchObject({ status: 'FAILED' });
     expect(await rooms.ledger(passedOver)).toEqual([]);
+  });
+
+  test('a claim that its own repeat made elsewhere since does not bring it back', async () => {
+    const merchantReference = newReference();
+    const { a, b } = rooms;
+    b.clock.aheadMs = 2_100;
+    a.store.beforeAppend = async (stream) => {
+      if (!stream.startsWith('payment-')) return;
+      a.store.beforeAppend = undefined;
+      expect((await b.create({ merchantReference })).status).toBe(200);
+      // Another process, with the same key and so for the same payment, judged before b's was there.
+      await claimAndDie(merchantReference, stream.slice('payment-'.length));
+    };
+    const called = a.faults.calls.length;
+    const answer = await a.create({ merchantReference }, { key: newReference() });
+    const [first, second] = await claimsOf(merchantReference);
+    expect([answer.status, idOf(answer)]).toEqual([200, second]);
+    expect(a.faults.calls).toHaveLength(called);
+    expect(await rooms.ledger(first)).toEqual([]);
   });
 
   test('a claimant that comes after looks again, and yields to a payment made meanwhile', async () => {

@@ -140,7 +140,7 @@ describe('the projector', () => {
       lease: (holder, ttlMs) => current.lease(holder, ttlMs),
       release: (holder) => current.release(holder),
       checkpoint: () => current.checkpoint(),
-      checkpointHash: () => current.checkpointHash(),
+      checkpointHash: (at) => current.checkpointHash(at),
       load: (id) => current.load(id),
       apply: (...batch) => current.apply(...batch),
       checksum: () => current.checksum(),
@@ -215,6 +215,30 @@ describe('the projector', () => {
     }
     await expect(start()).rejects.toThrow(LogMisfit);
     await expect(start()).rejects.toThrow(/^the event log has another event at [^\n]+$/);
+  });
+
+  test('one that starts beside another that moves on meanwhile is not refused', async () => {
+    await given(1);
+    const first = await start();
+    await first.caughtUp;
+    let moved = false;
+    const moving: PaymentViews = {
+      ...views,
+      checkpoint: async () => {
+        const at = await views.checkpoint();
+        if (!moved) {
+          moved = true;
+          const events = wholeLife('pay_9').map((event, n) => newEvent(event, timeOf(n)));
+          await store.append(streamOf('pay_9'), 'none', events);
+          await until('the other has moved on', () => first.status().checkpoint !== at);
+        }
+        return at;
+      },
+    };
+    const backOff = { minMs: 1, maxMs: 8 };
+    const second = await startProjector({ store, views: moving, logger: silent, backOff });
+    await second.stop();
+    expect(moved).toBe(true);
   });
 
   test('a log that is cut while the store is out of reach is never followed', async () => {

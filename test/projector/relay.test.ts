@@ -13,7 +13,7 @@ import { streamOf } from '../../shared/payment/events.ts';
 import { expectWhole, parsed, withoutRepeats } from '../support/feed-checks.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { type MemoryFeed, memoryDocument, memoryFeed } from '../support/memory-feed.ts';
-import { newEvent, wholeLife } from '../support/payment-events.ts';
+import { newEvent, refunded, wholeLife } from '../support/payment-events.ts';
 import { until as untilWithin } from '../support/until.ts';
 
 // Many of these wait for one another's clocks; a busy machine is no failure.
@@ -310,6 +310,23 @@ describe('P5: an event that cannot be read', () => {
     });
     const sent = (await logOf(parts.store)).filter(
       ({ stream, revision }) => stream !== streamOf('pay_1') || revision < 2,
+    );
+    expectWhole(parts.feed.stored('events'), sent);
+  });
+
+  test('the same where it reads well and cannot follow, also at the next start', async () => {
+    const parts = house();
+    await appendOne(parts.store, 'pay_9', 0);
+    parts.store.inject(streamOf('pay_9'), 1, newEvent(refunded()));
+    await append(parts.store, 0, 1);
+    await relaying(parts, (relay) => untilSent(parts, relay));
+    await append(parts.store, 1, 2);
+    await relaying(parts, async (relay) => {
+      await untilSent(parts, relay);
+      expect(relay.status()).toMatchObject({ state: 'running', held: 1 });
+    });
+    const sent = (await logOf(parts.store)).filter(
+      ({ stream, revision }) => stream !== streamOf('pay_9') || revision < 1,
     );
     expectWhole(parts.feed.stored('events'), sent);
   });
