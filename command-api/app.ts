@@ -3,6 +3,7 @@
  * state and amounts, provider. Up to existence nothing is stored and no provider is called.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { AppendOutcomeUnknown } from '../shared/event-store/port.ts';
 import type {} from '../shared/http/app.ts';
 import { textsHoldCard } from '../shared/http/card-text.ts';
 import {
@@ -175,6 +176,12 @@ const run = async (
   return send(reply, answer);
 };
 
+/** Nobody is called behind an intent of unknown fate (intend.ts). */
+const storedOrNot = (): Answer =>
+  tryLater('SERVICE_UNAVAILABLE', [
+    'it is not known whether anything was stored; nothing was sent to the provider',
+  ]);
+
 /** The command's answer, or why there is none yet. What else it throws, shared/http/app.ts answers. */
 const answerOf = async (
   { task, budget, repeatsRunning }: Running,
@@ -183,13 +190,11 @@ const answerOf = async (
   try {
     return await withinBudget(task, budget, waiting);
   } catch (error) {
+    // The append and the budget end at one time: whichever is told first, it means the same.
+    if (error instanceof AppendOutcomeUnknown) return storedOrNot();
     if (!(error instanceof BudgetSpent)) throw error;
     if (budget.begunOn !== undefined) return unknownOutcome(budget.begunOn);
-    if (budget.appending === true) {
-      return tryLater('SERVICE_UNAVAILABLE', [
-        'it is not known whether anything was stored; nothing was sent to the provider',
-      ]);
-    }
+    if (budget.appending === true) return storedOrNot();
     return repeatsRunning()
       ? tryLater('IDEMPOTENCY_IN_PROGRESS', ['the first request with this key still runs'])
       : tryLater('SERVICE_UNAVAILABLE', ['the turn of this request did not come in time']);
