@@ -71,7 +71,9 @@ const manifestOf = (written: Written, range: Manifest['range'], headers: Headers
 /** Writes beside the file first, so that a broken export is never taken for a whole one. */
 const writeLines = async (body: AsyncIterable<Uint8Array>, out: string): Promise<Written> => {
   const part = `${out}.part`;
-  const handle = await open(part, 'w', 0o600).catch((error: NodeJS.ErrnoException) => {
+  // One that was left behind would keep its rights.
+  rmSync(part, { force: true });
+  const handle = await open(part, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     throw new CommandFailed(`${out} cannot be written (${error.code}); choose another --out`);
   });
   try {
@@ -98,6 +100,7 @@ export const writeExport = async (
   range: Manifest['range'],
 ): Promise<Manifest> => {
   const manifest = manifestOf(await writeLines(body, out), range, headers);
+  rmSync(manifestFileOf(out), { force: true });
   writeFileSync(manifestFileOf(out), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
   return manifest;
 };

@@ -47,16 +47,18 @@ const outcomeOf = ({ outcome }: Settlement): Outcome =>
  * Records a person's word for the outcome of one open operation. Asks the provider first: what it
  * says for good is recorded instead. Throws what the event store throws.
  */
-export const settleByHand = (
+export const settleByHand = async (
   room: CommandRoom,
   caller: Caller,
   settlement: Settlement,
-): Promise<Settled> =>
-  room.queues.run(settlement.paymentId, async () => {
-    const payment = await room.log.load(settlement.paymentId, 'store');
-    const { state } = payment;
-    const isTheirs = caller.merchantId === '*' || caller.merchantId === merchantOf(state);
-    if (state.status === 'NONE' || !isTheirs) return { kind: 'unknown payment' };
+): Promise<Settled> => {
+  const { paymentId } = settlement;
+  const { state } = await room.log.load(paymentId, 'store');
+  const isTheirs = caller.merchantId === '*' || caller.merchantId === merchantOf(state);
+  // Before the queue: whoever may not see the payment does not wait for what runs on it either.
+  if (state.status === 'NONE' || !isTheirs) return { kind: 'unknown payment' };
+  return room.queues.run(paymentId, async () => {
+    const payment = await room.log.load(paymentId, 'store');
     const open = openOf(payment, settlement);
     if (typeof open === 'string') return refused(open);
     const leftMs = room.recovery.inFlightMs(payment);
@@ -69,6 +71,7 @@ export const settleByHand = (
       `the provider has answered for the ${open.kind} itself, and that is recorded: ${WORDS[answered.result]}`,
     );
   });
+};
 
 const merchantOf = (state: LoadedPayment['state']): string | undefined =>
   state.status === 'NONE' ? undefined : state.merchantId;

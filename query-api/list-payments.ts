@@ -3,7 +3,7 @@
  * (docs/interface.md, "List payments"). The bodies are the stored texts, put together as they are.
  */
 import { z } from 'zod';
-import { optionalChoice, optionalDateTime, optionalText } from '../shared/http/fields.ts';
+import { moment, optionalChoice, optionalText } from '../shared/http/fields.ts';
 import { PaymentStatus } from '../shared/http/responses.ts';
 import type {
   PaymentDocument,
@@ -15,14 +15,6 @@ const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
 
 type Place = { createdAt: string; paymentId: string };
-
-/** Any offset is taken; the views compare UTC with milliseconds. */
-const moment = () =>
-  optionalDateTime()
-    .refine((value) => value === undefined || !Number.isNaN(Date.parse(value)), {
-      error: 'must be a date-time',
-    })
-    .transform((value) => (value === undefined ? undefined : new Date(value).toISOString()));
 
 const placeSchema = z.tuple([z.iso.datetime(), z.string().regex(/^[A-Za-z0-9_-]{1,32}$/)]);
 

@@ -4,7 +4,7 @@
  * RFC 3339 in UTC with milliseconds, every position is opaque.
  */
 import { z } from 'zod';
-import { optionalDateTime } from '../../shared/http/fields.ts';
+import { moment } from '../../shared/http/fields.ts';
 
 const ONCE = 'must be given once';
 const text = () => z.string({ error: ONCE });
@@ -15,14 +15,6 @@ const wholeNumber = (min: number, max: number) => {
     /^[0-9]{1,16}$/.test(value) && Number(value) >= min && Number(value) <= max;
   return text().refine(holds, wording).transform(Number).optional();
 };
-
-/** Any offset is taken; what is compared is UTC with milliseconds. */
-const moment = () =>
-  optionalDateTime()
-    .refine((value) => value === undefined || !Number.isNaN(Date.parse(value)), {
-      error: 'must be a date-time',
-    })
-    .transform((value) => (value === undefined ? undefined : new Date(value).toISOString()));
 
 const amount = () => wholeNumber(0, Number.MAX_SAFE_INTEGER);
 const short = () => text().min(1, 'must not be empty').max(255, 'must be at most 255 characters');

@@ -47,6 +47,14 @@ export function liveTail(last: number) {
   };
 }
 
+/** A position as the file has it, 0 for the start. Throws RangeError for what is none. */
+export const positionNumber = (position: Position | null): number => {
+  const number = Number(position ?? 0);
+  const isOne = position === null || /^\d+$/.test(position);
+  if (!isOne || !Number.isSafeInteger(number)) throw new RangeError('not a position');
+  return number;
+};
+
 /** Reads a page of the log from the store. */
 export type ReadPage = (
   after: Position,
@@ -64,8 +72,7 @@ export async function* follow(
   after: Position | null,
   signal: AbortSignal,
 ): AsyncGenerator<SubscriptionItem> {
-  let position = Number(after ?? 0);
-  if (!Number.isSafeInteger(position) || position < 0) throw new RangeError('not a position');
+  let position = positionNumber(after);
   if (position > tail.last()) throw new RangeError(`position ${after} is past the end of the log`);
   let wake = (): void => {};
   const stopListening = tail.listen(() => wake());

@@ -8,7 +8,7 @@
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { decode, type EncodedEvent, encode, isReadable } from './codec.ts';
 import { type ChainRow, GENESIS_HASH, hashOf } from './hash-chain.ts';
-import { follow, type LiveTail, liveTail } from './live-tail.ts';
+import { follow, type LiveTail, liveTail, positionNumber } from './live-tail.ts';
 import {
   AppendOutcomeUnknown,
   type EventStore,
@@ -137,12 +137,6 @@ function allReadable(events: (RecordedEvent | UnreadableEvent)[]): RecordedEvent
     const before = events.slice(0, at).filter(isReadable);
     throw new UnreadableStream(`${stream}, revision ${revision}: ${unreadable}`, before);
   });
-}
-
-function positionNumber(position: Position | null): number {
-  const number = Number(position ?? 0);
-  if (!Number.isSafeInteger(number) || number < 0) throw new RangeError('not a position');
-  return number;
 }
 
 function readers(

@@ -127,3 +127,17 @@ export const optionalDateTime = () =>
     .refine(isDateTime, 'must be a date-time')
     .meta({ format: 'date-time' })
     .optional();
+
+const UTC_LENGTH = 24;
+
+/** In UTC with four digits of years: others would not sort as texts. */
+const isMoment = (value: string): boolean => {
+  const ms = Date.parse(value);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().length === UTC_LENGTH;
+};
+
+/** A date-time with any offset, read as the UTC text with milliseconds that stored ones have. */
+export const moment = () =>
+  optionalDateTime()
+    .refine((value) => value === undefined || isMoment(value), { error: 'must be a date-time' })
+    .transform((value) => (value === undefined ? undefined : new Date(value).toISOString()));

@@ -296,7 +296,7 @@ describe('subscriptions', () => {
     await expect(items.next()).rejects.toThrow('past the end');
     await expect(opened.readAll('everything', 10)).rejects.toThrow(RangeError);
     const { signal } = new AbortController();
-    for (const odd of ['everything', '-1', '1.5']) {
+    for (const odd of ['everything', '-1', '1.5', '1e3', '0x10', '']) {
       const none = opened.subscribe(odd, signal)[Symbol.asyncIterator]();
       await expect(none.next()).rejects.toThrow(RangeError);
     }

@@ -405,6 +405,8 @@ describe('parameters', () => {
       'status must be one of PENDING, AUTHORIZED, CAPTURED, REFUNDED, VOIDED, FAILED',
     ],
     ['/payments?from=yesterday', 'from must be a date-time'],
+    ['/payments/ID/state?at=9999-12-31T23:59:59-01:00', 'at must be a date-time'],
+    ['/events/stream?from=here', 'from must be start or a position of the log'],
     ['/payments?minAmount=-1', 'minAmount must be a whole number from 0 to 9007199254740991'],
     ['/payments?cursor=nonsense', 'cursor must be the next of an earlier page'],
     ['/payments?statsu=CAPTURED', 'a parameter of another name is not known here'],
