@@ -85,12 +85,11 @@ const ended = (
   result: OperationOutcome['result'],
   revision: number,
 ): Operation[] => {
-  if (!state.operations.some((o) => o.operationId === operationId)) {
-    throw new Error('an outcome without its intent');
-  }
-  return state.operations.map((o) =>
-    o.operationId === operationId ? { ...o, outcome: { result, revision } } : o,
-  );
+  // From the end: what is ended was begun lately, and a payment can have thousands of refunds.
+  const at = state.operations.findLastIndex((o) => o.operationId === operationId);
+  const operation = state.operations[at];
+  if (operation === undefined) throw new Error('an outcome without its intent');
+  return state.operations.with(at, { ...operation, outcome: { result, revision } });
 };
 
 /** The create's outcome comes once: what is FAILED never becomes AUTHORIZED. */
