@@ -20,6 +20,7 @@ import {
   ROW_CHANGE_NAMES,
   unnoticedInExport,
   unnoticedInRows,
+  verifyOf,
   verifyWhole,
 } from '../support/tampering.ts';
 
@@ -114,4 +115,33 @@ describe(`the rows of the log (seed ${seed})`, () => {
       ]).toContain(what);
     }
   });
+});
+
+describe('what one merchant verifies', () => {
+  const views = {
+    getAny: async (paymentId: string) => {
+      const merchantId = `m_${Number(paymentId.slice('pay_'.length)) % 2}`;
+      return { paymentId, merchantId, revision: 5, body: '{}', parked: false };
+    },
+  };
+
+  test.each([
+    ['another amount', '"amount":2500', '"amount":9900'],
+    ['another merchant', '"merchantId":"m_0"', '"merchantId":"m_9"'],
+    ['no JSON any more', '{"context"', '["context"'],
+  ])(
+    'a first event changed to %s is found by its owner, and by nobody else',
+    async (_, was, is) => {
+      const own = await openFilledLog();
+      const { rows, write, close } = openRows(own.file);
+      write(rows.map((row, n) => (n === 0 ? { ...row, text: row.text.replace(was, is) } : row)));
+      close();
+      expect(await verifyOf(own.store, views, 'm_0')).toMatchObject({
+        ok: false,
+        broken: { position: '1', stream: 'payment-pay_0', revision: 0 },
+      });
+      expect(await verifyOf(own.store, views, 'm_1')).toMatchObject({ ok: true, events: 18 });
+      await own.close();
+    },
+  );
 });

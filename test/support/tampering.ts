@@ -64,12 +64,21 @@ export const openFilledLog = async (): Promise<LogUnderTest> => {
 /** Whose an event is matters to no check of the whole log. */
 const noViews = { getAny: async () => undefined };
 
-export const verifyWhole = async (store: EventStore, known?: KnownHead) => {
+export const verifyWhole = (store: EventStore, known?: KnownHead) =>
+  verifyOf(store, noViews, undefined, known);
+
+/** Verifies what is one merchant's, or everything, where `views` say whose a payment is. */
+export const verifyOf = async (
+  store: EventStore,
+  views: Parameters<typeof createOwners>[1],
+  only: string | undefined,
+  known?: KnownHead,
+) => {
   const { stored } = store;
   if (stored === undefined) throw new Error('a store without its stored forms');
   const { signal } = new AbortController();
-  const room = { store, owners: createOwners(store, noViews) };
-  const steps = verifyLogForms(room, { stored, only: undefined, known, signal });
+  const room = { store, owners: createOwners(store, views) };
+  const steps = verifyLogForms(room, { stored, only, known, signal });
   let step = await steps.next();
   while (step.done !== true) step = await steps.next();
   if (step.value === undefined) throw new Error('the verification was broken off');

@@ -1,0 +1,73 @@
+/** Answers that go on for a while hold a place, and there are only so many (faults A5). */
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { createStreams, type Streams } from '../../shared/http/streams.ts';
+import { until } from '../support/until.ts';
+
+const LIMITS = { openMax: 5, ownMax: 2, keepAliveMs: 1000, stalledMs: 1000 };
+
+describe('the places of streams', () => {
+  let app: FastifyInstance;
+  let streams: Streams;
+  let url: string;
+  let arrived: number;
+  let ready: PromiseWithResolvers<void>;
+
+  beforeEach(async () => {
+    app = Fastify();
+    streams = createStreams(app, LIMITS);
+    arrived = 0;
+    ready = Promise.withResolvers();
+    app.get<{ Params: { merchantId: string } }>('/:merchantId', async (request, reply) => {
+      arrived += 1;
+      const { merchantId } = request.params;
+      request.caller = { merchantId, actor: 'a', scopes: undefined };
+      if (!streams.take(reply)) return reply.code(503).send('full');
+      // Whatever is waited for before it begins: the place is taken.
+      await ready.promise;
+      return streams.send(reply, 'text/plain', async function* (signal) {
+        yield 'begun';
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      });
+    });
+    url = await app.listen({ host: '127.0.0.1', port: 0 });
+  });
+  afterEach(async () => {
+    const closed = app.close();
+    app.server.closeAllConnections();
+    await closed;
+  });
+
+  const ask = async (merchantId: string) => {
+    const leaving = new AbortController();
+    const { status } = await fetch(`${url}/${merchantId}`, { signal: leaving.signal });
+    return { status, leave: () => leaving.abort() };
+  };
+  /** All have asked before the first of them begins. */
+  const statuses = async (...merchants: string[]) => {
+    arrived = 0;
+    const asked = merchants.map(ask);
+    await until('all have asked', () => arrived === merchants.length);
+    ready.resolve();
+    return (await Promise.all(asked)).map(({ status }) => status).toSorted();
+  };
+
+  test('one merchant has so many, however many ask at once; others have theirs', async () => {
+    expect(await statuses('m_1', 'm_1', 'm_1', 'm_1')).toEqual([200, 200, 503, 503]);
+    expect(await statuses('m_2')).toEqual([200]);
+  });
+
+  test('whoever sees all merchants is bound by the places alone', async () => {
+    expect(await statuses(...Array.from({ length: 7 }, () => '*'))).toEqual([
+      ...Array.from({ length: 5 }, () => 200),
+      ...[503, 503],
+    ]);
+  });
+
+  test('a place is free again when its client has left', async () => {
+    ready.resolve();
+    const [first] = await Promise.all([ask('m_1'), ask('m_1')]);
+    first?.leave();
+    await until('there is room', async () => (await ask('m_1')).status === 200);
+  });
+});
