@@ -3,7 +3,7 @@
  * (decisions §8). The answer to an operation is the payment as it was at its outcome.
  */
 import { type ErrorCode, errorBody } from '../shared/http/errors.ts';
-import { type Operation, type OperationKind, openOperations } from '../shared/payment/state.ts';
+import type { Operation, OperationKind } from '../shared/payment/state.ts';
 import { bodyOf, failureBodyOf, foldView, type PaymentView } from '../shared/payment/view.ts';
 import type { LoadedPayment } from './execute.ts';
 
@@ -142,7 +142,3 @@ export const operationOf = (payment: LoadedPayment, operationId: string): Operat
   if (found === undefined) throw new Error('an operation that its payment does not know');
   return found;
 };
-
-/** The oldest operation that has no outcome yet. */
-export const firstOpen = (payment: LoadedPayment): Operation | undefined =>
-  openOperations(payment.state)[0];

@@ -3,6 +3,7 @@
  * holds no effect but the append itself (decisions §6).
  */
 import { setTimeout as wait } from 'node:timers/promises';
+import { foldStream } from '../shared/event-store/fold-stream.ts';
 import type {
   EventContext,
   EventStore,
@@ -13,7 +14,6 @@ import {
   AppendOutcomeUnknown,
   RevisionConflict,
   StoreUnavailable,
-  UnreadableStream,
 } from '../shared/event-store/port.ts';
 import { newEventId } from '../shared/ids.ts';
 import type { Command } from '../shared/payment/commands.ts';
@@ -73,15 +73,6 @@ const after = (payment: LoadedPayment, appended: readonly RecordedEvent[]): Load
   return { events: [...payment.events, ...appended], state, view };
 };
 
-/** Throws UnreadableStream for events that do not follow one another. */
-const folded = (events: readonly RecordedEvent[]): LoadedPayment => {
-  try {
-    return after(unknownPayment, events);
-  } catch (error) {
-    throw new UnreadableStream(`${events[0]?.stream}: ${(error as Error).message}`);
-  }
-};
-
 const knows = ({ state }: LoadedPayment, operationId: string): boolean =>
   state.status !== 'NONE' && state.operations.some((o) => o.operationId === operationId);
 
@@ -107,7 +98,8 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   const load = async (paymentId: string, from: 'store' | 'cache'): Promise<LoadedPayment> => {
     const cached = from === 'cache' ? cache.get(paymentId) : undefined;
     if (cached !== undefined) return cached;
-    const payment = folded(await store.readStream(streamOf(paymentId)));
+    const events = await store.readStream(streamOf(paymentId));
+    const payment = foldStream(events, (all) => after(unknownPayment, all));
     remember(paymentId, payment);
     return payment;
   };

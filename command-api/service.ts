@@ -154,11 +154,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     stop: async () => {
       const goneMs = performance.now() - (stopBeganMs ?? performance.now());
       const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - goneMs);
-      const waited = new AbortController();
-      const { signal } = waited;
-      const tooLong = delay(waitMs, undefined, { signal, ref: false }).catch(() => undefined);
-      await Promise.race([queues.idle(), tooLong]);
-      waited.abort();
+      await Promise.race([queues.idle(), delay(waitMs, undefined, { ref: false })]);
       await provider.close();
     },
   };

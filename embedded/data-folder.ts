@@ -58,21 +58,18 @@ const takeLock = (folder: string): DatabaseSync => {
   }
 };
 
-/** Errors of the file system, of SQLite, and of what reads a file of the folder. */
+/** Errors of the file system, of SQLite, and of the views over it. */
 const isAboutAFile = (error: Error): boolean =>
-  'syscall' in error ||
-  'errcode' in error ||
-  error instanceof ViewsUnavailable ||
-  error.message.startsWith('DATA_DIR: ');
+  'syscall' in error || 'errcode' in error || error instanceof ViewsUnavailable;
 
 /** A file of the folder that cannot be used, as one line; any other error as it is. */
 export const refusalOf = (error: unknown, folder: string): unknown => {
   if (!(error instanceof Error)) return error;
+  if (error.message.startsWith('DATA_DIR: ')) return new DataFolderRefused(error.message);
   // The event store names its file, and what is wrong with it.
   if (error instanceof StoreUnavailable && error.message.startsWith(folder))
     return new DataFolderRefused(`DATA_DIR: ${error.message}`);
   if (!isAboutAFile(error)) return error;
-  if (error.message.startsWith('DATA_DIR: ')) return new DataFolderRefused(error.message);
   const why = error.message.split('\n', 1)[0];
   return new DataFolderRefused(
     `DATA_DIR: a file in ${folder} cannot be used (${why}); give it back to the service's user, or put its last good copy there`,

@@ -2,14 +2,10 @@
  * GET /api/v1/payments/{paymentId}: the stored document where it is known to be up to date, else
  * the fold of the stream; both give the same bytes at one revision (decisions §9).
  */
-import {
-  type EventStore,
-  type RecordedEvent,
-  StoreUnavailable,
-  UnreadableStream,
-} from '../shared/event-store/port.ts';
+import { foldStream } from '../shared/event-store/fold-stream.ts';
+import { type EventStore, StoreUnavailable } from '../shared/event-store/port.ts';
 import { streamOf } from '../shared/payment/events.ts';
-import { bodyOf, foldView, type PaymentView } from '../shared/payment/view.ts';
+import { bodyOf, foldView } from '../shared/payment/view.ts';
 import {
   type PaymentDocument,
   type PaymentViewsReader,
@@ -85,17 +81,8 @@ const documentOf = async (
   }
 };
 
-/** Throws UnreadableStream also for events that do not follow one another. */
-const viewOf = (events: readonly RecordedEvent[]): PaymentView | undefined => {
-  try {
-    return foldView(events);
-  } catch (error) {
-    throw new UnreadableStream(`${events[0]?.stream}: ${(error as Error).message}`);
-  }
-};
-
 const fold = async ({ store }: QueryRoom, paymentId: string): Promise<FoundPayment | undefined> => {
-  const view = viewOf(await store.readStream(streamOf(paymentId)));
+  const view = foldStream(await store.readStream(streamOf(paymentId)), foldView);
   if (view === undefined) return undefined;
   return { merchantId: view.merchantId, revision: view.revision, body: bodyOf(view) };
 };

@@ -8,6 +8,7 @@ import {
   ConsecutiveBreaker,
   circuitBreaker,
   handleWhenResult,
+  type IBackoff,
   type IBackoffFactory,
 } from 'cockatiel';
 import type { OperationAnswer, Provider, ProviderOperation } from './port.ts';
@@ -40,18 +41,18 @@ const wasNotSent = (answer: unknown): boolean =>
  * How long the breaker stays open, by a clock that only goes forward: the library compares with the
  * wall clock, which set back by an hour would keep it open for that hour.
  */
-const onlyForward = (openMs: number): IBackoffFactory<unknown> => ({
-  next: () => {
+const onlyForward = (openMs: number): IBackoffFactory<unknown> => {
+  const next = (): IBackoff<unknown> => {
     const until = performance.now() + openMs;
-    const again = onlyForward(openMs);
     return {
       get duration() {
         return performance.now() < until ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
       },
-      next: again.next,
+      next,
     };
-  },
-});
+  };
+  return { next };
+};
 
 /** Guards `execute` of a provider; looking up, fencing and listing pass through. */
 export const guarded = (provider: Provider, options: GuardOptions = {}): GuardedProvider => {

@@ -343,6 +343,11 @@ function logReaders({ read }: Connection) {
     return event;
   }
 
+  /** Nothing at all was read: either it lies past the end, or the server did not answer. */
+  async function mustLiePastEnd(position: LogPosition | undefined): Promise<void> {
+    if (comparePositions((await newest()).position, position) >= 0) throw endedWithoutAnswer();
+  }
+
   /** Pages of the log after a position, system events and all. A read includes its own position. */
   async function* pagesAfter(after: LogPosition | undefined, limit: number) {
     let from = after;
@@ -350,10 +355,7 @@ function logReaders({ read }: Connection) {
     for (let size = Math.max(limit, 100); ; size = PAGE_EVENTS) {
       const count = Math.min(PAGE_EVENTS, size) + 1;
       const page = (await forwards(from, count)) ?? [];
-      // Nothing at all: either the position lies past the end, or the server did not answer.
-      if (page.length === 0 && comparePositions((await newest()).position, from) >= 0) {
-        throw endedWithoutAnswer();
-      }
+      if (page.length === 0) await mustLiePastEnd(from);
       const fresh = page.filter((event) => comparePositions(event.position, from) > 0);
       yield fresh;
       if (page.length < count || fresh.length === 0) return;
@@ -388,11 +390,9 @@ function logReaders({ read }: Connection) {
 
   async function hashAt(position: LogPosition | undefined): Promise<string | null> {
     const [event] = (await forwards(position, 1)) ?? [];
-    if (event === undefined) {
-      if (comparePositions((await newest()).position, position) >= 0) throw endedWithoutAnswer();
-      return null;
-    }
-    return comparePositions(event.position, position) === 0 ? hashOfRecord(event) : null;
+    if (event === undefined) await mustLiePastEnd(position);
+    const isThere = event !== undefined && comparePositions(event.position, position) === 0;
+    return isThere ? hashOfRecord(event) : null;
   }
 
   async function countAfter(after: LogPosition | undefined) {

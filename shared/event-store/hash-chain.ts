@@ -95,23 +95,6 @@ export function verifyLog(
   return { end };
 }
 
-/** Verifies one stream's rows, all of them from revision 0: the first break, or undefined. */
-export function verifyStream(rows: Iterable<Omit<ChainRow, 'hashBefore'>>): ChainBreak | undefined {
-  let expected = 0;
-  let hashBefore: string | null = null;
-  for (const row of rows) {
-    const { position, stream, revision } = row;
-    const reason =
-      revision === expected
-        ? streamReason({ ...row, hashBefore })
-        : `revision ${expected} is missing`;
-    if (reason !== undefined) return { position, stream, revision, reason };
-    expected += 1;
-    hashBefore = row.hash;
-  }
-  return undefined;
-}
-
 /** One line that names the place of a break, for an operator. */
 export const describeBreak = ({ position, stream, revision, reason }: ChainBreak): string =>
   `position ${position} (stream ${stream}, revision ${revision}): ${reason}`;

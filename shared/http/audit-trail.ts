@@ -90,7 +90,7 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     const { action, paymentId, parameters } = access;
     // An id that could be a card number is cut as every other text is.
     const isPlain = paymentId === undefined || withoutLongNumbers(paymentId) === paymentId;
-    const id = paymentId === undefined ? {} : { paymentId };
+    const named = paymentId === undefined ? {} : { paymentId };
     if (request.caller === undefined) throw new Error('an audit route without its guard');
     const { merchantId, actor } = request.caller;
     const now = new Date().toISOString();
@@ -98,8 +98,8 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     const data = {
       action,
       merchantId,
-      ...(isPlain ? id : {}),
-      ...parametersOf({ ...Object(request.query), ...parameters, ...(isPlain ? {} : id) }),
+      ...(isPlain ? named : {}),
+      ...parametersOf({ ...Object(request.query), ...parameters, ...(isPlain ? {} : named) }),
     };
     const { id: requestId } = request;
     return {

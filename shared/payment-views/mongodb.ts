@@ -534,7 +534,7 @@ export const openMongoViews = async ({
     for (const n of left) await remove(n);
     // A number that nobody has seen: a process may still hold one that was removed.
     const next = generationOf(Math.max(old, ...left) + 1);
-    const { checkpoint, checkpointHash, load, apply } = createWriter({
+    const { checkpoint, load, apply } = createWriter({
       control,
       read,
       write,
@@ -546,7 +546,6 @@ export const openMongoViews = async ({
     let isServed = false;
     return {
       checkpoint,
-      checkpointHash,
       load,
       apply,
       parked: (limit) => parkedIn(next, limit),

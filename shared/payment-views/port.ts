@@ -113,10 +113,7 @@ export type PaymentViewsWriter = {
 export type ViewsChecksum = { documents: number; hash: string };
 
 /** A new set of read models, filled beside the one that is served; nobody reads it yet. */
-export type NextGeneration = Pick<
-  PaymentViewsWriter,
-  'checkpoint' | 'checkpointHash' | 'load' | 'apply'
-> &
+export type NextGeneration = Pick<PaymentViewsWriter, 'checkpoint' | 'load' | 'apply'> &
   Pick<PaymentViewsReader, 'parked'> & {
     checksum(): Promise<ViewsChecksum>;
     /** Serves it from now on, at once and whole. Throws CheckpointMoved when another one is. */

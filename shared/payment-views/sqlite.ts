@@ -375,7 +375,7 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
       rebuilding = false;
       throw unavailable(error);
     }
-    const { checkpoint, checkpointHash, load, apply, parked } = next;
+    const { checkpoint, load, apply, parked } = next;
     let open = true;
     const end = async (): Promise<void> => {
       if (!open) return;
@@ -386,7 +386,6 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
     };
     return {
       checkpoint,
-      checkpointHash,
       load,
       apply,
       parked,
