@@ -1,6 +1,6 @@
 /** What the auditor's verbs share: the client, how events are shown, and server-sent events. */
 import { EventSourceParserStream } from 'eventsource-parser/stream';
-import type { AuditEvent, AuditUnreadableEvent } from '../query-api/audit/contract.ts';
+import type { AuditEvent, AuditUnreadableEvent } from '../audit/contract.ts';
 import { type Client, openClient, orFail } from './client.ts';
 import { money } from './output.ts';
 

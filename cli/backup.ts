@@ -17,7 +17,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
 import { Command } from 'commander';
-import { makeDataDir } from '../shared/data-dir.ts';
+import { makeDataDir } from '../shared/runtime/data-folder.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Format, formatOption, note, print, printJson } from './output.ts';
 import { readSettings } from './settings.ts';

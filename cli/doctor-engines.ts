@@ -6,8 +6,8 @@ import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { Config } from '../shared/config.ts';
-import { createLogger } from '../shared/log.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import { createLogger } from '../shared/runtime/log.ts';
 import { openClient } from './client.ts';
 import type { DataFolderFinding } from './doctor-data.ts';
 import { withoutSecrets } from './doctor-settings.ts';
@@ -130,7 +130,9 @@ const eventStore = async ({ eventStoreDbUrl: url, dataDir }: Config): Promise<En
     place: withoutSecrets(url),
     doors: doorsOf(url, 2113),
     ask: async () => {
-      const { openEventStoreDb } = await import('../shared/event-store/eventstoredb.ts');
+      const { openEventStoreDb } = await import(
+        '../shared/event-store/eventstoredb/event-store.ts'
+      );
       const { log } = createLogger({ level: 'silent', destination: 'stdout' });
       const store = await openEventStoreDb({ url, logger: log });
       await store.ping().finally(() => void store.close());
@@ -146,7 +148,7 @@ const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFin
     place: withoutSecrets(url),
     doors: doorsOf(url, 27017),
     ask: async () => {
-      const { openMongoViews } = await import('../shared/payment-views/mongodb.ts');
+      const { openMongoViews } = await import('../shared/read-models/mongodb/read-models.ts');
       const views = await openMongoViews({ url });
       await views.ping().finally(() => void views.close());
     },
@@ -199,7 +201,7 @@ const provider = async ({ provider: set }: Config): Promise<EngineFinding> => {
     place: withoutSecrets(url),
     doors: [doorOf(`${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`, 443)],
     ask: async () => {
-      const { httpProvider } = await import('../command-api/provider/http.ts');
+      const { httpProvider } = await import('../command-api/provider/http/provider.ts');
       const opened = httpProvider({ url, token, connectTimeoutMs, timeoutMs });
       await opened.ledger(0, 1).finally(() => void opened.close());
     },

@@ -1,5 +1,5 @@
 /** What `payments doctor` says of the settings: value and origin of each, secrets hidden. */
-import { type Config, loadConfig, settingsTable } from '../shared/config.ts';
+import { type Config, loadConfig, settingsTable } from '../shared/runtime/config.ts';
 
 export type SettingFinding = { name: string; value: string; origin: 'environment' | 'default' };
 

@@ -1,11 +1,11 @@
 /** One payment's events out of an export: the same answers as the service's, without it. */
 import { readFileSync } from 'node:fs';
-import { StateParameters } from '../query-api/audit/contract.ts';
-import { readExportLine } from '../query-api/audit/export-lines.ts';
-import { timelineOf } from '../query-api/audit/history.ts';
-import { stateOf } from '../query-api/audit/state.ts';
+import { StateParameters } from '../audit/contract.ts';
+import { readExportLine } from '../audit/export-lines.ts';
+import { timelineOf } from '../audit/history.ts';
+import { stateOf } from '../audit/state.ts';
 import { decode, isReadable } from '../shared/event-store/codec.ts';
-import { streamOf } from '../shared/payment/events.ts';
+import { streamOf } from '../shared/payment/payment-events.ts';
 import { CommandFailed } from './command-failed.ts';
 import type { Source } from './events.ts';
 

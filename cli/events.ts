@@ -1,7 +1,7 @@
 /** `payments events`: what happened to a payment, what it was at a moment, what has changed since. */
 import { Command } from 'commander';
-import type { AuditTimeline } from '../query-api/audit/contract.ts';
-import type { State } from '../query-api/audit/state.ts';
+import type { AuditTimeline } from '../audit/contract.ts';
+import type { State } from '../audit/state.ts';
 import { amountIn, auditClient, paymentPath, type ShownEvent } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';

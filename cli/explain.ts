@@ -1,6 +1,6 @@
 /** `payments explain`: would it be allowed now, and if not, which events forbid it. */
 import { Argument, Command } from 'commander';
-import type { AuditExplanation, AuditForbidding } from '../query-api/audit/contract.ts';
+import type { AuditExplanation, AuditForbidding } from '../audit/contract.ts';
 import { auditClient, paymentPath } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';

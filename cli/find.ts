@@ -1,6 +1,6 @@
 /** `payments find`: payments without their id, by what one knows of them. */
 import { Command } from 'commander';
-import type { AuditFound } from '../query-api/audit/contract.ts';
+import type { AuditFound } from '../audit/contract.ts';
 import { auditClient, pathOf } from './audit.ts';
 import { jsonOf } from './client.ts';
 import {

@@ -1,6 +1,6 @@
 /** `payments reconcile`: does the provider agree? Lists every difference; exit code 3 where it does not. */
 import { Command } from 'commander';
-import type { Difference, Reconciliation } from '../command-api/reconcile.ts';
+import type { Difference, Reconciliation } from '../command-api/reconcile/reconcile.ts';
 import { auditClient } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';

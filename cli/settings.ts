@@ -1,7 +1,13 @@
 /** The settings as the verbs need them, and tokens signed with what they hold (decisions §10). */
-import { type Config, loadConfig } from '../shared/config.ts';
-import { makeDataDir } from '../shared/data-dir.ts';
-import { importSecret, openLocalKeys, type Signer, signToken } from '../shared/http/local-keys.ts';
+
+import {
+  importSecret,
+  openLocalKeys,
+  type Signer,
+  signToken,
+} from '../shared/http/auth/local-keys.ts';
+import { type Config, loadConfig } from '../shared/runtime/config.ts';
+import { makeDataDir } from '../shared/runtime/data-folder.ts';
 import { CommandFailed } from './command-failed.ts';
 
 /** The settings of the environment. Throws CommandFailed with every problem in them. */

@@ -10,8 +10,8 @@ import {
   expectedChain,
   LINES_START,
   readExportLine,
-} from '../query-api/audit/export-lines.ts';
-import { GENESIS_HASH, hashOf, linkLog } from '../shared/event-store/hash-chain.ts';
+} from '../audit/export-lines.ts';
+import { GENESIS_HASH, hashOf, linkLog } from '../shared/event-store/chain.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Manifest, manifestFileOf, readManifest } from './export-manifest.ts';
 

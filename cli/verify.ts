@@ -1,6 +1,6 @@
 /** `payments verify`: has anyone changed the log? Exit code 3 and the first break where they have. */
 import { Command } from 'commander';
-import type { AuditVerification } from '../query-api/audit/contract.ts';
+import type { AuditVerification } from '../audit/contract.ts';
 import { auditClient, pathOf, paymentPath, sentBy } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';

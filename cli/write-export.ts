@@ -8,7 +8,7 @@ import {
   GUARANTEE_HEADER,
   LINES_START,
   readExportLine,
-} from '../query-api/audit/export-lines.ts';
+} from '../audit/export-lines.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Manifest, manifestFileOf, manifestShape } from './export-manifest.ts';
 

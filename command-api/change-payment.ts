@@ -4,9 +4,8 @@
  * within this process.
  */
 
-import { newOperationId } from '../shared/ids.ts';
 import type { AskedAmount } from '../shared/payment/commands.ts';
-import type { RequestIdentity } from '../shared/payment/events.ts';
+import type { RequestIdentity } from '../shared/payment/payment-events.ts';
 import {
   authorizationIdOf,
   isFree,
@@ -14,6 +13,12 @@ import {
   openOperations,
   operationUnder,
 } from '../shared/payment/state.ts';
+import { newOperationId } from '../shared/runtime/ids.ts';
+import { quietPayment } from './in-flight.ts';
+import { intend } from './intend.ts';
+import { type Caller, type CommandRoom, carryOut } from './operate.ts';
+import type { LoadedPayment } from './payment-log.ts';
+import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
   type Answer,
   answerTo,
@@ -21,12 +26,7 @@ import {
   refusal,
   replayed,
   unknownOutcome,
-} from './answers.ts';
-import { type Budget, BudgetSpent } from './budget.ts';
-import { type Caller, type CommandRoom, carryOut } from './carry-out.ts';
-import type { LoadedPayment } from './execute.ts';
-import { intend } from './intend.ts';
-import { quietPayment } from './quiet.ts';
+} from './responses.ts';
 
 export type ChangeKind = 'capture' | 'void' | 'refund';
 

@@ -5,19 +5,19 @@
  */
 
 import type { CreateRequest } from '../shared/http/contract.ts';
-import { newOperationId, newPaymentId } from '../shared/ids.ts';
 import { brandOf, type CardBrand, CardSecret, maskCard } from '../shared/payment/card.ts';
 import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
-import type { MaskedCard, RequestIdentity } from '../shared/payment/events.ts';
+import type { MaskedCard, RequestIdentity } from '../shared/payment/payment-events.ts';
 import { initialState, isFree, type Operation, openOperations } from '../shared/payment/state.ts';
-import { type Answer, answerTo, operationOf, refusal, replayed } from './answers.ts';
-import { type Budget, BudgetSpent } from './budget.ts';
-import { type Caller, type CommandRoom, carryOut } from './carry-out.ts';
-import type { LoadedPayment } from './execute.ts';
+import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
+import { quietPayment } from './in-flight.ts';
 import { intend } from './intend.ts';
-import { quietPayment } from './quiet.ts';
-import { claimReference, stillClaims } from './unique-reference.ts';
+import { claimReference, stillClaims } from './merchant-reference.ts';
+import { type Caller, type CommandRoom, carryOut } from './operate.ts';
+import type { LoadedPayment } from './payment-log.ts';
+import { type Budget, BudgetSpent } from './request-budget.ts';
+import { type Answer, answerTo, operationOf, refusal, replayed } from './responses.ts';
 
 /** What one create is made of; the secret is dropped with it. */
 type Attempt = {

@@ -4,9 +4,9 @@
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/port.ts';
 import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
-import { type Budget, BudgetSpent } from './budget.ts';
-import type { Caller, CommandRoom } from './carry-out.ts';
-import type { Executed } from './execute.ts';
+import type { Caller, CommandRoom } from './operate.ts';
+import type { Executed } from './payment-log.ts';
+import { type Budget, BudgetSpent } from './request-budget.ts';
 
 /** Decides and appends the intent. Throws BudgetSpent, and what PaymentLog.execute throws. */
 export const intend = async (

@@ -1,20 +1,27 @@
 /** `npm run start:command-api`: the POST routes as a process of its own; any number may run. */
-import type { Config } from '../shared/config.ts';
+
 import { StoreUnavailable } from '../shared/event-store/port.ts';
-import { buildApp, closeGracefully } from '../shared/http/app.ts';
-import { bannerOf } from '../shared/http/banner.ts';
-import { openGuard } from '../shared/http/guard.ts';
-import { engineState, registerHealth } from '../shared/http/health.ts';
-import { SERVICE_ROUTES } from '../shared/http/known-routes.ts';
-import { noFiles, runProcess } from '../shared/http/process.ts';
-import type { Log } from '../shared/log.ts';
-import { createMetrics } from '../shared/metrics.ts';
+import { openGuard } from '../shared/http/auth/authorize.ts';
+import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
+import { engineState, registerHealth } from '../shared/http/server/health.ts';
+import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { openEventStore, openViews } from '../shared/open-drivers.ts';
-import { watchCommandFigures } from './figures.ts';
+import { bannerOf } from '../shared/runtime/banner.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import type { Log } from '../shared/runtime/log.ts';
+import { createMetrics } from '../shared/runtime/metrics.ts';
+import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
+import { openCommandSide } from './compose.ts';
 import { createIdentities } from './idempotency.ts';
-import { openProvider } from './provider/open.ts';
-import { SecretRefused, withCheckedSecret } from './secret.ts';
-import { openCommandSide } from './service.ts';
+import { SecretRefused, withCheckedSecret } from './idempotency-secret.ts';
+import { watchCommandFigures } from './metrics.ts';
+import { httpProvider } from './provider/http/provider.ts';
+
+/** The settings refuse to start this process without an address (settings, `PROVIDER_URL`). */
+const providerOf = ({ provider: { url, ...rest } }: Config) => {
+  if (url === undefined) throw new Error('a command API without PROVIDER_URL');
+  return { url, ...rest };
+};
 
 const open = async (room: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log, onFatal } = room;
@@ -29,7 +36,7 @@ const open = async (room: { config: Config; log: Log; onFatal(error: Error): voi
     sharedStore: true,
     views,
     identities,
-    provider: await openProvider(config, log, noFiles),
+    provider: httpProvider(providerOf(config)),
     metrics,
     log,
   });

@@ -9,12 +9,12 @@ import {
   type RecordedEvent,
   RevisionConflict,
 } from '../shared/event-store/port.ts';
-import { newEventId } from '../shared/ids.ts';
 import {
   type MerchantReferenceClaimed,
   type PaymentEvent,
   referenceStreamOf,
-} from '../shared/payment/events.ts';
+} from '../shared/payment/payment-events.ts';
+import { newEventId } from '../shared/runtime/ids.ts';
 import type { Identities } from './idempotency.ts';
 
 /** All claims of one reference, the oldest first. */

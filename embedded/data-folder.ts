@@ -15,9 +15,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { makeDataDir } from '../shared/data-dir.ts';
 import { StoreUnavailable } from '../shared/event-store/port.ts';
-import { ViewsUnavailable } from '../shared/payment-views/port.ts';
+import { ViewsUnavailable } from '../shared/read-models/port.ts';
+import { makeDataDir } from '../shared/runtime/data-folder.ts';
 
 export type DataFolder = { path(file: string): string; release(): void };
 

@@ -1,12 +1,12 @@
 /** `npm start`: the whole service in one process on the embedded store (settings, "Commands"). */
-import { SecretRefused } from '../command-api/secret.ts';
-import { LogMisfit } from '../projector/app.ts';
-import type { Config } from '../shared/config.ts';
+import { SecretRefused } from '../command-api/idempotency-secret.ts';
+import { LogMisfit } from '../projector/compose.ts';
 import { StoreUnavailable } from '../shared/event-store/port.ts';
-import { bannerOf } from '../shared/http/banner.ts';
-import { runProcess } from '../shared/http/process.ts';
+import { bannerOf } from '../shared/runtime/banner.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import { runProcess } from '../shared/runtime/process-life.ts';
+import { openService } from './compose.ts';
 import { DataFolderRefused, openDataFolder, refusalOf } from './data-folder.ts';
-import { openService } from './service.ts';
 
 const count = new Intl.NumberFormat('en-US');
 

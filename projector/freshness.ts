@@ -8,7 +8,7 @@ import {
   type EventStore,
   type Expected,
 } from '../shared/event-store/port.ts';
-import { paymentOf } from '../shared/payment/events.ts';
+import { paymentOf } from '../shared/payment/payment-events.ts';
 
 /** One payment with an append under way or an event not yet applied; -1 stands for none. */
 type Tracked = { appending: number; committed: number; applied: number };

@@ -3,7 +3,7 @@
  * other's work and nothing more: what is written is compared and set whoever has it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PaymentViewsWriter } from '../shared/payment-views/port.ts';
+import type { PaymentViewsWriter } from '../shared/read-models/port.ts';
 import type { Log } from './subscription.ts';
 
 export type LeaseOptions = {

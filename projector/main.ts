@@ -1,22 +1,23 @@
 /** `npm run start:projector`: read models and topics as a process; a second one stands by. */
-import type { Config } from '../shared/config.ts';
+
 import { StoreUnavailable } from '../shared/event-store/port.ts';
-import { buildApp, closeGracefully } from '../shared/http/app.ts';
-import { bannerOf } from '../shared/http/banner.ts';
-import { openGuard } from '../shared/http/guard.ts';
-import { engineState, registerHealth } from '../shared/http/health.ts';
-import { SERVICE_ROUTES } from '../shared/http/known-routes.ts';
-import { noFiles, runProcess } from '../shared/http/process.ts';
-import type { Log } from '../shared/log.ts';
-import { createMetrics } from '../shared/metrics.ts';
+import { openGuard } from '../shared/http/auth/authorize.ts';
+import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
+import { engineState, registerHealth } from '../shared/http/server/health.ts';
+import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { openEventStore, openViews } from '../shared/open-drivers.ts';
-import { LogMisfit, startProjector } from './app.ts';
-import { feedState, watchFeedFigures } from './feed-figures.ts';
-import { watchProjectionFigures } from './figures.ts';
+import { bannerOf } from '../shared/runtime/banner.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import type { Log } from '../shared/runtime/log.ts';
+import { createMetrics } from '../shared/runtime/metrics.ts';
+import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
+import { LogMisfit, startProjector } from './compose.ts';
 import { projectionState } from './health.ts';
-import { openRelay, topicPrefixOf } from './open-relay.ts';
-import { registerProjectorOps } from './ops.ts';
-import { registerTopicRoutes } from './topic-routes.ts';
+import { watchProjectionFigures } from './metrics.ts';
+import { registerProjectorOps } from './parked-routes.ts';
+import { feedState, watchFeedFigures } from './relay/metrics.ts';
+import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
+import { registerTopicRoutes } from './relay/topic-routes.ts';
 
 const open = async (room: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log } = room;

@@ -3,18 +3,18 @@
  * (decision 0015). Scope `ops:admin`, and a token of all merchants: they hold everybody's payments.
  */
 import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
-import type {} from '../shared/http/app.ts';
+import { speaksForAll } from '../shared/http/auth/authorize.ts';
 import { JSON_TYPE, refuse } from '../shared/http/errors.ts';
-import { speaksForAll } from '../shared/http/guard.ts';
+import type {} from '../shared/http/server/app.ts';
 import {
   createStreams,
   EVENT_STREAM,
   KEEP_ALIVE,
   type Source,
   serverSent,
-} from '../shared/http/streams.ts';
-import { RebuildRunning } from '../shared/payment-views/port.ts';
-import { type Projector, StandingBy } from './app.ts';
+} from '../shared/http/server/streams.ts';
+import { RebuildRunning } from '../shared/read-models/port.ts';
+import { type Projector, StandingBy } from './compose.ts';
 import type { RebuildProgress, RebuildResult } from './rebuild.ts';
 
 export type ProjectionRoutes = {
@@ -111,7 +111,7 @@ export const refuseForNow = (reply: FastifyReply, error: unknown): FastifyReply 
   throw error;
 };
 
-/** Registers the routes on an app that has been built (shared/http/app.ts). */
+/** Registers the routes on an app that has been built (shared/http/server/app.ts). */
 export const registerProjectionRoutes = (
   app: FastifyInstance,
   { guard: onRequest, projector }: ProjectionRoutes,

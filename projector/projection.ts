@@ -13,9 +13,9 @@ import {
   type UnreadableEvent,
   UnreadableStream,
 } from '../shared/event-store/port.ts';
-import { paymentOf, streamOf } from '../shared/payment/events.ts';
-import { type PaymentView, project } from '../shared/payment/view.ts';
-import type { PaymentViews, ViewChange } from '../shared/payment-views/port.ts';
+import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
+import { type PaymentView, project } from '../shared/payment/response.ts';
+import type { PaymentViews, ViewChange } from '../shared/read-models/port.ts';
 import type { Freshness } from './freshness.ts';
 import type { Log } from './subscription.ts';
 

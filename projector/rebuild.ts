@@ -9,7 +9,7 @@ import type {
   PaymentViewsRebuild,
   PaymentViewsWriter,
   ViewsChecksum,
-} from '../shared/payment-views/port.ts';
+} from '../shared/read-models/port.ts';
 import { createProjection, type Projection } from './projection.ts';
 import type { Log } from './subscription.ts';
 

@@ -4,13 +4,13 @@
  */
 import { foldStream } from '../shared/event-store/fold-stream.ts';
 import { type EventStore, StoreUnavailable } from '../shared/event-store/port.ts';
-import { streamOf } from '../shared/payment/events.ts';
-import { bodyOf, foldView } from '../shared/payment/view.ts';
+import { streamOf } from '../shared/payment/payment-events.ts';
+import { bodyOf, foldView } from '../shared/payment/response.ts';
 import {
   type PaymentDocument,
   type PaymentViewsReader,
   ViewsUnavailable,
-} from '../shared/payment-views/port.ts';
+} from '../shared/read-models/port.ts';
 
 export type QueryRoom = {
   store: EventStore;

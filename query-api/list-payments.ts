@@ -9,7 +9,7 @@ import type {
   PaymentDocument,
   PaymentSearch,
   PaymentViewsReader,
-} from '../shared/payment-views/port.ts';
+} from '../shared/read-models/port.ts';
 
 const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;

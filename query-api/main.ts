@@ -1,18 +1,19 @@
 /** `npm run start:query-api`: the GET routes as a process of its own; any number may run. */
-import type { Config } from '../shared/config.ts';
+
+import { registerAuditApi } from '../audit/routes.ts';
 import { StoreUnavailable } from '../shared/event-store/port.ts';
-import { buildApp, closeGracefully } from '../shared/http/app.ts';
-import { bannerOf } from '../shared/http/banner.ts';
-import { openGuard } from '../shared/http/guard.ts';
-import { engineState, registerHealth } from '../shared/http/health.ts';
-import { SERVICE_ROUTES } from '../shared/http/known-routes.ts';
-import { noFiles, runProcess } from '../shared/http/process.ts';
-import type { Log } from '../shared/log.ts';
-import { createMetrics } from '../shared/metrics.ts';
+import { openGuard } from '../shared/http/auth/authorize.ts';
+import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
+import { engineState, registerHealth } from '../shared/http/server/health.ts';
+import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { openEventStore, openViews } from '../shared/open-drivers.ts';
-import { registerQueryApi } from './app.ts';
-import { registerAuditApi } from './audit/app.ts';
+import { bannerOf } from '../shared/runtime/banner.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import type { Log } from '../shared/runtime/log.ts';
+import { createMetrics } from '../shared/runtime/metrics.ts';
+import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { behindTheStream } from './get-payment.ts';
+import { registerQueryApi } from './routes.ts';
 
 const open = async (room: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log } = room;

@@ -76,7 +76,7 @@ const portOf = async (folder: string): Promise<number> => {
 };
 
 const answers = async (url: string): Promise<boolean> => {
-  const { openMongoViews } = await import('../shared/payment-views/mongodb.ts');
+  const { openMongoViews } = await import('../shared/read-models/mongodb/read-models.ts');
   const views = await openMongoViews({ url });
   try {
     await views.ping();

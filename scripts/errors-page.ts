@@ -1,7 +1,7 @@
 /** docs/errors.md: the entries of shared/http/error-guide.ts as a page for people. */
 import { ERROR_GUIDE, FAILED_ENTRY, PAYMENT_FAILED } from '../shared/http/error-guide.ts';
 import { ERROR_CODES, messageOf, statusOf } from '../shared/http/errors.ts';
-import { FAILURE_CODES } from '../shared/payment/events.ts';
+import { FAILURE_CODES } from '../shared/payment/payment-events.ts';
 
 const INTRO = `# Errors
 

@@ -2,12 +2,13 @@
  * The engines that the settings name, each behind its port: which driver runs is decided here. A
  * server's client is loaded only where it is used: it takes longer than the whole embedded start.
  */
-import type { Config } from './config.ts';
+
 import type { EventStore, Position } from './event-store/port.ts';
-import { openSqliteEventStore } from './event-store/sqlite.ts';
-import type { Log } from './log.ts';
-import type { PaymentViews } from './payment-views/port.ts';
-import { openSqliteViews } from './payment-views/sqlite.ts';
+import { openSqliteEventStore } from './event-store/sqlite/event-store.ts';
+import type { PaymentViews } from './read-models/port.ts';
+import { openSqliteViews } from './read-models/sqlite/read-models.ts';
+import type { Config } from './runtime/config.ts';
+import type { Log } from './runtime/log.ts';
 
 export type OpenedStore = {
   store: EventStore;
@@ -37,7 +38,7 @@ export type DriverOptions = {
 export const openEventStore = async (options: DriverOptions): Promise<OpenedStore> => {
   const { config, log, fileOf, onFatal } = options;
   if (config.eventStoreDbUrl !== undefined) {
-    const { openEventStoreDb } = await import('./event-store/eventstoredb.ts');
+    const { openEventStoreDb } = await import('./event-store/eventstoredb/event-store.ts');
     const store = await openEventStoreDb({ url: config.eventStoreDbUrl, logger: log });
     return {
       store,
@@ -65,6 +66,6 @@ export const openViews = async (
   if (config.mongoUrl === undefined) {
     return openSqliteViews({ file: fileOf('views.sqlite'), logger: log });
   }
-  const { openMongoViews } = await import('./payment-views/mongodb.ts');
+  const { openMongoViews } = await import('./read-models/mongodb/read-models.ts');
   return openMongoViews({ url: config.mongoUrl, logger: log });
 };

@@ -1,5 +1,5 @@
 /** Measures each provider call by operation and outcome. */
-import type { Metrics } from '../../shared/metrics.ts';
+import type { Metrics } from '../../shared/runtime/metrics.ts';
 import type { Provider } from './port.ts';
 
 /** The same provider, with its times in `payments_provider_request_duration_seconds`. */

@@ -4,7 +4,7 @@
  * loop. Every driver keeps these promises; test/contract/provider.test.ts asks each of them.
  */
 import type { CardSecret } from '../../shared/payment/card.ts';
-import type { FailureCode } from '../../shared/payment/events.ts';
+import type { FailureCode } from '../../shared/payment/payment-events.ts';
 
 export type ProviderOperationKind = 'AUTHORIZE' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
 

@@ -4,7 +4,7 @@
  * once more as `ce_` headers for those who route without parsing.
  */
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import type { PaymentView } from '../../shared/payment/view.ts';
+import type { PaymentView } from '../../shared/payment/response.ts';
 import type { FeedMessage, Topic } from './port.ts';
 import {
   type CloudEvent,

@@ -3,7 +3,7 @@
  * gets everything from the first event on. The same messages can be read from the log meanwhile
  * (topic-reader.ts).
  */
-import type { Relay } from '../relay.ts';
+import type { Relay } from '../relay/relay.ts';
 
 /** A relay that is off. */
 export const noRelay = (): Relay => ({

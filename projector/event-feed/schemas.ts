@@ -8,7 +8,7 @@
  * entry in MESSAGE_VERSIONS, and its old samples stay in test/projector/topic-samples.
  */
 import { z } from 'zod';
-import { type EventType, eventSchemas } from '../../shared/payment/events.ts';
+import { type EventType, eventSchemas } from '../../shared/payment/payment-events.ts';
 
 const created = eventSchemas.PaymentCreated.shape;
 const details = created.details.shape;

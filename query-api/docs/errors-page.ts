@@ -7,7 +7,7 @@ import {
   PAYMENT_FAILED,
 } from '../../shared/http/error-guide.ts';
 import { ERROR_CODES, messageOf, statusOf } from '../../shared/http/errors.ts';
-import { FAILURE_CODES } from '../../shared/payment/events.ts';
+import { FAILURE_CODES } from '../../shared/payment/payment-events.ts';
 
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

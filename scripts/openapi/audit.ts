@@ -1,7 +1,7 @@
 /** The second API description: the routes of auditors and operators. */
 import type { z } from 'zod';
+import * as audit from '../../audit/contract.ts';
 import manifest from '../../package.json' with { type: 'json' };
-import * as audit from '../../query-api/audit/contract.ts';
 import { ErrorBody, PaymentStatus } from '../../shared/http/responses.ts';
 import {
   type Answer,

@@ -1,6 +1,6 @@
 /** The bodies of the operators' routes and of reconciliation, for the second document. */
 import { z } from 'zod';
-import { DIFFERENCE_KINDS } from '../../command-api/reconcile.ts';
+import { DIFFERENCE_KINDS } from '../../command-api/reconcile/reconcile.ts';
 
 const time = () => z.string().meta({ format: 'date-time' });
 const operation = z.enum(['create', 'capture', 'void', 'refund']);

@@ -1,6 +1,6 @@
 /** Records answers of the auditors' and operators' routes, refusals included. */
 import { setTimeout } from 'node:timers/promises';
-import type {} from '../../shared/http/app.ts';
+import type {} from '../../shared/http/server/app.ts';
 import type { Recording } from './document.ts';
 import {
   APPROVED,

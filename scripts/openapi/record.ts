@@ -1,7 +1,7 @@
 /** Records an answer for every status of every merchant route. */
 import { setTimeout } from 'node:timers/promises';
-import type { Service } from '../../embedded/service.ts';
-import type {} from '../../shared/http/app.ts';
+import type { Service } from '../../embedded/compose.ts';
+import type {} from '../../shared/http/server/app.ts';
 import type { Recording } from './document.ts';
 import {
   APPROVED,

@@ -7,12 +7,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Provider } from '../../command-api/provider/port.ts';
+import { openService, type Service } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
-import { openService, type Service } from '../../embedded/service.ts';
-import { loadConfig } from '../../shared/config.ts';
-import { importSecret, signToken } from '../../shared/http/local-keys.ts';
-import { createLogger } from '../../shared/log.ts';
-import type { PaymentViews } from '../../shared/payment-views/port.ts';
+import { importSecret, signToken } from '../../shared/http/auth/local-keys.ts';
+import type { PaymentViews } from '../../shared/read-models/port.ts';
+import { loadConfig } from '../../shared/runtime/config.ts';
+import { createLogger } from '../../shared/runtime/log.ts';
 import type { Recording } from './document.ts';
 
 const SECRET = 'the secret that the examples of the documents are signed with';

@@ -12,8 +12,8 @@ import {
   publicEventData,
   publicState,
 } from '../../projector/event-feed/schemas.ts';
-import { EVENT_TYPES } from '../../shared/payment/events.ts';
-import { TOPIC_PREFIX_DEFAULT } from '../../shared/settings.ts';
+import { EVENT_TYPES } from '../../shared/payment/payment-events.ts';
+import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings.ts';
 
 /** What a message is, in a sentence. */
 const MEANINGS: Record<MessageType, string> = {

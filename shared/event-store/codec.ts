@@ -19,9 +19,9 @@ import {
   type EventType,
   eventSchemas,
   type PaymentEvent,
-} from '../payment/events.ts';
+} from '../payment/payment-events.ts';
 import { CannotUpcast, type Upcast, upcast } from '../payment/upcast.ts';
-import { GENESIS_HASH, hashOf } from './hash-chain.ts';
+import { GENESIS_HASH, hashOf } from './chain.ts';
 import type { Expected, NewEvent, Position, RecordedEvent, UnreadableEvent } from './port.ts';
 
 /** An event as a driver hands it back from its store. */

@@ -10,7 +10,7 @@
  * - A subscription gives every event after its position once, in order, says when it has caught
  *   up, never enters a slow reader twice and comes back by itself after a dropped connection.
  */
-import type { PaymentEvent } from '../payment/events.ts';
+import type { PaymentEvent } from '../payment/payment-events.ts';
 
 /** A place in the order over all streams. Opaque: kept and handed back, never computed with. */
 export type Position = string;

@@ -5,7 +5,7 @@
 import type { z } from 'zod';
 import type { CardInput } from '../payment/card.ts';
 import type { AskedAmount } from '../payment/commands.ts';
-import type { PaymentDetails } from '../payment/events.ts';
+import type { PaymentDetails } from '../payment/payment-events.ts';
 import { eachText, holdsCardNumber, textsOf } from './card-text.ts';
 import {
   countableInteger,

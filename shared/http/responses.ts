@@ -1,11 +1,11 @@
 /**
  * The answers of the contract (interface, "Resources and their fields"), as schemas: what the API
  * description shows and what tests hold every answer against. The bodies themselves are made by
- * shared/payment/view.ts and errors.ts and are not checked on their way out.
+ * shared/payment/response.ts and errors.ts and are not checked on their way out.
  */
 import { z } from 'zod';
-import { FAILURE_CODES } from '../payment/events.ts';
-import type * as view from '../payment/view.ts';
+import { FAILURE_CODES } from '../payment/payment-events.ts';
+import type * as view from '../payment/response.ts';
 import { Billing, Consumer, ProductItem, Shipping, Source } from './contract.ts';
 import { ERROR_CODES } from './errors.ts';
 

@@ -4,7 +4,7 @@
  */
 import { inspect } from 'node:util';
 import cardValidator from 'card-validator';
-import type { MaskedCard } from './events.ts';
+import type { MaskedCard } from './payment-events.ts';
 
 /** The brands a merchant can accept (decisions §3). */
 export const CARD_BRANDS = [

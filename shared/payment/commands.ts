@@ -9,7 +9,7 @@ import type {
   PaymentDetails,
   RequestIdentity,
   Settlement,
-} from './events.ts';
+} from './payment-events.ts';
 
 /** An integer of minor units, from 1; 'too large' for one above 2^53-1 (decisions §3). */
 export type AskedAmount = number | 'too large';

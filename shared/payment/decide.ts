@@ -4,7 +4,7 @@
  * state already knows yields no events, so every command is safe to repeat.
  */
 import type { ChangeCommand, Command, CreateCommand, Outcome, RecordCommand } from './commands.ts';
-import type { EventData, PaymentEvent, Settlement } from './events.ts';
+import type { EventData, PaymentEvent, Settlement } from './payment-events.ts';
 import {
   type AlreadyExists,
   type Refused,

@@ -3,8 +3,8 @@
  * operation that was ever begun on it, so that a repeat is recognised and an intent without an
  * outcome is seen.
  */
-import type { EventData, RequestIdentity } from './events.ts';
-import type { PlacedEvent } from './view.ts';
+import type { EventData, RequestIdentity } from './payment-events.ts';
+import type { PlacedEvent } from './response.ts';
 
 export type OperationKind = 'create' | 'capture' | 'void' | 'refund';
 

@@ -1,9 +1,9 @@
 /** The provider's ledger against the log: each way in which they can disagree has its name. */
 import { describe, expect, test } from '@jest/globals';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
-import { reconcile } from '../../command-api/reconcile.ts';
-import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
-import { memoryEventStore } from '../support/memory-event-store.ts';
+import { reconcile } from '../../command-api/reconcile/reconcile.ts';
+import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import {
   authorized,
   captured,

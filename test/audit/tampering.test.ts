@@ -6,9 +6,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { readExportLine } from '../../audit/export-lines.ts';
 import { manifestFileOf } from '../../cli/export-manifest.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
-import { readExportLine } from '../../query-api/audit/export-lines.ts';
 import { newSeed, randomOf } from '../support/random.ts';
 import {
   changeRows,

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { withOverrides } from '../../cli/overrides.ts';
-import { TEST_CARDS } from '../../command-api/provider/test-cards.ts';
+import { withOverrides } from '../../cli/dev/overrides.ts';
+import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import { runCli, type Service, startService } from '../support/service.ts';
 
 // Each run of the command line is a process of its own.

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
-import { TEST_CARDS } from '../../command-api/provider/test-cards.ts';
-import { openLocalKeys } from '../../shared/http/local-keys.ts';
+import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
+import { openLocalKeys } from '../../shared/http/auth/local-keys.ts';
 import { runCli } from '../support/service.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'payments-cli-'));

@@ -4,8 +4,11 @@
  * doubled, and no rejection is left unhandled. The server is a stand-in on a real socket.
  */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type EventStoreDb, openEventStoreDb } from '../../shared/event-store/eventstoredb.ts';
-import { hashOf } from '../../shared/event-store/hash-chain.ts';
+import { hashOf } from '../../shared/event-store/chain.ts';
+import {
+  type EventStoreDb,
+  openEventStoreDb,
+} from '../../shared/event-store/eventstoredb/event-store.ts';
 import {
   AppendOutcomeUnknown,
   type NewEvent,
@@ -13,7 +16,7 @@ import {
   RevisionConflict,
   StoreUnavailable,
 } from '../../shared/event-store/port.ts';
-import { verifyStreamForms } from '../../shared/event-store/verify.ts';
+import { verifyStreamForms } from '../../shared/event-store/verify-chain.ts';
 import {
   type AppendFault,
   type Drop,

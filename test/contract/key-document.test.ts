@@ -1,10 +1,10 @@
-/** The promises of projector/feed-checkpoint/port.ts, asked of every driver. */
+/** The promises of projector/relay/checkpoint/port.ts, asked of every driver. */
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { fileDocument } from '../../projector/feed-checkpoint/file.ts';
-import type { KeyDocument } from '../../projector/feed-checkpoint/port.ts';
-import { mongoKeyDocument } from '../../shared/payment-views/mongodb.ts';
+import { fileDocument } from '../../projector/relay/checkpoint/file.ts';
+import type { KeyDocument } from '../../projector/relay/checkpoint/port.ts';
+import { mongoKeyDocument } from '../../shared/read-models/mongodb/read-models.ts';
 import { memoryDocument } from '../support/memory-feed.ts';
 import { mongoServer } from '../support/mongo-server.ts';
 import { temporaryFolder } from '../support/view-drivers.ts';

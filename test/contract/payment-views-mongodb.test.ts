@@ -1,13 +1,13 @@
 /** What the views in MongoDB do when their server is not there, says nothing, or has lost them. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { foldView, type PaymentView } from '../../shared/payment/view.ts';
-import { type MongoViews, openMongoViews } from '../../shared/payment-views/mongodb.ts';
+import { foldView, type PaymentView } from '../../shared/payment/response.ts';
+import { type MongoViews, openMongoViews } from '../../shared/read-models/mongodb/read-models.ts';
 import {
   CheckpointMoved,
   type ViewChange,
   ViewsUnavailable,
-} from '../../shared/payment-views/port.ts';
+} from '../../shared/read-models/port.ts';
 import { type MongoDatabase, mongoServer } from '../support/mongo-server.ts';
 import { placed, wholeLife } from '../support/payment-events.ts';
 import { type TcpDoor, tcpDoor } from '../support/tcp-door.ts';

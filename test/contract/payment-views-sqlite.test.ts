@@ -4,9 +4,9 @@ import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { foldView, type PaymentView } from '../../shared/payment/view.ts';
-import type { PaymentViews } from '../../shared/payment-views/port.ts';
-import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import { foldView, type PaymentView } from '../../shared/payment/response.ts';
+import type { PaymentViews } from '../../shared/read-models/port.ts';
+import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
 import { placed, wholeLife } from '../support/payment-events.ts';
 import { temporaryFolder } from '../support/view-drivers.ts';
 

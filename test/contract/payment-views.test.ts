@@ -1,9 +1,9 @@
 /**
- * The promises of shared/payment-views/port.ts, asked of every driver.
+ * The promises of shared/read-models/port.ts, asked of every driver.
  * P1 and P2 are the invariants "view = fold of the events" and "a document never goes back".
  */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { bodyOf, foldView, type PaymentView } from '../../shared/payment/view.ts';
+import { bodyOf, foldView, type PaymentView } from '../../shared/payment/response.ts';
 import {
   CheckpointMoved,
   type NextGeneration,
@@ -12,7 +12,7 @@ import {
   RebuildRunning,
   type ViewChange,
   ViewsUnavailable,
-} from '../../shared/payment-views/port.ts';
+} from '../../shared/read-models/port.ts';
 import {
   authorized,
   created,

@@ -1,8 +1,8 @@
 /** The breaker and the bounded queue before a provider (decisions §7). */
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { type GuardedProvider, guarded } from '../../command-api/provider/guard.ts';
-import { httpProvider } from '../../command-api/provider/http.ts';
+import { httpProvider } from '../../command-api/provider/http/provider.ts';
 import type { OperationAnswer, Provider } from '../../command-api/provider/port.ts';
+import { type GuardedProvider, guarded } from '../../command-api/provider/resilience.ts';
 import { type FaultyServer, httpServer, refusedUrl } from '../support/faulty-server.ts';
 import { authorize } from '../support/provider-drivers.ts';
 import { until } from '../support/until.ts';

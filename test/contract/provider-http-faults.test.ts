@@ -1,7 +1,7 @@
 /** How the HTTP driver reads what a provider does wrong (provider.md, "How an answer is read"). */
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { httpProvider } from '../../command-api/provider/http.ts';
+import { httpProvider } from '../../command-api/provider/http/provider.ts';
 import type { Provider, ProviderOperation } from '../../command-api/provider/port.ts';
 import {
   blackHole,

@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { httpProvider } from '../../command-api/provider/http.ts';
+import { httpProvider } from '../../command-api/provider/http/provider.ts';
 import type { Provider } from '../../command-api/provider/port.ts';
 import { authorize } from '../support/provider-drivers.ts';
 import { until } from '../support/until.ts';
 import { temporaryFolder } from '../support/view-drivers.ts';
 
-const MAIN = join(import.meta.dirname, '../../command-api/provider/main.ts');
+const MAIN = join(import.meta.dirname, '../../provider-simulator/main.ts');
 const NODE = process.execPath;
 const TOKEN = 'token-of-the-process';
 

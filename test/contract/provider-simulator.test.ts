@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
-import { openSimulation, type Simulation } from '../../command-api/provider/simulator.ts';
-import { simulatorServer } from '../../command-api/provider/simulator-server.ts';
+import { simulatorServer } from '../../provider-simulator/server.ts';
+import { openSimulation, type Simulation } from '../../provider-simulator/simulator.ts';
 import { APPROVED_CARD, LEDGER_FILE } from '../support/provider-drivers.ts';
 import { temporaryFolder } from '../support/view-drivers.ts';
 

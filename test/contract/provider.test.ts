@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { LedgerEntry, Provider } from '../../command-api/provider/port.ts';
-import { TEST_CARDS } from '../../command-api/provider/test-cards.ts';
+import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import { CardSecret } from '../../shared/payment/card.ts';
 import {
   APPROVED_CARD,

@@ -1,10 +1,14 @@
 /** What auditors rest on (port.ts, `stored`): every driver hands out what it has stored, whole. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { hashOf } from '../../shared/event-store/chain.ts';
 import { decode } from '../../shared/event-store/codec.ts';
-import { hashOf } from '../../shared/event-store/hash-chain.ts';
-import { logCheck, streamsCheck, verifyStreamForms } from '../../shared/event-store/verify.ts';
-import { auditStreamOf } from '../../shared/payment/events.ts';
+import {
+  logCheck,
+  streamsCheck,
+  verifyStreamForms,
+} from '../../shared/event-store/verify-chain.ts';
+import { auditStreamOf } from '../../shared/payment/payment-events.ts';
 import { eventStoreDrivers } from '../support/drivers.ts';
 import { newEvent, wholeLife } from '../support/payment-events.ts';
 

@@ -7,7 +7,14 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { AskedAmount, Command, Outcome } from '../../shared/payment/commands.ts';
 import { decide } from '../../shared/payment/decide.ts';
-import { eventSchemas, type PaymentEvent } from '../../shared/payment/events.ts';
+import { eventSchemas, type PaymentEvent } from '../../shared/payment/payment-events.ts';
+import {
+  bodyOf,
+  foldView,
+  type PaymentView,
+  type PlacedEvent,
+  project,
+} from '../../shared/payment/response.ts';
 import {
   evolve,
   initialState,
@@ -15,13 +22,6 @@ import {
   openOperations,
   type PaymentState,
 } from '../../shared/payment/state.ts';
-import {
-  bodyOf,
-  foldView,
-  type PaymentView,
-  type PlacedEvent,
-  project,
-} from '../../shared/payment/view.ts';
 import { capture, create, record, refund, voidIt } from '../support/commands.ts';
 import { operationId, timeOf } from '../support/payment-events.ts';
 import { COMMANDS, SUB_STATES, subStateOf } from './decide-table.ts';

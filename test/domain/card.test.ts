@@ -10,7 +10,7 @@ import {
   CardSecret,
   maskCard,
 } from '../../shared/payment/card.ts';
-import { maskedCard } from '../../shared/payment/events.ts';
+import { maskedCard } from '../../shared/payment/payment-events.ts';
 
 const cardWith = (fields: Partial<CardInput>): CardInput => ({
   number: '4242424242424242',

@@ -5,7 +5,7 @@
  * a state without a row.
  */
 import type { Command } from '../../shared/payment/commands.ts';
-import type { PaymentEvent } from '../../shared/payment/events.ts';
+import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { type Refused, refused, type Unresolved } from '../../shared/payment/refusals.ts';
 import {
   type OperationKind,

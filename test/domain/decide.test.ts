@@ -1,7 +1,7 @@
 /** The rules of a payment: what each command is answered in each state (decisions §3, §5 to §8). */
 import { describe, expect, test } from '@jest/globals';
 import type { Command, Outcome } from '../../shared/payment/commands.ts';
-import type { PaymentEvent } from '../../shared/payment/events.ts';
+import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { refused } from '../../shared/payment/refusals.ts';
 import {
   capture,

@@ -7,7 +7,7 @@ const FOLDER = new URL('../../shared/payment/', import.meta.url);
 const files = readdirSync(FOLDER).filter((name) => name.endsWith('.ts'));
 
 const ALLOWED: Record<string, string[]> = {
-  'events.ts': ['zod'],
+  'payment-events.ts': ['zod'],
   'card.ts': ['node:util', 'card-validator'],
 };
 

@@ -17,7 +17,7 @@ import {
   EVENT_VERSIONS,
   eventSchemas,
   type PaymentEvent,
-} from '../../shared/payment/events.ts';
+} from '../../shared/payment/payment-events.ts';
 import { CannotUpcast, upcastOver } from '../../shared/payment/upcast.ts';
 import { anyPayment, authorized, created, newEvent } from '../support/payment-events.ts';
 

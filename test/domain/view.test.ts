@@ -1,6 +1,6 @@
 /** The body of a payment after each event, whole (decisions §4, §5, §6; interface, "Resources"). */
 import { describe, expect, test } from '@jest/globals';
-import type { PaymentDetails, PaymentEvent } from '../../shared/payment/events.ts';
+import type { PaymentDetails, PaymentEvent } from '../../shared/payment/payment-events.ts';
 import {
   bodyOf,
   failureBodyOf,
@@ -8,7 +8,7 @@ import {
   type PaymentResponse,
   type PaymentView,
   project,
-} from '../../shared/payment/view.ts';
+} from '../../shared/payment/response.ts';
 import {
   authorized,
   captureDeclined,

@@ -1,9 +1,9 @@
 /** Decision 0011: reading is itself recorded, and what cannot be recorded is not answered. */
 import { describe, expect, test } from '@jest/globals';
 import type { FastifyRequest } from 'fastify';
+import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { StoreUnavailable } from '../../shared/event-store/port.ts';
-import { createRecorder } from '../../shared/http/audit-trail.ts';
-import { memoryEventStore } from '../support/memory-event-store.ts';
+import { createRecorder } from '../../shared/http/access-recorder.ts';
 
 const caller = { merchantId: 'm_1', actor: 'auditor', scopes: undefined };
 const request = (query: object = {}) =>

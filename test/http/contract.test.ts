@@ -1,6 +1,7 @@
 /** Reads requests as decisions §2 to §4 and §8 say: what is kept, what is refused, in which words. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { parseJson } from '../../command-api/request/json.ts';
 import { textsHoldCard } from '../../shared/http/card-text.ts';
 import {
   parseCapture,
@@ -9,8 +10,7 @@ import {
   parsePaymentId,
   parseRefund,
 } from '../../shared/http/contract.ts';
-import { parseJson } from '../../shared/http/json.ts';
-import { paymentDetails } from '../../shared/payment/events.ts';
+import { paymentDetails } from '../../shared/payment/payment-events.ts';
 
 const NUMBER = '4242424242424242';
 const card = { number: NUMBER, holderName: 'Ada L', expiryMonth: '12', expiryYear: '2030' };

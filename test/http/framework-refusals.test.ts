@@ -5,15 +5,15 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { parseJson } from '../../command-api/request/json.ts';
 import { StoreUnavailable } from '../../shared/event-store/port.ts';
-import { buildApp, closeGracefully } from '../../shared/http/app.ts';
 import { PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/contract.ts';
 import { helpLink } from '../../shared/http/error-guide.ts';
 import { refuse } from '../../shared/http/errors.ts';
-import { registerHealth } from '../../shared/http/health.ts';
-import { parseJson } from '../../shared/http/json.ts';
-import type { Log } from '../../shared/log.ts';
-import { createMetrics } from '../../shared/metrics.ts';
+import { buildApp, closeGracefully } from '../../shared/http/server/app.ts';
+import { registerHealth } from '../../shared/http/server/health.ts';
+import type { Log } from '../../shared/runtime/log.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { until } from '../support/until.ts';
 
 type Line = Record<string, unknown>;

@@ -2,9 +2,10 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getPayment } from '../../query-api/get-payment.ts';
-import { streamOf } from '../../shared/payment/events.ts';
-import { foldView } from '../../shared/payment/view.ts';
-import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { foldView } from '../../shared/payment/response.ts';
+import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
 import {
   expectAnswerHeaders,
   expectError,
@@ -15,7 +16,6 @@ import {
   timeless,
   token,
 } from '../support/in-process.ts';
-import { memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { temporaryFolder } from '../support/view-drivers.ts';
 

@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import merchant from '../../docs/openapi.json' with { type: 'json' };
 import audit from '../../docs/openapi-audit.json' with { type: 'json' };
-import { SERVICE_ROUTES } from '../../shared/http/known-routes.ts';
+import { SERVICE_ROUTES } from '../../shared/http/server/known-routes.ts';
 import { openInProcess } from '../support/in-process.ts';
 
 test('decisions §1: what processes know of one another is what the whole service has', async () => {

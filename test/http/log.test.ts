@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { FastifyInstance, InjectOptions } from 'fastify';
-import { buildApp } from '../../shared/http/app.ts';
-import { registerHealth } from '../../shared/http/health.ts';
-import { createLogger, type Log, scrubCardNumbers } from '../../shared/log.ts';
-import { createMetrics } from '../../shared/metrics.ts';
+import { buildApp } from '../../shared/http/server/app.ts';
+import { registerHealth } from '../../shared/http/server/health.ts';
+import { createLogger, type Log, scrubCardNumbers } from '../../shared/runtime/log.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { until } from '../support/until.ts';
 
 const NUMBER = '4242424242424242';

@@ -1,15 +1,18 @@
 /** What a process remembers of a payment, and what it makes of an append whose fate is unknown. */
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { startBudget } from '../../command-api/budget.ts';
-import { createPaymentLog, type PaymentLog } from '../../command-api/execute.ts';
+import { createPaymentLog, type PaymentLog } from '../../command-api/payment-log.ts';
+import { startBudget } from '../../command-api/request-budget.ts';
+import {
+  type MemoryEventStore,
+  memoryEventStore,
+} from '../../shared/event-store/memory/event-store.ts';
 import {
   AppendOutcomeUnknown,
   type EventStore,
   StoreUnavailable,
 } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/events.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
 import { capture, NEW_OPERATION, record } from '../support/commands.ts';
-import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { authorized, created, newEvent } from '../support/payment-events.ts';
 
 const context = { actor: 'm_1', causationId: 'c', correlationId: 'c', requestId: 'r' };

@@ -1,7 +1,7 @@
 /** Decisions §7: the ladder of recovery, and how open intents are found without reading the log. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { createLadders, type Tried } from '../../command-api/ladders.ts';
-import { type Sweep, startSweep } from '../../command-api/sweep.ts';
+import { createLadders, type Tried } from '../../command-api/recovery/retry-schedule.ts';
+import { type Sweep, startSweep } from '../../command-api/recovery/sweep.ts';
 import { type EventStore, StoreUnavailable } from '../../shared/event-store/port.ts';
 import {
   type Answer,

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { AT_WORK } from '../../command-api/provider/port.ts';
-import { streamOf } from '../../shared/payment/events.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
 import {
   type Answer,
   type Asking,

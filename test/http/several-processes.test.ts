@@ -9,7 +9,7 @@ const NO_LADDER = { RECOVERY_DELAYS_MS: '600000' };
 /** PROVIDER_TIMEOUT_MS + 2 s, and a little. */
 const PAST_FLIGHT_MS = 7_100;
 
-/** As many payments as a process keeps in memory (command-api/service.ts). */
+/** As many payments as a process keeps in memory (command-api/compose.ts). */
 const SEEN_MAX = 1000;
 
 let rooms: Rooms;

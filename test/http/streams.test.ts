@@ -1,7 +1,7 @@
 /** Answers that go on for a while hold a place, and there are only so many (faults A5). */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { createStreams, type Streams } from '../../shared/http/streams.ts';
+import { createStreams, type Streams } from '../../shared/http/server/streams.ts';
 import { until } from '../support/until.ts';
 
 const LIMITS = { openMax: 5, ownMax: 2, keepAliveMs: 1000, stalledMs: 1000 };

@@ -6,14 +6,18 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
-import { buildApp } from '../../shared/http/app.ts';
-import { type Caller, createAuthenticator, type TokenSettings } from '../../shared/http/auth.ts';
-import { createGuard } from '../../shared/http/guard.ts';
-import { importSecret, openLocalKeys, signToken } from '../../shared/http/local-keys.ts';
-import { createRateLimiter, type Rate } from '../../shared/http/rate-limit.ts';
-import { createVerifiedTokens } from '../../shared/http/verified-tokens.ts';
-import type { Log } from '../../shared/log.ts';
-import { createMetrics } from '../../shared/metrics.ts';
+import {
+  type Caller,
+  createAuthenticator,
+  type TokenSettings,
+} from '../../shared/http/auth/authenticate.ts';
+import { createGuard } from '../../shared/http/auth/authorize.ts';
+import { importSecret, openLocalKeys, signToken } from '../../shared/http/auth/local-keys.ts';
+import { createRateLimiter, type Rate } from '../../shared/http/auth/rate-limit.ts';
+import { createVerifiedTokens } from '../../shared/http/auth/verified-tokens.ts';
+import { buildApp } from '../../shared/http/server/app.ts';
+import type { Log } from '../../shared/runtime/log.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
 
 const SECRET = 'a shared secret of 32 bytes, or so';
 const MISSING = ['the Authorization header is required'];

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createIdentities } from '../../command-api/idempotency.ts';
 import type { NewEvent } from '../../shared/event-store/port.ts';
-import { referenceStreamOf } from '../../shared/payment/events.ts';
+import { referenceStreamOf } from '../../shared/payment/payment-events.ts';
 import {
   type Answer,
   expectError,

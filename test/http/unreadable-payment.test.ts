@@ -2,21 +2,24 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
-import { createPaymentLog } from '../../command-api/execute.ts';
-import { listUnsettled } from '../../command-api/unsettled.ts';
-import { type Projector, startProjector } from '../../projector/app.ts';
-import { registerQueryApi } from '../../query-api/app.ts';
+import { listUnsettled } from '../../command-api/operator/list-unresolved.ts';
+import { createPaymentLog } from '../../command-api/payment-log.ts';
+import { type Projector, startProjector } from '../../projector/compose.ts';
 import { behindTheStream } from '../../query-api/get-payment.ts';
-import { loadConfig } from '../../shared/config.ts';
-import { buildApp } from '../../shared/http/app.ts';
-import { openGuard } from '../../shared/http/guard.ts';
-import { createLogger } from '../../shared/log.ts';
-import { createMetrics } from '../../shared/metrics.ts';
-import { streamOf } from '../../shared/payment/events.ts';
-import type { PaymentViews } from '../../shared/payment-views/port.ts';
-import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import { registerQueryApi } from '../../query-api/routes.ts';
+import {
+  type MemoryEventStore,
+  memoryEventStore,
+} from '../../shared/event-store/memory/event-store.ts';
+import { openGuard } from '../../shared/http/auth/authorize.ts';
+import { buildApp } from '../../shared/http/server/app.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import type { PaymentViews } from '../../shared/read-models/port.ts';
+import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
+import { loadConfig } from '../../shared/runtime/config.ts';
+import { createLogger } from '../../shared/runtime/log.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { SECRET, token } from '../support/in-process.ts';
-import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { created, newEvent, refunded, timeOf } from '../support/payment-events.ts';
 import { until } from '../support/until.ts';
 import { temporaryFolder } from '../support/view-drivers.ts';

@@ -5,8 +5,8 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
-import { startSweep } from '../../command-api/sweep.ts';
-import { paymentOf } from '../../shared/payment/events.ts';
+import { startSweep } from '../../command-api/recovery/sweep.ts';
+import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { openOperations } from '../../shared/payment/state.ts';
 import { type Answer, idOf } from '../support/in-process.ts';
 import { newSeed, type Random, randomOf } from '../support/random.ts';

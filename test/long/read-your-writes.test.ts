@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openInProcess, PAYMENTS, SECRET, token } from '../support/in-process.ts';
 import { noPairs, type PairLine, type Pairs, readAgain, writePairs } from '../support/pairs.ts';
 import { newSeed, randomOf } from '../support/random.ts';

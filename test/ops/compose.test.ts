@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { engineServices } from '../../scripts/compose-engines.ts';
-import { loadConfig, type Mode } from '../../shared/config.ts';
+import { loadConfig, type Mode } from '../../shared/runtime/config.ts';
 import { ROOT } from '../support/service.ts';
 
 type Service = {

@@ -7,18 +7,21 @@ import {
   type Projector,
   type ProjectorOptions,
   startProjector,
-} from '../../projector/app.ts';
+} from '../../projector/compose.ts';
 import { trackFreshness } from '../../projector/freshness.ts';
 import { createLag, misfitOf } from '../../projector/lag.ts';
 import type { Log } from '../../projector/subscription.ts';
 import { isReadable } from '../../shared/event-store/codec.ts';
+import {
+  type MemoryEventStore,
+  memoryEventStore,
+} from '../../shared/event-store/memory/event-store.ts';
 import { StoreUnavailable } from '../../shared/event-store/port.ts';
-import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
-import { streamOf } from '../../shared/payment/events.ts';
-import { bodyOf, foldView } from '../../shared/payment/view.ts';
-import { type PaymentViews, ViewsUnavailable } from '../../shared/payment-views/port.ts';
-import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
-import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { bodyOf, foldView } from '../../shared/payment/response.ts';
+import { type PaymentViews, ViewsUnavailable } from '../../shared/read-models/port.ts';
+import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { until } from '../support/until.ts';
 import { temporaryFolder } from '../support/view-drivers.ts';

@@ -2,12 +2,15 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
 import {
+  type MemoryEventStore,
+  memoryEventStore,
+} from '../../shared/event-store/memory/event-store.ts';
+import {
   AppendOutcomeUnknown,
   type EventStore,
   RevisionConflict,
 } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/events.ts';
-import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
 import { authorized, created, newEvent } from '../support/payment-events.ts';
 
 describe('decisions §9: what is behind', () => {

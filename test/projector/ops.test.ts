@@ -2,18 +2,21 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
-import { type Projector, startProjector } from '../../projector/app.ts';
-import { registerProjectorOps } from '../../projector/ops.ts';
-import { loadConfig } from '../../shared/config.ts';
-import { buildApp } from '../../shared/http/app.ts';
-import { openGuard } from '../../shared/http/guard.ts';
-import { createLogger } from '../../shared/log.ts';
-import { createMetrics } from '../../shared/metrics.ts';
-import { streamOf } from '../../shared/payment/events.ts';
-import type { PaymentViews } from '../../shared/payment-views/port.ts';
-import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import { type Projector, startProjector } from '../../projector/compose.ts';
+import { registerProjectorOps } from '../../projector/parked-routes.ts';
+import {
+  type MemoryEventStore,
+  memoryEventStore,
+} from '../../shared/event-store/memory/event-store.ts';
+import { openGuard } from '../../shared/http/auth/authorize.ts';
+import { buildApp } from '../../shared/http/server/app.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import type { PaymentViews } from '../../shared/read-models/port.ts';
+import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
+import { loadConfig } from '../../shared/runtime/config.ts';
+import { createLogger } from '../../shared/runtime/log.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { SECRET, signToken } from '../support/in-process.ts';
-import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { until } from '../support/until.ts';
 import { temporaryFolder } from '../support/view-drivers.ts';

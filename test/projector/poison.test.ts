@@ -5,9 +5,9 @@
  */
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { startProjector } from '../../projector/app.ts';
-import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
-import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import { startProjector } from '../../projector/compose.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
 import { POISONS, poisonRows } from '../support/poisons.ts';
 import { newSeed, randomOf } from '../support/random.ts';
 import { openRows } from '../support/tampering.ts';

@@ -4,11 +4,14 @@ import fc from 'fast-check';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
 import { createProjection, type Projection } from '../../projector/projection.ts';
 import type { Log } from '../../projector/subscription.ts';
+import {
+  type MemoryEventStore,
+  memoryEventStore,
+} from '../../shared/event-store/memory/event-store.ts';
 import { StoreUnavailable } from '../../shared/event-store/port.ts';
-import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
-import { bodyOf, foldView } from '../../shared/payment/view.ts';
-import { type PaymentViews, ViewsUnavailable } from '../../shared/payment-views/port.ts';
-import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import { bodyOf, foldView } from '../../shared/payment/response.ts';
+import { type PaymentViews, ViewsUnavailable } from '../../shared/read-models/port.ts';
 import {
   anyPayment,
   authorized,

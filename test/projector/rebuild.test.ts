@@ -1,12 +1,15 @@
 /** A rebuild: a new generation is filled beside the served one, compared, and served at once. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type Projector, startProjector } from '../../projector/app.ts';
+import { type Projector, startProjector } from '../../projector/compose.ts';
 import { RebuildImpossible, type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
 import type { Log } from '../../projector/subscription.ts';
-import { streamOf } from '../../shared/payment/events.ts';
-import { bodyOf, foldView } from '../../shared/payment/view.ts';
-import { type PaymentViews, RebuildRunning } from '../../shared/payment-views/port.ts';
-import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
+import {
+  type MemoryEventStore,
+  memoryEventStore,
+} from '../../shared/event-store/memory/event-store.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { bodyOf, foldView } from '../../shared/payment/response.ts';
+import { type PaymentViews, RebuildRunning } from '../../shared/read-models/port.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { until } from '../support/until.ts';
 import { type ViewStore, viewDrivers } from '../support/view-drivers.ts';

@@ -4,14 +4,17 @@
  */
 import { describe, expect, jest, test } from '@jest/globals';
 import { noRelay } from '../../projector/event-feed/none.ts';
-import { feedState, watchFeedFigures } from '../../projector/feed-figures.ts';
-import { type Relay, type RelayOptions, startRelay } from '../../projector/relay.ts';
+import { feedState, watchFeedFigures } from '../../projector/relay/metrics.ts';
+import { type Relay, type RelayOptions, startRelay } from '../../projector/relay/relay.ts';
 import type { Log } from '../../projector/subscription.ts';
+import {
+  type MemoryEventStore,
+  memoryEventStore,
+} from '../../shared/event-store/memory/event-store.ts';
 import { type RecordedEvent, StoreUnavailable } from '../../shared/event-store/port.ts';
-import { createMetrics } from '../../shared/metrics.ts';
-import { streamOf } from '../../shared/payment/events.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { expectWhole, parsed, withoutRepeats } from '../support/feed-checks.ts';
-import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { type MemoryFeed, memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { newEvent, refunded, wholeLife } from '../support/payment-events.ts';
 import { until as untilWithin } from '../support/until.ts';

@@ -9,7 +9,7 @@ import addFormatsModule from 'ajv-formats';
 import { parse } from 'yaml';
 import { MESSAGE_VERSIONS } from '../../projector/event-feed/schemas.ts';
 import { generatedTopicDocs } from '../../scripts/topics/generated.ts';
-import { EVENT_TYPES, eventSchemas } from '../../shared/payment/events.ts';
+import { EVENT_TYPES, eventSchemas } from '../../shared/payment/payment-events.ts';
 import { allSampleMessages, PRIVATE_VALUES, sampleMessages } from '../support/topic-samples.ts';
 
 type Json = Record<string, unknown>;

@@ -4,12 +4,12 @@
  */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { openSimulator } from '../../command-api/provider/simulator.ts';
+import { openSimulator } from '../../provider-simulator/simulator.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
-import { paymentOf } from '../../shared/payment/events.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { paymentOf } from '../../shared/payment/payment-events.ts';
+import { bodyOf, foldView } from '../../shared/payment/response.ts';
 import { evolve, initialState, type PaymentState } from '../../shared/payment/state.ts';
-import { bodyOf, foldView } from '../../shared/payment/view.ts';
 
 const PAGE = 2000;
 

@@ -3,9 +3,9 @@
  * to die there. Each port call is two places: before it, and after it has done its work.
  */
 import type { Provider, ProviderOperationKind } from '../../command-api/provider/port.ts';
-import type { Wrappers } from '../../embedded/service.ts';
+import type { Wrappers } from '../../embedded/compose.ts';
 import type { EventStore, NewEvent } from '../../shared/event-store/port.ts';
-import type { PaymentViews } from '../../shared/payment-views/port.ts';
+import type { PaymentViews } from '../../shared/read-models/port.ts';
 
 export const OPERATIONS = ['authorize', 'sale', 'capture', 'void', 'refund'] as const;
 export type Operation = (typeof OPERATIONS)[number] | 'recovery';

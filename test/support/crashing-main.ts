@@ -1,7 +1,8 @@
 /** The embedded service that dies at the point of the environment's `CRASH_AT`. */
+
+import { openService } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
-import { openService } from '../../embedded/service.ts';
-import { runProcess } from '../../shared/http/process.ts';
+import { runProcess } from '../../shared/runtime/process-life.ts';
 import { type CrashPoint, dyingAt } from './crash-points.ts';
 
 await runProcess({

@@ -4,11 +4,11 @@
  */
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LogMisfit, startProjector } from '../../projector/app.ts';
+import { LogMisfit, startProjector } from '../../projector/compose.ts';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { type EventStore, StoreUnavailable } from '../../shared/event-store/port.ts';
-import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
-import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
 import type { Random } from './random.ts';
 import { openRows, verifyWhole } from './tampering.ts';
 import { temporaryFolder } from './view-drivers.ts';

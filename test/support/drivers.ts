@@ -1,8 +1,8 @@
 /** The drivers of the event-store port; test/contract/event-store.test.ts runs over them. */
 import { join } from 'node:path';
-import { openEventStoreDb } from '../../shared/event-store/eventstoredb.ts';
+import { openEventStoreDb } from '../../shared/event-store/eventstoredb/event-store.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { type StandIn, startStandIn } from './eventstoredb-stand-in.ts';
 import { authorized, created, newEvent } from './payment-events.ts';
 import { temporaryFolder } from './view-drivers.ts';

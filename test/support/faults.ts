@@ -3,7 +3,7 @@
  * one, which does the work, and loses, delays or refuses what passes through.
  */
 import type { Provider, ProviderOperation } from '../../command-api/provider/port.ts';
-import type { PaymentViews } from '../../shared/payment-views/port.ts';
+import type { PaymentViews } from '../../shared/read-models/port.ts';
 
 /** What happens to one call: it acts and its answer is lost, never arrives, or is not sent. */
 export type Fault = 'answer lost' | 'call lost' | 'not sent';

@@ -6,8 +6,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { openSimulation, type Simulation } from '../../command-api/provider/simulator.ts';
-import { simulatorServer } from '../../command-api/provider/simulator-server.ts';
+import { simulatorServer } from '../../provider-simulator/server.ts';
+import { openSimulation, type Simulation } from '../../provider-simulator/simulator.ts';
 
 /** What goes wrong with a PUT, in the words of faults.md; "acting" is the money moving. */
 export const FAULTS = [

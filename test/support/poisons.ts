@@ -2,8 +2,8 @@
  * Kinds of poison: events as a bug, a newer version or a broken repair might have left them in the
  * log. Each has the hash of its own text, so that it is the reading that has to notice.
  */
-import { hashOf } from '../../shared/event-store/hash-chain.ts';
-import { streamOf } from '../../shared/payment/events.ts';
+import { hashOf } from '../../shared/event-store/chain.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { Random } from './random.ts';
 import type { Rows } from './tampering.ts';
 

@@ -1,10 +1,10 @@
 /** The drivers of the provider port; test/contract/provider.test.ts runs over them. */
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { httpProvider } from '../../command-api/provider/http.ts';
+import { httpProvider } from '../../command-api/provider/http/provider.ts';
 import type { Provider, ProviderOperation } from '../../command-api/provider/port.ts';
-import { openSimulation, openSimulator } from '../../command-api/provider/simulator.ts';
-import { simulatorServer } from '../../command-api/provider/simulator-server.ts';
+import { simulatorServer } from '../../provider-simulator/server.ts';
+import { openSimulation, openSimulator } from '../../provider-simulator/simulator.ts';
 import { CardSecret } from '../../shared/payment/card.ts';
 
 export type ProviderDriver = {

@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import type { Command } from '../../shared/payment/commands.ts';
 import { type Decision, decide } from '../../shared/payment/decide.ts';
-import { eventSchemas, type PaymentEvent } from '../../shared/payment/events.ts';
+import { eventSchemas, type PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { evolve, initialState, type PaymentState } from '../../shared/payment/state.ts';
 import { placed } from './payment-events.ts';
 

@@ -2,10 +2,10 @@
 import { eventMessage, stateMessage } from '../../projector/event-feed/messages.ts';
 import type { FeedMessage } from '../../projector/event-feed/port.ts';
 import type { MessageType } from '../../projector/event-feed/schemas.ts';
-import { followViews } from '../../projector/following-views.ts';
+import { followViews } from '../../projector/relay/payment-states.ts';
+import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
-import { memoryEventStore } from './memory-event-store.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import {
   authorized,
   captureDeclined,

@@ -5,28 +5,28 @@
  */
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { type CommandSide, openCommandSide } from '../../command-api/compose.ts';
 import { createIdentities } from '../../command-api/idempotency.ts';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
-import { openSimulator } from '../../command-api/provider/simulator.ts';
-import { type CommandSide, openCommandSide } from '../../command-api/service.ts';
-import { type Projector, startProjector } from '../../projector/app.ts';
-import { registerProjectorOps } from '../../projector/ops.ts';
-import { type Config, loadConfig } from '../../shared/config.ts';
+import { type Projector, startProjector } from '../../projector/compose.ts';
+import { registerProjectorOps } from '../../projector/parked-routes.ts';
+import { openSimulator } from '../../provider-simulator/simulator.ts';
 import {
   AppendOutcomeUnknown,
   type EventStore,
   type RecordedEvent,
 } from '../../shared/event-store/port.ts';
-import { openSqliteEventStore } from '../../shared/event-store/sqlite.ts';
-import { buildApp } from '../../shared/http/app.ts';
-import { openGuard } from '../../shared/http/guard.ts';
-import { createLogger } from '../../shared/log.ts';
-import { createMetrics } from '../../shared/metrics.ts';
-import { streamOf } from '../../shared/payment/events.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { openGuard } from '../../shared/http/auth/authorize.ts';
+import { buildApp } from '../../shared/http/server/app.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { bodyOf, foldView } from '../../shared/payment/response.ts';
 import { evolve, initialState, type PaymentState } from '../../shared/payment/state.ts';
-import { bodyOf, foldView } from '../../shared/payment/view.ts';
-import type { PaymentViews } from '../../shared/payment-views/port.ts';
-import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import type { PaymentViews } from '../../shared/read-models/port.ts';
+import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
+import { type Config, loadConfig } from '../../shared/runtime/config.ts';
+import { createLogger } from '../../shared/runtime/log.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { expectDescribed } from './api-description.ts';
 import { type ProviderFaults, providerFaults } from './faults.ts';
 import { type Answer, type Asking, PAYMENTS, payment, SECRET, token } from './in-process.ts';

@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { PaymentViews } from '../../shared/payment-views/port.ts';
-import { openSqliteViews } from '../../shared/payment-views/sqlite.ts';
+import type { PaymentViews } from '../../shared/read-models/port.ts';
+import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
 import { mongoServer } from './mongo-server.ts';
 
 export type ViewStore = {
@@ -54,7 +54,7 @@ export const viewDrivers: ViewDriver[] = [
     ...('skip' in mongo ? { skip: mongo.skip } : {}),
     make: async () => {
       if ('skip' in mongo) throw new Error(mongo.skip);
-      const { openMongoViews } = await import('../../shared/payment-views/mongodb.ts');
+      const { openMongoViews } = await import('../../shared/read-models/mongodb/read-models.ts');
       const database = mongo.database();
       return {
         open: () => openMongoViews({ url: database.url, rebuildMs: REBUILD_MS }),

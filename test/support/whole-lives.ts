@@ -1,7 +1,7 @@
 /** Logs of many whole payments, made quickly, and what their documents ought to be. */
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/events.ts';
-import { bodyOf, foldView } from '../../shared/payment/view.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { bodyOf, foldView } from '../../shared/payment/response.ts';
 import { newEvent, timeOf, wholeLife } from './payment-events.ts';
 
 /** Appends a whole life of each payment, taken in turns: a stream's events stand apart in the log. */

@@ -1,0 +1,257 @@
+/**
+ * The audit routes' parameters and answers, as schemas: requests are parsed with the first, the
+ * second document of the API is written from both. Every amount is in minor units, every time is
+ * RFC 3339 in UTC with milliseconds, every position is opaque.
+ */
+import { z } from 'zod';
+import { moment } from '../shared/http/fields.ts';
+
+const ONCE = 'must be given once';
+const text = () => z.string({ error: ONCE });
+
+const wholeNumber = (min: number, max: number) => {
+  const wording = `must be a whole number from ${min} to ${max}`;
+  const holds = (value: string) =>
+    /^[0-9]{1,16}$/.test(value) && Number(value) >= min && Number(value) <= max;
+  return text().refine(holds, wording).transform(Number).optional();
+};
+
+const amount = () => wholeNumber(0, Number.MAX_SAFE_INTEGER);
+const short = () => text().min(1, 'must not be empty').max(255, 'must be at most 255 characters');
+const oneOf = <const T extends readonly string[]>(values: T) =>
+  z.enum(values, { error: `must be one of ${values.join(', ')}` });
+
+export const STATUSES = [
+  'PENDING',
+  'AUTHORIZED',
+  'CAPTURED',
+  'REFUNDED',
+  'VOIDED',
+  'FAILED',
+] as const;
+
+/** A position as any store writes it; whether it is one of this log, the store says. */
+const position = () =>
+  text().regex(/^[A-Za-z0-9_.:/-]{1,64}$/, 'must be start or a position of the log');
+
+export const SearchParameters = z.strictObject({
+  /** A paymentId, a merchantReference or the last four digits of a card: whole and exact. */
+  q: short().optional(),
+  status: oneOf(STATUSES).optional(),
+  /** createdAt: from inclusive, to exclusive. */
+  from: moment(),
+  to: moment(),
+  minAmount: amount(),
+  maxAmount: amount(),
+  /** For a token of all merchants: narrows to one. */
+  merchant: short().optional(),
+  /** `next` of the page before. */
+  cursor: text().optional(),
+  limit: wholeNumber(1, 200),
+});
+
+export const StateParameters = z
+  .strictObject({
+    revision: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+    at: moment(),
+  })
+  .refine(({ revision, at }) => revision === undefined || at === undefined, {
+    error: 'must not be given beside revision',
+    path: ['at'],
+  });
+
+export const LogParameters = z.strictObject({
+  /** `start`, or a position: everything after it. */
+  from: position().optional(),
+  /** Only events of this time span: from inclusive, to exclusive. */
+  fromTime: moment(),
+  toTime: moment(),
+  /** At most 1000; an export (application/x-ndjson) has no limit unless one is given. */
+  limit: wholeNumber(1, 1000),
+});
+
+export const StreamParameters = z.strictObject({
+  /** `start`, `now`, or a position: everything after it. Last-Event-ID goes before it. */
+  from: position().optional(),
+});
+
+export const ExplainParameters = z
+  .strictObject({
+    command: oneOf(['capture', 'void', 'refund']),
+    amount: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  })
+  .refine(({ command, amount: asked }) => command !== 'void' || asked === undefined, {
+    error: 'is not for void, which releases the whole authorization',
+    path: ['amount'],
+  });
+
+export const VerifyParameters = z
+  .strictObject({
+    /** The head of an earlier export: the log must still hold this hash at this position. */
+    position: position().optional(),
+    hash: text()
+      .regex(/^[0-9a-f]{64}$/, 'must be a hash of 64 hexadecimal digits')
+      .optional(),
+  })
+  .refine(({ position: at, hash }) => (at === undefined) === (hash === undefined), {
+    error: 'must be given together with position',
+    path: ['hash'],
+  });
+
+export const NoParameters = z.strictObject({});
+
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+const minor = z.int().min(0);
+
+/** The event's own amount, and how the payment's sums and status stand after it. */
+export const AuditAmounts = z
+  .object({
+    amount: minor,
+    currency: z.string(),
+    releasedAmount: minor.optional(),
+    authorizedAmount: minor.optional(),
+    capturedAmount: minor.optional(),
+    refundedAmount: minor.optional(),
+    refundableAmount: z.int().optional(),
+  })
+  .meta({ id: 'AuditAmounts' });
+
+const place = { position: z.string(), stream: z.string(), revision: z.int().min(0) };
+
+export const AuditEvent = z
+  .object({
+    ...place,
+    paymentId: z.string().optional(),
+    type: z.string(),
+    time: z.string(),
+    actor: z.string(),
+    requestId: z.string(),
+    correlationId: z.string(),
+    causationId: z.string(),
+    id: z.string(),
+    schemaVersion: z.int(),
+    amounts: AuditAmounts.optional(),
+    status: z.enum(STATUSES).optional(),
+    hash,
+    previousHash: hash,
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'AuditEvent' });
+export type AuditEvent = z.infer<typeof AuditEvent>;
+
+/** An event that today's code cannot read: its place is known, its meaning is not. */
+export const AuditUnreadableEvent = z
+  .object({ ...place, paymentId: z.string().optional(), unreadable: z.string() })
+  .meta({ id: 'AuditUnreadableEvent' });
+export type AuditUnreadableEvent = z.infer<typeof AuditUnreadableEvent>;
+
+const anyEvent = z.union([AuditEvent, AuditUnreadableEvent]);
+
+export const AuditTimeline = z
+  .object({ paymentId: z.string(), merchantId: z.string(), events: z.array(anyEvent) })
+  .meta({ id: 'AuditTimeline' });
+export type AuditTimeline = z.infer<typeof AuditTimeline>;
+
+export const AuditFound = z
+  .object({
+    paymentId: z.string(),
+    merchantId: z.string(),
+    merchantReference: z.string().optional(),
+    status: z.enum(STATUSES),
+    amount: minor,
+    capturedAmount: minor,
+    refundedAmount: minor,
+    currency: z.string(),
+    last4: z.string(),
+    revision: z.int(),
+    createdAt: z.string(),
+    updatedAt: z.string(),
+  })
+  .meta({ id: 'AuditFound' });
+export type AuditFound = z.infer<typeof AuditFound>;
+
+export const AuditSearchPage = z
+  .object({ payments: z.array(AuditFound), next: z.string().nullable() })
+  .meta({ id: 'AuditSearchPage' });
+
+export const AuditDifference = z
+  .object({ path: z.string(), was: z.unknown().optional(), now: z.unknown().optional() })
+  .meta({ id: 'AuditDifference' });
+
+export const AuditState = z
+  .object({
+    paymentId: z.string(),
+    merchantId: z.string(),
+    revision: z.int(),
+    /** The event that led to it. */
+    event: AuditEvent,
+    /** What GET would have answered then (PaymentResponse of the merchants' document). */
+    payment: z.record(z.string(), z.unknown()),
+    now: z.object({ revision: z.int() }),
+    differences: z.array(AuditDifference),
+  })
+  .meta({ id: 'AuditState' });
+
+export const AuditBreak = z.object({ ...place, reason: z.string() }).meta({ id: 'AuditBreak' });
+
+/** `guarantee`: one chain over the whole log, or one within each stream. */
+export const AuditVerification = z
+  .object({
+    ok: z.boolean(),
+    guarantee: z.enum(['log', 'stream']),
+    paymentId: z.string().optional(),
+    merchantId: z.string().optional(),
+    events: z.int(),
+    head: z.object({ ...place, hash, logHash: hash.optional() }).nullable(),
+    broken: AuditBreak.optional(),
+  })
+  .meta({ id: 'AuditVerification' });
+export type AuditVerification = z.infer<typeof AuditVerification>;
+
+export const AuditLogPage = z
+  .object({
+    events: z.array(anyEvent),
+    /** `from` of the next page; null only where the log is empty. */
+    next: z.string().nullable(),
+    /** True when this page reaches the end of the log. */
+    atEnd: z.boolean(),
+  })
+  .meta({ id: 'AuditLogPage' });
+
+export const AuditForbidding = z
+  .object({
+    revision: z.int(),
+    position: z.string(),
+    type: z.string(),
+    time: z.string(),
+    why: z.string(),
+  })
+  .meta({ id: 'AuditForbidding' });
+export type AuditForbidding = z.infer<typeof AuditForbidding>;
+
+export const AuditExplanation = z
+  .object({
+    paymentId: z.string(),
+    command: z.enum(['capture', 'void', 'refund']),
+    allowed: z.boolean(),
+    /** Of the payment now. */
+    status: z.enum(STATUSES),
+    revision: z.int(),
+    /** What would be asked of the provider. */
+    amount: minor.optional(),
+    currency: z.string(),
+    /** The error that a merchant would get; UNRESOLVED where the provider would be asked first. */
+    code: z.string().optional(),
+    details: z.array(z.string()),
+    forbiddenBy: z.array(AuditForbidding),
+    /** Earlier attempts at the same that did not succeed. */
+    declined: z.array(
+      AuditForbidding.extend({
+        failureCode: z.string(),
+        providerFailureCode: z.string().optional(),
+        cause: z.string(),
+      }),
+    ),
+  })
+  .meta({ id: 'AuditExplanation' });
+export type AuditExplanation = z.infer<typeof AuditExplanation>;

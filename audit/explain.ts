@@ -1,0 +1,172 @@
+/**
+ * Would a command be allowed now, and if not: which events forbid it. The rules themselves answer
+ * (shared/payment/decide.ts); this only names the events that they rest on.
+ */
+import type { RecordedEvent } from '../shared/event-store/port.ts';
+import { type Decision, decide } from '../shared/payment/decide.ts';
+import { foldView, type PaymentView } from '../shared/payment/response.ts';
+import {
+  type ExistingPayment,
+  evolve,
+  initialState,
+  type PaymentState,
+} from '../shared/payment/state.ts';
+import { newOperationId } from '../shared/runtime/ids.ts';
+import type { AuditExplanation, AuditForbidding } from './contract.ts';
+
+export type Question = { command: AuditExplanation['command']; amount?: number | undefined };
+
+type Reasons = (event: RecordedEvent) => string | undefined;
+
+const money = (amountMinor: number, currency: string): string =>
+  `${(amountMinor / 100).toFixed(2)} ${currency}`;
+
+const openIntents = (state: ExistingPayment): ReadonlySet<number> =>
+  new Set(state.operations.filter((o) => o.outcome === undefined).map((o) => o.requestedAt));
+
+/** An intent without an outcome: the provider is asked about it before anything else happens. */
+const whyOpen =
+  (revisions: ReadonlySet<number>): Reasons =>
+  ({ revision, event }) =>
+    revisions.has(revision)
+      ? `${event.type} has no outcome yet: the provider is asked about it first`
+      : undefined;
+
+/** What has ended the time in which a payment could be captured or voided. */
+const whyNoLongerAuthorized: Reasons = ({ event }) => {
+  switch (event.type) {
+    case 'PaymentCaptured':
+      return `captured ${money(event.data.amount, event.data.currency)}; a capture is final`;
+    case 'PaymentVoided':
+      return 'voided: the authorization was released';
+    case 'PaymentFailed':
+      return `failed: ${event.data.failureCode}`;
+    default:
+      return undefined;
+  }
+};
+
+const whyOverAuthorized: Reasons = ({ event }) =>
+  event.type === 'PaymentAuthorized'
+    ? `authorized no more than ${money(event.data.amount, event.data.currency)}`
+    : undefined;
+
+/** What a refund is measured against: what was captured, what went back, what is on its way. */
+const whyNothingLeft =
+  (open: ReadonlySet<number>): Reasons =>
+  ({ event, revision }) => {
+    switch (event.type) {
+      case 'PaymentCaptured':
+        return `captured ${money(event.data.amount, event.data.currency)}, the most that can go back`;
+      case 'PaymentRefunded':
+        return `refunded ${money(event.data.amount, event.data.currency)} of it`;
+      case 'PaymentRefundRequested':
+        return open.has(revision)
+          ? `holds ${money(event.data.amount, event.data.currency)} for a refund without an outcome`
+          : undefined;
+      default:
+        return undefined;
+    }
+  };
+
+const whyNeverCaptured: Reasons = (recorded) =>
+  recorded.event.type === 'PaymentAuthorized'
+    ? 'authorized, and nothing was captured that could go back'
+    : whyNoLongerAuthorized(recorded);
+
+const reasonsFor = (state: ExistingPayment, { command }: Question): Reasons => {
+  if (command !== 'refund') {
+    return state.status === 'AUTHORIZED' ? whyOverAuthorized : whyNoLongerAuthorized;
+  }
+  const hasCaptured = state.status === 'CAPTURED' || state.status === 'REFUNDED';
+  return hasCaptured ? whyNothingLeft(openIntents(state)) : whyNeverCaptured;
+};
+
+const forbidding = ({ revision, position, time, event }: RecordedEvent, why: string) =>
+  ({ revision, position, type: event.type, time, why }) satisfies AuditForbidding;
+
+const forbiddenBy = (events: readonly RecordedEvent[], reasons: Reasons): AuditForbidding[] =>
+  events.flatMap((event) => {
+    const why = reasons(event);
+    return why === undefined ? [] : [forbidding(event, why)];
+  });
+
+const DECLINES: Record<Question['command'], string> = {
+  capture: 'PaymentCaptureDeclined',
+  void: 'PaymentVoidDeclined',
+  refund: 'PaymentRefundDeclined',
+};
+
+const declinesOf = (
+  events: readonly RecordedEvent[],
+  { command }: Question,
+): AuditExplanation['declined'] =>
+  events.flatMap((recorded) => {
+    const { event } = recorded;
+    if (event.type !== DECLINES[command] || !('failureCode' in event.data)) return [];
+    const { failureCode, providerFailureCode, cause } = event.data;
+    return [
+      {
+        ...forbidding(
+          recorded,
+          cause === 'DECLINED' ? 'the provider declined' : 'never carried out',
+        ),
+        failureCode,
+        ...(providerFailureCode === undefined ? {} : { providerFailureCode }),
+        cause,
+      },
+    ];
+  });
+
+type Verdict = Pick<AuditExplanation, 'allowed' | 'amount' | 'code' | 'details' | 'forbiddenBy'>;
+
+const verdictOf = (
+  events: readonly RecordedEvent[],
+  state: ExistingPayment,
+  question: Question,
+  decision: Decision,
+): Verdict => {
+  switch (decision.kind) {
+    case 'events': {
+      const [asked] = decision.events;
+      const amount = asked === undefined ? {} : { amount: asked.data.amount };
+      return { allowed: true, ...amount, details: [], forbiddenBy: [] };
+    }
+    case 'unresolved': {
+      const details = [`the outcome of a ${decision.operation.kind} is not known yet`];
+      const open = new Set([decision.operation.requestedAt]);
+      const by = forbiddenBy(events, whyOpen(open));
+      return { allowed: false, code: 'UNRESOLVED', details, forbiddenBy: by };
+    }
+    case 'refused': {
+      const { code, details } = decision;
+      const by = forbiddenBy(events, reasonsFor(state, question));
+      return { allowed: false, code, details, forbiddenBy: by };
+    }
+    case 'exists':
+    case 'repeated':
+      throw new Error('a question is no create, and has no key');
+  }
+};
+
+/** The answer of `explain`; `events` is the whole stream. Throws where the stream does not fold. */
+export const explain = (events: readonly RecordedEvent[], question: Question): AuditExplanation => {
+  const state = events.reduce<PaymentState>(evolve, initialState);
+  if (state.status === 'NONE') throw new Error('a payment without events');
+  const decision = decide(state, {
+    kind: question.command,
+    operationId: newOperationId(),
+    amount: question.amount,
+    identity: { fingerprint: 'explain' },
+  });
+  const view = foldView(events) as PaymentView;
+  return {
+    paymentId: state.paymentId,
+    command: question.command,
+    status: view.response.status,
+    revision: view.revision,
+    currency: state.currency,
+    ...verdictOf(events, state, question, decision),
+    declined: declinesOf(events, question),
+  };
+};

@@ -1,0 +1,63 @@
+/**
+ * The lines of an export: each holds an event as it is stored and a hash over itself and the line
+ * before it, so that a changed byte, a missing, an added and a swapped line show where they are.
+ * Server and `verify --file` share this one form; docs/audit.md shows it.
+ */
+import { hash } from 'node:crypto';
+import type { StoredForm } from '../shared/event-store/port.ts';
+
+/** What stands before the first line. */
+export const LINES_START = '0'.repeat(64);
+
+/** An event of an export, as its line says. */
+export type ExportLine = Pick<StoredForm, 'position' | 'hash' | 'logHash' | 'text'> & {
+  /** SHA-256 in hex over the chain value before it and the line up to here. */
+  chain: string;
+};
+
+const open = ({ position, hash: own, logHash }: Omit<ExportLine, 'text' | 'chain'>): string => {
+  const log = logHash === undefined ? '' : `,"logHash":${JSON.stringify(logHash)}`;
+  return `{"position":${JSON.stringify(position)},"hash":${JSON.stringify(own)}${log},"event":`;
+};
+
+const chainOf = (before: string, body: string): string => hash('sha256', before + body);
+
+/** The line of an event without its line break, and the chain value for the next one. */
+export const exportLine = (form: StoredForm, before: string): { line: string; chain: string } => {
+  const body = open(form) + form.text;
+  const chain = chainOf(before, body);
+  return { line: `${body},"chain":"${chain}"}`, chain };
+};
+
+const objectIn = (text: string): Record<string, unknown> | undefined => {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+};
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+/** What a line says; undefined where it is not of the form above, to the byte. */
+export const readExportLine = (line: string): ExportLine | undefined => {
+  const { position, hash: own, logHash, chain } = objectIn(line) ?? {};
+  if (!isText(position) || !isText(own) || !isText(chain)) return undefined;
+  if (logHash !== undefined && !isText(logHash)) return undefined;
+  const head = { position, hash: own, ...(logHash === undefined ? {} : { logHash }) };
+  const prefix = open(head);
+  const suffix = `,"chain":${JSON.stringify(chain)}}`;
+  if (!line.startsWith(prefix) || !line.endsWith(suffix)) return undefined;
+  return { ...head, chain, text: line.slice(prefix.length, -suffix.length) };
+};
+
+/** The chain value that a line ought to have. */
+export const expectedChain = (line: ExportLine, before: string): string =>
+  chainOf(before, open(line) + line.text);
+
+/** What an export is whole of: the log, each of its streams, or neither. */
+export type Completeness = 'log' | 'streams' | 'range';
+
+/** The header of an export that says its completeness and what the store's chains guarantee. */
+export const COMPLETENESS_HEADER = 'export-completeness';
+export const GUARANTEE_HEADER = 'export-guarantee';

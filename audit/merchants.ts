@@ -1,0 +1,80 @@
+/**
+ * Whose an event is: the merchant that the first event of its stream names. Where that event is not
+ * what was stored, the read models say whose payment it was, or its owner would never hear of it.
+ */
+
+import { hashOf } from '../shared/event-store/chain.ts';
+import { decode } from '../shared/event-store/codec.ts';
+import type {
+  EventStore,
+  RecordedEvent,
+  StoredForm,
+  UnreadableEvent,
+} from '../shared/event-store/port.ts';
+import { paymentOf } from '../shared/payment/payment-events.ts';
+import { type PaymentViewsReader, ViewsUnavailable } from '../shared/read-models/port.ts';
+
+type Placed = { stream: string; revision: number };
+
+export type Owners = {
+  /** Undefined for an event of no payment, or of one whose first event cannot be read. */
+  of(event: RecordedEvent | UnreadableEvent): Promise<string | undefined>;
+  ofForm(form: StoredForm): Promise<string | undefined>;
+};
+
+const STREAMS_KNOWN_MAX = 50_000;
+
+const merchantIn = (event: RecordedEvent | UnreadableEvent): string | undefined =>
+  'event' in event && event.event.type === 'PaymentCreated'
+    ? event.event.data.merchantId
+    : undefined;
+
+const merchantInForm = (form: StoredForm): string | undefined =>
+  hashOf(form.text) === form.hash ? merchantIn(decode(form)) : undefined;
+
+/** Makes what knows the owners of the events of a log; those seen lately by heart. */
+export const createOwners = (
+  store: EventStore,
+  views: Pick<PaymentViewsReader, 'getAny'>,
+): Owners => {
+  const known = new Map<string, string | undefined>();
+
+  const keep = (stream: string, owner: string | undefined): string | undefined => {
+    if (known.size >= STREAMS_KNOWN_MAX) {
+      const [oldest] = known.keys();
+      if (oldest !== undefined) known.delete(oldest);
+    }
+    known.set(stream, owner);
+    return owner;
+  };
+
+  const lookUp = async (stream: string): Promise<string | undefined> => {
+    const [first] = (await store.stored?.readStream(stream)) ?? [];
+    return first === undefined ? undefined : merchantInForm(first);
+  };
+
+  const bySight = async (paymentId: string): Promise<string | undefined> => {
+    try {
+      return (await views.getAny(paymentId))?.merchantId;
+    } catch (error) {
+      if (error instanceof ViewsUnavailable) return undefined;
+      throw error;
+    }
+  };
+
+  const ownerOf = async (
+    { stream, revision }: Placed,
+    here: () => string | undefined,
+  ): Promise<string | undefined> => {
+    const paymentId = paymentOf(stream);
+    if (paymentId === undefined) return undefined;
+    if (revision === 0) return keep(stream, here() ?? (await bySight(paymentId)));
+    const owner = known.get(stream) ?? (await lookUp(stream)) ?? (await bySight(paymentId));
+    return keep(stream, owner);
+  };
+
+  return {
+    of: (event) => ownerOf(event, () => merchantIn(event)),
+    ofForm: (form) => ownerOf(form, () => merchantInForm(form)),
+  };
+};

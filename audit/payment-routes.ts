@@ -1,0 +1,124 @@
+/** The audit routes about one payment, and the search that finds it. */
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { RecordedEvent } from '../shared/event-store/port.ts';
+import type { Access } from '../shared/http/access-recorder.ts';
+import { refuse } from '../shared/http/errors.ts';
+import { NDJSON } from '../shared/http/server/streams.ts';
+import { ExplainParameters, NoParameters, SearchParameters, StateParameters } from './contract.ts';
+import {
+  type AuditRoom,
+  accepts,
+  callerOf,
+  onlyOf,
+  type PaymentRoute,
+  parametersOf,
+  paymentIdOf,
+  sendJson,
+} from './deps.ts';
+import { explain } from './explain.ts';
+import { COMPLETENESS_HEADER, GUARANTEE_HEADER } from './export-lines.ts';
+import { type History, historyOf, timelineOf } from './history.ts';
+import { linesOf } from './log.ts';
+import { readCursor, searchPage } from './search.ts';
+import { stateOf } from './state.ts';
+import { verifyPayment } from './verification.ts';
+
+type Found = History & { paymentId: string };
+
+const refuseUnstored = (reply: FastifyReply): FastifyReply =>
+  refuse(reply, 'SERVICE_UNAVAILABLE', ['this event store does not hand out what it has stored']);
+
+/** The events where all of them can be read; else refused, with the place of the first that cannot. */
+const readable = (reply: FastifyReply, { events }: Found): RecordedEvent[] | undefined => {
+  const good: RecordedEvent[] = [];
+  for (const event of events) {
+    if ('unreadable' in event) {
+      const place = `the event at revision ${event.revision} ${event.unreadable}`;
+      refuse(reply, 'INTERNAL_ERROR', [`${place}; verify the payment`]);
+      return undefined;
+    }
+    good.push(event);
+  }
+  return good;
+};
+
+/** Registers the routes below `/audit/v1/payments`. */
+export const registerPaymentRoutes = (
+  app: FastifyInstance,
+  guard: onRequestHookHandler,
+  room: AuditRoom,
+): void => {
+  const found = async (
+    request: FastifyRequest<PaymentRoute>,
+    reply: FastifyReply,
+    action: Access['action'],
+  ): Promise<Found | undefined> => {
+    const paymentId = paymentIdOf(request, reply);
+    if (paymentId === undefined) return undefined;
+    await room.record(request, { action, paymentId });
+    const history = await historyOf(room, callerOf(request), paymentId);
+    if (history !== undefined) {
+      // Only now is it known to be an id, and nothing else that somebody has typed.
+      request.paymentId = paymentId;
+      return { ...history, paymentId };
+    }
+    refuse(reply, 'PAYMENT_NOT_FOUND');
+    return undefined;
+  };
+
+  app.get('/audit/v1/payments', { onRequest: guard }, async (request, reply) => {
+    const asked = parametersOf(SearchParameters, request, reply);
+    if (asked === undefined) return reply;
+    const after = asked.cursor === undefined ? undefined : readCursor(asked.cursor);
+    if (asked.cursor !== undefined && after === undefined) {
+      return refuse(reply, 'INVALID_REQUEST', ['cursor must be the next of an earlier page']);
+    }
+    await room.record(request, { action: 'SEARCH' });
+    return sendJson(reply, await searchPage(room, asked, onlyOf(callerOf(request)), after));
+  });
+
+  const at = (name: string) => `/audit/v1/payments/:paymentId/${name}`;
+
+  app.get<PaymentRoute>(at('events'), { onRequest: guard }, async (request, reply) => {
+    const asked = parametersOf(NoParameters, request, reply);
+    if (asked === undefined) return reply;
+    const exporting = accepts(request, NDJSON);
+    const history = await found(request, reply, exporting ? 'EXPORT' : 'EVENTS');
+    if (history === undefined) return reply;
+    const { paymentId, merchantId, events, forms } = history;
+    if (!exporting) return sendJson(reply, { paymentId, merchantId, events: timelineOf(events) });
+    if (forms === undefined) return refuseUnstored(reply);
+    reply.header(COMPLETENESS_HEADER, 'streams').header(GUARANTEE_HEADER, 'stream');
+    return room.streams.send(reply, NDJSON, () => linesOf(forms));
+  });
+
+  app.get<PaymentRoute>(at('state'), { onRequest: guard }, async (request, reply) => {
+    const asked = parametersOf(StateParameters, request, reply);
+    if (asked === undefined) return reply;
+    const history = await found(request, reply, 'STATE');
+    const events = history === undefined ? undefined : readable(reply, history);
+    if (events === undefined) return reply;
+    const state = stateOf(events, asked);
+    if (!('none' in state)) return sendJson(reply, state);
+    const code = state.none === 'not yet' ? 'PAYMENT_NOT_FOUND' : 'INVALID_REQUEST';
+    return refuse(reply, code, [state.detail]);
+  });
+
+  app.get<PaymentRoute>(at('verify'), { onRequest: guard }, async (request, reply) => {
+    const asked = parametersOf(NoParameters, request, reply);
+    if (asked === undefined) return reply;
+    const history = await found(request, reply, 'VERIFY');
+    if (history === undefined) return reply;
+    const { paymentId, merchantId, forms } = history;
+    if (forms === undefined) return refuseUnstored(reply);
+    return sendJson(reply, verifyPayment(paymentId, merchantId, forms));
+  });
+
+  app.get<PaymentRoute>(at('explain'), { onRequest: guard }, async (request, reply) => {
+    const asked = parametersOf(ExplainParameters, request, reply);
+    if (asked === undefined) return reply;
+    const history = await found(request, reply, 'EXPLAIN');
+    const events = history === undefined ? undefined : readable(reply, history);
+    return events === undefined ? reply : sendJson(reply, explain(events, asked));
+  });
+};

@@ -1,0 +1,72 @@
+/** The payment as it was: the fold of its events up to a revision or a moment, against now. */
+
+import type { z } from 'zod';
+import type { RecordedEvent } from '../shared/event-store/port.ts';
+import { foldView, type PaymentView } from '../shared/payment/response.ts';
+import type { AuditDifference, AuditState, StateParameters } from './contract.ts';
+import { auditEvent } from './history.ts';
+
+type Difference = z.infer<typeof AuditDifference>;
+type Asked = z.output<typeof StateParameters>;
+
+const isBranch = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
+
+const stepTo = (path: string, name: string, isList: boolean): string => {
+  if (isList) return `${path}[${name}]`;
+  return path === '' ? name : `${path}.${name}`;
+};
+
+/** The leaves in which two answers differ, in the order of the later one's fields. */
+export const differencesOf = (was: unknown, now: unknown, path = ''): Difference[] => {
+  if (was === now) return [];
+  if (isBranch(was) && isBranch(now) && Array.isArray(was) === Array.isArray(now)) {
+    const names = new Set([...Object.keys(now), ...Object.keys(was)]);
+    return [...names].flatMap((name) =>
+      differencesOf(was[name], now[name], stepTo(path, name, Array.isArray(now))),
+    );
+  }
+  return [{ path, ...(was === undefined ? {} : { was }), ...(now === undefined ? {} : { now }) }];
+};
+
+/** The last revision that had happened; -1 where the payment did not exist yet. */
+const revisionAt = (events: readonly RecordedEvent[], { revision, at }: Asked): number => {
+  if (revision !== undefined) return revision;
+  const last = events.length - 1;
+  return at === undefined ? last : events.findLastIndex(({ time }) => time <= at);
+};
+
+/** The answer of `state`. */
+export type State = Omit<z.infer<typeof AuditState>, 'event'> & {
+  event: ReturnType<typeof auditEvent>;
+};
+
+/** Why there is no such state, as a detail for the caller. */
+export type NoState = { none: 'not yet' | 'beyond'; detail: string };
+
+/** The answer of `state`; `events` is the whole stream. Throws where the stream does not fold. */
+export const stateOf = (events: readonly RecordedEvent[], asked: Asked): State | NoState => {
+  const last = events.length - 1;
+  const revision = revisionAt(events, asked);
+  const event = events[revision];
+  if (revision > last) {
+    return { none: 'beyond', detail: `revision must be at most ${last}` };
+  }
+  if (event === undefined) {
+    return {
+      none: 'not yet',
+      detail: 'the payment did not exist yet at that time',
+    };
+  }
+  const was = foldView(events.slice(0, revision + 1)) as PaymentView;
+  const now = foldView(events) as PaymentView;
+  return {
+    paymentId: was.response.paymentId,
+    merchantId: was.merchantId,
+    revision,
+    event: auditEvent(event, was),
+    payment: was.response,
+    now: { revision: now.revision },
+    differences: differencesOf(was.response, now.response),
+  };
+};

@@ -1,0 +1,75 @@
+/**
+ * `--set path=value`: fields of a create request by their path. Everything is judged before the
+ * first call, so that no override is ever ignored in silence.
+ */
+import { z } from 'zod';
+import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
+import { PaymentRequest } from '../../shared/http/contract.ts';
+import { CommandFailed } from '../command-failed.ts';
+
+type Json = Record<string, unknown>;
+
+const wrong = (message: string): CommandFailed => new CommandFailed(message, 2);
+
+const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
+  schema instanceof z.ZodOptional ? bare(schema.unwrap()) : schema;
+
+/** `productItems[0].name` as its steps. */
+const stepsOf = (path: string): string[] => path.replace(/\[(\d+)\]/g, '.$1').split('.');
+
+/** The schema at a path, or undefined where the contract has no such field. */
+const schemaAt = (path: string): z.core.$ZodType | undefined => {
+  let schema: z.core.$ZodType | undefined = PaymentRequest;
+  for (const step of stepsOf(path)) {
+    const at: z.core.$ZodType | undefined = schema && bare(schema);
+    if (at instanceof z.ZodObject && Object.hasOwn(at.shape, step)) schema = at.shape[step];
+    else if (at instanceof z.ZodArray && /^\d{1,3}$/.test(step)) schema = at.element;
+    else return undefined;
+  }
+  return schema && bare(schema);
+};
+
+/** A text where the field is one; else JSON where it is JSON, so that 5 is a number. */
+const readAs = (schema: z.core.$ZodType, text: string): unknown => {
+  if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+};
+
+const put = (target: Json, [step = '', ...rest]: string[], value: unknown): void => {
+  if (rest.length === 0) target[step] = value;
+  else {
+    const inner = target[step] ?? (/^\d+$/.test(rest[0] ?? '') ? [] : {});
+    if (typeof inner !== 'object') throw wrong(`--set: ${step} has a value of its own already`);
+    target[step] = inner;
+    put(inner as Json, rest, value);
+  }
+};
+
+const KNOWN_CARDS: ReadonlySet<unknown> = new Set(TEST_CARDS.map(({ number }) => number));
+
+const checkCard = (body: Json): void => {
+  const number: unknown = Object(Object(body.paymentMethod).card).number;
+  if (number === undefined || KNOWN_CARDS.has(number)) return;
+  throw wrong('--set: only test cards are sent from here; they are listed by: payments cards');
+};
+
+/** A copy of a create request with the overrides in it. Throws CommandFailed, wrong usage. */
+export const withOverrides = (body: Json, overrides: readonly string[]): Json => {
+  const changed = structuredClone(body);
+  for (const override of overrides) {
+    const [, path = '', text = ''] = /^([^=]+)=(.*)$/s.exec(override) ?? [];
+    if (path === '')
+      throw wrong('--set: it must be path=value, such as consumer.email=a@b.example');
+    const schema = schemaAt(path);
+    if (schema === undefined) {
+      throw wrong(`--set: a payment request has no field ${path}; see docs/interface.md`);
+    }
+    put(changed, stepsOf(path), readAs(schema, text));
+  }
+  checkCard(changed);
+  return changed;
+};

@@ -1,0 +1,117 @@
+/** `payments seed <n>`: makes payments with every outcome, for trying what needs a full house. */
+import { setTimeout } from 'node:timers/promises';
+import { Command, InvalidArgumentError } from 'commander';
+import { type Client, openClient, refusalLine } from '../client.ts';
+import { CommandFailed } from '../command-failed.ts';
+import { type Format, formatOption, print, printJson } from '../output.ts';
+import { startProgress } from '../progress-bar.ts';
+import { SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
+
+/** More at once would wait for the disk and not for the network. */
+const AT_ONCE = 16;
+const TRIES_MAX = 5;
+const PAYMENTS_MAX = 1_000_000;
+const PAYMENTS = '/api/v1/payments';
+
+/** One after another, over and over; what is refunded stands beside what is merely reserved. */
+const MIX: readonly ScenarioName[] = [
+  ...(['authorize', 'sale', 'partial-capture', 'sale', 'refund'] as const),
+  ...(['authorize', 'sale', 'decline', 'partial-capture', 'full-story'] as const),
+];
+
+const paymentCount = (text: string): number => {
+  const count = Number(text);
+  if (!/^[0-9]{1,7}$/.test(text) || count < 1 || count > PAYMENTS_MAX) {
+    throw new InvalidArgumentError(`It must be a number from 1 to ${PAYMENTS_MAX}.`);
+  }
+  return count;
+};
+
+const isForLater = (status: number): boolean => status === 429 || status === 503;
+
+/** Sends one step; where the service asks to wait, waits and sends it again under the same key. */
+const send = async (client: Client, { body, expected }: Step, path: string): Promise<unknown> => {
+  const headers = { 'idempotency-key': crypto.randomUUID() };
+  for (let tries = 1; ; tries += 1) {
+    const answer = await client.post(path, body, headers);
+    const text = await answer.text();
+    if (answer.status === expected) return JSON.parse(text);
+    if (!isForLater(answer.status) || tries === TRIES_MAX) {
+      throw new CommandFailed(refusalLine(answer.status, text));
+    }
+    await setTimeout(Number(answer.headers.get('retry-after') ?? 1) * 1000);
+  }
+};
+
+/** Makes the payment number `index` and gives its status. */
+const makeOne = async (client: Client, run: string, index: number): Promise<string> => {
+  const name = MIX[index % MIX.length] ?? 'sale';
+  let last: unknown;
+  let id = '';
+  for (const step of SCENARIOS[name].steps(1000 + ((index * 37) % 9000))) {
+    if (step.method === 'GET') continue;
+    const body =
+      id === '' ? { ...step.body, merchantReference: `seed-${run}-${index}` } : step.body;
+    last = await send(
+      client,
+      { ...step, ...(body && { body }) },
+      PAYMENTS + step.path.replace('{id}', id),
+    );
+    id ||= String(Object(last).paymentId);
+  }
+  return String(Object(last).status);
+};
+
+type Seeded = { payments: number; seconds: number; statuses: Record<string, number> };
+
+const seed = async (count: number): Promise<Seeded> => {
+  const client = await openClient();
+  const startedAtMs = performance.now();
+  const run = Date.now().toString(36);
+  const progress = startProgress('seed', count);
+  const statuses: Record<string, number> = {};
+  let next = 0;
+  let done = 0;
+  const worker = async (): Promise<void> => {
+    while (next < count) {
+      const index = next;
+      next += 1;
+      const status = await makeOne(client, run, index);
+      statuses[status] = (statuses[status] ?? 0) + 1;
+      done += 1;
+      progress.update(done);
+    }
+  };
+  const stopOthers = (error: unknown): never => {
+    next = count;
+    throw error;
+  };
+  try {
+    await Promise.all(Array.from({ length: AT_ONCE }, () => worker().catch(stopOthers)));
+  } finally {
+    progress.stop();
+  }
+  const seconds = Math.round(performance.now() - startedAtMs) / 1000;
+  return { payments: count, seconds, statuses };
+};
+
+const seedAndPrint = async (count: number, { format }: { format: Format }): Promise<void> => {
+  const seeded = await seed(count);
+  if (format === 'json') {
+    printJson(seeded);
+    return;
+  }
+  const { payments, seconds, statuses } = seeded;
+  const rate = Math.round(payments / Math.max(seconds, 0.001));
+  print(`${payments} payments in ${seconds.toFixed(1)} s (${rate}/s)`);
+  for (const [status, number] of Object.entries(statuses).sort()) print(`  ${status}  ${number}`);
+};
+
+/** The verb `seed`. */
+export const seedCommand = (): Command =>
+  new Command('seed')
+    .description(`Makes payments of every kind, ${AT_ONCE} at once.`)
+    .argument('<n>', 'how many payments', paymentCount)
+    .addOption(formatOption())
+    .addHelpText('after', '\nExample:\n  payments seed 1000')
+    .action(seedAndPrint);

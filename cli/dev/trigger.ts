@@ -1,0 +1,172 @@
+/**
+ * `payments trigger <scenario>`: tells a story against the running service and prints each request
+ * as it can be pasted, its answer, and the events it caused.
+ */
+import { setTimeout } from 'node:timers/promises';
+import { Argument, Command, InvalidArgumentError } from 'commander';
+import { type Client, openClient, refusalLine } from '../client.ts';
+import { CommandFailed } from '../command-failed.ts';
+import { type Format, formatOption, money, note, print, printJson, styled } from '../output.ts';
+import { withOverrides } from './overrides.ts';
+import { SCENARIO_NAMES, SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
+
+type TriggerOptions = { amount: number; set: string[]; format: Format };
+
+type EventLine = {
+  revision: number;
+  type: string;
+  amounts?: { amount: number; currency: string };
+};
+
+type Told = {
+  name: string;
+  request: { method: string; path: string; body?: unknown };
+  status: number;
+  answer: unknown;
+  events: EventLine[];
+};
+
+const PAYMENTS = '/api/v1/payments';
+const SETTLED_WAIT_MS = 500;
+const SETTLED_TRIES_MAX = 60;
+
+const minorUnits = (text: string): number => {
+  if (!/^[1-9][0-9]{0,15}$/.test(text)) {
+    throw new InvalidArgumentError('It must be an integer of minor units, such as 2500.');
+  }
+  return Number(text);
+};
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** The request as a shell takes it; the token stays a variable. */
+const curlOf = (url: string, { method, path, body }: Told['request']): string =>
+  [
+    `curl -sS ${method === 'POST' ? '-X POST ' : ''}${quoted(url + path)}`,
+    `-H "authorization: Bearer $TOKEN"`,
+    ...(body === undefined
+      ? []
+      : [`-H 'content-type: application/json'`, `-d ${quoted(JSON.stringify(body))}`]),
+  ].join(' \\\n  ');
+
+const answerLines = (answer: unknown): string[] => JSON.stringify(answer, null, 2).split('\n');
+
+const eventLine = ({ revision, type, amounts }: EventLine): string => {
+  const amount = amounts === undefined ? '' : `  ${money(amounts.amount, amounts.currency)}`;
+  return `  r${revision}  ${type}${amount}`;
+};
+
+const printTold = (url: string, { name, request, status, answer, events }: Told): void => {
+  print(styled('bold', `# ${name}`), curlOf(url, request));
+  print(styled(status < 400 ? 'green' : 'yellow', String(status)), ...answerLines(answer));
+  if (events.length > 0) print('events', ...events.map(eventLine));
+  print('');
+};
+
+/** The payment that an answer is about: its own, or the one that a 503 names in its details. */
+const paymentOf = (answer: unknown): string | undefined => {
+  const { paymentId, details } = Object(answer);
+  if (typeof paymentId === 'string') return paymentId;
+  const named = Array.isArray(details) ? details.map(String) : [];
+  return /^paymentId (\S+)$/m.exec(named.join('\n'))?.[1];
+};
+
+/** Gives the events that are new since it was asked last; none where the audit routes refuse. */
+const eventReader = async (): Promise<(id: string | undefined) => Promise<EventLine[]>> => {
+  const audit = await openClient({ scope: 'audit:read' });
+  let seen = -1;
+  let refused = false;
+  return async (id) => {
+    if (id === undefined || refused) return [];
+    const answer = await audit.get(`/audit/v1/payments/${encodeURIComponent(id)}/events`);
+    if (!answer.ok) {
+      refused = true;
+      note(`payments: no events shown: ${refusalLine(answer.status, await answer.text())}`);
+      return [];
+    }
+    const { events } = (await answer.json()) as { events: EventLine[] };
+    const fresh = events.filter(({ revision }) => revision > seen);
+    seen = fresh.at(-1)?.revision ?? seen;
+    return fresh;
+  };
+};
+
+const send = async (client: Client, { method, path, body }: Told['request']) => {
+  const answer = await (method === 'POST' ? client.post(path, body) : client.get(path));
+  const text = await answer.text();
+  try {
+    return { status: answer.status, answer: JSON.parse(text) as unknown };
+  } catch {
+    throw new CommandFailed(refusalLine(answer.status, text));
+  }
+};
+
+const sendUntilSettled = async (client: Client, request: Told['request']) => {
+  let last = await send(client, request);
+  for (let tries = 1; tries < SETTLED_TRIES_MAX; tries += 1) {
+    if (last.status !== 200 || Object(last.answer).status !== 'PENDING') return last;
+    await setTimeout(SETTLED_WAIT_MS);
+    last = await send(client, request);
+  }
+  return last;
+};
+
+const tell = async (steps: Step[], format: Format): Promise<void> => {
+  const client = await openClient();
+  const eventsOf = await eventReader();
+  const all: Told[] = [];
+  let id: string | undefined;
+  let unlike: string | undefined;
+  for (const { name, method, path, body, expected, untilSettled } of steps) {
+    const request = {
+      method,
+      path: PAYMENTS + path.replace('{id}', id ?? ''),
+      ...(body !== undefined && { body }),
+    };
+    const { status, answer } = await (untilSettled ? sendUntilSettled : send)(client, request);
+    id ??= paymentOf(answer);
+    const told = { name, request, status, answer, events: await eventsOf(id) };
+    all.push(told);
+    if (format === 'pretty') printTold(client.url, told);
+    if (status !== expected) {
+      unlike = `${name} was answered ${status} where the story goes on with ${expected}`;
+      break;
+    }
+  }
+  if (format === 'json') printJson(all);
+  if (unlike !== undefined) throw new CommandFailed(unlike);
+  if (format === 'pretty' && id !== undefined) note(`Next:  payments events ${id}`);
+};
+
+const stepsOf = (name: ScenarioName, { amount, set }: TriggerOptions): Step[] => {
+  const { amountMin, steps } = SCENARIOS[name];
+  if (amount < amountMin) {
+    throw new CommandFailed(`--amount: ${name} needs at least ${amountMin}`, 2);
+  }
+  return steps(amount).map((step) =>
+    step.path === '' ? { ...step, body: withOverrides(step.body ?? {}, set) } : step,
+  );
+};
+
+const SUMMARIES = SCENARIO_NAMES.map((name) => `  ${name.padEnd(16)} ${SCENARIOS[name].summary}`);
+
+/** The verb `trigger`. */
+export const triggerCommand = (): Command =>
+  new Command('trigger')
+    .description('Tells a story against the service: each request as curl, its answer, its events.')
+    .addArgument(new Argument('<scenario>', 'which story').choices(SCENARIO_NAMES))
+    .option('--amount <minor>', 'the amount of the payment in minor units', minorUnits, 2500)
+    .option(
+      '--set <path=value>',
+      'a field of the create request; may be given again',
+      (one: string, before: string[]) => [...before, one],
+      [] as string[],
+    )
+    .addOption(formatOption())
+    .addHelpText(
+      'after',
+      `\nScenarios:\n${SUMMARIES.join('\n')}\n\nExample:\n  payments trigger full-story --amount 2500 --set merchantReference=order-7`,
+    )
+    .action((name: ScenarioName, options: TriggerOptions) =>
+      tell(stepsOf(name, options), options.format),
+    );

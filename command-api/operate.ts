@@ -1,0 +1,115 @@
+/**
+ * The one place where the provider is asked to move money: after the intent is durable, once,
+ * outside any retry loop (decisions §6), and then the outcome is recorded.
+ */
+import type { EventContext } from '../shared/event-store/port.ts';
+import type { CardSecret } from '../shared/payment/card.ts';
+import type { MerchantRules, Outcome } from '../shared/payment/commands.ts';
+import type { Operation } from '../shared/payment/state.ts';
+import type { Identities } from './idempotency.ts';
+import type { LoadedPayment, PaymentLog } from './payment-log.ts';
+import type { Provider } from './provider/port.ts';
+import type { Queues } from './queues.ts';
+import { outcomeOf, type Recovery } from './recovery/recovery.ts';
+import type { ReferenceClaims } from './reference-claims.ts';
+import type { Budget } from './request-budget.ts';
+import { type Answer, answerTo, operationOf, unknownOutcome } from './responses.ts';
+
+/** Who sent a request, as its token says, and which request it was. */
+export type Caller = { merchantId: string; actor: string; requestId: string };
+
+/** What the commands work with. */
+export type CommandRoom = {
+  log: PaymentLog;
+  provider: Provider;
+  queues: Queues;
+  recovery: Recovery;
+  identities: Identities;
+  claims: ReferenceClaims;
+  /**
+   * Other processes append to the same store: what this one last saw of a payment may be old, and
+   * a call may be running that it knows nothing of.
+   */
+  sharedStore: boolean;
+  rulesOf(merchantId: string): MerchantRules;
+  contextOf(caller: Caller): EventContext;
+  logger: { error(fields: object, message: string): void };
+};
+
+/** What a provider call needs beside what its intent already says. */
+export type Call =
+  | { kind: 'AUTHORIZE' | 'SALE'; card: CardSecret; descriptor: string | undefined }
+  | { kind: 'CAPTURE' | 'VOID' | 'REFUND'; authorizationId: string };
+
+/**
+ * Asks the provider to carry the operation out and records what it says. Runs in the payment's
+ * queue and goes on to its end whether or not the request still waits. Never throws after the
+ * intent: what could not be recorded is left to recovery.
+ */
+export const carryOut = async (
+  room: CommandRoom,
+  payment: LoadedPayment,
+  operationId: string,
+  call: Call,
+  budget: Budget,
+): Promise<Answer> => {
+  const { state } = payment;
+  if (state.status === 'NONE') throw new Error('a provider call without its intent');
+  const { paymentId } = state;
+  const operation = operationOf(payment, operationId);
+  // Its append took so long that somebody else has ended it already.
+  if (operation.outcome !== undefined) return answerTo(payment, operation);
+  room.recovery.callBegins(operationId);
+  const outcome = await outcomeFrom(room, payment, operation, call, budget);
+  if (outcome === undefined) {
+    room.recovery.callEnded(paymentId, operationId, 'open', payment);
+    return answerTo(payment, operation);
+  }
+  try {
+    const recorded = await room.recovery.record(payment, operationId, outcome);
+    room.recovery.callEnded(paymentId, operationId, 'recorded');
+    const known = operationOf(recorded, operationId);
+    sayWhereItDiffers(room, paymentId, known, outcome);
+    return answerTo(recorded, known);
+  } catch (error) {
+    room.logger.error({ paymentId, err: error }, 'an outcome could not be recorded; recovery will');
+    room.recovery.callEnded(paymentId, operationId, 'open', payment);
+    return unknownOutcome(paymentId);
+  }
+};
+
+const outcomeFrom = async (
+  { provider, recovery }: CommandRoom,
+  payment: LoadedPayment,
+  operation: Operation,
+  call: Call,
+  budget: Budget,
+): Promise<Outcome | undefined> => {
+  if (payment.state.status === 'NONE') return undefined;
+  // The client has been told that nothing was begun, and may already have sent it again.
+  if (budget.spent === true) return { result: 'NOT_SENT' };
+  // Another process may hold it for ended by the time this call would end: it is not begun at all.
+  if (recovery.isTooLate(payment, operation)) return { result: 'NOT_SENT' };
+  const { paymentId, currency } = payment.state;
+  budget.begunOn = paymentId;
+  const { operationId, amount } = operation;
+  return outcomeOf(await provider.execute({ operationId, paymentId, amount, currency, ...call }));
+};
+
+const neverHappened = (result: Outcome['result'] | undefined): boolean =>
+  result === 'NOT_SENT' || result === 'FENCED';
+
+/** The log keeps what came first; a provider that now says otherwise has broken its own word. */
+const sayWhereItDiffers = (
+  { logger }: CommandRoom,
+  paymentId: string,
+  { kind, outcome }: Operation,
+  late: Outcome,
+): void => {
+  const recorded = outcome?.result;
+  if (recorded === late.result || (neverHappened(recorded) && neverHappened(late.result))) return;
+  logger.error(
+    { paymentId, operation: kind, recorded, answered: late.result },
+    'the provider answered other than what is recorded; reconcile with its ledger',
+  );
+};

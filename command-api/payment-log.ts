@@ -1,0 +1,176 @@
+/**
+ * Load, decide, append; again on a conflict of revisions. The only loop around an append, and it
+ * holds no effect but the append itself (decisions §6).
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { foldStream } from '../shared/event-store/fold-stream.ts';
+import type {
+  EventContext,
+  EventStore,
+  NewEvent,
+  RecordedEvent,
+} from '../shared/event-store/port.ts';
+import {
+  AppendOutcomeUnknown,
+  RevisionConflict,
+  StoreUnavailable,
+} from '../shared/event-store/port.ts';
+import type { Command } from '../shared/payment/commands.ts';
+import { type Decision, decide } from '../shared/payment/decide.ts';
+import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
+import { type PaymentView, project } from '../shared/payment/response.ts';
+import { evolve, initialState, type PaymentState } from '../shared/payment/state.ts';
+import { newEventId } from '../shared/runtime/ids.ts';
+import { type Budget, BudgetSpent } from './request-budget.ts';
+
+/** A payment as its stream tells it. */
+export type LoadedPayment = {
+  events: readonly RecordedEvent[];
+  state: PaymentState;
+  view: PaymentView | undefined;
+};
+
+export type Executed =
+  /** `appended` is empty when the operation was known already. */
+  | { kind: 'done'; payment: LoadedPayment; appended: RecordedEvent[] }
+  | (Exclude<Decision, { kind: 'events' }> & { payment: LoadedPayment });
+
+export type PaymentLog = {
+  /** Reads the stream, or takes what this process last saw of it when `cached` will do. */
+  load(paymentId: string, from: 'store' | 'cache'): Promise<LoadedPayment>;
+  /** What this process last saw of the payment, if it still knows. */
+  peek(paymentId: string): LoadedPayment | undefined;
+  /**
+   * Decides and appends. A refusal is only given from a state just read. Throws BudgetSpent when
+   * conflicts or unknown append outcomes outlast the budget, and what the store throws.
+   */
+  execute(
+    paymentId: string,
+    command: Command,
+    context: EventContext,
+    budget: Budget,
+  ): Promise<Executed>;
+};
+
+export type PaymentLogOptions = {
+  store: EventStore;
+  /** Wall clock in milliseconds; what it says is only ever stored as an event's time. */
+  nowMs: () => number;
+  onAppended: (events: readonly RecordedEvent[]) => void;
+  onConflict: () => void;
+  /** How many payments are kept in memory. */
+  cachedPaymentsMax: number;
+};
+
+const unknownPayment: LoadedPayment = { events: [], state: initialState, view: undefined };
+
+const after = (payment: LoadedPayment, appended: readonly RecordedEvent[]): LoadedPayment => {
+  let { state, view } = payment;
+  for (const recorded of appended) {
+    state = evolve(state, recorded);
+    view = project(view, recorded);
+  }
+  return { events: [...payment.events, ...appended], state, view };
+};
+
+const knows = ({ state }: LoadedPayment, operationId: string): boolean =>
+  state.status !== 'NONE' && state.operations.some((o) => o.operationId === operationId);
+
+/** A pause between tries of one append, so that a store in trouble is not flooded. */
+const PAUSE_MS = 50;
+
+export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
+  const { store, nowMs, onAppended, onConflict, cachedPaymentsMax } = options;
+  const cache = new Map<string, LoadedPayment>();
+
+  const remember = (paymentId: string, payment: LoadedPayment): void => {
+    // A slow read may come back after an append of our own: nothing is unlearned.
+    const known = cache.get(paymentId);
+    if (known !== undefined && known.events.length > payment.events.length) return;
+    cache.delete(paymentId);
+    if (payment.events.length === 0) return;
+    cache.set(paymentId, payment);
+    if (cache.size <= cachedPaymentsMax) return;
+    const oldest = cache.keys().next();
+    if (!oldest.done) cache.delete(oldest.value);
+  };
+
+  const load = async (paymentId: string, from: 'store' | 'cache'): Promise<LoadedPayment> => {
+    const cached = from === 'cache' ? cache.get(paymentId) : undefined;
+    if (cached !== undefined) return cached;
+    const events = await store.readStream(streamOf(paymentId));
+    const payment = foldStream(events, (all) => after(unknownPayment, all));
+    remember(paymentId, payment);
+    return payment;
+  };
+
+  const newEvents = (
+    payment: LoadedPayment,
+    decided: readonly PaymentEvent[],
+    context: EventContext,
+  ): NewEvent[] => {
+    const last = payment.events.at(-1)?.time ?? '';
+    const now = new Date(nowMs()).toISOString();
+    const time = now < last ? last : now;
+    return decided.map((event) => ({ id: newEventId(), time, event, context }));
+  };
+
+  /** The very same append again while its fate is unknown: same ids, same expected revision. */
+  const append = async (
+    paymentId: string,
+    payment: LoadedPayment,
+    events: NewEvent[],
+    budget: Budget,
+  ): Promise<RecordedEvent[]> => {
+    const last = payment.events.at(-1);
+    const expected = last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
+    let unknown: AppendOutcomeUnknown | undefined;
+    for (;;) {
+      try {
+        return await store.append(streamOf(paymentId), expected, events);
+      } catch (error) {
+        if (error instanceof AppendOutcomeUnknown) unknown = error;
+        // A refusal of this try says nothing of the one before it.
+        else if (unknown === undefined || !(error instanceof StoreUnavailable)) throw error;
+        if (budget.leftMs() === 0) throw unknown;
+        await wait(PAUSE_MS * (0.5 + Math.random()));
+      }
+    }
+  };
+
+  const execute: PaymentLog['execute'] = async (paymentId, command, context, budget) => {
+    // A create knows its revision: the exact expectation is the guard, not the read.
+    let payment = command.kind === 'create' ? unknownPayment : await load(paymentId, 'cache');
+    let justRead = command.kind === 'create';
+    // Dropped and read again meanwhile, it may be from before the intent.
+    if (command.kind === 'record' && !knows(payment, command.operationId)) {
+      payment = await load(paymentId, 'store');
+      justRead = true;
+    }
+    for (;;) {
+      const decision = decide(payment.state, command);
+      if (decision.kind !== 'events') {
+        if (justRead) return { ...decision, payment };
+      } else if (decision.events.length === 0) {
+        return { kind: 'done', payment, appended: [] };
+      } else {
+        const events = newEvents(payment, decision.events, context);
+        try {
+          const appended = await append(paymentId, payment, events, budget);
+          payment = after(payment, appended);
+          remember(paymentId, payment);
+          onAppended(appended);
+          return { kind: 'done', payment, appended };
+        } catch (error) {
+          if (!(error instanceof RevisionConflict)) throw error;
+          onConflict();
+          if (budget.leftMs() === 0) throw new BudgetSpent();
+        }
+      }
+      payment = await load(paymentId, 'store');
+      justRead = true;
+    }
+  };
+
+  return { load, peek: (paymentId) => cache.get(paymentId), execute };
+};

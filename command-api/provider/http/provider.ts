@@ -1,0 +1,171 @@
+/**
+ * A provider in another process that speaks provider.md. undici itself rather than fetch, because
+ * only its own connect time-out tells "never connected" (NotSent) from "no answer" (Unknown).
+ */
+import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
+import type { OperationQuestion, Provider, ProviderOperation, Unknown } from '../port.ts';
+import { BODY_BYTES_MAX } from './protocol.ts';
+import { type RawAnswer, readExecute, readFence, readLedger, readLookUp } from './responses.ts';
+
+export type HttpProviderOptions = {
+  /** Base address; a path in it is kept. That it is https is the settings' to check. */
+  url: string;
+  /** Sent as a bearer token when given. */
+  token?: string | undefined;
+  connectTimeoutMs: number;
+  /** The whole time for one call, its answer's last byte included. */
+  timeoutMs: number;
+};
+
+/** Keeps each page within the cap on a body's size, whatever the codes' lengths. */
+const LEDGER_PAGE_MAX = 100;
+
+class TooLarge extends Error {}
+
+const readCapped = async (body: Dispatcher.ResponseData['body']): Promise<string> => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += (chunk as Buffer).length;
+    // Leaving the loop destroys the body and with it the connection.
+    if (bytes > BODY_BYTES_MAX) throw new TooLarge();
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+};
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+type Failure = { code?: string; syscall?: string; errors?: Failure[] };
+
+/**
+ * True when no connection was ever made: refused, name not found, no connection in time. An
+ * address with several IPs fails with one error for each.
+ */
+const neverConnected = (failure: Failure): boolean => {
+  if (failure.errors !== undefined && failure.errors.length > 0) {
+    return failure.errors.every(neverConnected);
+  }
+  return (
+    failure.code === 'UND_ERR_CONNECT_TIMEOUT' ||
+    failure.syscall === 'connect' ||
+    failure.syscall === 'getaddrinfo'
+  );
+};
+
+/**
+ * undici's own connect time-out comes up to a second late: its clock ticks twice a second. That one
+ * stays behind ours, to give up the socket.
+ */
+const connectWithin = (timeoutMs: number): buildConnector.connector => {
+  const connect = buildConnector({ timeout: timeoutMs });
+  return (target, done) => {
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      done(new errors.ConnectTimeoutError(), null);
+    }, timeoutMs);
+    connect(target, (...result) => {
+      clearTimeout(timer);
+      if (late) result[1]?.destroy();
+      else done(...result);
+    });
+  };
+};
+
+const putBody = (operation: ProviderOperation): string => {
+  const { kind, paymentId, amount, currency } = operation;
+  const common = { kind, paymentId, amount, currency };
+  if (!('card' in operation)) {
+    return JSON.stringify({ ...common, authorizationId: operation.authorizationId });
+  }
+  const { number, holderName, expiryMonth, expiryYear, cvv } = operation.card.reveal();
+  const card = { number, holderName, expiryMonth, expiryYear, cvv };
+  return JSON.stringify({ ...common, card, descriptor: operation.descriptor });
+};
+
+/** Opens the client; nothing is connected yet. Throws only when `url` is no address. */
+export const httpProvider = (options: HttpProviderOptions): Provider => {
+  const { timeoutMs } = options;
+  const base = new URL(options.url);
+  const prefix = `${base.pathname.replace(/\/+$/, '')}/operations`;
+  const pool = new Pool(base.origin, {
+    connect: connectWithin(options.connectTimeoutMs),
+    // The call's own abort bounds all of it; these would only bound the gaps.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const headers = {
+    accept: 'application/json',
+    ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
+  };
+
+  const send = async (
+    method: 'PUT' | 'GET' | 'DELETE',
+    path: string,
+    signal: AbortSignal,
+    body: string | null,
+  ): Promise<RawAnswer> => {
+    const sent = body === null ? headers : { ...headers, 'content-type': 'application/json' };
+    const answer = await pool.request({ method, path, headers: sent, body, signal });
+    return { status: answer.statusCode, body: parseJson(await readCapped(answer.body)) };
+  };
+  const call = async (
+    method: 'PUT' | 'GET' | 'DELETE',
+    path: string,
+    body: string | null = null,
+  ): Promise<RawAnswer | NoAnswer> => {
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(), timeoutMs);
+    try {
+      return await send(method, prefix + path, abort.signal, body);
+    } catch (error) {
+      return noAnswer(error, abort.signal.aborted);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  const pathOf = ({ operationId }: OperationQuestion): string =>
+    `/${encodeURIComponent(operationId)}`;
+
+  return {
+    execute: async (operation) => {
+      const answer = await call('PUT', pathOf(operation), putBody(operation));
+      if ('sent' in answer) return answer.sent ? answer.unknown : { outcome: 'NOT_SENT' };
+      const number = 'card' in operation ? operation.card.reveal().number : undefined;
+      return readExecute(answer, operation, number);
+    },
+    lookUp: async (question) => {
+      const answer = await call('GET', pathOf(question));
+      return 'sent' in answer ? answer.unknown : readLookUp(answer, question);
+    },
+    fence: async (question) => {
+      const answer = await call('DELETE', pathOf(question));
+      return 'sent' in answer ? answer.unknown : readFence(answer, question);
+    },
+    ledger: async (after, limit) => {
+      const page = `?after=${after}&limit=${Math.min(limit, LEDGER_PAGE_MAX)}`;
+      const answer = await call('GET', page);
+      if ('sent' in answer) throw new Error(`the provider's ledger: ${answer.unknown.reason}`);
+      return readLedger(answer);
+    },
+    close: () => pool.destroy(),
+  };
+};
+
+/** No whole answer came. `sent` is false only when nothing can have reached the provider. */
+type NoAnswer = { sent: boolean; unknown: Unknown };
+
+const noAnswer = (error: unknown, aborted: boolean): NoAnswer => {
+  const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
+  if (aborted) return { sent: true, unknown: unknown('timeout') };
+  if (error instanceof TooLarge) return { sent: true, unknown: unknown('oversized') };
+  if (neverConnected(error as Failure)) return { sent: false, unknown: unknown('unreachable') };
+  return { sent: true, unknown: unknown('broken') };
+};

@@ -1,0 +1,121 @@
+/**
+ * How an answer of the provider is read (provider.md): what is not exactly an outcome of this very
+ * operation is Unknown. Of the answer's text only its codes go on, cleaned.
+ */
+import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/payment-events.ts';
+import {
+  type Approved,
+  AT_WORK,
+  type Declined,
+  type Fenced,
+  type LedgerEntry,
+  type NotFound,
+  type OperationAnswer,
+  type OperationQuestion,
+  type Unknown,
+} from '../port.ts';
+import { fencedBody, ledgerBody, type OutcomeBody, outcomeBody } from './protocol.ts';
+
+/** A whole answer. `body` is the parsed JSON, undefined where it is none. */
+export type RawAnswer = { status: number; body: unknown };
+
+const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
+
+const isFailureCode = (code: string): code is FailureCode =>
+  (FAILURE_CODES as readonly string[]).includes(code);
+
+/**
+ * A provider's own code: `A-Z a-z 0-9 _ . -` of it, 64 characters at most. Undefined when nothing
+ * is left, or when it holds what may be a card number: 12 digits in a row, or this call's own
+ * number however it is split.
+ */
+export const cleanCode = (code: string | null | undefined, number?: string): string | undefined => {
+  const kept = (code ?? '').replace(/[^A-Za-z0-9_.-]/g, '');
+  const holdsNumber = number !== undefined && kept.replace(/[^0-9]/g, '').includes(number);
+  if (kept === '' || holdsNumber || /[0-9]{12}/.test(kept)) return undefined;
+  return kept.slice(0, 64);
+};
+
+const declinedFrom = (body: OutcomeBody, number: string | undefined): Declined => {
+  const own = cleanCode(body.providerFailureCode, number);
+  const code = body.failureCode ?? '';
+  if (isFailureCode(code)) {
+    return { outcome: 'DECLINED', failureCode: code, providerFailureCode: own };
+  }
+  return {
+    outcome: 'DECLINED',
+    failureCode: 'UNKNOWN_DECLINE',
+    providerFailureCode: own ?? cleanCode(code, number),
+  };
+};
+
+const readOutcome = (
+  body: unknown,
+  question: OperationQuestion,
+  number?: string,
+): Approved | Declined | Unknown => {
+  const read = outcomeBody.safeParse(body);
+  if (!read.success) return unknown('malformed');
+  const { operationId, amount, currency } = read.data;
+  const isAboutIt =
+    operationId === question.operationId &&
+    amount === question.amount &&
+    currency === question.currency;
+  if (!isAboutIt) return unknown('mismatch');
+  if (read.data.outcome === 'DECLINED') return declinedFrom(read.data, number);
+  const providerReference = cleanCode(read.data.providerReference, number);
+  return { outcome: 'APPROVED', providerReference };
+};
+
+const isFenced = (body: unknown, question: OperationQuestion): boolean => {
+  const read = fencedBody.safeParse(body);
+  return read.success && read.data.operationId === question.operationId;
+};
+
+/** Reads the answer to a PUT; `number` is the card number that the call carried, if any. */
+export const readExecute = (
+  { status, body }: RawAnswer,
+  question: OperationQuestion,
+  number?: string,
+): OperationAnswer => {
+  if (status === 200) return readOutcome(body, question, number);
+  if (status === 409 && isFenced(body, question)) return { outcome: 'NOT_SENT' };
+  return unknown('status');
+};
+
+/** Reads the answer to a GET. */
+export const readLookUp = (
+  { status, body }: RawAnswer,
+  question: OperationQuestion,
+): Approved | Declined | NotFound | Unknown => {
+  if (status === 200) return readOutcome(body, question);
+  if (status === 404) return { outcome: 'NOT_FOUND' };
+  return unknown(status === 202 ? AT_WORK : 'status');
+};
+
+/** Reads the answer to a DELETE. */
+export const readFence = (
+  { status, body }: RawAnswer,
+  question: OperationQuestion,
+): Approved | Declined | Fenced | Unknown => {
+  if (status !== 200) return unknown(status === 202 ? AT_WORK : 'status');
+  return isFenced(body, question) ? { outcome: 'FENCED' } : readOutcome(body, question);
+};
+
+const entryFrom = (
+  body: ReturnType<typeof ledgerBody.parse>['operations'][number],
+): LedgerEntry => {
+  const { sequence, operationId, kind, paymentId, outcome, amount, currency } = body;
+  const entry = { sequence, operationId, kind, paymentId, outcome, amount, currency };
+  const providerReference = cleanCode(body.providerReference) ?? '';
+  return outcome === 'APPROVED'
+    ? { ...entry, providerReference }
+    : { ...entry, ...declinedFrom(body, undefined), outcome, providerReference };
+};
+
+/** Reads a page of the ledger. Throws when the answer is anything else. */
+export const readLedger = ({ status, body }: RawAnswer) => {
+  const read = ledgerBody.safeParse(body);
+  if (status !== 200 || !read.success) throw new Error(`the provider's ledger: status ${status}`);
+  return { entries: read.data.operations.map(entryFrom), next: read.data.next };
+};

@@ -1,0 +1,133 @@
+/**
+ * Finds the intents that have no outcome and that nobody here follows yet, at the start and every
+ * minute, without reading the whole log (decisions §7). The views list what is open up to their
+ * checkpoint; payments whose document is parked are looked at one by one; and the log is read from
+ * the checkpoint on, so that nothing is overlooked while the projector is behind or stopped. Any
+ * number of processes may sweep at once.
+ */
+
+import { isReadable } from '../../shared/event-store/codec.ts';
+import type { EventStore, Position } from '../../shared/event-store/port.ts';
+import { paymentOf } from '../../shared/payment/payment-events.ts';
+import type { PaymentViews } from '../../shared/read-models/port.ts';
+import type { Recovery } from './recovery.ts';
+import { LADDERS_MAX } from './retry-schedule.ts';
+
+export type SweepOptions = {
+  store: Pick<EventStore, 'readAll' | 'head'>;
+  views: Pick<PaymentViews, 'unsettled' | 'parked' | 'checkpoint'>;
+  recovery: Pick<Recovery, 'track' | 'dropEnded'>;
+  logger: { warn(fields: object, message: string): void };
+  /** What the first sweep may wait for, so that the log need not be read: 2 s at most. */
+  ready?: Promise<unknown>;
+  everyMs?: number;
+};
+
+export type Sweep = {
+  /** Resolves when the sweep under way, or the next one, has ended. */
+  now(): Promise<void>;
+  stop(): void;
+};
+
+const EVERY_MS = 60_000;
+/** After a sweep that failed: an engine is out of reach. */
+const AGAIN_MS = 5_000;
+const READY_MS_MAX = 2_000;
+const PAGE = 500;
+
+type Events = Awaited<ReturnType<EventStore['readAll']>>;
+
+/** Notes what a page leaves open, payment by payment, over what the pages before it did. */
+const noteOpen = (open: Map<string, Set<string>>, page: Events): void => {
+  for (const event of page) {
+    const paymentId = paymentOf(event.stream);
+    if (paymentId === undefined) continue;
+    const operations = open.get(paymentId) ?? new Set();
+    if (!isReadable(event)) operations.add(`revision ${event.revision}`);
+    else {
+      const { type, data } = event.event;
+      const isIntent = type === 'PaymentCreated' || type.endsWith('Requested');
+      if (isIntent) operations.add(data.operationId);
+      else operations.delete(data.operationId);
+    }
+    if (operations.size === 0) open.delete(paymentId);
+    else open.set(paymentId, operations);
+  }
+};
+
+/** Starts sweeping. A sweep that fails is tried again soon; it never throws. */
+export const startSweep = (options: SweepOptions): Sweep => {
+  const { store, views, recovery, logger, everyMs = EVERY_MS } = options;
+  /** Up to here the log has been read: what was open there is followed. */
+  let readTo: Position | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let sweeping: Promise<void> | undefined;
+  let stopped = false;
+
+  /** Whichever lies later; both are places behind which everything open is known. */
+  const startOf = async (checkpoint: Position | null): Promise<Position | null> => {
+    if (readTo === undefined) return checkpoint;
+    const [views, own] = [await store.head(checkpoint), await store.head(readTo)];
+    return views.eventsAfter < own.eventsAfter ? checkpoint : readTo;
+  };
+
+  const readLog = async (from: Position | null): Promise<Map<string, Set<string>>> => {
+    const open = new Map<string, Set<string>>();
+    let after = from;
+    for (;;) {
+      const page = await store.readAll(after, PAGE);
+      noteOpen(open, page);
+      after = page.at(-1)?.position ?? after;
+      if (page.length < PAGE || stopped) break;
+      // Whoever serves goes first.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    if (after !== null) readTo = after;
+    return open;
+  };
+
+  const sweep = async (): Promise<void> => {
+    // The checkpoint first: what is applied after it is read shows in the list or in the log.
+    const checkpoint = await views.checkpoint();
+    const listed = [...(await views.unsettled(LADDERS_MAX)), ...(await views.parked(LADDERS_MAX))];
+    const logged = await readLog(await startOf(checkpoint));
+    const open = new Set([...listed.map(({ paymentId }) => paymentId), ...logged.keys()]);
+    for (const paymentId of open) recovery.track(paymentId);
+    await recovery.dropEnded(open);
+  };
+
+  const sweepOnce = async (): Promise<void> => {
+    let nextMs = everyMs * (0.9 + Math.random() * 0.2);
+    try {
+      await sweep();
+    } catch (error) {
+      nextMs = Math.min(nextMs, AGAIN_MS);
+      if (!stopped) logger.warn({ err: error }, 'open intents could not be listed; tried again');
+    }
+    if (!stopped) timer = setTimeout(() => void now(), nextMs).unref();
+  };
+
+  const now = (): Promise<void> => {
+    clearTimeout(timer);
+    sweeping ??= sweepOnce().finally(() => {
+      sweeping = undefined;
+    });
+    return sweeping;
+  };
+
+  const firstMs = options.ready === undefined ? 0 : READY_MS_MAX;
+  const first = setTimeout(() => void now(), firstMs).unref();
+  void options.ready?.then(() => {
+    clearTimeout(first);
+    if (!stopped) void now();
+  });
+
+  return {
+    now,
+    stop: () => {
+      stopped = true;
+      clearTimeout(first);
+      clearTimeout(timer);
+    },
+  };
+};

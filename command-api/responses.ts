@@ -1,0 +1,144 @@
+/**
+ * What a merchant is answered, made from the events alone, so that a repeat gets the same bytes
+ * (decisions §8). The answer to an operation is the payment as it was at its outcome.
+ */
+import { type ErrorCode, errorBody } from '../shared/http/errors.ts';
+import { bodyOf, failureBodyOf, foldView, type PaymentView } from '../shared/payment/response.ts';
+import type { Operation, OperationKind } from '../shared/payment/state.ts';
+import type { LoadedPayment } from './payment-log.ts';
+
+export type Answer = {
+  status: number;
+  /** The JSON text of the body. */
+  body: string;
+  headers?: Record<string, string>;
+  /** The payment it is about and the revision a reader has to find; absent when nothing is stored. */
+  seen?: { paymentId: string; revision: number };
+  /** One word for the metrics. */
+  outcome: 'approved' | 'declined' | 'refused' | 'unknown' | 'not_sent' | 'unavailable';
+};
+
+const NOT_ALLOWED = {
+  capture: 'CAPTURE_NOT_ALLOWED',
+  void: 'VOID_NOT_ALLOWED',
+  refund: 'REFUND_NOT_ALLOWED',
+} as const satisfies Record<Exclude<OperationKind, 'create'>, ErrorCode>;
+
+const STATUS = {
+  PROVIDER_UNAVAILABLE: 503,
+  SERVICE_UNAVAILABLE: 503,
+  IDEMPOTENCY_IN_PROGRESS: 409,
+} as const;
+
+/** Seconds after which a client may ask again. */
+const RETRY_AFTER = '1';
+
+/** A refusal that stored nothing. */
+export const refusal = (
+  status: number,
+  code: ErrorCode,
+  details: string[],
+  at: string = new Date().toISOString(),
+): Answer => ({ status, body: errorBody(code, details, at), outcome: 'refused' });
+
+/** A refusal that a later try may not meet. */
+export const tryLater = (
+  code: keyof typeof STATUS,
+  details: string[],
+  headers: Record<string, string> = {},
+): Answer => ({
+  status: STATUS[code],
+  body: errorBody(code, details, new Date().toISOString()),
+  headers: { 'retry-after': RETRY_AFTER, ...headers },
+  outcome: code === 'PROVIDER_UNAVAILABLE' ? 'unknown' : 'unavailable',
+});
+
+const locationOf = (paymentId: string) => ({ location: `/api/v1/payments/${paymentId}` });
+
+/** The intent is durable, its outcome is not known: nothing is guessed (decisions §7). */
+export const unknownOutcome = (paymentId: string): Answer =>
+  tryLater(
+    'PROVIDER_UNAVAILABLE',
+    [
+      `paymentId ${paymentId}`,
+      'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
+    ],
+    locationOf(paymentId),
+  );
+
+const neverCarriedOut = (operation: Operation, paymentId: string): Answer => ({
+  ...tryLater(
+    'PROVIDER_UNAVAILABLE',
+    [
+      `paymentId ${paymentId}`,
+      operation.kind === 'create'
+        ? 'the provider did not carry it out: nothing was charged'
+        : `the provider did not carry out the ${operation.kind}: nothing was changed`,
+    ],
+    locationOf(paymentId),
+  ),
+  outcome: 'not_sent',
+});
+
+const viewAt = (payment: LoadedPayment, revision: number): PaymentView => {
+  if (payment.view?.revision === revision) return payment.view;
+  const view = foldView(payment.events.slice(0, revision + 1));
+  if (view === undefined) throw new Error('an operation of a payment that has no events');
+  return view;
+};
+
+/** The answer to an operation: its stored outcome, or that there is none yet. */
+export const answerTo = (payment: LoadedPayment, operation: Operation): Answer => {
+  if (payment.state.status === 'NONE')
+    throw new Error('an operation of a payment that is not there');
+  const { paymentId } = payment.state;
+  const last = payment.events.length - 1;
+  if (operation.outcome === undefined) {
+    return { ...unknownOutcome(paymentId), seen: { paymentId, revision: last } };
+  }
+  const { result, revision } = operation.outcome;
+  const seen = { paymentId, revision };
+  if (result === 'NOT_SENT' || result === 'FENCED') {
+    return { ...neverCarriedOut(operation, paymentId), seen };
+  }
+  const view = viewAt(payment, revision);
+  if (result === 'APPROVED') {
+    const headers = { etag: `"${revision}"` };
+    return { status: 200, body: bodyOf(view), headers, seen, outcome: 'approved' };
+  }
+  return { ...declined(view, operation), seen };
+};
+
+const declined = (view: PaymentView, { kind }: Operation): Answer => {
+  if (kind === 'create') {
+    const body = JSON.stringify(failureBodyOf(view));
+    return { status: 402, body, outcome: 'declined' };
+  }
+  const failed = view.response.transactions.at(-1);
+  const details = [`the provider declined the ${kind}`];
+  if (failed?.failure !== undefined) {
+    const { failureCode, providerFailureCode } = failed.failure;
+    details.push(`failureCode ${failureCode}`);
+    if (providerFailureCode !== undefined)
+      details.push(`providerFailureCode ${providerFailureCode}`);
+  }
+  const body = errorBody(NOT_ALLOWED[kind], details, view.response.updatedAt);
+  return { status: 422, body, outcome: 'declined' };
+};
+
+/** A stored outcome, given again (decisions §8). */
+export const replayed = (answer: Answer): Answer => ({
+  ...answer,
+  headers: { ...answer.headers, 'idempotent-replayed': 'true' },
+});
+
+/** The operation as the payment knows it now. */
+export const operationOf = (payment: LoadedPayment, operationId: string): Operation => {
+  const { state } = payment;
+  const found =
+    state.status === 'NONE'
+      ? undefined
+      : state.operations.find((operation) => operation.operationId === operationId);
+  if (found === undefined) throw new Error('an operation that its payment does not know');
+  return found;
+};

@@ -1,0 +1,180 @@
+/**
+ * Everything in one process: event store, views, projector, provider, recovery and both APIs,
+ * built over one data folder. Listening, banner and signals are main.ts's.
+ */
+import type { FastifyInstance } from 'fastify';
+import { registerAuditApi } from '../audit/routes.ts';
+import { openCommandSide } from '../command-api/compose.ts';
+import { createIdentities } from '../command-api/idempotency.ts';
+import { withCheckedSecret } from '../command-api/idempotency-secret.ts';
+import { watchCommandFigures } from '../command-api/metrics.ts';
+import { httpProvider } from '../command-api/provider/http/provider.ts';
+import type { Provider } from '../command-api/provider/port.ts';
+import { type Projector, startProjector } from '../projector/compose.ts';
+import { trackFreshness } from '../projector/freshness.ts';
+import { projectionState } from '../projector/health.ts';
+import { watchProjectionFigures } from '../projector/metrics.ts';
+import { registerProjectorOps } from '../projector/parked-routes.ts';
+import { feedState, watchFeedFigures } from '../projector/relay/metrics.ts';
+import { openRelay, topicPrefixOf } from '../projector/relay/open-relay.ts';
+import { registerTopicRoutes } from '../projector/relay/topic-routes.ts';
+import { openSimulator } from '../provider-simulator/simulator.ts';
+import { type Behind, behindTheStream } from '../query-api/get-payment.ts';
+import { registerQueryApi } from '../query-api/routes.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
+import { openGuard } from '../shared/http/auth/authorize.ts';
+import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
+import { engineState, registerHealth } from '../shared/http/server/health.ts';
+import { type OpenedStore, openEventStore, openViews } from '../shared/open-drivers.ts';
+import type { PaymentViews } from '../shared/read-models/port.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import type { Log } from '../shared/runtime/log.ts';
+import { createMetrics } from '../shared/runtime/metrics.ts';
+import { type DataFolder, idempotencySecret } from './data-folder.ts';
+import { watchCommits } from './metrics.ts';
+
+export type Service = {
+  app: FastifyInstance;
+  /** How many events the log held when it was opened. */
+  eventsAtStart: number;
+  /** Answers what is in flight, makes everything durable, closes all. */
+  stop(): Promise<void>;
+};
+
+/** What tests put between the service and its engines: each gets the real one to delegate to. */
+export type Wrappers = {
+  store?: (own: EventStore) => EventStore;
+  provider?: (own: Provider) => Provider;
+  views?: (own: PaymentViews) => PaymentViews;
+};
+
+/** The provider that the settings name: one over HTTP, or the simulator in this process. */
+const openProvider = async (config: Config, log: Log, ledgerFile: string): Promise<Provider> => {
+  const { url, timeoutMs, ...rest } = config.provider;
+  return url === undefined
+    ? openSimulator({ file: ledgerFile, timeoutMs, logger: log })
+    : httpProvider({ url, timeoutMs, ...rest });
+};
+
+const asItIs = <T>(own: T): T => own;
+
+/** What the projector knows of its own process; see Behind. */
+const inStepWith =
+  (projector: Projector): Behind =>
+  (paymentId) => {
+    const behind = projector.isBehind(paymentId);
+    return () => behind;
+  };
+
+const positionOf = ({ shared, lastPosition }: OpenedStore) =>
+  shared ? {} : { position: lastPosition() ?? '0' };
+
+/**
+ * Opens the data folder's files and builds the service. Throws StoreUnavailable, SecretRefused or
+ * LogMisfit, each with one line for the operator.
+ */
+export const openService = async (
+  config: Config,
+  folder: DataFolder,
+  log: Log,
+  onFatal: (error: Error) => void,
+  wrappers: Wrappers = {},
+): Promise<Service> => {
+  const { store: wrapStore = asItIs, provider: wrapProvider = asItIs } = wrappers;
+  const { views: wrapViews = asItIs } = wrappers;
+  const metrics = createMetrics();
+  const drivers = { config, log, fileOf: folder.path, onFatal };
+  const opened = await openEventStore(drivers);
+  const identities = createIdentities(config.idempotencySecret ?? idempotencySecret(folder));
+  const checked = await withCheckedSecret(opened.store, identities, onFatal);
+  const freshness = trackFreshness(wrapStore(checked));
+  const views = wrapViews(await openViews(drivers));
+  const projector = await startProjector({ store: freshness.store, views, logger: log, freshness });
+  const commands = openCommandSide({
+    config,
+    store: freshness.store,
+    sharedStore: opened.shared,
+    views: {
+      ...views,
+      // While the views are being filled anew, GET folds the streams: nothing is worth a wait.
+      waitForRevision: async (paymentId, revision, timeoutMs) =>
+        projector.status().caughtUp && views.waitForRevision(paymentId, revision, timeoutMs),
+    },
+    identities,
+    provider: wrapProvider(await openProvider(config, log, folder.path('provider-ledger.sqlite'))),
+    metrics,
+    log,
+  });
+  const { provider } = commands;
+  watchCommits(metrics, opened);
+  watchCommandFigures(metrics, commands);
+  const relay = await openRelay({
+    config,
+    store: opened.store,
+    fileOf: folder.path,
+    logger: log,
+    projector,
+  });
+  watchProjectionFigures(metrics, projector);
+  watchFeedFigures(metrics, relay);
+
+  const guard = await openGuard(config);
+  const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
+  commands.register(app, guard);
+  registerProjectorOps(app, { guard: guard('ops:admin'), projector, views });
+  registerTopicRoutes(app, {
+    guard: guard('ops:admin'),
+    store: opened.store,
+    relay,
+    topicPrefix: topicPrefixOf(config),
+  });
+  registerAuditApi(app, {
+    guard: guard('audit:read'),
+    store: opened.store,
+    views,
+    onVerified: metrics.chainVerified,
+  });
+  registerQueryApi(app, {
+    guard: guard('payments:read'),
+    room: {
+      store: opened.store,
+      views,
+      behind: opened.shared ? behindTheStream(opened.store) : inStepWith(projector),
+    },
+  });
+
+  registerHealth(app, {
+    metrics,
+    ready: async () => {
+      const eventStore = await engineState(opened.ping, positionOf(opened));
+      const simulated = config.provider.url === undefined;
+      const providerState = { state: provider.breakerOpen() ? 'breaker open' : 'up', simulated };
+      return {
+        ready: eventStore.state === 'up' && !app.lifecycle.closing && !projector.status().stuck,
+        engines: {
+          eventStore,
+          views: projectionState(projector),
+          provider: providerState,
+          feed: feedState(relay),
+        },
+      };
+    },
+  });
+
+  commands.startSweep(projector.caughtUp);
+
+  return {
+    app,
+    eventsAtStart: Number(opened.lastPosition() ?? 0),
+    stop: async () => {
+      commands.beginStop();
+      await closeGracefully(app);
+      await commands.stop();
+      await relay.stop();
+      await projector.stop();
+      await opened.store.close();
+      await views.close();
+      folder.release();
+    },
+  };
+};

@@ -1,0 +1,253 @@
+/** The projector as one thing to start, ask and stop: in its own process, or inside another. */
+import type { EventStore, Position } from '../shared/event-store/port.ts';
+import type { PaymentViews } from '../shared/read-models/port.ts';
+import { type Freshness, trackFreshness } from './freshness.ts';
+import { createLag, type Lag, misfitOf } from './lag.ts';
+import { keepLease } from './lease.ts';
+import { createProjection, type Projection } from './projection.ts';
+import { type RebuildProgress, type RebuildResult, rebuild } from './rebuild.ts';
+import { createRebuilds, type Rebuilds } from './rebuilds.ts';
+import {
+  type Log,
+  runSubscription,
+  type Subscription,
+  type SubscriptionState,
+} from './subscription.ts';
+
+export type ProjectorOptions = {
+  store: EventStore;
+  views: PaymentViews;
+  logger: Log;
+  /** Given where this process also appends, through `freshness.store`. */
+  freshness?: Freshness;
+  backOff?: { minMs: number; maxMs: number };
+  /** How often it looks for a checkpoint that stands still and for views wiped while idle. */
+  watchMs?: number;
+  /** How long the checkpoint may stand still while there are events to apply. */
+  stillMsMax?: number;
+  /** After how long of silence another projector takes over. */
+  leaseMs?: number;
+};
+
+export type ProjectorStatus = {
+  /** `standing-by`: another projector follows the log. */
+  state: 'starting' | 'catching-up' | 'running' | 'backing-off' | 'standing-by' | 'stopped';
+  /** Its own, or the stored one as last seen while it stands by. */
+  checkpoint: Position | null;
+  /** Has caught up since the start, or since the views were last lost. */
+  caughtUp: boolean;
+  /** The head moved away and the checkpoint did not follow, as the last look found it. */
+  stuck: boolean;
+  /** Payments parked now. */
+  parked: number;
+  /** Why it is backing off. */
+  error?: string;
+  /** Since the start, for metrics to read. */
+  counts: { events: number; healed: number; parkings: number; restarts: number };
+};
+
+export type Projector = {
+  /** Resolves at the first catch-up; stays open while an engine is out of reach. */
+  caughtUp: Promise<void>;
+  status(): ProjectorStatus;
+  /** Measured now, against the store's own head. Throws StoreUnavailable. */
+  lag(): Promise<Lag>;
+  /** See Freshness: ask before reading the document. */
+  isBehind(paymentId: string): boolean;
+  /** Reads a parked payment's stream again; true when its document is whole now. Throws StandingBy. */
+  retryParked(paymentId: string): Promise<boolean>;
+  /**
+   * Fills new read models beside the served ones and switches to them. Throws StandingBy, and what
+   * `rebuild` throws.
+   */
+  rebuild(onProgress?: (progress: RebuildProgress) => void): Promise<RebuildResult>;
+  /** What is known of this process's rebuilds. */
+  rebuilds: Pick<Rebuilds, 'latest'>;
+  /** Resolves when the batch in hand is applied. */
+  stop(): Promise<void>;
+};
+
+/** Another projector follows the log: what is asked for is its to do. */
+export class StandingBy extends Error {
+  override name = 'StandingBy';
+}
+const standingBy = () => new StandingBy('another projector follows the log, ask it');
+
+/** The log is not the one that the read models were filled from. `message` is one line. */
+export class LogMisfit extends Error {
+  override name = 'LogMisfit';
+}
+
+const refuseMisfit = async (
+  store: EventStore,
+  views: PaymentViews,
+  checkpoint: Position | null,
+): Promise<void> => {
+  const hash = checkpoint === null ? null : await views.checkpointHash(checkpoint);
+  const misfit = await misfitOf(store, checkpoint, hash);
+  if (misfit === undefined) return;
+  throw new LogMisfit(
+    `the event log ${misfit} the read models' checkpoint (${checkpoint}): it was cut, or restored from another copy; put the right log back, or delete the read models to fill them from this one`,
+  );
+};
+
+/** Refuses at once where log and views are there and do not fit; else the loop finds out. */
+const checkBeforeStart = async ({ store, views }: ProjectorOptions): Promise<void> => {
+  try {
+    await refuseMisfit(store, views, await views.checkpoint());
+  } catch (error) {
+    if (error instanceof LogMisfit) throw error;
+  }
+};
+
+type Watched = {
+  lag(): Promise<Lag>;
+  projection: Projection;
+  subscription: Subscription;
+  logger: Log;
+};
+
+/** One look at what the loop itself cannot notice; gives whether the checkpoint is stuck. */
+const look = async ({ lag, projection, subscription, logger }: Watched): Promise<boolean> => {
+  if (subscription.status().state === 'running' && !(await projection.inStep())) {
+    logger.warn({}, 'the views are not where they were left, they are followed up anew');
+    subscription.restart();
+  }
+  const { stuck, events, seconds } = await lag();
+  if (stuck) logger.error({ events, seconds }, 'the projection stands still');
+  return stuck;
+};
+
+const stateOf = (
+  state: SubscriptionState,
+  caughtUp: boolean,
+  standingBy: boolean,
+): ProjectorStatus['state'] => {
+  if (standingBy) return 'standing-by';
+  return state === 'running' && !caughtUp ? 'catching-up' : state;
+};
+
+/**
+ * Starts filling the views from their checkpoint. Throws LogMisfit when the log is not the one that
+ * they were filled from. An engine out of reach is no error here: the loop waits for it.
+ */
+export const startProjector = async (options: ProjectorOptions): Promise<Projector> => {
+  const { store, views, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
+  await checkBeforeStart(options);
+
+  const freshness = options.freshness ?? trackFreshness(store);
+  const first = Promise.withResolvers<void>();
+  let caughtUp = false;
+  let stuck = false;
+  const projection = createProjection({
+    store,
+    views,
+    logger,
+    freshness: {
+      ...freshness,
+      lost: () => {
+        caughtUp = false;
+        freshness.lost();
+      },
+    },
+  });
+
+  const lease = keepLease({
+    views,
+    logger,
+    ...(leaseMs === undefined ? {} : { ttlMs: leaseMs }),
+    onLost: () => {
+      caughtUp = false;
+      subscription.restart();
+    },
+  });
+  const stopping = new AbortController();
+  const rebuilds = createRebuilds();
+  let rebuilding: Promise<unknown> = Promise.resolve();
+  /** Where the projector that has the lease has come to. */
+  let theirs: Position | null = null;
+  const checkpoint = () => (lease.standingBy() ? theirs : projection.checkpoint());
+
+  const subscription = runSubscription({
+    store,
+    logger,
+    ...(backOff === undefined ? {} : { backOff }),
+    subscriber: {
+      start: async () => {
+        await lease.take();
+        const from = await projection.start();
+        await refuseMisfit(store, views, from);
+        return from;
+      },
+      events: projection.events,
+      caughtUp: () => {
+        caughtUp = true;
+        freshness.caughtUp();
+        first.resolve();
+      },
+    },
+  });
+
+  const lag = createLag({
+    store,
+    checkpoint,
+    ...(stillMsMax === undefined ? {} : { stillMsMax }),
+  });
+  const watch = setInterval(async () => {
+    if (lease.standingBy()) theirs = await views.checkpoint().catch(() => theirs);
+    look({ lag, projection, subscription, logger }).then(
+      (found) => {
+        stuck = found;
+      },
+      // An engine out of reach; the loop says so itself.
+      () => undefined,
+    );
+  }, watchMs);
+  watch.unref();
+
+  return {
+    caughtUp: first.promise,
+    status: () => {
+      const { state, error, restarts } = subscription.status();
+      const { parked, ...counts } = projection.counts();
+      return {
+        state: stateOf(state, caughtUp, lease.standingBy()),
+        checkpoint: checkpoint(),
+        caughtUp,
+        stuck,
+        parked,
+        ...(error === undefined ? {} : { error }),
+        counts: { ...counts, restarts },
+      };
+    },
+    lag,
+    isBehind: freshness.isBehind,
+    retryParked: async (paymentId) => {
+      if (lease.standingBy()) throw standingBy();
+      return projection.retryParked(paymentId);
+    },
+    rebuild: async (onProgress) => {
+      if (lease.standingBy()) throw standingBy();
+      const { hold } = projection;
+      const { signal } = stopping;
+      const result = rebuilds.follow((report) => {
+        const both = (progress: RebuildProgress): void => {
+          report(progress);
+          onProgress?.(progress);
+        };
+        return rebuild({ store, views, logger, hold, signal, onProgress: both });
+      });
+      rebuilding = Promise.allSettled([rebuilding, result]);
+      return result;
+    },
+    rebuilds,
+    stop: async () => {
+      stopping.abort();
+      clearInterval(watch);
+      const released = lease.stop();
+      await subscription.stop();
+      await rebuilding;
+      await released;
+    },
+  };
+};

@@ -1,0 +1,46 @@
+/** The settings' feed: a relay to Kafka, or none. The client is loaded only where it is used. */
+
+import type { EventStore } from '../../shared/event-store/port.ts';
+import type { Config } from '../../shared/runtime/config.ts';
+import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings.ts';
+import type { Projector } from '../compose.ts';
+import { noRelay } from '../event-feed/none.ts';
+import type { Log } from '../subscription.ts';
+import { fileDocument } from './checkpoint/file.ts';
+import type { KeyDocument } from './checkpoint/port.ts';
+import { type Relay, startRelay } from './relay.ts';
+
+export type OpenRelay = {
+  config: Pick<Config, 'kafka' | 'mongoUrl'>;
+  store: Pick<EventStore, 'subscribe' | 'readStream' | 'head' | 'hashAt'>;
+  /** Where a file of the data folder lies; not asked where the read models are in MongoDB. */
+  fileOf(name: string): string;
+  logger: Log;
+  /** The relay runs where the projector does: a second one of each stands by. */
+  projector: Pick<Projector, 'status'>;
+};
+
+/** Its own document, apart from the read models: neither a wipe nor a rebuild publishes again. */
+const openCheckpoint = async ({ config, fileOf }: OpenRelay): Promise<KeyDocument> => {
+  if (config.mongoUrl === undefined) return fileDocument(fileOf('feed-checkpoint.json'));
+  const { mongoKeyDocument } = await import('../../shared/read-models/mongodb/read-models.ts');
+  return mongoKeyDocument({ url: config.mongoUrl, name: 'feed-checkpoint' });
+};
+
+/** Starts the relay that the settings ask for. A broker out of reach does not hold up the start. */
+export const openRelay = async (options: OpenRelay): Promise<Relay> => {
+  const { config, store, logger, projector } = options;
+  if (config.kafka === undefined) return noRelay();
+  const { kafkaFeed } = await import('../event-feed/kafka.ts');
+  return startRelay({
+    store,
+    feed: kafkaFeed(config.kafka),
+    checkpoint: await openCheckpoint(options),
+    logger,
+    mayRun: () => projector.status().state !== 'standing-by',
+  });
+};
+
+/** What the topics' names begin with, also where nothing is published and they are only computed. */
+export const topicPrefixOf = ({ kafka }: Pick<Config, 'kafka'>): string =>
+  kafka?.topicPrefix ?? TOPIC_PREFIX_DEFAULT;

@@ -1,0 +1,298 @@
+/**
+ * The simulated provider's ledger: one SQLite file, one row for each operation carried out or
+ * fenced, never changed and never deleted. It holds no card data at all, only the word for what
+ * later captures and refunds of an authorization do (decisions §4, §13).
+ */
+import { chmodSync, closeSync, openSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import type {
+  LedgerEntry,
+  ProviderOperation,
+  ProviderOperationKind,
+} from '../command-api/provider/port.ts';
+import type { FailureCode } from '../shared/payment/payment-events.ts';
+import { makeDataDir } from '../shared/runtime/data-folder.ts';
+import { type Authorization, judgeCard, judgeFollowUp, type Verdict } from './rules.ts';
+import type { CardBehaviour } from './test-cards.ts';
+
+/** The simulator's own lines know no foreign failure codes. */
+export type SimulatedEntry = LedgerEntry & { failureCode?: FailureCode };
+
+/** What stands in the ledger about an operation id. */
+export type Recorded = { fate: 'RECORDED'; entry: SimulatedEntry } | { fate: 'FENCED' };
+
+export type Ledger = {
+  /** Decides and records, unless the id is recorded or fenced already. Resolves once durable. */
+  record(operation: ProviderOperation, behaviour: CardBehaviour | undefined): Promise<Recorded>;
+  /** Fences the id unless it is recorded already. Resolves once durable. */
+  fence(operationId: string): Promise<Recorded>;
+  find(operationId: string): Recorded | undefined;
+  list(after: number, limit: number): { entries: LedgerEntry[]; next: number | null };
+  close(): void;
+};
+
+const SCHEMA_VERSION = 1;
+const SCHEMA = `
+  CREATE TABLE operations (
+    operation_id TEXT PRIMARY KEY,
+    sequence INTEGER, -- null for a fence
+    outcome TEXT NOT NULL CHECK (outcome IN ('APPROVED', 'DECLINED', 'FENCED')),
+    kind TEXT, payment_id TEXT, authorization_id TEXT, amount INTEGER, currency TEXT,
+    failure_code TEXT, provider_failure_code TEXT, behaviour TEXT,
+    CHECK ((sequence IS NULL) = (outcome = 'FENCED'))
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX operations_by_sequence ON operations (sequence) WHERE sequence IS NOT NULL;
+  CREATE INDEX operations_by_authorization ON operations (authorization_id)
+    WHERE authorization_id IS NOT NULL;
+  PRAGMA user_version = ${SCHEMA_VERSION};
+`;
+
+const FIND = 'SELECT * FROM operations WHERE operation_id = ?';
+const LIST = 'SELECT * FROM operations WHERE sequence > ? ORDER BY sequence LIMIT ?';
+const LAST = 'SELECT max(sequence) AS last FROM operations WHERE sequence IS NOT NULL';
+const FENCE = `INSERT INTO operations (operation_id, outcome) VALUES (?, 'FENCED')
+  ON CONFLICT (operation_id) DO NOTHING`;
+const INSERT = `INSERT INTO operations (operation_id, sequence, outcome, kind, payment_id,
+  authorization_id, amount, currency, failure_code, provider_failure_code, behaviour)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (operation_id) DO NOTHING`;
+const AUTHORIZATION = `SELECT kind, outcome, payment_id AS paymentId, amount, currency, behaviour,
+  (SELECT sum(amount) FROM operations WHERE authorization_id = ?1 AND outcome = 'APPROVED'
+    AND kind = 'CAPTURE') AS captured,
+  (SELECT sum(amount) FROM operations WHERE authorization_id = ?1 AND outcome = 'APPROVED'
+    AND kind = 'VOID') AS voided,
+  (SELECT sum(amount) FROM operations WHERE authorization_id = ?1 AND outcome = 'APPROVED'
+    AND kind = 'REFUND') AS refunded
+  FROM operations WHERE operation_id = ?1`;
+
+type Row = {
+  operation_id: string;
+  sequence: number;
+  outcome: 'APPROVED' | 'DECLINED' | 'FENCED';
+  kind: ProviderOperationKind;
+  payment_id: string;
+  amount: number;
+  currency: string;
+  failure_code: FailureCode | null;
+  provider_failure_code: string | null;
+};
+
+const entryOf = (row: Row & { outcome: 'APPROVED' | 'DECLINED' }): SimulatedEntry => ({
+  sequence: row.sequence,
+  operationId: row.operation_id,
+  kind: row.kind,
+  paymentId: row.payment_id,
+  outcome: row.outcome,
+  amount: row.amount,
+  currency: row.currency,
+  ...(row.failure_code === null ? {} : { failureCode: row.failure_code }),
+  ...(row.provider_failure_code === null ? {} : { providerFailureCode: row.provider_failure_code }),
+  providerReference: `sim_${row.sequence}`,
+});
+
+const isCarriedOut = (row: Row): row is Row & { outcome: 'APPROVED' | 'DECLINED' } =>
+  row.outcome !== 'FENCED';
+const recordedOf = (row: Row): Recorded =>
+  isCarriedOut(row) ? { fate: 'RECORDED', entry: entryOf(row) } : { fate: 'FENCED' };
+
+const newEntry = (operation: ProviderOperation, verdict: Verdict, sequence: number) =>
+  ({
+    sequence,
+    operationId: operation.operationId,
+    kind: operation.kind,
+    paymentId: operation.paymentId,
+    amount: operation.amount,
+    currency: operation.currency,
+    ...verdict,
+    providerReference: `sim_${sequence}`,
+  }) satisfies SimulatedEntry;
+
+// Only what a later operation needs: any other word would say more about the card than must be kept.
+const remembered = (behaviour: CardBehaviour | undefined): CardBehaviour | null =>
+  behaviour === 'CAPTURE_DECLINED' || behaviour === 'REFUND_DECLINED' ? behaviour : null;
+
+const valuesOf = (
+  entry: LedgerEntry,
+  operation: ProviderOperation,
+  behaviour: CardBehaviour | undefined,
+): SQLInputValue[] => [
+  entry.operationId,
+  entry.sequence,
+  entry.outcome,
+  entry.kind,
+  entry.paymentId,
+  'authorizationId' in operation ? operation.authorizationId : null,
+  entry.amount,
+  entry.currency,
+  entry.failureCode ?? null,
+  entry.providerFailureCode ?? null,
+  remembered(behaviour),
+];
+
+/** Opens a file that is readable by its owner alone, from before SQLite makes it on. */
+const openPrivate = (file: string): DatabaseSync => {
+  closeSync(openSync(file, 'a', 0o600));
+  chmodSync(file, 0o600);
+  return new DatabaseSync(file);
+};
+
+/**
+ * One process for each ledger: what is at work is known in memory alone. The lock is on a file of
+ * its own, so that the ledger can be copied meanwhile.
+ */
+const takeLock = (file: string): DatabaseSync => {
+  makeDataDir(dirname(resolve(file)));
+  const lock = openPrivate(`${file}.lock`);
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+    return lock;
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+};
+
+const openDatabase = (file: string): DatabaseSync => {
+  const db = openPrivate(file);
+  try {
+    // NORMAL loses nothing at kill -9, because the rows are with the operating system by then; a
+    // power failure may cost the last ones, which a simulation can bear and its place on the path
+    // of each create asks for.
+    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+      PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`);
+    const version = db.prepare('PRAGMA user_version').get()?.user_version;
+    if (version === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
+    else if (version !== SCHEMA_VERSION) throw new Error(`ledger of schema version ${version}`);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+};
+
+const openOrRelease = (file: string, lock: DatabaseSync): DatabaseSync => {
+  try {
+    return openDatabase(file);
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+};
+
+type Job = { attempt: () => () => void; reject: (error: unknown) => void };
+
+/** Every job that is pending at a turn goes into one transaction; a promise resolves after it. */
+const groupCommit = (db: DatabaseSync, afterRollback: () => void) => {
+  const begin = db.prepare('BEGIN IMMEDIATE');
+  const commit = db.prepare('COMMIT');
+  let pending: Job[] = [];
+
+  const commitTogether = (jobs: Job[]): void => {
+    let settled: Array<() => void>;
+    try {
+      begin.run();
+      settled = jobs.map((job) => job.attempt());
+      commit.run();
+    } catch (error) {
+      if (db.isTransaction) db.exec('ROLLBACK');
+      afterRollback();
+      throw error;
+    }
+    for (const settle of settled) settle();
+  };
+  const commitAlone = (job: Job): void => {
+    try {
+      commitTogether([job]);
+    } catch (error) {
+      job.reject(error);
+    }
+  };
+  const flush = (): void => {
+    const jobs = pending;
+    pending = [];
+    if (jobs.length === 0) return;
+    try {
+      commitTogether(jobs);
+    } catch {
+      // One bad job must not take its neighbours along: each tries once more on its own.
+      jobs.forEach(commitAlone);
+    }
+  };
+  const enqueue = <T>(run: () => T): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const attempt = () => {
+        const value = run();
+        return () => resolve(value);
+      };
+      if (pending.push({ attempt, reject }) === 1) setImmediate(flush);
+    });
+  return { enqueue, flush };
+};
+
+/**
+ * Opens the ledger, making file (mode 0600) and folder (0700) where they are absent. Throws what
+ * the file system or SQLite throws: EACCES and its kin, errcode 5 where another process holds it.
+ */
+export const openLedger = (file: string): Ledger => {
+  const lock = takeLock(file);
+  const db = openOrRelease(file, lock);
+  const find = db.prepare(FIND);
+  const list = db.prepare(LIST);
+  const last = db.prepare(LAST);
+  const insert = db.prepare(INSERT);
+  const fence = db.prepare(FENCE);
+  const authorization = db.prepare(AUTHORIZATION);
+  const readLastSequence = (): number => Number(last.get()?.last ?? 0);
+  let lastSequence = readLastSequence();
+  const { enqueue, flush } = groupCommit(db, () => {
+    lastSequence = readLastSequence();
+  });
+
+  const read = (operationId: string): Recorded | undefined => {
+    const row = find.get(operationId) as Row | undefined;
+    return row === undefined ? undefined : recordedOf(row);
+  };
+  const mustRead = (operationId: string): Recorded => {
+    const recorded = read(operationId);
+    if (recorded === undefined) throw new Error('a ledger row vanished');
+    return recorded;
+  };
+  const judge = (operation: ProviderOperation): Verdict =>
+    'card' in operation
+      ? judgeCard(operation)
+      : judgeFollowUp(
+          operation,
+          authorization.get(operation.authorizationId) as Authorization | undefined,
+        );
+  const carryOut = (operation: ProviderOperation, behaviour: CardBehaviour | undefined) => {
+    const entry = newEntry(operation, judge(operation), lastSequence + 1);
+    const { changes } = insert.run(...valuesOf(entry, operation, behaviour));
+    if (changes === 0) return mustRead(operation.operationId);
+    lastSequence = entry.sequence;
+    return { fate: 'RECORDED', entry } as const;
+  };
+
+  return {
+    record: (operation, behaviour) => enqueue(() => carryOut(operation, behaviour)),
+    fence: (operationId) =>
+      enqueue(() => {
+        fence.run(operationId);
+        return mustRead(operationId);
+      }),
+    find: (operationId) => {
+      flush();
+      return read(operationId);
+    },
+    list: (after, limit) => {
+      flush();
+      const rows = list.all(after, limit + 1) as Row[];
+      const entries = rows.slice(0, limit).filter(isCarriedOut).map(entryOf);
+      return { entries, next: rows.length > limit ? (entries.at(-1)?.sequence ?? null) : null };
+    },
+    close: () => {
+      flush();
+      db.close();
+      lock.close();
+    },
+  };
+};

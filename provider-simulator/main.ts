@@ -1,0 +1,47 @@
+/** `npm run start:provider`: the simulated provider as a process of its own (settings, provider.md). */
+import { join } from 'node:path';
+import type { Config } from '../shared/runtime/config.ts';
+import { runProcess } from '../shared/runtime/process-life.ts';
+import { simulatorServer } from './server.ts';
+import { openSimulation, type Simulation } from './simulator.ts';
+
+const SQLITE_BUSY = 5;
+const IDLE_CHECK_MS = 100;
+
+/** The ledger cannot be opened. `message` is one line for the operator. */
+class LedgerRefused extends Error {
+  override name = 'LedgerRefused';
+}
+
+const openOrRefuse = ({ dataDir }: Config): Simulation => {
+  try {
+    return openSimulation(join(dataDir, 'provider-ledger.sqlite'));
+  } catch (error) {
+    const { errcode, code } = error as { errcode?: number; code?: string };
+    throw new LedgerRefused(
+      errcode === SQLITE_BUSY
+        ? `DATA_DIR: another process holds the provider's ledger in ${dataDir}`
+        : `DATA_DIR: cannot open the provider's ledger in ${dataDir} (${code ?? 'unknown'})`,
+    );
+  }
+};
+
+await runProcess({
+  mode: 'provider',
+  refusals: [LedgerRefused],
+  prepare: openOrRefuse,
+  open: async ({ config, log, prepared: simulation }) => {
+    const app = simulatorServer({ simulation, token: config.provider.token, logger: log });
+    return {
+      app,
+      stop: async () => {
+        // Kept-alive connections that fall idle only now would hold the stop up.
+        setInterval(() => app.server.closeIdleConnections(), IDLE_CHECK_MS).unref();
+        await app.close();
+        simulation.close();
+      },
+    };
+  },
+  banner: (_opened, baseUrl) => `simulated provider listens on ${baseUrl}\n`,
+  farewell: "the provider's ledger is on disk",
+});

@@ -1,0 +1,113 @@
+/**
+ * How the simulated provider decides: by card number for AUTHORIZE and SALE (decisions §13), by
+ * its own money rules for the rest. Pure; the ledger hands in what it knows.
+ */
+
+import type { ProviderOperation, ProviderOperationKind } from '../command-api/provider/port.ts';
+import type { FailureCode } from '../shared/payment/payment-events.ts';
+import { type CardBehaviour, testCardOf } from './test-cards.ts';
+
+export type CardOperation = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
+export type FollowUp = Exclude<ProviderOperation, CardOperation>;
+
+export type Verdict = {
+  outcome: 'APPROVED' | 'DECLINED';
+  failureCode?: FailureCode;
+  /** The simulator's own word for the decline. */
+  providerFailureCode?: string;
+};
+
+/** An operation that a capture, void or refund names as its authorization. */
+export type Authorization = {
+  kind: ProviderOperationKind;
+  outcome: 'APPROVED' | 'DECLINED' | 'FENCED';
+  paymentId: string;
+  amount: number;
+  currency: string;
+  behaviour: CardBehaviour | null;
+  /** Sums of approved follow-ups, in minor units; null where there is none. */
+  captured: number | null;
+  voided: number | null;
+  refunded: number | null;
+};
+
+const APPROVED: Verdict = { outcome: 'APPROVED' };
+
+const declined = (failureCode: FailureCode, providerFailureCode: string): Verdict => ({
+  outcome: 'DECLINED',
+  failureCode,
+  providerFailureCode,
+});
+const notPermitted = (word: string): Verdict => declined('TRANSACTION_NOT_PERMITTED', word);
+
+const passesLuhn = (number: string): boolean => {
+  let sum = 0;
+  for (let place = 0; place < number.length; place += 1) {
+    const digit = Number(number[number.length - 1 - place]);
+    const doubled = place % 2 === 0 ? digit : digit * 2;
+    sum += doubled > 9 ? doubled - 9 : doubled;
+  }
+  return sum % 10 === 0;
+};
+
+/** What the card of an AUTHORIZE or SALE makes the simulator do; undefined for plain cards. */
+export const behaviourOf = (operation: ProviderOperation): CardBehaviour | undefined =>
+  'card' in operation ? testCardOf(operation.card.reveal().number)?.behaviour : undefined;
+
+/** The verdict on an AUTHORIZE or SALE. The card's date is not judged (decisions §13). */
+export const judgeCard = (operation: CardOperation): Verdict => {
+  const { number } = operation.card.reveal();
+  const known = testCardOf(number);
+  if (known?.behaviour === undefined && known?.failureCode !== undefined) {
+    return declined(known.failureCode, known.failureCode.toLowerCase());
+  }
+  return passesLuhn(number) ? APPROVED : declined('INVALID_CARD_NUMBER', 'invalid_card_number');
+};
+
+const judgeCapture = (operation: FollowUp, authorization: Authorization): Verdict => {
+  if (authorization.kind === 'SALE') return notPermitted('already_captured');
+  if (authorization.voided !== null) return notPermitted('already_voided');
+  // A capture below the authorized amount releases the rest, so there is never a second one.
+  if (authorization.captured !== null) return notPermitted('already_captured');
+  if (operation.amount > authorization.amount) {
+    return declined('LIMIT_EXCEEDED', 'over_authorized_amount');
+  }
+  return authorization.behaviour === 'CAPTURE_DECLINED'
+    ? declined('PROCESSING_ERROR', 'processing_error')
+    : APPROVED;
+};
+
+const judgeVoid = (operation: FollowUp, authorization: Authorization): Verdict => {
+  if (authorization.kind === 'SALE') return notPermitted('already_captured');
+  if (authorization.captured !== null) return notPermitted('already_captured');
+  if (authorization.voided !== null) return notPermitted('already_voided');
+  return operation.amount === authorization.amount ? APPROVED : notPermitted('other_amount');
+};
+
+const judgeRefund = (operation: FollowUp, authorization: Authorization): Verdict => {
+  const captured =
+    authorization.kind === 'SALE' ? authorization.amount : (authorization.captured ?? 0);
+  if (captured === 0) return notPermitted('nothing_captured');
+  if (operation.amount > captured - (authorization.refunded ?? 0)) {
+    return declined('LIMIT_EXCEEDED', 'over_captured_amount');
+  }
+  return authorization.behaviour === 'REFUND_DECLINED'
+    ? notPermitted('refund_not_permitted')
+    : APPROVED;
+};
+
+const judges = { CAPTURE: judgeCapture, VOID: judgeVoid, REFUND: judgeRefund };
+
+/** The verdict on a CAPTURE, VOID or REFUND of what the ledger knows of its authorization. */
+export const judgeFollowUp = (
+  operation: FollowUp,
+  authorization: Authorization | undefined,
+): Verdict => {
+  const reserved = authorization?.kind === 'AUTHORIZE' || authorization?.kind === 'SALE';
+  if (!reserved || authorization.outcome !== 'APPROVED') {
+    return notPermitted('unknown_authorization');
+  }
+  if (authorization.paymentId !== operation.paymentId) return notPermitted('other_payment');
+  if (authorization.currency !== operation.currency) return notPermitted('other_currency');
+  return judges[operation.kind](operation, authorization);
+};

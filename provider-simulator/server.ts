@@ -1,0 +1,214 @@
+/**
+ * Serves the simulated provider over HTTP (provider.md), so that the service can be tried against
+ * a provider in another process. Built apart from listening. No body and no address is logged.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { FastifyReply } from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import { z } from 'zod';
+import {
+  BODY_BYTES_MAX,
+  operationBody,
+  operationIdShape,
+} from '../command-api/provider/http/protocol.ts';
+import type { LedgerEntry, ProviderOperation } from '../command-api/provider/port.ts';
+import { engineState, registerHealth } from '../shared/http/server/health.ts';
+import { CardSecret } from '../shared/payment/card.ts';
+import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
+import type { Found, Simulation } from './simulator.ts';
+
+export type SimulatorServerOptions = {
+  simulation: Simulation;
+  /** Every call on operations has to carry it when given. */
+  token?: string | undefined;
+  logger?: FastifyBaseLogger | undefined;
+};
+
+/** How long a call that is never answered is held open, unless the client goes first. */
+const SILENCE_MS_MAX = 30_000;
+
+/** An empty one is as one that is not there. */
+const given = (number: z.ZodType<number>, otherwise: number) =>
+  z.preprocess((value) => (value === '' || value === undefined ? otherwise : value), number);
+
+const page = z.object({
+  after: given(z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER), 0),
+  limit: given(z.coerce.number().int().min(1).max(1000), 100),
+});
+
+const outcomeOf = (entry: LedgerEntry) => {
+  const { sequence: _sequence, kind: _kind, paymentId: _paymentId, ...outcome } = entry;
+  return outcome;
+};
+
+const operationFrom = (
+  operationId: string,
+  body: z.infer<typeof operationBody>,
+): ProviderOperation => {
+  if (!('card' in body)) return { ...body, operationId };
+  return { ...body, operationId, card: new CardSecret(body.card) };
+};
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** What operators ask for, without a token (settings, "Addresses every process answers"). */
+const isForOperators = (route: string): boolean =>
+  route.startsWith('/health/') || route === '/metrics';
+
+/** An app that refuses what carries another token. Health and metrics answer without one. */
+const checkToken = (app: FastifyInstance, token: string): void => {
+  const expected = digest(`Bearer ${token}`);
+  app.addHook('onRequest', async (request, reply) => {
+    if (isForOperators(request.routeOptions.url ?? '')) return;
+    if (!timingSafeEqual(digest(request.headers.authorization ?? ''), expected)) {
+      return reply.code(401).send({ error: 'the bearer token is missing or another one' });
+    }
+  });
+};
+
+const readJsonAlways = (app: FastifyInstance): void => {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, text, done) => {
+    try {
+      done(null, text === '' ? undefined : JSON.parse(text as string));
+    } catch {
+      done(Object.assign(new Error('the body is not JSON'), { statusCode: 400 }));
+    }
+  });
+};
+
+const answerErrors = (app: FastifyInstance): void => {
+  app.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'no such address' }));
+  app.setErrorHandler((error: { statusCode?: number; code?: string }, request, reply) => {
+    const status = error.statusCode ?? 500;
+    if (status >= 500) request.log.error({ code: error.code }, 'a call failed');
+    return reply.code(status).send({ error: errorWords[status] ?? 'the call could not be served' });
+  });
+};
+const errorWords: Record<number, string> = {
+  400: 'the request is not well formed',
+  413: `the body is over ${BODY_BYTES_MAX} bytes`,
+};
+
+const recordCalls = (app: FastifyInstance, metrics: Metrics): void => {
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'none';
+    const { method } = request;
+    const status = reply.statusCode;
+    metrics.requestSeconds.observe(reply.elapsedTime / 1000, method, route, String(status));
+    const durationMs = Math.round(reply.elapsedTime * 10) / 10;
+    const level = isForOperators(route) && status < 400 ? 'debug' : 'info';
+    request.log[level]({ method, route, status, durationMs }, 'call answered');
+  });
+};
+
+/** Keeps calls that are never answered, so that a stop does not wait for them. */
+const silences = (app: FastifyInstance) => {
+  const held = new Set<() => void>();
+  app.addHook('preClose', async () => {
+    for (const end of held) end();
+  });
+  return (reply: FastifyReply): void => {
+    const { socket } = reply.raw;
+    reply.hijack();
+    const end = (): void => {
+      clearTimeout(timer);
+      held.delete(end);
+      socket?.destroy();
+    };
+    const timer = setTimeout(end, SILENCE_MS_MAX);
+    held.add(end);
+    socket?.once('close', end);
+  };
+};
+
+const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
+  const holdOpen = silences(app);
+  const fenced = (operationId: string) => ({ operationId, outcome: 'FENCED' });
+  const atWork = (operationId: string) => ({ operationId, state: 'AT_WORK' });
+  const carriedOut = (reply: FastifyReply, entry: LedgerEntry) => reply.send(outcomeOf(entry));
+  const neverCarriedOut = (reply: FastifyReply, found: Found, id: string) =>
+    found.fate === 'RECORDED' ? carriedOut(reply, found.entry) : reply.code(409).send(fenced(id));
+
+  app.addHook('preHandler', async (request, reply) => {
+    const { operationId } = request.params as { operationId?: string };
+    if (operationId !== undefined && !operationIdShape.safeParse(operationId).success) {
+      return reply.code(400).send({ error: 'the operation id is not well formed' });
+    }
+  });
+
+  app.put<{ Params: { operationId: string } }>('/operations/:operationId', async (call, reply) => {
+    const { operationId } = call.params;
+    const body = operationBody.safeParse(call.body);
+    if (!body.success) return reply.code(400).send({ error: 'the body is no operation' });
+    const carried = await simulation.carryOut(operationFrom(operationId, body.data));
+    switch (carried.fate) {
+      case 'RECORDED':
+        if (!carried.answerLost) return carriedOut(reply, carried.entry);
+        reply.hijack();
+        reply.raw.socket?.destroy();
+        return;
+      case 'SILENT':
+        return holdOpen(reply);
+      case 'NOT_REACHABLE':
+        // A call that has arrived can only prove by the fence that it never acts.
+        return neverCarriedOut(reply, await simulation.fence(operationId), operationId);
+      case 'FENCED':
+        return neverCarriedOut(reply, carried, operationId);
+    }
+  });
+
+  app.get<{ Params: { operationId: string } }>('/operations/:operationId', async (call, reply) => {
+    const found = simulation.find(call.params.operationId);
+    if (found?.fate === 'RECORDED') return carriedOut(reply, found.entry);
+    if (found?.fate === 'AT_WORK') return reply.code(202).send(atWork(call.params.operationId));
+    return reply.code(404).send({ error: 'nothing with that id has been carried out' });
+  });
+
+  app.delete<{ Params: { operationId: string } }>(
+    '/operations/:operationId',
+    async (call, reply) => {
+      const found = await simulation.fence(call.params.operationId);
+      if (found.fate === 'RECORDED') return carriedOut(reply, found.entry);
+      if (found.fate === 'AT_WORK') return reply.code(202).send(atWork(call.params.operationId));
+      return reply.send(fenced(call.params.operationId));
+    },
+  );
+
+  app.get('/operations', async (call, reply) => {
+    const asked = page.safeParse(call.query);
+    if (!asked.success) return reply.code(400).send({ error: 'after or limit is no number' });
+    const { entries, next } = simulation.list(asked.data.after, asked.data.limit);
+    return { operations: entries, next };
+  });
+};
+
+/** The app, not listening yet. Closing it leaves the simulation open. */
+export const simulatorServer = ({
+  simulation,
+  token,
+  logger,
+}: SimulatorServerOptions): FastifyInstance => {
+  const app = Fastify({
+    ...(logger === undefined ? {} : { loggerInstance: logger }),
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: BODY_BYTES_MAX,
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: 8192 },
+    requestTimeout: 10_000,
+  });
+  if (token !== undefined) checkToken(app, token);
+  readJsonAlways(app);
+  answerErrors(app);
+  const metrics = createMetrics();
+  recordCalls(app, metrics);
+  registerHealth(app, {
+    metrics,
+    ready: async () => {
+      const ledger = await engineState(async () => simulation.list(0, 1));
+      return { ready: ledger.state === 'up', engines: { ledger } };
+    },
+  });
+  addOperations(app, simulation);
+  return app;
+};

@@ -1,0 +1,176 @@
+/**
+ * The simulated provider (decisions §13): a ledger of its own and behaviour by card number.
+ * `openSimulation` is the provider itself, which simulator-server.ts also puts behind HTTP;
+ * `openSimulator` is the driver of the port that runs it in the same process.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import {
+  type Approved,
+  AT_WORK,
+  type Declined,
+  type OperationAnswer,
+  type OperationQuestion,
+  type Provider,
+  type ProviderOperation,
+  type Unknown,
+} from '../command-api/provider/port.ts';
+import { type Ledger, openLedger, type Recorded, type SimulatedEntry } from './ledger.ts';
+import { behaviourOf } from './rules.ts';
+import { SLOW_CARD_MS } from './test-cards.ts';
+
+/** What became of a call to carry an operation out. */
+export type Carried =
+  | { fate: 'RECORDED'; entry: SimulatedEntry; answerLost: boolean }
+  | { fate: 'FENCED' }
+  /** The call never arrived; nothing is written. */
+  | { fate: 'NOT_REACHABLE' }
+  /** The call is never answered; nothing is written. */
+  | { fate: 'SILENT' };
+
+export type Found = Recorded | { fate: 'AT_WORK' };
+
+/** The provider behind every way to talk to it. Rejects and throws only when the ledger fails. */
+export type Simulation = {
+  carryOut(operation: ProviderOperation): Promise<Carried>;
+  find(operationId: string): Found | undefined;
+  fence(operationId: string): Promise<Found>;
+  list: Ledger['list'];
+  /** What is still at work is dropped: it was not carried out, and never will be. */
+  close(): void;
+};
+
+/** Opens the provider over its ledger file. Throws when the file cannot be opened (see Ledger). */
+export const openSimulation = (file: string): Simulation => {
+  const ledger = openLedger(file);
+  const closing = new AbortController();
+  const atWork = new Map<string, Promise<Carried>>();
+
+  const record = async (operation: ProviderOperation): Promise<Carried> => {
+    const behaviour = behaviourOf(operation);
+    const recorded = await ledger.record(operation, behaviour);
+    if (recorded.fate === 'FENCED') return recorded;
+    return { ...recorded, answerLost: behaviour === 'ANSWER_LOST' };
+  };
+  const recordLater = (operation: ProviderOperation): Promise<Carried> => {
+    const work = wait(SLOW_CARD_MS, undefined, { signal: closing.signal })
+      .then(() => record(operation))
+      .finally(() => atWork.delete(operation.operationId));
+    atWork.set(operation.operationId, work);
+    return work;
+  };
+  const again = (recorded: Recorded): Carried =>
+    recorded.fate === 'FENCED' ? recorded : { ...recorded, answerLost: false };
+
+  return {
+    carryOut: async (operation) => {
+      const running = atWork.get(operation.operationId);
+      if (running !== undefined) return running;
+      const behaviour = behaviourOf(operation);
+      // Plain cards, the many, skip this look-up: their insert finds a repeat by itself.
+      const recorded = behaviour === undefined ? undefined : ledger.find(operation.operationId);
+      if (recorded !== undefined) return again(recorded);
+      if (behaviour === 'NOT_REACHABLE') return { fate: 'NOT_REACHABLE' };
+      if (behaviour === 'TIMES_OUT') return { fate: 'SILENT' };
+      return behaviour === 'SLOW' ? recordLater(operation) : record(operation);
+    },
+    find: (operationId) =>
+      ledger.find(operationId) ?? (atWork.has(operationId) ? { fate: 'AT_WORK' } : undefined),
+    fence: async (operationId) =>
+      atWork.has(operationId) ? { fate: 'AT_WORK' } : ledger.fence(operationId),
+    list: ledger.list,
+    close: () => {
+      closing.abort();
+      ledger.close();
+    },
+  };
+};
+
+const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
+
+const answerFrom = (
+  entry: SimulatedEntry,
+  question: OperationQuestion,
+): Approved | Declined | Unknown => {
+  if (entry.amount !== question.amount || entry.currency !== question.currency) {
+    return unknown('mismatch');
+  }
+  if (entry.outcome === 'APPROVED') {
+    return { outcome: 'APPROVED', providerReference: entry.providerReference };
+  }
+  return {
+    outcome: 'DECLINED',
+    failureCode: entry.failureCode ?? 'UNKNOWN_DECLINE',
+    providerFailureCode: entry.providerFailureCode,
+  };
+};
+
+const executeAnswer = (
+  carried: Exclude<Carried, { fate: 'SILENT' }>,
+  operation: ProviderOperation,
+): OperationAnswer => {
+  if (carried.fate !== 'RECORDED') return { outcome: 'NOT_SENT' };
+  return carried.answerLost ? unknown('answer_lost') : answerFrom(carried.entry, operation);
+};
+
+/** The one call's answer, or Unknown when it fails or is not there within `timeoutMs`. */
+const withinTime = <T>(call: Promise<T | 'SILENT'>, timeoutMs: number, failed: () => void) =>
+  new Promise<T | Unknown>((resolve) => {
+    const timer = setTimeout(() => resolve(unknown('timeout')), timeoutMs);
+    const settle = (answer: T | Unknown): void => {
+      clearTimeout(timer);
+      resolve(answer);
+    };
+    call.then(
+      (answer) => {
+        if (answer !== 'SILENT') settle(answer);
+      },
+      () => {
+        failed();
+        settle(unknown('failed'));
+      },
+    );
+  });
+
+export type SimulatorOptions = {
+  /** The ledger file; made with its folder where absent. */
+  file: string;
+  /** The whole time for one call, in milliseconds. */
+  timeoutMs: number;
+  logger?: { error(fields: object, message: string): void } | undefined;
+};
+
+/** The simulated provider in this process. Rejects when its ledger cannot be opened (see Ledger). */
+export const openSimulator = async ({
+  file,
+  timeoutMs,
+  logger,
+}: SimulatorOptions): Promise<Provider> => {
+  const simulation = openSimulation(file);
+  const ask = <T>(call: () => Promise<T | 'SILENT'>, operationId: string) =>
+    withinTime(call(), timeoutMs, () =>
+      logger?.error({ operationId }, 'the simulated provider could not use its ledger'),
+    );
+  const asked = (found: Exclude<Found, { fate: 'FENCED' }>, question: OperationQuestion) =>
+    found.fate === 'AT_WORK' ? unknown(AT_WORK) : answerFrom(found.entry, question);
+
+  return {
+    execute: (operation) =>
+      ask(async () => {
+        const carried = await simulation.carryOut(operation);
+        return carried.fate === 'SILENT' ? 'SILENT' : executeAnswer(carried, operation);
+      }, operation.operationId),
+    lookUp: (question) =>
+      ask(async () => {
+        const found = simulation.find(question.operationId);
+        if (found === undefined || found.fate === 'FENCED') return { outcome: 'NOT_FOUND' };
+        return asked(found, question);
+      }, question.operationId),
+    fence: (question) =>
+      ask(async () => {
+        const found = await simulation.fence(question.operationId);
+        return found.fate === 'FENCED' ? { outcome: 'FENCED' } : asked(found, question);
+      }, question.operationId),
+    ledger: async (after, limit) => simulation.list(after, limit),
+    close: async () => simulation.close(),
+  };
+};

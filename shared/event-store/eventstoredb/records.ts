@@ -1,0 +1,96 @@
+/**
+ * How our events lie in EventStoreDB. Data is the event's data, metadata the rest of what its hash
+ * covers and the hash itself; id, type, stream and revision are the server's own fields. The client
+ * hands back parsed JSON and never bytes, so the hashed text is made again from them (RFC 8785).
+ */
+import { decodeParsed, type EncodedEvent, hashedText } from '../codec.ts';
+import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
+
+/** The streams that hold events of ours; all others, system streams above all, never show. */
+export const STREAM_PREFIXES = ['payment-', 'merchant-reference-', 'audit-'] as const;
+
+/** Tells a stream of ours from the rest of the log. */
+export const isOurs = (stream: string): boolean =>
+  STREAM_PREFIXES.some((prefix) => stream.startsWith(prefix));
+
+/** A place in the server's log. */
+export type LogPosition = { commit: bigint; prepare: bigint };
+
+/** The parts of the client's recorded event that are read here. */
+export type ServerEvent = {
+  streamId: string;
+  id: string;
+  revision: bigint;
+  type: string;
+  data: unknown;
+  metadata?: unknown;
+  position?: LogPosition | undefined;
+};
+
+const POSITION = /^(\d{1,19})\/(\d{1,19})$/;
+// Servers say "none" with the largest unsigned number.
+const POSITION_MAX = 2n ** 63n;
+
+/** Empty where the server gave no position: then nothing can be read from there, which is said. */
+export const positionText = (position: LogPosition | undefined): Position =>
+  position === undefined || position.commit >= POSITION_MAX
+    ? ''
+    : `${position.commit}/${position.prepare}`;
+
+/** Undefined for the start of the log. Throws RangeError for what no position of ours looks like. */
+export function parsePosition(position: Position | null): LogPosition | undefined {
+  if (position === null) return undefined;
+  const match = POSITION.exec(position);
+  if (match === null) throw new RangeError('not a position');
+  return { commit: BigInt(match[1] as string), prepare: BigInt(match[2] as string) };
+}
+
+/** Negative when `a` lies before `b`; an undefined place is the start. */
+export function comparePositions(a: LogPosition | undefined, b: LogPosition | undefined): number {
+  const [left, right] = [a ?? { commit: -1n, prepare: -1n }, b ?? { commit: -1n, prepare: -1n }];
+  const difference = left.commit - right.commit || left.prepare - right.prepare;
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+}
+
+/** What the client is given. It is plain JSON: data it cannot write would end in no answer at all. */
+export function toServer({ text, recorded: { hash } }: EncodedEvent) {
+  const { id, type, data, context, previousHash, schemaVersion, time } = JSON.parse(text);
+  return { id, type, data, metadata: { context, hash, previousHash, schemaVersion, time } };
+}
+
+const metadataOf = ({ metadata }: ServerEvent): Record<string, unknown> => Object(metadata);
+
+const hashed = (event: ServerEvent) => {
+  const { context, previousHash, schemaVersion, time } = metadataOf(event);
+  const { data, id, revision, streamId: stream, type } = event;
+  const place = { stream, revision: Number(revision) };
+  return { ...place, context, data, id, previousHash, schemaVersion, time, type };
+};
+
+/** The hash that is stored with an event; empty when there is none. */
+export const hashOfRecord = (event: ServerEvent): string => String(metadataOf(event).hash ?? '');
+
+/** The time that is stored with an event, or null when it has none. */
+export const timeOfRecord = (event: ServerEvent): string | null => {
+  const { time } = metadataOf(event);
+  return typeof time === 'string' ? time : null;
+};
+
+/** Never throws on what is stored. */
+export function fromServer(event: ServerEvent): RecordedEvent | UnreadableEvent {
+  const place = { stream: event.streamId, revision: Number(event.revision) };
+  const position = positionText(event.position);
+  const hash = hashOfRecord(event);
+  if (hash === '') return { ...place, position, unreadable: 'has no hash' };
+  return decodeParsed({ ...place, position, hash }, hashed(event));
+}
+
+/** As it stands in the store, for auditors. */
+export const storedFormOf = (event: ServerEvent): StoredForm => ({
+  position: positionText(event.position),
+  stream: event.streamId,
+  revision: Number(event.revision),
+  id: event.id,
+  hash: hashOfRecord(event),
+  text: hashedText(hashed(event)),
+});

@@ -1,0 +1,228 @@
+/**
+ * A subscription that comes back. The server drops a reader that lags by 32 events, ends a
+ * subscription at a leader change, and may fall silent without an end: whatever happens, this goes
+ * on after the last event that was delivered.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Position, SubscriptionItem } from '../port.ts';
+import { fateOf, jittered, lineOf, pause } from './call-server.ts';
+import {
+  comparePositions,
+  fromServer,
+  isOurs,
+  type LogPosition,
+  parsePosition,
+  type ServerEvent,
+} from './records.ts';
+
+// About 6 MB of events. Beyond it the server waits, or drops us, which costs a subscription.
+const BUFFER_EVENTS_MAX = 4096;
+const BATCH_EVENTS_MAX = 1000;
+const BACK_OFF_MS = { min: 100, max: 5000 };
+// One that ends sooner without an event counts as a failure, or it would be made ten times a second.
+const LASTED_MS = 5000;
+
+/** A subscription of the client, and what its driver knows about it. */
+export type Source = {
+  on(event: 'data', listener: (resolved: { event?: ServerEvent | undefined }) => void): void;
+  on(event: 'error', listener: (error: Error) => void): void;
+  on(
+    event: 'confirmation' | 'caughtUp' | 'fellBehind' | 'end' | 'close',
+    listener: () => void,
+  ): void;
+  readonly readableLength: number;
+  pause(): void;
+  resume(): void;
+  /** Gives it up; never rejects. */
+  cancel(): void;
+};
+
+export type Subscribing = {
+  /** Subscribes after a position (undefined: from the start); `alive` is called at checkpoints. */
+  open(after: LogPosition | undefined, alive: () => void): Source;
+  /** True when there are events of ours after a position. Throws when the store does not answer. */
+  lags(after: LogPosition | undefined): Promise<boolean>;
+  /** How long the server may take to confirm a subscription. */
+  confirmMsMax: number;
+  /** After so long without a sign of life the subscription is compared with the log. */
+  silenceMsMax: number;
+  backOffMs?: { min: number; max: number };
+  logger: {
+    debug(details: object, message: string): void;
+    warn(details: object, message: string): void;
+  };
+  /** Counts the times that it came back. */
+  returned(): void;
+};
+
+/** What ended a session: nothing of it is an error of the reader. */
+type Ending = { error?: unknown; reason: string };
+
+/** One subscription of the client from its opening to its end, with a bounded buffer of our own. */
+function startSession(options: Subscribing, after: LogPosition | undefined, signal: AbortSignal) {
+  const events: ServerEvent[] = [];
+  const startedAt = performance.now();
+  let received = 0;
+  let last = after;
+  let confirmed = false;
+  let live = false;
+  // The server's word comes before the events that the stream still holds: it counts after them.
+  let liveAfter: number | undefined;
+  let lastSign = performance.now();
+  let ended: Ending | undefined;
+  let wake = (): void => {};
+  let watch: NodeJS.Timeout | undefined;
+
+  const end = (ending: Ending): void => {
+    if (ended !== undefined) return;
+    ended = ending;
+    clearInterval(watch);
+    signal.removeEventListener('abort', onAbort);
+    source.cancel();
+    wake();
+  };
+  const onAbort = (): void => end({ reason: 'stopped' });
+  const sign = (): void => {
+    confirmed = true;
+    lastSign = performance.now();
+  };
+  const settleLive = (): void => {
+    if (liveAfter === undefined || received < liveAfter) return;
+    live = true;
+    liveAfter = undefined;
+    wake();
+  };
+
+  const isNext = ({ position, streamId }: ServerEvent): boolean =>
+    ended === undefined && isOurs(streamId) && comparePositions(position, last) > 0;
+
+  const source = options.open(after, sign);
+  source.on('confirmation', sign);
+  source.on('caughtUp', () => {
+    sign();
+    liveAfter = received + source.readableLength;
+    settleLive();
+  });
+  source.on('fellBehind', () => {
+    live = false;
+  });
+  source.on('data', ({ event }) => {
+    sign();
+    received += 1;
+    if (event !== undefined && isNext(event)) {
+      events.push(event);
+      last = event.position;
+      if (events.length >= BUFFER_EVENTS_MAX) source.pause();
+      wake();
+    }
+    settleLive();
+  });
+  // Stays on after the end: an error that nobody hears would end the process.
+  source.on('error', (error) => end({ error, reason: 'error' }));
+  source.on('end', () => end({ reason: 'ended by the server' }));
+  source.on('close', () => end({ reason: 'closed' }));
+
+  let looking = false;
+  const look = async (): Promise<void> => {
+    const silentMs = performance.now() - lastSign;
+    if (!confirmed) {
+      if (silentMs > options.confirmMsMax) end({ reason: 'not confirmed in time' });
+    } else if (silentMs > options.silenceMsMax && events.length === 0 && !looking) {
+      looking = true;
+      const from = last;
+      const lags = await options.lags(from);
+      looking = false;
+      // What came in the meantime is a sign of life.
+      if (last !== from || ended !== undefined) return;
+      if (lags) return end({ reason: 'silent while the log goes on' });
+      lastSign = performance.now();
+      if (!live) {
+        live = true;
+        wake();
+      }
+    }
+  };
+  watch = setInterval(() => {
+    look().catch((error) => end({ error, reason: 'the store does not answer' }));
+  }, Math.min(options.confirmMsMax, options.silenceMsMax) / 4);
+  watch.unref();
+  signal.addEventListener('abort', onAbort);
+  if (signal.aborted) onAbort();
+
+  return {
+    isLive: (): boolean => live && events.length === 0,
+    /** Stood at all: it delivered something, or lasted. */
+    stood: (): boolean => received > 0 || performance.now() - startedAt > LASTED_MS,
+    ending: (): Ending | undefined => (events.length === 0 ? ended : undefined),
+    take(): ServerEvent[] {
+      const taken = events.splice(0, BATCH_EVENTS_MAX);
+      if (taken.length > 0 && events.length < BUFFER_EVENTS_MAX / 2) source.resume();
+      return taken;
+    },
+    isEmpty: (): boolean => events.length === 0,
+    changed: (): Promise<void> =>
+      new Promise((resolve) => {
+        wake = resolve;
+      }),
+    end,
+  };
+}
+
+type Session = ReturnType<typeof startSession>;
+
+/** Delivers one session's events in batches, and says when it has caught up. */
+async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
+  let told = false;
+  while (session.ending() === undefined) {
+    if (!session.isEmpty()) {
+      // What arrived together goes out together.
+      await nextTurn();
+      yield { kind: 'events', events: session.take().map(fromServer) };
+      told = false;
+    } else if (session.isLive() && !told) {
+      yield { kind: 'caught-up' };
+      told = true;
+    } else {
+      await session.changed();
+    }
+  }
+}
+
+/**
+ * Everything after a position until `signal` is aborted. Throws RangeError for what is no position;
+ * of the store's own troubles it throws none, it waits them out.
+ */
+export async function* subscribeForGood(
+  options: Subscribing,
+  after: Position | null,
+  signal: AbortSignal,
+): AsyncGenerator<SubscriptionItem> {
+  const backOff = options.backOffMs ?? BACK_OFF_MS;
+  let position = parsePosition(after);
+  let failures = 0;
+  for (let first = true; !signal.aborted; first = false) {
+    if (!first) options.returned();
+    const session = startSession(options, position, signal);
+    try {
+      for await (const item of deliver(session)) {
+        if (signal.aborted) return;
+        yield item;
+        if (item.kind === 'events') position = parsePosition(item.events.at(-1)?.position ?? null);
+      }
+    } finally {
+      session.end({ reason: 'left by its reader' });
+    }
+    if (signal.aborted) return;
+    failures = session.stood() ? 0 : failures + 1;
+    report(options.logger, session.ending() as Ending, failures);
+    await pause(jittered(Math.min(backOff.max, backOff.min * 2 ** failures)), signal);
+  }
+}
+
+/** Being dropped is the server's normal way; only what lasts is worth a line. */
+function report(logger: Subscribing['logger'], { error, reason }: Ending, failures: number): void {
+  const details = { reason, ...(error === undefined ? {} : { fate: fateOf(error) }) };
+  const message = error === undefined ? `event store: subscription ${reason}` : lineOf(error);
+  if (failures === 1) logger.warn(details, `${message}; it is made anew until it stands`);
+  else logger.debug(details, message);
+}

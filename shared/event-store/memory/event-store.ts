@@ -1,0 +1,223 @@
+/**
+ * The event-store port in memory, with its promises kept and its faults at hand: damaged events,
+ * an engine out of reach, a dropped subscription.
+ */
+import { createHash } from 'node:crypto';
+import {
+  AppendOutcomeUnknown,
+  type EventStore,
+  type Expected,
+  type NewEvent,
+  type RecordedEvent,
+  RevisionConflict,
+  StoreUnavailable,
+  type SubscriptionItem,
+  type UnreadableEvent,
+  UnreadableStream,
+} from '../port.ts';
+
+type StoredEvent = RecordedEvent | UnreadableEvent;
+
+export type MemoryEventStore = EventStore & {
+  /** Puts an event at the end of the log, whatever its revision: a stream that has a gap. */
+  inject(stream: string, revision: number, event: NewEvent): RecordedEvent;
+  /** Makes a stored event unreadable, or readable again. */
+  damage(stream: string, revision: number, reason: string): void;
+  mend(stream: string): void;
+  /** Everything but `append` fails from now on, running subscriptions too; undefined ends it. */
+  failWith(error: Error | undefined): void;
+  /** Ends the running subscriptions without an error. */
+  drop(): void;
+  /** Holds back what subscriptions deliver until called again with false. */
+  hold(on: boolean): void;
+  /** The next append is stored, and then says that nobody knows. */
+  loseNextAnswer(): void;
+  /** Forgets everything after the first `count` events. */
+  cut(count: number): void;
+  /** How often somebody has subscribed, and from where last. */
+  subscriptions(): { count: number; after: string | null };
+};
+
+const positionOf = (index: number): string => String(index + 1).padStart(12, '0');
+const indexAfter = (after: string | null): number => (after === null ? 0 : Number(after));
+
+const isRepeat = (stored: RecordedEvent[], expected: Expected, events: NewEvent[]): boolean => {
+  const from = expected === 'none' ? 0 : expected.revision + 1;
+  return events.every((event, n) => stored[from + n]?.id === event.id);
+};
+
+const fits = (stored: RecordedEvent[], expected: Expected): boolean => {
+  const last = stored.at(-1);
+  if (expected === 'none') return last === undefined;
+  return last?.revision === expected.revision && last.hash === expected.hash;
+};
+
+/** `batchMax` is how many events a subscription delivers at once. */
+export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => {
+  let log: RecordedEvent[] = [];
+  const damaged = new Map<string, string>();
+  const subscribed: { count: number; after: string | null } = { count: 0, after: null };
+  let wakeUps = new Set<() => void>();
+  let failure: Error | undefined;
+  let held = false;
+  let losing = false;
+  let epoch = 0;
+
+  const changed = (): void => {
+    const waiting = wakeUps;
+    wakeUps = new Set();
+    for (const wake of waiting) wake();
+  };
+  const reachable = (): void => {
+    if (failure !== undefined) throw failure;
+  };
+
+  const seen = (event: RecordedEvent): StoredEvent => {
+    const unreadable = damaged.get(`${event.stream}@${event.revision}`);
+    const { stream, revision, position } = event;
+    return unreadable === undefined ? event : { stream, revision, position, unreadable };
+  };
+
+  const put = (stream: string, revision: number, event: NewEvent): RecordedEvent => {
+    const previousHash = log.findLast((e) => e.stream === stream)?.hash ?? '';
+    const text = JSON.stringify([previousHash, stream, revision, event]);
+    const recorded: RecordedEvent = {
+      ...event,
+      stream,
+      revision,
+      position: positionOf(log.length),
+      schemaVersion: 1,
+      hash: createHash('sha256').update(text).digest('hex'),
+      previousHash,
+    };
+    log.push(recorded);
+    return recorded;
+  };
+
+  const meta = new Map<string, string>();
+
+  const append: EventStore['append'] = async (stream, expected, events) => {
+    const stored = log.filter((event) => event.stream === stream);
+    if (isRepeat(stored, expected, events))
+      return stored.filter(({ id }) => events.some((event) => event.id === id));
+    if (!fits(stored, expected)) throw new RevisionConflict(`${stream} does not end there`);
+    const recorded = events.map((event, n) => put(stream, stored.length + n, event));
+    changed();
+    if (losing) {
+      losing = false;
+      throw new AppendOutcomeUnknown('the answer was lost');
+    }
+    return recorded;
+  };
+
+  const page = (after: string | null, limit: number): StoredEvent[] => {
+    reachable();
+    const from = indexAfter(after);
+    return log.slice(from, from + limit).map(seen);
+  };
+
+  const nextChange = (signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      wakeUps.add(resolve);
+      signal.addEventListener('abort', () => resolve(), { once: true });
+      if (signal.aborted) resolve();
+    });
+
+  async function* subscribe(
+    after: string | null,
+    signal: AbortSignal,
+  ): AsyncGenerator<SubscriptionItem> {
+    const mine = epoch;
+    subscribed.count += 1;
+    subscribed.after = after;
+    let at = after;
+    let told = false;
+    while (!signal.aborted && mine === epoch) {
+      // Read and then waited in one go, or a change in between would be missed.
+      const events = held ? [] : page(at, batchMax);
+      const last = events.at(-1);
+      if (last !== undefined) {
+        at = last.position;
+        yield { kind: 'events', events };
+      } else if (!told && !held) {
+        told = true;
+        yield { kind: 'caught-up' };
+      } else {
+        await nextChange(signal);
+        reachable();
+      }
+    }
+  }
+
+  return {
+    append,
+    readAll: async (after, limit) => page(after, limit),
+    subscribe,
+    readStream: async (stream) => {
+      reachable();
+      const events = log.filter((event) => event.stream === stream);
+      for (const [at, event] of events.entries()) {
+        const found = seen(event);
+        if ('unreadable' in found)
+          throw new UnreadableStream(found.unreadable, events.slice(0, at));
+      }
+      return events;
+    },
+    lastRevision: async (stream) => {
+      reachable();
+      return log.findLast((event) => event.stream === stream)?.revision ?? null;
+    },
+    claimMeta: async (key, value) => {
+      const stands = meta.get(key) ?? value;
+      meta.set(key, stands);
+      return stands;
+    },
+    hashAt: async (position) => {
+      reachable();
+      return log.find((event) => event.position === position)?.hash ?? null;
+    },
+    head: async (after) => {
+      reachable();
+      const rest = log.slice(indexAfter(after));
+      return {
+        position: log.at(-1)?.position ?? null,
+        eventsAfter: rest.length,
+        oldestAfter: rest[0]?.time ?? null,
+      };
+    },
+    close: async () => {
+      failure = new StoreUnavailable('the store is closed');
+      changed();
+    },
+    inject: (stream, revision, event) => {
+      const recorded = put(stream, revision, event);
+      changed();
+      return recorded;
+    },
+    damage: (stream, revision, reason) => {
+      damaged.set(`${stream}@${revision}`, reason);
+    },
+    mend: (stream) => {
+      for (const key of damaged.keys()) if (key.startsWith(`${stream}@`)) damaged.delete(key);
+    },
+    failWith: (error) => {
+      failure = error;
+      changed();
+    },
+    drop: () => {
+      epoch += 1;
+      changed();
+    },
+    hold: (on) => {
+      held = on;
+      changed();
+    },
+    loseNextAnswer: () => {
+      losing = true;
+    },
+    cut: (count) => {
+      log = log.slice(0, count);
+    },
+    subscriptions: () => ({ ...subscribed }),
+  };
+};

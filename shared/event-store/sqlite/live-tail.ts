@@ -1,0 +1,106 @@
+/**
+ * The newest events of the log, kept in memory by the process that writes them, so that a live
+ * subscription costs no read; and the subscription that falls back to the store when it is behind.
+ */
+import type { Position, RecordedEvent, SubscriptionItem, UnreadableEvent } from '../port.ts';
+
+// What a subscriber can lag behind before it has to read from the store: about 6 MB of events.
+const KEPT_EVENTS = 4096;
+const BATCH_EVENTS_MAX = 1000;
+
+/** The last events of the log in the order of their positions, without a gap. */
+export type LiveTail = ReturnType<typeof liveTail>;
+
+/** Makes the tail of a log whose last position is `last`; it holds no event yet. */
+export function liveTail(last: number) {
+  const kept: RecordedEvent[] = new Array(KEPT_EVENTS);
+  const listeners = new Set<() => void>();
+  let first = last + 1;
+  let end = last;
+  const at = (position: number): RecordedEvent => kept[position % KEPT_EVENTS] as RecordedEvent;
+
+  return {
+    /** The last position of the log, 0 when it is empty. */
+    last: (): number => end,
+    /** Takes the next committed event. A gap (somebody else wrote) starts the tail anew. */
+    push(event: RecordedEvent): void {
+      const position = Number(event.position);
+      if (position !== end + 1) first = position;
+      kept[position % KEPT_EVENTS] = event;
+      end = position;
+      first = Math.max(first, end - KEPT_EVENTS + 1);
+    },
+    /** Up to `limit` events after a position, or undefined when they are no longer kept. */
+    after(position: number, limit: number): RecordedEvent[] | undefined {
+      if (position + 1 < first) return undefined;
+      const count = Math.max(0, Math.min(limit, end - position));
+      return Array.from({ length: count }, (_, index) => at(position + 1 + index));
+    },
+    /** Calls back, until stopped by the function it returns, whenever `announce` is called. */
+    listen(listener: () => void): () => void {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    announce(): void {
+      for (const listener of listeners) listener();
+    },
+  };
+}
+
+/** A position as the file has it, 0 for the start. Throws RangeError for what is none. */
+export const positionNumber = (position: Position | null): number => {
+  const number = Number(position ?? 0);
+  const isOne = position === null || /^\d+$/.test(position);
+  if (!isOne || !Number.isSafeInteger(number)) throw new RangeError('not a position');
+  return number;
+};
+
+/** Reads a page of the log from the store. */
+export type ReadPage = (
+  after: Position,
+  limit: number,
+) => Promise<(RecordedEvent | UnreadableEvent)[]>;
+
+/**
+ * Everything after a position, from the tail where it reaches back far enough, else in pages from
+ * the store, until `signal` is aborted. Throws what `readPage` throws, and RangeError for a position
+ * past the end of the log: a reader that has seen more than there is must not wait for its return.
+ */
+export async function* follow(
+  tail: LiveTail,
+  readPage: ReadPage,
+  after: Position | null,
+  signal: AbortSignal,
+): AsyncGenerator<SubscriptionItem> {
+  let position = positionNumber(after);
+  if (position > tail.last()) throw new RangeError(`position ${after} is past the end of the log`);
+  let wake = (): void => {};
+  const stopListening = tail.listen(() => wake());
+  const onAbort = (): void => wake();
+  signal.addEventListener('abort', onAbort);
+  let saidCaughtUp = false;
+  try {
+    while (!signal.aborted) {
+      const events =
+        tail.after(position, BATCH_EVENTS_MAX) ??
+        (await readPage(String(position), BATCH_EVENTS_MAX));
+      if (signal.aborted) return;
+      const last = events.at(-1);
+      if (last !== undefined) {
+        yield { kind: 'events', events };
+        position = Number(last.position);
+        saidCaughtUp = false;
+      } else if (!saidCaughtUp) {
+        yield { kind: 'caught-up' };
+        saidCaughtUp = true;
+      } else {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    }
+  } finally {
+    stopListening();
+    signal.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * The wire between sqlite.ts and the worker thread that owns the file: numbered calls, each of
+ * which ends with an answer or a Failed.
+ */
+import { Worker } from 'node:worker_threads';
+import type { AskName, Asks, Failure, Reply, WorkerOptions } from './worker.ts';
+
+/** The thread could not do what it was asked. `message` is one line for the log. */
+export class Failed extends Error {
+  readonly failure: Failure;
+  constructor(failure: Failure) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}
+
+export type Thread = {
+  /** The last position of the log when it was opened, 0 when empty. */
+  openedAt: number;
+  /** Rejects with Failed. */
+  ask<N extends AskName>(name: N, args: Asks[N]['args']): Promise<Asks[N]['answer']>;
+};
+
+type Call = { resolve: (value: never) => void; reject: (error: Failed) => void };
+
+/**
+ * Starts the thread and waits until it has opened the file; rejects with Failed when it cannot.
+ * `onFatal` hears at most once, after the opening, that the file takes no more writes.
+ *
+ * The thread keeps the process alive exactly as long as a call waits for it.
+ */
+export async function startThread(
+  workerData: WorkerOptions,
+  onFatal: (failure: Failure) => void,
+): Promise<Thread> {
+  // Flags of this process, such as --input-type, are about its own main module.
+  const options = { workerData, execArgv: [] };
+  const worker = new Worker(new URL('./worker.ts', import.meta.url), options);
+  const calls = new Map<number, Call>();
+  let callsMade = 0;
+  let gone: Failed | undefined;
+  let reportFatal: ((failure: Failure) => void) | undefined;
+
+  const promise = (call: number): Promise<never> =>
+    new Promise((resolve, reject) => calls.set(call, { resolve, reject }));
+
+  function heard(reply: Reply): void {
+    const call = calls.get(reply.call);
+    calls.delete(reply.call);
+    if (calls.size === 0) worker.unref();
+    if ('value' in reply) {
+      call?.resolve(reply.value as never);
+    } else {
+      if (reply.failure.kind === 'fatal') fatal(reply.failure);
+      call?.reject(new Failed(reply.failure));
+    }
+  }
+
+  function fatal(failure: Failure): void {
+    reportFatal?.(failure);
+    reportFatal = undefined;
+  }
+
+  /** Whatever was under way may or may not be stored. */
+  function ended(message: string): void {
+    gone ??= new Failed({ kind: 'fatal', message, unknown: true });
+    fatal(gone.failure);
+    for (const call of calls.values()) call.reject(gone);
+    calls.clear();
+  }
+
+  worker.on('message', heard);
+  worker.on('error', (error) => ended(`the event store's thread failed: ${String(error)}`));
+  worker.on('exit', () => ended("the event store's thread ended"));
+
+  const openedAt = await promise(0);
+  reportFatal = onFatal;
+  return {
+    openedAt,
+    ask(name, args) {
+      if (gone !== undefined) return Promise.reject(gone);
+      callsMade += 1;
+      worker.ref();
+      worker.postMessage({ call: callsMade, name, args });
+      if (name === 'close') reportFatal = undefined;
+      return promise(callsMade);
+    },
+  };
+}

@@ -1,0 +1,118 @@
+/**
+ * Reading is itself recorded, in the log (decision 0011): who read what and when stands there before
+ * the answer leaves. A process writes into streams of its own, so it never meets another writer.
+ */
+import type { FastifyRequest } from 'fastify';
+import {
+  AppendOutcomeUnknown,
+  type EventStore,
+  type Expected,
+  type NewEvent,
+  type RecordedEvent,
+  RevisionConflict,
+} from '../event-store/port.ts';
+import { type AuditAccessed, auditStreamOf, type PaymentEvent } from '../payment/payment-events.ts';
+import { newEventId, newUlid } from '../runtime/ids.ts';
+
+export type Access = {
+  action: AuditAccessed['data']['action'];
+  paymentId?: string | undefined;
+  /** What the answer follows, beside or instead of the request's own parameters. */
+  parameters?: Record<string, string>;
+};
+
+/**
+ * Resolves once the access is durable. Throws what the store throws: what cannot be recorded is not
+ * answered.
+ */
+export type Recorder = (request: FastifyRequest, access: Access) => Promise<void>;
+
+/** A stream is left for a new one here, so that none grows without end. */
+const EVENTS_MAX = 10_000;
+const PARAMETERS_MAX = 1000;
+
+/** In blocks too, whatever stands between them (shared/http/card-text.ts). */
+const LONG_NUMBER = /\d(?:[\s\p{Pd}\p{Cf}\u2212_]*\d){11,}/gu;
+
+/** A card number that somebody searches for must not get into the log this way (decisions §4). */
+const withoutLongNumbers = (text: string): string =>
+  text.replace(LONG_NUMBER, (run) => `...${run.replace(/\D/g, '').slice(-4)}`);
+
+/** What tells most of what was read comes first: the text may be cut at its end. */
+const FIRST = ['paymentId', 'q', 'merchant'];
+const VALUE_MAX = 200;
+const isLast = ([name]: [string, string]): number => (FIRST.includes(name) ? 0 : 1);
+
+const parametersOf = (asked: object): { parameters?: string } => {
+  const entries = Object.entries(asked)
+    .filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+    .map(([name, value]): [string, string] => [name, withoutLongNumbers(value).slice(0, VALUE_MAX)])
+    .sort((a, b) => isLast(a) - isLast(b));
+  const parameters = new URLSearchParams(entries).toString().slice(0, PARAMETERS_MAX);
+  return parameters === '' ? {} : { parameters };
+};
+
+// It is stored and read as every event is; only its type is none that a payment can have.
+const asEvent = (accessed: AuditAccessed): PaymentEvent => accessed as never;
+
+type End = { stream: string; last: RecordedEvent | undefined };
+
+const newStream = (): End => ({ stream: auditStreamOf(newUlid()), last: undefined });
+
+const expectedAt = ({ last }: End): Expected =>
+  last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
+
+/** Makes what records the readers of one process. */
+export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
+  let end = newStream();
+  let turn: Promise<unknown> = Promise.resolve();
+
+  const append = async (event: NewEvent): Promise<void> => {
+    if ((end.last?.revision ?? 0) >= EVENTS_MAX) end = newStream();
+    const again = () => store.append(end.stream, expectedAt(end), [event]);
+    try {
+      const [stored] = await again().catch((error: unknown) => {
+        // The very same append again stores nothing twice.
+        if (error instanceof AppendOutcomeUnknown) return again();
+        throw error;
+      });
+      end.last = stored;
+    } catch (error) {
+      // Where this stream ends is not known any more.
+      end = newStream();
+      if (!(error instanceof RevisionConflict)) throw error;
+      const [stored] = await again();
+      end.last = stored;
+    }
+  };
+
+  const eventOf = (request: FastifyRequest, access: Access): NewEvent => {
+    const { action, paymentId, parameters } = access;
+    // An id that could be a card number is cut as every other text is.
+    const isPlain = paymentId === undefined || withoutLongNumbers(paymentId) === paymentId;
+    const named = paymentId === undefined ? {} : { paymentId };
+    if (request.caller === undefined) throw new Error('an audit route without its guard');
+    const { merchantId, actor } = request.caller;
+    const now = new Date().toISOString();
+    const { last } = end;
+    const data = {
+      action,
+      merchantId,
+      ...(isPlain ? named : {}),
+      ...parametersOf({ ...Object(request.query), ...parameters, ...(isPlain ? {} : named) }),
+    };
+    const { id: requestId } = request;
+    return {
+      id: newEventId(),
+      time: last !== undefined && now < last.time ? last.time : now,
+      event: asEvent({ type: 'AuditAccessed', data }),
+      context: { actor, requestId, correlationId: requestId, causationId: requestId },
+    };
+  };
+
+  return (request, access) => {
+    const recorded = turn.then(() => append(eventOf(request, access)));
+    turn = recorded.catch(() => undefined);
+    return recorded;
+  };
+};

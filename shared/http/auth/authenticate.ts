@@ -1,0 +1,198 @@
+/**
+ * Bearer tokens (decisions §10): a JWT by a shared secret, by the keys of a real issuer, or by the
+ * key pair of the data folder, becomes the merchant who asks and what it may do.
+ */
+import { readFileSync } from 'node:fs';
+import {
+  type CryptoKey,
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  errors,
+  type JSONWebKeySet,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from 'jose';
+import { soleHeader } from '../headers.ts';
+import { importSecret, openLocalKeys } from './local-keys.ts';
+import { createVerifiedTokens, digestOf } from './verified-tokens.ts';
+
+/** Where the keys come from: one of them, as the settings say. */
+export type KeySource =
+  | { kind: 'secret'; secret: string }
+  | { kind: 'jwks-url'; url: string }
+  | { kind: 'jwks-file'; path: string }
+  /** The key pair of the data folder, made when there is none. */
+  | { kind: 'local'; folder: string };
+
+export type TokenSettings = {
+  keys: KeySource;
+  /** Claims that name the merchant, the first one present counts. */
+  merchantClaims: readonly string[];
+  issuer?: string | undefined;
+  audience?: string | undefined;
+  /** Narrows the algorithms of a key set; a secret means HS256 alone, whatever stands here. */
+  algorithms?: readonly string[] | undefined;
+};
+
+/** Who asks. `scopes` absent: all rights of the merchant. `*` is all merchants. */
+export type Caller = {
+  merchantId: string;
+  /** The token's subject, for the audit trail. */
+  actor: string;
+  scopes: ReadonlySet<string> | undefined;
+};
+
+export type Scope = 'payments:read' | 'payments:write' | 'audit:read' | 'ops:admin';
+
+/** What a request's Authorization header is worth. */
+export type Verdict =
+  | { ok: true; caller: Caller }
+  | { ok: false; details: string[] }
+  /** The issuer's keys are out of reach: neither good nor bad. */
+  | { ok: 'unknown' };
+
+export type Authenticator = {
+  /** Judges a request by its raw headers; at once when the token has been verified before. */
+  authenticate(rawHeaders: readonly string[]): Verdict | Promise<Verdict>;
+};
+
+const refused = (detail: string): Verdict => ({ ok: false, details: [detail] });
+const MISSING = refused('the Authorization header is required');
+const EXPIRED = refused('the token has expired');
+const MALFORMED = refused('the token format is invalid');
+const UNKNOWN: Verdict = { ok: 'unknown' };
+
+const NOT_BEFORE_TOLERANCE_SECONDS = 5;
+const NAME_UNITS_MAX = 255;
+/** How long a key that its issuer withdrew is still believed for a token seen before. */
+const KEY_SET_RECHECK_MS = 60_000;
+const KEY_ADDRESS_TIMEOUT_MS = 2_000;
+const KEY_SET_ALGORITHMS = [
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+];
+
+type Verification = { key: CryptoKey | JWTVerifyGetKey; algorithms: string[]; recheckMs: number };
+
+const keySetFrom = (path: string): JWTVerifyGetKey => {
+  try {
+    return createLocalJWKSet(JSON.parse(readFileSync(path, 'utf8')) as JSONWebKeySet);
+  } catch (error) {
+    throw new Error('JWT_JWKS_FILE: the file holds no JSON Web Key Set', { cause: error });
+  }
+};
+
+const verificationBy = async ({ keys, algorithms }: TokenSettings): Promise<Verification> => {
+  const recheckMs = Number.POSITIVE_INFINITY;
+  const allowed = KEY_SET_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true);
+  switch (keys.kind) {
+    case 'secret':
+      return { key: await importSecret(keys.secret), algorithms: ['HS256'], recheckMs };
+    case 'jwks-file':
+      return { key: keySetFrom(keys.path), algorithms: allowed, recheckMs };
+    case 'jwks-url': {
+      const options = { timeoutDuration: KEY_ADDRESS_TIMEOUT_MS };
+      const key = createRemoteJWKSet(new URL(keys.url), options);
+      return { key, algorithms: allowed, recheckMs: KEY_SET_RECHECK_MS };
+    }
+    case 'local': {
+      const { publicJwk } = await openLocalKeys(keys.folder);
+      return { key: createLocalJWKSet({ keys: [publicJwk] }), algorithms: ['ES256'], recheckMs };
+    }
+  }
+};
+
+const isName = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= NAME_UNITS_MAX;
+
+/** The rights of a token; null when the claim has no form that could mean anything. */
+const scopesOf = ({ scope }: JWTPayload): ReadonlySet<string> | undefined | null => {
+  if (scope === undefined) return undefined;
+  if (typeof scope === 'string') return new Set(scope.split(' ').filter((name) => name !== ''));
+  const isList = Array.isArray(scope) && scope.every((name) => typeof name === 'string');
+  return isList ? new Set<string>(scope) : null;
+};
+
+/** The first claim present names the merchant; an empty or odd one does not pass on to the next. */
+const callerOf = (payload: JWTPayload, merchantClaims: readonly string[]): Caller | undefined => {
+  const claim = merchantClaims.find((name) => Object.hasOwn(payload, name));
+  const merchantId = claim === undefined ? undefined : payload[claim];
+  const scopes = scopesOf(payload);
+  if (!isName(merchantId) || scopes === null) return undefined;
+  return { merchantId, actor: isName(payload.sub) ? payload.sub : merchantId, scopes };
+};
+
+/** Faults of the key set's address, not of the token. */
+const isKeyAddressFault = (error: unknown): boolean =>
+  !(error instanceof errors.JOSEError) ||
+  error instanceof errors.JWKSTimeout ||
+  error instanceof errors.JWKSInvalid ||
+  error.code === 'ERR_JOSE_GENERIC';
+
+const verdictOn = (error: unknown, { kind }: KeySource): Verdict => {
+  if (error instanceof errors.JWTExpired) return EXPIRED;
+  // Keys that lie here are as they are: what cannot be checked with them is not theirs.
+  return kind === 'jwks-url' && isKeyAddressFault(error) ? UNKNOWN : MALFORMED;
+};
+
+const BEARER = /^bearer +([^\s]+)$/i;
+
+/**
+ * Makes what judges tokens. Throws when a key file cannot be read or holds no key set; the address
+ * of a key set is first asked when a token needs it.
+ */
+export const createAuthenticator = async (settings: TokenSettings): Promise<Authenticator> => {
+  const { key, algorithms, recheckMs } = await verificationBy(settings);
+  const verified = createVerifiedTokens(recheckMs);
+  const options = {
+    algorithms,
+    requiredClaims: ['exp'],
+    clockTolerance: NOT_BEFORE_TOLERANCE_SECONDS,
+    ...(settings.issuer !== undefined && { issuer: settings.issuer }),
+    ...(settings.audience !== undefined && { audience: settings.audience }),
+  };
+  const payloadOf = async (token: string): Promise<JWTPayload> =>
+    (typeof key === 'function'
+      ? await jwtVerify(token, key, options)
+      : await jwtVerify(token, key, options)
+    ).payload;
+
+  const verify = async (token: string, digest: string): Promise<Verdict> => {
+    try {
+      const payload = await payloadOf(token);
+      const nowMs = Date.now();
+      const { exp } = payload;
+      if (!Number.isFinite(exp) || exp === undefined) return MALFORMED;
+      // The tolerance is for `nbf` alone: a token is expired from the second of `exp` on.
+      if (Math.floor(nowMs / 1000) >= exp) return EXPIRED;
+      const caller = callerOf(payload, settings.merchantClaims);
+      if (caller === undefined) return MALFORMED;
+      verified.keep(digest, caller, exp, nowMs);
+      return { ok: true, caller };
+    } catch (error) {
+      return verdictOn(error, settings.keys);
+    }
+  };
+
+  return {
+    authenticate: (rawHeaders) => {
+      const header = soleHeader(rawHeaders, 'authorization');
+      if (header === undefined || header === '') return MISSING;
+      const token = header === null ? undefined : BEARER.exec(header)?.[1];
+      if (token === undefined) return MALFORMED;
+      const digest = digestOf(token);
+      const caller = verified.find(digest, Date.now());
+      return caller === undefined ? verify(token, digest) : { ok: true, caller };
+    },
+  };
+};
+
+/**
+ * Whether somebody may do what a scope is for (decisions §10). Rights of a merchant need no scope
+ * claim but a real merchant; audit and operator rights are only ever given by name.
+ */
+export const mayUse = ({ merchantId, scopes }: Caller, scope: Scope): boolean => {
+  if (scope === 'audit:read' || scope === 'ops:admin') return scopes?.has(scope) === true;
+  return merchantId !== '*' && (scopes === undefined || scopes.has(scope));
+};

@@ -1,0 +1,45 @@
+/**
+ * Remembers tokens that were verified, so that a signature is checked once and not per request
+ * (decisions §10). Bounded; an entry never outlives its token. Keyed by digest, so that no token
+ * stays in memory.
+ */
+import { hash } from 'node:crypto';
+import type { Caller } from './authenticate.ts';
+
+const TOKENS_MAX = 10_000;
+
+type Entry = { caller: Caller; expiresAtSeconds: number; checkAgainAtMs: number };
+
+export type VerifiedTokens = {
+  /** Who the token speaks for, when it is still good now. */
+  find(digest: string, nowMs: number): Caller | undefined;
+  keep(digest: string, caller: Caller, expiresAtSeconds: number, nowMs: number): void;
+};
+
+export const digestOf = (token: string): string => hash('sha256', token, 'base64');
+
+/** `maxAgeMs` is how long a key that its issuer has withdrawn may still be believed. */
+export const createVerifiedTokens = (
+  maxAgeMs: number,
+  tokensMax: number = TOKENS_MAX,
+): VerifiedTokens => {
+  const entries = new Map<string, Entry>();
+  return {
+    find: (digest, nowMs) => {
+      const entry = entries.get(digest);
+      if (entry === undefined) return undefined;
+      if (Math.floor(nowMs / 1000) < entry.expiresAtSeconds && nowMs < entry.checkAgainAtMs) {
+        return entry.caller;
+      }
+      entries.delete(digest);
+      return undefined;
+    },
+    keep: (digest, caller, expiresAtSeconds, nowMs) => {
+      if (entries.size >= tokensMax) {
+        const [oldest] = entries.keys();
+        if (oldest !== undefined) entries.delete(oldest);
+      }
+      entries.set(digest, { caller, expiresAtSeconds, checkAgainAtMs: nowMs + maxAgeMs });
+    },
+  };
+};

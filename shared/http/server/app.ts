@@ -1,0 +1,240 @@
+/**
+ * The HTTP server both APIs are registered on: limits, time-outs, one form of refusal whoever
+ * refuses, one log line and one measurement per request. Built apart from listening.
+ */
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
+import { AppendOutcomeUnknown, StoreUnavailable } from '../../event-store/port.ts';
+import { ViewsUnavailable } from '../../read-models/port.ts';
+import { newUlid } from '../../runtime/ids.ts';
+import type { Log } from '../../runtime/log.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import type { Caller } from '../auth/authenticate.ts';
+import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
+import { RETRY_AFTER_SECONDS, refuse } from '../errors.ts';
+import { closeUnused, watchConnections } from './connections.ts';
+import { watchRoutes } from './known-routes.ts';
+import { answerClientError, answerForNode, answerHeaders } from './raw-responses.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who asks; there behind the guard (guard.ts). */
+    caller: Caller | undefined;
+    /** The payment it is about, for the log; routes set it once it is well formed. */
+    paymentId: string | undefined;
+    /** Milliseconds of the monotonic clock. */
+    startedAtMs: number;
+  }
+  interface FastifyInstance {
+    lifecycle: Lifecycle;
+  }
+}
+
+/** Requests being worked on, and whether the server is on its way out. */
+export type Lifecycle = { inFlight: number; closing: boolean };
+
+export type AppOptions = {
+  log: Log;
+  metrics: Metrics;
+  /** Requests at once; above it 503. */
+  maxInFlight: number;
+  /** What other processes serve under the same base URL (known-routes.ts). */
+  servedElsewhere?: readonly string[];
+  /** The time that one request may take to arrive, and how often Node looks; tests shorten them. */
+  arrivalMs?: { request: number; headers: number; keepAlive: number; check: number };
+};
+
+const BODY_BYTES_MAX = 65_536;
+const HEADER_BYTES_MAX = 16_384;
+const ARRIVAL_MS = { request: 10_000, headers: 5_000, keepAlive: 5_000, check: 500 };
+/** The status in log and metrics of a request whose client left before the answer. */
+const CLIENT_LEFT = 499;
+
+const RETRY_LATER = { 'retry-after': String(RETRY_AFTER_SECONDS) };
+
+/**
+ * A broken percent escape is made one that can be decoded and that no id check lets pass: then it
+ * meets authentication and the route's own 400 like any other malformed id (decisions §1, §2).
+ */
+const decodable = ({ url = '/' }: { url?: string | undefined }): string => {
+  const path = url.split('?', 1)[0] ?? '';
+  if (!path.includes('%')) return url;
+  try {
+    decodeURI(path);
+    return url;
+  } catch {
+    return url.replaceAll('%', '%25');
+  }
+};
+
+const isHealth = (request: FastifyRequest): boolean =>
+  request.routeOptions.url?.startsWith('/health/') === true;
+
+const addRefusals = (app: FastifyInstance, options: AppOptions): void => {
+  const { maxInFlight, servedElsewhere } = options;
+  const { lifecycle } = app;
+  const methodsOf = watchRoutes(app, servedElsewhere);
+  const refuseUnknown = (request: FastifyRequest, reply: FastifyReply) => {
+    const methods = methodsOf(request.raw.url ?? '');
+    if (methods.length === 0) return refuse(reply, 'NOT_FOUND');
+    return refuse(reply, 'METHOD_NOT_ALLOWED', [], { allow: methods.join(', ') });
+  };
+  app.setNotFoundHandler(refuseUnknown);
+  app.addHook('onRequest', (request, reply, done) => {
+    const { headers, httpVersion } = request.raw;
+    // A body is JSON whatever its content type says: the framework is not to judge it (§3).
+    headers['content-type'] = undefined;
+    if (headers.host === undefined && httpVersion === '1.1') {
+      refuse(reply, 'INVALID_REQUEST', ['the Host header is required']);
+    } else if (lifecycle.closing) {
+      refuse(reply, 'SERVICE_UNAVAILABLE', ['the service is shutting down'], RETRY_LATER);
+    } else if (lifecycle.inFlight > maxInFlight && !isHealth(request)) {
+      refuse(reply, 'SERVICE_UNAVAILABLE', ['too many requests at once'], RETRY_LATER);
+    } else if (request.is404) refuseUnknown(request, reply);
+    else done();
+  });
+};
+
+const ERROR_CODE = /^\{"error":"([A-Z_]+)"/;
+
+/** Leads from an error to its entry in docs/errors.md, whoever has made the answer. */
+const addHelpLink = (reply: FastifyReply, payload: unknown): void => {
+  const code = typeof payload === 'string' ? ERROR_CODE.exec(payload)?.[1] : undefined;
+  if (code !== undefined) reply.header('link', helpLink(code));
+  else if (reply.statusCode === 402) reply.header('link', helpLink(PAYMENT_FAILED));
+};
+
+const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void => {
+  const { lifecycle } = app;
+  const record = (request: FastifyRequest, { raw }: FastifyReply): void => {
+    const durationMs = performance.now() - request.startedAtMs;
+    const status = raw.headersSent ? raw.statusCode : CLIENT_LEFT;
+    const route = request.routeOptions.url ?? 'unknown';
+    metrics.requestSeconds.observe(durationMs / 1000, request.method, route, String(status));
+    // Somebody asks every few seconds; what goes wrong with it is worth a line.
+    const level = isHealth(request) && status < 400 ? 'debug' : 'info';
+    log[level](
+      {
+        requestId: request.id,
+        method: request.method,
+        route,
+        status,
+        durationMs: Math.round(durationMs * 100) / 100,
+        paymentId: request.paymentId,
+        merchant: request.caller?.merchantId,
+      },
+      'request',
+    );
+  };
+  app.addHook('onRequest', (request, reply, done) => {
+    request.startedAtMs = performance.now();
+    lifecycle.inFlight += 1;
+    reply.headers(answerHeaders(request.id));
+    // 'close' also comes when the client has left; the framework's onResponse does not.
+    reply.raw.once('close', () => record(request, reply));
+    done();
+  });
+  // A request whose client has left is still worked on, and so counts until it has its answer.
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    lifecycle.inFlight -= 1;
+    if (lifecycle.closing) reply.header('connection', 'close');
+    if (reply.statusCode >= 400) addHelpLink(reply, payload);
+    done();
+  });
+};
+
+const addFaults = (app: FastifyInstance, { log }: AppOptions): void => {
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+      const details = [`the body must be at most ${BODY_BYTES_MAX} bytes`];
+      return refuse(reply, 'INVALID_REQUEST', details, {}, 413);
+    }
+    if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
+      return refuse(reply, 'INVALID_REQUEST', ['the body did not arrive whole']);
+    }
+    log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, 'fault');
+    if (error instanceof StoreUnavailable || error instanceof ViewsUnavailable) {
+      return refuse(reply, 'SERVICE_UNAVAILABLE', [], RETRY_LATER);
+    }
+    if (error instanceof AppendOutcomeUnknown) {
+      const details = ['it is not known whether anything was stored'];
+      return refuse(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);
+    }
+    return refuse(reply, 'INTERNAL_ERROR');
+  });
+};
+
+/** A server without routes. Bodies reach the routes as raw bytes, or undefined: `parseJson` reads them. */
+export const buildApp = (options: AppOptions): FastifyInstance => {
+  const arrivalMs = options.arrivalMs ?? ARRIVAL_MS;
+  const app = Fastify({
+    logger: false,
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: arrivalMs.request,
+    keepAliveTimeout: arrivalMs.keepAlive,
+    maxRequestsPerSocket: 10_000,
+    http: {
+      headersTimeout: arrivalMs.headers,
+      connectionsCheckingInterval: arrivalMs.check,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      requireHostHeader: false,
+    },
+    exposeHeadRoutes: false,
+    // No path is longer than the headers may be, so a long id meets the id check, not a 404.
+    routerOptions: { maxParamLength: HEADER_BYTES_MAX },
+    trustProxy: false,
+    requestIdHeader: false,
+    genReqId: newUlid,
+    return503OnClosing: false,
+    rewriteUrl: decodable,
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (_error, _request, reply) => {
+      refuse(reply as FastifyReply, 'INVALID_REQUEST', ['the address is not well formed']);
+    },
+  });
+  app.decorate('lifecycle', { inFlight: 0, closing: false });
+  app.decorateRequest('caller', undefined);
+  app.decorateRequest('paymentId', undefined);
+  app.decorateRequest('startedAtMs', 0);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  addRecords(app, options);
+  addRefusals(app, options);
+  addFaults(app, options);
+  watchConnections(app.server);
+  answerForNode(app.server);
+  return app;
+};
+
+const IDLE_CHECK_MS = 100;
+/** How long a connection that has sent nothing yet may still do so. */
+const UNUSED_GRACE_MS = 500;
+const HARD_STOP_MS = 8_000;
+
+/**
+ * Stops taking requests, lets those in flight end, and resolves when every connection is closed;
+ * after `hardStopMs` the rest is cut off. Kept-alive connections alone would hold it for a minute.
+ */
+export const closeGracefully = async (
+  app: FastifyInstance,
+  hardStopMs: number = HARD_STOP_MS,
+): Promise<void> => {
+  const { lifecycle, server } = app;
+  lifecycle.closing = true;
+  const startedAtMs = performance.now();
+  const closeIdle = setInterval(() => {
+    server.closeIdleConnections();
+    if (performance.now() - startedAtMs > UNUSED_GRACE_MS) closeUnused(server);
+  }, IDLE_CHECK_MS);
+  const hardStop = setTimeout(() => server.closeAllConnections(), hardStopMs);
+  try {
+    await app.close();
+  } finally {
+    clearInterval(closeIdle);
+    clearTimeout(hardStop);
+  }
+};

@@ -1,0 +1,58 @@
+/** What operators ask of a process: is it there, can it do its job, what has it measured. */
+import type { FastifyInstance } from 'fastify';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { JSON_TYPE, messageOf, RETRY_AFTER_SECONDS, statusOf } from '../errors.ts';
+
+/** An engine by its state, `up` or another word, and what else helps its operator. */
+export type EngineState = { state: string; [more: string]: string | number | boolean };
+
+export type Readiness = { ready: boolean; engines: Readonly<Record<string, EngineState>> };
+
+/** An engine by whether a call to it succeeds; `reason` is the driver's one line. */
+export const engineState = async (
+  ping: () => Promise<unknown>,
+  more: { [name: string]: string | number | boolean } = {},
+): Promise<EngineState> => {
+  try {
+    await ping();
+    return { state: 'up', ...more };
+  } catch (error) {
+    return { state: 'down', reason: error instanceof Error ? error.message : 'unknown', ...more };
+  }
+};
+
+export type HealthOptions = {
+  /** Must end within a second or two by itself; a throw counts as not ready. */
+  ready: () => Promise<Readiness>;
+  metrics: Metrics;
+};
+
+/** The contract's error body with the engines beside its four fields. */
+const notReadyBody = (engines: Readiness['engines']): string =>
+  JSON.stringify({
+    error: 'SERVICE_UNAVAILABLE',
+    message: messageOf('SERVICE_UNAVAILABLE'),
+    details: Object.entries(engines).map(([name, { state }]) => `${name} is ${state}`),
+    timestamp: new Date().toISOString(),
+    status: 'not ready',
+    engines,
+  });
+
+/** Registers `/health/live`, `/health/ready` and `/metrics`. None needs a token. */
+export const registerHealth = (app: FastifyInstance, { ready, metrics }: HealthOptions): void => {
+  app.get('/health/live', (_request, reply) => {
+    reply.type(JSON_TYPE).send(JSON.stringify({ status: 'live' }));
+  });
+  app.get('/health/ready', async (_request, reply) => {
+    const { ready: isReady, engines } = await ready().catch(() => ({ ready: false, engines: {} }));
+    reply.type(JSON_TYPE);
+    if (isReady) return reply.send(JSON.stringify({ status: 'ready', engines }));
+    return reply
+      .code(statusOf('SERVICE_UNAVAILABLE'))
+      .header('retry-after', String(RETRY_AFTER_SECONDS))
+      .send(notReadyBody(engines));
+  });
+  app.get('/metrics', async (_request, reply) =>
+    reply.type(metrics.contentType).send(await metrics.text()),
+  );
+};

@@ -1,0 +1,118 @@
+/**
+ * The refusals that Node would give before a request reaches the framework, without a body: broken
+ * syntax, headers too large, time-outs, expectations, tunnels. Here they get the contract's body
+ * (decisions §1).
+ */
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { newUlid } from '../../runtime/ids.ts';
+import { helpLink } from '../error-guide.ts';
+import { type ErrorCode, errorBody, JSON_TYPE } from '../errors.ts';
+import { openResponse } from './connections.ts';
+
+/** How long a refused client may still send before its socket is closed for good. */
+const LINGER_MS = 500;
+
+type Refusal = { status: number; code: ErrorCode; detail: string };
+
+const BROKEN: Refusal = {
+  status: 400,
+  code: 'INVALID_REQUEST',
+  detail: 'the request is not well-formed HTTP',
+};
+const REFUSALS: Readonly<Record<string, Refusal>> = {
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    code: 'INVALID_REQUEST',
+    detail: 'the request line and headers must be at most 16 KiB',
+  },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: {
+    status: 413,
+    code: 'INVALID_REQUEST',
+    detail: 'the chunk extensions are too large',
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: 408,
+    code: 'INVALID_REQUEST',
+    detail: 'the request did not arrive in time',
+  },
+};
+const NO_TUNNEL: Refusal = {
+  status: 405,
+  code: 'METHOD_NOT_ALLOWED',
+  detail: 'CONNECT is not supported',
+};
+const NO_EXPECTATION: Refusal = {
+  status: 417,
+  code: 'INVALID_REQUEST',
+  detail: 'the Expect header must be 100-continue',
+};
+
+/** The headers that every answer has, whoever makes it. */
+export const answerHeaders = (requestId: string): Record<string, string> => ({
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'request-id': requestId,
+});
+
+const headersOf = ({ code }: Refusal, body: string): Record<string, string> => ({
+  ...answerHeaders(newUlid()),
+  link: helpLink(code),
+  'content-type': JSON_TYPE,
+  'content-length': String(Buffer.byteLength(body)),
+  connection: 'close',
+});
+
+const bodyOf = ({ code, detail }: Refusal): string =>
+  errorBody(code, [detail], new Date().toISOString());
+
+const answerText = (refusal: Refusal): string => {
+  const body = bodyOf(refusal);
+  const lines = Object.entries({
+    ...headersOf(refusal, body),
+    date: new Date().toUTCString(),
+    ...(refusal === NO_TUNNEL && { allow: 'GET, POST' }),
+  }).map(([name, value]) => `${name}: ${value}`);
+  const status = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`;
+  return `${[status, ...lines].join('\r\n')}\r\n\r\n${body}`;
+};
+
+/** Ends the socket after the answer; a client that goes on sending is cut off a little later. */
+const answerAndClose = (socket: Duplex, refusal: Refusal): void => {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  socket.end(answerText(refusal));
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+};
+
+/**
+ * Answers what is no request. A request on the same connection that came in whole and is still
+ * being worked on gets its own answer first: a 400 in its place would be taken for its outcome.
+ */
+export const answerClientError = (error: Error & { code?: string }, socket: Duplex): void => {
+  if (socket.destroyed || socket.writableEnded) return;
+  const pending = openResponse(socket);
+  if (pending?.req.complete) {
+    pending.once('close', () => socket.destroy());
+  } else if (pending?.headersSent || pending?.socket === null) {
+    // Half an answer, or one of an earlier request, is on its way: nothing can be added to it.
+    socket.destroy();
+  } else {
+    answerAndClose(socket, REFUSALS[error.code ?? ''] ?? BROKEN);
+  }
+};
+
+const refuseExpectation = (_request: IncomingMessage, response: ServerResponse): void => {
+  const body = bodyOf(NO_EXPECTATION);
+  response.writeHead(NO_EXPECTATION.status, headersOf(NO_EXPECTATION, body)).end(body);
+};
+
+/** Takes over what Node would answer by itself on a server. */
+export const answerForNode = (server: Server): void => {
+  server.on('checkExpectation', refuseExpectation);
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    answerAndClose(socket, NO_TUNNEL);
+  });
+};

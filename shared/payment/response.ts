@@ -1,0 +1,283 @@
+/**
+ * The payment as it is answered: a fold of `project` over the stream gives the PaymentResponse of
+ * the interface. The command side, the projector and the query side's fold all use this one
+ * function, so the bodies of one revision are the same to the byte (decisions §9).
+ */
+import type {
+  EventData,
+  FailureCode,
+  MaskedCard,
+  PaymentDetails,
+  PaymentEvent,
+} from './payment-events.ts';
+
+/** Names the form of the stored views; a change of `project` or of a type below raises it. */
+export const VIEW_VERSION = 1;
+
+export type PaymentStatus =
+  | 'PENDING'
+  | 'AUTHORIZED'
+  | 'CAPTURED'
+  | 'REFUNDED'
+  | 'VOIDED'
+  | 'FAILED';
+
+export type Failure = { failureCode: FailureCode; providerFailureCode?: string };
+
+export type TransactionType = 'AUTH' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
+
+/** A finished attempt; an unfinished one is not listed (decisions §5). */
+export type Transaction = {
+  id: string;
+  type: TransactionType;
+  amount: number;
+  result: 'SUCCEEDED' | 'FAILED';
+  failure?: Failure;
+  createdAt: string;
+};
+
+/** The answer to create, get, capture, void and refund (interface, "Payment response"). */
+export type PaymentResponse = {
+  paymentId: string;
+  merchantReference?: string;
+  amount: number;
+  authorizedAmount: number;
+  capturedAmount: number;
+  refundedAmount: number;
+  refundableAmount: number;
+  currency: string;
+  status: PaymentStatus;
+  paymentMethod: {
+    type: 'CARD';
+    card: MaskedCard;
+    encryptedCard: Omit<MaskedCard, 'last4'>;
+  };
+  captureNow: boolean;
+  descriptor?: string;
+  goodsType?: string;
+  productItems?: PaymentDetails['productItems'];
+  consumer?: PaymentDetails['consumer'];
+  billing?: PaymentDetails['billing'];
+  shipping?: PaymentDetails['shipping'];
+  createdAt: string;
+  updatedAt: string;
+  transactions: Transaction[];
+  source?: PaymentDetails['source'];
+};
+
+/** The body of a 402 from create (interface, "Payment failure response"). */
+export type PaymentFailureResponse = Pick<
+  PaymentResponse,
+  'paymentId' | 'merchantReference' | 'amount' | 'currency' | 'status'
+> & { failure: Failure };
+
+/** What the read models keep of a payment. */
+export type PaymentView = {
+  merchantId: string;
+  /** The revision, from 0, of the last event in it. */
+  revision: number;
+  /** Operation ids and times of the intents that have no outcome yet. */
+  open: { operationId: string; amount: number; since: string }[];
+  response: PaymentResponse;
+};
+
+/** An event with its place and time: all that a projection needs to know of it. */
+export type PlacedEvent = { revision: number; time: string; event: PaymentEvent };
+
+const PREFIXES: Record<TransactionType, string> = {
+  AUTH: 'AUTH_',
+  SALE: 'SALE_',
+  CAPTURE: 'CAPT_',
+  VOID: 'VOID_',
+  REFUND: 'REFN_',
+};
+
+/** The public id of an attempt: the prefix of its kind and the 26 characters of its operation id. */
+export const transactionId = (type: TransactionType, operationId: string): string =>
+  PREFIXES[type] + operationId.slice(-26);
+
+const failureOf = (data: EventData<'PaymentFailed'>): Failure => ({
+  failureCode: data.failureCode,
+  ...(data.providerFailureCode === undefined
+    ? {}
+    : { providerFailureCode: data.providerFailureCode }),
+});
+
+const attempt = (
+  type: TransactionType,
+  data: { operationId: string; amount: number },
+  createdAt: string,
+  failure?: Failure,
+): Transaction => ({
+  id: transactionId(type, data.operationId),
+  type,
+  amount: data.amount,
+  result: failure === undefined ? 'SUCCEEDED' : 'FAILED',
+  ...(failure === undefined ? {} : { failure }),
+  createdAt,
+});
+
+const created = (
+  data: EventData<'PaymentCreated'>,
+  { revision, time }: PlacedEvent,
+): PaymentView => {
+  const {
+    merchantReference,
+    descriptor,
+    goodsType,
+    productItems,
+    consumer,
+    billing,
+    shipping,
+    source,
+  } = data.details;
+  const { last4: _, ...cardWithoutLast4 } = data.card;
+  return {
+    merchantId: data.merchantId,
+    revision,
+    open: [{ operationId: data.operationId, amount: data.amount, since: time }],
+    response: {
+      paymentId: data.paymentId,
+      ...(merchantReference === undefined ? {} : { merchantReference }),
+      amount: data.amount,
+      authorizedAmount: 0,
+      capturedAmount: 0,
+      refundedAmount: 0,
+      refundableAmount: 0,
+      currency: data.currency,
+      status: 'PENDING',
+      paymentMethod: { type: 'CARD', card: data.card, encryptedCard: cardWithoutLast4 },
+      captureNow: data.captureNow,
+      ...(descriptor === undefined ? {} : { descriptor }),
+      ...(goodsType === undefined ? {} : { goodsType }),
+      ...(productItems === undefined ? {} : { productItems }),
+      ...(consumer === undefined ? {} : { consumer }),
+      ...(billing === undefined ? {} : { billing }),
+      ...(shipping === undefined ? {} : { shipping }),
+      createdAt: time,
+      updatedAt: time,
+      transactions: [],
+      ...(source === undefined ? {} : { source }),
+    },
+  };
+};
+
+/** The status that each event needs before it; an event of a damaged stream does not fit. */
+const FOLLOWS: Partial<Record<PaymentEvent['type'], PaymentStatus>> = {
+  PaymentAuthorized: 'PENDING',
+  PaymentFailed: 'PENDING',
+  PaymentCaptured: 'AUTHORIZED',
+  PaymentVoided: 'AUTHORIZED',
+  PaymentRefunded: 'CAPTURED',
+};
+
+const refuseDisorder = ({ status }: PaymentResponse, { type }: PaymentEvent): void => {
+  const needed = FOLLOWS[type];
+  if (needed !== undefined && needed !== status) throw new Error(`${type} where it is ${status}`);
+};
+
+/** The fields of the answer that an event after the first one changes. */
+const changes = (response: PaymentResponse, placed: PlacedEvent): Partial<PaymentResponse> => {
+  const { event, time } = placed;
+  const adding = (type: TransactionType, failure?: Failure): { transactions: Transaction[] } => ({
+    transactions: [...response.transactions, attempt(type, event.data, time, failure)],
+  });
+  switch (event.type) {
+    case 'PaymentCreated':
+      throw new Error('PaymentCreated is not the first event of its stream');
+    case 'PaymentAuthorized':
+      return {
+        status: 'AUTHORIZED',
+        authorizedAmount: event.data.amount,
+        ...(response.captureNow ? {} : adding('AUTH')),
+      };
+    case 'PaymentCaptured':
+      return {
+        status: 'CAPTURED',
+        capturedAmount: event.data.amount,
+        ...adding(response.captureNow ? 'SALE' : 'CAPTURE'),
+      };
+    case 'PaymentVoided':
+      return { status: 'VOIDED', ...adding('VOID') };
+    case 'PaymentRefunded': {
+      const refundedAmount = response.refundedAmount + event.data.amount;
+      return {
+        status: refundedAmount >= response.capturedAmount ? 'REFUNDED' : 'CAPTURED',
+        refundedAmount,
+        ...adding('REFUND'),
+      };
+    }
+    case 'PaymentFailed':
+      return {
+        status: 'FAILED',
+        ...adding(response.captureNow ? 'SALE' : 'AUTH', failureOf(event.data)),
+      };
+    case 'PaymentCaptureDeclined':
+      return adding('CAPTURE', failureOf(event.data));
+    case 'PaymentVoidDeclined':
+      return adding('VOID', failureOf(event.data));
+    case 'PaymentRefundDeclined':
+      return adding('REFUND', failureOf(event.data));
+    case 'PaymentCaptureRequested':
+    case 'PaymentVoidRequested':
+    case 'PaymentRefundRequested':
+      return {};
+  }
+};
+
+const isIntent = (event: PaymentEvent): boolean => event.type.endsWith('Requested');
+
+const openAfter = (view: PaymentView, { event, time }: PlacedEvent): PaymentView['open'] => {
+  const { operationId, amount } = event.data;
+  if (isIntent(event)) return [...view.open, { operationId, amount, since: time }];
+  return view.open.length === 0
+    ? view.open
+    : view.open.filter((o) => o.operationId !== operationId);
+};
+
+/**
+ * Applies one event. `view` is undefined for the first event of a stream, which must be a
+ * PaymentCreated. Throws where the event cannot follow the view: its revision is not the next one,
+ * the stream does not begin with PaymentCreated, or the status is not the one that it needs.
+ */
+export const project = (view: PaymentView | undefined, placed: PlacedEvent): PaymentView => {
+  const next = view === undefined ? 0 : view.revision + 1;
+  if (placed.revision !== next)
+    throw new Error(`revision ${placed.revision} where ${next} follows`);
+  if (view === undefined) {
+    if (placed.event.type !== 'PaymentCreated') throw new Error('the stream has no PaymentCreated');
+    return created(placed.event.data, placed);
+  }
+  refuseDisorder(view.response, placed.event);
+  const open = openAfter(view, placed);
+  const response = { ...view.response, ...changes(view.response, placed), updatedAt: placed.time };
+  // Only captured payments have refunds open: before a capture nothing is refundable.
+  const reserved = response.capturedAmount === 0 ? 0 : open.reduce((sum, o) => sum + o.amount, 0);
+  response.refundableAmount = response.capturedAmount - response.refundedAmount - reserved;
+  return { merchantId: view.merchantId, revision: placed.revision, open, response };
+};
+
+/** The view after a whole stream; undefined for an empty one. Throws as `project` does. */
+export const foldView = (events: Iterable<PlacedEvent>): PaymentView | undefined => {
+  let view: PaymentView | undefined;
+  for (const event of events) view = project(view, event);
+  return view;
+};
+
+/** The JSON text of the answer; the only place where it is made. */
+export const bodyOf = (view: PaymentView): string => JSON.stringify(view.response);
+
+/** The failure body of a payment whose create failed; undefined for any other. */
+export const failureBodyOf = (view: PaymentView): PaymentFailureResponse | undefined => {
+  const { paymentId, merchantReference, amount, currency, status, transactions } = view.response;
+  const failure = transactions[0]?.failure;
+  if (status !== 'FAILED' || failure === undefined) return undefined;
+  return {
+    paymentId,
+    ...(merchantReference === undefined ? {} : { merchantReference }),
+    amount,
+    currency,
+    status,
+    failure,
+  };
+};

@@ -1,0 +1,128 @@
+/** How the read models lie in MongoDB, and how they are asked for. */
+import type { Position } from '../../event-store/port.ts';
+import { bodyOf, type PaymentView, VIEW_VERSION } from '../../payment/response.ts';
+import type { Found } from '../found.ts';
+import type { PaymentSearch, ViewChange } from '../port.ts';
+
+/** Names the form of the documents below; raise it with any change of them. */
+const SCHEMA_VERSION = 1;
+/** Begins every collection's name: another version fills collections of its own beside these. */
+export const FORM = `views_${SCHEMA_VERSION * 10_000 + VIEW_VERSION}`;
+
+export type StoredPayment = {
+  _id: string;
+  merchantId: string;
+  revision: number;
+  createdAt: string;
+  status: string;
+  amount: number;
+  last4: string;
+  merchantReference?: string;
+  /** Since when the oldest open intent waits; absent when there is none. */
+  openSince?: string;
+  /** JSON text of the open intents. */
+  open?: string;
+  /** The event that stopped this document; over once the revision has reached it. */
+  parkedAt?: number;
+  /** JSON text: a document of fields would not come back to the byte. */
+  body: string;
+};
+
+export type StoredParking = { _id: string; revision: number; reason: string; since: string };
+
+/** The few documents that say how things stand: see `controlIds`. */
+export type StoredControl = {
+  _id: string;
+  generation?: number;
+  position?: Position | null;
+  /** Of the event at that position. */
+  hash?: string | null;
+  holder?: string;
+  until?: Date;
+};
+
+/** A value that has to be a text: anything else could be read as a part of a query. */
+export const text = (value: unknown): string => {
+  if (typeof value !== 'string') throw new TypeError('the views take texts only');
+  return value;
+};
+
+export const storedOf = (view: PaymentView): StoredPayment => {
+  const { paymentId, createdAt, status, amount, merchantReference, paymentMethod } = view.response;
+  const first = view.open[0];
+  return {
+    _id: text(paymentId),
+    merchantId: text(view.merchantId),
+    revision: view.revision,
+    createdAt,
+    status,
+    amount,
+    last4: paymentMethod.card.last4,
+    ...(merchantReference === undefined ? {} : { merchantReference }),
+    ...(first === undefined ? {} : { openSince: first.since, open: JSON.stringify(view.open) }),
+    body: bodyOf(view),
+  };
+};
+
+export const viewOf = ({ merchantId, revision, open, body }: StoredPayment): PaymentView => ({
+  merchantId,
+  revision,
+  open: open === undefined ? [] : JSON.parse(open),
+  response: JSON.parse(body),
+});
+
+export const foundOf = (stored: StoredPayment): Found => {
+  const { _id, merchantId, revision, createdAt, parkedAt = -1, body } = stored;
+  return { paymentId: _id, merchantId, revision, body, parked: parkedAt > revision, createdAt };
+};
+
+export type Parking = ViewChange & { kind: 'park' };
+
+/** A batch as it will be written: one document of each payment at most, its highest revision. */
+export type Batch = {
+  views: Map<string, { view: PaymentView; stored: StoredPayment }>;
+  parkings: Map<string, Parking>;
+  ids: string[];
+};
+
+/** Throws before anything is written where a change cannot be stored. */
+export const batchOf = (changes: ViewChange[]): Batch => {
+  const views: Batch['views'] = new Map();
+  const parkings: Batch['parkings'] = new Map();
+  for (const change of changes) {
+    if (change.kind === 'park') parkings.set(text(change.paymentId), change);
+    else {
+      const stored = storedOf(change.view);
+      const before = views.get(stored._id)?.stored.revision ?? -1;
+      if (before < stored.revision) views.set(stored._id, { view: change.view, stored });
+    }
+  }
+  return { views, parkings, ids: [...new Set([...views.keys(), ...parkings.keys()])] };
+};
+
+const given = <T>(value: T | undefined, filter: (value: T) => object): object[] =>
+  value === undefined ? [] : [filter(value)];
+
+/** One filter for each meaning of the searched text: each of them has an index of its own. */
+export const filtersOf = (search: PaymentSearch): { $and: object[] }[] => {
+  const all = [
+    ...given(search.merchantId, (id) => ({ merchantId: text(id) })),
+    ...given(search.merchantReference, (reference) => ({ merchantReference: text(reference) })),
+    ...given(search.status, (status) => ({ status: text(status) })),
+    ...given(search.from, (from) => ({ createdAt: { $gte: text(from) } })),
+    ...given(search.to, (to) => ({ createdAt: { $lt: text(to) } })),
+    ...given(search.minAmount, (amount) => ({ amount: { $gte: Number(amount) } })),
+    ...given(search.maxAmount, (amount) => ({ amount: { $lte: Number(amount) } })),
+    ...given(search.after, ({ createdAt, paymentId }) => ({
+      $or: [
+        { createdAt: { $lt: text(createdAt) } },
+        { createdAt: text(createdAt), _id: { $lt: text(paymentId) } },
+      ],
+    })),
+  ];
+  const meanings =
+    search.text === undefined
+      ? [{}]
+      : ['_id', 'merchantReference', 'last4'].map((field) => ({ [field]: text(search.text) }));
+  return meanings.map((meaning) => ({ $and: [meaning, ...all] }));
+};

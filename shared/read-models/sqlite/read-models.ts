@@ -1,0 +1,456 @@
+/**
+ * The read models in one SQLite file of their own, read and written in the calling thread: a read
+ * is a few microseconds, less than a message to another thread costs.
+ *
+ * The file holds nothing that the event log does not: it may be deleted while the service is
+ * stopped. One that is damaged, or that another version of this code wrote, is thrown away and
+ * filled again by the projector; it is never a reason not to start.
+ */
+import { chmodSync, closeSync, openSync, renameSync, rmSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as immediate } from 'node:timers/promises';
+import { bodyOf, type PaymentView, VIEW_VERSION } from '../../payment/response.ts';
+import { type DocumentToSum, startChecksum } from '../checksum.ts';
+import { keepLatest } from '../keep-latest.ts';
+import {
+  CheckpointMoved,
+  type NextGeneration,
+  type ParkedPayment,
+  type PaymentDocument,
+  type PaymentViews,
+  RebuildRunning,
+  type UnsettledPayment,
+  type ViewChange,
+  ViewsUnavailable,
+} from '../port.ts';
+import { DamagedDocument, intact, type SummedRow, sumOf } from '../row-checksum.ts';
+import { createRevisionWaiters } from '../waiters.ts';
+import { searchSqlite } from './search.ts';
+
+/** Names the tables below; raise it with any change of them. */
+const SCHEMA_VERSION = 4;
+/** Stored as user_version: a file of another generation is filled anew. */
+const GENERATION = SCHEMA_VERSION * 10_000 + VIEW_VERSION;
+/** How many written views are kept unparsed for the next event (some 3 kB each). */
+const RECENT_VIEWS_MAX = 4096;
+/** How many documents a checksum reads before it lets other work take its turn. */
+const PAGE = 250;
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
+
+// What never changes in a payment is written once, so that an update leaves its indexes alone; what
+// is searched stands before the body, so that a scan stops short of it. An index of last4 would cost
+// a new payment a third of its time, since its places are random; as the end of another one it is
+// read along, in order.
+const SCHEMA = `
+  CREATE TABLE payment (
+    payment_id TEXT NOT NULL PRIMARY KEY,
+    merchant_id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    last4 TEXT NOT NULL,
+    merchant_reference TEXT,
+    open_since TEXT,
+    open TEXT,
+    sum INTEGER NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX payment_unsettled ON payment (open_since) WHERE open_since IS NOT NULL;
+  CREATE INDEX payment_merchant ON payment (merchant_id, created_at, payment_id, last4, amount);
+  CREATE INDEX payment_reference ON payment (merchant_reference)
+    WHERE merchant_reference IS NOT NULL;
+  CREATE TABLE parked (
+    payment_id TEXT NOT NULL PRIMARY KEY,
+    revision INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    since TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE checkpoint (only INTEGER PRIMARY KEY CHECK (only = 1), position TEXT, hash TEXT) STRICT;
+  INSERT INTO checkpoint VALUES (1, NULL, NULL);
+  PRAGMA user_version = ${GENERATION};
+`;
+
+export type SqliteViewsOptions = {
+  file: string;
+  /** How long a statement waits for a lock that another process holds. */
+  timeoutMs?: number;
+  logger?: { warn(fields: object, message: string): void };
+};
+
+/** Why an existing file cannot be used as it is. */
+class UnusableFile extends Error {}
+
+const prepared = (db: DatabaseSync) => ({
+  db,
+  begin: db.prepare('BEGIN IMMEDIATE'),
+  commit: db.prepare('COMMIT'),
+  rollback: db.prepare('ROLLBACK'),
+  document: db.prepare(
+    'SELECT merchant_id AS merchantId, revision, open, sum, body FROM payment WHERE payment_id = ?',
+  ),
+  isParked: db.prepare('SELECT 1 FROM parked WHERE payment_id = ?'),
+  revision: db.prepare('SELECT revision FROM payment WHERE payment_id = ?'),
+  write: db.prepare(
+    `INSERT INTO payment (payment_id, merchant_id, revision, status, created_at, amount, last4,
+       merchant_reference, open_since, open, sum, body)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (payment_id) DO UPDATE SET revision = excluded.revision, status = excluded.status,
+       open_since = excluded.open_since, open = excluded.open, sum = excluded.sum,
+       body = excluded.body
+     WHERE excluded.revision > payment.revision`,
+  ),
+  park: db.prepare(
+    `INSERT INTO parked (payment_id, revision, reason, since) SELECT ?, ?, ?, ?
+     WHERE NOT EXISTS (SELECT 1 FROM payment WHERE payment_id = ? AND revision >= ?)
+     ON CONFLICT (payment_id) DO UPDATE SET revision = excluded.revision, reason = excluded.reason`,
+  ),
+  unpark: db.prepare('DELETE FROM parked WHERE payment_id = ? AND revision <= ?'),
+  unsettled: db.prepare(
+    `SELECT payment_id AS paymentId, merchant_id AS merchantId, open_since AS since FROM payment
+     WHERE open_since IS NOT NULL ORDER BY open_since, rowid LIMIT ?`,
+  ),
+  parked: db.prepare(
+    `SELECT payment_id AS paymentId, revision, reason, since FROM parked
+     ORDER BY since, rowid LIMIT ?`,
+  ),
+  page: db.prepare(
+    `SELECT rowid, payment_id AS paymentId, merchant_id AS merchantId, revision, open, body
+     FROM payment WHERE rowid > ? ORDER BY rowid LIMIT ?`,
+  ),
+  checkpoint: db.prepare('SELECT position, hash FROM checkpoint'),
+  move: db.prepare(
+    `UPDATE checkpoint SET position = ?1, hash = iif(position IS ?1, hash, ?2)
+     WHERE position IS ?3`,
+  ),
+});
+type Connection = ReturnType<typeof prepared>;
+
+/** Makes the tables of a new file; throws UnusableFile at another generation's. */
+const settle = (db: DatabaseSync): void => {
+  const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
+  if (tables?.n === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT;`);
+  const found = db.prepare('PRAGMA user_version').get()?.user_version;
+  if (found !== GENERATION)
+    throw new UnusableFile(`it has the form ${found}, this version writes ${GENERATION}`);
+};
+
+const connect = (file: string, timeoutMs: number): Connection => {
+  closeSync(openSync(file, 'a', 0o600));
+  chmodSync(file, 0o600);
+  const db = new DatabaseSync(file, { timeout: timeoutMs });
+  try {
+    // NORMAL: a power failure may take the last changes, their checkpoint with them; the events
+    // are safe in the log, and the changes are made again.
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+    db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON');
+    // 64 MB of pages: a read of a payment that is not the latest costs half as much.
+    // 4000 pages of log: pages that are written again and again are moved a quarter as often.
+    db.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000');
+    settle(db);
+    const connection = prepared(db);
+    // A damage that the first reads meet is found here, where the file can still be replaced.
+    connection.parked.get(1);
+    connection.checkpoint.get();
+    return connection;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+};
+
+/** SQLite's primary result code; undefined for an error that is not SQLite's. */
+const sqliteCode = (error: unknown): number | undefined => {
+  const { errcode } = error as { errcode?: number };
+  return errcode === undefined ? undefined : errcode & 0xff;
+};
+const isDamage = (error: unknown): boolean =>
+  error instanceof DamagedDocument || [CORRUPT, NOT_A_DATABASE].includes(sqliteCode(error) ?? 0);
+
+const removeFile = (file: string): void => {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+};
+
+const oneLine = (error: unknown): string => (error as Error).message.split('\n', 1)[0] ?? '';
+
+const openOrReplace = ({ file, timeoutMs = 5000, logger }: SqliteViewsOptions): Connection => {
+  try {
+    return connect(file, timeoutMs);
+  } catch (error) {
+    // 1: the tables are not those that its version promises.
+    if (!(error instanceof UnusableFile || isDamage(error) || sqliteCode(error) === 1)) throw error;
+    logger?.warn({ file, reason: oneLine(error) }, 'views file thrown away, it is filled again');
+    removeFile(file);
+    return connect(file, timeoutMs);
+  }
+};
+
+const viewOf = ({ merchantId, revision, open, body }: SummedRow): PaymentView => ({
+  merchantId,
+  revision,
+  open: open === null ? [] : JSON.parse(open),
+  response: JSON.parse(body),
+});
+
+/** A document without what the file says of it besides. */
+type Served = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
+type Written = { view: PaymentView; body: string };
+
+/**
+ * Opens the read models' file, or makes it (mode 0600); a file that cannot be used is replaced by
+ * an empty one with a warning, also while running. Throws ViewsUnavailable when the file can
+ * neither be opened nor made.
+ */
+export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
+  const waiters = createRevisionWaiters();
+  /** Views as last written, the latest written last; never one that was not committed. */
+  const recent = new Map<string, PaymentView>();
+  /** Documents as last written or read: a look-up here costs a tenth of one in the file. */
+  const documents = new Map<string, Served>();
+
+  const unavailable = (error: unknown): unknown => {
+    if (error instanceof DamagedDocument) return new ViewsUnavailable(error.message);
+    const { code } = error as { code?: string };
+    const expected = [
+      'ERR_SQLITE_ERROR',
+      'ERR_INVALID_STATE',
+      'EACCES',
+      'EROFS',
+      'ENOENT',
+      'EPERM',
+    ];
+    if (code === undefined || !expected.includes(code)) return error;
+    return new ViewsUnavailable(`the views file cannot be used: ${oneLine(error)}`);
+  };
+
+  const reconnect = (): Connection => {
+    try {
+      return openOrReplace(options);
+    } catch (error) {
+      throw unavailable(error);
+    }
+  };
+  let at = reconnect();
+  // Spares every read and write a look into a table that is empty on all good days.
+  let anyParked = at.parked.get(1) !== undefined;
+
+  const forget = (): void => {
+    recent.clear();
+    documents.clear();
+  };
+
+  const replaceDamaged = (error: unknown): void => {
+    options.logger?.warn({ file: options.file, reason: oneLine(error) }, 'views file is damaged');
+    at.db.close();
+    forget();
+    removeFile(options.file);
+    at = reconnect();
+    anyParked = false;
+  };
+
+  const guarded = <T>(run: () => T): T => {
+    try {
+      return run();
+    } catch (error) {
+      if (isDamage(error)) replaceDamaged(error);
+      throw unavailable(error);
+    }
+  };
+
+  const serve = (paymentId: string, document: Served): Served => {
+    keepLatest(documents, paymentId, document, RECENT_VIEWS_MAX);
+    return document;
+  };
+
+  const remember = ({ view, body }: Written): void => {
+    const { merchantId, revision, response } = view;
+    keepLatest(recent, response.paymentId, view, RECENT_VIEWS_MAX);
+    serve(response.paymentId, { merchantId, revision, body });
+  };
+
+  const read = (paymentId: string): Served | undefined => {
+    const row = at.document.get(paymentId) as SummedRow | undefined;
+    if (row === undefined) return undefined;
+    const { merchantId, revision, body } = intact(paymentId, row);
+    return serve(paymentId, { merchantId, revision, body });
+  };
+
+  /** The document's text, or undefined when the file had it at this revision already. */
+  const writeView = (view: PaymentView): string | undefined => {
+    const body = bodyOf(view);
+    const { merchantId, revision } = view;
+    const { paymentId, status, createdAt, amount, merchantReference } = view.response;
+    const first = view.open[0];
+    const open = first === undefined ? null : JSON.stringify(view.open);
+    const { changes } = at.write.run(
+      paymentId,
+      merchantId,
+      revision,
+      status,
+      createdAt,
+      amount,
+      view.response.paymentMethod.card.last4,
+      merchantReference ?? null,
+      first?.since ?? null,
+      open,
+      sumOf(paymentId, { merchantId, revision, open, body }),
+      body,
+    );
+    if (anyParked) at.unpark.run(paymentId, revision);
+    return changes === 1 ? body : undefined;
+  };
+
+  const park = ({ paymentId, revision, reason, time }: ViewChange & { kind: 'park' }): void => {
+    at.park.run(paymentId, revision, reason, time, paymentId, revision);
+    anyParked = true;
+  };
+
+  /** One transaction; gives the views that were written, not those that were skipped. */
+  const write = (...[changes, from, to, hash]: Parameters<PaymentViews['apply']>) => {
+    const written: Written[] = [];
+    at.begin.run();
+    try {
+      if (at.move.run(to, hash ?? null, from).changes !== 1)
+        throw new CheckpointMoved(`the views' checkpoint is no longer ${from}`);
+      for (const change of changes) {
+        if (change.kind === 'park') park(change);
+        else {
+          const body = writeView(change.view);
+          if (body !== undefined) written.push({ view: change.view, body });
+        }
+      }
+      at.commit.run();
+      return written;
+    } catch (error) {
+      if (at.db.isTransaction) at.rollback.run();
+      throw error;
+    }
+  };
+
+  const documentOf = (paymentId: string): PaymentDocument | undefined => {
+    const document = documents.get(paymentId) ?? read(paymentId);
+    if (document === undefined) return undefined;
+    const parked = anyParked && at.isParked.get(paymentId) !== undefined;
+    return { paymentId, ...document, parked };
+  };
+
+  /** In pages, so that other work gets its turn between them. */
+  const checksum = async () => {
+    const sum = startChecksum();
+    let last = Number.MIN_SAFE_INTEGER;
+    for (;;) {
+      const page = guarded(() => at.page.all(last, PAGE)) as (DocumentToSum & { rowid: number })[];
+      for (const document of page) sum.add(document);
+      if (page.length < PAGE) return sum.result();
+      last = page.at(-1)?.rowid ?? last;
+      await immediate();
+    }
+  };
+
+  const nextFile = `${options.file}.next`;
+  let rebuilding = false;
+
+  /** In one turn of the event loop: no reader finds the file missing. A crash leaves either one. */
+  const replaceBy = (file: string): void => {
+    at.db.close();
+    try {
+      renameSync(file, options.file);
+    } finally {
+      forget();
+      at = reconnect();
+      anyParked = at.parked.get(1) !== undefined;
+    }
+  };
+
+  const openGeneration = async (): Promise<NextGeneration> => {
+    if (rebuilding) throw new RebuildRunning('the read models are being rebuilt already');
+    if (!at.db.isOpen) throw new ViewsUnavailable('the views are closed');
+    rebuilding = true;
+    let next: PaymentViews;
+    try {
+      removeFile(nextFile);
+      next = openSqliteViews({ ...options, file: nextFile });
+    } catch (error) {
+      rebuilding = false;
+      throw unavailable(error);
+    }
+    const { checkpoint, load, apply, parked } = next;
+    let open = true;
+    const end = async (): Promise<void> => {
+      if (!open) return;
+      open = false;
+      await next.close();
+      removeFile(nextFile);
+      rebuilding = false;
+    };
+    return {
+      checkpoint,
+      load,
+      apply,
+      parked,
+      checksum: next.checksum,
+      serve: async () => {
+        await next.close();
+        guarded(() => replaceBy(nextFile));
+      },
+      end,
+    };
+  };
+
+  const revisionOf = (paymentId: string): number =>
+    recent.get(paymentId)?.revision ??
+    (at.revision.get(paymentId)?.revision as number | undefined) ??
+    -1;
+
+  return {
+    get: async (paymentId, merchantId) => {
+      const document = guarded(() => documentOf(paymentId));
+      return document?.merchantId === merchantId ? document : undefined;
+    },
+    getAny: async (paymentId) => guarded(() => documentOf(paymentId)),
+    search: async (search, limit) => guarded(() => searchSqlite(at.db, search, limit)),
+    waitForRevision: async (paymentId, revision, timeoutMs) => {
+      try {
+        if (guarded(() => revisionOf(paymentId)) >= revision) return true;
+      } catch {
+        return false;
+      }
+      return waiters.wait(paymentId, revision, timeoutMs);
+    },
+    unsettled: async (limit) =>
+      guarded(() => at.unsettled.all(limit).map((row) => ({ ...row }) as UnsettledPayment)),
+    parked: async (limit) =>
+      guarded(() => at.parked.all(limit).map((row) => ({ ...row }) as ParkedPayment)),
+    // One process holds the data folder, and with it this file.
+    lease: async () => true,
+    release: async () => undefined,
+    checkpoint: async () => guarded(() => (at.checkpoint.get()?.position ?? null) as string | null),
+    checkpointHash: async (position) =>
+      guarded(() => {
+        const stored = at.checkpoint.get();
+        return stored?.position === position ? (stored.hash as string | null) : null;
+      }),
+    load: async (paymentId) => {
+      const view = recent.get(paymentId);
+      if (view !== undefined) return view;
+      return guarded(() => {
+        const row = at.document.get(paymentId) as SummedRow | undefined;
+        return row === undefined ? undefined : viewOf(intact(paymentId, row));
+      });
+    },
+    apply: async (...batch) => {
+      for (const written of guarded(() => write(...batch))) {
+        remember(written);
+        waiters.reached(written.view.response.paymentId, written.view.revision);
+      }
+    },
+    checksum,
+    openGeneration,
+    close: async () => {
+      waiters.close();
+      forget();
+      if (at.db.isOpen) at.db.close();
+    },
+  };
+};

@@ -1,0 +1,100 @@
+/** The search over the read models' SQLite file: every text is a parameter, never a part of the SQL. */
+import type { DatabaseSync } from 'node:sqlite';
+import { documentsOf, type Found, newestOf } from '../found.ts';
+import type { PaymentDocument, PaymentSearch } from '../port.ts';
+import { intact, type SummedRow } from '../row-checksum.ts';
+
+type Condition = [sql: string, ...values: (string | number)[]];
+
+const given = <T>(value: T | undefined, condition: (value: T) => Condition): Condition[] =>
+  value === undefined ? [] : [condition(value)];
+
+const conditionsOf = (search: PaymentSearch): Condition[] => [
+  ...given(search.merchantReference, (reference) => ['merchant_reference = ?', reference]),
+  ...given(search.status, (status) => ['status = ?', status]),
+  ...given(search.from, (from) => ['created_at >= ?', from]),
+  ...given(search.to, (to) => ['created_at < ?', to]),
+  ...given(search.minAmount, (amount) => ['amount >= ?', amount]),
+  ...given(search.maxAmount, (amount) => ['amount <= ?', amount]),
+  ...given(search.after, ({ createdAt, paymentId }) => [
+    '(created_at, payment_id) < (?, ?)',
+    createdAt,
+    paymentId,
+  ]),
+];
+
+const find = (db: DatabaseSync, conditions: Condition[], limit: number): Found[] => {
+  const where = conditions.map(([sql]) => sql).join(' AND ') || 'TRUE';
+  const values = conditions.flatMap(([, ...rest]) => rest);
+  const rows = db
+    .prepare(
+      `SELECT payment_id AS paymentId, merchant_id AS merchantId, revision, open, sum, body,
+         created_at AS createdAt,
+         EXISTS (SELECT 1 FROM parked WHERE parked.payment_id = payment.payment_id) AS parked
+       FROM payment WHERE ${where} ORDER BY created_at DESC, payment_id DESC LIMIT ?`,
+    )
+    .all(...values, limit);
+  return rows.map((row) => {
+    const { open: _, sum: __, ...found } = row as unknown as Found & SummedRow;
+    intact(found.paymentId, row as unknown as SummedRow);
+    return { ...found, parked: row.parked === 1 };
+  });
+};
+
+/** One step in the index for each merchant that has a payment. */
+const MERCHANTS = `
+  WITH RECURSIVE merchant (id) AS (
+    SELECT min(merchant_id) FROM payment
+    UNION ALL
+    SELECT (SELECT min(merchant_id) FROM payment WHERE merchant_id > id)
+    FROM merchant WHERE id IS NOT NULL
+  )
+  SELECT id FROM merchant WHERE id IS NOT NULL`;
+
+const merchantsOf = (db: DatabaseSync): string[] =>
+  db
+    .prepare(MERCHANTS)
+    .all()
+    .map(({ id }) => id as string);
+
+/**
+ * What is to be looked for, by an index each, which an OR would not have: the three meanings of a
+ * text, and the payments of all merchants one merchant after the other. Time has no index of its
+ * own, for each new payment would pay for it and only an auditor's search would use it.
+ */
+const partsOf = (db: DatabaseSync, search: PaymentSearch): Condition[][] => {
+  const { text, merchantId, merchantReference } = search;
+  const inTime = (...more: Condition[]): Condition[][] =>
+    (merchantId === undefined ? merchantsOf(db) : [merchantId]).map((id) => [
+      ['merchant_id = ?', id],
+      ...more,
+    ]);
+  // A plus keeps the merchant's index out where there is a better one.
+  const owned = given(merchantId, (id) => ['+merchant_id = ?', id]);
+  if (text === undefined) return merchantReference === undefined ? inTime() : [owned];
+  return [
+    [['payment_id = ?', text], ...owned],
+    [['merchant_reference = ?', text], ...owned],
+    ...inTime(['last4 = ?', text]),
+  ];
+};
+
+/**
+ * The documents that meet the search; see PaymentViewsReader. Throws DamagedDocument, and SQLite's
+ * own errors.
+ */
+export const searchSqlite = (
+  db: DatabaseSync,
+  search: PaymentSearch,
+  limit: number,
+): PaymentDocument[] => {
+  const conditions = conditionsOf(search);
+  let found: Found[] = [];
+  for (const part of partsOf(db, search)) {
+    // Of the next merchant only what is as new as the oldest that would be given now.
+    const oldest = found.length < limit ? undefined : found.at(-1)?.createdAt;
+    const newer = given(oldest, (time): Condition => ['created_at >= ?', time]);
+    found = newestOf([...found, ...find(db, [...part, ...conditions, ...newer], limit)], limit);
+  }
+  return documentsOf(found);
+};

@@ -1,0 +1,77 @@
+/** What may differ from merchant to merchant: the file that `MERCHANTS_FILE` names. */
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { CARD_BRANDS } from '../payment/card.ts';
+
+const rate = z.int().min(0).max(1_000_000).optional();
+const merchantSettings = z.strictObject({
+  maxAmount: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional(),
+  acceptedBrands: z.array(z.enum(CARD_BRANDS)).optional(),
+  merchantReference: z.enum(['allow', 'unique']).optional(),
+  rateLimitPerSecond: rate,
+  rateLimitBurst: rate,
+});
+/** One merchant's own settings; what is left out is the installation's. */
+export type MerchantSettings = z.infer<typeof merchantSettings>;
+const merchantsFile = z.record(z.string().min(1).max(255), merchantSettings);
+
+const WORDINGS: Record<string, string> = {
+  maxAmount: `must be a whole number from 1 to ${Number.MAX_SAFE_INTEGER}`,
+  acceptedBrands: `must be a list of ${CARD_BRANDS.join(', ')}`,
+  merchantReference: 'must be allow or unique',
+  rateLimitPerSecond: 'must be a whole number from 0 to 1000000',
+  rateLimitBurst: 'must be a whole number from 0 to 1000000',
+};
+
+const problemOf = ({ code, path, ...issue }: z.core.$ZodIssue): string => {
+  const [merchant, field] = path.map(String);
+  if (merchant === undefined) return 'must hold a JSON object by merchant id';
+  if (code === 'unrecognized_keys' && 'keys' in issue) {
+    return `${merchant} has unknown fields: ${issue.keys.join(', ')}`;
+  }
+  if (field === undefined) return `${merchant} must be an object of settings`;
+  return `${merchant}.${field} ${WORDINGS[field]}`;
+};
+
+const withoutBurst = (merchants: [string, MerchantSettings][]): string[] =>
+  merchants
+    .filter(([, own]) => own.rateLimitBurst === 0 && (own.rateLimitPerSecond ?? 0) > 0)
+    .map(([id]) => `${id}.rateLimitBurst must be at least 1 beside a rate`);
+
+export type MerchantsRead = { merchants: Map<string, MerchantSettings>; problems: string[] };
+
+const failed = (...problems: string[]): MerchantsRead => ({ merchants: new Map(), problems });
+
+const readJson = (file: string): { text: string } | { problem: string } => {
+  try {
+    return { text: readFileSync(file, 'utf8') };
+  } catch (error) {
+    return {
+      problem: `names a file that cannot be read (${(error as NodeJS.ErrnoException).code})`,
+    };
+  }
+};
+
+/** Parses a JSON file. The problem names neither its content nor the parser's words. */
+export const readJsonFile = (file: string): { value: unknown } | { problem: string } => {
+  const read = readJson(file);
+  if ('problem' in read) return read;
+  try {
+    return { value: JSON.parse(read.text) };
+  } catch {
+    return { problem: 'names a file that is not JSON' };
+  }
+};
+
+/** Reads and checks the merchants' file; every problem is listed, without the setting's name. */
+export const readMerchants = (file: string): MerchantsRead => {
+  const read = readJsonFile(file);
+  if ('problem' in read) return failed(read.problem);
+  const parsed = merchantsFile.safeParse(read.value);
+  if (!parsed.success) return failed(...new Set(parsed.error.issues.map(problemOf)));
+  const entries = Object.entries(parsed.data);
+  return {
+    merchants: new Map(entries),
+    problems: withoutBurst(entries),
+  };
+};

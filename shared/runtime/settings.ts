@@ -1,0 +1,254 @@
+/**
+ * The one table of settings: name, default, meaning and form of each. docs/settings.md shows the
+ * same table, and test/config/settings-page.test.ts compares the two. config.ts reads it.
+ */
+import { z } from 'zod';
+import { CARD_BRANDS } from '../payment/card.ts';
+
+/** The largest sum of decisions §3, in minor units. */
+export const MAX_AMOUNT_DEFAULT = 99_999_999;
+/** The ladder of decisions §7, in milliseconds; after its last step recovery asks hourly. */
+export const RECOVERY_DELAYS_MS_DEFAULT = [
+  1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000,
+];
+/** What the names of the topics begin with. */
+export const TOPIC_PREFIX_DEFAULT = 'payments';
+const DAY_MS = 86_400_000;
+
+/** The algorithms that a list of public keys can be used with (decisions §10). */
+export const PUBLIC_KEY_ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+];
+const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, 'HS256'];
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+// The messages are ours and never hold the value: it may be a secret.
+const checked = (holds: (value: string) => boolean, error: string) =>
+  z.string().refine(holds, { error, abort: true });
+
+const wholeNumber = (min: number, max: number, unit = '') => {
+  const error = `must be a whole number ${unit === '' ? '' : `of ${unit} `}from ${min} to ${max}`;
+  const holds = (value: string) =>
+    /^[0-9]{1,16}$/.test(value) && Number(value) >= min && Number(value) <= max;
+  return checked(holds, error).transform(Number);
+};
+
+const split = (value: string) => value.split(',').map((item) => item.trim());
+const listOf = (holds: (item: string) => boolean, error: string) =>
+  checked((value) => split(value).every(holds), error).transform(split);
+
+const oneOf = <T extends string>(values: readonly T[]) =>
+  z.enum(values, { error: `must be one of ${values.join(', ')}` });
+
+const isHttpUrl = (value: string) => /^https?:\/\//i.test(value) && URL.canParse(value);
+const hasNoCredentials = (value: string) =>
+  new URL(value).username + new URL(value).password === '';
+const httpUrl = checked(isHttpUrl, 'must be an http or https address').refine(hasNoCredentials, {
+  error: 'must not hold a user name or a password',
+});
+
+const oneLine = checked((value) => !/\p{Cc}/u.test(value), 'must not hold control characters');
+const file = oneLine;
+const delayMs = (item: string) =>
+  /^[0-9]{1,8}$/.test(item) && Number(item) >= 1 && Number(item) <= DAY_MS;
+const isEventStoreUrl = (value: string) =>
+  /^esdb(\+discover)?:\/\/[^/?#]+/i.test(value) && !/\s/.test(value);
+const isMongoUrl = (value: string) =>
+  /^mongodb(\+srv)?:\/\/[^/?#]+\/[A-Za-z0-9_-]{1,38}(\?|$)/.test(value);
+const isBroker = (item: string) =>
+  /^[A-Za-z0-9._-]{1,255}:[0-9]{1,5}$/.test(item) || /^\[[0-9a-f:]+\]:[0-9]{1,5}$/i.test(item);
+
+const setting = <S extends z.ZodType>(defaultText: string, meaning: string, schema: S) => ({
+  defaultText,
+  meaning,
+  schema: schema.optional(),
+});
+
+/** Every setting by its name in the environment. An unset one, or an empty text, is undefined. */
+export const settings = {
+  HOST: setting(
+    '127.0.0.1',
+    'the address it listens on',
+    checked(
+      (value) => /^[A-Za-z0-9.:_%-]{1,255}$/.test(value),
+      'must be a host name or an address',
+    ),
+  ),
+  PORT: setting(
+    '8080; each by itself: command API 8081, query API 8082, projector 8083, provider 8090',
+    'the port it listens on; 0 takes a free one',
+    wholeNumber(0, 65_535),
+  ),
+  DATA_DIR: setting(
+    './data',
+    'embedded store, keys, logs; files have mode 0600, the folder 0700',
+    file,
+  ),
+  EVENTSTOREDB_URL: setting(
+    'none',
+    '`esdb://…`: events go there instead of SQLite',
+    checked(isEventStoreUrl, 'must be an address such as esdb://localhost:2113?tls=false'),
+  ),
+  MONGODB_URL: setting(
+    'none',
+    '`mongodb://…`, database name in the path: read models go there',
+    checked(
+      isMongoUrl,
+      'must be an address with a database name, such as mongodb://localhost:27017/payments',
+    ),
+  ),
+  KAFKA_BROKERS: setting(
+    'none',
+    'comma list of `host:port`: events and states are published',
+    listOf(isBroker, 'must be a comma list of host:port'),
+  ),
+  KAFKA_TOPIC_PREFIX: setting(
+    TOPIC_PREFIX_DEFAULT,
+    'topics `<prefix>.events.v1`, `<prefix>.state.v1`',
+    checked(
+      (value) => /^[A-Za-z0-9._-]{1,200}$/.test(value),
+      'must be 1 to 200 characters of A-Z, a-z, 0-9, dot, _ and -',
+    ),
+  ),
+  JWT_SECRET: setting(
+    'none',
+    'HS256 shared secret; under 32 bytes: a warning, refused in the three-process mode',
+    z.string(),
+  ),
+  JWT_JWKS_URL: setting(
+    'none',
+    'where the public keys of an issuer are; needs `JWT_ISSUER` and `JWT_AUDIENCE`',
+    httpUrl,
+  ),
+  JWT_JWKS_FILE: setting('none', 'a file with the public keys of an issuer (a JWK set)', file),
+  JWT_ISSUER: setting('none', '`iss` of every token, checked when set', oneLine),
+  JWT_AUDIENCE: setting('none', '`aud` of every token, checked when set', oneLine),
+  JWT_MERCHANT_CLAIM: setting(
+    'merchant_id,client_id,sub',
+    'which claim names the merchant, the first one present',
+    listOf((item) => /^[\x21-\x7e]{1,64}$/.test(item), 'must be a comma list of claim names'),
+  ),
+  JWT_ALGORITHMS: setting(
+    'by key kind',
+    'comma list of allowed algorithms; `none` is refused',
+    listOf((item) => item.toLowerCase() !== 'none', 'must not allow none').refine(
+      (items) => items.every((item) => ALGORITHMS.includes(item)),
+      { error: `must be a comma list of ${ALGORITHMS.join(', ')}` },
+    ),
+  ),
+  PROVIDER_URL: setting(
+    'none',
+    'base address of a provider that speaks provider.md, https unless its host is loopback; unset: the simulator runs in this process; required by a command API of its own',
+    httpUrl,
+  ),
+  PROVIDER_TOKEN: setting(
+    'none',
+    'bearer token for the provider',
+    checked((value) => /^[\x21-\x7e]+$/.test(value), 'must be visible ASCII without spaces'),
+  ),
+  PROVIDER_ALLOW_HTTP: setting(
+    'false',
+    '`true` allows a plain http provider on a host that is not loopback',
+    oneOf(['true', 'false']),
+  ),
+  PROVIDER_CONNECT_TIMEOUT_MS: setting(
+    '1000',
+    'one provider call: until it is connected',
+    wholeNumber(1, 600_000, 'milliseconds'),
+  ),
+  PROVIDER_TIMEOUT_MS: setting(
+    '5000',
+    'one provider call in all; not above `REQUEST_BUDGET_MS`',
+    wholeNumber(1, 600_000, 'milliseconds'),
+  ),
+  REQUEST_BUDGET_MS: setting(
+    '10000',
+    'one request, waits included',
+    wholeNumber(1, 600_000, 'milliseconds'),
+  ),
+  RECOVERY_DELAYS_MS: setting(
+    RECOVERY_DELAYS_MS_DEFAULT.join(','),
+    'the ladder of recovery: the wait before each try, then hourly',
+    listOf(delayMs, `must be a comma list of milliseconds from 1 to ${DAY_MS}`).transform((items) =>
+      items.map(Number),
+    ),
+  ),
+  MAX_AMOUNT: setting(
+    String(MAX_AMOUNT_DEFAULT),
+    'the largest amount in minor units; BUSINESS_RULE_VIOLATION above',
+    wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  ),
+  ACCEPTED_BRANDS: setting(
+    'all',
+    'comma list, for example `VISA,MASTERCARD`',
+    checked(
+      (value) => split(value).every(isBrand),
+      `must be a comma list of ${CARD_BRANDS.join(', ')}`,
+    ).transform((value) => split(value).filter(isBrand)),
+  ),
+  MERCHANT_REFERENCE: setting(
+    'allow',
+    'may a reference repeat; `unique`: it names one payment that is not FAILED',
+    oneOf(['allow', 'unique'] as const),
+  ),
+  MERCHANTS_FILE: setting('none', 'JSON by merchant id, see below', file),
+  RATE_LIMIT_PER_SECOND: setting(
+    '0 (three processes: 1000)',
+    'requests per merchant; 0 is off',
+    wholeNumber(0, 1_000_000),
+  ),
+  RATE_LIMIT_BURST: setting(
+    'twice the rate',
+    'requests of one merchant at once',
+    wholeNumber(0, 1_000_000),
+  ),
+  RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: setting(
+    '0 (three processes: 50)',
+    'per address, requests without a valid token; 0 is off',
+    wholeNumber(0, 1_000_000),
+  ),
+  MAX_IN_FLIGHT: setting(
+    '2048',
+    'requests at once; above it 503 with `Retry-After`',
+    wholeNumber(1, 1_000_000),
+  ),
+  IDEMPOTENCY_SECRET: setting(
+    'made in `DATA_DIR` on first start; required with EventStoreDB',
+    'keys the hashes of derived ids and fingerprints; every process of one installation has the same; belongs into the backup; under 32 bytes: a warning',
+    z.string(),
+  ),
+  LOG_LEVEL: setting(
+    'info',
+    'JSON lines on stdout; to `DATA_DIR/service.log` when stdout is a terminal',
+    oneOf(LOG_LEVELS),
+  ),
+};
+
+/** Name, default and meaning of every setting, as docs/settings.md shows them. */
+export const settingsTable: { name: string; default: string; meaning: string }[] = Object.entries(
+  settings,
+).map(([name, row]) => ({ name, default: row.defaultText, meaning: row.meaning }));
+
+/** True for a brand that a merchant can accept (decisions §3). */
+export function isBrand(value: string): value is (typeof CARD_BRANDS)[number] {
+  return (CARD_BRANDS as readonly string[]).includes(value);
+}
+
+type Settings = typeof settings;
+const schemas = Object.fromEntries(
+  Object.entries(settings).map(([name, row]) => [name, row.schema]),
+) as { [Name in keyof Settings]: Settings[Name]['schema'] };
+
+/** All settings at once, each parsed or undefined. */
+export const settingsSchema = z.object(schemas);
+export type ParsedSettings = z.infer<typeof settingsSchema>;
