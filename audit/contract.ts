@@ -80,7 +80,7 @@ export const ExplainParameters = z
     command: oneOf(['capture', 'void', 'refund']),
     amount: wholeNumber(1, Number.MAX_SAFE_INTEGER),
   })
-  .refine(({ command, amount: asked }) => command !== 'void' || asked === undefined, {
+  .refine(({ command, amount: requested }) => command !== 'void' || requested === undefined, {
     error: 'is not for void, which releases the whole authorization',
     path: ['amount'],
   });
@@ -249,7 +249,7 @@ export const AuditExplanation = z
       AuditForbidding.extend({
         failureCode: z.string(),
         providerFailureCode: z.string().optional(),
-        cause: z.string(),
+        outcome: z.string(),
       }),
     ),
   })

@@ -3,20 +3,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { Recorder } from '../shared/http/access-recorder.ts';
-import type { Caller } from '../shared/http/auth/authenticate.ts';
+import type { Principal } from '../shared/http/auth/authenticate.ts';
 import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/contract.ts';
-import { JSON_TYPE, refuse } from '../shared/http/errors.ts';
+import { JSON_TYPE, reject } from '../shared/http/errors.ts';
 import type {} from '../shared/http/server/app.ts';
 import type { Streams } from '../shared/http/server/streams.ts';
-import type { PaymentViewsReader } from '../shared/read-models/port.ts';
-import type { Owners } from './merchants.ts';
+import type { ReadModelsReader } from '../shared/read-models/port.ts';
+import type { MerchantLookup } from './merchants.ts';
 
-export type AuditRoom = {
+export type AuditDeps = {
   store: EventStore;
-  views: Pick<PaymentViewsReader, 'search' | 'getAny'>;
+  readModels: Pick<ReadModelsReader, 'search' | 'getAny'>;
   /** Writes into the log that somebody has read. */
   record: Recorder;
-  owners: Owners;
+  merchants: MerchantLookup;
   streams: Streams;
   /** Hears of every verification of the whole log. */
   onVerified: (ok: boolean) => void;
@@ -25,13 +25,13 @@ export type AuditRoom = {
 export type PaymentRoute = { Params: { paymentId: string } };
 
 /** The merchant whose events alone the caller may see; undefined: all. */
-export const onlyOf = ({ merchantId }: Caller): string | undefined =>
+export const onlyOf = ({ merchantId }: Principal): string | undefined =>
   merchantId === '*' ? undefined : merchantId;
 
 /** Behind the guard there is a caller. */
-export const callerOf = (request: FastifyRequest): Caller => {
-  if (request.caller === undefined) throw new Error('an audit route without its guard');
-  return request.caller;
+export const principalOf = (request: FastifyRequest): Principal => {
+  if (request.principal === undefined) throw new Error('an audit route without its guard');
+  return request.principal;
 };
 
 const detailOf = ({ code, path, message }: z.core.$ZodIssue): string =>
@@ -47,7 +47,7 @@ export const parametersOf = <S extends z.ZodType>(
 ): z.output<S> | undefined => {
   const parsed = schema.safeParse({ ...(request.query as object) });
   if (parsed.success) return parsed.data;
-  refuse(reply, 'INVALID_REQUEST', [...new Set(parsed.error.issues.map(detailOf))]);
+  reject(reply, 'INVALID_REQUEST', [...new Set(parsed.error.issues.map(detailOf))]);
   return undefined;
 };
 
@@ -57,7 +57,7 @@ export const paymentIdOf = (
   reply: FastifyReply,
 ): string | undefined => {
   const paymentId = parsePaymentId(request.params.paymentId);
-  if (paymentId === undefined) refuse(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM]);
+  if (paymentId === undefined) reject(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM]);
   return paymentId;
 };
 
@@ -73,7 +73,7 @@ export const startOf = (from: string | undefined): Position | null =>
   from === undefined || from === 'start' ? null : from;
 
 /** What a store says to a text that is no position of it. */
-export const refusePosition = (reply: FastifyReply, error: unknown): FastifyReply => {
+export const rejectPosition = (reply: FastifyReply, error: unknown): FastifyReply => {
   if (!(error instanceof RangeError)) throw error;
-  return refuse(reply, 'INVALID_REQUEST', ['from must be start or a position of the log']);
+  return reject(reply, 'INVALID_REQUEST', ['from must be start or a position of the log']);
 };

@@ -4,7 +4,7 @@
  */
 import type { RecordedEvent } from '../shared/event-store/port.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
-import { foldView, type PaymentView } from '../shared/payment/response.ts';
+import { foldReadModel, type PaymentReadModel } from '../shared/payment/response.ts';
 import {
   type ExistingPayment,
   evolve,
@@ -104,32 +104,32 @@ const declinesOf = (
   events.flatMap((recorded) => {
     const { event } = recorded;
     if (event.type !== DECLINES[command] || !('failureCode' in event.data)) return [];
-    const { failureCode, providerFailureCode, cause } = event.data;
+    const { failureCode, providerFailureCode, outcome } = event.data;
     return [
       {
         ...forbidding(
           recorded,
-          cause === 'DECLINED' ? 'the provider declined' : 'never carried out',
+          outcome === 'DECLINED' ? 'the provider declined' : 'never carried out',
         ),
         failureCode,
         ...(providerFailureCode === undefined ? {} : { providerFailureCode }),
-        cause,
+        outcome,
       },
     ];
   });
 
-type Verdict = Pick<AuditExplanation, 'allowed' | 'amount' | 'code' | 'details' | 'forbiddenBy'>;
+type Judgement = Pick<AuditExplanation, 'allowed' | 'amount' | 'code' | 'details' | 'forbiddenBy'>;
 
-const verdictOf = (
+const judgementOf = (
   events: readonly RecordedEvent[],
   state: ExistingPayment,
   question: Question,
   decision: Decision,
-): Verdict => {
+): Judgement => {
   switch (decision.kind) {
     case 'events': {
-      const [asked] = decision.events;
-      const amount = asked === undefined ? {} : { amount: asked.data.amount };
+      const [requested] = decision.events;
+      const amount = requested === undefined ? {} : { amount: requested.data.amount };
       return { allowed: true, ...amount, details: [], forbiddenBy: [] };
     }
     case 'unresolved': {
@@ -159,14 +159,14 @@ export const explain = (events: readonly RecordedEvent[], question: Question): A
     amount: question.amount,
     identity: { fingerprint: 'explain' },
   });
-  const view = foldView(events) as PaymentView;
+  const readModel = foldReadModel(events) as PaymentReadModel;
   return {
     paymentId: state.paymentId,
     command: question.command,
-    status: view.response.status,
-    revision: view.revision,
+    status: readModel.response.status,
+    revision: readModel.revision,
     currency: state.currency,
-    ...verdictOf(events, state, question, decision),
+    ...judgementOf(events, state, question, decision),
     declined: declinesOf(events, question),
   };
 };

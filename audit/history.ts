@@ -6,11 +6,11 @@ import type {
   StoredForm,
   UnreadableEvent,
 } from '../shared/event-store/port.ts';
-import type { Caller } from '../shared/http/auth/authenticate.ts';
+import type { Principal } from '../shared/http/auth/authenticate.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
-import { type PaymentView, project } from '../shared/payment/response.ts';
+import { type PaymentReadModel, project } from '../shared/payment/response.ts';
 import type { AuditEvent, AuditUnreadableEvent } from './contract.ts';
-import { type AuditRoom, onlyOf } from './deps.ts';
+import { type AuditDeps, onlyOf } from './deps.ts';
 
 type AnyEvent = RecordedEvent | UnreadableEvent;
 
@@ -31,17 +31,19 @@ const eventsOf = async (
  * that does not exist. Where the first event cannot be read, the read model says whose it is.
  */
 export const historyOf = async (
-  room: AuditRoom,
-  caller: Caller,
+  deps: AuditDeps,
+  principal: Principal,
   paymentId: string,
 ): Promise<History | undefined> => {
-  const { events, forms } = await eventsOf(room.store, streamOf(paymentId));
+  const { events, forms } = await eventsOf(deps.store, streamOf(paymentId));
   const [first] = events;
   if (first === undefined) return undefined;
-  const owner =
-    (await room.owners.of(first)) ?? (await room.views.getAny(paymentId))?.merchantId ?? '';
-  const only = onlyOf(caller);
-  return only === undefined || owner === only ? { merchantId: owner, events, forms } : undefined;
+  const merchantId =
+    (await deps.merchants.of(first)) ?? (await deps.readModels.getAny(paymentId))?.merchantId ?? '';
+  const only = onlyOf(principal);
+  return only === undefined || merchantId === only
+    ? { merchantId: merchantId, events, forms }
+    : undefined;
 };
 
 type Amounts = NonNullable<AuditEvent['amounts']>;
@@ -59,10 +61,10 @@ const paymentIdIn = (stream: string): { paymentId?: string } => {
   return paymentId === undefined ? {} : { paymentId };
 };
 
-/** An event as it is shown; `view` is the payment after it, where its stream has been folded. */
+/** An event as it is shown; `read model` is the payment after it, where its stream has been folded. */
 export const auditEvent = (
   recorded: AnyEvent,
-  view?: PaymentView,
+  readModel?: PaymentReadModel,
 ): AuditEvent | AuditUnreadableEvent => {
   const { position, stream, revision } = recorded;
   const place = { position, stream, revision, ...paymentIdIn(stream) };
@@ -79,25 +81,28 @@ export const auditEvent = (
     causationId: context.causationId,
     id,
     schemaVersion,
-    ...(amounts === undefined ? {} : { amounts: { ...amounts, ...sumsOf(view) } }),
-    ...(view === undefined ? {} : { status: view.response.status }),
+    ...(amounts === undefined ? {} : { amounts: { ...amounts, ...sumsOf(readModel) } }),
+    ...(readModel === undefined ? {} : { status: readModel.response.status }),
     hash,
     previousHash,
     data: event.data,
   };
 };
 
-const sumsOf = (view: PaymentView | undefined): Partial<Amounts> => {
-  if (view === undefined) return {};
-  const { authorizedAmount, capturedAmount, refundedAmount, refundableAmount } = view.response;
+const sumsOf = (readModel: PaymentReadModel | undefined): Partial<Amounts> => {
+  if (readModel === undefined) return {};
+  const { authorizedAmount, capturedAmount, refundedAmount, refundableAmount } = readModel.response;
   return { authorizedAmount, capturedAmount, refundedAmount, refundableAmount };
 };
 
-/** The view after one more event, undefined from the first on that does not fit. */
-const next = (view: PaymentView | undefined, event: AnyEvent): PaymentView | undefined => {
+/** The read model after one more event, undefined from the first on that does not fit. */
+const next = (
+  readModel: PaymentReadModel | undefined,
+  event: AnyEvent,
+): PaymentReadModel | undefined => {
   if ('unreadable' in event) return undefined;
   try {
-    return project(view, event);
+    return project(readModel, event);
   } catch {
     return undefined;
   }
@@ -105,9 +110,9 @@ const next = (view: PaymentView | undefined, event: AnyEvent): PaymentView | und
 
 /** Every event with the sums after it, oldest first. */
 export const timelineOf = (events: readonly AnyEvent[]): (AuditEvent | AuditUnreadableEvent)[] => {
-  let view: PaymentView | undefined;
+  let readModel: PaymentReadModel | undefined;
   return events.map((event) => {
-    view = next(view, event);
-    return auditEvent(event, view);
+    readModel = next(readModel, event);
+    return auditEvent(event, readModel);
   });
 };

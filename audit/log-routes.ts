@@ -1,6 +1,6 @@
 /** The audit routes about everything: the log in pages, as an export, live, and verified. */
 import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
-import { RETRY_AFTER_SECONDS, refuse } from '../shared/http/errors.ts';
+import { RETRY_AFTER_SECONDS, reject } from '../shared/http/errors.ts';
 import { soleHeader } from '../shared/http/headers.ts';
 import {
   EVENT_STREAM,
@@ -16,12 +16,12 @@ import {
   VerifyParameters,
 } from './contract.ts';
 import {
-  type AuditRoom,
+  type AuditDeps,
   accepts,
-  callerOf,
   onlyOf,
   parametersOf,
-  refusePosition,
+  principalOf,
+  rejectPosition,
   sendJson,
   startOf,
 } from './deps.ts';
@@ -32,11 +32,11 @@ import { type LogVerification, verifyLogForms } from './verification.ts';
 const RETRY_LATER = { 'retry-after': String(RETRY_AFTER_SECONDS) };
 const POSITION = /^[A-Za-z0-9_.:/-]{1,64}$/;
 
-const refuseBusy = (reply: FastifyReply, why: string): FastifyReply =>
-  refuse(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
+const rejectBusy = (reply: FastifyReply, why: string): FastifyReply =>
+  reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
 
-const refuseUnstored = (reply: FastifyReply): FastifyReply =>
-  refuseBusy(reply, 'this event store does not hand out what it has stored');
+const rejectUnstored = (reply: FastifyReply): FastifyReply =>
+  rejectBusy(reply, 'this event store does not hand out what it has stored');
 
 const TOO_MANY = 'too many streams are open; try again later';
 const VERIFYING = 'the log is being verified for somebody else; try again later';
@@ -44,69 +44,71 @@ const VERIFYING = 'the log is being verified for somebody else; try again later'
 /** Registers `/audit/v1/events`, `/audit/v1/events/stream` and `/audit/v1/verify`. */
 export const registerLogRoutes = (
   app: FastifyInstance,
-  guard: onRequestHookHandler,
-  room: AuditRoom,
+  authorize: onRequestHookHandler,
+  deps: AuditDeps,
 ): void => {
-  app.get('/audit/v1/events', { onRequest: guard }, async (request, reply) => {
-    const asked = parametersOf(LogParameters, request, reply);
-    if (asked === undefined) return reply;
-    const only = onlyOf(callerOf(request));
+  app.get('/audit/v1/events', { onRequest: authorize }, async (request, reply) => {
+    const requested = parametersOf(LogParameters, request, reply);
+    if (requested === undefined) return reply;
+    const only = onlyOf(principalOf(request));
     const exporting = accepts(request, NDJSON);
-    if (exporting && room.store.stored === undefined) return refuseUnstored(reply);
-    if (exporting && !room.streams.take(reply)) return refuseBusy(reply, TOO_MANY);
+    if (exporting && deps.store.stored === undefined) return rejectUnstored(reply);
+    if (exporting && !deps.streams.take(reply)) return rejectBusy(reply, TOO_MANY);
     try {
       // A wrong position is found out before anything is recorded or sent.
-      await room.store.head(startOf(asked.from));
-      await room.record(request, { action: exporting ? 'EXPORT' : 'LOG' });
-      if (!exporting) return sendJson(reply, await logPage(room, asked, only));
+      await deps.store.head(startOf(requested.from));
+      await deps.record(request, { action: exporting ? 'EXPORT' : 'LOG' });
+      if (!exporting) return sendJson(reply, await logPage(deps, requested, only));
     } catch (error) {
-      return refusePosition(reply, error);
+      return rejectPosition(reply, error);
     }
-    const { stored } = room.store;
-    if (stored === undefined) return refuseUnstored(reply);
+    const { stored } = deps.store;
+    if (stored === undefined) return rejectUnstored(reply);
     const isPart =
-      startOf(asked.from) !== null || asked.fromTime !== undefined || asked.toTime !== undefined;
+      startOf(requested.from) !== null ||
+      requested.fromTime !== undefined ||
+      requested.toTime !== undefined;
     const whole: Completeness =
       only === undefined && stored.guarantee === 'log' ? 'log' : 'streams';
     reply
-      .header(COMPLETENESS_HEADER, isPart || asked.limit !== undefined ? 'range' : whole)
+      .header(COMPLETENESS_HEADER, isPart || requested.limit !== undefined ? 'range' : whole)
       .header(GUARANTEE_HEADER, only === undefined ? stored.guarantee : 'stream');
-    return room.streams.send(reply, NDJSON, (signal) =>
-      logLines(room, stored, asked, only, signal),
+    return deps.streams.send(reply, NDJSON, (signal) =>
+      logLines(deps, stored, requested, only, signal),
     );
   });
 
-  app.get('/audit/v1/events/stream', { onRequest: guard }, async (request, reply) => {
-    const asked = parametersOf(StreamParameters, request, reply);
-    if (asked === undefined) return reply;
+  app.get('/audit/v1/events/stream', { onRequest: authorize }, async (request, reply) => {
+    const requested = parametersOf(StreamParameters, request, reply);
+    if (requested === undefined) return reply;
     const lastId = soleHeader(request.raw.rawHeaders, 'last-event-id');
     if (lastId === null || (lastId !== undefined && !POSITION.test(lastId))) {
-      return refuse(reply, 'INVALID_REQUEST', ['Last-Event-ID must be a position of the log']);
+      return reject(reply, 'INVALID_REQUEST', ['Last-Event-ID must be a position of the log']);
     }
-    if (!room.streams.take(reply)) return refuseBusy(reply, TOO_MANY);
-    const from = lastId ?? asked.from;
-    await room.record(request, { action: 'STREAM', parameters: { from: from ?? 'start' } });
-    const after = from === 'now' ? (await room.store.head(null)).position : startOf(from);
+    if (!deps.streams.take(reply)) return rejectBusy(reply, TOO_MANY);
+    const from = lastId ?? requested.from;
+    await deps.record(request, { action: 'STREAM', parameters: { from: from ?? 'start' } });
+    const after = from === 'now' ? (await deps.store.head(null)).position : startOf(from);
     const opening = new AbortController();
     whenGone(reply, () => opening.abort());
     try {
-      const items = await openSubscription(room, after, opening.signal);
-      const only = onlyOf(callerOf(request));
+      const items = await openSubscription(deps, after, opening.signal);
+      const only = onlyOf(principalOf(request));
       const source = (signal: AbortSignal) => {
         signal.addEventListener('abort', () => opening.abort());
-        return liveTexts(room, items, after, only);
+        return liveTexts(deps, items, after, only);
       };
-      return room.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
+      return deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
     } catch (error) {
-      return refusePosition(reply, error);
+      return rejectPosition(reply, error);
     }
   });
 
   let verifying = false;
   async function* verification(options: LogVerification) {
-    const result = yield* verifyLogForms(room, options);
+    const result = yield* verifyLogForms(deps, options);
     // A merchant's own part proves nothing of the whole, neither that it is sound nor that it is not.
-    if (result !== undefined && options.only === undefined) room.onVerified(result.ok);
+    if (result !== undefined && options.only === undefined) deps.onVerified(result.ok);
     return result;
   }
   async function* verificationTexts(options: LogVerification): AsyncGenerator<string> {
@@ -125,29 +127,29 @@ export const registerLogRoutes = (
     return step.value;
   };
 
-  app.get('/audit/v1/verify', { onRequest: guard }, async (request, reply) => {
-    const asked = parametersOf(VerifyParameters, request, reply);
-    if (asked === undefined) return reply;
-    const { stored } = room.store;
-    if (stored === undefined) return refuseUnstored(reply);
-    await room.record(request, { action: 'VERIFY_LOG' });
-    if (verifying) return refuseBusy(reply, VERIFYING);
+  app.get('/audit/v1/verify', { onRequest: authorize }, async (request, reply) => {
+    const requested = parametersOf(VerifyParameters, request, reply);
+    if (requested === undefined) return reply;
+    const { stored } = deps.store;
+    if (stored === undefined) return rejectUnstored(reply);
+    await deps.record(request, { action: 'VERIFY_LOG' });
+    if (verifying) return rejectBusy(reply, VERIFYING);
     verifying = true;
     const leaving = new AbortController();
     whenGone(reply, () => {
       verifying = false;
       leaving.abort();
     });
-    const { position, hash } = asked;
+    const { position, hash } = requested;
     const known = position === undefined || hash === undefined ? undefined : { position, hash };
-    const options = { stored, only: onlyOf(callerOf(request)), known };
+    const options = { stored, only: onlyOf(principalOf(request)), known };
     if (accepts(request, EVENT_STREAM)) {
       const source = (signal: AbortSignal) => verificationTexts({ ...options, signal });
-      return room.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
+      return deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
     }
     const result = await resultOf({ ...options, signal: leaving.signal });
     return result === undefined
-      ? refuseBusy(reply, 'the verification was broken off')
+      ? rejectBusy(reply, 'the verification was broken off')
       : sendJson(reply, result);
   });
 };

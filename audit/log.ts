@@ -11,13 +11,13 @@ import type {
 } from '../shared/event-store/port.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 import type { LogParameters } from './contract.ts';
-import { type AuditRoom, startOf } from './deps.ts';
+import { type AuditDeps, startOf } from './deps.ts';
 import { exportLine, LINES_START } from './export-lines.ts';
 import { auditEvent } from './history.ts';
 
 type AnyEvent = RecordedEvent | UnreadableEvent;
-type Room = Pick<AuditRoom, 'store' | 'owners'>;
-type Asked = z.output<typeof LogParameters>;
+type Deps = Pick<AuditDeps, 'store' | 'merchants'>;
+type Requested = z.output<typeof LogParameters>;
 
 const PAGE = 250;
 const LIMIT = 100;
@@ -32,24 +32,28 @@ const timeOf = (form: StoredForm): string => {
   }
 };
 
-const inSpan = (time: string, { fromTime, toTime }: Asked): boolean =>
+const inSpan = (time: string, { fromTime, toTime }: Requested): boolean =>
   (fromTime === undefined || time >= fromTime) && (toTime === undefined || time < toTime);
 
 /** An event that cannot be read has no time, and is shown whatever was asked for. */
-const fits = (event: AnyEvent, asked: Asked): boolean =>
-  'unreadable' in event || inSpan(event.time, asked);
+const fits = (event: AnyEvent, requested: Requested): boolean =>
+  'unreadable' in event || inSpan(event.time, requested);
 
 /** A page of the log. Throws RangeError for a `from` that is no position. */
-export const logPage = async ({ store, owners }: Room, asked: Asked, only: string | undefined) => {
-  const limit = asked.limit ?? LIMIT;
+export const logPage = async (
+  { store, merchants }: Deps,
+  requested: Requested,
+  only: string | undefined,
+) => {
+  const limit = requested.limit ?? LIMIT;
   const events: AnyEvent[] = [];
-  let next = startOf(asked.from);
+  let next = startOf(requested.from);
   for (let looked = 0; looked < LOOKED_AT_MAX; looked += PAGE) {
     const page = await store.readAll(next, PAGE);
     for (const event of page) {
-      const own = only === undefined || (await owners.of(event)) === only;
+      const own = only === undefined || (await merchants.of(event)) === only;
       next = event.position;
-      if (own && fits(event, asked)) events.push(event);
+      if (own && fits(event, requested)) events.push(event);
       if (events.length === limit) {
         const atEnd = (await store.head(next)).eventsAfter === 0;
         return { events: events.map((one) => auditEvent(one)), next, atEnd };
@@ -74,26 +78,26 @@ export async function* linesOf(forms: readonly StoredForm[]): AsyncGenerator<str
 
 /** The lines of an export of the log, up to where it ended when the export began. */
 export async function* logLines(
-  { store, owners }: Room,
+  { store, merchants }: Deps,
   stored: StoredForms,
-  asked: Asked,
+  requested: Requested,
   only: string | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  let after = startOf(asked.from);
+  let after = startOf(requested.from);
   let left = (await store.head(after)).eventsAfter;
-  let room = asked.limit ?? Number.POSITIVE_INFINITY;
+  let deps = requested.limit ?? Number.POSITIVE_INFINITY;
   let chain = LINES_START;
-  while (left > 0 && room > 0) {
+  while (left > 0 && deps > 0) {
     if (signal.aborted) throw new Error('the export was broken off');
     const page: StoredForm[] = await stored.readAll(after, Math.min(PAGE, left));
     if (page.length === 0) return;
     for (const form of page) {
-      if (room === 0 || !inSpan(timeOf(form), asked)) continue;
-      if (only !== undefined && (await owners.ofForm(form)) !== only) continue;
+      if (deps === 0 || !inSpan(timeOf(form), requested)) continue;
+      if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
       const made = exportLine(form, chain);
       chain = made.chain;
-      room -= 1;
+      deps -= 1;
       yield `${made.line}\n`;
     }
     left -= page.length;
@@ -104,7 +108,7 @@ export async function* logLines(
 
 /** The subscription once its first item is there. Rejects with RangeError for no position. */
 export const openSubscription = async (
-  { store }: Room,
+  { store }: Deps,
   after: Position | null,
   signal: AbortSignal,
 ): Promise<AsyncGenerator<SubscriptionItem>> => {
@@ -124,7 +128,7 @@ const RETRY = 'retry: 1000\n\n';
 
 /** What a live client gets: every event with its position as id, and where it has caught up. */
 export async function* liveTexts(
-  { owners }: Room,
+  { merchants }: Deps,
   items: AsyncGenerator<SubscriptionItem>,
   after: Position | null,
   only: string | undefined,
@@ -143,7 +147,7 @@ export async function* liveTexts(
     }
     last = item.events.at(-1)?.position ?? last;
     for (const event of item.events) {
-      if (only !== undefined && (await owners.of(event)) !== only) continue;
+      if (only !== undefined && (await merchants.of(event)) !== only) continue;
       isNews = true;
       const shown = auditEvent(event);
       yield serverSent('type' in shown ? shown.type : 'unreadable', shown, event.position);

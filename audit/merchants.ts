@@ -12,11 +12,11 @@ import type {
   UnreadableEvent,
 } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
-import { type PaymentViewsReader, ViewsUnavailable } from '../shared/read-models/port.ts';
+import { type ReadModelsReader, ReadModelsUnavailable } from '../shared/read-models/port.ts';
 
 type Placed = { stream: string; revision: number };
 
-export type Owners = {
+export type MerchantLookup = {
   /** Undefined for an event of no payment, or of one whose first event cannot be read. */
   of(event: RecordedEvent | UnreadableEvent): Promise<string | undefined>;
   ofForm(form: StoredForm): Promise<string | undefined>;
@@ -33,19 +33,19 @@ const merchantInForm = (form: StoredForm): string | undefined =>
   hashOf(form.text) === form.hash ? merchantIn(decode(form)) : undefined;
 
 /** Makes what knows the owners of the events of a log; those seen lately by heart. */
-export const createOwners = (
+export const createMerchantLookup = (
   store: EventStore,
-  views: Pick<PaymentViewsReader, 'getAny'>,
-): Owners => {
+  readModels: Pick<ReadModelsReader, 'getAny'>,
+): MerchantLookup => {
   const known = new Map<string, string | undefined>();
 
-  const keep = (stream: string, owner: string | undefined): string | undefined => {
+  const keep = (stream: string, merchantId: string | undefined): string | undefined => {
     if (known.size >= STREAMS_KNOWN_MAX) {
       const [oldest] = known.keys();
       if (oldest !== undefined) known.delete(oldest);
     }
-    known.set(stream, owner);
-    return owner;
+    known.set(stream, merchantId);
+    return merchantId;
   };
 
   const lookUp = async (stream: string): Promise<string | undefined> => {
@@ -55,26 +55,26 @@ export const createOwners = (
 
   const bySight = async (paymentId: string): Promise<string | undefined> => {
     try {
-      return (await views.getAny(paymentId))?.merchantId;
+      return (await readModels.getAny(paymentId))?.merchantId;
     } catch (error) {
-      if (error instanceof ViewsUnavailable) return undefined;
+      if (error instanceof ReadModelsUnavailable) return undefined;
       throw error;
     }
   };
 
-  const ownerOf = async (
+  const merchantOf = async (
     { stream, revision }: Placed,
     here: () => string | undefined,
   ): Promise<string | undefined> => {
     const paymentId = paymentOf(stream);
     if (paymentId === undefined) return undefined;
     if (revision === 0) return keep(stream, here() ?? (await bySight(paymentId)));
-    const owner = known.get(stream) ?? (await lookUp(stream)) ?? (await bySight(paymentId));
-    return keep(stream, owner);
+    const merchantId = known.get(stream) ?? (await lookUp(stream)) ?? (await bySight(paymentId));
+    return keep(stream, merchantId);
   };
 
   return {
-    of: (event) => ownerOf(event, () => merchantIn(event)),
-    ofForm: (form) => ownerOf(form, () => merchantInForm(form)),
+    of: (event) => merchantOf(event, () => merchantIn(event)),
+    ofForm: (form) => merchantOf(form, () => merchantInForm(form)),
   };
 };

@@ -2,17 +2,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { RecordedEvent } from '../shared/event-store/port.ts';
 import type { Access } from '../shared/http/access-recorder.ts';
-import { refuse } from '../shared/http/errors.ts';
+import { reject } from '../shared/http/errors.ts';
 import { NDJSON } from '../shared/http/server/streams.ts';
 import { ExplainParameters, NoParameters, SearchParameters, StateParameters } from './contract.ts';
 import {
-  type AuditRoom,
+  type AuditDeps,
   accepts,
-  callerOf,
   onlyOf,
   type PaymentRoute,
   parametersOf,
   paymentIdOf,
+  principalOf,
   sendJson,
 } from './deps.ts';
 import { explain } from './explain.ts';
@@ -25,8 +25,8 @@ import { verifyPayment } from './verification.ts';
 
 type Found = History & { paymentId: string };
 
-const refuseUnstored = (reply: FastifyReply): FastifyReply =>
-  refuse(reply, 'SERVICE_UNAVAILABLE', ['this event store does not hand out what it has stored']);
+const rejectUnstored = (reply: FastifyReply): FastifyReply =>
+  reject(reply, 'SERVICE_UNAVAILABLE', ['this event store does not hand out what it has stored']);
 
 /** The events where all of them can be read; else refused, with the place of the first that cannot. */
 const readable = (reply: FastifyReply, { events }: Found): RecordedEvent[] | undefined => {
@@ -34,7 +34,7 @@ const readable = (reply: FastifyReply, { events }: Found): RecordedEvent[] | und
   for (const event of events) {
     if ('unreadable' in event) {
       const place = `the event at revision ${event.revision} ${event.unreadable}`;
-      refuse(reply, 'INTERNAL_ERROR', [`${place}; verify the payment`]);
+      reject(reply, 'INTERNAL_ERROR', [`${place}; verify the payment`]);
       return undefined;
     }
     good.push(event);
@@ -45,8 +45,8 @@ const readable = (reply: FastifyReply, { events }: Found): RecordedEvent[] | und
 /** Registers the routes below `/audit/v1/payments`. */
 export const registerPaymentRoutes = (
   app: FastifyInstance,
-  guard: onRequestHookHandler,
-  room: AuditRoom,
+  authorize: onRequestHookHandler,
+  deps: AuditDeps,
 ): void => {
   const found = async (
     request: FastifyRequest<PaymentRoute>,
@@ -55,70 +55,70 @@ export const registerPaymentRoutes = (
   ): Promise<Found | undefined> => {
     const paymentId = paymentIdOf(request, reply);
     if (paymentId === undefined) return undefined;
-    await room.record(request, { action, paymentId });
-    const history = await historyOf(room, callerOf(request), paymentId);
+    await deps.record(request, { action, paymentId });
+    const history = await historyOf(deps, principalOf(request), paymentId);
     if (history !== undefined) {
       // Only now is it known to be an id, and nothing else that somebody has typed.
       request.paymentId = paymentId;
       return { ...history, paymentId };
     }
-    refuse(reply, 'PAYMENT_NOT_FOUND');
+    reject(reply, 'PAYMENT_NOT_FOUND');
     return undefined;
   };
 
-  app.get('/audit/v1/payments', { onRequest: guard }, async (request, reply) => {
-    const asked = parametersOf(SearchParameters, request, reply);
-    if (asked === undefined) return reply;
-    const after = asked.cursor === undefined ? undefined : readCursor(asked.cursor);
-    if (asked.cursor !== undefined && after === undefined) {
-      return refuse(reply, 'INVALID_REQUEST', ['cursor must be the next of an earlier page']);
+  app.get('/audit/v1/payments', { onRequest: authorize }, async (request, reply) => {
+    const requested = parametersOf(SearchParameters, request, reply);
+    if (requested === undefined) return reply;
+    const after = requested.cursor === undefined ? undefined : readCursor(requested.cursor);
+    if (requested.cursor !== undefined && after === undefined) {
+      return reject(reply, 'INVALID_REQUEST', ['cursor must be the next of an earlier page']);
     }
-    await room.record(request, { action: 'SEARCH' });
-    return sendJson(reply, await searchPage(room, asked, onlyOf(callerOf(request)), after));
+    await deps.record(request, { action: 'SEARCH' });
+    return sendJson(reply, await searchPage(deps, requested, onlyOf(principalOf(request)), after));
   });
 
   const at = (name: string) => `/audit/v1/payments/:paymentId/${name}`;
 
-  app.get<PaymentRoute>(at('events'), { onRequest: guard }, async (request, reply) => {
-    const asked = parametersOf(NoParameters, request, reply);
-    if (asked === undefined) return reply;
+  app.get<PaymentRoute>(at('events'), { onRequest: authorize }, async (request, reply) => {
+    const requested = parametersOf(NoParameters, request, reply);
+    if (requested === undefined) return reply;
     const exporting = accepts(request, NDJSON);
     const history = await found(request, reply, exporting ? 'EXPORT' : 'EVENTS');
     if (history === undefined) return reply;
     const { paymentId, merchantId, events, forms } = history;
     if (!exporting) return sendJson(reply, { paymentId, merchantId, events: timelineOf(events) });
-    if (forms === undefined) return refuseUnstored(reply);
+    if (forms === undefined) return rejectUnstored(reply);
     reply.header(COMPLETENESS_HEADER, 'streams').header(GUARANTEE_HEADER, 'stream');
-    return room.streams.send(reply, NDJSON, () => linesOf(forms));
+    return deps.streams.send(reply, NDJSON, () => linesOf(forms));
   });
 
-  app.get<PaymentRoute>(at('state'), { onRequest: guard }, async (request, reply) => {
-    const asked = parametersOf(StateParameters, request, reply);
-    if (asked === undefined) return reply;
+  app.get<PaymentRoute>(at('state'), { onRequest: authorize }, async (request, reply) => {
+    const requested = parametersOf(StateParameters, request, reply);
+    if (requested === undefined) return reply;
     const history = await found(request, reply, 'STATE');
     const events = history === undefined ? undefined : readable(reply, history);
     if (events === undefined) return reply;
-    const state = stateOf(events, asked);
+    const state = stateOf(events, requested);
     if (!('none' in state)) return sendJson(reply, state);
     const code = state.none === 'not yet' ? 'PAYMENT_NOT_FOUND' : 'INVALID_REQUEST';
-    return refuse(reply, code, [state.detail]);
+    return reject(reply, code, [state.detail]);
   });
 
-  app.get<PaymentRoute>(at('verify'), { onRequest: guard }, async (request, reply) => {
-    const asked = parametersOf(NoParameters, request, reply);
-    if (asked === undefined) return reply;
+  app.get<PaymentRoute>(at('verify'), { onRequest: authorize }, async (request, reply) => {
+    const requested = parametersOf(NoParameters, request, reply);
+    if (requested === undefined) return reply;
     const history = await found(request, reply, 'VERIFY');
     if (history === undefined) return reply;
     const { paymentId, merchantId, forms } = history;
-    if (forms === undefined) return refuseUnstored(reply);
+    if (forms === undefined) return rejectUnstored(reply);
     return sendJson(reply, verifyPayment(paymentId, merchantId, forms));
   });
 
-  app.get<PaymentRoute>(at('explain'), { onRequest: guard }, async (request, reply) => {
-    const asked = parametersOf(ExplainParameters, request, reply);
-    if (asked === undefined) return reply;
+  app.get<PaymentRoute>(at('explain'), { onRequest: authorize }, async (request, reply) => {
+    const requested = parametersOf(ExplainParameters, request, reply);
+    if (requested === undefined) return reply;
     const history = await found(request, reply, 'EXPLAIN');
     const events = history === undefined ? undefined : readable(reply, history);
-    return events === undefined ? reply : sendJson(reply, explain(events, asked));
+    return events === undefined ? reply : sendJson(reply, explain(events, requested));
   });
 };

@@ -3,16 +3,16 @@ import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { createRecorder } from '../shared/http/access-recorder.ts';
 import { createStreams, type StreamLimits } from '../shared/http/server/streams.ts';
-import type { AuditRoom } from './deps.ts';
+import type { AuditDeps } from './deps.ts';
 import { registerLogRoutes } from './log-routes.ts';
-import { createOwners } from './merchants.ts';
+import { createMerchantLookup } from './merchants.ts';
 import { registerPaymentRoutes } from './payment-routes.ts';
 
 export type AuditApi = {
   /** Token, scope `audit:read` and rate limit (shared/http/auth/authorize.ts). */
-  guard: onRequestHookHandler;
+  authorize: onRequestHookHandler;
   store: EventStore;
-  views: AuditRoom['views'];
+  readModels: AuditDeps['readModels'];
   /** Hears of every verification of the whole log that came to its end. */
   onVerified?: (ok: boolean) => void;
   /** Tests shorten them. */
@@ -21,15 +21,15 @@ export type AuditApi = {
 
 /** Registers `/audit/v1/…` on an app that has been built (shared/http/server/app.ts). */
 export const registerAuditApi = (app: FastifyInstance, options: AuditApi): void => {
-  const { guard, store, views, limits, onVerified = () => undefined } = options;
-  const room: AuditRoom = {
+  const { authorize, store, readModels, limits, onVerified = () => undefined } = options;
+  const deps: AuditDeps = {
     store,
-    views,
+    readModels,
     record: createRecorder(store),
-    owners: createOwners(store, views),
+    merchants: createMerchantLookup(store, readModels),
     streams: createStreams(app, limits),
     onVerified,
   };
-  registerPaymentRoutes(app, guard, room);
-  registerLogRoutes(app, guard, room);
+  registerPaymentRoutes(app, authorize, deps);
+  registerLogRoutes(app, authorize, deps);
 };

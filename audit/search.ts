@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { PaymentResponse } from '../shared/payment/response.ts';
 import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
 import type { AuditFound, SearchParameters } from './contract.ts';
-import type { AuditRoom } from './deps.ts';
+import type { AuditDeps } from './deps.ts';
 
 const LIMIT = 50;
 
@@ -49,11 +49,11 @@ const foundOf = ({ merchantId, revision, body }: PaymentDocument): AuditFound =>
   };
 };
 
-type Asked = z.output<typeof SearchParameters>;
+type Requested = z.output<typeof SearchParameters>;
 
-const searchOf = (asked: Asked, only: string | undefined, after: After | undefined) => {
-  const { q: text, status, from, to, minAmount, maxAmount } = asked;
-  const merchantId = only ?? asked.merchant;
+const searchOf = (requested: Requested, only: string | undefined, after: After | undefined) => {
+  const { q: text, status, from, to, minAmount, maxAmount } = requested;
+  const merchantId = only ?? requested.merchant;
   return {
     ...(merchantId !== undefined && { merchantId }),
     ...(text !== undefined && { text }),
@@ -68,17 +68,17 @@ const searchOf = (asked: Asked, only: string | undefined, after: After | undefin
 
 /** A page of the search; `only` is the one merchant that the caller may see. */
 export const searchPage = async (
-  { views }: Pick<AuditRoom, 'views'>,
-  asked: Asked,
+  { readModels }: Pick<AuditDeps, 'readModels'>,
+  requested: Requested,
   only: string | undefined,
   after: After | undefined,
 ) => {
-  const limit = asked.limit ?? LIMIT;
+  const limit = requested.limit ?? LIMIT;
   // Another merchant has nothing for this caller, in the same words as an empty search.
-  if (only !== undefined && asked.merchant !== undefined && asked.merchant !== only) {
+  if (only !== undefined && requested.merchant !== undefined && requested.merchant !== only) {
     return { payments: [], next: null };
   }
-  const documents = await views.search(searchOf(asked, only, after), limit + 1);
+  const documents = await readModels.search(searchOf(requested, only, after), limit + 1);
   const payments = documents.slice(0, limit).map(foundOf);
   const last = payments.at(-1);
   const next = documents.length > limit && last !== undefined ? cursorOf(last) : null;

@@ -2,12 +2,12 @@
 
 import type { z } from 'zod';
 import type { RecordedEvent } from '../shared/event-store/port.ts';
-import { foldView, type PaymentView } from '../shared/payment/response.ts';
+import { foldReadModel, type PaymentReadModel } from '../shared/payment/response.ts';
 import type { AuditDifference, AuditState, StateParameters } from './contract.ts';
 import { auditEvent } from './history.ts';
 
 type Difference = z.infer<typeof AuditDifference>;
-type Asked = z.output<typeof StateParameters>;
+type Requested = z.output<typeof StateParameters>;
 
 const isBranch = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null;
@@ -30,7 +30,7 @@ export const differencesOf = (was: unknown, now: unknown, path = ''): Difference
 };
 
 /** The last revision that had happened; -1 where the payment did not exist yet. */
-const revisionAt = (events: readonly RecordedEvent[], { revision, at }: Asked): number => {
+const revisionAt = (events: readonly RecordedEvent[], { revision, at }: Requested): number => {
   if (revision !== undefined) return revision;
   const last = events.length - 1;
   return at === undefined ? last : events.findLastIndex(({ time }) => time <= at);
@@ -45,9 +45,12 @@ export type State = Omit<z.infer<typeof AuditState>, 'event'> & {
 export type NoState = { none: 'not yet' | 'beyond'; detail: string };
 
 /** The answer of `state`; `events` is the whole stream. Throws where the stream does not fold. */
-export const stateOf = (events: readonly RecordedEvent[], asked: Asked): State | NoState => {
+export const stateOf = (
+  events: readonly RecordedEvent[],
+  requested: Requested,
+): State | NoState => {
   const last = events.length - 1;
-  const revision = revisionAt(events, asked);
+  const revision = revisionAt(events, requested);
   const event = events[revision];
   if (revision > last) {
     return { none: 'beyond', detail: `revision must be at most ${last}` };
@@ -58,8 +61,8 @@ export const stateOf = (events: readonly RecordedEvent[], asked: Asked): State |
       detail: 'the payment did not exist yet at that time',
     };
   }
-  const was = foldView(events.slice(0, revision + 1)) as PaymentView;
-  const now = foldView(events) as PaymentView;
+  const was = foldReadModel(events.slice(0, revision + 1)) as PaymentReadModel;
+  const now = foldReadModel(events) as PaymentReadModel;
   return {
     paymentId: was.response.paymentId,
     merchantId: was.merchantId,

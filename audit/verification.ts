@@ -9,7 +9,7 @@ import {
   verifyStreamForms,
 } from '../shared/event-store/verify-chain.ts';
 import type { AuditVerification } from './contract.ts';
-import type { AuditRoom } from './deps.ts';
+import type { AuditDeps } from './deps.ts';
 
 /** Small enough that a page's hashes hold up no other request. */
 const PAGE = 250;
@@ -62,7 +62,7 @@ const CUT = 'the log does not hold it any more: events were cut off';
  * result, or without one when `signal` is aborted.
  */
 export async function* verifyLogForms(
-  { store, owners }: Pick<AuditRoom, 'store' | 'owners'>,
+  { store, merchants }: Pick<AuditDeps, 'store' | 'merchants'>,
   { stored, only, known, signal }: LogVerification,
 ): AsyncGenerator<Progress, AuditVerification | undefined> {
   const guarantee = only === undefined ? stored.guarantee : 'stream';
@@ -85,7 +85,7 @@ export async function* verifyLogForms(
   while (!signal.aborted) {
     const page: StoredForm[] = await stored.readAll(after, PAGE);
     for (const form of page) {
-      if (only !== undefined && (await owners.ofForm(form)) !== only) continue;
+      if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
       const reason = await check(form);
       if (reason !== undefined) return result(breakAt(form, reason));
       if (form.position === known?.position) {

@@ -37,8 +37,8 @@ export const amountIn = (event: ShownEvent): string =>
 export type Sent = { event: string | undefined; id: string | undefined; data: string };
 
 /** The events of an answer, one after the other, until it ends. Throws CommandFailed on a refusal. */
-export async function* sentBy(answer: Response): AsyncGenerator<Sent> {
-  const { body } = await orFail(answer);
+export async function* sentBy(response: Response): AsyncGenerator<Sent> {
+  const { body } = await orFail(response);
   if (body === null) return;
   const events = body
     .pipeThrough(new TextDecoderStream())

@@ -76,7 +76,7 @@ const codeOf = (error: unknown): string => {
   return String(Object(cause).code ?? (error as Error).message);
 };
 
-const noAnswer = (url: string, error: unknown): CommandFailed => {
+const noResponse = (url: string, error: unknown): CommandFailed => {
   const code = codeOf(error);
   const why = code === 'ECONNREFUSED' ? '' : ` (${code})`;
   return new CommandFailed(
@@ -95,7 +95,7 @@ export const openClient = async (options: ClientOptions = {}): Promise<Client> =
     try {
       return await fetch(url + path, { ...init, headers, redirect: 'error' });
     } catch (error) {
-      throw noAnswer(url, error);
+      throw noResponse(url, error);
     }
   };
   return {
@@ -132,7 +132,7 @@ const parsed = (text: string): ErrorBody => {
 };
 
 /** A refusal as one line: code, message, details, and what to do next. */
-export const refusalLine = (status: number, body: string): string => {
+export const rejectionLine = (status: number, body: string): string => {
   const { error, message, details } = parsed(body);
   if (typeof error !== 'string') return `the service answered ${status} and not in its own words`;
   const list = Array.isArray(details) && details.length > 0 ? ` (${details.join('; ')})` : '';
@@ -144,12 +144,12 @@ export const refusalLine = (status: number, body: string): string => {
  * The answer itself where it is a success. Throws CommandFailed with the refusal as one line; what
  * the service finds malformed is wrong usage here.
  */
-export const orFail = async (answer: Response): Promise<Response> => {
-  if (answer.ok) return answer;
-  const line = refusalLine(answer.status, await answer.text());
-  throw new CommandFailed(line, answer.status === 400 ? 2 : 1);
+export const orFail = async (response: Response): Promise<Response> => {
+  if (response.ok) return response;
+  const line = rejectionLine(response.status, await response.text());
+  throw new CommandFailed(line, response.status === 400 ? 2 : 1);
 };
 
 /** The JSON of a successful answer. Throws CommandFailed as orFail does. */
-export const jsonOf = async <T>(answer: Promise<Response>): Promise<T> =>
-  (await (await orFail(await answer)).json()) as T;
+export const jsonOf = async <T>(response: Promise<Response>): Promise<T> =>
+  (await (await orFail(await response)).json()) as T;

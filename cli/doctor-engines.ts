@@ -84,7 +84,7 @@ const doorsOf = (url: string, byDefault: number): Door[] => {
   return hosts.split(',').map((host) => doorOf(host, byDefault));
 };
 
-type Asked = {
+type Requested = {
   engine: string;
   place: string;
   doors: readonly Door[];
@@ -93,7 +93,7 @@ type Asked = {
   hint: string;
 };
 
-const look = async ({ engine, place, doors, ask, hint }: Asked): Promise<EngineFinding> => {
+const look = async ({ engine, place, doors, ask, hint }: Requested): Promise<EngineFinding> => {
   const down = (cause: string) => ({ engine, place, state: 'down' as const, fault: true, cause });
   const closed = await knockAll(doors);
   if (closed !== undefined) return down(closed);
@@ -142,15 +142,15 @@ const eventStore = async ({ eventStoreDbUrl: url, dataDir }: Config): Promise<En
 };
 
 const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFinding> => {
-  if (url === undefined) return lookAtFile('read models', dataDir, 'views.sqlite');
+  if (url === undefined) return lookAtFile('read models', dataDir, 'read-models.sqlite');
   return look({
     engine: 'read models',
     place: withoutSecrets(url),
     doors: doorsOf(url, 27017),
     ask: async () => {
-      const { openMongoViews } = await import('../shared/read-models/mongodb/read-models.ts');
-      const views = await openMongoViews({ url });
-      await views.ping().finally(() => void views.close());
+      const { openMongoReadModels } = await import('../shared/read-models/mongodb/read-models.ts');
+      const readModels = await openMongoReadModels({ url });
+      await readModels.ping().finally(() => void readModels.close());
     },
     hint: 'are user and password right, and is replicaSet in the address that of the server?',
   });
@@ -221,9 +221,11 @@ const service = async ({ held }: DataFolderFinding): Promise<EngineFinding> => {
   const isSet = (process.env.PAYMENTS_URL ?? '').trim() !== '';
   const found = { engine: 'service', place: withoutSecrets(url) };
   try {
-    const answer = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(ASK_MS_MAX) });
-    const { details = [] } = (await answer.json()) as Ready;
-    if (answer.ok) return { ...found, state: 'up', fault: false };
+    const response = await fetch(`${url}/health/ready`, {
+      signal: AbortSignal.timeout(ASK_MS_MAX),
+    });
+    const { details = [] } = (await response.json()) as Ready;
+    if (response.ok) return { ...found, state: 'up', fault: false };
     return { ...found, state: 'not ready', fault: true, cause: details.join(', ') };
   } catch {
     const closed = isSet

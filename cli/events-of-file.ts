@@ -32,9 +32,9 @@ export const fileSource = (paymentId: string, file: string): Source => {
   return {
     events: async () => timelineOf(events),
     state: async (at) => {
-      const asked = StateParameters.safeParse(at);
-      if (!asked.success) throw new CommandFailed('--at must be a revision or a time', 2);
-      const state = stateOf(events.filter(isReadable), asked.data);
+      const requested = StateParameters.safeParse(at);
+      if (!requested.success) throw new CommandFailed('--at must be a revision or a time', 2);
+      const state = stateOf(events.filter(isReadable), requested.data);
       if ('none' in state) throw new CommandFailed(state.detail);
       return state;
     },

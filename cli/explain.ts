@@ -18,8 +18,13 @@ const rowOf = ({ time, revision, position, type, why }: AuditForbidding): string
 const show = (explanation: AuditExplanation): void => {
   const { command, allowed, status, amount, currency, code, details } = explanation;
   const sum = amount === undefined ? '' : ` of ${money(amount, currency)}`;
-  const verdict = allowed ? styled('green', 'would be allowed') : styled('red', `refused: ${code}`);
-  print(`${command}${sum} ${verdict}  (the payment is ${status})`, ...details.map((d) => `  ${d}`));
+  const judgement = allowed
+    ? styled('green', 'would be allowed')
+    : styled('red', `refused: ${code}`);
+  print(
+    `${command}${sum} ${judgement}  (the payment is ${status})`,
+    ...details.map((d) => `  ${d}`),
+  );
   if (explanation.forbiddenBy.length > 0) {
     print('because of', ...columns(explanation.forbiddenBy.map(rowOf)));
   }

@@ -30,7 +30,7 @@ const exportEvents = async (
     command.error('error: --from and --to are for the whole log; leave out the payment');
   }
   const client = await auditClient(options.merchant);
-  const answer = await orFail(
+  const response = await orFail(
     await client.get(routeOf(paymentId, options), { accept: 'application/x-ndjson' }),
   );
   const range = {
@@ -38,8 +38,8 @@ const exportEvents = async (
     ...(from !== undefined && { from }),
     ...(to !== undefined && { to }),
   };
-  const body = answer.body as unknown as AsyncIterable<Uint8Array>;
-  const manifest = await writeExport({ body, headers: answer.headers }, out, range);
+  const body = response.body as unknown as AsyncIterable<Uint8Array>;
+  const manifest = await writeExport({ body, headers: response.headers }, out, range);
   if (options.format === 'json') printJson(manifest);
   else {
     print(`${manifest.count} events, head ${manifest.head?.hash ?? 'none'}`);

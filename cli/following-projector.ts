@@ -1,5 +1,5 @@
 /** Two projectors share one address where a gateway stands before them; one of them follows the log. */
-import { type Client, refusalLine } from './client.ts';
+import { type Client, rejectionLine } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 
 const TRIES_MAX = 8;
@@ -12,14 +12,14 @@ export const postToFollowing = async (
   client: Client,
   path: string,
   headers: Record<string, string> = {},
-  next: (refusal: string) => string = () => '',
+  next: (rejection: string) => string = () => '',
 ): Promise<Response> => {
-  for (let tries = 1; ; tries += 1) {
-    const answer = await client.post(path, undefined, headers);
-    if (answer.ok) return answer;
-    const text = await answer.text();
-    if (tries === TRIES_MAX || !text.includes('stands by')) {
-      throw new CommandFailed(refusalLine(answer.status, text) + next(text));
+  for (let attempts = 1; ; attempts += 1) {
+    const response = await client.post(path, undefined, headers);
+    if (response.ok) return response;
+    const text = await response.text();
+    if (attempts === TRIES_MAX || !text.includes('stands by')) {
+      throw new CommandFailed(rejectionLine(response.status, text) + next(text));
     }
   }
 };

@@ -39,17 +39,17 @@ type Place = { last: string | undefined; connected: boolean };
 
 /** Follows until the connection ends; remembers the last position. */
 const follow = async (client: Client, options: Options, place: Place): Promise<void> => {
-  const answer = await client.get(pathOf('/audit/v1/events/stream', { from: options.from }), {
+  const response = await client.get(pathOf('/audit/v1/events/stream', { from: options.from }), {
     accept: 'text/event-stream',
     ...(place.last !== undefined && { 'last-event-id': place.last }),
   });
   // The service may be on its way out or up; anything else would be refused again.
-  if (answer.status === 503 && place.connected) return;
-  const { ok } = answer;
+  if (response.status === 503 && place.connected) return;
+  const { ok } = response;
   if (ok && place.connected) note(`reconnected, resumed at #${place.last ?? options.from}`);
   else if (ok) note(`listening at ${client.url}; Ctrl-C ends`);
   place.connected ||= ok;
-  for await (const { event, id, data } of sentBy(answer)) {
+  for await (const { event, id, data } of sentBy(response)) {
     place.last = id ?? place.last;
     if (event !== 'caught-up') show(JSON.parse(data), options);
   }
@@ -58,15 +58,15 @@ const follow = async (client: Client, options: Options, place: Place): Promise<v
 const listen = async (options: Options): Promise<void> => {
   const client = await auditClient(options.merchant);
   const place: Place = { last: undefined, connected: false };
-  for (let tries = 0; ; tries += 1) {
+  for (let attempts = 0; ; attempts += 1) {
     try {
       await follow(client, options, place);
-      tries = 0;
+      attempts = 0;
     } catch (error) {
-      const isRefusal = error instanceof CommandFailed && !error.message.startsWith('no service');
-      if (isRefusal || !place.connected) throw error;
+      const isRejection = error instanceof CommandFailed && !error.message.startsWith('no service');
+      if (isRejection || !place.connected) throw error;
     }
-    await wait(BACK_OFF_MS[Math.min(tries, BACK_OFF_MS.length - 1)]);
+    await wait(BACK_OFF_MS[Math.min(attempts, BACK_OFF_MS.length - 1)]);
   }
 };
 

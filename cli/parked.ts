@@ -1,34 +1,27 @@
-/** `payments dead-letters`: payments whose document stopped at an event that cannot be applied. */
+/** `payments parked`: payments whose document stopped at an event that cannot be applied. */
 import { Command } from 'commander';
 import { jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { postToFollowing } from './following-projector.ts';
 import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
 
-type DeadLetter = { paymentId: string; revision: number; reason: string; since: string };
+type ShownParked = { paymentId: string; revision: number; reason: string; since: string };
 type Retried = { paymentId: string; whole: boolean; at?: number; reason?: string };
 type Options = { format: Format };
 
 const list = async ({ format }: Options): Promise<void> => {
   const client = await openClient({ scope: 'ops:admin' });
-  const { deadLetters } = await jsonOf<{ deadLetters: DeadLetter[] }>(
-    client.get('/ops/v1/dead-letters'),
-  );
-  if (format === 'json') return printJson(deadLetters);
-  if (deadLetters.length === 0) return note('No payment is parked.');
-  const rows = deadLetters.map((one) => [
-    one.paymentId,
-    String(one.revision),
-    one.since,
-    one.reason,
-  ]);
+  const { parked } = await jsonOf<{ parked: ShownParked[] }>(client.get('/ops/v1/parked'));
+  if (format === 'json') return printJson(parked);
+  if (parked.length === 0) return note('No payment is parked.');
+  const rows = parked.map((one) => [one.paymentId, String(one.revision), one.since, one.reason]);
   print(...columns([['PAYMENT', 'AT', 'SINCE', 'REASON'], ...rows]));
-  note('When the cause is gone: payments dead-letters retry <paymentId>');
+  note('When the cause is gone: payments parked retry <paymentId>');
 };
 
 const retry = async (paymentId: string, { format }: Options): Promise<void> => {
   const client = await openClient({ scope: 'ops:admin' });
-  const path = `/ops/v1/dead-letters/${encodeURIComponent(paymentId)}/retry`;
+  const path = `/ops/v1/parked/${encodeURIComponent(paymentId)}/retry`;
   const retried = await jsonOf<Retried>(postToFollowing(client, path));
   if (format === 'json') printJson(retried);
   else if (retried.whole) print(`${paymentId}  its document is whole again`);
@@ -37,23 +30,23 @@ const retry = async (paymentId: string, { format }: Options): Promise<void> => {
   throw new CommandFailed(`${paymentId} is still parked at revision ${at}: ${reason}`);
 };
 
-/** The verb `dead-letters` with its two verbs. */
-export const deadLettersCommand = (): Command => {
-  const command = new Command('dead-letters').description(
+/** The verb `parked` with its two verbs. */
+export const parkedCommand = (): Command => {
+  const command = new Command('parked').description(
     'Payments whose document stopped at an event that cannot be applied; GET folds their events.',
   );
   command
     .command('list')
     .description('Lists them, the oldest first.')
     .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments dead-letters list --format json')
+    .addHelpText('after', '\nExample:\n  payments parked list --format json')
     .action(list);
   command
     .command('retry')
     .description('Reads the payment’s events again, once the cause is gone.')
-    .argument('<paymentId>', 'the payment, see payments dead-letters list')
+    .argument('<paymentId>', 'the payment, see payments parked list')
     .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments dead-letters retry pay_01J…')
+    .addHelpText('after', '\nExample:\n  payments parked retry pay_01J…')
     .action(retry);
   return command;
 };

@@ -15,9 +15,9 @@ const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
   listen: async () => (await import('./listen.ts')).listenCommand(),
   explain: async () => (await import('./explain.ts')).explainCommand(),
   reconcile: async () => (await import('./reconcile.ts')).reconcileCommand(),
-  unsettled: async () => (await import('./unresolved.ts')).unsettledCommand(),
-  settle: async () => (await import('./resolve.ts')).settleCommand(),
-  'dead-letters': async () => (await import('./parked.ts')).deadLettersCommand(),
+  unresolved: async () => (await import('./unresolved.ts')).unresolvedCommand(),
+  resolve: async () => (await import('./resolve.ts')).resolveCommand(),
+  parked: async () => (await import('./parked.ts')).parkedCommand(),
   projections: async () => (await import('./projections.ts')).projectionsCommand(),
   doctor: async () => (await import('./doctor.ts')).doctorCommand(),
   backup: async () => (await import('./backup.ts')).backupCommand(),
@@ -28,11 +28,12 @@ const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
  * The command line, not run yet: with the verb that is asked for, or with all of them for whoever
  * asks for help or for one that there is not.
  */
-export const buildProgram = async (asked?: string): Promise<Command> => {
+export const buildProgram = async (requested?: string): Promise<Command> => {
   const program = new Command('payments')
     .description('The command line of the card payment service.')
     .addHelpText('after', '\nExample:\n  export TOKEN=$(npx payments token)');
-  const known = asked !== undefined && Object.hasOwn(VERBS, asked) ? VERBS[asked] : undefined;
+  const known =
+    requested !== undefined && Object.hasOwn(VERBS, requested) ? VERBS[requested] : undefined;
   for (const make of known === undefined ? Object.values(VERBS) : [known]) {
     program.addCommand((await make()).copyInheritedSettings(program));
   }

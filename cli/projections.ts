@@ -60,7 +60,7 @@ const rebuildLine = (rebuild: Rebuild): string => {
 
 const adviceFor = ({ state, parked }: Status): void => {
   if (state === 'stuck') note('It stands still while events come in: payments doctor');
-  if (parked > 0) note('Some payments are parked: payments dead-letters list');
+  if (parked > 0) note('Some payments are parked: payments parked list');
 };
 
 const status = async ({ format }: { format: Format }): Promise<void> => {
@@ -77,15 +77,15 @@ const status = async ({ format }: { format: Format }): Promise<void> => {
 };
 
 const startRebuild = (client: Client): Promise<Response> =>
-  postToFollowing(client, `${PLACE}/rebuild`, { accept: 'text/event-stream' }, (refusal) =>
-    refusal.includes('under way') ? '; watch it: payments projections status' : '',
+  postToFollowing(client, `${PLACE}/rebuild`, { accept: 'text/event-stream' }, (rejection) =>
+    rejection.includes('under way') ? '; watch it: payments projections status' : '',
   );
 
 /** Shows the progress that an answer tells, and gives its end. */
-const follow = async (answer: Response): Promise<Rebuilt> => {
+const follow = async (response: Response): Promise<Rebuilt> => {
   let progress: Progress | undefined;
   try {
-    for await (const { event, data } of sentBy(answer)) {
+    for await (const { event, data } of sentBy(response)) {
       const value = JSON.parse(data);
       if (event === 'failed') {
         throw new CommandFailed(

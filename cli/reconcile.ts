@@ -22,8 +22,8 @@ const rowOf = ({ kind, paymentId, operationId, log, provider }: Difference): str
 const HEADER = ['DIFFERENCE', 'PAYMENT', 'OPERATION', 'LOG', 'PROVIDER'];
 
 const show = ({ ok, operations, entries, unreadable, differences }: Reconciliation): void => {
-  const verdict = ok ? styled('green', 'agree') : styled('red', 'differ');
-  print(`log and provider ${verdict}: ${operations} operations, ${entries} ledger entries`);
+  const judgement = ok ? styled('green', 'agree') : styled('red', 'differ');
+  print(`log and provider ${judgement}: ${operations} operations, ${entries} ledger entries`);
   if (unreadable > 0) print(`${unreadable} events cannot be read; next: payments verify --all`);
   if (differences.length > 0) print(...columns([HEADER, ...differences.map(rowOf)]));
 };

@@ -1,4 +1,4 @@
-/** `payments settle`: ends an operation that the provider will never answer for (decision 0013). */
+/** `payments resolve`: ends an operation that the provider will never answer for (decision 0013). */
 import { Command, Option } from 'commander';
 import { jsonOf, openClient } from './client.ts';
 import { type Format, formatOption, print, printJson } from './output.ts';
@@ -10,26 +10,26 @@ type Options = {
   format: Format;
 };
 
-type Settled = { operation: string; outcome: string; status: string; revision: number };
+type Resolved = { operation: string; outcome: string; status: string; revision: number };
 
-const settle = async (paymentId: string, options: Options): Promise<void> => {
+const resolve = async (paymentId: string, options: Options): Promise<void> => {
   const { outcome, evidence, operation: operationId, format } = options;
   const client = await openClient({ scope: 'ops:admin' });
-  const path = `/ops/v1/payments/${encodeURIComponent(paymentId)}/settle`;
+  const path = `/ops/v1/payments/${encodeURIComponent(paymentId)}/resolve`;
   const body = { outcome, evidence, ...(operationId !== undefined && { operationId }) };
-  const settled = await jsonOf<Settled>(client.post(path, body));
-  if (format === 'json') return printJson(settled);
-  const { operation, status, revision } = settled;
+  const resolved = await jsonOf<Resolved>(client.post(path, body));
+  if (format === 'json') return printJson(resolved);
+  const { operation, status, revision } = resolved;
   print(`${paymentId}  ${operation} ${outcome}, now ${status} (revision ${revision})`);
 };
 
-/** The verb `settle`. */
-export const settleCommand = (): Command =>
-  new Command('settle')
+/** The verb `resolve`. */
+export const resolveCommand = (): Command =>
+  new Command('resolve')
     .description(
       'Records what became of an operation that the provider will never answer for. It asks the provider first: a definite answer is recorded instead, and this is refused.',
     )
-    .argument('<paymentId>', 'the payment, see payments unsettled')
+    .argument('<paymentId>', 'the payment, see payments unresolved')
     .addOption(
       new Option('--outcome <outcome>', 'what became of it')
         .choices(['approved', 'declined'])
@@ -40,6 +40,6 @@ export const settleCommand = (): Command =>
     .addOption(formatOption())
     .addHelpText(
       'after',
-      '\nExample:\n  payments settle pay_01J… --outcome declined --evidence "letter of the provider, case 4711"',
+      '\nExample:\n  payments resolve pay_01J… --outcome declined --evidence "letter of the provider, case 4711"',
     )
-    .action(settle);
+    .action(resolve);

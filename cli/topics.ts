@@ -43,9 +43,9 @@ type TailOptions = { topic: string; from: string; follow?: boolean };
 
 const printPage = async (client: Client, topic: string, from: string): Promise<string> => {
   const query = new URLSearchParams({ from });
-  const answer = await orFail(await client.get(`/ops/v1/topics/${topic}/messages?${query}`));
-  process.stdout.write(await answer.text());
-  return answer.headers.get('next-position') ?? from;
+  const response = await orFail(await client.get(`/ops/v1/topics/${topic}/messages?${query}`));
+  process.stdout.write(await response.text());
+  return response.headers.get('next-position') ?? from;
 };
 
 const tail = async ({ topic, from, follow = false }: TailOptions): Promise<void> => {

@@ -1,17 +1,17 @@
-/** `payments unsettled`: operations whose outcome at the provider is not known (decision 0013). */
+/** `payments unresolved`: operations whose outcome at the provider is not known (decision 0013). */
 import { Command } from 'commander';
 import { jsonOf, openClient } from './client.ts';
 import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
 
-type Unsettled = {
+type Unresolved = {
   paymentId: string;
   merchantId: string;
   operation: string;
   operationId: string;
   amountMinor: number;
   since: string;
-  tries: number;
-  nextTryAt: string | null;
+  attempts: number;
+  nextAttemptAt: string | null;
 };
 
 const UNITS: [name: string, seconds: number][] = [
@@ -27,37 +27,39 @@ const span = (ms: number): string => {
   return `${Math.floor(seconds / size)} ${name}`;
 };
 
-const nextOf = ({ nextTryAt, tries }: Unsettled): string => {
-  if (nextTryAt !== null) return `in ${span(Date.parse(nextTryAt) - Date.now())}`;
-  return tries > 0 ? 'now' : 'by its own process';
+const nextOf = ({ nextAttemptAt, attempts }: Unresolved): string => {
+  if (nextAttemptAt !== null) return `in ${span(Date.parse(nextAttemptAt) - Date.now())}`;
+  return attempts > 0 ? 'now' : 'by its own process';
 };
 
 const HEAD = ['PAYMENT', 'MERCHANT', 'OPERATION', 'MINOR', 'AGE', 'TRIES', 'NEXT TRY', 'ID'];
 
-const rowOf = (one: Unsettled): string[] => [
+const rowOf = (one: Unresolved): string[] => [
   one.paymentId,
   one.merchantId,
   one.operation,
   String(one.amountMinor),
   span(Date.now() - Date.parse(one.since)),
-  String(one.tries),
+  String(one.attempts),
   nextOf(one),
   one.operationId,
 ];
 
 const list = async ({ format }: { format: Format }): Promise<void> => {
   const client = await openClient({ scope: 'ops:admin' });
-  const { unsettled } = await jsonOf<{ unsettled: Unsettled[] }>(client.get('/ops/v1/unsettled'));
-  if (format === 'json') return printJson(unsettled);
-  if (unsettled.length === 0) return note('Nothing is unsettled.');
-  print(...columns([HEAD, ...unsettled.map(rowOf)]));
-  note('Where the provider will never answer: payments settle <paymentId> --help');
+  const { unresolved } = await jsonOf<{ unresolved: Unresolved[] }>(
+    client.get('/ops/v1/unresolved'),
+  );
+  if (format === 'json') return printJson(unresolved);
+  if (unresolved.length === 0) return note('Nothing is unresolved.');
+  print(...columns([HEAD, ...unresolved.map(rowOf)]));
+  note('Where the provider will never answer: payments resolve <paymentId> --help');
 };
 
-/** The verb `unsettled`. */
-export const unsettledCommand = (): Command =>
-  new Command('unsettled')
+/** The verb `unresolved`. */
+export const unresolvedCommand = (): Command =>
+  new Command('unresolved')
     .description('Lists operations whose outcome at the provider is not known, the oldest first.')
     .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments unsettled --format json')
+    .addHelpText('after', '\nExample:\n  payments unresolved --format json')
     .action(list);

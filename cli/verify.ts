@@ -17,9 +17,9 @@ type Options = {
   format: Format;
 };
 
-type Verdict = AuditVerification | FileVerification;
+type Judgement = AuditVerification | FileVerification;
 
-const placeOf = ({ broken }: Verdict): string => {
+const placeOf = ({ broken }: Judgement): string => {
   if (broken === undefined) return '';
   const { position, stream, revision, reason } = broken;
   const line = 'line' in broken ? `line ${broken.line}, ` : '';
@@ -32,17 +32,17 @@ const PROVES: Record<string, string> = {
 };
 
 /** Prints the verdict. Throws CommandFailed with exit code 3 where there is a break. */
-const tell = (verdict: Verdict, { format }: Options): void => {
-  if (format === 'json') printJson(verdict);
-  if (!verdict.ok) {
+const tell = (judgement: Judgement, { format }: Options): void => {
+  if (format === 'json') printJson(judgement);
+  if (!judgement.ok) {
     throw new CommandFailed(
-      `verification failed at ${placeOf(verdict)}; keep this copy and compare it with an export: payments export`,
+      `verification failed at ${placeOf(judgement)}; keep this copy and compare it with an export: payments export`,
       3,
     );
   }
   if (format === 'json') return;
-  const { events, head } = verdict;
-  const proves = 'guarantee' in verdict ? `  (${PROVES[verdict.guarantee]})` : '';
+  const { events, head } = judgement;
+  const proves = 'guarantee' in judgement ? `  (${PROVES[judgement.guarantee]})` : '';
   print(`${styled('green', 'intact')}  ${events} events, head ${head?.hash ?? 'none'}${proves}`);
   if (head?.logHash !== undefined) print(`log head  #${head.position} ${head.logHash}`);
 };
@@ -55,9 +55,9 @@ const verifyLog = async ({ merchant, manifest }: Options): Promise<AuditVerifica
     hash: known?.logHash ?? known?.hash,
   });
   const progress = startProgress('verify', 1);
-  const answer = await client.get(path, { accept: 'text/event-stream' });
+  const response = await client.get(path, { accept: 'text/event-stream' });
   try {
-    for await (const { event, data } of sentBy(answer)) {
+    for await (const { event, data } of sentBy(response)) {
       const value = JSON.parse(data);
       if (event === 'progress') progress.update(value.verified, value.of);
       if (event === 'result') return value;
@@ -68,14 +68,14 @@ const verifyLog = async ({ merchant, manifest }: Options): Promise<AuditVerifica
   throw new CommandFailed('the verification broke off; start it again');
 };
 
-const verdictOf = async (
+const judgementOf = async (
   paymentId: string | undefined,
   options: Options,
   command: Command,
-): Promise<Verdict> => {
+): Promise<Judgement> => {
   const { file, all, merchant } = options;
-  const asked = [paymentId, file, all].filter((one) => one !== undefined).length;
-  if (asked !== 1) command.error('error: name one of: a payment, --all, --file <file>');
+  const requested = [paymentId, file, all].filter((one) => one !== undefined).length;
+  if (requested !== 1) command.error('error: name one of: a payment, --all, --file <file>');
   if (file !== undefined) return verifyFile(file, options.manifest);
   if (all === true) return verifyLog(options);
   const client = await auditClient(merchant);
@@ -87,8 +87,8 @@ const verify = async (
   options: Options,
   command: Command,
 ): Promise<void> => {
-  const verdict = await verdictOf(paymentId, options, command);
-  tell(verdict, options);
+  const judgement = await judgementOf(paymentId, options, command);
+  tell(judgement, options);
   if (options.all && options.manifest === undefined && options.format === 'pretty') {
     note(
       'A chain cannot see a cut tail: compare with a head that was kept: verify --all --manifest',

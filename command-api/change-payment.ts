@@ -4,7 +4,7 @@
  * within this process.
  */
 
-import type { AskedAmount } from '../shared/payment/commands.ts';
+import type { RequestedAmount } from '../shared/payment/commands.ts';
 import type { RequestIdentity } from '../shared/payment/payment-events.ts';
 import {
   authorizationIdOf,
@@ -14,17 +14,17 @@ import {
   operationUnder,
 } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
-import { quietPayment } from './in-flight.ts';
+import { waitForInFlight } from './in-flight.ts';
 import { intend } from './intend.ts';
-import { type Caller, type CommandRoom, carryOut } from './operate.ts';
+import { type CommandDeps, operate, type Principal } from './operate.ts';
 import type { LoadedPayment } from './payment-log.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
-  type Answer,
-  answerTo,
+  type CommandResponse,
   operationOf,
-  refusal,
+  rejection,
   replayed,
+  responseTo,
   unknownOutcome,
 } from './responses.ts';
 
@@ -34,7 +34,7 @@ export type ChangeKind = 'capture' | 'void' | 'refund';
 export type Change = {
   kind: ChangeKind;
   paymentId: string;
-  amount?: AskedAmount | undefined;
+  amount?: RequestedAmount | undefined;
   reason?: string | undefined;
 };
 
@@ -46,60 +46,60 @@ const CALL_KINDS = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as con
  * what the event store throws.
  */
 export const changePayment = (
-  room: CommandRoom,
-  caller: Caller,
+  deps: CommandDeps,
+  principal: Principal,
   change: Change,
   key: string | undefined,
   budget: Budget,
-): Promise<Answer> => {
-  const identity = identityOf(room, caller, change, key);
-  return room.queues.run(change.paymentId, async () => {
+): Promise<CommandResponse> => {
+  const identity = identityOf(deps, principal, change, key);
+  return deps.queues.run(change.paymentId, async () => {
     for (;;) {
-      const answer = await changeOrRepeat(room, caller, change, identity, budget);
-      if (answer !== undefined) return answer;
+      const response = await changeOrRepeat(deps, principal, change, identity, budget);
+      if (response !== undefined) return response;
     }
   });
 };
 
 /** Undefined when another process was faster: wait for it, and judge anew. */
 const changeOrRepeat = async (
-  room: CommandRoom,
-  caller: Caller,
+  deps: CommandDeps,
+  principal: Principal,
   change: Change,
   identity: RequestIdentity,
   budget: Budget,
-): Promise<Answer | undefined> => {
+): Promise<CommandResponse | undefined> => {
   if (budget.leftMs() === 0) throw new BudgetSpent();
   const hasKey = identity.keyHash !== undefined;
   // A replay is only ever given from a stream just read; a new operation is guarded by its revision.
-  let payment = await quietPayment(room, change.paymentId, hasKey ? 'store' : 'cache', budget);
+  let payment = await waitForInFlight(deps, change.paymentId, hasKey ? 'store' : 'cache', budget);
   const earlier = equalOperation(payment, change, identity);
   if (earlier === 'reused') {
-    return refusal(422, 'IDEMPOTENCY_KEY_REUSED', [
+    return rejection(422, 'IDEMPOTENCY_KEY_REUSED', [
       'the Idempotency-Key was used for another request; use a new key',
     ]);
   }
   if (openOperations(payment.state).length > 0) {
-    payment = await room.recovery.settle(change.paymentId);
+    payment = await deps.recovery.resolve(change.paymentId);
   }
   if (earlier !== undefined) {
     const operation = operationOf(payment, earlier.operationId);
     // Under a key a fenced attempt frees it; whoever joined without one gets the attempt's answer.
-    if (!hasKey) return answerTo(payment, operation);
-    if (operation.outcome === undefined) return answerTo(payment, operation);
-    if (!isFree(operation)) return replayed(answerTo(payment, operation));
+    if (!hasKey) return responseTo(payment, operation);
+    if (operation.outcome === undefined) return responseTo(payment, operation);
+    if (!isFree(operation)) return replayed(responseTo(payment, operation));
   }
-  return begin(room, caller, change, identity, budget);
+  return begin(deps, principal, change, identity, budget);
 };
 
 /** The keyed hashes that a repeat of this change is recognised by (decisions §8). */
 export const identityOf = (
-  room: CommandRoom,
-  caller: Caller,
+  deps: CommandDeps,
+  principal: Principal,
   { kind, paymentId, amount, reason }: Change,
   key: string | undefined,
 ): RequestIdentity => {
-  const { identities } = room;
+  const { identities } = deps;
   const fingerprint = identities.fingerprintOf({
     route: kind,
     paymentId,
@@ -107,7 +107,7 @@ export const identityOf = (
     reason: reason ?? null,
   });
   if (key === undefined) return { fingerprint };
-  return { fingerprint, keyHash: identities.keyHashOf(caller.merchantId, kind, paymentId, key) };
+  return { fingerprint, keyHash: identities.keyHashOf(principal.merchantId, kind, paymentId, key) };
 };
 
 /**
@@ -131,20 +131,20 @@ const equalOperation = (
 };
 
 const begin = async (
-  room: CommandRoom,
-  caller: Caller,
+  deps: CommandDeps,
+  principal: Principal,
   { kind, paymentId, amount, reason }: Change,
   identity: RequestIdentity,
   budget: Budget,
-): Promise<Answer | undefined> => {
+): Promise<CommandResponse | undefined> => {
   const operationId = newOperationId();
   const command = { kind, operationId, amount, reason, identity };
-  const executed = await intend(room, command, paymentId, caller, budget);
+  const executed = await intend(deps, command, paymentId, principal, budget);
   // Refused because of what another process is about to end: that is no last word.
-  if (executed.kind !== 'done' && room.recovery.inFlightMs(executed.payment) > 0) return undefined;
+  if (executed.kind !== 'done' && deps.recovery.inFlightMs(executed.payment) > 0) return undefined;
   switch (executed.kind) {
     case 'refused':
-      return refusal(422, executed.code, executed.details);
+      return rejection(422, executed.code, executed.details);
     case 'unresolved':
       return unknownOutcome(paymentId);
     // Another process was faster under the same key.
@@ -158,7 +158,7 @@ const begin = async (
         throw new Error('a change of a payment that is not there');
       const authorizationId = authorizationIdOf(payment.state);
       const call = { kind: CALL_KINDS[kind], authorizationId };
-      return carryOut(room, payment, operationId, call, budget);
+      return operate(deps, payment, operationId, call, budget);
     }
   }
 };

@@ -5,17 +5,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
-import type { Guard } from '../shared/http/auth/authorize.ts';
+import type { Authorize } from '../shared/http/auth/authorize.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import type { Identities } from './idempotency.ts';
-import type { CommandRoom } from './operate.ts';
+import type { CommandDeps } from './operate.ts';
 import { registerCommandOps } from './operator/routes.ts';
 import { createPaymentLog } from './payment-log.ts';
 import { measured } from './provider/measured.ts';
 import type { Provider } from './provider/port.ts';
-import { type GuardedProvider, guarded } from './provider/resilience.ts';
+import { type ResilientProvider, resilient } from './provider/resilience.ts';
 import { createQueues } from './queues.ts';
 import { registerReconcileApi } from './reconcile/routes.ts';
 import { createRecovery, inFlightMsMaxOf, type Recovery } from './recovery/recovery.ts';
@@ -30,7 +30,7 @@ export type CommandSideOptions = {
   store: EventStore;
   /** Other processes append to it as well: a call of theirs may still run (decisions §7). */
   sharedStore: boolean;
-  views: CommandApi['views'] & SweepOptions['views'];
+  readModels: CommandApi['readModels'] & SweepOptions['readModels'];
   identities: Identities;
   provider: Provider;
   metrics: Metrics;
@@ -40,7 +40,7 @@ export type CommandSideOptions = {
 };
 
 export type CommandSide = {
-  provider: GuardedProvider;
+  provider: ResilientProvider;
   recovery: Recovery;
   /**
    * Starts looking for open intents that nobody here follows; `ready` is what the first look may
@@ -48,7 +48,7 @@ export type CommandSide = {
    */
   startSweep(ready?: Promise<unknown>): void;
   /** Registers the POST routes and the operator's routes over them. */
-  register(app: FastifyInstance, guard: Guard): void;
+  register(app: FastifyInstance, authorize: Authorize): void;
   /**
    * Begins nothing more that no request waits for, and bounds what requests wait for. Before the
    * server is closed.
@@ -78,9 +78,9 @@ const rulesOf = (config: Config, merchantId: string) => {
 };
 
 export const openCommandSide = (options: CommandSideOptions): CommandSide => {
-  const { config, store, sharedStore, views, identities, metrics, log } = options;
+  const { config, store, sharedStore, readModels, identities, metrics, log } = options;
   const { nowMs = Date.now } = options;
-  const provider = guarded(measured(options.provider, metrics));
+  const provider = resilient(measured(options.provider, metrics));
   const queues = createQueues();
   const paymentLog = createPaymentLog({
     store,
@@ -101,7 +101,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     nowMs,
     logger: log,
   });
-  const room: CommandRoom = {
+  const deps: CommandDeps = {
     log: paymentLog,
     provider,
     queues,
@@ -125,15 +125,15 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     provider,
     recovery,
     startSweep: (ready) => {
-      sweep ??= startSweep({ store, views, recovery, logger: log, ...(ready && { ready }) });
+      sweep ??= startSweep({ store, readModels, recovery, logger: log, ...(ready && { ready }) });
     },
-    register: (app, guard) => {
-      registerReconcileApi(app, { guard: guard('audit:read'), store, provider });
-      registerCommandOps(app, { guard: guard('ops:admin'), room, views });
+    register: (app, authorize) => {
+      registerReconcileApi(app, { authorize: authorize('audit:read'), store, provider });
+      registerCommandOps(app, { authorize: authorize('ops:admin'), deps, readModels });
       registerCommandApi(app, {
-        guard: guard('payments:write'),
-        room,
-        views,
+        authorize: authorize('payments:write'),
+        deps,
+        readModels,
         requestBudgetMs: config.requestBudgetMs,
         waiting,
         onCommand: (command, outcome, seconds) => {

@@ -11,17 +11,17 @@ import { decide } from '../shared/payment/decide.ts';
 import type { MaskedCard, RequestIdentity } from '../shared/payment/payment-events.ts';
 import { initialState, isFree, type Operation, openOperations } from '../shared/payment/state.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
-import { quietPayment } from './in-flight.ts';
+import { waitForInFlight } from './in-flight.ts';
 import { intend } from './intend.ts';
 import { claimReference, stillClaims } from './merchant-reference.ts';
-import { type Caller, type CommandRoom, carryOut } from './operate.ts';
+import { type CommandDeps, operate, type Principal } from './operate.ts';
 import type { LoadedPayment } from './payment-log.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
-import { type Answer, answerTo, operationOf, refusal, replayed } from './responses.ts';
+import { type CommandResponse, operationOf, rejection, replayed, responseTo } from './responses.ts';
 
 /** What one create is made of; the secret is dropped with it. */
 type Attempt = {
-  caller: Caller;
+  principal: Principal;
   request: CreateRequest;
   masked: MaskedCard;
   /** The brand that the number itself shows. */
@@ -39,40 +39,40 @@ const ATTEMPTS_MAX = 1000;
  * Throws BudgetSpent when the request's budget ends first, and what the event store throws.
  */
 export const createPayment = async (
-  room: CommandRoom,
-  caller: Caller,
+  deps: CommandDeps,
+  principal: Principal,
   request: CreateRequest,
   key: string | undefined,
   budget: Budget,
-): Promise<Answer> => {
+): Promise<CommandResponse> => {
   const numberBrand = brandOf(request.card.number);
   const masked = maskCard(request.card, numberBrand);
-  const fingerprint = room.identities.fingerprintOf(comparable(caller, request, masked));
-  const rules = room.rulesOf(caller.merchantId);
+  const fingerprint = deps.identities.fingerprintOf(comparable(principal, request, masked));
+  const rules = deps.rulesOf(principal.merchantId);
   const identity = { fingerprint };
-  const attempt = { caller, request, masked, numberBrand, identity, rules, budget };
-  if (key !== undefined) return createUnderKey(room, attempt, key);
-  return createOrJoin(room, attempt);
+  const attempt = { principal, request, masked, numberBrand, identity, rules, budget };
+  if (key !== undefined) return createUnderKey(deps, attempt, key);
+  return createOrJoin(deps, attempt);
 };
 
 /** Joins equal creates that are unresolved, one after the other, before it makes a new payment. */
-const createOrJoin = async (room: CommandRoom, attempt: Attempt): Promise<Answer> => {
+const createOrJoin = async (deps: CommandDeps, attempt: Attempt): Promise<CommandResponse> => {
   const { request, identity, budget } = attempt;
   for (;;) {
     const joined =
       request.details.merchantReference === undefined
         ? undefined
-        : room.recovery.unresolvedCreate(identity.fingerprint);
-    if (joined === undefined) return createWithoutKey(room, attempt);
-    const answer = await joinUnresolved(room, joined, budget);
-    if (answer !== undefined) return answer;
+        : deps.recovery.unresolvedCreate(identity.fingerprint);
+    if (joined === undefined) return createWithoutKey(deps, attempt);
+    const response = await joinUnresolved(deps, joined, budget);
+    if (response !== undefined) return response;
   }
 };
 
 /** Again where another create took the reference in between: the next try finds that one. */
-const createWithoutKey = async (room: CommandRoom, attempt: Attempt): Promise<Answer> => {
+const createWithoutKey = async (deps: CommandDeps, attempt: Attempt): Promise<CommandResponse> => {
   while (attempt.budget.leftMs() > 0) {
-    const begun = await begin(room, attempt, newPaymentId());
+    const begun = await begin(deps, attempt, newPaymentId());
     if (begun === 'exists') throw new Error('a new id that a payment has already');
     if (begun !== 'reference lost') return begun;
   }
@@ -80,12 +80,12 @@ const createWithoutKey = async (room: CommandRoom, attempt: Attempt): Promise<An
 };
 
 /** Of the card only what tells cards apart without giving one away (decisions §8). */
-const comparable = (caller: Caller, request: CreateRequest, masked: MaskedCard): object => {
+const comparable = (principal: Principal, request: CreateRequest, masked: MaskedCard): object => {
   const { amount, currency, captureNow, details, card } = request;
   const { bin, last4, holderName, expiryMonth, expiryYear } = masked;
   const brand = card.brand ?? null;
   return {
-    merchantId: caller.merchantId,
+    merchantId: principal.merchantId,
     amount,
     currency,
     captureNow,
@@ -99,26 +99,32 @@ const createOf = (payment: LoadedPayment): Operation | undefined =>
 
 /** Undefined where somebody else has proven meanwhile that it was never carried out. */
 const joinUnresolved = (
-  room: CommandRoom,
+  deps: CommandDeps,
   paymentId: string,
   budget: Budget,
-): Promise<Answer | undefined> =>
-  room.queues.run(paymentId, async () => {
-    const before = createOf(await quietPayment(room, paymentId, 'store', budget));
+): Promise<CommandResponse | undefined> =>
+  deps.queues.run(paymentId, async () => {
+    const before = createOf(await waitForInFlight(deps, paymentId, 'store', budget));
     // Also where nothing is open any more: then this process did not know, and knows now.
-    const payment = await room.recovery.settle(paymentId);
+    const payment = await deps.recovery.resolve(paymentId);
     if (before === undefined) throw new Error('an unresolved create without its payment');
-    return isFree(before) ? undefined : answerTo(payment, operationOf(payment, before.operationId));
+    return isFree(before)
+      ? undefined
+      : responseTo(payment, operationOf(payment, before.operationId));
   });
 
 /** One repeat at a time: the first finds or makes the payment, the others find it. */
-const createUnderKey = (room: CommandRoom, attempt: Attempt, key: string): Promise<Answer> => {
-  const { caller, budget } = attempt;
-  const idOf = (n: number) => room.identities.paymentIdOf(caller.merchantId, key, n);
-  return room.queues.run(`create ${idOf(1)}`, async () => {
+const createUnderKey = (
+  deps: CommandDeps,
+  attempt: Attempt,
+  key: string,
+): Promise<CommandResponse> => {
+  const { principal, budget } = attempt;
+  const idOf = (n: number) => deps.identities.paymentIdOf(principal.merchantId, key, n);
+  return deps.queues.run(`create ${idOf(1)}`, async () => {
     for (let n = 1; n <= ATTEMPTS_MAX && budget.leftMs() > 0; n++) {
-      const answer = await createOrRepeat(room, attempt, idOf(n), key);
-      if (answer !== undefined) return answer;
+      const response = await createOrRepeat(deps, attempt, idOf(n), key);
+      if (response !== undefined) return response;
     }
     throw new BudgetSpent();
   });
@@ -126,55 +132,55 @@ const createUnderKey = (room: CommandRoom, attempt: Attempt, key: string): Promi
 
 /** Undefined when this attempt was proven never carried out: the next one is free. */
 const createOrRepeat = async (
-  room: CommandRoom,
+  deps: CommandDeps,
   attempt: Attempt,
   paymentId: string,
   key: string,
-): Promise<Answer | undefined> => {
+): Promise<CommandResponse | undefined> => {
   const { fingerprint } = attempt.identity;
-  let payment = await room.log.load(paymentId, 'store');
+  let payment = await deps.log.load(paymentId, 'store');
   let create = createOf(payment);
   if (create === undefined) {
-    const keyHash = room.identities.keyHashOf(attempt.caller.merchantId, 'create', '', key);
+    const keyHash = deps.identities.keyHashOf(attempt.principal.merchantId, 'create', '', key);
     const identity = { fingerprint, keyHash };
-    const begun = await begin(room, { ...attempt, identity }, paymentId);
+    const begun = await begin(deps, { ...attempt, identity }, paymentId);
     // Another process was faster under the same key: now its payment is there.
-    if (begun === 'exists') return createOrRepeat(room, attempt, paymentId, key);
+    if (begun === 'exists') return createOrRepeat(deps, attempt, paymentId, key);
     return begun === 'reference lost' ? undefined : begun;
   }
   if (isFree(create)) return undefined;
   if (create.identity.fingerprint !== fingerprint) {
-    return refusal(422, 'IDEMPOTENCY_KEY_REUSED', [
+    return rejection(422, 'IDEMPOTENCY_KEY_REUSED', [
       'the Idempotency-Key was used for another request; use a new key',
     ]);
   }
   if (create.outcome === undefined) {
-    payment = await settledPayment(room, paymentId, attempt.budget);
+    payment = await resolvedPayment(deps, paymentId, attempt.budget);
     create = operationOf(payment, create.operationId);
     if (isFree(create)) return undefined;
   }
-  const answer = answerTo(payment, create);
-  return create.outcome === undefined ? answer : replayed(answer);
+  const response = responseTo(payment, create);
+  return create.outcome === undefined ? response : replayed(response);
 };
 
-const settledPayment = (
-  room: CommandRoom,
+const resolvedPayment = (
+  deps: CommandDeps,
   paymentId: string,
   budget: Budget,
 ): Promise<LoadedPayment> =>
-  room.queues.run(paymentId, async () => {
-    const quiet = await quietPayment(room, paymentId, 'store', budget);
-    return openOperations(quiet.state).length > 0 ? room.recovery.settle(paymentId) : quiet;
+  deps.queues.run(paymentId, async () => {
+    const quiet = await waitForInFlight(deps, paymentId, 'store', budget);
+    return openOperations(quiet.state).length > 0 ? deps.recovery.resolve(paymentId) : quiet;
   });
 
 const createCommandOf = (attempt: Attempt, paymentId: string): CreateCommand => {
-  const { caller, request, masked, numberBrand, identity, rules } = attempt;
+  const { principal, request, masked, numberBrand, identity, rules } = attempt;
   const { amount, currency, captureNow, details } = request;
   return {
     kind: 'create',
     operationId: newOperationId(),
     paymentId,
-    merchantId: caller.merchantId,
+    merchantId: principal.merchantId,
     amount,
     currency,
     captureNow,
@@ -191,63 +197,63 @@ const uniqueReference = ({ rules, request }: Attempt): string | undefined =>
   rules.uniqueReferences === true ? request.details.merchantReference : undefined;
 
 const begin = (
-  room: CommandRoom,
+  deps: CommandDeps,
   attempt: Attempt,
   paymentId: string,
-): Promise<Answer | 'exists' | 'reference lost'> =>
-  room.queues.run(paymentId, async () => {
-    const { caller, budget } = attempt;
+): Promise<CommandResponse | 'exists' | 'reference lost'> =>
+  deps.queues.run(paymentId, async () => {
+    const { principal, budget } = attempt;
     const command = createCommandOf(attempt, paymentId);
     const reference = uniqueReference(attempt);
     if (reference !== undefined) {
       // What the rules refuse claims nothing.
       const decision = decide(initialState, command);
-      if (decision.kind === 'refused') return refusal(422, decision.code, decision.details);
-      const claimed = await claimReference(room, caller, command, reference, budget);
-      if (claimed.kind === 'held') return claimed.answer;
+      if (decision.kind === 'refused') return rejection(422, decision.code, decision.details);
+      const claimed = await claimReference(deps, principal, command, reference, budget);
+      if (claimed.kind === 'held') return claimed.response;
     }
-    const executed = await intend(room, command, paymentId, caller, budget);
+    const executed = await intend(deps, command, paymentId, principal, budget);
     switch (executed.kind) {
       case 'refused':
-        return refusal(422, executed.code, executed.details);
+        return rejection(422, executed.code, executed.details);
       case 'exists':
       case 'unresolved':
       case 'repeated':
         return 'exists';
       case 'done':
-        if (reference !== undefined && !(await keepsReference(room, executed, command, reference)))
+        if (reference !== undefined && !(await keepsReference(deps, executed, command, reference)))
           return 'reference lost';
-        return callProvider(room, attempt, executed.payment, command.operationId);
+        return callProvider(deps, attempt, executed.payment, command.operationId);
     }
   });
 
 /** Whether the reference is still this payment's; where it is not, the payment has ended FAILED. */
 const keepsReference = async (
-  room: CommandRoom,
+  deps: CommandDeps,
   { payment }: { payment: LoadedPayment },
   command: CreateCommand,
   reference: string,
 ): Promise<boolean> => {
   const { paymentId, operationId } = command;
   try {
-    if (await stillClaims(room, command, reference)) return true;
-    await room.recovery.record(payment, operationId, { result: 'NOT_SENT' });
+    if (await stillClaims(deps, command, reference)) return true;
+    await deps.recovery.record(payment, operationId, { outcome: 'NOT_SENT' });
     return false;
   } catch (error) {
     // The intent stands and no call will follow: recovery fences it.
-    room.recovery.callEnded(paymentId, operationId, 'open', payment);
+    deps.recovery.callEnded(paymentId, operationId, 'open', payment);
     throw error;
   }
 };
 
 const callProvider = (
-  room: CommandRoom,
+  deps: CommandDeps,
   { request, budget }: Attempt,
   payment: LoadedPayment,
   operationId: string,
-): Promise<Answer> => {
+): Promise<CommandResponse> => {
   const { card, captureNow, details } = request;
   const kind = captureNow ? 'SALE' : 'AUTHORIZE';
   const call = { kind, card: new CardSecret(card), descriptor: details.descriptor } as const;
-  return carryOut(room, payment, operationId, call, budget);
+  return operate(deps, payment, operationId, call, budget);
 };

@@ -1,6 +1,6 @@
 /** Waiting for what other processes may still be doing on a payment (decisions §7). */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { CommandRoom } from './operate.ts';
+import type { CommandDeps } from './operate.ts';
 import type { LoadedPayment } from './payment-log.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 
@@ -22,18 +22,18 @@ export const pauses = (budget: Budget): ((atMostMs?: number) => Promise<void>) =
  * The payment once no other process's call can be running on it: what is open then is unresolved.
  * Call it in the payment's queue, where no call of this process runs. Throws BudgetSpent.
  */
-export const quietPayment = async (
-  room: CommandRoom,
+export const waitForInFlight = async (
+  deps: CommandDeps,
   paymentId: string,
   from: 'store' | 'cache',
   budget: Budget,
 ): Promise<LoadedPayment> => {
   const pause = pauses(budget);
-  let payment = await room.log.load(paymentId, room.sharedStore ? 'store' : from);
+  let payment = await deps.log.load(paymentId, deps.sharedStore ? 'store' : from);
   for (;;) {
-    const leftMs = room.recovery.inFlightMs(payment);
+    const leftMs = deps.recovery.inFlightMs(payment);
     if (leftMs === 0) return payment;
     await pause(leftMs);
-    payment = await room.log.load(paymentId, 'store');
+    payment = await deps.log.load(paymentId, 'store');
   }
 };

@@ -4,26 +4,26 @@
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/port.ts';
 import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
-import type { Caller, CommandRoom } from './operate.ts';
+import type { CommandDeps, Principal } from './operate.ts';
 import type { Executed } from './payment-log.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 
 /** Decides and appends the intent. Throws BudgetSpent, and what PaymentLog.execute throws. */
 export const intend = async (
-  room: CommandRoom,
+  deps: CommandDeps,
   command: CreateCommand | ChangeCommand,
   paymentId: string,
-  caller: Caller,
+  principal: Principal,
   budget: Budget,
 ): Promise<Executed> => {
   // Told that nothing was begun, a client may have sent it again: it must not happen behind it.
   if (budget.leftMs() === 0) throw new BudgetSpent();
   budget.appending = true;
   try {
-    return await room.log.execute(paymentId, command, room.contextOf(caller), budget);
+    return await deps.log.execute(paymentId, command, deps.contextOf(principal), budget);
   } catch (error) {
     if (error instanceof AppendOutcomeUnknown)
-      room.recovery.callEnded(paymentId, command.operationId, 'open');
+      deps.recovery.callEnded(paymentId, command.operationId, 'open');
     throw error;
   } finally {
     budget.appending = false;

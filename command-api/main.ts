@@ -1,11 +1,11 @@
 /** `npm run start:command-api`: the POST routes as a process of its own; any number may run. */
 
 import { StoreUnavailable } from '../shared/event-store/port.ts';
-import { openGuard } from '../shared/http/auth/authorize.ts';
+import { openAuthorize } from '../shared/http/auth/authorize.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
-import { openEventStore, openViews } from '../shared/open-drivers.ts';
+import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
@@ -14,7 +14,7 @@ import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { openCommandSide } from './compose.ts';
 import { createIdentities } from './idempotency.ts';
 import { SecretRefused, withCheckedSecret } from './idempotency-secret.ts';
-import { watchCommandFigures } from './metrics.ts';
+import { watchCommandMetrics } from './metrics.ts';
 import { httpProvider } from './provider/http/provider.ts';
 
 /** The settings refuse to start this process without an address (settings, `PROVIDER_URL`). */
@@ -23,24 +23,24 @@ const providerOf = ({ provider: { url, ...rest } }: Config) => {
   return { url, ...rest };
 };
 
-const open = async (room: { config: Config; log: Log; onFatal(error: Error): void }) => {
-  const { config, log, onFatal } = room;
-  const drivers = { ...room, fileOf: noFiles };
+const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
+  const { config, log, onFatal } = deps;
+  const drivers = { ...deps, fileOf: noFiles };
   const metrics = createMetrics();
   const opened = await openEventStore(drivers);
-  const views = await openViews(drivers);
+  const readModels = await openReadModels(drivers);
   const identities = createIdentities(config.idempotencySecret ?? '');
   const commands = openCommandSide({
     config,
     store: await withCheckedSecret(opened.store, identities, onFatal),
     sharedStore: true,
-    views,
+    readModels,
     identities,
     provider: httpProvider(providerOf(config)),
     metrics,
     log,
   });
-  watchCommandFigures(metrics, commands);
+  watchCommandMetrics(metrics, commands);
   commands.startSweep();
 
   const app = buildApp({
@@ -49,18 +49,18 @@ const open = async (room: { config: Config; log: Log; onFatal(error: Error): voi
     maxInFlight: config.maxInFlight,
     servedElsewhere: SERVICE_ROUTES,
   });
-  commands.register(app, await openGuard(config));
+  commands.register(app, await openAuthorize(config));
   registerHealth(app, {
     metrics,
     ready: async () => {
-      const [eventStore, readModels] = await Promise.all([
+      const [eventStore, readModelsState] = await Promise.all([
         engineState(opened.ping),
-        engineState(() => views.checkpoint()),
+        engineState(() => readModels.checkpoint()),
       ]);
       const provider = { state: commands.provider.breakerOpen() ? 'breaker open' : 'up' };
       return {
         ready: eventStore.state === 'up' && !app.lifecycle.closing,
-        engines: { eventStore, views: readModels, provider },
+        engines: { eventStore, readModels: readModelsState, provider },
       };
     },
   });
@@ -71,7 +71,7 @@ const open = async (room: { config: Config; log: Log; onFatal(error: Error): voi
       await closeGracefully(app);
       await commands.stop();
       await opened.store.close();
-      await views.close();
+      await readModels.close();
     },
   };
 };

@@ -11,23 +11,23 @@
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { bodyOf } from '../shared/payment/response.ts';
 import { openOperations } from '../shared/payment/state.ts';
-import { pauses, quietPayment } from './in-flight.ts';
-import type { Caller, CommandRoom } from './operate.ts';
+import { pauses, waitForInFlight } from './in-flight.ts';
+import type { CommandDeps, Principal } from './operate.ts';
 import type { LoadedPayment } from './payment-log.ts';
 import type { Claims } from './reference-claims.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
-import { type Answer, answerTo, refusal, unknownOutcome } from './responses.ts';
+import { type CommandResponse, rejection, responseTo, unknownOutcome } from './responses.ts';
 
 /** How long a claimant has from its claim to its payment before it is passed over. */
 const CLAIM_MS_MAX = 2_000;
 
 /** `ours`: the reference is claimed for this create; else the answer of the payment that has it. */
-export type Claimed = { kind: 'ours' } | { kind: 'held'; answer: Answer };
+export type Claimed = { kind: 'ours' } | { kind: 'held'; response: CommandResponse };
 
 /** Claims a reference for a create that is not appended yet. Throws BudgetSpent. */
 export const claimReference = async (
-  room: CommandRoom,
-  caller: Caller,
+  deps: CommandDeps,
+  principal: Principal,
   create: CreateCommand,
   reference: string,
   budget: Budget,
@@ -38,9 +38,9 @@ export const claimReference = async (
   const startedMs = performance.now();
   for (;;) {
     if (budget.leftMs() === 0) throw new BudgetSpent();
-    const claims = await room.claims.read(merchantId, reference);
-    const judged = await judge(room, claims, create, budget);
-    if (typeof judged === 'object') return { kind: 'held', answer: judged };
+    const claims = await deps.claims.read(merchantId, reference);
+    const judged = await judge(deps, claims, create, budget);
+    if (typeof judged === 'object') return { kind: 'held', response: judged };
     const waitedMs = Math.max(claims.lastAgeMs, performance.now() - startedMs);
     if (judged === 'just claimed' && waitedMs < CLAIM_MS_MAX) {
       await pause();
@@ -49,65 +49,66 @@ export const claimReference = async (
     // Everybody before was looked at after our own claim: it stands.
     if (claims.lastOperationId === operationId) return { kind: 'ours' };
     const data = { paymentId, merchantId, operationId, amount, currency };
-    await room.claims.claim(claims, data, room.contextOf(caller));
+    await deps.claims.claim(claims, data, deps.contextOf(principal));
   }
 };
 
 /** Whether the last claim is still this create's. Throws what the event store throws. */
 export const stillClaims = async (
-  room: CommandRoom,
+  deps: CommandDeps,
   { merchantId, operationId }: CreateCommand,
   reference: string,
 ): Promise<boolean> =>
-  (await room.claims.read(merchantId, reference)).lastOperationId === operationId;
+  (await deps.claims.read(merchantId, reference)).lastOperationId === operationId;
 
 /** Undefined when no payment holds the reference. */
 const judge = async (
-  room: CommandRoom,
+  deps: CommandDeps,
   claims: Claims,
   create: CreateCommand,
   budget: Budget,
-): Promise<Answer | 'just claimed' | undefined> => {
+): Promise<CommandResponse | 'just claimed' | undefined> => {
   const last = claims.paymentIds.at(-1);
   const others = new Set(claims.paymentIds.filter((id) => id !== create.paymentId));
   for (const id of others) {
-    const payment = await ended(room, id, budget);
+    const payment = await ended(deps, id, budget);
     const { state } = payment;
     if (state.status === 'FAILED') continue;
-    if (state.status !== 'NONE') return answerOf(payment, id, create);
+    if (state.status !== 'NONE') return responseOf(payment, id, create);
     if (id === last) return 'just claimed';
   }
   return undefined;
 };
 
 /** The payment after its create has ended, as far as that can be known. */
-const ended = async (room: CommandRoom, id: string, budget: Budget): Promise<LoadedPayment> => {
-  const known = room.log.peek(id);
+const ended = async (deps: CommandDeps, id: string, budget: Budget): Promise<LoadedPayment> => {
+  const known = deps.log.peek(id);
   if (known?.state.status === 'FAILED') return known;
-  const payment = await room.log.load(id, 'store');
+  const payment = await deps.log.load(id, 'store');
   if (payment.state.status !== 'PENDING') return payment;
   // Whoever is PENDING waits for nobody's reference, so this queue moves on.
-  return room.queues.run(id, async () => {
-    const quiet = await quietPayment(room, id, 'store', budget);
-    return openOperations(quiet.state).length > 0 ? room.recovery.settle(id) : quiet;
+  return deps.queues.run(id, async () => {
+    const quiet = await waitForInFlight(deps, id, 'store', budget);
+    return openOperations(quiet.state).length > 0 ? deps.recovery.resolve(id) : quiet;
   });
 };
 
-const answerOf = (payment: LoadedPayment, id: string, create: CreateCommand): Answer => {
-  const { state, view } = payment;
-  if (state.status === 'NONE' || view === undefined) throw new Error('nobody holds the reference');
+const responseOf = (payment: LoadedPayment, id: string, create: CreateCommand): CommandResponse => {
+  const { state, readModel } = payment;
+  if (state.status === 'NONE' || readModel === undefined)
+    throw new Error('nobody holds the reference');
   const [first] = state.operations;
   if (first?.identity.fingerprint !== create.identity.fingerprint) {
-    return refusal(422, 'BUSINESS_RULE_VIOLATION', [
+    return rejection(422, 'BUSINESS_RULE_VIOLATION', [
       `merchantReference names another payment already, ${id}`,
     ]);
   }
   if (state.status === 'PENDING') return { ...unknownOutcome(id), ...seenOf(payment, id) };
-  if (first.outcome?.revision === view.revision) return answerTo(payment, first);
+  if (first.outcome?.revision === readModel.revision) return responseTo(payment, first);
   return {
     status: 200,
-    body: bodyOf(view),
-    headers: { etag: `"${view.revision}"` },
+    body: bodyOf(readModel),
+    headers: { etag: `"${readModel.revision}"` },
     outcome: 'approved',
     ...seenOf(payment, id),
   };

@@ -2,7 +2,7 @@
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import type { CommandSide } from './compose.ts';
 
-export const watchCommandFigures = (
+export const watchCommandMetrics = (
   metrics: Metrics,
   { provider, recovery }: Pick<CommandSide, 'provider' | 'recovery'>,
 ): void => {

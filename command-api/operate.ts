@@ -13,13 +13,13 @@ import type { Queues } from './queues.ts';
 import { outcomeOf, type Recovery } from './recovery/recovery.ts';
 import type { ReferenceClaims } from './reference-claims.ts';
 import type { Budget } from './request-budget.ts';
-import { type Answer, answerTo, operationOf, unknownOutcome } from './responses.ts';
+import { type CommandResponse, operationOf, responseTo, unknownOutcome } from './responses.ts';
 
 /** Who sent a request, as its token says, and which request it was. */
-export type Caller = { merchantId: string; actor: string; requestId: string };
+export type Principal = { merchantId: string; actor: string; requestId: string };
 
 /** What the commands work with. */
-export type CommandRoom = {
+export type CommandDeps = {
   log: PaymentLog;
   provider: Provider;
   queues: Queues;
@@ -32,7 +32,7 @@ export type CommandRoom = {
    */
   sharedStore: boolean;
   rulesOf(merchantId: string): MerchantRules;
-  contextOf(caller: Caller): EventContext;
+  contextOf(principal: Principal): EventContext;
   logger: { error(fields: object, message: string): void };
 };
 
@@ -46,40 +46,40 @@ export type Call =
  * queue and goes on to its end whether or not the request still waits. Never throws after the
  * intent: what could not be recorded is left to recovery.
  */
-export const carryOut = async (
-  room: CommandRoom,
+export const operate = async (
+  deps: CommandDeps,
   payment: LoadedPayment,
   operationId: string,
   call: Call,
   budget: Budget,
-): Promise<Answer> => {
+): Promise<CommandResponse> => {
   const { state } = payment;
   if (state.status === 'NONE') throw new Error('a provider call without its intent');
   const { paymentId } = state;
   const operation = operationOf(payment, operationId);
   // Its append took so long that somebody else has ended it already.
-  if (operation.outcome !== undefined) return answerTo(payment, operation);
-  room.recovery.callBegins(operationId);
-  const outcome = await outcomeFrom(room, payment, operation, call, budget);
+  if (operation.outcome !== undefined) return responseTo(payment, operation);
+  deps.recovery.callBegins(operationId);
+  const outcome = await outcomeFrom(deps, payment, operation, call, budget);
   if (outcome === undefined) {
-    room.recovery.callEnded(paymentId, operationId, 'open', payment);
-    return answerTo(payment, operation);
+    deps.recovery.callEnded(paymentId, operationId, 'open', payment);
+    return responseTo(payment, operation);
   }
   try {
-    const recorded = await room.recovery.record(payment, operationId, outcome);
-    room.recovery.callEnded(paymentId, operationId, 'recorded');
+    const recorded = await deps.recovery.record(payment, operationId, outcome);
+    deps.recovery.callEnded(paymentId, operationId, 'recorded');
     const known = operationOf(recorded, operationId);
-    sayWhereItDiffers(room, paymentId, known, outcome);
-    return answerTo(recorded, known);
+    sayWhereItDiffers(deps, paymentId, known, outcome);
+    return responseTo(recorded, known);
   } catch (error) {
-    room.logger.error({ paymentId, err: error }, 'an outcome could not be recorded; recovery will');
-    room.recovery.callEnded(paymentId, operationId, 'open', payment);
+    deps.logger.error({ paymentId, err: error }, 'an outcome could not be recorded; recovery will');
+    deps.recovery.callEnded(paymentId, operationId, 'open', payment);
     return unknownOutcome(paymentId);
   }
 };
 
 const outcomeFrom = async (
-  { provider, recovery }: CommandRoom,
+  { provider, recovery }: CommandDeps,
   payment: LoadedPayment,
   operation: Operation,
   call: Call,
@@ -87,29 +87,29 @@ const outcomeFrom = async (
 ): Promise<Outcome | undefined> => {
   if (payment.state.status === 'NONE') return undefined;
   // The client has been told that nothing was begun, and may already have sent it again.
-  if (budget.spent === true) return { result: 'NOT_SENT' };
+  if (budget.spent === true) return { outcome: 'NOT_SENT' };
   // Another process may hold it for ended by the time this call would end: it is not begun at all.
-  if (recovery.isTooLate(payment, operation)) return { result: 'NOT_SENT' };
+  if (recovery.isTooLate(payment, operation)) return { outcome: 'NOT_SENT' };
   const { paymentId, currency } = payment.state;
   budget.begunOn = paymentId;
   const { operationId, amount } = operation;
   return outcomeOf(await provider.execute({ operationId, paymentId, amount, currency, ...call }));
 };
 
-const neverHappened = (result: Outcome['result'] | undefined): boolean =>
-  result === 'NOT_SENT' || result === 'FENCED';
+const neverHappened = (outcome: Outcome['outcome'] | undefined): boolean =>
+  outcome === 'NOT_SENT' || outcome === 'FENCED';
 
 /** The log keeps what came first; a provider that now says otherwise has broken its own word. */
 const sayWhereItDiffers = (
-  { logger }: CommandRoom,
+  { logger }: CommandDeps,
   paymentId: string,
   { kind, outcome }: Operation,
   late: Outcome,
 ): void => {
-  const recorded = outcome?.result;
-  if (recorded === late.result || (neverHappened(recorded) && neverHappened(late.result))) return;
+  const recorded = outcome?.outcome;
+  if (recorded === late.outcome || (neverHappened(recorded) && neverHappened(late.outcome))) return;
   logger.error(
-    { paymentId, operation: kind, recorded, answered: late.result },
+    { paymentId, operation: kind, recorded, responded: late.outcome },
     'the provider answered other than what is recorded; reconcile with its ledger',
   );
 };

@@ -18,7 +18,7 @@ import {
 import type { Command } from '../shared/payment/commands.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
-import { type PaymentView, project } from '../shared/payment/response.ts';
+import { type PaymentReadModel, project } from '../shared/payment/response.ts';
 import { evolve, initialState, type PaymentState } from '../shared/payment/state.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
@@ -27,7 +27,7 @@ import { type Budget, BudgetSpent } from './request-budget.ts';
 export type LoadedPayment = {
   events: readonly RecordedEvent[];
   state: PaymentState;
-  view: PaymentView | undefined;
+  readModel: PaymentReadModel | undefined;
 };
 
 export type Executed =
@@ -62,15 +62,15 @@ export type PaymentLogOptions = {
   cachedPaymentsMax: number;
 };
 
-const unknownPayment: LoadedPayment = { events: [], state: initialState, view: undefined };
+const unknownPayment: LoadedPayment = { events: [], state: initialState, readModel: undefined };
 
 const after = (payment: LoadedPayment, appended: readonly RecordedEvent[]): LoadedPayment => {
-  let { state, view } = payment;
+  let { state, readModel } = payment;
   for (const recorded of appended) {
     state = evolve(state, recorded);
-    view = project(view, recorded);
+    readModel = project(readModel, recorded);
   }
-  return { events: [...payment.events, ...appended], state, view };
+  return { events: [...payment.events, ...appended], state, readModel };
 };
 
 const knows = ({ state }: LoadedPayment, operationId: string): boolean =>
@@ -115,7 +115,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     return decided.map((event) => ({ id: newEventId(), time, event, context }));
   };
 
-  /** The very same append again while its fate is unknown: same ids, same expected revision. */
+  /** The very same append again while its outcome is unknown: same ids, same expected revision. */
   const append = async (
     paymentId: string,
     payment: LoadedPayment,

@@ -3,11 +3,16 @@
  * (decisions §8). The answer to an operation is the payment as it was at its outcome.
  */
 import { type ErrorCode, errorBody } from '../shared/http/errors.ts';
-import { bodyOf, failureBodyOf, foldView, type PaymentView } from '../shared/payment/response.ts';
+import {
+  bodyOf,
+  failureBodyOf,
+  foldReadModel,
+  type PaymentReadModel,
+} from '../shared/payment/response.ts';
 import type { Operation, OperationKind } from '../shared/payment/state.ts';
 import type { LoadedPayment } from './payment-log.ts';
 
-export type Answer = {
+export type CommandResponse = {
   status: number;
   /** The JSON text of the body. */
   body: string;
@@ -34,19 +39,19 @@ const STATUS = {
 const RETRY_AFTER = '1';
 
 /** A refusal that stored nothing. */
-export const refusal = (
+export const rejection = (
   status: number,
   code: ErrorCode,
   details: string[],
   at: string = new Date().toISOString(),
-): Answer => ({ status, body: errorBody(code, details, at), outcome: 'refused' });
+): CommandResponse => ({ status, body: errorBody(code, details, at), outcome: 'refused' });
 
 /** A refusal that a later try may not meet. */
 export const tryLater = (
   code: keyof typeof STATUS,
   details: string[],
   headers: Record<string, string> = {},
-): Answer => ({
+): CommandResponse => ({
   status: STATUS[code],
   body: errorBody(code, details, new Date().toISOString()),
   headers: { 'retry-after': RETRY_AFTER, ...headers },
@@ -56,7 +61,7 @@ export const tryLater = (
 const locationOf = (paymentId: string) => ({ location: `/api/v1/payments/${paymentId}` });
 
 /** The intent is durable, its outcome is not known: nothing is guessed (decisions §7). */
-export const unknownOutcome = (paymentId: string): Answer =>
+export const unknownOutcome = (paymentId: string): CommandResponse =>
   tryLater(
     'PROVIDER_UNAVAILABLE',
     [
@@ -66,7 +71,7 @@ export const unknownOutcome = (paymentId: string): Answer =>
     locationOf(paymentId),
   );
 
-const neverCarriedOut = (operation: Operation, paymentId: string): Answer => ({
+const neverCarriedOut = (operation: Operation, paymentId: string): CommandResponse => ({
   ...tryLater(
     'PROVIDER_UNAVAILABLE',
     [
@@ -80,15 +85,15 @@ const neverCarriedOut = (operation: Operation, paymentId: string): Answer => ({
   outcome: 'not_sent',
 });
 
-const viewAt = (payment: LoadedPayment, revision: number): PaymentView => {
-  if (payment.view?.revision === revision) return payment.view;
-  const view = foldView(payment.events.slice(0, revision + 1));
-  if (view === undefined) throw new Error('an operation of a payment that has no events');
-  return view;
+const readModelAt = (payment: LoadedPayment, revision: number): PaymentReadModel => {
+  if (payment.readModel?.revision === revision) return payment.readModel;
+  const readModel = foldReadModel(payment.events.slice(0, revision + 1));
+  if (readModel === undefined) throw new Error('an operation of a payment that has no events');
+  return readModel;
 };
 
 /** The answer to an operation: its stored outcome, or that there is none yet. */
-export const answerTo = (payment: LoadedPayment, operation: Operation): Answer => {
+export const responseTo = (payment: LoadedPayment, operation: Operation): CommandResponse => {
   if (payment.state.status === 'NONE')
     throw new Error('an operation of a payment that is not there');
   const { paymentId } = payment.state;
@@ -96,25 +101,25 @@ export const answerTo = (payment: LoadedPayment, operation: Operation): Answer =
   if (operation.outcome === undefined) {
     return { ...unknownOutcome(paymentId), seen: { paymentId, revision: last } };
   }
-  const { result, revision } = operation.outcome;
+  const { outcome, revision } = operation.outcome;
   const seen = { paymentId, revision };
-  if (result === 'NOT_SENT' || result === 'FENCED') {
+  if (outcome === 'NOT_SENT' || outcome === 'FENCED') {
     return { ...neverCarriedOut(operation, paymentId), seen };
   }
-  const view = viewAt(payment, revision);
-  if (result === 'APPROVED') {
+  const readModel = readModelAt(payment, revision);
+  if (outcome === 'APPROVED') {
     const headers = { etag: `"${revision}"` };
-    return { status: 200, body: bodyOf(view), headers, seen, outcome: 'approved' };
+    return { status: 200, body: bodyOf(readModel), headers, seen, outcome: 'approved' };
   }
-  return { ...declined(view, operation), seen };
+  return { ...declined(readModel, operation), seen };
 };
 
-const declined = (view: PaymentView, { kind }: Operation): Answer => {
+const declined = (readModel: PaymentReadModel, { kind }: Operation): CommandResponse => {
   if (kind === 'create') {
-    const body = JSON.stringify(failureBodyOf(view));
+    const body = JSON.stringify(failureBodyOf(readModel));
     return { status: 402, body, outcome: 'declined' };
   }
-  const failed = view.response.transactions.at(-1);
+  const failed = readModel.response.transactions.at(-1);
   const details = [`the provider declined the ${kind}`];
   if (failed?.failure !== undefined) {
     const { failureCode, providerFailureCode } = failed.failure;
@@ -122,14 +127,14 @@ const declined = (view: PaymentView, { kind }: Operation): Answer => {
     if (providerFailureCode !== undefined)
       details.push(`providerFailureCode ${providerFailureCode}`);
   }
-  const body = errorBody(NOT_ALLOWED[kind], details, view.response.updatedAt);
+  const body = errorBody(NOT_ALLOWED[kind], details, readModel.response.updatedAt);
   return { status: 422, body, outcome: 'declined' };
 };
 
 /** A stored outcome, given again (decisions §8). */
-export const replayed = (answer: Answer): Answer => ({
-  ...answer,
-  headers: { ...answer.headers, 'idempotent-replayed': 'true' },
+export const replayed = (response: CommandResponse): CommandResponse => ({
+  ...response,
+  headers: { ...response.headers, 'idempotent-replayed': 'true' },
 });
 
 /** The operation as the payment knows it now. */

@@ -15,13 +15,13 @@ import {
   parsePaymentId,
   parseRefund,
 } from '../shared/http/contract.ts';
-import { type ErrorCode, JSON_TYPE, refuse } from '../shared/http/errors.ts';
+import { type ErrorCode, JSON_TYPE, reject } from '../shared/http/errors.ts';
 import type {} from '../shared/http/server/app.ts';
 import { openOperations } from '../shared/payment/state.ts';
-import type { PaymentViewsReader } from '../shared/read-models/port.ts';
+import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { type ChangeKind, changePayment, identityOf } from './change-payment.ts';
 import { createPayment } from './create-payment.ts';
-import type { Caller, CommandRoom } from './operate.ts';
+import type { CommandDeps, Principal } from './operate.ts';
 import type { LoadedPayment } from './payment-log.ts';
 import { parseJson } from './request/json.ts';
 import {
@@ -31,22 +31,22 @@ import {
   type Waiting,
   withinBudget,
 } from './request-budget.ts';
-import { type Answer, tryLater, unknownOutcome } from './responses.ts';
+import { type CommandResponse, tryLater, unknownOutcome } from './responses.ts';
 
 export type CommandApi = {
   /** Token, scope and rate limit, checked before the body is read (shared/http/auth/authorize.ts). */
-  guard: onRequestHookHandler;
-  room: CommandRoom;
-  views: Pick<PaymentViewsReader, 'waitForRevision'>;
+  authorize: onRequestHookHandler;
+  deps: CommandDeps;
+  readModels: Pick<ReadModelsReader, 'waitForRevision'>;
   requestBudgetMs: number;
   /** The requests that wait; a stop ends their waits before their connections are cut. */
   waiting: Waiting;
   /** Called once for each command, with its time in seconds. */
-  onCommand(command: string, outcome: Answer['outcome'], seconds: number): void;
+  onCommand(command: string, outcome: CommandResponse['outcome'], seconds: number): void;
 };
 
-/** How long an answer waits for the views; a GET folds the stream where that was not enough. */
-const VIEWS_WAIT_MS = 500;
+/** How long an answer waits for the read models; a GET folds the stream where that was not enough. */
+const READ_MODELS_WAIT_MS = 500;
 
 type ChangeRoute = { kind: ChangeKind; badId: ErrorCode; parse(value: unknown): ParsedChange };
 
@@ -62,28 +62,28 @@ const CHANGES: ChangeRoute[] = [
 const bodyOf = (request: FastifyRequest): Buffer =>
   Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 
-const callerOf = (request: FastifyRequest): Caller => {
-  if (request.caller === undefined) throw new Error('a route without its guard');
-  const { merchantId, actor } = request.caller;
+const principalOf = (request: FastifyRequest): Principal => {
+  if (request.principal === undefined) throw new Error('a route without its guard');
+  const { merchantId, actor } = request.principal;
   return { merchantId, actor, requestId: request.id };
 };
 
 /** Registers the command routes on an app that has been built (shared/http/server/app.ts). */
 export const registerCommandApi = (app: FastifyInstance, api: CommandApi): void => {
-  const onRequest = api.guard;
+  const onRequest = api.authorize;
   app.post('/api/v1/payments', { onRequest }, async (request, reply) => {
     const budget = startBudget(api.requestBudgetMs);
     const keyed = parseIdempotencyKey(request.raw.rawHeaders);
-    if (!keyed.ok) return refuse(reply, 'INVALID_REQUEST', keyed.details);
+    if (!keyed.ok) return reject(reply, 'INVALID_REQUEST', keyed.details);
     const json = parseJson(bodyOf(request));
-    if (!json.ok) return refuse(reply, 'INVALID_REQUEST', [BODY_NOT_JSON]);
+    if (!json.ok) return reject(reply, 'INVALID_REQUEST', [BODY_NOT_JSON]);
     const parsed = parseCreate(json.value, keyed.key);
-    if (!parsed.ok) return refuse(reply, 'INVALID_REQUEST', parsed.details);
-    const caller = callerOf(request);
+    if (!parsed.ok) return reject(reply, 'INVALID_REQUEST', parsed.details);
+    const principal = principalOf(request);
     return run(api, reply, {
       command: 'create',
       budget,
-      task: createPayment(api.room, caller, parsed.request, keyed.key, budget),
+      task: createPayment(api.deps, principal, parsed.request, keyed.key, budget),
       // Creates under one key wait for one another and for nothing else.
       repeatsRunning: () => keyed.key !== undefined,
     });
@@ -105,54 +105,54 @@ const change = async (
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
   const budget = startBudget(api.requestBudgetMs);
-  const caller = callerOf(request);
+  const principal = principalOf(request);
   const paymentId = parsePaymentId(request.params.paymentId);
-  if (paymentId === undefined) return refuse(reply, badId, [PAYMENT_ID_FORM]);
+  if (paymentId === undefined) return reject(reply, badId, [PAYMENT_ID_FORM]);
   const keyed = parseIdempotencyKey(request.raw.rawHeaders);
-  if (!keyed.ok) return refuse(reply, 'INVALID_REQUEST', keyed.details);
+  if (!keyed.ok) return reject(reply, 'INVALID_REQUEST', keyed.details);
   const json =
     kind === 'void' ? { ok: true as const, value: undefined } : parseJson(bodyOf(request));
-  if (!json.ok) return refuse(reply, 'INVALID_REQUEST', [BODY_NOT_JSON]);
+  if (!json.ok) return reject(reply, 'INVALID_REQUEST', [BODY_NOT_JSON]);
   const parsed = parse(json.value);
-  if (!parsed.ok) return refuse(reply, 'INVALID_REQUEST', parsed.details);
-  const payment = await owned(api, caller, paymentId, reply);
+  if (!parsed.ok) return reject(reply, 'INVALID_REQUEST', parsed.details);
+  const payment = await owned(api, principal, paymentId, reply);
   if (payment === undefined) return reply;
   request.paymentId = paymentId;
   const texts = keyed.key === undefined ? parsed.texts : [...parsed.texts, keyed.key];
   if (textsHoldCard(texts, payment.bin, payment.last4)) {
-    return refuse(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
+    return reject(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
   }
-  const asked = { kind, paymentId, ...parsed.request };
+  const requested = { kind, paymentId, ...parsed.request };
   return run(api, reply, {
     command: kind,
     budget,
-    task: changePayment(api.room, caller, asked, keyed.key, budget),
-    repeatsRunning: () => isRunning(api, caller, asked, keyed.key),
+    task: changePayment(api.deps, principal, requested, keyed.key, budget),
+    repeatsRunning: () => isRunning(api, principal, requested, keyed.key),
   });
 };
 
 /** The caller's payment; another merchant's does not exist for it, in the same words. */
 const owned = async (
-  { room }: CommandApi,
-  { merchantId }: Caller,
+  { deps }: CommandApi,
+  { merchantId }: Principal,
   paymentId: string,
   reply: FastifyReply,
 ): Promise<Exclude<LoadedPayment['state'], { status: 'NONE' }> | undefined> => {
-  const { state } = await room.log.load(paymentId, 'cache');
+  const { state } = await deps.log.load(paymentId, 'cache');
   if (state.status !== 'NONE' && state.merchantId === merchantId) return state;
-  refuse(reply, 'PAYMENT_NOT_FOUND');
+  reject(reply, 'PAYMENT_NOT_FOUND');
   return undefined;
 };
 
 /** Whether the operation that a repeat waits for is under way in this process. */
 const isRunning = (
-  { room }: CommandApi,
-  caller: Caller,
-  asked: Parameters<typeof identityOf>[2],
+  { deps }: CommandApi,
+  principal: Principal,
+  requested: Parameters<typeof identityOf>[2],
   key: string | undefined,
 ): boolean => {
-  const payment = room.log.peek(asked.paymentId);
-  const { keyHash } = identityOf(room, caller, asked, key);
+  const payment = deps.log.peek(requested.paymentId);
+  const { keyHash } = identityOf(deps, principal, requested, key);
   if (keyHash === undefined || payment === undefined) return false;
   return openOperations(payment.state).some((o) => o.identity.keyHash === keyHash);
 };
@@ -160,7 +160,7 @@ const isRunning = (
 type Running = {
   command: string;
   budget: Budget;
-  task: Promise<Answer>;
+  task: Promise<CommandResponse>;
   /** Asked when the budget is spent before the command had its turn. */
   repeatsRunning(): boolean;
 };
@@ -172,27 +172,31 @@ const run = async (
 ): Promise<FastifyReply> => {
   const { command, budget } = running;
   const startedAt = performance.now();
-  const answer = await answerOf(running, api.waiting);
-  if (answer.seen !== undefined) {
-    const { paymentId, revision } = answer.seen;
+  const response = await responseOf(running, api.waiting);
+  if (response.seen !== undefined) {
+    const { paymentId, revision } = response.seen;
     reply.request.paymentId = paymentId;
-    await api.views.waitForRevision(paymentId, revision, Math.min(VIEWS_WAIT_MS, budget.leftMs()));
+    await api.readModels.waitForRevision(
+      paymentId,
+      revision,
+      Math.min(READ_MODELS_WAIT_MS, budget.leftMs()),
+    );
   }
-  api.onCommand(command, answer.outcome, (performance.now() - startedAt) / 1000);
-  return send(reply, answer);
+  api.onCommand(command, response.outcome, (performance.now() - startedAt) / 1000);
+  return send(reply, response);
 };
 
-/** Nobody is called behind an intent of unknown fate (intend.ts). */
-const storedOrNot = (): Answer =>
+/** Nobody is called behind an intent of unknown outcome (intend.ts). */
+const storedOrNot = (): CommandResponse =>
   tryLater('SERVICE_UNAVAILABLE', [
     'it is not known whether anything was stored; nothing was sent to the provider',
   ]);
 
 /** The command's answer, or why there is none yet. What else it throws, shared/http/server/app.ts answers. */
-const answerOf = async (
+const responseOf = async (
   { task, budget, repeatsRunning }: Running,
   waiting: Waiting,
-): Promise<Answer> => {
+): Promise<CommandResponse> => {
   try {
     return await withinBudget(task, budget, waiting);
   } catch (error) {
@@ -207,7 +211,7 @@ const answerOf = async (
   }
 };
 
-const send = (reply: FastifyReply, { status, body, headers }: Answer): FastifyReply =>
+const send = (reply: FastifyReply, { status, body, headers }: CommandResponse): FastifyReply =>
   reply
     .code(status)
     .headers(headers ?? {})

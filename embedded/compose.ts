@@ -1,5 +1,5 @@
 /**
- * Everything in one process: event store, views, projector, provider, recovery and both APIs,
+ * Everything in one process: event store, read models, projector, provider, recovery and both APIs,
  * built over one data folder. Listening, banner and signals are main.ts's.
  */
 import type { FastifyInstance } from 'fastify';
@@ -7,26 +7,26 @@ import { registerAuditApi } from '../audit/routes.ts';
 import { openCommandSide } from '../command-api/compose.ts';
 import { createIdentities } from '../command-api/idempotency.ts';
 import { withCheckedSecret } from '../command-api/idempotency-secret.ts';
-import { watchCommandFigures } from '../command-api/metrics.ts';
+import { watchCommandMetrics } from '../command-api/metrics.ts';
 import { httpProvider } from '../command-api/provider/http/provider.ts';
 import type { Provider } from '../command-api/provider/port.ts';
 import { type Projector, startProjector } from '../projector/compose.ts';
 import { trackFreshness } from '../projector/freshness.ts';
 import { projectionState } from '../projector/health.ts';
-import { watchProjectionFigures } from '../projector/metrics.ts';
+import { watchProjectionMetrics } from '../projector/metrics.ts';
 import { registerProjectorOps } from '../projector/parked-routes.ts';
-import { feedState, watchFeedFigures } from '../projector/relay/metrics.ts';
+import { relayState, watchRelayMetrics } from '../projector/relay/metrics.ts';
 import { openRelay, topicPrefixOf } from '../projector/relay/open-relay.ts';
 import { registerTopicRoutes } from '../projector/relay/topic-routes.ts';
 import { openSimulator } from '../provider-simulator/simulator.ts';
 import { type Behind, behindTheStream } from '../query-api/get-payment.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { openGuard } from '../shared/http/auth/authorize.ts';
+import { openAuthorize } from '../shared/http/auth/authorize.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
-import { type OpenedStore, openEventStore, openViews } from '../shared/open-drivers.ts';
-import type { PaymentViews } from '../shared/read-models/port.ts';
+import { type OpenedStore, openEventStore, openReadModels } from '../shared/open-drivers.ts';
+import type { ReadModels } from '../shared/read-models/port.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
@@ -45,7 +45,7 @@ export type Service = {
 export type Wrappers = {
   store?: (own: EventStore) => EventStore;
   provider?: (own: Provider) => Provider;
-  views?: (own: PaymentViews) => PaymentViews;
+  readModels?: (own: ReadModels) => ReadModels;
 };
 
 /** The provider that the settings name: one over HTTP, or the simulator in this process. */
@@ -81,24 +81,29 @@ export const openService = async (
   wrappers: Wrappers = {},
 ): Promise<Service> => {
   const { store: wrapStore = asItIs, provider: wrapProvider = asItIs } = wrappers;
-  const { views: wrapViews = asItIs } = wrappers;
+  const { readModels: wrapReadModels = asItIs } = wrappers;
   const metrics = createMetrics();
   const drivers = { config, log, fileOf: folder.path, onFatal };
   const opened = await openEventStore(drivers);
   const identities = createIdentities(config.idempotencySecret ?? idempotencySecret(folder));
   const checked = await withCheckedSecret(opened.store, identities, onFatal);
   const freshness = trackFreshness(wrapStore(checked));
-  const views = wrapViews(await openViews(drivers));
-  const projector = await startProjector({ store: freshness.store, views, logger: log, freshness });
+  const readModels = wrapReadModels(await openReadModels(drivers));
+  const projector = await startProjector({
+    store: freshness.store,
+    readModels,
+    logger: log,
+    freshness,
+  });
   const commands = openCommandSide({
     config,
     store: freshness.store,
     sharedStore: opened.shared,
-    views: {
-      ...views,
-      // While the views are being filled anew, GET folds the streams: nothing is worth a wait.
+    readModels: {
+      ...readModels,
+      // While the read models are being filled anew, GET folds the streams: nothing is worth a wait.
       waitForRevision: async (paymentId, revision, timeoutMs) =>
-        projector.status().caughtUp && views.waitForRevision(paymentId, revision, timeoutMs),
+        projector.status().caughtUp && readModels.waitForRevision(paymentId, revision, timeoutMs),
     },
     identities,
     provider: wrapProvider(await openProvider(config, log, folder.path('provider-ledger.sqlite'))),
@@ -107,7 +112,7 @@ export const openService = async (
   });
   const { provider } = commands;
   watchCommits(metrics, opened);
-  watchCommandFigures(metrics, commands);
+  watchCommandMetrics(metrics, commands);
   const relay = await openRelay({
     config,
     store: opened.store,
@@ -115,30 +120,30 @@ export const openService = async (
     logger: log,
     projector,
   });
-  watchProjectionFigures(metrics, projector);
-  watchFeedFigures(metrics, relay);
+  watchProjectionMetrics(metrics, projector);
+  watchRelayMetrics(metrics, relay);
 
-  const guard = await openGuard(config);
+  const authorize = await openAuthorize(config);
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
-  commands.register(app, guard);
-  registerProjectorOps(app, { guard: guard('ops:admin'), projector, views });
+  commands.register(app, authorize);
+  registerProjectorOps(app, { authorize: authorize('ops:admin'), projector, readModels });
   registerTopicRoutes(app, {
-    guard: guard('ops:admin'),
+    authorize: authorize('ops:admin'),
     store: opened.store,
     relay,
     topicPrefix: topicPrefixOf(config),
   });
   registerAuditApi(app, {
-    guard: guard('audit:read'),
+    authorize: authorize('audit:read'),
     store: opened.store,
-    views,
+    readModels,
     onVerified: metrics.chainVerified,
   });
   registerQueryApi(app, {
-    guard: guard('payments:read'),
-    room: {
+    authorize: authorize('payments:read'),
+    deps: {
       store: opened.store,
-      views,
+      readModels,
       behind: opened.shared ? behindTheStream(opened.store) : inStepWith(projector),
     },
   });
@@ -153,9 +158,9 @@ export const openService = async (
         ready: eventStore.state === 'up' && !app.lifecycle.closing && !projector.status().stuck,
         engines: {
           eventStore,
-          views: projectionState(projector),
+          readModels: projectionState(projector),
           provider: providerState,
-          feed: feedState(relay),
+          feed: relayState(relay),
         },
       };
     },
@@ -173,7 +178,7 @@ export const openService = async (
       await relay.stop();
       await projector.stop();
       await opened.store.close();
-      await views.close();
+      await readModels.close();
       folder.release();
     },
   };

@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreUnavailable } from '../shared/event-store/port.ts';
-import { ViewsUnavailable } from '../shared/read-models/port.ts';
+import { ReadModelsUnavailable } from '../shared/read-models/port.ts';
 import { makeDataDir } from '../shared/runtime/data-folder.ts';
 
 export type DataFolder = { path(file: string): string; release(): void };
@@ -58,12 +58,12 @@ const takeLock = (folder: string): DatabaseSync => {
   }
 };
 
-/** Errors of the file system, of SQLite, and of the views over it. */
+/** Errors of the file system, of SQLite, and of the read models over it. */
 const isAboutAFile = (error: Error): boolean =>
-  'syscall' in error || 'errcode' in error || error instanceof ViewsUnavailable;
+  'syscall' in error || 'errcode' in error || error instanceof ReadModelsUnavailable;
 
 /** A file of the folder that cannot be used, as one line; any other error as it is. */
-export const refusalOf = (error: unknown, folder: string): unknown => {
+export const rejectionOf = (error: unknown, folder: string): unknown => {
   if (!(error instanceof Error)) return error;
   if (error.message.startsWith('DATA_DIR: ')) return new DataFolderRefused(error.message);
   // The event store names its file, and what is wrong with it.

@@ -6,7 +6,7 @@ import { bannerOf } from '../shared/runtime/banner.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { runProcess } from '../shared/runtime/process-life.ts';
 import { openService } from './compose.ts';
-import { DataFolderRefused, openDataFolder, refusalOf } from './data-folder.ts';
+import { DataFolderRefused, openDataFolder, rejectionOf } from './data-folder.ts';
 
 const count = new Intl.NumberFormat('en-US');
 
@@ -26,7 +26,7 @@ await runProcess({
   prepare: ({ dataDir }) => openDataFolder(dataDir),
   open: ({ config, log, prepared, onFatal }) =>
     openService(config, prepared, log, onFatal).catch((error: unknown) => {
-      throw refusalOf(error, config.dataDir);
+      throw rejectionOf(error, config.dataDir);
     }),
   banner: ({ eventsAtStart }, baseUrl, config) =>
     bannerOf(

@@ -1,6 +1,6 @@
 /** The projector as one thing to start, ask and stop: in its own process, or inside another. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
-import type { PaymentViews } from '../shared/read-models/port.ts';
+import type { ReadModels } from '../shared/read-models/port.ts';
 import { type Freshness, trackFreshness } from './freshness.ts';
 import { createLag, type Lag, misfitOf } from './lag.ts';
 import { keepLease } from './lease.ts';
@@ -16,12 +16,12 @@ import {
 
 export type ProjectorOptions = {
   store: EventStore;
-  views: PaymentViews;
+  readModels: ReadModels;
   logger: Log;
   /** Given where this process also appends, through `freshness.store`. */
   freshness?: Freshness;
   backOff?: { minMs: number; maxMs: number };
-  /** How often it looks for a checkpoint that stands still and for views wiped while idle. */
+  /** How often it looks for a checkpoint that stands still and for read models wiped while idle. */
   watchMs?: number;
   /** How long the checkpoint may stand still while there are events to apply. */
   stillMsMax?: number;
@@ -34,7 +34,7 @@ export type ProjectorStatus = {
   state: 'starting' | 'catching-up' | 'running' | 'backing-off' | 'standing-by' | 'stopped';
   /** Its own, or the stored one as last seen while it stands by. */
   checkpoint: Position | null;
-  /** Has caught up since the start, or since the views were last lost. */
+  /** Has caught up since the start, or since the read models were last lost. */
   caughtUp: boolean;
   /** The head moved away and the checkpoint did not follow, as the last look found it. */
   stuck: boolean;
@@ -78,12 +78,12 @@ export class LogMisfit extends Error {
   override name = 'LogMisfit';
 }
 
-const refuseMisfit = async (
+const rejectMisfit = async (
   store: EventStore,
-  views: PaymentViews,
+  readModels: ReadModels,
   checkpoint: Position | null,
 ): Promise<void> => {
-  const hash = checkpoint === null ? null : await views.checkpointHash(checkpoint);
+  const hash = checkpoint === null ? null : await readModels.checkpointHash(checkpoint);
   const misfit = await misfitOf(store, checkpoint, hash);
   if (misfit === undefined) return;
   throw new LogMisfit(
@@ -91,10 +91,10 @@ const refuseMisfit = async (
   );
 };
 
-/** Refuses at once where log and views are there and do not fit; else the loop finds out. */
-const checkBeforeStart = async ({ store, views }: ProjectorOptions): Promise<void> => {
+/** Refuses at once where log and read models are there and do not fit; else the loop finds out. */
+const checkBeforeStart = async ({ store, readModels }: ProjectorOptions): Promise<void> => {
   try {
-    await refuseMisfit(store, views, await views.checkpoint());
+    await rejectMisfit(store, readModels, await readModels.checkpoint());
   } catch (error) {
     if (error instanceof LogMisfit) throw error;
   }
@@ -110,7 +110,7 @@ type Watched = {
 /** One look at what the loop itself cannot notice; gives whether the checkpoint is stuck. */
 const look = async ({ lag, projection, subscription, logger }: Watched): Promise<boolean> => {
   if (subscription.status().state === 'running' && !(await projection.inStep())) {
-    logger.warn({}, 'the views are not where they were left, they are followed up anew');
+    logger.warn({}, 'the read models are not where they were left, they are followed up anew');
     subscription.restart();
   }
   const { stuck, events, seconds } = await lag();
@@ -128,11 +128,11 @@ const stateOf = (
 };
 
 /**
- * Starts filling the views from their checkpoint. Throws LogMisfit when the log is not the one that
+ * Starts filling the read models from their checkpoint. Throws LogMisfit when the log is not the one that
  * they were filled from. An engine out of reach is no error here: the loop waits for it.
  */
 export const startProjector = async (options: ProjectorOptions): Promise<Projector> => {
-  const { store, views, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
+  const { store, readModels, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
   await checkBeforeStart(options);
 
   const freshness = options.freshness ?? trackFreshness(store);
@@ -141,7 +141,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
   let stuck = false;
   const projection = createProjection({
     store,
-    views,
+    readModels,
     logger,
     freshness: {
       ...freshness,
@@ -153,7 +153,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
   });
 
   const lease = keepLease({
-    views,
+    readModels,
     logger,
     ...(leaseMs === undefined ? {} : { ttlMs: leaseMs }),
     onLost: () => {
@@ -176,7 +176,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
       start: async () => {
         await lease.take();
         const from = await projection.start();
-        await refuseMisfit(store, views, from);
+        await rejectMisfit(store, readModels, from);
         return from;
       },
       events: projection.events,
@@ -194,7 +194,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
     ...(stillMsMax === undefined ? {} : { stillMsMax }),
   });
   const watch = setInterval(async () => {
-    if (lease.standingBy()) theirs = await views.checkpoint().catch(() => theirs);
+    if (lease.standingBy()) theirs = await readModels.checkpoint().catch(() => theirs);
     look({ lag, projection, subscription, logger }).then(
       (found) => {
         stuck = found;
@@ -235,7 +235,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
           report(progress);
           onProgress?.(progress);
         };
-        return rebuild({ store, views, logger, hold, signal, onProgress: both });
+        return rebuild({ store, readModels, logger, hold, signal, onProgress: both });
       });
       rebuilding = Promise.allSettled([rebuilding, result]);
       return result;

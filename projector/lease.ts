@@ -3,11 +3,11 @@
  * other's work and nothing more: what is written is compared and set whoever has it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PaymentViewsWriter } from '../shared/read-models/port.ts';
+import type { ReadModelsWriter } from '../shared/read-models/port.ts';
 import type { Log } from './subscription.ts';
 
 export type LeaseOptions = {
-  views: Pick<PaymentViewsWriter, 'lease' | 'release'>;
+  readModels: Pick<ReadModelsWriter, 'lease' | 'release'>;
   logger: Log;
   /** How long another projector waits for one that fell silent; a third of it lies between asks. */
   ttlMs?: number;
@@ -16,7 +16,7 @@ export type LeaseOptions = {
 };
 
 export type Lease = {
-  /** Resolves when the lease is ours. Throws ViewsUnavailable, and an AbortError at `stop`. */
+  /** Resolves when the lease is ours. Throws ReadModelsUnavailable, and an AbortError at `stop`. */
   take(): Promise<void>;
   /** True while another projector has it and this one waits. */
   standingBy(): boolean;
@@ -24,7 +24,7 @@ export type Lease = {
   stop(): Promise<void>;
 };
 
-export const keepLease = ({ views, logger, ttlMs = 6000, onLost }: LeaseOptions): Lease => {
+export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOptions): Lease => {
   const holder = crypto.randomUUID();
   const everyMs = ttlMs / 3;
   const stopping = new AbortController();
@@ -34,7 +34,7 @@ export const keepLease = ({ views, logger, ttlMs = 6000, onLost }: LeaseOptions)
 
   const ask = async (): Promise<boolean> => {
     const until = performance.now() + ttlMs;
-    const taken = await views.lease(holder, ttlMs);
+    const taken = await readModels.lease(holder, ttlMs);
     heldUntil = taken ? until : undefined;
     return taken;
   };
@@ -48,7 +48,7 @@ export const keepLease = ({ views, logger, ttlMs = 6000, onLost }: LeaseOptions)
     try {
       if (!(await ask())) lose('another projector has taken over');
     } catch {
-      // While the views are out of reach nobody else can take it either: see it through.
+      // While the read models are out of reach nobody else can take it either: see it through.
       if (heldUntil !== undefined && performance.now() > heldUntil) lose('it could not be renewed');
     }
   };
@@ -83,7 +83,7 @@ export const keepLease = ({ views, logger, ttlMs = 6000, onLost }: LeaseOptions)
       await renewing;
       if (heldUntil === undefined) return;
       heldUntil = undefined;
-      await views.release(holder).catch(() => undefined);
+      await readModels.release(holder).catch(() => undefined);
     },
   };
 };

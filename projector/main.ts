@@ -1,11 +1,11 @@
 /** `npm run start:projector`: read models and topics as a process; a second one stands by. */
 
 import { StoreUnavailable } from '../shared/event-store/port.ts';
-import { openGuard } from '../shared/http/auth/authorize.ts';
+import { openAuthorize } from '../shared/http/auth/authorize.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
-import { openEventStore, openViews } from '../shared/open-drivers.ts';
+import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
@@ -13,22 +13,22 @@ import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { LogMisfit, startProjector } from './compose.ts';
 import { projectionState } from './health.ts';
-import { watchProjectionFigures } from './metrics.ts';
+import { watchProjectionMetrics } from './metrics.ts';
 import { registerProjectorOps } from './parked-routes.ts';
-import { feedState, watchFeedFigures } from './relay/metrics.ts';
+import { relayState, watchRelayMetrics } from './relay/metrics.ts';
 import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
 import { registerTopicRoutes } from './relay/topic-routes.ts';
 
-const open = async (room: { config: Config; log: Log; onFatal(error: Error): void }) => {
-  const { config, log } = room;
-  const drivers = { ...room, fileOf: noFiles };
+const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
+  const { config, log } = deps;
+  const drivers = { ...deps, fileOf: noFiles };
   const metrics = createMetrics();
   const { store, ping } = await openEventStore(drivers);
-  const views = await openViews(drivers);
-  const projector = await startProjector({ store, views, logger: log });
+  const readModels = await openReadModels(drivers);
+  const projector = await startProjector({ store, readModels, logger: log });
   const relay = await openRelay({ config, store, fileOf: noFiles, logger: log, projector });
-  watchProjectionFigures(metrics, projector);
-  watchFeedFigures(metrics, relay);
+  watchProjectionMetrics(metrics, projector);
+  watchRelayMetrics(metrics, relay);
 
   const app = buildApp({
     log,
@@ -36,10 +36,10 @@ const open = async (room: { config: Config; log: Log; onFatal(error: Error): voi
     maxInFlight: config.maxInFlight,
     servedElsewhere: SERVICE_ROUTES,
   });
-  const guard = await openGuard(config);
-  registerProjectorOps(app, { guard: guard('ops:admin'), projector, views });
+  const authorize = await openAuthorize(config);
+  registerProjectorOps(app, { authorize: authorize('ops:admin'), projector, readModels });
   registerTopicRoutes(app, {
-    guard: guard('ops:admin'),
+    authorize: authorize('ops:admin'),
     store,
     relay,
     topicPrefix: topicPrefixOf(config),
@@ -47,18 +47,18 @@ const open = async (room: { config: Config; log: Log; onFatal(error: Error): voi
   registerHealth(app, {
     metrics,
     ready: async () => {
-      const [eventStore, readModels] = await Promise.all([
+      const [eventStore, readModelsState] = await Promise.all([
         engineState(ping),
-        engineState(() => views.checkpoint()),
+        engineState(() => readModels.checkpoint()),
       ]);
-      const enginesUp = eventStore.state === 'up' && readModels.state === 'up';
+      const enginesUp = eventStore.state === 'up' && readModelsState.state === 'up';
       return {
         ready: enginesUp && !projector.status().stuck && !app.lifecycle.closing,
         engines: {
           eventStore,
-          views: readModels,
+          readModels: readModelsState,
           projection: projectionState(projector),
-          feed: feedState(relay),
+          feed: relayState(relay),
         },
       };
     },
@@ -70,7 +70,7 @@ const open = async (room: { config: Config; log: Log; onFatal(error: Error): voi
       await relay.stop();
       await projector.stop();
       await store.close();
-      await views.close();
+      await readModels.close();
     },
   };
 };

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
 import { speaksForAll } from '../shared/http/auth/authorize.ts';
-import { JSON_TYPE, refuse } from '../shared/http/errors.ts';
+import { JSON_TYPE, reject } from '../shared/http/errors.ts';
 import type {} from '../shared/http/server/app.ts';
 import {
   createStreams,
@@ -19,7 +19,7 @@ import type { RebuildProgress, RebuildResult } from './rebuild.ts';
 
 export type ProjectionRoutes = {
   /** Token and scope `ops:admin`. */
-  guard: onRequestHookHandler;
+  authorize: onRequestHookHandler;
   projector: Pick<Projector, 'status' | 'lag' | 'rebuild' | 'rebuilds'>;
 };
 
@@ -99,14 +99,14 @@ const textsOf = ({ ended, next }: Begun): Source =>
   };
 
 /** 503 for what this projector cannot do now; any other error is thrown on. */
-export const refuseForNow = (reply: FastifyReply, error: unknown): FastifyReply => {
+export const rejectForNow = (reply: FastifyReply, error: unknown): FastifyReply => {
   if (error instanceof RebuildRunning) {
     const why = `a rebuild is under way already; GET ${PLACE} says how far it is`;
-    return refuse(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
+    return reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
   }
   if (error instanceof StandingBy) {
     const why = 'this projector stands by; ask the one that follows the log';
-    return refuse(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
+    return reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
   }
   throw error;
 };
@@ -114,7 +114,7 @@ export const refuseForNow = (reply: FastifyReply, error: unknown): FastifyReply 
 /** Registers the routes on an app that has been built (shared/http/server/app.ts). */
 export const registerProjectionRoutes = (
   app: FastifyInstance,
-  { guard: onRequest, projector }: ProjectionRoutes,
+  { authorize: onRequest, projector }: ProjectionRoutes,
 ): void => {
   const streams = createStreams(app);
 
@@ -135,7 +135,7 @@ export const registerProjectionRoutes = (
       const body = { status: 'started', progress: PLACE };
       return reply.code(202).header('location', PLACE).type(JSON_TYPE).send(JSON.stringify(body));
     } catch (error) {
-      return refuseForNow(reply, error);
+      return rejectForNow(reply, error);
     }
   });
 };

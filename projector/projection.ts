@@ -14,8 +14,8 @@ import {
   UnreadableStream,
 } from '../shared/event-store/port.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
-import { type PaymentView, project } from '../shared/payment/response.ts';
-import type { PaymentViews, ViewChange } from '../shared/read-models/port.ts';
+import { type PaymentReadModel, project } from '../shared/payment/response.ts';
+import type { ReadModelChange, ReadModels } from '../shared/read-models/port.ts';
 import type { Freshness } from './freshness.ts';
 import type { Log } from './subscription.ts';
 
@@ -24,18 +24,21 @@ const PARKED_KNOWN_MAX = 10_000;
 
 type StoredEvent = RecordedEvent | UnreadableEvent;
 
-/** What became of one payment in a batch: the last good view, and the event that stopped it. */
-type Outcome = { view: PaymentView | undefined; poison?: { revision: number; reason: string } };
+/** What became of one payment in a batch: the last good read model, and the event that stopped it. */
+type Outcome = {
+  readModel: PaymentReadModel | undefined;
+  poison?: { revision: number; reason: string };
+};
 
 export type ProjectionOptions = {
   store: Pick<EventStore, 'readStream'>;
-  views: Pick<PaymentViews, 'checkpoint' | 'load' | 'apply' | 'parked'>;
+  readModels: Pick<ReadModels, 'checkpoint' | 'load' | 'apply' | 'parked'>;
   freshness: Pick<Freshness, 'applied' | 'starting' | 'lost'>;
   logger: Log;
 };
 
 export type Projection = {
-  /** Reads checkpoint and parked payments. Throws ViewsUnavailable. */
+  /** Reads checkpoint and parked payments. Throws ReadModelsUnavailable. */
   start(): Promise<Position | null>;
   /** Applies a batch and moves the checkpoint. Throws what the engines throw. */
   events(events: StoredEvent[]): Promise<void>;
@@ -43,7 +46,7 @@ export type Projection = {
   retryParked(paymentId: string): Promise<boolean>;
   /** Runs a step between two batches: nothing is applied meanwhile. */
   hold<T>(step: () => Promise<T>): Promise<T>;
-  /** False when the stored checkpoint is not ours: the views were wiped, or moved by another. */
+  /** False when the stored checkpoint is not ours: the read models were wiped, or moved by another. */
   inStep(): Promise<boolean>;
   checkpoint(): Position | null;
   /** Events taken, gaps healed and payments parked since the start, and payments parked now. */
@@ -52,41 +55,41 @@ export type Projection = {
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
 
-const isNext = (view: PaymentView | undefined, event: StoredEvent): boolean =>
-  event.revision === (view?.revision ?? -1) + 1;
-const isOld = (view: PaymentView | undefined, event: StoredEvent): boolean =>
-  event.revision <= (view?.revision ?? -1);
+const isNext = (readModel: PaymentReadModel | undefined, event: StoredEvent): boolean =>
+  event.revision === (readModel?.revision ?? -1) + 1;
+const isOld = (readModel: PaymentReadModel | undefined, event: StoredEvent): boolean =>
+  event.revision <= (readModel?.revision ?? -1);
 
-const applyOne = (view: PaymentView | undefined, event: RecordedEvent): Outcome => {
+const applyOne = (readModel: PaymentReadModel | undefined, event: RecordedEvent): Outcome => {
   try {
-    return { view: project(view, event) };
+    return { readModel: project(readModel, event) };
   } catch (error) {
-    return { view, poison: { revision: event.revision, reason: reasonOf(error) } };
+    return { readModel, poison: { revision: event.revision, reason: reasonOf(error) } };
   }
 };
 
 const foldUntilPoison = (events: RecordedEvent[]): Outcome => {
-  let outcome: Outcome = { view: undefined };
+  let outcome: Outcome = { readModel: undefined };
   for (const event of events) {
-    outcome = applyOne(outcome.view, event);
+    outcome = applyOne(outcome.readModel, event);
     if (outcome.poison !== undefined) return outcome;
   }
   return outcome;
 };
 
-const changesOf = (outcomes: Map<string, Outcome>, time: string): ViewChange[] => {
-  const changes: ViewChange[] = [];
-  for (const [paymentId, { view, poison }] of outcomes) {
-    if (view !== undefined) changes.push({ kind: 'view', view });
+const changesOf = (outcomes: Map<string, Outcome>, time: string): ReadModelChange[] => {
+  const changes: ReadModelChange[] = [];
+  for (const [paymentId, { readModel, poison }] of outcomes) {
+    if (readModel !== undefined) changes.push({ kind: 'readModel', readModel });
     if (poison !== undefined) changes.push({ kind: 'park', paymentId, ...poison, time });
   }
   return changes;
 };
 
-/** The projection over one store and one set of views; its steps run one after the other. */
+/** The projection over one store and one set of read models; its steps run one after the other. */
 export const createProjection = ({
   store,
-  views,
+  readModels,
   freshness,
   logger,
 }: ProjectionOptions): Projection => {
@@ -104,19 +107,19 @@ export const createProjection = ({
   };
 
   const readParked = async (): Promise<void> => {
-    parked = new Set((await views.parked(PARKED_KNOWN_MAX)).map((p) => p.paymentId));
+    parked = new Set((await readModels.parked(PARKED_KNOWN_MAX)).map((p) => p.paymentId));
   };
 
   /** The whole payment from its stream: what a gap, a retry and a repair by hand all do. */
   const reread = async (paymentId: string, reached: number): Promise<Outcome> => {
     try {
       const outcome = foldUntilPoison(await store.readStream(streamOf(paymentId)));
-      if (outcome.poison !== undefined || !((outcome.view?.revision ?? -1) < reached))
+      if (outcome.poison !== undefined || !((outcome.readModel?.revision ?? -1) < reached))
         return outcome;
       return { ...outcome, poison: { revision: reached, reason: 'its stream ends before it' } };
     } catch (error) {
       if (!(error instanceof UnreadableStream)) throw error;
-      return { view: undefined, poison: { revision: reached, reason: reasonOf(error) } };
+      return { readModel: undefined, poison: { revision: reached, reason: reasonOf(error) } };
     }
   };
 
@@ -133,25 +136,26 @@ export const createProjection = ({
   ): Promise<Outcome | undefined> => {
     if (before?.poison !== undefined || parked.has(paymentId)) return before;
     // A first event needs no look-up: where there is a document already, the write is skipped.
-    const view = before?.view ?? (event.revision === 0 ? undefined : await views.load(paymentId));
-    if (isOld(view, event)) return before;
+    const readModel =
+      before?.readModel ?? (event.revision === 0 ? undefined : await readModels.load(paymentId));
+    if (isOld(readModel, event)) return before;
     if ('unreadable' in event)
-      return { view, poison: { revision: event.revision, reason: event.unreadable } };
-    return isNext(view, event) ? applyOne(view, event) : heal(paymentId, event);
+      return { readModel, poison: { revision: event.revision, reason: event.unreadable } };
+    return isNext(readModel, event) ? applyOne(readModel, event) : heal(paymentId, event);
   };
 
   const write = async (
     outcomes: Map<string, Outcome>,
     to: Position | null,
     hash?: string,
-  ): Promise<(ViewChange & { kind: 'park' })[]> => {
+  ): Promise<(ReadModelChange & { kind: 'park' })[]> => {
     const changes = changesOf(outcomes, new Date().toISOString());
-    await views.apply(changes, checkpoint, to, hash);
+    await readModels.apply(changes, checkpoint, to, hash);
     checkpoint = to;
     return changes.filter((change) => change.kind === 'park');
   };
 
-  const noteParked = async (parks: (ViewChange & { kind: 'park' })[]): Promise<void> => {
+  const noteParked = async (parks: (ReadModelChange & { kind: 'park' })[]): Promise<void> => {
     for (const { paymentId, revision, reason } of parks) {
       counts.parkings += 1;
       logger.error({ paymentId, revision, reason }, 'payment parked at an event');
@@ -185,7 +189,9 @@ export const createProjection = ({
   };
 
   const retry = async (paymentId: string): Promise<boolean> => {
-    const known = (await views.parked(PARKED_KNOWN_MAX)).find((p) => p.paymentId === paymentId);
+    const known = (await readModels.parked(PARKED_KNOWN_MAX)).find(
+      (p) => p.paymentId === paymentId,
+    );
     const outcome = await reread(paymentId, known?.revision ?? -1);
     await noteParked(await write(new Map([[paymentId, outcome]]), checkpoint));
     return outcome.poison === undefined;
@@ -194,7 +200,7 @@ export const createProjection = ({
   return {
     start: () =>
       inTurn(async () => {
-        const stored = await views.checkpoint();
+        const stored = await readModels.checkpoint();
         await readParked();
         if (started && stored !== checkpoint) freshness.lost();
         freshness.starting();
@@ -211,7 +217,7 @@ export const createProjection = ({
         await readParked();
         return result;
       }),
-    inStep: () => inTurn(async () => (await views.checkpoint()) === checkpoint),
+    inStep: () => inTurn(async () => (await readModels.checkpoint()) === checkpoint),
     checkpoint: () => checkpoint,
     counts: () => ({ ...counts, parked: parked.size }),
   };

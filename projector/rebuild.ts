@@ -6,9 +6,9 @@
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type {
   NextGeneration,
-  PaymentViewsRebuild,
-  PaymentViewsWriter,
-  ViewsChecksum,
+  ReadModelsChecksum,
+  ReadModelsRebuild,
+  ReadModelsWriter,
 } from '../shared/read-models/port.ts';
 import { createProjection, type Projection } from './projection.ts';
 import type { Log } from './subscription.ts';
@@ -28,14 +28,14 @@ export type RebuildResult = {
   seconds: number;
   checkpoint: Position | null;
   /** Both at this checkpoint. Where they differ the new one is right, and is the one served. */
-  old: ViewsChecksum;
-  new: ViewsChecksum;
+  old: ReadModelsChecksum;
+  new: ReadModelsChecksum;
   equal: boolean;
 };
 
 export type RebuildOptions = {
   store: Pick<EventStore, 'readAll' | 'readStream' | 'head'>;
-  views: Pick<PaymentViewsWriter, 'checkpoint'> & PaymentViewsRebuild;
+  readModels: Pick<ReadModelsWriter, 'checkpoint'> & ReadModelsRebuild;
   logger: Log;
   /** Runs a step while nothing is applied to the served read models. */
   hold<T>(step: () => Promise<T>): Promise<T>;
@@ -75,7 +75,7 @@ const fill = async (
 ) => {
   for (;;) {
     options.signal?.throwIfAborted();
-    const until = await options.views.checkpoint();
+    const until = await options.readModels.checkpoint();
     const events = await nextEvents(options, projection.checkpoint(), until);
     if (events.length > 0) await projection.events(events);
     report();
@@ -107,16 +107,16 @@ const fillAndServe = async (
   options: RebuildOptions,
   next: NextGeneration,
 ): Promise<RebuildResult> => {
-  const { store, views, logger, hold } = options;
+  const { store, readModels, logger, hold } = options;
   const freshness = { applied: () => {}, starting: () => {}, lost: () => {} };
-  const projection = createProjection({ store, views: next, freshness, logger });
+  const projection = createProjection({ store, readModels: next, freshness, logger });
   await projection.start();
   const { eventsAfter } = await store.head(null);
   const { report, seconds } = reporter(options, projection, eventsAfter);
   await fill(options, projection, report, BATCH - 1);
   return hold(async () => {
     await fill(options, projection, report, 0);
-    const [before, after] = [await views.checksum(), await next.checksum()];
+    const [before, after] = [await readModels.checksum(), await next.checksum()];
     options.signal?.throwIfAborted();
     await next.serve();
     return {
@@ -135,7 +135,7 @@ const fillAndServe = async (
  * RebuildImpossible, what the engines throw, and the signal's reason; the old ones are served then.
  */
 export const rebuild = async (options: RebuildOptions): Promise<RebuildResult> => {
-  const next = await options.views.openGeneration();
+  const next = await options.readModels.openGeneration();
   try {
     return await fillAndServe(options, next);
   } finally {

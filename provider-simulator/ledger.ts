@@ -13,14 +13,14 @@ import type {
 } from '../command-api/provider/port.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { makeDataDir } from '../shared/runtime/data-folder.ts';
-import { type Authorization, judgeCard, judgeFollowUp, type Verdict } from './rules.ts';
+import { type Authorization, type Judgement, judgeCard, judgeFollowUp } from './rules.ts';
 import type { CardBehaviour } from './test-cards.ts';
 
 /** The simulator's own lines know no foreign failure codes. */
 export type SimulatedEntry = LedgerEntry & { failureCode?: FailureCode };
 
 /** What stands in the ledger about an operation id. */
-export type Recorded = { fate: 'RECORDED'; entry: SimulatedEntry } | { fate: 'FENCED' };
+export type Recorded = { outcome: 'RECORDED'; entry: SimulatedEntry } | { outcome: 'FENCED' };
 
 export type Ledger = {
   /** Decides and records, unless the id is recorded or fenced already. Resolves once durable. */
@@ -93,9 +93,9 @@ const entryOf = (row: Row & { outcome: 'APPROVED' | 'DECLINED' }): SimulatedEntr
 const isCarriedOut = (row: Row): row is Row & { outcome: 'APPROVED' | 'DECLINED' } =>
   row.outcome !== 'FENCED';
 const recordedOf = (row: Row): Recorded =>
-  isCarriedOut(row) ? { fate: 'RECORDED', entry: entryOf(row) } : { fate: 'FENCED' };
+  isCarriedOut(row) ? { outcome: 'RECORDED', entry: entryOf(row) } : { outcome: 'FENCED' };
 
-const newEntry = (operation: ProviderOperation, verdict: Verdict, sequence: number) =>
+const newEntry = (operation: ProviderOperation, judgement: Judgement, sequence: number) =>
   ({
     sequence,
     operationId: operation.operationId,
@@ -103,7 +103,7 @@ const newEntry = (operation: ProviderOperation, verdict: Verdict, sequence: numb
     paymentId: operation.paymentId,
     amount: operation.amount,
     currency: operation.currency,
-    ...verdict,
+    ...judgement,
     providerReference: `sim_${sequence}`,
   }) satisfies SimulatedEntry;
 
@@ -188,17 +188,17 @@ const groupCommit = (db: DatabaseSync, afterRollback: () => void) => {
   let pending: Job[] = [];
 
   const commitTogether = (jobs: Job[]): void => {
-    let settled: Array<() => void>;
+    let resolved: Array<() => void>;
     try {
       begin.run();
-      settled = jobs.map((job) => job.attempt());
+      resolved = jobs.map((job) => job.attempt());
       commit.run();
     } catch (error) {
       if (db.isTransaction) db.exec('ROLLBACK');
       afterRollback();
       throw error;
     }
-    for (const settle of settled) settle();
+    for (const resolve of resolved) resolve();
   };
   const commitAlone = (job: Job): void => {
     try {
@@ -257,23 +257,23 @@ export const openLedger = (file: string): Ledger => {
     if (recorded === undefined) throw new Error('a ledger row vanished');
     return recorded;
   };
-  const judge = (operation: ProviderOperation): Verdict =>
+  const judge = (operation: ProviderOperation): Judgement =>
     'card' in operation
       ? judgeCard(operation)
       : judgeFollowUp(
           operation,
           authorization.get(operation.authorizationId) as Authorization | undefined,
         );
-  const carryOut = (operation: ProviderOperation, behaviour: CardBehaviour | undefined) => {
+  const operate = (operation: ProviderOperation, behaviour: CardBehaviour | undefined) => {
     const entry = newEntry(operation, judge(operation), lastSequence + 1);
     const { changes } = insert.run(...valuesOf(entry, operation, behaviour));
     if (changes === 0) return mustRead(operation.operationId);
     lastSequence = entry.sequence;
-    return { fate: 'RECORDED', entry } as const;
+    return { outcome: 'RECORDED', entry } as const;
   };
 
   return {
-    record: (operation, behaviour) => enqueue(() => carryOut(operation, behaviour)),
+    record: (operation, behaviour) => enqueue(() => operate(operation, behaviour)),
     fence: (operationId) =>
       enqueue(() => {
         fence.run(operationId);

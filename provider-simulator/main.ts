@@ -13,7 +13,7 @@ class LedgerRefused extends Error {
   override name = 'LedgerRefused';
 }
 
-const openOrRefuse = ({ dataDir }: Config): Simulation => {
+const openOrReject = ({ dataDir }: Config): Simulation => {
   try {
     return openSimulation(join(dataDir, 'provider-ledger.sqlite'));
   } catch (error) {
@@ -29,7 +29,7 @@ const openOrRefuse = ({ dataDir }: Config): Simulation => {
 await runProcess({
   mode: 'provider',
   refusals: [LedgerRefused],
-  prepare: openOrRefuse,
+  prepare: openOrReject,
   open: async ({ config, log, prepared: simulation }) => {
     const app = simulatorServer({ simulation, token: config.provider.token, logger: log });
     return {

@@ -10,7 +10,7 @@ import { type CardBehaviour, testCardOf } from './test-cards.ts';
 export type CardOperation = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
 export type FollowUp = Exclude<ProviderOperation, CardOperation>;
 
-export type Verdict = {
+export type Judgement = {
   outcome: 'APPROVED' | 'DECLINED';
   failureCode?: FailureCode;
   /** The simulator's own word for the decline. */
@@ -31,14 +31,14 @@ export type Authorization = {
   refunded: number | null;
 };
 
-const APPROVED: Verdict = { outcome: 'APPROVED' };
+const APPROVED: Judgement = { outcome: 'APPROVED' };
 
-const declined = (failureCode: FailureCode, providerFailureCode: string): Verdict => ({
+const declined = (failureCode: FailureCode, providerFailureCode: string): Judgement => ({
   outcome: 'DECLINED',
   failureCode,
   providerFailureCode,
 });
-const notPermitted = (word: string): Verdict => declined('TRANSACTION_NOT_PERMITTED', word);
+const notPermitted = (word: string): Judgement => declined('TRANSACTION_NOT_PERMITTED', word);
 
 const passesLuhn = (number: string): boolean => {
   let sum = 0;
@@ -55,7 +55,7 @@ export const behaviourOf = (operation: ProviderOperation): CardBehaviour | undef
   'card' in operation ? testCardOf(operation.card.reveal().number)?.behaviour : undefined;
 
 /** The verdict on an AUTHORIZE or SALE. The card's date is not judged (decisions §13). */
-export const judgeCard = (operation: CardOperation): Verdict => {
+export const judgeCard = (operation: CardOperation): Judgement => {
   const { number } = operation.card.reveal();
   const known = testCardOf(number);
   if (known?.behaviour === undefined && known?.failureCode !== undefined) {
@@ -64,7 +64,7 @@ export const judgeCard = (operation: CardOperation): Verdict => {
   return passesLuhn(number) ? APPROVED : declined('INVALID_CARD_NUMBER', 'invalid_card_number');
 };
 
-const judgeCapture = (operation: FollowUp, authorization: Authorization): Verdict => {
+const judgeCapture = (operation: FollowUp, authorization: Authorization): Judgement => {
   if (authorization.kind === 'SALE') return notPermitted('already_captured');
   if (authorization.voided !== null) return notPermitted('already_voided');
   // A capture below the authorized amount releases the rest, so there is never a second one.
@@ -77,14 +77,14 @@ const judgeCapture = (operation: FollowUp, authorization: Authorization): Verdic
     : APPROVED;
 };
 
-const judgeVoid = (operation: FollowUp, authorization: Authorization): Verdict => {
+const judgeVoid = (operation: FollowUp, authorization: Authorization): Judgement => {
   if (authorization.kind === 'SALE') return notPermitted('already_captured');
   if (authorization.captured !== null) return notPermitted('already_captured');
   if (authorization.voided !== null) return notPermitted('already_voided');
   return operation.amount === authorization.amount ? APPROVED : notPermitted('other_amount');
 };
 
-const judgeRefund = (operation: FollowUp, authorization: Authorization): Verdict => {
+const judgeRefund = (operation: FollowUp, authorization: Authorization): Judgement => {
   const captured =
     authorization.kind === 'SALE' ? authorization.amount : (authorization.captured ?? 0);
   if (captured === 0) return notPermitted('nothing_captured');
@@ -102,7 +102,7 @@ const judges = { CAPTURE: judgeCapture, VOID: judgeVoid, REFUND: judgeRefund };
 export const judgeFollowUp = (
   operation: FollowUp,
   authorization: Authorization | undefined,
-): Verdict => {
+): Judgement => {
   const reserved = authorization?.kind === 'AUTHORIZE' || authorization?.kind === 'SALE';
   if (!reserved || authorization.outcome !== 'APPROVED') {
     return notPermitted('unknown_authorization');

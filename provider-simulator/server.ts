@@ -77,7 +77,7 @@ const readJsonAlways = (app: FastifyInstance): void => {
   });
 };
 
-const answerErrors = (app: FastifyInstance): void => {
+const responseErrors = (app: FastifyInstance): void => {
   app.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'no such address' }));
   app.setErrorHandler((error: { statusCode?: number; code?: string }, request, reply) => {
     const status = error.statusCode ?? 500;
@@ -128,7 +128,9 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
   const atWork = (operationId: string) => ({ operationId, state: 'AT_WORK' });
   const carriedOut = (reply: FastifyReply, entry: LedgerEntry) => reply.send(outcomeOf(entry));
   const neverCarriedOut = (reply: FastifyReply, found: Found, id: string) =>
-    found.fate === 'RECORDED' ? carriedOut(reply, found.entry) : reply.code(409).send(fenced(id));
+    found.outcome === 'RECORDED'
+      ? carriedOut(reply, found.entry)
+      : reply.code(409).send(fenced(id));
 
   app.addHook('preHandler', async (request, reply) => {
     const { operationId } = request.params as { operationId?: string };
@@ -141,10 +143,10 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
     const { operationId } = call.params;
     const body = operationBody.safeParse(call.body);
     if (!body.success) return reply.code(400).send({ error: 'the body is no operation' });
-    const carried = await simulation.carryOut(operationFrom(operationId, body.data));
-    switch (carried.fate) {
+    const carried = await simulation.operate(operationFrom(operationId, body.data));
+    switch (carried.outcome) {
       case 'RECORDED':
-        if (!carried.answerLost) return carriedOut(reply, carried.entry);
+        if (!carried.responseLost) return carriedOut(reply, carried.entry);
         reply.hijack();
         reply.raw.socket?.destroy();
         return;
@@ -160,8 +162,8 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
 
   app.get<{ Params: { operationId: string } }>('/operations/:operationId', async (call, reply) => {
     const found = simulation.find(call.params.operationId);
-    if (found?.fate === 'RECORDED') return carriedOut(reply, found.entry);
-    if (found?.fate === 'AT_WORK') return reply.code(202).send(atWork(call.params.operationId));
+    if (found?.outcome === 'RECORDED') return carriedOut(reply, found.entry);
+    if (found?.outcome === 'AT_WORK') return reply.code(202).send(atWork(call.params.operationId));
     return reply.code(404).send({ error: 'nothing with that id has been carried out' });
   });
 
@@ -169,16 +171,16 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
     '/operations/:operationId',
     async (call, reply) => {
       const found = await simulation.fence(call.params.operationId);
-      if (found.fate === 'RECORDED') return carriedOut(reply, found.entry);
-      if (found.fate === 'AT_WORK') return reply.code(202).send(atWork(call.params.operationId));
+      if (found.outcome === 'RECORDED') return carriedOut(reply, found.entry);
+      if (found.outcome === 'AT_WORK') return reply.code(202).send(atWork(call.params.operationId));
       return reply.send(fenced(call.params.operationId));
     },
   );
 
   app.get('/operations', async (call, reply) => {
-    const asked = page.safeParse(call.query);
-    if (!asked.success) return reply.code(400).send({ error: 'after or limit is no number' });
-    const { entries, next } = simulation.list(asked.data.after, asked.data.limit);
+    const requested = page.safeParse(call.query);
+    if (!requested.success) return reply.code(400).send({ error: 'after or limit is no number' });
+    const { entries, next } = simulation.list(requested.data.after, requested.data.limit);
     return { operations: entries, next };
   });
 };
@@ -199,7 +201,7 @@ export const simulatorServer = ({
   });
   if (token !== undefined) checkToken(app, token);
   readJsonAlways(app);
-  answerErrors(app);
+  responseErrors(app);
   const metrics = createMetrics();
   recordCalls(app, metrics);
   registerHealth(app, {

@@ -8,10 +8,10 @@ import {
   type Approved,
   AT_WORK,
   type Declined,
-  type OperationAnswer,
   type OperationQuestion,
   type Provider,
   type ProviderOperation,
+  type ProviderOutcome,
   type Unknown,
 } from '../command-api/provider/port.ts';
 import { type Ledger, openLedger, type Recorded, type SimulatedEntry } from './ledger.ts';
@@ -20,18 +20,18 @@ import { SLOW_CARD_MS } from './test-cards.ts';
 
 /** What became of a call to carry an operation out. */
 export type Carried =
-  | { fate: 'RECORDED'; entry: SimulatedEntry; answerLost: boolean }
-  | { fate: 'FENCED' }
+  | { outcome: 'RECORDED'; entry: SimulatedEntry; responseLost: boolean }
+  | { outcome: 'FENCED' }
   /** The call never arrived; nothing is written. */
-  | { fate: 'NOT_REACHABLE' }
+  | { outcome: 'NOT_REACHABLE' }
   /** The call is never answered; nothing is written. */
-  | { fate: 'SILENT' };
+  | { outcome: 'SILENT' };
 
-export type Found = Recorded | { fate: 'AT_WORK' };
+export type Found = Recorded | { outcome: 'AT_WORK' };
 
 /** The provider behind every way to talk to it. Rejects and throws only when the ledger fails. */
 export type Simulation = {
-  carryOut(operation: ProviderOperation): Promise<Carried>;
+  operate(operation: ProviderOperation): Promise<Carried>;
   find(operationId: string): Found | undefined;
   fence(operationId: string): Promise<Found>;
   list: Ledger['list'];
@@ -48,8 +48,8 @@ export const openSimulation = (file: string): Simulation => {
   const record = async (operation: ProviderOperation): Promise<Carried> => {
     const behaviour = behaviourOf(operation);
     const recorded = await ledger.record(operation, behaviour);
-    if (recorded.fate === 'FENCED') return recorded;
-    return { ...recorded, answerLost: behaviour === 'ANSWER_LOST' };
+    if (recorded.outcome === 'FENCED') return recorded;
+    return { ...recorded, responseLost: behaviour === 'ANSWER_LOST' };
   };
   const recordLater = (operation: ProviderOperation): Promise<Carried> => {
     const work = wait(SLOW_CARD_MS, undefined, { signal: closing.signal })
@@ -59,24 +59,24 @@ export const openSimulation = (file: string): Simulation => {
     return work;
   };
   const again = (recorded: Recorded): Carried =>
-    recorded.fate === 'FENCED' ? recorded : { ...recorded, answerLost: false };
+    recorded.outcome === 'FENCED' ? recorded : { ...recorded, responseLost: false };
 
   return {
-    carryOut: async (operation) => {
+    operate: async (operation) => {
       const running = atWork.get(operation.operationId);
       if (running !== undefined) return running;
       const behaviour = behaviourOf(operation);
       // Plain cards, the many, skip this look-up: their insert finds a repeat by itself.
       const recorded = behaviour === undefined ? undefined : ledger.find(operation.operationId);
       if (recorded !== undefined) return again(recorded);
-      if (behaviour === 'NOT_REACHABLE') return { fate: 'NOT_REACHABLE' };
-      if (behaviour === 'TIMES_OUT') return { fate: 'SILENT' };
+      if (behaviour === 'NOT_REACHABLE') return { outcome: 'NOT_REACHABLE' };
+      if (behaviour === 'TIMES_OUT') return { outcome: 'SILENT' };
       return behaviour === 'SLOW' ? recordLater(operation) : record(operation);
     },
     find: (operationId) =>
-      ledger.find(operationId) ?? (atWork.has(operationId) ? { fate: 'AT_WORK' } : undefined),
+      ledger.find(operationId) ?? (atWork.has(operationId) ? { outcome: 'AT_WORK' } : undefined),
     fence: async (operationId) =>
-      atWork.has(operationId) ? { fate: 'AT_WORK' } : ledger.fence(operationId),
+      atWork.has(operationId) ? { outcome: 'AT_WORK' } : ledger.fence(operationId),
     list: ledger.list,
     close: () => {
       closing.abort();
@@ -87,7 +87,7 @@ export const openSimulation = (file: string): Simulation => {
 
 const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 
-const answerFrom = (
+const responseFrom = (
   entry: SimulatedEntry,
   question: OperationQuestion,
 ): Approved | Declined | Unknown => {
@@ -104,29 +104,29 @@ const answerFrom = (
   };
 };
 
-const executeAnswer = (
-  carried: Exclude<Carried, { fate: 'SILENT' }>,
+const executeResponse = (
+  carried: Exclude<Carried, { outcome: 'SILENT' }>,
   operation: ProviderOperation,
-): OperationAnswer => {
-  if (carried.fate !== 'RECORDED') return { outcome: 'NOT_SENT' };
-  return carried.answerLost ? unknown('answer_lost') : answerFrom(carried.entry, operation);
+): ProviderOutcome => {
+  if (carried.outcome !== 'RECORDED') return { outcome: 'NOT_SENT' };
+  return carried.responseLost ? unknown('answer_lost') : responseFrom(carried.entry, operation);
 };
 
 /** The one call's answer, or Unknown when it fails or is not there within `timeoutMs`. */
 const withinTime = <T>(call: Promise<T | 'SILENT'>, timeoutMs: number, failed: () => void) =>
   new Promise<T | Unknown>((resolve) => {
     const timer = setTimeout(() => resolve(unknown('timeout')), timeoutMs);
-    const settle = (answer: T | Unknown): void => {
+    const finish = (response: T | Unknown): void => {
       clearTimeout(timer);
-      resolve(answer);
+      resolve(response);
     };
     call.then(
-      (answer) => {
-        if (answer !== 'SILENT') settle(answer);
+      (response) => {
+        if (response !== 'SILENT') finish(response);
       },
       () => {
         failed();
-        settle(unknown('failed'));
+        finish(unknown('failed'));
       },
     );
   });
@@ -150,25 +150,25 @@ export const openSimulator = async ({
     withinTime(call(), timeoutMs, () =>
       logger?.error({ operationId }, 'the simulated provider could not use its ledger'),
     );
-  const asked = (found: Exclude<Found, { fate: 'FENCED' }>, question: OperationQuestion) =>
-    found.fate === 'AT_WORK' ? unknown(AT_WORK) : answerFrom(found.entry, question);
+  const requested = (found: Exclude<Found, { outcome: 'FENCED' }>, question: OperationQuestion) =>
+    found.outcome === 'AT_WORK' ? unknown(AT_WORK) : responseFrom(found.entry, question);
 
   return {
     execute: (operation) =>
       ask(async () => {
-        const carried = await simulation.carryOut(operation);
-        return carried.fate === 'SILENT' ? 'SILENT' : executeAnswer(carried, operation);
+        const carried = await simulation.operate(operation);
+        return carried.outcome === 'SILENT' ? 'SILENT' : executeResponse(carried, operation);
       }, operation.operationId),
     lookUp: (question) =>
       ask(async () => {
         const found = simulation.find(question.operationId);
-        if (found === undefined || found.fate === 'FENCED') return { outcome: 'NOT_FOUND' };
-        return asked(found, question);
+        if (found === undefined || found.outcome === 'FENCED') return { outcome: 'NOT_FOUND' };
+        return requested(found, question);
       }, question.operationId),
     fence: (question) =>
       ask(async () => {
         const found = await simulation.fence(question.operationId);
-        return found.fate === 'FENCED' ? { outcome: 'FENCED' } : asked(found, question);
+        return found.outcome === 'FENCED' ? { outcome: 'FENCED' } : requested(found, question);
       }, question.operationId),
     ledger: async (after, limit) => simulation.list(after, limit),
     close: async () => simulation.close(),

@@ -5,16 +5,16 @@
 import { foldStream } from '../shared/event-store/fold-stream.ts';
 import { type EventStore, StoreUnavailable } from '../shared/event-store/port.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
-import { bodyOf, foldView } from '../shared/payment/response.ts';
+import { bodyOf, foldReadModel } from '../shared/payment/response.ts';
 import {
   type PaymentDocument,
-  type PaymentViewsReader,
-  ViewsUnavailable,
+  type ReadModelsReader,
+  ReadModelsUnavailable,
 } from '../shared/read-models/port.ts';
 
-export type QueryRoom = {
+export type QueryDeps = {
   store: EventStore;
-  views: PaymentViewsReader;
+  readModels: ReadModelsReader;
   behind: Behind;
 };
 
@@ -46,21 +46,21 @@ export type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'bo
 
 /**
  * The merchant's payment as of now, or undefined when it has none of that id: another merchant's
- * is not told from one that does not exist. Throws StoreUnavailable when neither the views nor
+ * is not told from one that does not exist. Throws StoreUnavailable when neither the read models nor
  * the event store can answer.
  */
 export const getPayment = async (
-  room: QueryRoom,
+  deps: QueryDeps,
   paymentId: string,
   merchantId: string,
 ): Promise<FoundPayment | undefined> => {
-  const behind = room.behind(paymentId);
-  const document = await documentOf(room, paymentId, merchantId);
+  const behind = deps.behind(paymentId);
+  const document = await documentOf(deps, paymentId, merchantId);
   if (document !== undefined && !document.parked && !(await behind(document.revision))) {
     return document;
   }
   try {
-    const found = await fold(room, paymentId);
+    const found = await fold(deps, paymentId);
     return found?.merchantId === merchantId ? found : undefined;
   } catch (error) {
     if (error instanceof StoreUnavailable && document !== undefined) return document;
@@ -69,20 +69,24 @@ export const getPayment = async (
 };
 
 const documentOf = async (
-  { views }: QueryRoom,
+  { readModels }: QueryDeps,
   paymentId: string,
   merchantId: string,
 ): Promise<PaymentDocument | undefined> => {
   try {
-    return await views.get(paymentId, merchantId);
+    return await readModels.get(paymentId, merchantId);
   } catch (error) {
-    if (error instanceof ViewsUnavailable) return undefined;
+    if (error instanceof ReadModelsUnavailable) return undefined;
     throw error;
   }
 };
 
-const fold = async ({ store }: QueryRoom, paymentId: string): Promise<FoundPayment | undefined> => {
-  const view = foldStream(await store.readStream(streamOf(paymentId)), foldView);
-  if (view === undefined) return undefined;
-  return { merchantId: view.merchantId, revision: view.revision, body: bodyOf(view) };
+const fold = async ({ store }: QueryDeps, paymentId: string): Promise<FoundPayment | undefined> => {
+  const readModel = foldStream(await store.readStream(streamOf(paymentId)), foldReadModel);
+  if (readModel === undefined) return undefined;
+  return {
+    merchantId: readModel.merchantId,
+    revision: readModel.revision,
+    body: bodyOf(readModel),
+  };
 };

@@ -8,7 +8,7 @@ import { PaymentStatus } from '../shared/http/responses.ts';
 import type {
   PaymentDocument,
   PaymentSearch,
-  PaymentViewsReader,
+  ReadModelsReader,
 } from '../shared/read-models/port.ts';
 
 const LIMIT_DEFAULT = 20;
@@ -81,16 +81,16 @@ const placeOfDocument = ({ paymentId, body }: PaymentDocument): Place => {
 
 /**
  * The JSON text of one page. `bodyOf` gives the text of a payment whose document has stopped.
- * Throws ViewsUnavailable.
+ * Throws ReadModelsUnavailable.
  */
 export const listPayments = async (
-  views: Pick<PaymentViewsReader, 'search'>,
+  readModels: Pick<ReadModelsReader, 'search'>,
   merchantId: string,
   { limit, search }: ListRequest,
   bodyOf: (document: PaymentDocument) => Promise<string>,
 ): Promise<string> => {
   // One more than is shown tells whether there are more.
-  const found = await views.search({ ...search, merchantId }, limit + 1);
+  const found = await readModels.search({ ...search, merchantId }, limit + 1);
   const page = found.slice(0, limit);
   const bodies = await Promise.all(page.map((one) => (one.parked ? bodyOf(one) : one.body)));
   const last = found.length > limit ? page.at(-1) : undefined;

@@ -2,11 +2,11 @@
 
 import { registerAuditApi } from '../audit/routes.ts';
 import { StoreUnavailable } from '../shared/event-store/port.ts';
-import { openGuard } from '../shared/http/auth/authorize.ts';
+import { openAuthorize } from '../shared/http/auth/authorize.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
-import { openEventStore, openViews } from '../shared/open-drivers.ts';
+import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
@@ -15,13 +15,13 @@ import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { behindTheStream } from './get-payment.ts';
 import { registerQueryApi } from './routes.ts';
 
-const open = async (room: { config: Config; log: Log; onFatal(error: Error): void }) => {
-  const { config, log } = room;
-  const drivers = { ...room, fileOf: noFiles };
+const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
+  const { config, log } = deps;
+  const drivers = { ...deps, fileOf: noFiles };
   const metrics = createMetrics();
   const { store, ping } = await openEventStore(drivers);
-  const views = await openViews(drivers);
-  const guard = await openGuard(config);
+  const readModels = await openReadModels(drivers);
+  const authorize = await openAuthorize(config);
 
   const app = buildApp({
     log,
@@ -30,26 +30,26 @@ const open = async (room: { config: Config; log: Log; onFatal(error: Error): voi
     servedElsewhere: SERVICE_ROUTES,
   });
   registerQueryApi(app, {
-    guard: guard('payments:read'),
-    room: { store, views, behind: behindTheStream(store) },
+    authorize: authorize('payments:read'),
+    deps: { store, readModels, behind: behindTheStream(store) },
   });
   registerAuditApi(app, {
-    guard: guard('audit:read'),
+    authorize: authorize('audit:read'),
     store,
-    views,
+    readModels,
     onVerified: metrics.chainVerified,
   });
   registerHealth(app, {
     metrics,
     ready: async () => {
-      const [eventStore, readModels] = await Promise.all([
+      const [eventStore, readModelsState] = await Promise.all([
         engineState(ping),
-        engineState(() => views.checkpoint()),
+        engineState(() => readModels.checkpoint()),
       ]);
-      const canAnswer = eventStore.state === 'up' || readModels.state === 'up';
+      const isAble = eventStore.state === 'up' || readModelsState.state === 'up';
       return {
-        ready: canAnswer && !app.lifecycle.closing,
-        engines: { eventStore, views: readModels },
+        ready: isAble && !app.lifecycle.closing,
+        engines: { eventStore, readModels: readModelsState },
       };
     },
   });
@@ -58,7 +58,7 @@ const open = async (room: { config: Config; log: Log; onFatal(error: Error): voi
     stop: async () => {
       await closeGracefully(app);
       await store.close();
-      await views.close();
+      await readModels.close();
     },
   };
 };

@@ -28,8 +28,8 @@ const anyOf = (paths: string[]): string => paths[Math.floor(Math.random() * path
 const run = async (order: LoadOrder): Promise<LoadResult> => {
   const { url, seconds, method, paths, headers, body, collect = false } = order;
   const ids: string[] = [];
-  const onResponse = (_status: number, answer: string) => {
-    const [, id] = /"paymentId":"([^"]+)"/.exec(answer) ?? [];
+  const onResponse = (_status: number, response: string) => {
+    const [, id] = /"paymentId":"([^"]+)"/.exec(response) ?? [];
     if (id !== undefined) ids.push(id);
   };
   const prepared = () => ({

@@ -75,16 +75,16 @@ const portOf = async (folder: string): Promise<number> => {
   return port;
 };
 
-const answers = async (url: string): Promise<boolean> => {
-  const { openMongoViews } = await import('../shared/read-models/mongodb/read-models.ts');
-  const views = await openMongoViews({ url });
+const responses = async (url: string): Promise<boolean> => {
+  const { openMongoReadModels } = await import('../shared/read-models/mongodb/read-models.ts');
+  const readModels = await openMongoReadModels({ url });
   try {
-    await views.ping();
+    await readModels.ping();
     return true;
   } catch {
     return false;
   } finally {
-    await views.close();
+    await readModels.close();
   }
 };
 
@@ -106,7 +106,7 @@ const start = async (
   const value = `mongodb://127.0.0.1:${port}/${DATABASE}`;
   const deadline = performance.now() + START_MS_MAX;
   while (server.pid !== undefined && server.exitCode === null && performance.now() < deadline) {
-    if (await answers(value)) return { value, pid: server.pid };
+    if (await responses(value)) return { value, pid: server.pid };
     await delay(50);
   }
   server.kill();

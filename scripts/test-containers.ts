@@ -81,15 +81,15 @@ const startEngines = async (
       }),
     ),
   );
-  const [events, views, broker] = all.map((one) => {
+  const [events, readModels, broker] = all.map((one) => {
     if (one.status === 'rejected') throw one.reason;
     return one.value;
   });
-  if (!events || !views || !broker) throw new Error('three were started');
+  if (!events || !readModels || !broker) throw new Error('three were started');
   return {
     EVENTSTOREDB_URL: `esdb://${at(events, 2113)}?tls=false`,
     // Direct: the replica set knows itself by a name that means nothing out here.
-    MONGODB_URL: `mongodb://${at(views, 27_017)}/payments?directConnection=true`,
+    MONGODB_URL: `mongodb://${at(readModels, 27_017)}/payments?directConnection=true`,
     KAFKA_BROKERS: at(broker, 9094),
   };
 };

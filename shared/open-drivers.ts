@@ -5,8 +5,8 @@
 
 import type { EventStore, Position } from './event-store/port.ts';
 import { openSqliteEventStore } from './event-store/sqlite/event-store.ts';
-import type { PaymentViews } from './read-models/port.ts';
-import { openSqliteViews } from './read-models/sqlite/read-models.ts';
+import type { ReadModels } from './read-models/port.ts';
+import { openSqliteReadModels } from './read-models/sqlite/read-models.ts';
 import type { Config } from './runtime/config.ts';
 import type { Log } from './runtime/log.ts';
 
@@ -58,14 +58,14 @@ export const openEventStore = async (options: DriverOptions): Promise<OpenedStor
   };
 };
 
-/** Opens the read models. A server may still be out of reach: calls throw ViewsUnavailable. */
-export const openViews = async (
+/** Opens the read models. A server may still be out of reach: calls throw ReadModelsUnavailable. */
+export const openReadModels = async (
   options: Pick<DriverOptions, 'config' | 'log' | 'fileOf'>,
-): Promise<PaymentViews> => {
+): Promise<ReadModels> => {
   const { config, log, fileOf } = options;
   if (config.mongoUrl === undefined) {
-    return openSqliteViews({ file: fileOf('views.sqlite'), logger: log });
+    return openSqliteReadModels({ file: fileOf('read-models.sqlite'), logger: log });
   }
-  const { openMongoViews } = await import('./read-models/mongodb/read-models.ts');
-  return openMongoViews({ url: config.mongoUrl, logger: log });
+  const { openMongoReadModels } = await import('./read-models/mongodb/read-models.ts');
+  return openMongoReadModels({ url: config.mongoUrl, logger: log });
 };

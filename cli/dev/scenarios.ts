@@ -10,7 +10,7 @@ export type Step = {
   /** The status that the story goes on with. */
   expected: number;
   /** Asked again until the payment is PENDING no more. */
-  untilSettled?: boolean;
+  untilResolved?: boolean;
 };
 
 export type Scenario = {
@@ -95,7 +95,7 @@ export const SCENARIOS = {
     amountMin: 1,
     steps: (amount) => [
       { ...create('answer lost', amount, false, ANSWER_LOST), expected: 503 },
-      { ...READ, untilSettled: true },
+      { ...READ, untilResolved: true },
     ],
   },
   'full-story': {

@@ -1,7 +1,7 @@
 /** `payments seed <n>`: makes payments with every outcome, for trying what needs a full house. */
 import { setTimeout } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from 'commander';
-import { type Client, openClient, refusalLine } from '../client.ts';
+import { type Client, openClient, rejectionLine } from '../client.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { type Format, formatOption, print, printJson } from '../output.ts';
 import { startProgress } from '../progress-bar.ts';
@@ -32,14 +32,14 @@ const isForLater = (status: number): boolean => status === 429 || status === 503
 /** Sends one step; where the service asks to wait, waits and sends it again under the same key. */
 const send = async (client: Client, { body, expected }: Step, path: string): Promise<unknown> => {
   const headers = { 'idempotency-key': crypto.randomUUID() };
-  for (let tries = 1; ; tries += 1) {
-    const answer = await client.post(path, body, headers);
-    const text = await answer.text();
-    if (answer.status === expected) return JSON.parse(text);
-    if (!isForLater(answer.status) || tries === TRIES_MAX) {
-      throw new CommandFailed(refusalLine(answer.status, text));
+  for (let attempts = 1; ; attempts += 1) {
+    const response = await client.post(path, body, headers);
+    const text = await response.text();
+    if (response.status === expected) return JSON.parse(text);
+    if (!isForLater(response.status) || attempts === TRIES_MAX) {
+      throw new CommandFailed(rejectionLine(response.status, text));
     }
-    await setTimeout(Number(answer.headers.get('retry-after') ?? 1) * 1000);
+    await setTimeout(Number(response.headers.get('retry-after') ?? 1) * 1000);
   }
 };
 

@@ -4,7 +4,7 @@
  */
 import { setTimeout } from 'node:timers/promises';
 import { Argument, Command, InvalidArgumentError } from 'commander';
-import { type Client, openClient, refusalLine } from '../client.ts';
+import { type Client, openClient, rejectionLine } from '../client.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { type Format, formatOption, money, note, print, printJson, styled } from '../output.ts';
 import { withOverrides } from './overrides.ts';
@@ -22,7 +22,7 @@ type Told = {
   name: string;
   request: { method: string; path: string; body?: unknown };
   status: number;
-  answer: unknown;
+  response: unknown;
   events: EventLine[];
 };
 
@@ -49,23 +49,24 @@ const curlOf = (url: string, { method, path, body }: Told['request']): string =>
       : [`-H 'content-type: application/json'`, `-d ${quoted(JSON.stringify(body))}`]),
   ].join(' \\\n  ');
 
-const answerLines = (answer: unknown): string[] => JSON.stringify(answer, null, 2).split('\n');
+const responseLines = (response: unknown): string[] =>
+  JSON.stringify(response, null, 2).split('\n');
 
 const eventLine = ({ revision, type, amounts }: EventLine): string => {
   const amount = amounts === undefined ? '' : `  ${money(amounts.amount, amounts.currency)}`;
   return `  r${revision}  ${type}${amount}`;
 };
 
-const printTold = (url: string, { name, request, status, answer, events }: Told): void => {
+const printTold = (url: string, { name, request, status, response, events }: Told): void => {
   print(styled('bold', `# ${name}`), curlOf(url, request));
-  print(styled(status < 400 ? 'green' : 'yellow', String(status)), ...answerLines(answer));
+  print(styled(status < 400 ? 'green' : 'yellow', String(status)), ...responseLines(response));
   if (events.length > 0) print('events', ...events.map(eventLine));
   print('');
 };
 
 /** The payment that an answer is about: its own, or the one that a 503 names in its details. */
-const paymentOf = (answer: unknown): string | undefined => {
-  const { paymentId, details } = Object(answer);
+const paymentOf = (response: unknown): string | undefined => {
+  const { paymentId, details } = Object(response);
   if (typeof paymentId === 'string') return paymentId;
   const named = Array.isArray(details) ? details.map(String) : [];
   return /^paymentId (\S+)$/m.exec(named.join('\n'))?.[1];
@@ -78,13 +79,13 @@ const eventReader = async (): Promise<(id: string | undefined) => Promise<EventL
   let refused = false;
   return async (id) => {
     if (id === undefined || refused) return [];
-    const answer = await audit.get(`/audit/v1/payments/${encodeURIComponent(id)}/events`);
-    if (!answer.ok) {
+    const response = await audit.get(`/audit/v1/payments/${encodeURIComponent(id)}/events`);
+    if (!response.ok) {
       refused = true;
-      note(`payments: no events shown: ${refusalLine(answer.status, await answer.text())}`);
+      note(`payments: no events shown: ${rejectionLine(response.status, await response.text())}`);
       return [];
     }
-    const { events } = (await answer.json()) as { events: EventLine[] };
+    const { events } = (await response.json()) as { events: EventLine[] };
     const fresh = events.filter(({ revision }) => revision > seen);
     seen = fresh.at(-1)?.revision ?? seen;
     return fresh;
@@ -92,19 +93,19 @@ const eventReader = async (): Promise<(id: string | undefined) => Promise<EventL
 };
 
 const send = async (client: Client, { method, path, body }: Told['request']) => {
-  const answer = await (method === 'POST' ? client.post(path, body) : client.get(path));
-  const text = await answer.text();
+  const response = await (method === 'POST' ? client.post(path, body) : client.get(path));
+  const text = await response.text();
   try {
-    return { status: answer.status, answer: JSON.parse(text) as unknown };
+    return { status: response.status, response: JSON.parse(text) as unknown };
   } catch {
-    throw new CommandFailed(refusalLine(answer.status, text));
+    throw new CommandFailed(rejectionLine(response.status, text));
   }
 };
 
-const sendUntilSettled = async (client: Client, request: Told['request']) => {
+const sendUntilResolved = async (client: Client, request: Told['request']) => {
   let last = await send(client, request);
-  for (let tries = 1; tries < SETTLED_TRIES_MAX; tries += 1) {
-    if (last.status !== 200 || Object(last.answer).status !== 'PENDING') return last;
+  for (let attempts = 1; attempts < SETTLED_TRIES_MAX; attempts += 1) {
+    if (last.status !== 200 || Object(last.response).status !== 'PENDING') return last;
     await setTimeout(SETTLED_WAIT_MS);
     last = await send(client, request);
   }
@@ -117,15 +118,15 @@ const tell = async (steps: Step[], format: Format): Promise<void> => {
   const all: Told[] = [];
   let id: string | undefined;
   let unlike: string | undefined;
-  for (const { name, method, path, body, expected, untilSettled } of steps) {
+  for (const { name, method, path, body, expected, untilResolved } of steps) {
     const request = {
       method,
       path: PAYMENTS + path.replace('{id}', id ?? ''),
       ...(body !== undefined && { body }),
     };
-    const { status, answer } = await (untilSettled ? sendUntilSettled : send)(client, request);
-    id ??= paymentOf(answer);
-    const told = { name, request, status, answer, events: await eventsOf(id) };
+    const { status, response } = await (untilResolved ? sendUntilResolved : send)(client, request);
+    id ??= paymentOf(response);
+    const told = { name, request, status, response, events: await eventsOf(id) };
     all.push(told);
     if (format === 'pretty') printTold(client.url, told);
     if (status !== expected) {

@@ -1,43 +1,43 @@
 /**
- * What is unresolved, for a person: what this process follows, and beside it what the views list
+ * What is unresolved, for a person: what this process follows, and beside it what the read models list
  * of other processes. An operation whose call may still run is not unresolved (decisions §7).
  */
 import { UnreadableStream } from '../../shared/event-store/port.ts';
 import { openOperations } from '../../shared/payment/state.ts';
-import type { PaymentViewsReader } from '../../shared/read-models/port.ts';
-import type { CommandRoom } from '../operate.ts';
-import { intentTimeOf, type UnsettledOperation } from '../recovery/recovery.ts';
+import type { ReadModelsReader } from '../../shared/read-models/port.ts';
+import type { CommandDeps } from '../operate.ts';
+import { intentTimeOf, type UnresolvedOperation } from '../recovery/recovery.ts';
 
 /** What the list is made from, of all that commands work with. */
-export type UnsettledRoom = {
-  log: Pick<CommandRoom['log'], 'load'>;
-  recovery: Pick<CommandRoom['recovery'], 'list' | 'mayRun'>;
+export type UnresolvedDeps = {
+  log: Pick<CommandDeps['log'], 'load'>;
+  recovery: Pick<CommandDeps['recovery'], 'list' | 'mayRun'>;
 };
 
 const LISTED_MAX = 1_000;
 
 /** Unresolved operations, the oldest first, at most 1,000; of one merchant, or of all by `*`. */
-export const listUnsettled = async (
-  room: UnsettledRoom,
-  views: Pick<PaymentViewsReader, 'unsettled'>,
+export const listUnresolved = async (
+  deps: UnresolvedDeps,
+  readModels: Pick<ReadModelsReader, 'unresolved'>,
   merchantId: string,
-): Promise<UnsettledOperation[]> => {
+): Promise<UnresolvedOperation[]> => {
   const isTheirs = (one: { merchantId: string }): boolean =>
     merchantId === '*' || merchantId === one.merchantId;
-  const own = room.recovery.list().filter(isTheirs);
+  const own = deps.recovery.list().filter(isTheirs);
   const known = new Set(own.map(({ paymentId }) => paymentId));
-  // With the views out of reach it is what this process follows, which is better than nothing.
-  const listed = await views.unsettled(LISTED_MAX).catch(() => []);
-  const others: UnsettledOperation[] = [];
+  // With the read models out of reach it is what this process follows, which is better than nothing.
+  const listed = await readModels.unresolved(LISTED_MAX).catch(() => []);
+  const others: UnresolvedOperation[] = [];
   for (const one of listed) {
     if (isTheirs(one) && !known.has(one.paymentId))
-      others.push(...(await readUnsettled(room, one.paymentId)));
+      others.push(...(await readUnresolved(deps, one.paymentId)));
   }
   return [...own, ...others].sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, LISTED_MAX);
 };
 
-/** Undefined for one that cannot be read: it is parked, and `payments dead-letters list` names it. */
-const readable = async ({ log }: UnsettledRoom, paymentId: string) => {
+/** Undefined for one that cannot be read: it is parked, and `payments parked list` names it. */
+const readable = async ({ log }: UnresolvedDeps, paymentId: string) => {
   try {
     return await log.load(paymentId, 'store');
   } catch (error) {
@@ -46,15 +46,15 @@ const readable = async ({ log }: UnsettledRoom, paymentId: string) => {
   }
 };
 
-const readUnsettled = async (
-  room: UnsettledRoom,
+const readUnresolved = async (
+  deps: UnresolvedDeps,
   paymentId: string,
-): Promise<UnsettledOperation[]> => {
-  const payment = await readable(room, paymentId);
+): Promise<UnresolvedOperation[]> => {
+  const payment = await readable(deps, paymentId);
   if (payment === undefined || payment.state.status === 'NONE') return [];
   const { state } = payment;
   return openOperations(state)
-    .filter((open) => !room.recovery.mayRun(payment, open))
+    .filter((open) => !deps.recovery.mayRun(payment, open))
     .map((open) => ({
       paymentId,
       merchantId: state.merchantId,
@@ -62,7 +62,7 @@ const readUnsettled = async (
       operationId: open.operationId,
       amountMinor: open.amount,
       since: intentTimeOf(payment, open),
-      tries: 0,
-      nextTryAt: null,
+      attempts: 0,
+      nextAttemptAt: null,
     }));
 };

@@ -9,11 +9,11 @@ import {
   type Operation,
   openOperations,
 } from '../../shared/payment/state.ts';
-import type { Caller, CommandRoom } from '../operate.ts';
+import type { CommandDeps, Principal } from '../operate.ts';
 import type { LoadedPayment } from '../payment-log.ts';
 import { operationOf } from '../responses.ts';
 
-export type Settlement = {
+export type Resolution = {
   paymentId: string;
   outcome: 'approved' | 'declined';
   evidence: string;
@@ -21,9 +21,9 @@ export type Settlement = {
   operationId?: string | undefined;
 };
 
-export type Settled =
+export type Resolved =
   | {
-      kind: 'settled';
+      kind: 'resolved';
       operation: Operation;
       status: ExistingPayment['status'];
       revision: number;
@@ -32,7 +32,7 @@ export type Settled =
   /** In words, for the person; `retryAfterSeconds` where a later try may be taken. */
   | { kind: 'refused'; why: string; retryAfterSeconds?: number };
 
-const refused = (why: string): Settled => ({ kind: 'refused', why });
+const refused = (why: string): Resolved => ({ kind: 'refused', why });
 
 const WORDS = {
   APPROVED: 'approved',
@@ -42,38 +42,38 @@ const WORDS = {
 } as const;
 
 /** A decline of which nobody knows the provider's reason. */
-const outcomeOf = ({ outcome }: Settlement): Outcome =>
+const outcomeOf = ({ outcome }: Resolution): Outcome =>
   outcome === 'approved'
-    ? { result: 'APPROVED' }
-    : { result: 'DECLINED', failureCode: 'UNKNOWN_DECLINE' };
+    ? { outcome: 'APPROVED' }
+    : { outcome: 'DECLINED', failureCode: 'UNKNOWN_DECLINE' };
 
 /**
  * Records a person's word for the outcome of one open operation. Asks the provider first: what it
  * says for good is recorded instead. Throws what the event store throws.
  */
-export const settleByHand = async (
-  room: CommandRoom,
-  caller: Caller,
-  settlement: Settlement,
-): Promise<Settled> => {
-  const { paymentId } = settlement;
+export const resolveByHand = async (
+  deps: CommandDeps,
+  principal: Principal,
+  resolution: Resolution,
+): Promise<Resolved> => {
+  const { paymentId } = resolution;
   // Whose it is never changes.
-  const { state } = await room.log.load(paymentId, 'cache');
-  const isTheirs = caller.merchantId === '*' || caller.merchantId === merchantOf(state);
+  const { state } = await deps.log.load(paymentId, 'cache');
+  const isTheirs = principal.merchantId === '*' || principal.merchantId === merchantOf(state);
   // Before the queue: whoever may not see the payment does not wait for what runs on it either.
   if (state.status === 'NONE' || !isTheirs) return { kind: 'unknown payment' };
-  return room.queues.run(paymentId, async () => {
-    const payment = await room.log.load(paymentId, 'store');
-    const open = openOf(payment, settlement);
+  return deps.queues.run(paymentId, async () => {
+    const payment = await deps.log.load(paymentId, 'store');
+    const open = openOf(payment, resolution);
     if (typeof open === 'string') return refused(open);
-    const leftMs = room.recovery.inFlightMs(payment);
+    const leftMs = deps.recovery.inFlightMs(payment);
     if (leftMs > 0) return stillRuns(leftMs);
-    const answered = await room.recovery.ask(payment, open);
-    if (answered === 'at work') return stillAtWork();
-    if (answered === undefined) return record(room, caller, payment, open, settlement);
-    await room.recovery.record(payment, open.operationId, answered, 'recovery');
+    const responded = await deps.recovery.ask(payment, open);
+    if (responded === 'at work') return stillAtWork();
+    if (responded === undefined) return record(deps, principal, payment, open, resolution);
+    await deps.recovery.record(payment, open.operationId, responded, 'recovery');
     return refused(
-      `the provider has answered for the ${open.kind} itself, and that is recorded: ${WORDS[answered.result]}`,
+      `the provider has answered for the ${open.kind} itself, and that is recorded: ${WORDS[responded.outcome]}`,
     );
   });
 };
@@ -81,7 +81,7 @@ export const settleByHand = async (
 const merchantOf = (state: LoadedPayment['state']): string | undefined =>
   state.status === 'NONE' ? undefined : state.merchantId;
 
-const stillRuns = (leftMs: number): Settled => ({
+const stillRuns = (leftMs: number): Resolved => ({
   kind: 'refused',
   why: 'its call to the provider may still run; try again when it must have ended',
   retryAfterSeconds: Math.ceil(leftMs / 1000),
@@ -89,14 +89,14 @@ const stillRuns = (leftMs: number): Settled => ({
 
 const AT_WORK_RETRY_SECONDS = 60;
 
-const stillAtWork = (): Settled => ({
+const stillAtWork = (): Resolved => ({
   kind: 'refused',
   why: 'the provider says that it still works on it, so that money may yet move; try again later',
   retryAfterSeconds: AT_WORK_RETRY_SECONDS,
 });
 
 /** The operation that is meant, or why none is. */
-const openOf = ({ state }: LoadedPayment, { operationId }: Settlement): Operation | string => {
+const openOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operation | string => {
   const open = openOperations(state);
   const [first] = open;
   if (first === undefined)
@@ -109,17 +109,17 @@ const openOf = ({ state }: LoadedPayment, { operationId }: Settlement): Operatio
 };
 
 const record = async (
-  room: CommandRoom,
-  caller: Caller,
+  deps: CommandDeps,
+  principal: Principal,
   payment: LoadedPayment,
   { operationId }: Operation,
-  settlement: Settlement,
-): Promise<Settled> => {
-  const { evidence } = settlement;
-  const context = room.contextOf(caller);
-  const outcome = outcomeOf(settlement);
-  const by = { context, settlement: { evidence } };
-  const recorded = await room.recovery.record(payment, operationId, outcome, by);
+  resolution: Resolution,
+): Promise<Resolved> => {
+  const { evidence } = resolution;
+  const context = deps.contextOf(principal);
+  const outcome = outcomeOf(resolution);
+  const by = { context, resolution: { evidence } };
+  const recorded = await deps.recovery.record(payment, operationId, outcome, by);
   const operation = operationOf(recorded, operationId);
   const revision = operation.outcome?.revision;
   const event = recorded.events.findLast((e) => e.revision === revision);
@@ -128,5 +128,5 @@ const record = async (
   if (event.context.requestId !== context.requestId) {
     return refused('its outcome was found and recorded in the same moment; look at the payment');
   }
-  return { kind: 'settled', operation, status: recorded.state.status, revision };
+  return { kind: 'resolved', operation, status: recorded.state.status, revision };
 };

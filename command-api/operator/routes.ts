@@ -5,26 +5,26 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { z } from 'zod';
 import { BODY_NOT_JSON, PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/contract.ts';
-import { JSON_TYPE, refuse } from '../../shared/http/errors.ts';
+import { JSON_TYPE, reject } from '../../shared/http/errors.ts';
 import type {} from '../../shared/http/server/app.ts';
-import type { PaymentViewsReader } from '../../shared/read-models/port.ts';
-import type { Caller, CommandRoom } from '../operate.ts';
+import type { ReadModelsReader } from '../../shared/read-models/port.ts';
+import type { CommandDeps, Principal } from '../operate.ts';
 import { parseJson } from '../request/json.ts';
-import { listUnsettled } from './list-unresolved.ts';
-import { type Settled, settleByHand } from './resolve.ts';
+import { listUnresolved } from './list-unresolved.ts';
+import { type Resolved, resolveByHand } from './resolve.ts';
 
 export type CommandOps = {
   /** Token and scope `ops:admin`. */
-  guard: onRequestHookHandler;
-  room: CommandRoom;
-  views: Pick<PaymentViewsReader, 'unsettled'>;
+  authorize: onRequestHookHandler;
+  deps: CommandDeps;
+  readModels: Pick<ReadModelsReader, 'unresolved'>;
 };
 
 /** Spaces and dashes between the digits of a card number do not hide it (decisions §4). */
 const GAPS = /[\s\p{Pd}\p{Cf}\u2212]+/gu;
 const holdsLongNumber = (text: string): boolean => /[0-9]{12}/.test(text.replace(GAPS, ''));
 
-const settlementBody = z.strictObject(
+const resolutionBody = z.strictObject(
   {
     outcome: z.enum(['approved', 'declined'], { error: 'must be one of approved, declined' }),
     evidence: z
@@ -40,9 +40,9 @@ const settlementBody = z.strictObject(
   { error: 'the body must hold outcome, evidence and at most operationId' },
 );
 
-const callerOf = ({ caller, id }: FastifyRequest): Caller => {
-  if (caller === undefined) throw new Error('a route without its guard');
-  return { merchantId: caller.merchantId, actor: caller.actor, requestId: id };
+const principalOf = ({ principal, id }: FastifyRequest): Principal => {
+  if (principal === undefined) throw new Error('a route without its guard');
+  return { merchantId: principal.merchantId, actor: principal.actor, requestId: id };
 };
 
 const problemOf = ({ path, message }: z.core.$ZodIssue): string =>
@@ -50,51 +50,51 @@ const problemOf = ({ path, message }: z.core.$ZodIssue): string =>
 
 /** Registers the routes on an app that has been built (shared/http/server/app.ts). */
 export const registerCommandOps = (app: FastifyInstance, ops: CommandOps): void => {
-  const { guard: onRequest, room, views } = ops;
-  app.get('/ops/v1/unsettled', { onRequest }, async (request, reply) => {
-    const unsettled = await listUnsettled(room, views, callerOf(request).merchantId);
-    return reply.type(JSON_TYPE).send(JSON.stringify({ unsettled }));
+  const { authorize: onRequest, deps, readModels } = ops;
+  app.get('/ops/v1/unresolved', { onRequest }, async (request, reply) => {
+    const unresolved = await listUnresolved(deps, readModels, principalOf(request).merchantId);
+    return reply.type(JSON_TYPE).send(JSON.stringify({ unresolved }));
   });
 
   app.post<{ Params: { paymentId: string } }>(
-    '/ops/v1/payments/:paymentId/settle',
+    '/ops/v1/payments/:paymentId/resolve',
     { onRequest },
     async (request, reply) => {
       const paymentId = parsePaymentId(request.params.paymentId);
-      if (paymentId === undefined) return refuse(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM]);
+      if (paymentId === undefined) return reject(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM]);
       const json = parseJson(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0));
-      if (!json.ok) return refuse(reply, 'INVALID_REQUEST', [BODY_NOT_JSON]);
-      const parsed = settlementBody.safeParse(json.value);
+      if (!json.ok) return reject(reply, 'INVALID_REQUEST', [BODY_NOT_JSON]);
+      const parsed = resolutionBody.safeParse(json.value);
       if (!parsed.success) {
-        return refuse(reply, 'INVALID_REQUEST', parsed.error.issues.map(problemOf));
+        return reject(reply, 'INVALID_REQUEST', parsed.error.issues.map(problemOf));
       }
-      const settlement = { paymentId, ...parsed.data };
-      const settled = await settleByHand(room, callerOf(request), settlement);
-      if (settled.kind !== 'unknown payment') request.paymentId = paymentId;
-      return answer(reply, paymentId, settled);
+      const resolution = { paymentId, ...parsed.data };
+      const resolved = await resolveByHand(deps, principalOf(request), resolution);
+      if (resolved.kind !== 'unknown payment') request.paymentId = paymentId;
+      return response(reply, paymentId, resolved);
     },
   );
 };
 
-const answer = (reply: FastifyReply, paymentId: string, settled: Settled): FastifyReply => {
-  switch (settled.kind) {
+const response = (reply: FastifyReply, paymentId: string, resolved: Resolved): FastifyReply => {
+  switch (resolved.kind) {
     case 'unknown payment':
-      return refuse(reply, 'PAYMENT_NOT_FOUND');
+      return reject(reply, 'PAYMENT_NOT_FOUND');
     case 'refused': {
-      const { why, retryAfterSeconds } = settled;
+      const { why, retryAfterSeconds } = resolved;
       const headers =
         retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
-      return refuse(reply, 'BUSINESS_RULE_VIOLATION', [why], headers);
+      return reject(reply, 'BUSINESS_RULE_VIOLATION', [why], headers);
     }
-    case 'settled': {
-      const { operation, status, revision } = settled;
+    case 'resolved': {
+      const { operation, status, revision } = resolved;
       const { kind, operationId, amount, outcome } = operation;
       const body = {
         paymentId,
         operation: kind,
         operationId,
         amountMinor: amount,
-        outcome: outcome?.result,
+        outcome: outcome?.outcome,
         status,
         revision,
       };

@@ -12,9 +12,9 @@ export const measured = (
     call: Promise<T>,
   ): Promise<T> => {
     const startedAt = performance.now();
-    const answer = await call;
-    providerSeconds.observe((performance.now() - startedAt) / 1000, name, answer.outcome);
-    return answer;
+    const response = await call;
+    providerSeconds.observe((performance.now() - startedAt) / 1000, name, response.outcome);
+    return response;
   };
   return {
     execute: (operation) => timed(operation.kind, provider.execute(operation)),

@@ -43,7 +43,7 @@ export type Fenced = { outcome: 'FENCED' };
 /** Nothing has been carried out so far. Decides nothing by itself: only the fence does. */
 export type NotFound = { outcome: 'NOT_FOUND' };
 
-export type OperationAnswer = Approved | Declined | NotSent | Unknown;
+export type ProviderOutcome = Approved | Declined | NotSent | Unknown;
 
 /** What an operation was for, so that an answer about it can be checked against it. */
 export type OperationQuestion = { operationId: string; amount: number; currency: string };
@@ -65,7 +65,7 @@ export type LedgerEntry = {
 
 export type Provider = {
   /** Carries the operation out once. Never throws; ends within the provider's time-out. */
-  execute(operation: ProviderOperation): Promise<OperationAnswer>;
+  execute(operation: ProviderOperation): Promise<ProviderOutcome>;
   /** The recorded outcome. Never throws; ends within the provider's time-out. */
   lookUp(question: OperationQuestion): Promise<Approved | Declined | NotFound | Unknown>;
   /** Fences the operation unless it was carried out already; then its outcome. Never throws. */

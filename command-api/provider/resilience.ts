@@ -11,9 +11,9 @@ import {
   type IBackoff,
   type IBackoffFactory,
 } from 'cockatiel';
-import type { OperationAnswer, Provider, ProviderOperation } from './port.ts';
+import type { Provider, ProviderOperation, ProviderOutcome } from './port.ts';
 
-export type GuardOptions = {
+export type ResilienceOptions = {
   /** Calls in a row that could not be sent before the breaker opens. */
   failuresToOpen?: number;
   halfOpenAfterMs?: number;
@@ -27,15 +27,15 @@ export type GuardOptions = {
   queueWaitMsMax?: number;
 };
 
-export type GuardedProvider = Provider & {
+export type ResilientProvider = Provider & {
   /** True from the fifth failure until a call has been sent again; for metrics. */
   breakerOpen(): boolean;
 };
 
-const NOT_SENT: OperationAnswer = { outcome: 'NOT_SENT' };
+const NOT_SENT: ProviderOutcome = { outcome: 'NOT_SENT' };
 
-const wasNotSent = (answer: unknown): boolean =>
-  (answer as OperationAnswer | undefined)?.outcome === 'NOT_SENT';
+const wasNotSent = (response: unknown): boolean =>
+  (response as ProviderOutcome | undefined)?.outcome === 'NOT_SENT';
 
 /**
  * How long the breaker stays open, by a clock that only goes forward: the library compares with the
@@ -55,7 +55,10 @@ const onlyForward = (openMs: number): IBackoffFactory<unknown> => {
 };
 
 /** Guards `execute` of a provider; looking up, fencing and listing pass through. */
-export const guarded = (provider: Provider, options: GuardOptions = {}): GuardedProvider => {
+export const resilient = (
+  provider: Provider,
+  options: ResilienceOptions = {},
+): ResilientProvider => {
   const { callsMax = 256, queueMax = 1024, queueWaitMsMax = 1000 } = options;
   const places = bulkhead(callsMax, queueMax);
   const breaker = circuitBreaker(handleWhenResult(wasNotSent), {
@@ -63,31 +66,31 @@ export const guarded = (provider: Provider, options: GuardOptions = {}): Guarded
     breaker: new ConsecutiveBreaker(options.failuresToOpen ?? 5),
   });
 
-  const throughBreaker = (send: () => Promise<OperationAnswer>): Promise<OperationAnswer> => {
+  const throughBreaker = (send: () => Promise<ProviderOutcome>): Promise<ProviderOutcome> => {
     // The library would let callers wait for the one call that tries the line: past their time-out.
     if (breaker.state === CircuitState.HalfOpen) return Promise.resolve(NOT_SENT);
     return breaker.execute(send);
   };
 
-  const execute = async (operation: ProviderOperation): Promise<OperationAnswer> => {
+  const execute = async (operation: ProviderOperation): Promise<ProviderOutcome> => {
     let sent = false;
-    const send = (): Promise<OperationAnswer> => {
+    const send = (): Promise<ProviderOutcome> => {
       sent = true;
       return provider.execute(operation);
     };
     const waiting = new AbortController();
-    const gaveUp = Promise.withResolvers<OperationAnswer>();
+    const gaveUp = Promise.withResolvers<ProviderOutcome>();
     const giveUp = (): void => {
       waiting.abort();
       gaveUp.resolve(NOT_SENT);
     };
     const timer = places.executionSlots > 0 ? undefined : setTimeout(giveUp, queueWaitMsMax);
-    const answer = places.execute(() => {
+    const response = places.execute(() => {
       clearTimeout(timer);
       return throughBreaker(send);
     }, waiting.signal);
     try {
-      return await Promise.race([answer, gaveUp.promise]);
+      return await Promise.race([response, gaveUp.promise]);
     } catch {
       // A full queue or an open breaker. A provider that threw may have acted.
       return sent ? { outcome: 'UNKNOWN', reason: 'failed' } : NOT_SENT;

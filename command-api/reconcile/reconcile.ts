@@ -31,7 +31,7 @@ export const DIFFERENCE_KINDS = [
   'MISSING_AT_PROVIDER',
   /** The provider carried out what the log never asked for. */
   'MISSING_IN_LOG',
-  /** The provider knows the outcome, the log does not (yet): recovery or `settle` will tell it. */
+  /** The provider knows the outcome, the log does not (yet): recovery or `resolve` will tell it. */
   'OPEN_IN_LOG',
   /** The log says that it was never carried out; the provider did. */
   'NEVER_SENT_IN_LOG',
@@ -84,7 +84,7 @@ const intentOf = ({ event, revision, stream }: RecordedEvent): Logged | undefine
 };
 
 const outcomeOf = ({ event }: RecordedEvent): Logged['outcome'] => {
-  if ('cause' in event.data) return event.data.cause;
+  if ('outcome' in event.data) return event.data.outcome;
   return APPROVALS.includes(event.type) ? 'APPROVED' : undefined;
 };
 
@@ -139,7 +139,7 @@ const createBooks = () => {
   };
 
   /** Compares what both sides know; an open operation waits for its outcome. */
-  const settle = (operationId: string): void => {
+  const resolve = (operationId: string): void => {
     const own = logged.get(operationId);
     const entry = entries.get(operationId);
     if (own?.outcome === undefined || entry === undefined) return;
@@ -167,13 +167,13 @@ const createBooks = () => {
     if (own === undefined || own.outcome !== undefined) return;
     const outcome = outcomeOf(event);
     if (outcome !== undefined) logged.set(operationId, { ...own, outcome });
-    settle(operationId);
+    resolve(operationId);
   };
 
   const takeEntry = (entry: LedgerEntry): void => {
     counts.entries += 1;
     entries.set(entry.operationId, entry);
-    settle(entry.operationId);
+    resolve(entry.operationId);
   };
 
   return { logged, entries, differences, counts, differ, takeEvent, takeEntry };
@@ -186,8 +186,8 @@ type Sides = {
 };
 
 /** Throws where the provider's next page is not a later one: it would be read for ever. */
-const onward = (asked: number, next: number | null): number | null => {
-  if (next !== null && next <= asked) throw new Error("the provider's ledger does not go on");
+const onward = (requested: number, next: number | null): number | null => {
+  if (next !== null && next <= requested) throw new Error("the provider's ledger does not go on");
   return next;
 };
 

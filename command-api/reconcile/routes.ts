@@ -6,31 +6,31 @@ import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastif
 import { type EventStore, StoreUnavailable } from '../../shared/event-store/port.ts';
 import { createRecorder } from '../../shared/http/access-recorder.ts';
 import { speaksForAll } from '../../shared/http/auth/authorize.ts';
-import { JSON_TYPE, RETRY_AFTER_SECONDS, refuse } from '../../shared/http/errors.ts';
+import { JSON_TYPE, RETRY_AFTER_SECONDS, reject } from '../../shared/http/errors.ts';
 import type { Provider } from '../provider/port.ts';
 import { type Reconciliation, reconcile } from './reconcile.ts';
 
 export type ReconcileApi = {
   /** Token, scope `audit:read` and rate limit (shared/http/auth/authorize.ts). */
-  guard: onRequestHookHandler;
+  authorize: onRequestHookHandler;
   store: EventStore;
   provider: Pick<Provider, 'ledger'>;
 };
 
 const RETRY_LATER = { 'retry-after': String(RETRY_AFTER_SECONDS) };
 
-const refuseFailed = (reply: FastifyReply, error: unknown): FastifyReply => {
+const rejectFailed = (reply: FastifyReply, error: unknown): FastifyReply => {
   if (error instanceof StoreUnavailable) throw error;
   const details = ["the provider's ledger cannot be read now; nothing was changed"];
-  return refuse(reply, 'PROVIDER_UNAVAILABLE', details, RETRY_LATER);
+  return reject(reply, 'PROVIDER_UNAVAILABLE', details, RETRY_LATER);
 };
 
 /** Registers the route; one reconciliation at a time. */
 export const registerReconcileApi = (app: FastifyInstance, options: ReconcileApi): void => {
-  const { guard, store, provider } = options;
+  const { authorize, store, provider } = options;
   const record = createRecorder(store);
   let running: Promise<Reconciliation> | undefined;
-  app.post('/audit/v1/reconcile', { onRequest: guard }, async (request, reply) => {
+  app.post('/audit/v1/reconcile', { onRequest: authorize }, async (request, reply) => {
     // What the provider knows and the log does not belongs to no merchant yet.
     if (!speaksForAll(request, reply)) return reply;
     await record(request, { action: 'RECONCILE' });
@@ -41,7 +41,7 @@ export const registerReconcileApi = (app: FastifyInstance, options: ReconcileApi
       });
       return reply.type(JSON_TYPE).send(JSON.stringify(await running));
     } catch (error) {
-      return refuseFailed(reply, error);
+      return rejectFailed(reply, error);
     }
   });
 };

@@ -14,16 +14,16 @@ import { type Operation, type OperationKind, openOperations } from '../../shared
 import type { LoadedPayment, PaymentLog } from '../payment-log.ts';
 import {
   AT_WORK,
-  type OperationAnswer,
   type OperationQuestion,
   type Provider,
+  type ProviderOutcome,
 } from '../provider/port.ts';
 import type { Queues } from '../queues.ts';
 import { startBudget } from '../request-budget.ts';
-import { createLadders, type Tried } from './retry-schedule.ts';
+import { type Attempted, createRetrySchedules } from './retry-schedule.ts';
 
 /** An operation whose call has ended without an outcome; amounts in minor units. */
-export type UnsettledOperation = {
+export type UnresolvedOperation = {
   paymentId: string;
   merchantId: string;
   operation: OperationKind;
@@ -32,13 +32,13 @@ export type UnsettledOperation = {
   /** The time of its intent. */
   since: string;
   /** How often it was asked for in vain by this process. */
-  tries: number;
+  attempts: number;
   /** Null while a try waits for its turn, and where another process follows it. */
-  nextTryAt: string | null;
+  nextAttemptAt: string | null;
 };
 
-/** A person's word for an outcome in place of the provider's (settle-by-hand.ts). */
-export type RecordedBy = { context?: EventContext; settlement?: { evidence: string } };
+/** A person's word for an outcome in place of the provider's (resolve-by-hand.ts). */
+export type RecordedBy = { context?: EventContext; resolution?: { evidence: string } };
 
 export type Recovery = {
   /**
@@ -46,7 +46,7 @@ export type Recovery = {
    * definite. Call it in the payment's queue. Returns the payment as it is afterwards, read from
    * the store.
    */
-  settle(paymentId: string): Promise<LoadedPayment>;
+  resolve(paymentId: string): Promise<LoadedPayment>;
   /**
    * What the provider says of an operation for good; undefined while it is unknown, `at work` when
    * it says so itself, which is believed for a day.
@@ -68,7 +68,7 @@ export type Recovery = {
   /** This process is about to call the provider. */
   callBegins(operationId: string): void;
   /**
-   * The call has ended; where it left the outcome open, the ladder begins. `known` is the payment
+   * The call has ended; where it left the outcome open, the retry schedule begins. `known` is the payment
    * with the intent, where that is known to be stored: an equal create joins it from now on.
    */
   callEnded(
@@ -77,7 +77,7 @@ export type Recovery = {
     outcome: 'recorded' | 'open',
     known?: LoadedPayment,
   ): void;
-  /** Begins the ladder for a payment that may have something unresolved, with a try at once. */
+  /** Begins the retry schedule for a payment that may have something unresolved, with a try at once. */
   track(paymentId: string): void;
   /** Stops following the payments, of those it follows, that another process has ended. */
   dropEnded(stillOpen: ReadonlySet<string>): Promise<void>;
@@ -86,9 +86,9 @@ export type Recovery = {
   /** How many payments are unresolved, and the age of the oldest in seconds. */
   unresolved(): { count: number; oldestSeconds: number };
   /** The unresolved operations that this process follows. */
-  list(): UnsettledOperation[];
+  list(): UnresolvedOperation[];
   /**
-   * Ends the ladders, and asks no further question but those that a request waits for. What is
+   * Ends the retry schedules, and asks no further question but those that a request waits for. What is
    * open stays open and is found again at the next start.
    */
   stopAsking(): void;
@@ -131,21 +131,21 @@ export const inFlightMsMaxOf = (providerTimeoutMs: number): number =>
 
 /** What an answer to a live call or to a question says for good; undefined while it is unknown. */
 export const outcomeOf = (
-  answer: OperationAnswer | { outcome: 'FENCED' } | { outcome: 'NOT_FOUND' },
+  response: ProviderOutcome | { outcome: 'FENCED' } | { outcome: 'NOT_FOUND' },
 ): Outcome | undefined => {
-  switch (answer.outcome) {
+  switch (response.outcome) {
     case 'APPROVED':
-      return { result: 'APPROVED', providerReference: answer.providerReference };
+      return { outcome: 'APPROVED', providerReference: response.providerReference };
     case 'DECLINED':
       return {
-        result: 'DECLINED',
-        failureCode: answer.failureCode,
-        providerFailureCode: answer.providerFailureCode,
+        outcome: 'DECLINED',
+        failureCode: response.failureCode,
+        providerFailureCode: response.providerFailureCode,
       };
     case 'NOT_SENT':
-      return { result: 'NOT_SENT' };
+      return { outcome: 'NOT_SENT' };
     case 'FENCED':
-      return { result: 'FENCED' };
+      return { outcome: 'FENCED' };
     case 'NOT_FOUND':
     case 'UNKNOWN':
       return undefined;
@@ -162,7 +162,7 @@ export const intentTimeOf = ({ events }: LoadedPayment, { requestedAt }: Operati
 /** What this process remembers of an unresolved payment. */
 type Followed = {
   merchantId: string;
-  open: (Pick<UnsettledOperation, 'operation' | 'operationId' | 'amountMinor' | 'since'> & {
+  open: (Pick<UnresolvedOperation, 'operation' | 'operationId' | 'amountMinor' | 'since'> & {
     fingerprint: string;
   })[];
 };
@@ -212,11 +212,11 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
     const question: OperationQuestion = { operationId, amount, currency: state.currency };
     const found = await provider.lookUp(question);
     // A bare "not found" decides nothing: the operation may still be on its way.
-    const answer = found.outcome === 'NOT_FOUND' ? await provider.fence(question) : found;
+    const response = found.outcome === 'NOT_FOUND' ? await provider.fence(question) : found;
     const ageMs = nowMs() - Date.parse(intentTimeOf(payment, open));
-    const isAtWork = answer.outcome === 'UNKNOWN' && answer.reason === AT_WORK;
+    const isAtWork = response.outcome === 'UNKNOWN' && response.reason === AT_WORK;
     if (isAtWork && ageMs < AT_WORK_MS_MAX) return 'at work';
-    return outcomeOf(answer);
+    return outcomeOf(response);
   };
 
   const contextOf = (intent: EventContext, intentId: string, by: RecordedBy | 'recovery') => {
@@ -229,12 +229,12 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
     if (state.status === 'NONE') throw new Error('an outcome for a payment that is not there');
     const intent = payment.events.find(({ event }) => event.data.operationId === operationId);
     if (intent === undefined) throw new Error('an outcome without its intent');
-    const settlement = by === 'recovery' ? undefined : by.settlement;
+    const resolution = by === 'recovery' ? undefined : by.resolution;
     const command = {
       kind: 'record',
       operationId,
       outcome,
-      ...(settlement !== undefined && { settlement }),
+      ...(resolution !== undefined && { resolution }),
     } as const;
     const executed = await log.execute(
       state.paymentId,
@@ -247,31 +247,31 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
     return executed.payment;
   };
 
-  const settleOne = async (payment: LoadedPayment, open: Operation): Promise<LoadedPayment> => {
+  const resolveOne = async (payment: LoadedPayment, open: Operation): Promise<LoadedPayment> => {
     if (payment.state.status === 'NONE' || leftInFlightMs(payment, open) > 0) return payment;
     const { paymentId } = payment.state;
     const { operationId, kind } = open;
     const outcome = await ask(payment, open);
     if (outcome === undefined || outcome === 'at work') return payment;
-    const settled = await record(payment, operationId, outcome, 'recovery');
-    logger.info({ paymentId, operation: kind, outcome: outcome.result }, 'outcome recovered');
-    return settled;
+    const resolved = await record(payment, operationId, outcome, 'recovery');
+    logger.info({ paymentId, operation: kind, outcome: outcome.outcome }, 'outcome recovered');
+    return resolved;
   };
 
-  const settleWhile = async (goOn: () => boolean, paymentId: string): Promise<LoadedPayment> => {
+  const resolveWhile = async (goOn: () => boolean, paymentId: string): Promise<LoadedPayment> => {
     let payment = await log.load(paymentId, 'store');
     for (const open of openOperations(payment.state)) {
       // Each question may take the provider's whole time-out, and a stop has its own.
       if (!goOn()) break;
-      payment = await settleOne(payment, open);
+      payment = await resolveOne(payment, open);
     }
     if (openOperations(payment.state).length === 0) forget(paymentId);
     return payment;
   };
-  const settle: Recovery['settle'] = (paymentId) => settleWhile(() => true, paymentId);
+  const resolve: Recovery['resolve'] = (paymentId) => resolveWhile(() => true, paymentId);
 
   const forget = (paymentId: string): void => {
-    ladders.end(paymentId);
+    retrySchedules.end(paymentId);
     ended.delete(paymentId);
     unfollow(paymentId);
   };
@@ -307,8 +307,8 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
       creates.set(create, (creates.get(create) ?? new Set()).add(paymentId));
   };
 
-  const attempt = async (paymentId: string): Promise<Tried> => {
-    const payment = await queues.run(paymentId, () => settleWhile(() => !stopped, paymentId));
+  const attempt = async (paymentId: string): Promise<Attempted> => {
+    const payment = await queues.run(paymentId, () => resolveWhile(() => !stopped, paymentId));
     if (openOperations(payment.state).length === 0) return { kind: 'none' };
     follow(paymentId, payment);
     const leftMs = inFlightMs(payment);
@@ -317,16 +317,16 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
       : { kind: 'open' };
   };
 
-  const ladders = createLadders({
+  const retrySchedules = createRetrySchedules({
     delaysMs,
     nowMs,
     attempt,
-    onVain: (paymentId, { tries, nextTryMs, error }) => {
+    onVain: (paymentId, { attempts, nextAttemptMs, error }) => {
       const open = followed.get(paymentId)?.open[0];
       const fields = {
         paymentId,
-        tries,
-        nextTrySeconds: Math.round(nextTryMs / 1000),
+        attempts,
+        nextAttemptSeconds: Math.round(nextAttemptMs / 1000),
         ...(open && {
           operation: open.operation,
           ageSeconds: Math.round((nowMs() - Date.parse(open.since)) / 1000),
@@ -344,7 +344,7 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
   };
 
   return {
-    settle,
+    resolve,
     ask,
     record,
     inFlightMs,
@@ -356,14 +356,14 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
     callEnded: (paymentId, operationId, outcome, known) => {
       live.delete(operationId);
       if (outcome === 'recorded') return;
-      ladders.beginAnew(paymentId);
-      if (ladders.get(paymentId) === undefined) return;
+      retrySchedules.beginAnew(paymentId);
+      if (retrySchedules.get(paymentId) === undefined) return;
       ended.set(paymentId, (ended.get(paymentId) ?? new Set()).add(operationId));
       if (known !== undefined) follow(paymentId, known);
     },
     track: (paymentId) => {
       // A live call ends by itself, and says so.
-      if (!isLive(paymentId)) ladders.begin(paymentId);
+      if (!isLive(paymentId)) retrySchedules.begin(paymentId);
     },
     dropEnded: async (stillOpen) => {
       for (const paymentId of [...followed.keys()]) {
@@ -383,19 +383,20 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
     },
     list: () =>
       [...followed].flatMap(([paymentId, { merchantId, open }]) => {
-        const { tries = 0, nextTryAtMs } = ladders.get(paymentId) ?? {};
-        const nextTryAt = nextTryAtMs === undefined ? null : new Date(nextTryAtMs).toISOString();
+        const { attempts = 0, nextTryAtMs } = retrySchedules.get(paymentId) ?? {};
+        const nextAttemptAt =
+          nextTryAtMs === undefined ? null : new Date(nextTryAtMs).toISOString();
         return open.map(({ fingerprint: _, ...operation }) => ({
           paymentId,
           merchantId,
           ...operation,
-          tries,
-          nextTryAt,
+          attempts,
+          nextAttemptAt,
         }));
       }),
     stopAsking: () => {
       stopped = true;
-      ladders.stop();
+      retrySchedules.stop();
     },
   };
 };

@@ -1,82 +1,89 @@
 /**
  * When an unresolved payment is asked about again (decisions §7): at once, after each wait of the
- * ladder, then hourly; so many at a time, and each wait a little shorter or longer than its step,
+ * retry schedule, then hourly; so many at a time, and each wait a little shorter or longer than its step,
  * so that what broke at once does not ask at once.
  */
 
 /** `open`: still unresolved. `none`: nothing is open any more. `in flight`: too early to ask. */
-export type Tried = { kind: 'open' } | { kind: 'none' } | { kind: 'in flight'; leftMs: number };
+export type Attempted = { kind: 'open' } | { kind: 'none' } | { kind: 'in flight'; leftMs: number };
 
-export type Ladder = {
+export type RetrySchedule = {
   /** How often it was asked for in vain. */
-  tries: number;
+  attempts: number;
   /** Wall clock of the next try; undefined while one waits for its turn or runs. */
   nextTryAtMs: number | undefined;
 };
 
-export type Ladders = {
-  /** Begins a ladder with a try at once; one that runs already is left alone. */
+export type RetrySchedules = {
+  /** Begins a retry schedule with a try at once; one that runs already is left alone. */
   begin(paymentId: string): void;
   /** Begins it anew, also where one runs: something else of the payment is unresolved. */
   beginAnew(paymentId: string): void;
   /** Ends it. */
   end(paymentId: string): void;
-  get(paymentId: string): Ladder | undefined;
+  get(paymentId: string): RetrySchedule | undefined;
   /** Ends all, and lets none begin. */
   stop(): void;
 };
 
-export type LaddersOptions = {
+export type RetrySchedulesOptions = {
   /** Waits between tries, in milliseconds; after the last one, hourly (`RECOVERY_DELAYS_MS`). */
   delaysMs: readonly number[];
   nowMs: () => number;
   /** One try. What it throws counts as a try in vain. */
-  attempt(paymentId: string): Promise<Tried>;
+  attempt(paymentId: string): Promise<Attempted>;
   /** After a try in vain. */
-  onVain(paymentId: string, ladder: { tries: number; nextTryMs: number; error?: unknown }): void;
+  onVain(
+    paymentId: string,
+    retrySchedule: { attempts: number; nextAttemptMs: number; error?: unknown },
+  ): void;
 };
 
 const HOUR_MS = 3_600_000;
 /** How many payments are asked about at once. */
 const AT_ONCE_MAX = 8;
 /** Above it none begins: the sweep finds what is left out, once there is room. */
-export const LADDERS_MAX = 100_000;
+export const RETRY_SCHEDULES_MAX = 100_000;
 
-type Running = Ladder & { timer?: NodeJS.Timeout; queued: boolean };
+type Running = RetrySchedule & { timer?: NodeJS.Timeout; queued: boolean };
 
 const jittered = (delayMs: number): number => delayMs * (0.9 + Math.random() * 0.2);
 
-export const createLadders = (options: LaddersOptions): Ladders => {
+export const createRetrySchedules = (options: RetrySchedulesOptions): RetrySchedules => {
   const { delaysMs, nowMs, attempt, onVain } = options;
-  const ladders = new Map<string, Running>();
+  const retrySchedules = new Map<string, Running>();
   const waiting: string[] = [];
   let running = 0;
   let stopped = false;
 
-  const tryIn = (paymentId: string, ladder: Running, delayMs: number): void => {
-    clearTimeout(ladder.timer);
-    ladder.nextTryAtMs = nowMs() + delayMs;
-    ladder.timer = setTimeout(() => enqueue(paymentId, ladder), delayMs).unref();
+  const tryIn = (paymentId: string, retrySchedule: Running, delayMs: number): void => {
+    clearTimeout(retrySchedule.timer);
+    retrySchedule.nextTryAtMs = nowMs() + delayMs;
+    retrySchedule.timer = setTimeout(() => enqueue(paymentId, retrySchedule), delayMs).unref();
   };
 
-  const climb = (paymentId: string, ladder: Running, error?: unknown): void => {
-    ladder.tries += 1;
-    const nextTryMs = jittered(delaysMs[ladder.tries - 1] ?? HOUR_MS);
-    tryIn(paymentId, ladder, nextTryMs);
-    onVain(paymentId, { tries: ladder.tries, nextTryMs, ...(error !== undefined && { error }) });
+  const climb = (paymentId: string, retrySchedule: Running, error?: unknown): void => {
+    retrySchedule.attempts += 1;
+    const nextAttemptMs = jittered(delaysMs[retrySchedule.attempts - 1] ?? HOUR_MS);
+    tryIn(paymentId, retrySchedule, nextAttemptMs);
+    onVain(paymentId, {
+      attempts: retrySchedule.attempts,
+      nextAttemptMs,
+      ...(error !== undefined && { error }),
+    });
   };
 
   const tryOnce = async (paymentId: string): Promise<void> => {
-    const ladder = ladders.get(paymentId);
-    if (ladder === undefined) return;
-    ladder.queued = false;
+    const retrySchedule = retrySchedules.get(paymentId);
+    if (retrySchedule === undefined) return;
+    retrySchedule.queued = false;
     const tried = await attempt(paymentId).catch((error: unknown) => ({ error }));
     // Begun anew, or ended, meanwhile: then this try has nothing more to say.
-    if (ladders.get(paymentId) !== ladder || ladder.queued || stopped) return;
-    if ('error' in tried) climb(paymentId, ladder, tried.error);
+    if (retrySchedules.get(paymentId) !== retrySchedule || retrySchedule.queued || stopped) return;
+    if ('error' in tried) climb(paymentId, retrySchedule, tried.error);
     else if (tried.kind === 'none') end(paymentId);
-    else if (tried.kind === 'open') climb(paymentId, ladder);
-    else tryIn(paymentId, ladder, tried.leftMs + jittered(PAST_FLIGHT_MS));
+    else if (tried.kind === 'open') climb(paymentId, retrySchedule);
+    else tryIn(paymentId, retrySchedule, tried.leftMs + jittered(PAST_FLIGHT_MS));
   };
 
   const drain = (): void => {
@@ -91,40 +98,41 @@ export const createLadders = (options: LaddersOptions): Ladders => {
     }
   };
 
-  const enqueue = (paymentId: string, ladder: Running): void => {
-    if (ladder.queued) return;
-    clearTimeout(ladder.timer);
-    ladder.nextTryAtMs = undefined;
-    ladder.queued = true;
+  const enqueue = (paymentId: string, retrySchedule: Running): void => {
+    if (retrySchedule.queued) return;
+    clearTimeout(retrySchedule.timer);
+    retrySchedule.nextTryAtMs = undefined;
+    retrySchedule.queued = true;
     waiting.push(paymentId);
     drain();
   };
 
-  const begin: Ladders['begin'] = (paymentId) => {
-    if (stopped || ladders.has(paymentId) || ladders.size >= LADDERS_MAX) return;
-    const ladder: Running = { tries: 0, nextTryAtMs: undefined, queued: false };
-    ladders.set(paymentId, ladder);
-    enqueue(paymentId, ladder);
+  const begin: RetrySchedules['begin'] = (paymentId) => {
+    if (stopped || retrySchedules.has(paymentId) || retrySchedules.size >= RETRY_SCHEDULES_MAX)
+      return;
+    const retrySchedule: Running = { attempts: 0, nextTryAtMs: undefined, queued: false };
+    retrySchedules.set(paymentId, retrySchedule);
+    enqueue(paymentId, retrySchedule);
   };
 
-  const end: Ladders['end'] = (paymentId) => {
-    clearTimeout(ladders.get(paymentId)?.timer);
-    ladders.delete(paymentId);
+  const end: RetrySchedules['end'] = (paymentId) => {
+    clearTimeout(retrySchedules.get(paymentId)?.timer);
+    retrySchedules.delete(paymentId);
   };
 
   return {
     begin,
     beginAnew: (paymentId) => {
-      const ladder = ladders.get(paymentId);
-      if (ladder === undefined) return begin(paymentId);
-      ladder.tries = 0;
-      enqueue(paymentId, ladder);
+      const retrySchedule = retrySchedules.get(paymentId);
+      if (retrySchedule === undefined) return begin(paymentId);
+      retrySchedule.attempts = 0;
+      enqueue(paymentId, retrySchedule);
     },
     end,
-    get: (paymentId) => ladders.get(paymentId),
+    get: (paymentId) => retrySchedules.get(paymentId),
     stop: () => {
       stopped = true;
-      for (const paymentId of [...ladders.keys()]) end(paymentId);
+      for (const paymentId of [...retrySchedules.keys()]) end(paymentId);
     },
   };
 };

@@ -1,6 +1,6 @@
 /**
  * Finds the intents that have no outcome and that nobody here follows yet, at the start and every
- * minute, without reading the whole log (decisions §7). The views list what is open up to their
+ * minute, without reading the whole log (decisions §7). The read models list what is open up to their
  * checkpoint; payments whose document is parked are looked at one by one; and the log is read from
  * the checkpoint on, so that nothing is overlooked while the projector is behind or stopped. Any
  * number of processes may sweep at once.
@@ -9,13 +9,13 @@
 import { isReadable } from '../../shared/event-store/codec.ts';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
-import type { PaymentViews } from '../../shared/read-models/port.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
 import type { Recovery } from './recovery.ts';
-import { LADDERS_MAX } from './retry-schedule.ts';
+import { RETRY_SCHEDULES_MAX } from './retry-schedule.ts';
 
 export type SweepOptions = {
   store: Pick<EventStore, 'readAll' | 'head'>;
-  views: Pick<PaymentViews, 'unsettled' | 'parked' | 'checkpoint'>;
+  readModels: Pick<ReadModels, 'unresolved' | 'parked' | 'checkpoint'>;
   recovery: Pick<Recovery, 'track' | 'dropEnded'>;
   logger: { warn(fields: object, message: string): void };
   /** What the first sweep may wait for, so that the log need not be read: 2 s at most. */
@@ -57,7 +57,7 @@ const noteOpen = (open: Map<string, Set<string>>, page: Events): void => {
 
 /** Starts sweeping. A sweep that fails is tried again soon; it never throws. */
 export const startSweep = (options: SweepOptions): Sweep => {
-  const { store, views, recovery, logger, everyMs = EVERY_MS } = options;
+  const { store, readModels, recovery, logger, everyMs = EVERY_MS } = options;
   /** Up to here the log has been read: what was open there is followed. */
   let readTo: Position | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -67,8 +67,8 @@ export const startSweep = (options: SweepOptions): Sweep => {
   /** Whichever lies later; both are places behind which everything open is known. */
   const startOf = async (checkpoint: Position | null): Promise<Position | null> => {
     if (readTo === undefined) return checkpoint;
-    const [views, own] = [await store.head(checkpoint), await store.head(readTo)];
-    return views.eventsAfter < own.eventsAfter ? checkpoint : readTo;
+    const [readModels, own] = [await store.head(checkpoint), await store.head(readTo)];
+    return readModels.eventsAfter < own.eventsAfter ? checkpoint : readTo;
   };
 
   const readLog = async (from: Position | null): Promise<Map<string, Set<string>>> => {
@@ -88,8 +88,11 @@ export const startSweep = (options: SweepOptions): Sweep => {
 
   const sweep = async (): Promise<void> => {
     // The checkpoint first: what is applied after it is read shows in the list or in the log.
-    const checkpoint = await views.checkpoint();
-    const listed = [...(await views.unsettled(LADDERS_MAX)), ...(await views.parked(LADDERS_MAX))];
+    const checkpoint = await readModels.checkpoint();
+    const listed = [
+      ...(await readModels.unresolved(RETRY_SCHEDULES_MAX)),
+      ...(await readModels.parked(RETRY_SCHEDULES_MAX)),
+    ];
     const logged = await readLog(await startOf(checkpoint));
     const open = new Set([...listed.map(({ paymentId }) => paymentId), ...logged.keys()]);
     for (const paymentId of open) recovery.track(paymentId);

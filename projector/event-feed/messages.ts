@@ -4,7 +4,7 @@
  * once more as `ce_` headers for those who route without parsing.
  */
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import type { PaymentView } from '../../shared/payment/response.ts';
+import type { PaymentReadModel } from '../../shared/payment/response.ts';
 import type { FeedMessage, Topic } from './port.ts';
 import {
   type CloudEvent,
@@ -24,7 +24,7 @@ const attributesOf = (
   type: MessageType,
   id: string,
   event: RecordedEvent,
-  { merchantId, response }: PaymentView,
+  { merchantId, response }: PaymentReadModel,
   numbered: Pick<CloudEvent, 'partitionsequence'>,
 ): Attributes => ({
   specversion: '1.0',
@@ -72,22 +72,22 @@ const message = (
 });
 
 /**
- * The message of the events topic. `view` is the payment after the event; `number` counts the
+ * The message of the events topic. `read model` is the payment after the event; `number` counts the
  * messages of the partition from 0 without a gap.
  */
 export const eventMessage = (
   event: RecordedEvent,
-  view: PaymentView,
+  readModel: PaymentReadModel,
   { partition, number }: { partition: number; number: number },
 ): FeedMessage => {
   const { type, data } = event.event;
-  const attributes = attributesOf(type, event.id, event, view, {
+  const attributes = attributesOf(type, event.id, event, readModel, {
     partitionsequence: String(number),
   });
   return message('events', partition, attributes, publicEventData[type].parse(data));
 };
 
-const stateOf = ({ merchantId, revision, open, response }: PaymentView): object =>
+const stateOf = ({ merchantId, revision, open, response }: PaymentReadModel): object =>
   publicState.parse({
     ...response,
     merchantId,
@@ -102,9 +102,9 @@ const stateOf = ({ merchantId, revision, open, response }: PaymentView): object 
  */
 export const stateMessage = (
   event: RecordedEvent,
-  view: PaymentView,
+  readModel: PaymentReadModel,
   { partition }: { partition: number },
 ): FeedMessage => {
-  const attributes = attributesOf('PaymentState', `${event.id}.state`, event, view, {});
-  return message('state', partition, attributes, stateOf(view));
+  const attributes = attributesOf('PaymentState', `${event.id}.state`, event, readModel, {});
+  return message('state', partition, attributes, stateOf(readModel));
 };

@@ -56,7 +56,7 @@ const declined = z.object({
   ...operation,
   failureCode: decline.failureCode,
   providerFailureCode: decline.providerFailureCode,
-  cause: decline.cause.describe('NOT_SENT and FENCED: proven never carried out'),
+  outcome: decline.outcome.describe('NOT_SENT and FENCED: proven never carried out'),
 });
 const approved = z.object({ ...operation, providerReference: approval.providerReference });
 const requested = z.object(operation);

@@ -6,8 +6,8 @@ import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { eventMessage, stateMessage } from '../event-feed/messages.ts';
 import { partitionOf } from '../event-feed/partition.ts';
 import type { FeedMessage, Topic } from '../event-feed/port.ts';
-import type { FeedCheckpoint } from './checkpoint/port.ts';
-import type { FollowingViews } from './payment-states.ts';
+import type { RelayCheckpoint } from './checkpoint/port.ts';
+import type { PaymentStates } from './payment-states.ts';
 
 /** Enough at once to be cheap, little enough to be sent again; the broker refuses above 1 MB. */
 const BATCH_EVENTS_MAX = 500;
@@ -17,11 +17,11 @@ export type Batch = {
   messages: Record<Topic, FeedMessage[]>;
   bytes: number;
   /** The checkpoint once the messages are sent. */
-  next: FeedCheckpoint;
+  next: RelayCheckpoint;
 };
 
 /** An empty batch that goes on from a checkpoint, which stays as it is. */
-export const batchFrom = (checkpoint: FeedCheckpoint): Batch => ({
+export const batchFrom = (checkpoint: RelayCheckpoint): Batch => ({
   messages: { events: [], state: [] },
   bytes: 0,
   next: { ...checkpoint, counters: [...checkpoint.counters], held: { ...checkpoint.held } },
@@ -33,15 +33,15 @@ export const isFull = ({ messages, bytes }: Batch): boolean =>
 /** The two messages of an event, by the partitions and numbers that a checkpoint gives them. */
 export const messagesOf = async (
   event: RecordedEvent,
-  views: FollowingViews,
-  { partitions, counters }: Pick<FeedCheckpoint, 'partitions' | 'counters'>,
+  readModels: PaymentStates,
+  { partitions, counters }: Pick<RelayCheckpoint, 'partitions' | 'counters'>,
 ): Promise<Record<Topic, FeedMessage>> => {
-  const view = await views.after(event);
-  const { paymentId } = view.response;
+  const readModel = await readModels.after(event);
+  const { paymentId } = readModel.response;
   const partition = partitionOf(paymentId, partitions.events);
   return {
-    events: eventMessage(event, view, { partition, number: counters[partition] ?? 0 }),
-    state: stateMessage(event, view, { partition: partitionOf(paymentId, partitions.state) }),
+    events: eventMessage(event, readModel, { partition, number: counters[partition] ?? 0 }),
+    state: stateMessage(event, readModel, { partition: partitionOf(paymentId, partitions.state) }),
   };
 };
 
@@ -53,10 +53,10 @@ export const count = (counters: number[], { partition }: FeedMessage): void => {
 /** Adds an event's messages. Where it throws, the batch is as it was. */
 export const addEvent = async (
   batch: Batch,
-  views: FollowingViews,
+  readModels: PaymentStates,
   event: RecordedEvent,
 ): Promise<void> => {
-  const { events, state } = await messagesOf(event, views, batch.next);
+  const { events, state } = await messagesOf(event, readModels, batch.next);
   count(batch.next.counters, events);
   batch.messages.events.push(events);
   batch.messages.state.push(state);

@@ -5,21 +5,21 @@ import { TOPICS } from '../event-feed/port.ts';
 import type { Relay } from './relay.ts';
 
 /** A broker that is away makes no process unready: commands and reads do without it. */
-export const feedState = (relay: Relay): EngineState => {
+export const relayState = (relay: Relay): EngineState => {
   const { state, held, error } = relay.status();
   if (state === 'off') return { state };
   return { state, held, ...(error === undefined ? {} : { reason: error }) };
 };
 
-export const watchFeedFigures = (metrics: Metrics, relay: Relay): void => {
+export const watchRelayMetrics = (metrics: Metrics, relay: Relay): void => {
   let seen = 0;
   metrics.beforeScrape(async () => {
     const { held, counts } = relay.status();
-    metrics.feedHeld.set(held);
-    metrics.feedPublished.add(counts.published - seen);
+    metrics.relayParked.set(held);
+    metrics.relayPublished.add(counts.published - seen);
     seen = counts.published;
     const lag = await relay.lag();
     if (lag === undefined) return;
-    for (const topic of TOPICS) metrics.feedLagEvents.set({ topic }, lag.events);
+    for (const topic of TOPICS) metrics.relayLagEvents.set({ topic }, lag.events);
   });
 };

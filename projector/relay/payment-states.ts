@@ -1,5 +1,5 @@
 /**
- * The view of a payment right after any of its events, for whoever walks through the log: the relay
+ * The read model of a payment right after any of its events, for whoever walks through the log: the relay
  * and the reader of the topics. Independent of the read models, which may be behind, ahead or gone.
  */
 import {
@@ -7,25 +7,26 @@ import {
   type RecordedEvent,
   UnreadableStream,
 } from '../../shared/event-store/port.ts';
-import { type PaymentView, project } from '../../shared/payment/response.ts';
+import { type PaymentReadModel, project } from '../../shared/payment/response.ts';
 
-export type FollowingViews = {
+export type PaymentStates = {
   /** Throws UnreadableStream, StoreUnavailable, and Error where the event cannot follow. */
-  after(event: RecordedEvent): Promise<PaymentView>;
+  after(event: RecordedEvent): Promise<PaymentReadModel>;
 };
 
-/** Keeps the last `viewsMax` payments; any other is folded from its stream. */
-export const followViews = (
+/** Keeps the last `readModelsMax` payments; any other is folded from its stream. */
+export const followPaymentStates = (
   store: Pick<EventStore, 'readStream'>,
-  viewsMax = 10_000,
-): FollowingViews => {
-  const views = new Map<string, PaymentView>();
+  readModelsMax = 10_000,
+): PaymentStates => {
+  const readModels = new Map<string, PaymentReadModel>();
 
-  const keep = (stream: string, view: PaymentView): PaymentView => {
-    views.delete(stream);
-    views.set(stream, view);
-    if (views.size > viewsMax) views.delete(views.keys().next().value ?? stream);
-    return view;
+  const keep = (stream: string, readModel: PaymentReadModel): PaymentReadModel => {
+    readModels.delete(stream);
+    readModels.set(stream, readModel);
+    if (readModels.size > readModelsMax)
+      readModels.delete(readModels.keys().next().value ?? stream);
+    return readModel;
   };
 
   /** The stream up to a revision: what comes after must not change what is made of it. */
@@ -38,15 +39,18 @@ export const followViews = (
     }
   };
 
-  const before = async ({ stream, revision }: RecordedEvent): Promise<PaymentView | undefined> => {
+  const before = async ({
+    stream,
+    revision,
+  }: RecordedEvent): Promise<PaymentReadModel | undefined> => {
     if (revision === 0) return undefined;
-    const known = views.get(stream);
+    const known = readModels.get(stream);
     if (known?.revision === revision - 1) return known;
-    let view: PaymentView | undefined;
+    let readModel: PaymentReadModel | undefined;
     for (const event of await readable(stream, revision)) {
-      if (event.revision < revision) view = project(view, event);
+      if (event.revision < revision) readModel = project(readModel, event);
     }
-    return view;
+    return readModel;
   };
 
   return {

@@ -22,11 +22,11 @@ import { type Log, runSubscription, type Subscription } from '../subscription.ts
 import { addEvent, type Batch, batchFrom, isFull } from './batch.ts';
 import {
   checkpointAtStart,
-  type FeedCheckpoint,
   type KeyDocument,
   parseCheckpoint,
+  type RelayCheckpoint,
 } from './checkpoint/port.ts';
-import { followViews } from './payment-states.ts';
+import { followPaymentStates } from './payment-states.ts';
 
 export type RelayOptions = {
   store: Pick<EventStore, 'subscribe' | 'readStream' | 'head' | 'hashAt'>;
@@ -95,12 +95,12 @@ class Halted extends Error {}
 
 /** An event of a payment that is held back still cannot be sent. */
 class StillHeld extends Error {}
-const refuseOne = (error: unknown): never => {
+const rejectOne = (error: unknown): never => {
   throw error instanceof StoreUnavailable ? error : new StillHeld(reasonOf(error));
 };
 
 /** Everything up to this event is dealt with. */
-const stand = (checkpoint: FeedCheckpoint, event: StoredEvent): void => {
+const stand = (checkpoint: RelayCheckpoint, event: StoredEvent): void => {
   checkpoint.position = event.position;
   checkpoint.hash = 'hash' in event ? event.hash : null;
 };
@@ -110,8 +110,8 @@ const reasonOf = (error: unknown): string => (error instanceof Error ? error.mes
 /** The checkpoint in the hands of one relay: every save is refused once another has saved. */
 const openPlace = (document: KeyDocument) => {
   let version = 0;
-  let checkpoint: FeedCheckpoint | undefined;
-  const save = async (next: FeedCheckpoint): Promise<boolean> => {
+  let checkpoint: RelayCheckpoint | undefined;
+  const save = async (next: RelayCheckpoint): Promise<boolean> => {
     if (!(await document.save(JSON.stringify(next), version))) return false;
     version += 1;
     checkpoint = next;
@@ -121,7 +121,7 @@ const openPlace = (document: KeyDocument) => {
     now: () => checkpoint,
     save,
     /** Reads it, or makes it, and saves it once: from here on an older relay cannot. */
-    take: async (partitions: Partitions): Promise<FeedCheckpoint | undefined> => {
+    take: async (partitions: Partitions): Promise<RelayCheckpoint | undefined> => {
       const stored = await document.load();
       version = stored?.version ?? 0;
       const taken =
@@ -136,7 +136,7 @@ export const startRelay = (options: RelayOptions): Relay => {
   const { store, feed, checkpoint: document, logger, mayRun = () => true } = options;
   const waitsMs = { ...WAITS_MS, ...options.waitsMs };
   const place = openPlace(document);
-  const views = followViews(store);
+  const readModels = followPaymentStates(store);
   const counts = { published: 0 };
   const stopping = new AbortController();
   let halted: string | undefined;
@@ -159,7 +159,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     }
   };
 
-  const current = (): FeedCheckpoint => {
+  const current = (): RelayCheckpoint => {
     const checkpoint = place.now();
     if (checkpoint === undefined) throw new Error('the relay has not started');
     return checkpoint;
@@ -210,7 +210,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     if (batch.next.held[paymentId] !== undefined) return 'an event before it is held back';
     if ('unreadable' in event) return event.unreadable;
     try {
-      await addEvent(batch, views, event);
+      await addEvent(batch, readModels, event);
       return undefined;
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
@@ -240,7 +240,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     const missed = stream.filter(({ revision }) => revision >= known.from && revision <= known.to);
     let batch = batchFrom(current());
     for (const event of missed) {
-      await addEvent(batch, views, event).catch(refuseOne);
+      await addEvent(batch, readModels, event).catch(rejectOne);
       if (event.revision === known.to) delete batch.next.held[paymentId];
       else batch.next.held[paymentId] = { ...known, from: event.revision + 1 };
       if (isFull(batch)) {

@@ -13,7 +13,7 @@ import { StoreUnavailable } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import type { FeedMessage, Partitions, Topic } from '../event-feed/port.ts';
 import { count, messagesOf } from './batch.ts';
-import { followViews } from './payment-states.ts';
+import { followPaymentStates } from './payment-states.ts';
 
 export type TopicPage = {
   messages: FeedMessage[];
@@ -60,14 +60,14 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
   /** The messages of one event, or none where the relay would hold it back. */
   const walkOver = async (
     walk: Walk,
-    views: ReturnType<typeof followViews>,
+    readModels: ReturnType<typeof followPaymentStates>,
     event: RecordedEvent | UnreadableEvent,
   ): Promise<Record<Topic, FeedMessage> | undefined> => {
     const paymentId = paymentOf(event.stream);
     if (paymentId === undefined || walk.held.has(paymentId)) return undefined;
     try {
       if ('unreadable' in event) throw new Error(event.unreadable);
-      const messages = await messagesOf(event, views, { ...walk, partitions: partitions() });
+      const messages = await messagesOf(event, readModels, { ...walk, partitions: partitions() });
       count(walk.counters, messages.events);
       return messages;
     } catch (error) {
@@ -83,12 +83,12 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
     if (known !== undefined) return copyOf(known);
     const walk: Walk = { counters: [], held: new Set() };
     if (position === null) return walk;
-    const views = followViews(store);
+    const readModels = followPaymentStates(store);
     let at: Position | null = null;
     for (;;) {
       const events: (RecordedEvent | UnreadableEvent)[] = await store.readAll(at, STEP_EVENTS);
       for (const event of events) {
-        await walkOver(walk, views, event);
+        await walkOver(walk, readModels, event);
         if (event.position === position) return walk;
       }
       at = events.at(-1)?.position ?? at;
@@ -100,11 +100,11 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
     page: async (topic, after, limit) => {
       const walk = await walkTo(after);
       if (walk === undefined) return undefined;
-      const views = followViews(store);
+      const readModels = followPaymentStates(store);
       const messages: FeedMessage[] = [];
       let next = after;
       for (const event of await store.readAll(after, limit)) {
-        const made = await walkOver(walk, views, event);
+        const made = await walkOver(walk, readModels, event);
         if (made !== undefined) messages.push(made[topic]);
         next = event.position;
       }

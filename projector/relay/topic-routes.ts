@@ -5,7 +5,7 @@
  */
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { speaksForAll } from '../../shared/http/auth/authorize.ts';
-import { JSON_TYPE, refuse } from '../../shared/http/errors.ts';
+import { JSON_TYPE, reject } from '../../shared/http/errors.ts';
 import type {} from '../../shared/http/server/app.ts';
 import {
   PARTITIONS_DEFAULT,
@@ -19,7 +19,7 @@ import { openTopicReader, type TopicReaderOptions } from './topic-reader.ts';
 
 export type TopicRoutes = {
   /** Token, scope `ops:admin` and rate limit (shared/http/auth/authorize.ts). */
-  guard: onRequestHookHandler;
+  authorize: onRequestHookHandler;
   store: TopicReaderOptions['store'];
   relay: { status(): RelayStatus; partitions(): Partitions | undefined };
   topicPrefix: string;
@@ -43,12 +43,12 @@ type Query = { from?: string | string[]; limit?: string | string[] };
 /** Registers `GET /ops/v1/topics` and `GET /ops/v1/topics/{topic}/messages`. */
 export const registerTopicRoutes = (
   app: FastifyInstance,
-  { guard, store, relay, topicPrefix }: TopicRoutes,
+  { authorize, store, relay, topicPrefix }: TopicRoutes,
 ): void => {
   const partitions = (): Partitions => relay.partitions() ?? PARTITIONS_UNSET;
   const reader = openTopicReader({ store, partitions });
 
-  app.get('/ops/v1/topics', { onRequest: guard }, async (request, reply) => {
+  app.get('/ops/v1/topics', { onRequest: authorize }, async (request, reply) => {
     if (!speaksForAll(request, reply)) return reply;
     const topics = TOPICS.map((topic) => ({
       topic,
@@ -62,21 +62,21 @@ export const registerTopicRoutes = (
 
   app.get<{ Params: { topic: string }; Querystring: Query }>(
     '/ops/v1/topics/:topic/messages',
-    { onRequest: guard },
+    { onRequest: authorize },
     async (request, reply) => {
       if (!speaksForAll(request, reply)) return reply;
       const { topic } = request.params;
       const { from = 'start', limit } = request.query;
-      if (!isTopic(topic)) return refuse(reply, 'NOT_FOUND');
+      if (!isTopic(topic)) return reject(reply, 'NOT_FOUND');
       const events = Array.isArray(limit) ? undefined : parseLimit(limit);
       if (events === undefined) {
-        return refuse(reply, 'INVALID_REQUEST', [`limit must be a number from 1 to ${LIMIT_MAX}`]);
+        return reject(reply, 'INVALID_REQUEST', [`limit must be a number from 1 to ${LIMIT_MAX}`]);
       }
       const page = Array.isArray(from)
         ? undefined
         : await reader.page(topic, from === 'start' ? null : from, events);
       if (page === undefined) {
-        return refuse(reply, 'INVALID_REQUEST', ['from must be start or the position of an event']);
+        return reject(reply, 'INVALID_REQUEST', ['from must be start or the position of an event']);
       }
       return reply
         .type('application/x-ndjson')

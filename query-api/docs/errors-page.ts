@@ -46,7 +46,7 @@ export const errorsHtml = (): string => `<!doctype html>
 <header class="page"><a class="name" href="/docs">Payments</a><nav><a href="/docs">API</a></nav></header>
 <main class="text">
 <h1>Errors</h1>
-<p>Every answer that is not a success has <code>error</code>, <code>message</code>, <code>details</code> and <code>timestamp</code>, and a <code>Link</code> header that leads here. <code>error</code> is stable: switch on it.</p>
+<p>Every response that is not a success has <code>error</code>, <code>message</code>, <code>details</code> and <code>timestamp</code>, and a <code>Link</code> header that leads here. <code>error</code> is stable: switch on it.</p>
 ${ERROR_CODES.map((code) => entry(code, statusOf(code), messageOf(code), ERROR_GUIDE[code])).join('\n')}
 ${entry(PAYMENT_FAILED, 402, 'The payment was declined.', FAILED_ENTRY)}
 <p>Failure codes: ${FAILURES}.</p>

@@ -4,7 +4,7 @@ import * as audit from '../../audit/contract.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { ErrorBody, PaymentStatus } from '../../shared/http/responses.ts';
 import {
-  type Answer,
+  type CommandResponse,
   HEADERS,
   type Operation,
   type Part,
@@ -30,7 +30,7 @@ const PAYMENT_ID: Part = {
   schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{1,32}$' },
 };
 
-const REFUSALS: Record<number, Answer> = {
+const REFUSALS: Record<number, CommandResponse> = {
   401: { description: 'No token, or not a good one.', headers: ['WWW-Authenticate'] },
   403: { description: 'The token lacks the scope.' },
   429: { description: 'Too many requests.', headers: ['Retry-After'] },
@@ -40,10 +40,12 @@ const REFUSALS: Record<number, Answer> = {
   },
   503: { description: 'The service cannot answer now.', headers: ['Retry-After'] },
 };
-const MALFORMED: Record<number, Answer> = {
+const MALFORMED: Record<number, CommandResponse> = {
   400: { description: 'A parameter is malformed, or not known.' },
 };
-const MISSING: Record<number, Answer> = { 404: { description: 'No such payment to be seen.' } };
+const MISSING: Record<number, CommandResponse> = {
+  404: { description: 'No such payment to be seen.' },
+};
 
 const TEXT: Part = { type: 'string' };
 const TIME: Part = { type: 'string', format: 'date-time' };
@@ -102,14 +104,14 @@ const VERIFY = parameters(audit.VerifyParameters, {
 });
 
 const reading = (
-  operation: Omit<Operation, 'method' | 'tag' | 'answers'>,
-  content: Answer['content'],
-  more: Record<number, Answer> = {},
+  operation: Omit<Operation, 'method' | 'tag' | 'responses'>,
+  content: CommandResponse['content'],
+  more: Record<number, CommandResponse> = {},
 ): Operation => ({
   ...operation,
   method: 'get',
   tag: AUDIT,
-  answers: {
+  responses: {
     200: { description: 'The answer.', ...(content && { content }) },
     ...MALFORMED,
     ...REFUSALS,
@@ -216,21 +218,21 @@ const RECONCILE: Operation = {
   description: 'For a token of all merchants.',
   tag: AUDIT,
   parameters: [],
-  answers: { 200: { description: 'The answer.', content: json('Reconciliation') }, ...REFUSALS },
+  responses: { 200: { description: 'The answer.', content: json('Reconciliation') }, ...REFUSALS },
 };
 
 const operating = (
-  operation: Omit<Operation, 'tag' | 'answers' | 'parameters'>,
+  operation: Omit<Operation, 'tag' | 'responses' | 'parameters'>,
   schema: string,
-  more: Record<number, Answer> = {},
+  more: Record<number, CommandResponse> = {},
 ): Operation => ({
   ...operation,
   tag: OPERATIONS,
   parameters: operation.path.includes('{paymentId}') ? [PAYMENT_ID] : [],
-  answers: { 200: { description: 'The answer.', content: json(schema) }, ...REFUSALS, ...more },
+  responses: { 200: { description: 'The answer.', content: json(schema) }, ...REFUSALS, ...more },
 });
 
-const ON_PAYMENT: Record<number, Answer> = {
+const ON_PAYMENT: Record<number, CommandResponse> = {
   400: { description: 'The paymentId or the body is malformed.' },
   413: { description: 'The body is above 64 KiB.' },
   ...MISSING,
@@ -239,52 +241,52 @@ const ON_PAYMENT: Record<number, Answer> = {
 const OPERATING: Operation[] = [
   operating(
     {
-      operationId: 'listUnsettled',
+      operationId: 'listUnresolved',
       method: 'get',
-      path: '/ops/v1/unsettled',
+      path: '/ops/v1/unresolved',
       summary: 'Operations whose outcome nobody knows yet',
     },
-    'UnsettledList',
+    'UnresolvedList',
   ),
   operating(
     {
-      operationId: 'settlePayment',
+      operationId: 'resolvePayment',
       method: 'post',
-      path: '/ops/v1/payments/{paymentId}/settle',
+      path: '/ops/v1/payments/{paymentId}/resolve',
       summary: 'End an operation by hand',
       description: 'Where the provider will never answer; the word and its evidence are recorded.',
-      request: { schema: 'SettleRequest', required: true },
+      request: { schema: 'ResolveRequest', required: true },
     },
-    'Settlement',
+    'Resolution',
     {
       ...ON_PAYMENT,
-      422: { description: 'There is nothing to settle, or something better can be had.' },
+      422: { description: 'There is nothing to resolve, or something better can be had.' },
     },
   ),
   operating(
     {
-      operationId: 'listDeadLetters',
+      operationId: 'listParked',
       method: 'get',
-      path: '/ops/v1/dead-letters',
+      path: '/ops/v1/parked',
       summary: 'Payments whose document stopped at an event',
     },
-    'DeadLetterList',
+    'ParkedList',
   ),
   {
     ...operating(
       {
-        operationId: 'retryDeadLetter',
+        operationId: 'retryParked',
         method: 'post',
-        path: '/ops/v1/dead-letters/{paymentId}/retry',
+        path: '/ops/v1/parked/{paymentId}/retry',
         summary: 'Read a parked payment again',
       },
-      'DeadLetterRetry',
+      'ParkedRetry',
       ON_PAYMENT,
     ),
   },
 ];
 
-const OF_ALL: Record<number, Answer> = {
+const OF_ALL: Record<number, CommandResponse> = {
   403: { description: 'The token lacks the scope, or is for one merchant.' },
 };
 
@@ -309,7 +311,7 @@ OPERATING.push(
       'Beside those that are served, which go on being read. `Accept: text/event-stream` gives `progress`, then `result` or `failed`. For a token of all merchants.',
     tag: OPERATIONS,
     parameters: [],
-    answers: {
+    responses: {
       200: { description: 'Its progress, as it goes.', content: EVENTS, unrecorded: true },
       202: { description: 'It has begun.', content: json('RebuildStarted') },
       ...REFUSALS,
@@ -324,16 +326,16 @@ OPERATING.push(
 );
 
 /** Nothing makes these happen on demand: a stream has no end, a parked payment needs a fault. */
-const UNRECORDED: Record<string, number[]> = { streamLog: [200], retryDeadLetter: [200] };
+const UNRECORDED: Record<string, number[]> = { streamLog: [200], retryParked: [200] };
 
 const withUnrecorded = (operation: Operation): Operation => {
   const without = UNRECORDED[operation.operationId] ?? [];
-  const answers = Object.entries(operation.answers).map(([status, answer]) =>
+  const responses = Object.entries(operation.responses).map(([status, response]) =>
     without.includes(Number(status))
-      ? [status, { ...answer, unrecorded: true as const }]
-      : [status, answer],
+      ? [status, { ...response, unrecorded: true as const }]
+      : [status, response],
   );
-  return { ...operation, answers: Object.fromEntries(answers) };
+  return { ...operation, responses: Object.fromEntries(responses) };
 };
 
 /** The document for auditors and operators. */

@@ -30,10 +30,10 @@ export type Operation = {
   /** The name of the request's component. */
   request?: { schema: string; required: boolean };
   /** Status → what it means, the component of its body, and the names of its headers. */
-  answers: Record<number, Answer>;
+  responses: Record<number, CommandResponse>;
 };
 
-export type Answer = {
+export type CommandResponse = {
   description: string;
   /** Content type → the component of the body or a schema; `ErrorBody` as JSON where left out. */
   content?: Record<string, string | Part>;
@@ -102,16 +102,16 @@ const examplesOf = (recordings: readonly Recording[], shownOf: (one: Recording) 
     recordings.map((one) => [camel(one.name), { summary: one.name, value: shownOf(one) }]),
   );
 
-const headersOf = (status: number, { headers = [] }: Answer): Part => {
+const headersOf = (status: number, { headers = [] }: CommandResponse): Part => {
   const names = ['Request-Id', 'Cache-Control', ...(status >= 400 ? ['Link'] : []), ...headers];
   return Object.fromEntries(names.map((name) => [name, refTo('headers', name)]));
 };
 
-const responseOf = (status: number, answer: Answer, recordings: Recording[]): Part => {
-  const content = answer.content ?? { [JSON_TYPE]: 'ErrorBody' };
+const responseOf = (status: number, response: CommandResponse, recordings: Recording[]): Part => {
+  const content = response.content ?? { [JSON_TYPE]: 'ErrorBody' };
   return {
-    description: answer.description,
-    headers: headersOf(status, answer),
+    description: response.description,
+    headers: headersOf(status, response),
     content: Object.fromEntries(
       Object.entries(content).map(([type, schema]) => [
         type,
@@ -140,14 +140,14 @@ const requestBodyOf = (operation: Operation, recordings: Recording[]): Part => {
 const operationOf = (operation: Operation, recordings: Recording[]): Part => {
   const { operationId, summary, description, tag, parameters } = operation;
   const own = recordings.filter((one) => one.operationId === operationId);
-  const responses = Object.entries(operation.answers).map(([key, answer]) => {
+  const responses = Object.entries(operation.responses).map(([key, response]) => {
     const status = Number(key);
     const examples = own.filter((one) => one.status === status);
-    if (examples.length === 0 && !answer.unrecorded)
+    if (examples.length === 0 && !response.unrecorded)
       throw new Error(`${operationId} ${status} was not recorded`);
-    return [key, responseOf(status, answer, examples)];
+    return [key, responseOf(status, response, examples)];
   });
-  const stray = own.find(({ status }) => operation.answers[status] === undefined);
+  const stray = own.find(({ status }) => operation.responses[status] === undefined);
   if (stray) throw new Error(`${operationId}: ${stray.status} (${stray.name}) is not described`);
   return {
     tags: [tag],

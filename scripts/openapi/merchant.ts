@@ -3,7 +3,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import * as requests from '../../shared/http/contract.ts';
 import * as responses from '../../shared/http/responses.ts';
 import {
-  type Answer,
+  type CommandResponse,
   HEADERS,
   type Operation,
   type Part,
@@ -41,7 +41,7 @@ const PARAMETERS: Record<string, Part> = {
 };
 
 /** What a parser has already refused, or the guard: the same on every route. */
-const COMMON: Record<number, Answer> = {
+const COMMON: Record<number, CommandResponse> = {
   400: { description: 'The request is malformed; `details` name what is wrong.' },
   401: { description: 'No token, or not a good one.', headers: ['WWW-Authenticate'] },
   403: { description: 'The token lacks the scope, or is for no single merchant.' },
@@ -52,11 +52,11 @@ const COMMON: Record<number, Answer> = {
     headers: ['Retry-After'],
   },
 };
-const NOT_FOUND: Record<number, Answer> = {
+const NOT_FOUND: Record<number, CommandResponse> = {
   404: { description: 'The merchant has no such payment.' },
 };
 const REPLAYED = 'Idempotent-Replayed';
-const posting = (notAllowed: string): Record<number, Answer> => ({
+const posting = (notAllowed: string): Record<number, CommandResponse> => ({
   ...COMMON,
   409: {
     description: 'The first request with this Idempotency-Key still runs.',
@@ -71,7 +71,7 @@ const posting = (notAllowed: string): Record<number, Answer> => ({
   },
 });
 
-const paid = (description: string, headers: string[]): Record<number, Answer> => ({
+const paid = (description: string, headers: string[]): Record<number, CommandResponse> => ({
   200: { description, content: json('PaymentResponse'), headers: ['ETag', ...headers] },
 });
 
@@ -96,7 +96,7 @@ const CREATE: Operation = {
   tag: TAG,
   parameters: [refTo('parameters', 'IdempotencyKey'), refTo('parameters', 'UserAgent')],
   request: { schema: 'PaymentRequest', required: true },
-  answers: {
+  responses: {
     ...paid('The payment, AUTHORIZED or CAPTURED.', [REPLAYED]),
     402: {
       description: 'The provider declined it; the payment is FAILED.',
@@ -127,7 +127,7 @@ const LIST: Operation = {
     query('limit', 'How many at most.', { type: 'integer', minimum: 1, maximum: 100, default: 20 }),
     query('cursor', 'The `nextCursor` of the page before.', { type: 'string', minLength: 1 }),
   ],
-  answers: {
+  responses: {
     200: { description: 'A page of payments.', content: json('PaymentList') },
     ...COMMON,
   },
@@ -140,7 +140,7 @@ const GET: Operation = {
   summary: 'Get a payment',
   tag: TAG,
   parameters: [refTo('parameters', 'PaymentId')],
-  answers: { ...paid('The payment as of now.', []), ...COMMON, ...NOT_FOUND },
+  responses: { ...paid('The payment as of now.', []), ...COMMON, ...NOT_FOUND },
 };
 
 type Change = Pick<Operation, 'operationId' | 'summary' | 'description' | 'request'> & {
@@ -155,7 +155,7 @@ const change = ({ kind, done, refused, ...operation }: Change): Operation => ({
   path: `${PAYMENTS}/{paymentId}/${kind}`,
   tag: TAG,
   parameters: [refTo('parameters', 'PaymentId'), refTo('parameters', 'IdempotencyKey')],
-  answers: { ...paid(done, [REPLAYED]), ...posting(refused), ...NOT_FOUND },
+  responses: { ...paid(done, [REPLAYED]), ...posting(refused), ...NOT_FOUND },
 });
 
 const OPERATIONS: Operation[] = [

@@ -26,8 +26,8 @@ export const Reconciliation = z.object({
   more: z.int().min(0).describe('How many more there are than are listed.'),
 });
 
-export const UnsettledList = z.object({
-  unsettled: z.array(
+export const UnresolvedList = z.object({
+  unresolved: z.array(
     z.object({
       paymentId: z.string(),
       merchantId: z.string(),
@@ -35,19 +35,19 @@ export const UnsettledList = z.object({
       operationId: z.string(),
       amountMinor,
       since: time().describe('When it was asked for.'),
-      tries: z.int().min(0).describe('How often the provider was asked in vain.'),
-      nextTryAt: time().nullable(),
+      attempts: z.int().min(0).describe('How often the provider was asked in vain.'),
+      nextAttemptAt: time().nullable(),
     }),
   ),
 });
 
-export const SettleRequest = z.strictObject({
+export const ResolveRequest = z.strictObject({
   outcome: z.enum(['approved', 'declined']),
   evidence: z.string().min(1).max(1000).describe('Where the outcome is known from; recorded.'),
   operationId: z.string().optional().describe('Which one, where several are open.'),
 });
 
-export const Settlement = z.object({
+export const Resolution = z.object({
   paymentId: z.string(),
   operation,
   operationId: z.string(),
@@ -57,8 +57,8 @@ export const Settlement = z.object({
   revision: z.int().min(0),
 });
 
-export const DeadLetterList = z.object({
-  deadLetters: z.array(
+export const ParkedList = z.object({
+  parked: z.array(
     z.object({
       paymentId: z.string(),
       revision: z.int().min(0),
@@ -68,7 +68,7 @@ export const DeadLetterList = z.object({
   ),
 });
 
-export const DeadLetterRetry = z.object({
+export const ParkedRetry = z.object({
   paymentId: z.string(),
   whole: z.boolean().describe('True where its document is up to date now.'),
   at: z.int().min(0).optional(),

@@ -34,20 +34,16 @@ const LOG: Route = ['readLog', 'GET', '/audit/v1/events?limit=2'];
 const STREAM: Route = ['streamLog', 'GET', '/audit/v1/events/stream'];
 const VERIFY: Route = ['verifyLog', 'GET', '/audit/v1/verify'];
 const RECONCILE: Route = ['reconcile', 'POST', '/audit/v1/reconcile'];
-const UNSETTLED: Route = ['listUnsettled', 'GET', '/ops/v1/unsettled'];
-const DEAD_LETTERS: Route = ['listDeadLetters', 'GET', '/ops/v1/dead-letters'];
+const UNRESOLVED: Route = ['listUnresolved', 'GET', '/ops/v1/unresolved'];
+const PARKED: Route = ['listParked', 'GET', '/ops/v1/parked'];
 const PROJECTIONS: Route = ['listProjections', 'GET', '/ops/v1/projections'];
 const REBUILD: Route = ['rebuildProjections', 'POST', '/ops/v1/projections/rebuild'];
-const settle = (id: string): Route => ['settlePayment', 'POST', `/ops/v1/payments/${id}/settle`];
-const retry = (id: string): Route => [
-  'retryDeadLetter',
-  'POST',
-  `/ops/v1/dead-letters/${id}/retry`,
-];
+const resolve = (id: string): Route => ['resolvePayment', 'POST', `/ops/v1/payments/${id}/resolve`];
+const retry = (id: string): Route => ['retryParked', 'POST', `/ops/v1/parked/${id}/retry`];
 
 const ALL = [
   ...[SEARCH, ...readings(UNKNOWN_ID), LOG, STREAM, VERIFY],
-  ...[RECONCILE, UNSETTLED, settle(UNKNOWN_ID), DEAD_LETTERS, retry(UNKNOWN_ID)],
+  ...[RECONCILE, UNRESOLVED, resolve(UNKNOWN_ID), PARKED, retry(UNKNOWN_ID)],
   ...[PROJECTIONS, REBUILD],
 ];
 
@@ -76,8 +72,8 @@ const POLLS_MAX = 500;
 /** Waits until recovery has asked for the one open operation, so that it is shown alike each time. */
 const untilAsked = async (read: () => Promise<unknown>): Promise<void> => {
   for (let polls = 0; polls < POLLS_MAX; polls += 1) {
-    const { unsettled } = (await read()) as { unsettled?: { nextTryAt: string | null }[] };
-    if (typeof unsettled?.[0]?.nextTryAt === 'string') return;
+    const { unresolved } = (await read()) as { unresolved?: { nextAttemptAt: string | null }[] };
+    if (typeof unresolved?.[0]?.nextAttemptAt === 'string') return;
     await setTimeout(POLL_MS);
   }
   throw new Error('recovery never asked');
@@ -100,17 +96,17 @@ const recordOperating = async (
   merchant: string,
   faults: Faults,
 ): Promise<void> => {
-  faults.answersLost = true;
+  faults.responsesLost = true;
   const lost = await send('POST', PAYMENTS, { body: smallest(APPROVED), token: merchant });
   const [named = ''] = (lost.body as unknown as { details: string[] }).details;
   const paymentId = named.replace('paymentId ', '');
-  await untilAsked(async () => (await send('GET', UNSETTLED[2])).body);
-  await record(UNSETTLED, 'One create');
-  await record(settle(paymentId), 'The outcome is missing', { body: {} });
-  await record(settle(paymentId), 'Declined, on evidence', { body: EVIDENCE, show: true });
-  await record(settle(paymentId), 'Nothing is open', { body: EVIDENCE });
-  faults.answersLost = false;
-  await record(DEAD_LETTERS, 'None');
+  await untilAsked(async () => (await send('GET', UNRESOLVED[2])).body);
+  await record(UNRESOLVED, 'One create');
+  await record(resolve(paymentId), 'The outcome is missing', { body: {} });
+  await record(resolve(paymentId), 'Declined, on evidence', { body: EVIDENCE, show: true });
+  await record(resolve(paymentId), 'Nothing is open', { body: EVIDENCE });
+  faults.responsesLost = false;
+  await record(PARKED, 'None');
   await untilApplied(async () => (await send('GET', PROJECTIONS[2])).body);
   await record(PROJECTIONS, 'Nothing is behind');
   await record(REBUILD, 'Begun');
@@ -125,14 +121,14 @@ const recordRefusals = async (
   await record(retry('a+b'), 'Malformed paymentId');
   const missing = [...readings(UNKNOWN_ID), retry(UNKNOWN_ID)];
   for (const route of missing) await record(route, 'No such payment');
-  await record(settle(UNKNOWN_ID), 'No such payment', { body: EVIDENCE });
-  for (const route of [settle(UNKNOWN_ID), retry(UNKNOWN_ID)]) {
+  await record(resolve(UNKNOWN_ID), 'No such payment', { body: EVIDENCE });
+  for (const route of [resolve(UNKNOWN_ID), retry(UNKNOWN_ID)]) {
     await record(route, 'Too large', { body: ' '.repeat(65_537) });
   }
   for (const route of ALL) {
     await record(route, 'No token', { token: '' });
     await record(route, 'Scope missing', { token: tokens.merchant });
-    await send('GET', UNSETTLED[2], { token: tokens.limited });
+    await send('GET', UNRESOLVED[2], { token: tokens.limited });
     await record(route, 'Too many requests', { token: tokens.limited });
   }
 };

@@ -10,7 +10,7 @@ import type { Provider } from '../../command-api/provider/port.ts';
 import { openService, type Service } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { importSecret, signToken } from '../../shared/http/auth/local-keys.ts';
-import type { PaymentViews } from '../../shared/read-models/port.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
 import { loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import type { Recording } from './document.ts';
@@ -44,11 +44,11 @@ export const smallest = (number: string, fields: object = {}): object => ({
 export const APPROVED = '4242424242424242';
 
 /** What the recorder makes go wrong while a flag is up. */
-export type Faults = { storeFails: boolean; held: Promise<void>; answersLost: boolean };
+export type Faults = { storeFails: boolean; held: Promise<void>; responsesLost: boolean };
 
-const faultyViews =
+const faultyReadModels =
   (faults: Faults) =>
-  (own: PaymentViews): PaymentViews => {
+  (own: ReadModels): ReadModels => {
     const orFail = <A extends unknown[], T>(call: (...args: A) => T) => {
       return (...args: A): T => {
         if (faults.storeFails) throw new Error('a fault for the examples');
@@ -71,10 +71,10 @@ const faultyProvider =
     ...own,
     execute: async (operation) => {
       await faults.held;
-      return faults.answersLost ? LOST : own.execute(operation);
+      return faults.responsesLost ? LOST : own.execute(operation);
     },
-    lookUp: async (about) => (faults.answersLost ? LOST : own.lookUp(about)),
-    fence: async (about) => (faults.answersLost ? LOST : own.fence(about)),
+    lookUp: async (about) => (faults.responsesLost ? LOST : own.lookUp(about)),
+    fence: async (about) => (faults.responsesLost ? LOST : own.fence(about)),
   });
 
 const openOver = (dataDir: string, settings: NodeJS.ProcessEnv, faults: Faults) => {
@@ -97,7 +97,7 @@ const openOver = (dataDir: string, settings: NodeJS.ProcessEnv, faults: Faults) 
   };
   return openService(read.config, openDataFolder(dataDir), log, fatal, {
     provider: faultyProvider(faults),
-    views: faultyViews(faults),
+    readModels: faultyReadModels(faults),
   });
 };
 
@@ -106,7 +106,7 @@ type Sent = { body?: unknown; token?: string | undefined; key?: string; show?: b
 /** Sends requests to a service and keeps what is to be recorded. */
 const recorder = (service: Service, own: string, recordings: Recording[]) => {
   const send = async (method: string, url: string, { body, token = own, key }: Sent = {}) => {
-    const answer = await service.app.inject({
+    const response = await service.app.inject({
       method: method as 'GET',
       url,
       headers: {
@@ -117,7 +117,7 @@ const recorder = (service: Service, own: string, recordings: Recording[]) => {
         payload: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     });
-    return { status: answer.statusCode, body: answer.json() as Body };
+    return { status: response.statusCode, body: response.json() as Body };
   };
   const record = async (
     [operationId, method, url]: Route,
@@ -149,7 +149,7 @@ export const recordRuns = async (
   record: (run: Run, faults: Faults) => Promise<void>,
 ): Promise<Recording[]> => {
   const dataDir = mkdtempSync(join(tmpdir(), 'payments-examples-'));
-  const faults: Faults = { storeFails: false, held: Promise.resolve(), answersLost: false };
+  const faults: Faults = { storeFails: false, held: Promise.resolve(), responsesLost: false };
   const recordings: Recording[] = [];
   const run: Run = async (settings, work) => {
     const service = await openOver(dataDir, settings, faults);

@@ -43,8 +43,8 @@ const FIRST = ['paymentId', 'q', 'merchant'];
 const VALUE_MAX = 200;
 const isLast = ([name]: [string, string]): number => (FIRST.includes(name) ? 0 : 1);
 
-const parametersOf = (asked: object): { parameters?: string } => {
-  const entries = Object.entries(asked)
+const parametersOf = (requested: object): { parameters?: string } => {
+  const entries = Object.entries(requested)
     .filter((entry): entry is [string, string] => typeof entry[1] === 'string')
     .map(([name, value]): [string, string] => [name, withoutLongNumbers(value).slice(0, VALUE_MAX)])
     .sort((a, b) => isLast(a) - isLast(b));
@@ -91,8 +91,8 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     // An id that could be a card number is cut as every other text is.
     const isPlain = paymentId === undefined || withoutLongNumbers(paymentId) === paymentId;
     const named = paymentId === undefined ? {} : { paymentId };
-    if (request.caller === undefined) throw new Error('an audit route without its guard');
-    const { merchantId, actor } = request.caller;
+    if (request.principal === undefined) throw new Error('an audit route without its guard');
+    const { merchantId, actor } = request.principal;
     const now = new Date().toISOString();
     const { last } = end;
     const data = {

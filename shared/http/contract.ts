@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod';
 import type { CardInput } from '../payment/card.ts';
-import type { AskedAmount } from '../payment/commands.ts';
+import type { RequestedAmount } from '../payment/commands.ts';
 import type { PaymentDetails } from '../payment/payment-events.ts';
 import { eachText, holdsCardNumber, textsOf } from './card-text.ts';
 import {
@@ -125,7 +125,7 @@ export const RefundRequest = object({
 
 /** A create request with its defaults filled in and unknown fields gone. */
 export type CreateRequest = {
-  amount: AskedAmount;
+  amount: RequestedAmount;
   currency: string;
   captureNow: boolean;
   card: CardInput;
@@ -133,7 +133,7 @@ export type CreateRequest = {
 };
 
 /** A capture or refund request; an omitted amount is undefined. */
-export type ChangeRequest = { amount: AskedAmount | undefined; reason?: string | undefined };
+export type ChangeRequest = { amount: RequestedAmount | undefined; reason?: string | undefined };
 
 export type Invalid = { ok: false; details: string[] };
 
@@ -223,7 +223,7 @@ const cardOf = ({ cvv, brand, ...card }: z.infer<typeof Card>): CardInput => ({
   ...(brand && { brand }),
 });
 
-const asked = (amount: number): AskedAmount =>
+const requested = (amount: number): RequestedAmount =>
   amount > Number.MAX_SAFE_INTEGER ? 'too large' : amount;
 
 const KNOWN_KEYS: ReadonlySet<string> = new Set(
@@ -278,7 +278,7 @@ export const parseCreate = (
   return {
     ok: true,
     request: {
-      amount: asked(request.amount),
+      amount: requested(request.amount),
       currency: request.currency,
       captureNow: request.captureNow ?? false,
       card: cardOf(paymentMethod.card),
@@ -326,7 +326,7 @@ const parseChange = (
   return {
     ok: true,
     request: {
-      amount: amount === undefined ? undefined : asked(amount),
+      amount: amount === undefined ? undefined : requested(amount),
       ...(reason && { reason }),
     },
     texts: textsOf(value),

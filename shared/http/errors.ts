@@ -42,7 +42,7 @@ export const errorBody = (code: ErrorCode, details: readonly string[], at: strin
   JSON.stringify({ error: code, message: messageOf(code), details, timestamp: at });
 
 /** Answers with an error body. `status` is for the transport's own refusals alone. */
-export const refuse = (
+export const reject = (
   reply: FastifyReply,
   code: ErrorCode,
   details: readonly string[] = [],

@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { FAILURE_CODES } from '../payment/payment-events.ts';
-import type * as view from '../payment/response.ts';
+import type * as readModel from '../payment/response.ts';
 import { Billing, Consumer, ProductItem, Shipping, Source } from './contract.ts';
 import { ERROR_CODES } from './errors.ts';
 
@@ -75,7 +75,7 @@ const PAYMENT_STATUSES = [
   'REFUNDED',
   'VOIDED',
   'FAILED',
-] as const satisfies readonly view.PaymentStatus[];
+] as const satisfies readonly readModel.PaymentStatus[];
 
 export const PaymentStatus = z.enum(PAYMENT_STATUSES).meta({ id: 'PaymentStatus' });
 
@@ -135,8 +135,8 @@ export const ErrorBody = z
 
 /** True where both types have the same fields; else the assignment below does not compile. */
 type SameFields<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? true : never;
-/** The schemas name every field that view.ts makes, and no other. */
-export const SCHEMAS_FIT_VIEW: [
-  SameFields<view.PaymentResponse, z.infer<typeof PaymentResponse>>,
-  SameFields<view.PaymentFailureResponse, z.infer<typeof PaymentFailureResponse>>,
+/** The schemas name every field that read model.ts makes, and no other. */
+export const SCHEMAS_FIT_READ_MODEL: [
+  SameFields<readModel.PaymentResponse, z.infer<typeof PaymentResponse>>,
+  SameFields<readModel.PaymentFailureResponse, z.infer<typeof PaymentFailureResponse>>,
 ] = [true, true];

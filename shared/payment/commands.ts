@@ -8,11 +8,11 @@ import type {
   MaskedCard,
   PaymentDetails,
   RequestIdentity,
-  Settlement,
+  Resolution,
 } from './payment-events.ts';
 
 /** An integer of minor units, from 1; 'too large' for one above 2^53-1 (decisions §3). */
-export type AskedAmount = number | 'too large';
+export type RequestedAmount = number | 'too large';
 
 /** What a merchant may do (decisions §3); `acceptedBrands` absent means all, unknown ones too. */
 export type MerchantRules = {
@@ -27,7 +27,7 @@ export type CreateCommand = {
   operationId: string;
   paymentId: string;
   merchantId: string;
-  amount: AskedAmount;
+  amount: RequestedAmount;
   currency: string;
   captureNow: boolean;
   card: MaskedCard;
@@ -42,24 +42,24 @@ export type CreateCommand = {
 export type ChangeCommand = {
   kind: 'capture' | 'void' | 'refund';
   operationId: string;
-  amount?: AskedAmount | undefined;
+  amount?: RequestedAmount | undefined;
   reason?: string | undefined;
   identity: RequestIdentity;
 };
 
 /** The outcome of an operation, as the provider gave it or as it was proven. */
 export type Outcome =
-  | { result: 'APPROVED'; providerReference?: string | undefined }
-  | { result: 'DECLINED'; failureCode: FailureCode; providerFailureCode?: string | undefined }
-  | { result: 'NOT_SENT' }
-  | { result: 'FENCED' };
+  | { outcome: 'APPROVED'; providerReference?: string | undefined }
+  | { outcome: 'DECLINED'; failureCode: FailureCode; providerFailureCode?: string | undefined }
+  | { outcome: 'NOT_SENT' }
+  | { outcome: 'FENCED' };
 
-/** `settlement`: a person's word in place of the provider's. */
+/** `resolution`: a person's word in place of the provider's. */
 export type RecordCommand = {
   kind: 'record';
   operationId: string;
   outcome: Outcome;
-  settlement?: Settlement;
+  resolution?: Resolution;
 };
 
 export type Command = CreateCommand | ChangeCommand | RecordCommand;

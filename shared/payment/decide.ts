@@ -4,7 +4,7 @@
  * state already knows yields no events, so every command is safe to repeat.
  */
 import type { ChangeCommand, Command, CreateCommand, Outcome, RecordCommand } from './commands.ts';
-import type { EventData, PaymentEvent, Settlement } from './payment-events.ts';
+import type { EventData, PaymentEvent, Resolution } from './payment-events.ts';
 import {
   type AlreadyExists,
   type Refused,
@@ -159,27 +159,27 @@ const refund = (state: ExistingPayment, command: ChangeCommand): Decision => {
 };
 
 const record = (state: ExistingPayment, command: RecordCommand): Decision => {
-  const { operationId, outcome, settlement } = command;
+  const { operationId, outcome, resolution } = command;
   const operation = state.operations.find((o) => o.operationId === operationId);
   if (operation === undefined) throw new Error('an outcome for an operation that was never begun');
   if (operation.outcome !== undefined) return happened();
-  if (outcome.result === 'APPROVED')
-    return happened(...approved(state, operation, outcome, settlement));
-  return happened(declined(state, operation, outcome, settlement));
+  if (outcome.outcome === 'APPROVED')
+    return happened(...approved(state, operation, outcome, resolution));
+  return happened(declined(state, operation, outcome, resolution));
 };
 
 const approved = (
   state: ExistingPayment,
   operation: Operation,
-  { providerReference }: Extract<Outcome, { result: 'APPROVED' }>,
-  settlement: Settlement | undefined,
+  { providerReference }: Extract<Outcome, { outcome: 'APPROVED' }>,
+  resolution: Resolution | undefined,
 ): PaymentEvent[] => {
   const data: EventData<'PaymentAuthorized'> = {
     operationId: operation.operationId,
     amount: operation.amount,
     currency: state.currency,
     ...(providerReference === undefined ? {} : { providerReference }),
-    ...(settlement === undefined ? {} : { settlement }),
+    ...(resolution === undefined ? {} : { resolution }),
   };
   switch (operation.kind) {
     case 'create':
@@ -212,10 +212,10 @@ const DECLINED_EVENTS = {
 const declined = (
   state: ExistingPayment,
   { kind, operationId, amount }: Operation,
-  outcome: Exclude<Outcome, { result: 'APPROVED' }>,
-  settlement: Settlement | undefined,
+  outcome: Exclude<Outcome, { outcome: 'APPROVED' }>,
+  resolution: Resolution | undefined,
 ): PaymentEvent => {
-  const own = outcome.result === 'DECLINED' ? outcome : undefined;
+  const own = outcome.outcome === 'DECLINED' ? outcome : undefined;
   const code = own?.providerFailureCode;
   return {
     type: DECLINED_EVENTS[kind],
@@ -225,8 +225,8 @@ const declined = (
       currency: state.currency,
       failureCode: own?.failureCode ?? 'PROVIDER_UNAVAILABLE',
       ...(code === undefined ? {} : { providerFailureCode: code }),
-      cause: outcome.result,
-      ...(settlement === undefined ? {} : { settlement }),
+      outcome: outcome.outcome,
+      ...(resolution === undefined ? {} : { resolution }),
     },
   };
 };

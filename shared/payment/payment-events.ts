@@ -122,17 +122,17 @@ export type RequestIdentity = z.infer<typeof identity>;
  * There where a person ended the operation, because the provider never would: the actor is in the
  * event's context, and this is what the word rests on. No run of digits as long as a card number.
  */
-const settlement = z.strictObject({
+const resolution = z.strictObject({
   evidence: z
     .string()
     .min(1)
     .max(1000)
     .regex(/^(?![\s\S]*[0-9]{12})/),
 });
-export type Settlement = z.infer<typeof settlement>;
+export type Resolution = z.infer<typeof resolution>;
 
 const operation = { operationId, amount: amountMinor, currency: z.string().regex(/^[A-Z]{3}$/) };
-const ended = { ...operation, settlement: settlement.optional() };
+const ended = { ...operation, resolution: resolution.optional() };
 const decline = {
   ...ended,
   failureCode: z.enum(FAILURE_CODES),
@@ -141,7 +141,7 @@ const decline = {
    * DECLINED: the provider said no. NOT_SENT and FENCED: proven never carried out, so the
    * idempotency key of the operation is free again (decisions §7, §8).
    */
-  cause: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
+  outcome: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
 };
 const approval = { ...ended, providerReference: providerCode.optional() };
 const requested = { ...operation, identity, reason: optionalText };

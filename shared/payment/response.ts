@@ -11,8 +11,8 @@ import type {
   PaymentEvent,
 } from './payment-events.ts';
 
-/** Names the form of the stored views; a change of `project` or of a type below raises it. */
-export const VIEW_VERSION = 1;
+/** Names the form of the stored read models; a change of `project` or of a type below raises it. */
+export const READ_MODEL_VERSION = 1;
 
 export type PaymentStatus =
   | 'PENDING'
@@ -72,7 +72,7 @@ export type PaymentFailureResponse = Pick<
 > & { failure: Failure };
 
 /** What the read models keep of a payment. */
-export type PaymentView = {
+export type PaymentReadModel = {
   merchantId: string;
   /** The revision, from 0, of the last event in it. */
   revision: number;
@@ -120,7 +120,7 @@ const attempt = (
 const created = (
   data: EventData<'PaymentCreated'>,
   { revision, time }: PlacedEvent,
-): PaymentView => {
+): PaymentReadModel => {
   const {
     merchantReference,
     descriptor,
@@ -227,49 +227,60 @@ const changes = (response: PaymentResponse, placed: PlacedEvent): Partial<Paymen
 
 const isIntent = (event: PaymentEvent): boolean => event.type.endsWith('Requested');
 
-const openAfter = (view: PaymentView, { event, time }: PlacedEvent): PaymentView['open'] => {
+const openAfter = (
+  readModel: PaymentReadModel,
+  { event, time }: PlacedEvent,
+): PaymentReadModel['open'] => {
   const { operationId, amount } = event.data;
-  if (isIntent(event)) return [...view.open, { operationId, amount, since: time }];
-  return view.open.length === 0
-    ? view.open
-    : view.open.filter((o) => o.operationId !== operationId);
+  if (isIntent(event)) return [...readModel.open, { operationId, amount, since: time }];
+  return readModel.open.length === 0
+    ? readModel.open
+    : readModel.open.filter((o) => o.operationId !== operationId);
 };
 
 /**
- * Applies one event. `view` is undefined for the first event of a stream, which must be a
- * PaymentCreated. Throws where the event cannot follow the view: its revision is not the next one,
+ * Applies one event. `read model` is undefined for the first event of a stream, which must be a
+ * PaymentCreated. Throws where the event cannot follow the read model: its revision is not the next one,
  * the stream does not begin with PaymentCreated, or the status is not the one that it needs.
  */
-export const project = (view: PaymentView | undefined, placed: PlacedEvent): PaymentView => {
-  const next = view === undefined ? 0 : view.revision + 1;
+export const project = (
+  readModel: PaymentReadModel | undefined,
+  placed: PlacedEvent,
+): PaymentReadModel => {
+  const next = readModel === undefined ? 0 : readModel.revision + 1;
   if (placed.revision !== next)
     throw new Error(`revision ${placed.revision} where ${next} follows`);
-  if (view === undefined) {
+  if (readModel === undefined) {
     if (placed.event.type !== 'PaymentCreated') throw new Error('the stream has no PaymentCreated');
     return created(placed.event.data, placed);
   }
-  refuseDisorder(view.response, placed.event);
-  const open = openAfter(view, placed);
-  const response = { ...view.response, ...changes(view.response, placed), updatedAt: placed.time };
+  refuseDisorder(readModel.response, placed.event);
+  const open = openAfter(readModel, placed);
+  const response = {
+    ...readModel.response,
+    ...changes(readModel.response, placed),
+    updatedAt: placed.time,
+  };
   // Only captured payments have refunds open: before a capture nothing is refundable.
   const reserved = response.capturedAmount === 0 ? 0 : open.reduce((sum, o) => sum + o.amount, 0);
   response.refundableAmount = response.capturedAmount - response.refundedAmount - reserved;
-  return { merchantId: view.merchantId, revision: placed.revision, open, response };
+  return { merchantId: readModel.merchantId, revision: placed.revision, open, response };
 };
 
-/** The view after a whole stream; undefined for an empty one. Throws as `project` does. */
-export const foldView = (events: Iterable<PlacedEvent>): PaymentView | undefined => {
-  let view: PaymentView | undefined;
-  for (const event of events) view = project(view, event);
-  return view;
+/** The read model after a whole stream; undefined for an empty one. Throws as `project` does. */
+export const foldReadModel = (events: Iterable<PlacedEvent>): PaymentReadModel | undefined => {
+  let readModel: PaymentReadModel | undefined;
+  for (const event of events) readModel = project(readModel, event);
+  return readModel;
 };
 
 /** The JSON text of the answer; the only place where it is made. */
-export const bodyOf = (view: PaymentView): string => JSON.stringify(view.response);
+export const bodyOf = (readModel: PaymentReadModel): string => JSON.stringify(readModel.response);
 
 /** The failure body of a payment whose create failed; undefined for any other. */
-export const failureBodyOf = (view: PaymentView): PaymentFailureResponse | undefined => {
-  const { paymentId, merchantReference, amount, currency, status, transactions } = view.response;
+export const failureBodyOf = (readModel: PaymentReadModel): PaymentFailureResponse | undefined => {
+  const { paymentId, merchantReference, amount, currency, status, transactions } =
+    readModel.response;
   const failure = transactions[0]?.failure;
   if (status !== 'FAILED' || failure === undefined) return undefined;
   return {

@@ -21,7 +21,7 @@ export type Operation = {
 };
 
 export type OperationOutcome = {
-  result: 'APPROVED' | 'DECLINED' | 'NOT_SENT' | 'FENCED';
+  outcome: 'APPROVED' | 'DECLINED' | 'NOT_SENT' | 'FENCED';
   /** The revision of the (last) event that recorded it: the answer is the fold up to here. */
   revision: number;
 };
@@ -37,16 +37,16 @@ type Known = {
   last4: string;
   operations: Operation[];
 };
-type AuthorizedSums = { authorizedAmount: number };
-type CapturedSums = AuthorizedSums & { capturedAmount: number; refundedAmount: number };
+type AuthorizedAmounts = { authorizedAmount: number };
+type CapturedAmounts = AuthorizedAmounts & { capturedAmount: number; refundedAmount: number };
 
 export type PaymentState =
   | { status: 'NONE' }
   | (Known & { status: 'PENDING' })
-  | (Known & AuthorizedSums & { status: 'AUTHORIZED' })
-  | (Known & CapturedSums & { status: 'CAPTURED' })
-  | (Known & CapturedSums & { status: 'REFUNDED' })
-  | (Known & AuthorizedSums & { status: 'VOIDED' })
+  | (Known & AuthorizedAmounts & { status: 'AUTHORIZED' })
+  | (Known & CapturedAmounts & { status: 'CAPTURED' })
+  | (Known & CapturedAmounts & { status: 'REFUNDED' })
+  | (Known & AuthorizedAmounts & { status: 'VOIDED' })
   | (Known & { status: 'FAILED' });
 
 export type ExistingPayment = Exclude<PaymentState, { status: 'NONE' }>;
@@ -82,14 +82,14 @@ const known = (state: ExistingPayment, operations: Operation[]): Known => {
 const ended = (
   state: ExistingPayment,
   operationId: string,
-  result: OperationOutcome['result'],
+  outcome: OperationOutcome['outcome'],
   revision: number,
 ): Operation[] => {
   // From the end: what is ended was begun lately, and a payment can have thousands of refunds.
   const at = state.operations.findLastIndex((o) => o.operationId === operationId);
   const operation = state.operations[at];
   if (operation === undefined) throw new Error('an outcome without its intent');
-  return state.operations.with(at, { ...operation, outcome: { result, revision } });
+  return state.operations.with(at, { ...operation, outcome: { outcome, revision } });
 };
 
 /** The create's outcome comes once: what is FAILED never becomes AUTHORIZED. */
@@ -102,7 +102,7 @@ const authorizedIn = (state: ExistingPayment): number => {
   return state.authorizedAmount;
 };
 
-const capturedIn = (state: ExistingPayment): CapturedSums => {
+const capturedIn = (state: ExistingPayment): CapturedAmounts => {
   if (state.status !== 'CAPTURED') throw new Error(`refunded while ${state.status}`);
   const { authorizedAmount, capturedAmount, refundedAmount } = state;
   return { authorizedAmount, capturedAmount, refundedAmount };
@@ -149,13 +149,13 @@ export const evolve = (state: PaymentState, { event, revision }: PlacedEvent): P
     }
     case 'PaymentFailed': {
       stillPending(state);
-      const operations = ended(state, operationId, event.data.cause, revision);
+      const operations = ended(state, operationId, event.data.outcome, revision);
       return { ...known(state, operations), status: 'FAILED' };
     }
     case 'PaymentCaptureDeclined':
     case 'PaymentVoidDeclined':
     case 'PaymentRefundDeclined':
-      return { ...state, operations: ended(state, operationId, event.data.cause, revision) };
+      return { ...state, operations: ended(state, operationId, event.data.outcome, revision) };
     case 'PaymentCaptureRequested':
       return {
         ...state,
@@ -174,7 +174,7 @@ export const openOperations = (state: PaymentState): Operation[] =>
 
 /** Proven never carried out, so that its idempotency key is free again (decisions §7, §8). */
 export const isFree = ({ outcome }: Operation): boolean =>
-  outcome?.result === 'NOT_SENT' || outcome?.result === 'FENCED';
+  outcome?.outcome === 'NOT_SENT' || outcome?.outcome === 'FENCED';
 
 /** The latest operation under a key, by the key's hash; undefined for none, and for no key. */
 export const operationUnder = (

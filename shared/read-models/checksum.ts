@@ -1,6 +1,6 @@
 /** A checksum over documents in any order: the stores have none in common. */
 import { createHash } from 'node:crypto';
-import type { ViewsChecksum } from './port.ts';
+import type { ReadModelsChecksum } from './port.ts';
 
 const HASH_BYTES = 32;
 
@@ -24,6 +24,6 @@ export const startChecksum = () => {
       for (let at = 0; at < HASH_BYTES; at += 1) sum[at] = (sum[at] ?? 0) ^ (hash[at] ?? 0);
       documents += 1;
     },
-    result: (): ViewsChecksum => ({ documents, hash: Buffer.from(sum).toString('hex') }),
+    result: (): ReadModelsChecksum => ({ documents, hash: Buffer.from(sum).toString('hex') }),
   };
 };

@@ -1,6 +1,6 @@
 /**
  * The read models: one document per payment, written by the projector, read by the query API.
- * Every driver keeps these promises; test/contract/payment-views.test.ts asks each of them:
+ * Every driver keeps these promises; test/contract/payment-read models.test.ts asks each of them:
  *
  * - A document never goes back: a change whose revision is lower than or equal to the stored one
  *   is skipped.
@@ -11,7 +11,7 @@
  *   way, and is neither asked nor trusted when something is written.
  */
 import type { Position } from '../event-store/port.ts';
-import type { PaymentStatus, PaymentView } from '../payment/response.ts';
+import type { PaymentReadModel, PaymentStatus } from '../payment/response.ts';
 
 /** A payment as it is served. */
 export type PaymentDocument = {
@@ -47,22 +47,22 @@ export type PaymentSearch = {
 };
 
 /** A payment with an intent that has no outcome yet. */
-export type UnsettledPayment = { paymentId: string; merchantId: string; since: string };
+export type UnresolvedPayment = { paymentId: string; merchantId: string; since: string };
 
 /** A payment whose document stopped at an event that could not be applied. */
 export type ParkedPayment = { paymentId: string; revision: number; reason: string; since: string };
 
-export type ViewChange =
-  | { kind: 'view'; view: PaymentView }
+export type ReadModelChange =
+  | { kind: 'readModel'; readModel: PaymentReadModel }
   | { kind: 'park'; paymentId: string; revision: number; reason: string; time: string };
 
-export type PaymentViewsReader = {
+export type ReadModelsReader = {
   /**
    * The document, or undefined when this merchant has none of that id: another merchant's payment
-   * is not told from one that does not exist. Throws ViewsUnavailable.
+   * is not told from one that does not exist. Throws ReadModelsUnavailable.
    */
   get(paymentId: string, merchantId: string): Promise<PaymentDocument | undefined>;
-  /** The document whoever owns it: for auditors and operators. Throws ViewsUnavailable. */
+  /** The document whoever owns it: for auditors and operators. Throws ReadModelsUnavailable. */
   getAny(paymentId: string): Promise<PaymentDocument | undefined>;
   /** At most `limit` documents, by createdAt and then by id, newest first. */
   search(search: PaymentSearch, limit: number): Promise<PaymentDocument[]>;
@@ -72,37 +72,37 @@ export type PaymentViewsReader = {
    */
   waitForRevision(paymentId: string, revision: number, timeoutMs: number): Promise<boolean>;
   /** Payments with an open intent, oldest first. */
-  unsettled(limit: number): Promise<UnsettledPayment[]>;
+  unresolved(limit: number): Promise<UnresolvedPayment[]>;
   /** Parked payments, oldest first. */
   parked(limit: number): Promise<ParkedPayment[]>;
 };
 
-export type PaymentViewsWriter = {
+export type ReadModelsWriter = {
   /**
    * Takes or renews the right to follow the log, for `ttlMs` from now; false while another holder
-   * has it. A views' store that only one process can open always says true.
-   * Throws ViewsUnavailable.
+   * has it. A read models' store that only one process can open always says true.
+   * Throws ReadModelsUnavailable.
    */
   lease(holder: string, ttlMs: number): Promise<boolean>;
   /** Lets go of the lease, if this holder has it, so that another need not wait for its end. */
   release(holder: string): Promise<void>;
-  /** The position up to which everything is in the views, or null at the start. */
+  /** The position up to which everything is in the read models, or null at the start. */
   checkpoint(): Promise<Position | null>;
   /**
    * What `apply` was given beside a position, while the checkpoint stands there; null elsewhere,
    * for another writer may have moved it, and where nothing was given.
    */
   checkpointHash(at: Position): Promise<string | null>;
-  /** The full view as it was last written, for the next event to be applied to. */
-  load(paymentId: string): Promise<PaymentView | undefined>;
+  /** The full read model as it was last written, for the next event to be applied to. */
+  load(paymentId: string): Promise<PaymentReadModel | undefined>;
   /**
    * Writes documents and moves the checkpoint from `from` to `to`, in one step where the store has
    * one, else documents first. `from === to` leaves the checkpoint where it is. `hash` is that of
    * the event at `to`, kept beside it: it tells whether the log is still the one they were made of.
-   * Throws CheckpointMoved when another writer has moved it, ViewsUnavailable when out of reach.
+   * Throws CheckpointMoved when another writer has moved it, ReadModelsUnavailable when out of reach.
    */
   apply(
-    changes: ViewChange[],
+    changes: ReadModelChange[],
     from: Position | null,
     to: Position | null,
     hash?: string,
@@ -110,21 +110,21 @@ export type PaymentViewsWriter = {
 };
 
 /** Tells two sets of read models apart: equal when every document of them is. */
-export type ViewsChecksum = { documents: number; hash: string };
+export type ReadModelsChecksum = { documents: number; hash: string };
 
 /** A new set of read models, filled beside the one that is served; nobody reads it yet. */
-export type NextGeneration = Pick<PaymentViewsWriter, 'checkpoint' | 'load' | 'apply'> &
-  Pick<PaymentViewsReader, 'parked'> & {
-    checksum(): Promise<ViewsChecksum>;
+export type NextGeneration = Pick<ReadModelsWriter, 'checkpoint' | 'load' | 'apply'> &
+  Pick<ReadModelsReader, 'parked'> & {
+    checksum(): Promise<ReadModelsChecksum>;
     /** Serves it from now on, at once and whole. Throws CheckpointMoved when another one is. */
     serve(): Promise<void>;
     /** Ends the rebuild and removes what is not served, this generation or the old one. */
     end(): Promise<void>;
   };
 
-export type PaymentViewsRebuild = {
+export type ReadModelsRebuild = {
   /** Over the served documents, in whatever order they lie. */
-  checksum(): Promise<ViewsChecksum>;
+  checksum(): Promise<ReadModelsChecksum>;
   /**
    * An empty generation, after what a killed rebuild left behind is removed.
    * Throws RebuildRunning while another one is open.
@@ -132,9 +132,9 @@ export type PaymentViewsRebuild = {
   openGeneration(): Promise<NextGeneration>;
 };
 
-export type PaymentViews = PaymentViewsReader &
-  PaymentViewsWriter &
-  PaymentViewsRebuild & { close(): Promise<void> };
+export type ReadModels = ReadModelsReader &
+  ReadModelsWriter &
+  ReadModelsRebuild & { close(): Promise<void> };
 
 /** Read models are being rebuilt already. */
 export class RebuildRunning extends Error {
@@ -142,8 +142,8 @@ export class RebuildRunning extends Error {
 }
 
 /** The read models cannot be reached now. `message` is one line for the log. */
-export class ViewsUnavailable extends Error {
-  override name = 'ViewsUnavailable';
+export class ReadModelsUnavailable extends Error {
+  override name = 'ReadModelsUnavailable';
 }
 /** Another projector has moved the checkpoint: this one must stand by. */
 export class CheckpointMoved extends Error {

@@ -1,5 +1,5 @@
 /** Callers that wait for a payment's document to reach a revision, in this process. */
-type Waiter = { revision: number; settle(reached: boolean): void };
+type Waiter = { revision: number; finish(reached: boolean): void };
 
 export type RevisionWaiters = {
   /** Resolves true when `reached` says so, false after `timeoutMs` or at `close`. */
@@ -31,27 +31,27 @@ export const createRevisionWaiters = (): RevisionWaiters => {
   };
   const giveUp = (): void => {
     for (const waiters of [...waiting.values()])
-      for (const waiter of [...waiters]) waiter.settle(false);
+      for (const waiter of [...waiters]) waiter.finish(false);
   };
 
   return {
     wait: (paymentId, revision, timeoutMs) => {
       if (closed || timeoutMs <= 0) return Promise.resolve(false);
       return new Promise((resolve) => {
-        const settle = (reached: boolean): void => {
+        const finish = (reached: boolean): void => {
           clearTimeout(timer);
           leave(paymentId, waiter);
           resolve(reached);
         };
-        const timer = setTimeout(settle, timeoutMs, false);
-        const waiter: Waiter = { revision, settle };
+        const timer = setTimeout(finish, timeoutMs, false);
+        const waiter: Waiter = { revision, finish };
         enter(paymentId, waiter);
       });
     },
     reached: (paymentId, revision) => {
       const waiters = waiting.get(paymentId);
       if (waiters === undefined) return;
-      for (const waiter of [...waiters]) if (waiter.revision <= revision) waiter.settle(true);
+      for (const waiter of [...waiters]) if (waiter.revision <= revision) waiter.finish(true);
     },
     waitingFor: () => [...waiting.keys()],
     giveUp,

@@ -312,7 +312,7 @@ const merchantsOf = (parsed: ParsedSettings): { merchants: Merchants; problems: 
   return { merchants, problems: problems.map((line) => `MERCHANTS_FILE ${line}`) };
 };
 
-const settle = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
+const configFrom = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
   const keys = keysOf(parsed);
   const { merchants, problems: merchantProblems } = merchantsOf(parsed);
   const problems = [
@@ -334,7 +334,7 @@ const settle = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
  */
 export const loadConfig = (env: NodeJS.ProcessEnv, mode: Mode = 'embedded'): ConfigResult => {
   const read = settingsSchema.safeParse(withoutBlanks(env));
-  if (read.success) return settle(mode, read.data);
+  if (read.success) return configFrom(mode, read.data);
   const problems = read.error.issues.map(({ path, message }) => `${String(path[0])} ${message}`);
   // The good settings are judged among themselves all the same, so that all is said at once.
   const wrong = read.error.issues.map(({ path }) => String(path[0]));

@@ -162,31 +162,37 @@ export const createMetrics = () => {
     headPosition: gauge('payments_store_head_position', 'Where the log ends.'),
     projectionPosition: new Gauge({
       name: 'payments_projection_position',
-      help: 'Position up to which everything is in the views.',
+      help: 'Position up to which everything is in the read models.',
       labelNames: ['projection'],
       registers: [registry],
     }),
-    projectionLagEvents: gauge('payments_projection_lag_events', 'Events not yet in the views.'),
+    projectionLagEvents: gauge(
+      'payments_projection_lag_events',
+      'Events not yet in the read models.',
+    ),
     projectionLagSeconds: gauge(
       'payments_projection_lag_seconds',
-      'Age of the oldest event that is not yet in the views.',
+      'Age of the oldest event that is not yet in the read models.',
     ),
     rebuildRatio: gauge(
       'payments_projection_rebuild_ratio',
       'How far the running or the last rebuild has come, up to 1; 0 for none since the start.',
     ),
-    deadLetters: gauge('payments_dead_letters', 'Payments parked at an event without meaning.'),
-    feedLagEvents: new Gauge({
-      name: 'payments_feed_lag_events',
+    parked: gauge('payments_parked', 'Payments parked at an event without meaning.'),
+    relayLagEvents: new Gauge({
+      name: 'payments_relay_lag_events',
       help: 'Events not yet sent to the topic; nothing where no broker is set.',
       labelNames: ['topic'],
       registers: [registry],
     }),
-    feedPublished: counter<[]>(registry, {
-      name: 'payments_feed_published_total',
+    relayPublished: counter<[]>(registry, {
+      name: 'payments_relay_published_total',
       help: 'Events sent to the topics and acknowledged.',
     }),
-    feedHeld: gauge('payments_feed_held', 'Payments held back at an event that cannot be read.'),
+    relayParked: gauge(
+      'payments_relay_parked',
+      'Payments held back at an event that cannot be read.',
+    ),
     /** Whether the whole log has just been verified without a break. */
     chainVerified: (ok: boolean): void => {
       if (ok) chainLastOk.set(Math.floor(Date.now() / 1000));

@@ -20,7 +20,7 @@ export type ProcessOptions<P, O extends Opened> = {
   ) => Error)[];
   /** Before the log is opened, which may lie in the data folder. */
   prepare(config: Config): P;
-  open(room: {
+  open(deps: {
     config: Config;
     log: Log;
     prepared: P;
@@ -36,14 +36,14 @@ export type ProcessOptions<P, O extends Opened> = {
 /** What is left of the promised 10 s when a stop hangs. */
 const STOP_MS_MAX = 9_000;
 
-const refuse = (problems: readonly string[]): never => {
+const reject = (problems: readonly string[]): never => {
   for (const problem of problems) process.stderr.write(`payments: ${problem}\n`);
   process.exit(1);
 };
 
 const readSettings = (mode: Mode): Config => {
   const read = loadConfig(process.env, mode);
-  return read.ok ? read.config : refuse(read.problems);
+  return read.ok ? read.config : reject(read.problems);
 };
 
 const listen = async ({ app }: Opened, { host, port }: Config): Promise<number> => {
@@ -52,8 +52,8 @@ const listen = async ({ app }: Opened, { host, port }: Config): Promise<number> 
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE')
-      return refuse([`PORT: ${port} is in use; stop what uses it, or set another PORT`]);
-    return refuse([`HOST, PORT: cannot listen on ${host}:${port} (${code ?? 'unknown error'})`]);
+      return reject([`PORT: ${port} is in use; stop what uses it, or set another PORT`]);
+    return reject([`HOST, PORT: cannot listen on ${host}:${port} (${code ?? 'unknown error'})`]);
   }
   return (app.server.address() as AddressInfo).port;
 };
@@ -66,12 +66,12 @@ export const runProcess = async <P, O extends Opened>(
   options: ProcessOptions<P, O>,
 ): Promise<void> => {
   /** One line for what an operator can mend. */
-  const orRefuse = async <T>(step: () => T | Promise<T>): Promise<T> => {
+  const orReject = async <T>(step: () => T | Promise<T>): Promise<T> => {
     try {
       return await step();
     } catch (error) {
       if (error instanceof Error && options.refusals.some((kind) => error instanceof kind)) {
-        return refuse([error.message]);
+        return reject([error.message]);
       }
       throw error;
     }
@@ -80,7 +80,7 @@ export const runProcess = async <P, O extends Opened>(
   // Files of this process are its owner's alone, those that libraries make included.
   process.umask(0o077);
   const config = readSettings(options.mode);
-  const prepared = await orRefuse(() => options.prepare(config));
+  const prepared = await orReject(() => options.prepare(config));
   const { log, flush } = createLogger({
     level: config.logLevel as LogLevel,
     destination: process.stdout.isTTY ? { file: join(config.dataDir, 'service.log') } : 'stdout',
@@ -98,7 +98,7 @@ export const runProcess = async <P, O extends Opened>(
   process.on('unhandledRejection', (error) => die(error, 'unhandled rejection'));
 
   const onFatal = (error: Error): void => {
-    if (options.refusals.some((kind) => error instanceof kind)) refuse([error.message]);
+    if (options.refusals.some((kind) => error instanceof kind)) reject([error.message]);
     die(error, 'the event store takes no more events');
   };
   let opened: O | undefined;
@@ -116,7 +116,7 @@ export const runProcess = async <P, O extends Opened>(
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
 
-  opened = await orRefuse(() => options.open({ config, log, prepared, onFatal }));
+  opened = await orReject(() => options.open({ config, log, prepared, onFatal }));
   if (stopping) return;
   const port = await listen(opened, config);
   process.stderr.write(options.banner(opened, baseUrlOf(config, port), config));

@@ -7,7 +7,7 @@ import { CARD_BRANDS } from '../payment/card.ts';
 
 /** The largest sum of decisions §3, in minor units. */
 export const MAX_AMOUNT_DEFAULT = 99_999_999;
-/** The ladder of decisions §7, in milliseconds; after its last step recovery asks hourly. */
+/** The retry schedule of decisions §7, in milliseconds; after its last step recovery asks hourly. */
 export const RECOVERY_DELAYS_MS_DEFAULT = [
   1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000,
 ];
@@ -178,7 +178,7 @@ export const settings = {
   ),
   RECOVERY_DELAYS_MS: setting(
     RECOVERY_DELAYS_MS_DEFAULT.join(','),
-    'the ladder of recovery: the wait before each try, then hourly',
+    'the retry schedule of recovery: the wait before each try, then hourly',
     listOf(delayMs, `must be a comma list of milliseconds from 1 to ${DAY_MS}`).transform((items) =>
       items.map(Number),
     ),

@@ -76,7 +76,7 @@ describe('both agree', () => {
       [...capturing, captured({ operationId: CAPTURE })],
       [entry(), entry({ sequence: 2, operationId: CAPTURE, kind: 'CAPTURE' })],
     ],
-    ['that nothing was sent', [created(), failed({ cause: 'NOT_SENT' })], []],
+    ['that nothing was sent', [created(), failed({ outcome: 'NOT_SENT' })], []],
     ['that an intent is open and was not carried out', capturing, [entry()]],
   ])('%s', async (_name, events, entries) => {
     expect(await compare(events, entries)).toMatchObject({ ok: true, differences: [], more: 0 });
@@ -88,7 +88,7 @@ describe('they differ', () => {
     ['MISSING_AT_PROVIDER', authorization, []],
     ['MISSING_IN_LOG', [], [entry()]],
     ['OPEN_IN_LOG', [created()], [entry()]],
-    ['NEVER_SENT_IN_LOG', [created(), failed({ cause: 'FENCED' })], [entry()]],
+    ['NEVER_SENT_IN_LOG', [created(), failed({ outcome: 'FENCED' })], [entry()]],
     ['OUTCOME_DIFFERS', authorization, [entry({ outcome: 'DECLINED' })]],
     ['AMOUNT_DIFFERS', authorization, [entry({ amount: 2501 })]],
     ['AMOUNT_DIFFERS', authorization, [entry({ currency: 'EUR' })]],
@@ -107,11 +107,11 @@ describe('what is under way meanwhile is no difference', () => {
     const stream = streamOf('pay_1');
     const [first] = await store.append(stream, 'none', [newEvent(created())]);
     const { ledger } = ledgerOf([entry()]);
-    let asked = 0;
+    let requested = 0;
     const provider = {
       ledger: async (after: number) => {
-        asked += 1;
-        if (asked === 2 && first !== undefined) {
+        requested += 1;
+        if (requested === 2 && first !== undefined) {
           await store.append(stream, first, [newEvent(authorized())]);
         }
         return ledger(after);
@@ -124,12 +124,12 @@ describe('what is under way meanwhile is no difference', () => {
     const store = memoryEventStore();
     const entries: LedgerEntry[] = [];
     const { ledger } = { ledger: (after: number) => ledgerOf(entries).ledger(after) };
-    let asked = 0;
+    let requested = 0;
     const provider = {
       ledger: async (after: number) => {
         const page = await ledger(after);
-        asked += 1;
-        if (asked === 1) {
+        requested += 1;
+        if (requested === 1) {
           await store.append(
             streamOf('pay_1'),
             'none',

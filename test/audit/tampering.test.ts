@@ -118,7 +118,7 @@ describe(`the rows of the log (seed ${seed})`, () => {
 });
 
 describe('what one merchant verifies', () => {
-  const views = {
+  const readModels = {
     getAny: async (paymentId: string) => {
       const merchantId = `m_${Number(paymentId.slice('pay_'.length)) % 2}`;
       return { paymentId, merchantId, revision: 5, body: '{}', parked: false };
@@ -136,11 +136,11 @@ describe('what one merchant verifies', () => {
       const { rows, write, close } = openRows(own.file);
       write(rows.map((row, n) => (n === 0 ? { ...row, text: row.text.replace(was, is) } : row)));
       close();
-      expect(await verifyOf(own.store, views, 'm_0')).toMatchObject({
+      expect(await verifyOf(own.store, readModels, 'm_0')).toMatchObject({
         ok: false,
         broken: { position: '1', stream: 'payment-pay_0', revision: 0 },
       });
-      expect(await verifyOf(own.store, views, 'm_1')).toMatchObject({ ok: true, events: 18 });
+      expect(await verifyOf(own.store, readModels, 'm_1')).toMatchObject({ ok: true, events: 18 });
       await own.close();
     },
   );

@@ -28,7 +28,7 @@ describe('exit codes', () => {
     [['find', '--help'], 0],
     [[], 2],
     [['unknown'], 2],
-    [['dead-letters'], 2],
+    [['parked'], 2],
     [['projections'], 2],
     [['topics'], 2],
   ])('payments %j ends with %i', async (args, code) => {

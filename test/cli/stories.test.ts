@@ -50,8 +50,8 @@ describe('trigger', () => {
     const { code, stdout } = await cli('trigger', 'unknown', '--format', 'json');
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject([
-      { status: 503, answer: { error: 'PROVIDER_UNAVAILABLE' } },
-      { status: 200, answer: { status: 'AUTHORIZED' } },
+      { status: 503, response: { error: 'PROVIDER_UNAVAILABLE' } },
+      { status: 200, response: { status: 'AUTHORIZED' } },
     ]);
   });
 
@@ -70,7 +70,7 @@ describe('trigger', () => {
       {
         request: { body: { consumer: { email: 'ada', firstName: '5' }, currency: 'EUR' } },
         status: 422,
-        answer: { error: 'BUSINESS_RULE_VIOLATION' },
+        response: { error: 'BUSINESS_RULE_VIOLATION' },
       },
     ]);
     expect(stderr).toMatch(/^payments: sale was answered 422/);

@@ -64,7 +64,7 @@ const at = (event: RecordedEvent | undefined) => ({
 });
 
 /** Settles in time, in the port's own words if it fails. */
-async function settled<T>(work: () => Promise<T>): Promise<T | Error> {
+async function resolved<T>(work: () => Promise<T>): Promise<T | Error> {
   const began = performance.now();
   const result = await work().catch((error: Error) => error);
   expect(performance.now() - began).toBeLessThan(BRISK_MS + SLACK_MS);
@@ -94,10 +94,10 @@ afterEach(async () => {
 });
 
 describe('an append', () => {
-  test.each(APPEND_FAULTS)('%s once: settles in time, and is stored once', async (fault) => {
+  test.each(APPEND_FAULTS)('%s once: resolves in time, and is stored once', async (fault) => {
     standIn.fail('append', fault, 1);
     const events = batch();
-    const result = await settled(() => brisk.append('payment-1', 'none', events));
+    const result = await resolved(() => brisk.append('payment-1', 'none', events));
     if (fault === 'wrong revision') expect(result).toBeInstanceOf(RevisionConflict);
     else expect(result).toEqual(await store.readStream('payment-1'));
     expect(await store.append('payment-1', 'none', events)).toHaveLength(2);
@@ -111,8 +111,8 @@ describe('an append', () => {
       const first = await store.append('payment-1', 'none', batch());
       standIn.fail('append', fault);
       const event = newEvent(captureRequested());
-      const asked = fault === 'slow' || fault === 'not leader' ? brisk : hasty;
-      const result = await settled(() => asked.append('payment-1', at(first[1]), [event]));
+      const requested = fault === 'slow' || fault === 'not leader' ? brisk : hasty;
+      const result = await resolved(() => requested.append('payment-1', at(first[1]), [event]));
       if (fault === 'not leader') expect(result).toBeInstanceOf(StoreUnavailable);
       else if (fault === 'slow') expect(result).toHaveLength(1);
       else if (fault === 'wrong revision') expect(result).toBeInstanceOf(RevisionConflict);
@@ -138,7 +138,7 @@ describe('an append', () => {
   test('a frozen server: nothing waits for it, and what it stores when thawed is there once', async () => {
     standIn.freeze(true);
     const events = batch();
-    const result = await settled(() => hasty.append('payment-1', 'none', events));
+    const result = await resolved(() => hasty.append('payment-1', 'none', events));
     expect(result).toBeInstanceOf(AppendOutcomeUnknown);
     standIn.freeze(false);
     expect(await store.append('payment-1', 'none', events)).toHaveLength(2);
@@ -175,7 +175,7 @@ describe('a read', () => {
       const right = await Promise.all(reads.map((read) => read(store)));
       for (const count of [1, 1000]) {
         standIn.fail('read', fault, count);
-        const results = await Promise.all(reads.map((read) => settled(() => read(hasty))));
+        const results = await Promise.all(reads.map((read) => resolved(() => read(hasty))));
         for (const [index, result] of results.entries()) {
           if (result instanceof Error) expect(result).toBeInstanceOf(StoreUnavailable);
           else expect(result).toEqual(right[index]);
@@ -280,7 +280,7 @@ describe('opening', () => {
   test('does not need the server, whose absence stores nothing and is said at once', async () => {
     const url = (await refusedUrl()).replace('http', 'esdb');
     const early = await open(`${url}?tls=false`, BRISK_MS);
-    const result = await settled(() => early.append('payment-1', 'none', batch()));
+    const result = await resolved(() => early.append('payment-1', 'none', batch()));
     expect(result).toBeInstanceOf(StoreUnavailable);
     await expect(early.ping()).rejects.toThrow(StoreUnavailable);
     standIn.close();

@@ -22,7 +22,7 @@ import {
 } from '../../shared/event-store/sqlite/event-store.ts';
 import { verifyStreamForms } from '../../shared/event-store/verify-chain.ts';
 import { authorized, created, newEvent } from '../support/payment-events.ts';
-import { temporaryFolder } from '../support/view-drivers.ts';
+import { temporaryFolder } from '../support/read-model-drivers.ts';
 
 let folder: ReturnType<typeof temporaryFolder>;
 let file: string;
@@ -351,7 +351,7 @@ describe('faults of the disk', () => {
     expect('end' in verifyLog(chainRows())).toBe(true);
   });
 
-  test('a commit that fails may be stored all the same: its fate is unknown', async () => {
+  test('a commit that fails may be stored all the same: its outcome is unknown', async () => {
     const opened = await open({ onFatal: () => undefined });
     await append(opened, 'payment-1');
     // A foreign key that nobody looks at before the commit.

@@ -7,7 +7,7 @@ import type { KeyDocument } from '../../projector/relay/checkpoint/port.ts';
 import { mongoKeyDocument } from '../../shared/read-models/mongodb/read-models.ts';
 import { memoryDocument } from '../support/memory-feed.ts';
 import { mongoServer } from '../support/mongo-server.ts';
-import { temporaryFolder } from '../support/view-drivers.ts';
+import { temporaryFolder } from '../support/read-model-drivers.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());

@@ -37,9 +37,9 @@ const clientOf = (url: string, token?: string): Provider => {
 
 const within = async <T>(limitMs: number, call: Promise<T>): Promise<T> => {
   const began = performance.now();
-  const answer = await call;
+  const response = await call;
   expect(performance.now() - began).toBeLessThan(limitMs + SLACK_MS);
-  return answer;
+  return response;
 };
 
 const operation = authorize();
@@ -91,8 +91,8 @@ describe('provider.md: never connected is NotSent', () => {
     test('NotSent within the connect time-out, Unknown on a look-up', async () => {
       if ('skip' in hole) return process.stderr.write(`skipped: ${hole.skip}\n`);
       const client = clientOf(hole.url);
-      const answer = within(CONNECT_TIMEOUT_MS, client.execute(operation));
-      expect(await answer).toEqual({ outcome: 'NOT_SENT' });
+      const response = within(CONNECT_TIMEOUT_MS, client.execute(operation));
+      expect(await response).toEqual({ outcome: 'NOT_SENT' });
       expect(await within(CONNECT_TIMEOUT_MS, client.lookUp(operation))).toEqual(unknown);
     });
   });
@@ -235,8 +235,8 @@ describe('provider.md: fences and look-ups', () => {
 });
 
 describe("provider.md: of an answer's text only the codes go on, cleaned", () => {
-  const declinedBy = async (codes: object, asked: ProviderOperation = operation) =>
-    (await answering(200, { ...outcome, outcome: 'DECLINED', ...codes })).execute(asked);
+  const declinedBy = async (codes: object, requested: ProviderOperation = operation) =>
+    (await answering(200, { ...outcome, outcome: 'DECLINED', ...codes })).execute(requested);
 
   test('decisions §12: a code of the list goes on as it is', async () => {
     const codes = { failureCode: 'LOST_CARD', providerFailureCode: '41.lost-card_x' };
@@ -280,8 +280,8 @@ describe("provider.md: of an answer's text only the codes go on, cleaned", () =>
     ['💳', undefined],
   ])('a code %j becomes %j', async (sent, kept) => {
     const codes = { failureCode: 'LOST_CARD', providerFailureCode: sent };
-    const answer = await declinedBy(codes);
-    expect(answer).toEqual({
+    const response = await declinedBy(codes);
+    expect(response).toEqual({
       outcome: 'DECLINED',
       failureCode: 'LOST_CARD',
       ...(kept === undefined ? {} : { providerFailureCode: kept }),

@@ -7,8 +7,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { httpProvider } from '../../command-api/provider/http/provider.ts';
 import type { Provider } from '../../command-api/provider/port.ts';
 import { authorize } from '../support/provider-drivers.ts';
+import { temporaryFolder } from '../support/read-model-drivers.ts';
 import { until } from '../support/until.ts';
-import { temporaryFolder } from '../support/view-drivers.ts';
 
 const MAIN = join(import.meta.dirname, '../../provider-simulator/main.ts');
 const NODE = process.execPath;
@@ -51,7 +51,7 @@ const start = async () => {
   clients.push(client);
   return { child, exited, url, client, output: () => out };
 };
-const refusal = async (settings: Record<string, string>) => {
+const rejection = async (settings: Record<string, string>) => {
   const { child, exited } = run(settings);
   const [code, words] = await Promise.all([exited, text(child.stderr)]);
   return { code, lines: words.trimEnd().split('\n') };
@@ -61,12 +61,12 @@ describe('settings: the provider by itself', () => {
   test('answers, keeps its ledger over kill -9, logs no card', async () => {
     const first = await start();
     const calls = Array.from({ length: 50 }, () => authorize());
-    const answers = await Promise.all(calls.map((call) => first.client.execute(call)));
-    expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['APPROVED']));
+    const responses = await Promise.all(calls.map((call) => first.client.execute(call)));
+    expect(new Set(responses.map(({ outcome }) => outcome))).toEqual(new Set(['APPROVED']));
     first.child.kill('SIGKILL');
     await first.exited;
     const second = await start();
-    expect(await Promise.all(calls.map((call) => second.client.lookUp(call)))).toEqual(answers);
+    expect(await Promise.all(calls.map((call) => second.client.lookUp(call)))).toEqual(responses);
     expect(first.output()).not.toMatch(/4242|Jane/);
   });
 
@@ -76,8 +76,8 @@ describe('settings: the provider by itself', () => {
       ['/health/live', { status: 'live' }],
       ['/health/ready', { status: 'ready', engines: { ledger: { state: 'up' } } }],
     ] as const) {
-      const answer = await fetch(url + path);
-      expect([answer.status, await answer.json()]).toEqual([200, body]);
+      const response = await fetch(url + path);
+      expect([response.status, await response.json()]).toEqual([200, body]);
     }
     const metrics = await (await fetch(`${url}/metrics`)).text();
     expect(metrics).toContain(
@@ -110,10 +110,10 @@ describe('settings: the provider by itself', () => {
     const inFile = join(folder.path, 'provider-ledger.sqlite', 'x');
     const oneLine = (word: string) => ({ code: 1, lines: [expect.stringContaining(word)] });
     const [busy, noFolder, held, wrong] = await Promise.all([
-      refusal({ PORT: port, DATA_DIR: elsewhere }),
-      refusal({ DATA_DIR: inFile }),
-      refusal({}),
-      refusal({ PORT: 'x', LOG_LEVEL: 'y' }),
+      rejection({ PORT: port, DATA_DIR: elsewhere }),
+      rejection({ DATA_DIR: inFile }),
+      rejection({}),
+      rejection({ PORT: 'x', LOG_LEVEL: 'y' }),
     ]);
     expect(busy).toEqual(oneLine('PORT'));
     expect(noFolder).toEqual(oneLine('DATA_DIR'));

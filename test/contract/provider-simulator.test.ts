@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { simulatorServer } from '../../provider-simulator/server.ts';
 import { openSimulation, type Simulation } from '../../provider-simulator/simulator.ts';
 import { APPROVED_CARD, LEDGER_FILE } from '../support/provider-drivers.ts';
-import { temporaryFolder } from '../support/view-drivers.ts';
+import { temporaryFolder } from '../support/read-model-drivers.ts';
 
 const card = { number: APPROVED_CARD, holderName: 'J', expiryMonth: '12', expiryYear: '2030' };
 const sale = { kind: 'SALE', paymentId: 'pay_1', amount: 5, currency: 'USD', card };
@@ -93,8 +93,8 @@ describe('provider.md: the simulator over HTTP', () => {
 
   test('without the token: 401 everywhere but on health and metrics', async () => {
     for (const headers of [{}, { authorization: 'Bearer other' }, { authorization: 'secret' }]) {
-      const answer = await app.inject({ method: 'PUT', url: '/operations/a1', headers });
-      expect([answer.statusCode, answer.json()]).toEqual([401, error]);
+      const response = await app.inject({ method: 'PUT', url: '/operations/a1', headers });
+      expect([response.statusCode, response.json()]).toEqual([401, error]);
     }
     for (const url of ['/health/live', '/health/ready', '/metrics'])
       expect((await app.inject({ url })).statusCode).toBe(200);

@@ -13,8 +13,8 @@ import {
   newOperationId,
   providerDrivers,
 } from '../support/provider-drivers.ts';
+import { temporaryFolder } from '../support/read-model-drivers.ts';
 import { until } from '../support/until.ts';
-import { temporaryFolder } from '../support/view-drivers.ts';
 
 const TIMEOUT_MS = 300;
 const LONG_TIMEOUT_MS = 5000;
@@ -162,12 +162,12 @@ describe.each(providerDrivers)('provider: $name', (driver) => {
 
     test('4269 at work when the provider stops: not carried out, can be fenced', async () => {
       const operation = authorize('4000000000004269');
-      const answer = provider.execute(operation);
+      const response = provider.execute(operation);
       await until('the operation is at work', async () => {
         const { outcome } = await provider.lookUp(operation);
         return outcome === 'UNKNOWN';
       });
-      expect(await answer).toEqual(unknown);
+      expect(await response).toEqual(unknown);
       await reopen(TIMEOUT_MS);
       expect(await provider.lookUp(operation)).toEqual({ outcome: 'NOT_FOUND' });
       expect(await provider.fence(operation)).toEqual({ outcome: 'FENCED' });
@@ -199,22 +199,22 @@ describe.each(providerDrivers)('provider: $name', (driver) => {
     test('an answer about another amount or currency is Unknown', async () => {
       const { operationId } = await authorized();
       const mismatch = { outcome: 'UNKNOWN', reason: 'mismatch' };
-      const asked = { operationId, amount: 2000, currency: 'USD' };
+      const requested = { operationId, amount: 2000, currency: 'USD' };
       expect(await provider.execute(authorize(undefined, { operationId, amount: 1 }))).toEqual(
         mismatch,
       );
-      expect(await provider.lookUp({ ...asked, amount: 1999 })).toEqual(mismatch);
-      expect(await provider.lookUp({ ...asked, currency: 'EUR' })).toEqual(mismatch);
-      expect(await provider.fence({ ...asked, amount: 2001 })).toEqual(mismatch);
-      expect(await provider.lookUp(asked)).toEqual(approved);
+      expect(await provider.lookUp({ ...requested, amount: 1999 })).toEqual(mismatch);
+      expect(await provider.lookUp({ ...requested, currency: 'EUR' })).toEqual(mismatch);
+      expect(await provider.fence({ ...requested, amount: 2001 })).toEqual(mismatch);
+      expect(await provider.lookUp(requested)).toEqual(approved);
     });
 
     test('of 32 calls at once with one id, one is carried out', async () => {
       const operation = authorize();
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 32 }, () => provider.execute(operation)),
       );
-      expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+      expect(new Set(responses.map((response) => JSON.stringify(response))).size).toBe(1);
       expect(await takeAll(provider, 10)).toHaveLength(1);
     });
   });
@@ -261,11 +261,11 @@ describe.each(providerDrivers)('provider: $name', (driver) => {
     test('of a call and a fence at once, both tell the same story', async () => {
       for (let round = 0; round < 20; round += 1) {
         const operation = authorize();
-        const [answer, fence] = await Promise.all([
+        const [response, fence] = await Promise.all([
           provider.execute(operation),
           provider.fence(operation),
         ]);
-        const both = `${answer.outcome} ${fence.outcome}`;
+        const both = `${response.outcome} ${fence.outcome}`;
         expect(['APPROVED APPROVED', 'NOT_SENT FENCED']).toContain(both);
       }
     });
@@ -321,12 +321,12 @@ describe.each(providerDrivers)('provider: $name', (driver) => {
 
     test('of refunds at once, no more than the captured amount passes', async () => {
       const operation = await captured(1000);
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 8 }, () =>
           provider.execute(followUp('REFUND', operation, { amount: 300 })),
         ),
       );
-      expect(answers.filter(({ outcome }) => outcome === 'APPROVED')).toHaveLength(3);
+      expect(responses.filter(({ outcome }) => outcome === 'APPROVED')).toHaveLength(3);
     });
 
     test('nothing captured, nothing to refund', async () => {
@@ -401,8 +401,8 @@ describe.each(providerDrivers)('provider: $name', (driver) => {
     test('300 calls at once are all carried out, each once', async () => {
       await reopen(LONG_TIMEOUT_MS);
       const calls = Array.from({ length: 300 }, () => authorize());
-      const answers = await Promise.all(calls.map((call) => provider.execute(call)));
-      expect(answers.filter(({ outcome }) => outcome === 'APPROVED')).toHaveLength(300);
+      const responses = await Promise.all(calls.map((call) => provider.execute(call)));
+      expect(responses.filter(({ outcome }) => outcome === 'APPROVED')).toHaveLength(300);
       const entries = await takeAll(provider, 1000);
       expect(entries.map(({ sequence }) => sequence)).toEqual(calls.map((_, at) => at + 1));
       expect(new Set(entries.map(({ operationId }) => operationId)).size).toBe(300);

@@ -4,15 +4,15 @@ import { createRevisionPoller } from '../../shared/read-models/mongodb/revision-
 
 describe('waiting for revisions that another process writes', () => {
   /** A store that can be filled, and counts what it is asked. */
-  const store = (answerMs = 0) => {
+  const store = (responseMs = 0) => {
     const revisions = new Map<string, number>();
-    const seen = { asked: 0, atOnce: 0, mostAtOnce: 0 };
+    const seen = { requested: 0, atOnce: 0, mostAtOnce: 0 };
     const poller = createRevisionPoller({
       revisionsOf: async (ids) => {
-        seen.asked += 1;
+        seen.requested += 1;
         seen.atOnce += 1;
         seen.mostAtOnce = Math.max(seen.mostAtOnce, seen.atOnce);
-        await new Promise((resolve) => setTimeout(resolve, answerMs));
+        await new Promise((resolve) => setTimeout(resolve, responseMs));
         seen.atOnce -= 1;
         return new Map([...revisions].filter(([id]) => ids.includes(id)));
       },
@@ -25,8 +25,8 @@ describe('waiting for revisions that another process writes', () => {
     const waits = Array.from({ length: 256 }, (_, n) => poller.wait(`pay_${n}`, 1, 300));
     expect(await Promise.all(waits)).toEqual(waits.map(() => false));
     expect(seen.mostAtOnce).toBe(1);
-    expect(seen.asked).toBeGreaterThan(2);
-    expect(seen.asked).toBeLessThan(15);
+    expect(seen.requested).toBeGreaterThan(2);
+    expect(seen.requested).toBeLessThan(15);
     poller.close();
   });
 
@@ -34,9 +34,9 @@ describe('waiting for revisions that another process writes', () => {
     const { revisions, seen, poller } = store();
     revisions.set('pay_1', 1);
     expect(await poller.wait('pay_1', 1, 1000)).toBe(true);
-    const { asked } = seen;
+    const { requested } = seen;
     await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(seen.asked).toBe(asked);
+    expect(seen.requested).toBe(requested);
     poller.close();
   });
 

@@ -5,13 +5,13 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { AskedAmount, Command, Outcome } from '../../shared/payment/commands.ts';
+import type { Command, Outcome, RequestedAmount } from '../../shared/payment/commands.ts';
 import { decide } from '../../shared/payment/decide.ts';
 import { eventSchemas, type PaymentEvent } from '../../shared/payment/payment-events.ts';
 import {
   bodyOf,
-  foldView,
-  type PaymentView,
+  foldReadModel,
+  type PaymentReadModel,
   type PlacedEvent,
   project,
 } from '../../shared/payment/response.ts';
@@ -31,7 +31,7 @@ const MAX = 1000;
 type Step = {
   kind: Command['kind'];
   /** `above` counts from the most that would be allowed just then. */
-  amount: AskedAmount | undefined | { above: 0 | 1 };
+  amount: RequestedAmount | undefined | { above: 0 | 1 };
   outcome: Outcome;
   /** Which of the payment's operations is meant, where one is: a fraction of their number. */
   which: number;
@@ -39,7 +39,11 @@ type Step = {
   again: boolean;
 };
 
-type Payment = { events: PlacedEvent[]; state: PaymentState; view: PaymentView | undefined };
+type Payment = {
+  events: PlacedEvent[];
+  state: PaymentState;
+  readModel: PaymentReadModel | undefined;
+};
 
 const amounts = fc.oneof(
   { weight: 4, arbitrary: fc.constant(undefined) },
@@ -50,14 +54,14 @@ const amounts = fc.oneof(
 );
 
 const outcomes = fc.oneof(
-  { weight: 5, arbitrary: fc.constant<Outcome>({ result: 'APPROVED' }) },
+  { weight: 5, arbitrary: fc.constant<Outcome>({ outcome: 'APPROVED' }) },
   {
     weight: 2,
     arbitrary: fc.constantFrom<Outcome>(
-      { result: 'DECLINED', failureCode: 'CARD_DECLINED', providerFailureCode: '05' },
-      { result: 'DECLINED', failureCode: 'UNKNOWN_DECLINE' },
-      { result: 'NOT_SENT' },
-      { result: 'FENCED' },
+      { outcome: 'DECLINED', failureCode: 'CARD_DECLINED', providerFailureCode: '05' },
+      { outcome: 'DECLINED', failureCode: 'UNKNOWN_DECLINE' },
+      { outcome: 'NOT_SENT' },
+      { outcome: 'FENCED' },
     ),
   },
 );
@@ -118,7 +122,7 @@ const ceilingOf = (state: PaymentState): number => {
   return capturedAmount - refundedAmount - reservedIn(state);
 };
 
-const amountIn = (state: PaymentState, amount: Step['amount']): AskedAmount | undefined =>
+const amountIn = (state: PaymentState, amount: Step['amount']): RequestedAmount | undefined =>
   typeof amount === 'object' ? Math.max(1, ceilingOf(state) + amount.above) : amount;
 
 const commandFor = (state: PaymentState, step: Step, n: number): Command => {
@@ -146,7 +150,7 @@ const deepFreeze = <T>(value: T): T => {
   return value;
 };
 
-const append = ({ events, state, view }: Payment, decided: readonly PaymentEvent[]): Payment =>
+const append = ({ events, state, readModel }: Payment, decided: readonly PaymentEvent[]): Payment =>
   decided.reduce<Payment>(
     (payment, event) => {
       const revision = payment.events.length;
@@ -154,13 +158,13 @@ const append = ({ events, state, view }: Payment, decided: readonly PaymentEvent
       return {
         events: [...payment.events, next],
         state: deepFreeze(evolve(payment.state, next)),
-        view: deepFreeze(project(payment.view, next)),
+        readModel: deepFreeze(project(payment.readModel, next)),
       };
     },
-    { events, state, view },
+    { events, state, readModel },
   );
 
-const answered = (payment: Payment, command: Command): Payment => {
+const responded = (payment: Payment, command: Command): Payment => {
   const decision = decide(payment.state, command);
   return decision.kind === 'events' ? append(payment, decision.events) : payment;
 };
@@ -169,17 +173,17 @@ type Seen = (payment: Payment, command: Command, after: Payment) => void;
 
 const live = (
   begin: { captureNow: boolean; amount: number },
-  asked: Step[],
+  requested: Step[],
   seen: Seen,
 ): Payment => {
-  let payment: Payment = { events: [], state: initialState, view: undefined };
+  let payment: Payment = { events: [], state: initialState, readModel: undefined };
   const step = (command: Command) => {
-    const after = answered(payment, command);
+    const after = responded(payment, command);
     seen(payment, command, after);
     payment = after;
   };
   step(create({ ...begin, operationId: operationId(0) }));
-  asked.forEach((next, n) => {
+  requested.forEach((next, n) => {
     step(commandFor(payment.state, next, n));
   });
   return payment;
@@ -187,8 +191,8 @@ const live = (
 
 const always = (seen: Seen, runs = 300): void => {
   fc.assert(
-    fc.property(first, steps, (begin, asked) => {
-      live(begin, asked, seen);
+    fc.property(first, steps, (begin, requested) => {
+      live(begin, requested, seen);
     }),
     { numRuns: runs },
   );
@@ -196,28 +200,28 @@ const always = (seen: Seen, runs = 300): void => {
 
 describe('project and evolve agree', () => {
   test('on status, sums, what is open and what is left to refund', () => {
-    always((_before, _command, { state, view }) => {
+    always((_before, _command, { state, readModel }) => {
       const { capturedAmount, refundedAmount, ...rest } = sumsOf(state);
-      expect(view?.response).toMatchObject({
+      expect(readModel?.response).toMatchObject({
         ...rest,
         status: state.status,
         capturedAmount,
         refundedAmount,
         refundableAmount: capturedAmount - refundedAmount - reservedIn(state),
       });
-      expect(view?.open.map((o) => o.operationId)).toStrictEqual(
+      expect(readModel?.open.map((o) => o.operationId)).toStrictEqual(
         openOperations(state).map((o) => o.operationId),
       );
     });
   });
 
   test('on the finished attempts and their results', () => {
-    always((_before, _command, { state, view }) => {
+    always((_before, _command, { state, readModel }) => {
       const finished = operationsOf(state)
         .filter((o) => o.outcome !== undefined)
         .sort((a, b) => (a.outcome?.revision ?? 0) - (b.outcome?.revision ?? 0))
-        .map((o) => [o.operationId, o.amount, o.outcome?.result === 'APPROVED']);
-      const listed = view?.response.transactions.map((t) => [
+        .map((o) => [o.operationId, o.amount, o.outcome?.outcome === 'APPROVED']);
+      const listed = readModel?.response.transactions.map((t) => [
         t.id.slice(-26),
         t.amount,
         t.result === 'SUCCEEDED',
@@ -287,7 +291,7 @@ describe('commands', () => {
       // What was refused may be allowed later: only what was begun has to stay as it is.
       const { operationId: id } = command;
       if (!operationsOf(after.state).some((o) => o.operationId === id)) return;
-      expect(answered(after, command).events).toHaveLength(after.events.length);
+      expect(responded(after, command).events).toHaveLength(after.events.length);
     });
   });
 
@@ -304,13 +308,14 @@ describe('commands', () => {
 
 describe('L2, L5: the fold', () => {
   test('depends on the events alone: from memory, from JSON, all at once or one by one', () => {
-    always((_before, _command, { events, state, view }) => {
+    always((_before, _command, { events, state, readModel }) => {
       const read = JSON.parse(JSON.stringify(events)) as PlacedEvent[];
       expect(read.reduce((s, e) => evolve(s, e), initialState)).toStrictEqual(state);
-      const folded = foldView(read);
-      expect(folded).toStrictEqual(view);
-      if (folded === undefined || view === undefined) throw new Error('a payment without a view');
-      expect(bodyOf(folded)).toBe(bodyOf(view));
+      const folded = foldReadModel(read);
+      expect(folded).toStrictEqual(readModel);
+      if (folded === undefined || readModel === undefined)
+        throw new Error('a payment without a read model');
+      expect(bodyOf(folded)).toBe(bodyOf(readModel));
     }, 100);
   });
 
@@ -318,10 +323,10 @@ describe('L2, L5: the fold', () => {
     always((_before, _command, { events, state }) => {
       for (const { outcome, operationId: id, kind } of operationsOf(state)) {
         if (outcome === undefined) continue;
-        const view = foldView(events.slice(0, outcome.revision + 1));
-        expect(view?.open.map((o) => o.operationId)).not.toContain(id);
-        expect(view?.response.transactions.at(-1)?.id.slice(-26)).toBe(id);
-        if (kind === 'create') expect(view?.response.transactions).toHaveLength(1);
+        const readModel = foldReadModel(events.slice(0, outcome.revision + 1));
+        expect(readModel?.open.map((o) => o.operationId)).not.toContain(id);
+        expect(readModel?.response.transactions.at(-1)?.id.slice(-26)).toBe(id);
+        if (kind === 'create') expect(readModel?.response.transactions).toHaveLength(1);
       }
     }, 100);
   });

@@ -33,7 +33,7 @@ import {
   voided,
   voidRequested,
 } from '../support/payment-events.ts';
-import type { Answer } from '../support/scenario.ts';
+import type { CommandResponse } from '../support/scenario.ts';
 
 export const SUB_STATES = [
   'NONE',
@@ -68,8 +68,8 @@ export const COMMANDS: Record<Command['kind'], (given: PaymentEvent[]) => Comman
 };
 
 const exists = { kind: 'exists' } as const;
-const known: Answer = [];
-const unknownPayment = (kind: Command['kind']): Answer => ({
+const known: CommandResponse = [];
+const unknownPayment = (kind: Command['kind']): CommandResponse => ({
   throws: `${kind} on a payment that does not exist`,
 });
 
@@ -92,12 +92,12 @@ const notCaptured = (status: string): Refused =>
 const asAuthorized = [created(), authorized()];
 const asCaptured = [...asAuthorized, captureRequested(), captured({ operationId: FIRST })];
 
-type Row = { given: PaymentEvent[]; answers: Record<Command['kind'], Answer> };
+type Row = { given: PaymentEvent[]; responses: Record<Command['kind'], CommandResponse> };
 
 export const TABLE: Record<SubState, Row> = {
   NONE: {
     given: [],
-    answers: {
+    responses: {
       create: [created({ operationId: NEW_OPERATION })],
       capture: unknownPayment('capture'),
       void: unknownPayment('void'),
@@ -107,7 +107,7 @@ export const TABLE: Record<SubState, Row> = {
   },
   'PENDING, create open': {
     given: [created()],
-    answers: {
+    responses: {
       create: exists,
       capture: open('create', CREATE, 0),
       void: open('create', CREATE, 0),
@@ -117,7 +117,7 @@ export const TABLE: Record<SubState, Row> = {
   },
   FAILED: {
     given: [created(), failed()],
-    answers: {
+    responses: {
       create: exists,
       capture: noCapture('FAILED'),
       void: noVoid('FAILED'),
@@ -127,7 +127,7 @@ export const TABLE: Record<SubState, Row> = {
   },
   AUTHORIZED: {
     given: asAuthorized,
-    answers: {
+    responses: {
       create: exists,
       capture: [captureRequested({ operationId: NEW_OPERATION })],
       void: [voidRequested({ operationId: NEW_OPERATION })],
@@ -137,7 +137,7 @@ export const TABLE: Record<SubState, Row> = {
   },
   'AUTHORIZED, capture open': {
     given: [...asAuthorized, captureRequested()],
-    answers: {
+    responses: {
       create: exists,
       capture: open('capture', FIRST, 2),
       void: open('capture', FIRST, 2),
@@ -147,7 +147,7 @@ export const TABLE: Record<SubState, Row> = {
   },
   'AUTHORIZED, void open': {
     given: [...asAuthorized, voidRequested()],
-    answers: {
+    responses: {
       create: exists,
       capture: open('void', FIRST, 2),
       void: open('void', FIRST, 2),
@@ -157,7 +157,7 @@ export const TABLE: Record<SubState, Row> = {
   },
   CAPTURED: {
     given: asCaptured,
-    answers: {
+    responses: {
       create: exists,
       capture: noCapture('CAPTURED'),
       void: noVoid('CAPTURED'),
@@ -167,7 +167,7 @@ export const TABLE: Record<SubState, Row> = {
   },
   'CAPTURED, refund open': {
     given: [...asCaptured, refundRequested({ amount: 800 })],
-    answers: {
+    responses: {
       create: exists,
       capture: noCapture('CAPTURED'),
       void: noVoid('CAPTURED'),
@@ -177,7 +177,7 @@ export const TABLE: Record<SubState, Row> = {
   },
   REFUNDED: {
     given: [...asCaptured, refundRequested(), refunded()],
-    answers: {
+    responses: {
       create: exists,
       capture: noCapture('REFUNDED'),
       void: noVoid('REFUNDED'),
@@ -187,7 +187,7 @@ export const TABLE: Record<SubState, Row> = {
   },
   VOIDED: {
     given: [...asAuthorized, voidRequested(), voided()],
-    answers: {
+    responses: {
       create: exists,
       capture: noCapture('VOIDED'),
       void: noVoid('VOIDED'),

@@ -35,8 +35,8 @@ const COMMAND_KINDS = Object.keys(COMMANDS) as Command['kind'][];
 describe('every state meets every command', () => {
   test('the table has a cell for each pair', () => {
     const pairs = SUB_STATES.flatMap((row) => COMMAND_KINDS.map((kind) => `${row} x ${kind}`));
-    const cells = Object.entries(TABLE).flatMap(([row, { answers }]) =>
-      Object.keys(answers).map((kind) => `${row} x ${kind}`),
+    const cells = Object.entries(TABLE).flatMap(([row, { responses }]) =>
+      Object.keys(responses).map((kind) => `${row} x ${kind}`),
     );
     expect(pairs).toHaveLength(50);
     expect(cells.toSorted()).toStrictEqual(pairs.toSorted());
@@ -48,12 +48,12 @@ describe('every state meets every command', () => {
 
   scenarios(
     SUB_STATES.flatMap((row) => {
-      const { given, answers } = TABLE[row];
+      const { given, responses } = TABLE[row];
       return COMMAND_KINDS.map((kind) => ({
         title: `${row} x ${kind}`,
         given,
         when: COMMANDS[kind](given),
-        answer: answers[kind],
+        response: responses[kind],
       }));
     }),
   );
@@ -78,7 +78,7 @@ describe('decisions §3: what a create may ask for', () => {
     title,
     given: [],
     when: create(fields),
-    answer: refused('BUSINESS_RULE_VIOLATION', ...details),
+    response: refused('BUSINESS_RULE_VIOLATION', ...details),
   });
   const onlyVisaOrAmex = { maxAmountMinor: 5000, acceptedBrands: ['VISA', 'AMEX'] as const };
   const brandDetail = 'paymentMethod.card must be one of VISA, AMEX';
@@ -109,44 +109,44 @@ describe('decisions §3: what a create may ask for', () => {
       title: 'exactly the maximum, with a brand of the list',
       given: [],
       when: create({ rules: onlyVisaOrAmex, amount: 5000 }),
-      answer: [created({ ...newly, amount: 5000 })],
+      response: [created({ ...newly, amount: 5000 })],
     },
     {
       title: 'a number of unknown brand where every brand is accepted',
       given: [],
       when: create({ numberBrand: undefined }),
-      answer: [created(newly)],
+      response: [created(newly)],
     },
     {
       title: 'a sale',
       given: [],
       when: create({ captureNow: true }),
-      answer: [created({ ...newly, captureNow: true })],
+      response: [created({ ...newly, captureNow: true })],
     },
     {
       title: 'the identity with its key hash is kept for repeats',
       given: [],
       when: create({ identity: { ...identity, keyHash: 'k' } }),
-      answer: [created({ ...newly, identity: { ...identity, keyHash: 'k' } })],
+      response: [created({ ...newly, identity: { ...identity, keyHash: 'k' } })],
     },
   ]);
 });
 
 describe('decisions §6: the approval of a create', () => {
-  const approved: Outcome = { result: 'APPROVED', providerReference: 'ref-1' };
+  const approved: Outcome = { outcome: 'APPROVED', providerReference: 'ref-1' };
   const data = { providerReference: 'ref-1' };
   scenarios([
     {
       title: 'an authorization appends PaymentAuthorized',
       given: [created()],
       when: record(operationId(0), approved),
-      answer: [authorized(data)],
+      response: [authorized(data)],
     },
     {
       title: 'a sale appends PaymentAuthorized and PaymentCaptured in one batch, nothing released',
       given: [created({ captureNow: true })],
       when: record(operationId(0), approved),
-      answer: [authorized(data), captured(data)],
+      response: [authorized(data), captured(data)],
     },
   ]);
 });
@@ -161,37 +161,37 @@ describe('decisions §5: capture', () => {
       title: 'an omitted amount is the full authorized amount',
       given: asAuthorized,
       when: capture(),
-      answer: [captureRequested(newly)],
+      response: [captureRequested(newly)],
     },
     {
       title: 'a part',
       given: asAuthorized,
       when: capture({ amount: 1, reason: 'one item was out of stock' }),
-      answer: [captureRequested({ ...newly, amount: 1, reason: 'one item was out of stock' })],
+      response: [captureRequested({ ...newly, amount: 1, reason: 'one item was out of stock' })],
     },
     {
       title: 'M1: one above the authorized amount',
       given: asAuthorized,
       when: capture({ amount: 2501 }),
-      answer: tooMuch,
+      response: tooMuch,
     },
     {
       title: 'an amount above any integer',
       given: asAuthorized,
       when: capture({ amount: 'too large' }),
-      answer: tooMuch,
+      response: tooMuch,
     },
     {
       title: 'a partial capture says what it released',
       given: [...asAuthorized, captureRequested({ amount: 2000 })],
       when: record(FIRST),
-      answer: [captured({ operationId: FIRST, amount: 2000, releasedAmount: 500 })],
+      response: [captured({ operationId: FIRST, amount: 2000, releasedAmount: 500 })],
     },
     {
       title: 'a partial capture is final: no second one for the rest',
       given: capturing(2000, 500),
       when: capture({ amount: 500 }),
-      answer: refused(
+      response: refused(
         'CAPTURE_NOT_ALLOWED',
         'only an AUTHORIZED payment can be captured; this one is CAPTURED',
       ),
@@ -200,13 +200,13 @@ describe('decisions §5: capture', () => {
       title: 'after a declined capture another may be tried',
       given: [...asAuthorized, captureRequested(), captureDeclined()],
       when: capture(),
-      answer: [captureRequested(newly)],
+      response: [captureRequested(newly)],
     },
     {
       title: 'after a declined void a capture may be tried',
       given: [...asAuthorized, voidRequested(), voidDeclined()],
       when: capture(),
-      answer: [captureRequested(newly)],
+      response: [captureRequested(newly)],
     },
   ]);
 });
@@ -217,19 +217,19 @@ describe('decisions §5: void', () => {
       title: 'carries the authorized sum',
       given: [created({ amount: 700 }), authorized({ amount: 700 })],
       when: voidIt({ reason: 'order cancelled' }),
-      answer: [voidRequested({ ...newly, amount: 700, reason: 'order cancelled' })],
+      response: [voidRequested({ ...newly, amount: 700, reason: 'order cancelled' })],
     },
     {
       title: 'after a declined capture the authorization can be voided',
       given: [...asAuthorized, captureRequested(), captureDeclined()],
       when: voidIt(),
-      answer: [voidRequested(newly)],
+      response: [voidRequested(newly)],
     },
     {
       title: 'M3: nothing captured can be voided, a part included',
       given: capturing(1, 2499),
       when: voidIt(),
-      answer: refused(
+      response: refused(
         'VOID_NOT_ALLOWED',
         'only an AUTHORIZED payment can be voided; this one is CAPTURED',
       ),
@@ -252,85 +252,85 @@ describe('decisions §5, §7: refund', () => {
       title: 'a part',
       given: asCaptured,
       when: refund({ amount: 1, reason: 'damaged' }),
-      answer: [refundRequested({ ...newly, amount: 1, reason: 'damaged' })],
+      response: [refundRequested({ ...newly, amount: 1, reason: 'damaged' })],
     },
     {
       title: 'an omitted amount is what is left of the captured, not of the authorized, sum',
       given: partly,
       when: refund(),
-      answer: [refundRequested({ ...newly, amount: 1200 })],
+      response: [refundRequested({ ...newly, amount: 1200 })],
     },
     {
       title: 'up to the ceiling',
       given: partly,
       when: refund({ amount: 1200 }),
-      answer: [refundRequested({ ...newly, amount: 1200 })],
+      response: [refundRequested({ ...newly, amount: 1200 })],
     },
     {
       title: 'M2: not above it',
       given: partly,
       when: refund({ amount: 1201 }),
-      answer: above(1200),
+      response: above(1200),
     },
     {
       title: 'an amount above any integer',
       given: asCaptured,
       when: refund({ amount: 'too large' }),
-      answer: above(2500),
+      response: above(2500),
     },
     {
       title: 'M2: an open refund counts against the ceiling',
       given: reserved,
       when: refund({ amount: 1701 }),
-      answer: above(1700),
+      response: above(1700),
     },
     {
       title: 'beside an open refund there is room for the rest',
       given: reserved,
       when: refund({ amount: 1700 }),
-      answer: [refundRequested({ ...newly, amount: 1700 })],
+      response: [refundRequested({ ...newly, amount: 1700 })],
     },
     {
       title: 'M2: several open refunds all count',
       given: [...reserved, refundRequested({ ...another, amount: 1700 })],
       when: refund({ amount: 1 }),
-      answer: above(0),
+      response: above(0),
     },
     {
       title: 'an omitted amount where the open refunds leave nothing',
       given: [...asCaptured, refundRequested()],
       when: refund(),
-      answer: above(0),
+      response: above(0),
     },
     {
       title: 'a declined refund releases its reservation',
       given: [...reserved, refundDeclined({ amount: 800 })],
       when: refund(),
-      answer: [refundRequested(newly)],
+      response: [refundRequested(newly)],
     },
     {
       title: 'the outcome of one open refund leaves the other open',
       given: [...reserved, refundRequested({ ...another, amount: 1700 })],
       when: record(another.operationId),
-      answer: [refunded({ ...another, amount: 1700 })],
+      response: [refunded({ ...another, amount: 1700 })],
     },
     {
       title: 'a sale can be refunded',
       given: [created({ captureNow: true }), authorized(), captured()],
       when: refund(),
-      answer: [refundRequested(newly)],
+      response: [refundRequested(newly)],
     },
   ]);
 });
 
 describe('decisions §7: outcomes that are no approval', () => {
   const declined: Outcome = {
-    result: 'DECLINED',
+    outcome: 'DECLINED',
     failureCode: 'INSUFFICIENT_FUNDS',
     providerFailureCode: '51',
   };
   const asDeclined = {
-    cause: 'DECLINED',
+    outcome: 'DECLINED',
     failureCode: 'INSUFFICIENT_FUNDS',
     providerFailureCode: '51',
   } as const;
@@ -340,12 +340,12 @@ describe('decisions §7: outcomes that are no approval', () => {
     { given: [...asAuthorized, voidRequested()], operation: FIRST, ended: voidDeclined },
     { given: [...asCaptured, refundRequested()], operation: operationId(2), ended: refundDeclined },
   ];
-  const neverCarriedOut = (operation: string, cause: 'NOT_SENT' | 'FENCED') => ({
+  const neverCarriedOut = (operation: string, outcome: 'NOT_SENT' | 'FENCED') => ({
     operationId: operation,
     amount: 2500,
     currency: 'USD',
     failureCode: 'PROVIDER_UNAVAILABLE' as const,
-    cause,
+    outcome,
   });
   scenarios(
     intents.flatMap(({ given, operation, ended }): Scenario[] => {
@@ -355,19 +355,19 @@ describe('decisions §7: outcomes that are no approval', () => {
           title: `${type} by the provider's decline, with both codes`,
           given,
           when: record(operation, declined),
-          answer: [ended(asDeclined)],
+          response: [ended(asDeclined)],
         },
         {
           title: `${type} by NotSent`,
           given,
-          when: record(operation, { result: 'NOT_SENT' }),
-          answer: [{ type, data: neverCarriedOut(operation, 'NOT_SENT') } as PaymentEvent],
+          when: record(operation, { outcome: 'NOT_SENT' }),
+          response: [{ type, data: neverCarriedOut(operation, 'NOT_SENT') } as PaymentEvent],
         },
         {
           title: `${type} by a fence`,
           given,
-          when: record(operation, { result: 'FENCED' }),
-          answer: [{ type, data: neverCarriedOut(operation, 'FENCED') } as PaymentEvent],
+          when: record(operation, { outcome: 'FENCED' }),
+          response: [{ type, data: neverCarriedOut(operation, 'FENCED') } as PaymentEvent],
         },
       ];
     }),
@@ -377,8 +377,8 @@ describe('decisions §7: outcomes that are no approval', () => {
     {
       title: "a decline without a code of the provider's own",
       given: [created()],
-      when: record(operationId(0), { result: 'DECLINED', failureCode: 'UNKNOWN_DECLINE' }),
-      answer: [
+      when: record(operationId(0), { outcome: 'DECLINED', failureCode: 'UNKNOWN_DECLINE' }),
+      response: [
         {
           type: 'PaymentFailed',
           data: {
@@ -386,7 +386,7 @@ describe('decisions §7: outcomes that are no approval', () => {
             amount: 2500,
             currency: 'USD',
             failureCode: 'UNKNOWN_DECLINE',
-            cause: 'DECLINED',
+            outcome: 'DECLINED',
           },
         },
       ],
@@ -418,58 +418,63 @@ describe('a repeated operation id yields no events', () => {
     ],
     [
       'an approval that comes after the fence',
-      [created(), failed({ cause: 'FENCED', failureCode: 'PROVIDER_UNAVAILABLE' })],
+      [created(), failed({ outcome: 'FENCED', failureCode: 'PROVIDER_UNAVAILABLE' })],
       record(zero),
     ],
-    ['a fence that comes after the approval', asCaptured, record(FIRST, { result: 'FENCED' })],
+    ['a fence that comes after the approval', asCaptured, record(FIRST, { outcome: 'FENCED' })],
   ];
-  scenarios(rows.map(([title, given, when]) => ({ title, given, when, answer: [] })));
+  scenarios(rows.map(([title, given, when]) => ({ title, given, when, response: [] })));
 });
 
 describe('decisions §8: an operation under the same key is its repeat', () => {
   const under = (keyHash: string) => ({ identity: { ...identity, keyHash } });
   const repeated = { kind: 'repeated' } as const;
-  const declinedFor = (cause: 'DECLINED' | 'NOT_SENT' | 'FENCED') =>
-    captureDeclined({ cause, failureCode: 'PROVIDER_UNAVAILABLE' });
-  const asked = captureRequested(under('k'));
+  const declinedFor = (outcome: 'DECLINED' | 'NOT_SENT' | 'FENCED') =>
+    captureDeclined({ outcome, failureCode: 'PROVIDER_UNAVAILABLE' });
+  const requested = captureRequested(under('k'));
   const again = capture({ operationId: NEW_OPERATION, ...under('k') });
   scenarios([
     {
       title: 'a refund that another process has made meanwhile, though there is more to refund',
       given: [...asCaptured, refundRequested({ ...under('k'), amount: 500 })],
       when: refund({ operationId: NEW_OPERATION, amount: 500, ...under('k') }),
-      answer: repeated,
+      response: repeated,
     },
-    { title: 'an open capture', given: [...asAuthorized, asked], when: again, answer: repeated },
+    {
+      title: 'an open capture',
+      given: [...asAuthorized, requested],
+      when: again,
+      response: repeated,
+    },
     {
       title: 'a finished capture, which without the key would be refused',
-      given: [...asAuthorized, asked, captured()],
+      given: [...asAuthorized, requested, captured()],
       when: again,
-      answer: repeated,
+      response: repeated,
     },
     {
       title: 'a void',
       given: [...asAuthorized, voidRequested(under('k')), voided()],
       when: voidIt({ operationId: NEW_OPERATION, ...under('k') }),
-      answer: repeated,
+      response: repeated,
     },
     {
       title: 'a declined capture',
-      given: [...asAuthorized, asked, declinedFor('DECLINED')],
+      given: [...asAuthorized, requested, declinedFor('DECLINED')],
       when: again,
-      answer: repeated,
+      response: repeated,
     },
-    ...(['NOT_SENT', 'FENCED'] as const).map((cause) => ({
-      title: `none that was never carried out: ${cause}`,
-      given: [...asAuthorized, asked, declinedFor(cause)],
+    ...(['NOT_SENT', 'FENCED'] as const).map((outcome) => ({
+      title: `none that was never carried out: ${outcome}`,
+      given: [...asAuthorized, requested, declinedFor(outcome)],
       when: again,
-      answer: [captureRequested({ operationId: NEW_OPERATION, ...under('k') })],
+      response: [captureRequested({ operationId: NEW_OPERATION, ...under('k') })],
     })),
     {
       title: 'none under another key',
       given: [...asCaptured, refundRequested({ ...under('k'), amount: 500 })],
       when: refund({ operationId: NEW_OPERATION, amount: 500, ...under('other') }),
-      answer: [refundRequested({ operationId: NEW_OPERATION, amount: 500, ...under('other') })],
+      response: [refundRequested({ operationId: NEW_OPERATION, amount: 500, ...under('other') })],
     },
   ]);
 });
@@ -480,7 +485,7 @@ describe('an outcome needs its intent', () => {
       title: 'an outcome of an operation that was never begun is a bug of the caller',
       given: asAuthorized,
       when: record(NEW_OPERATION),
-      answer: { throws: 'an outcome for an operation that was never begun' },
+      response: { throws: 'an outcome for an operation that was never begun' },
     },
   ]);
 });

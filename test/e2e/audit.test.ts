@@ -43,7 +43,7 @@ afterAll(async () => {
 describe('one command for each question', () => {
   test('which payment was it? find', async () => {
     await until(
-      'the views hold it',
+      'the read models hold it',
       async () => {
         const { stdout } = await cli('find', '4242', '--format', 'json');
         return JSON.parse(stdout).payments[0]?.status === 'CAPTURED';

@@ -64,10 +64,10 @@ const trust = async (
   await untilReady(restored);
   const headers = { authorization: `Bearer ${await token('m_demo')}` };
   for (const [paymentId, body] of before) {
-    const answer = await fetch(`${restored.url}/api/v1/payments/${paymentId}`, { headers });
-    expect([paymentId, answer.status]).toEqual([paymentId, 200]);
+    const response = await fetch(`${restored.url}/api/v1/payments/${paymentId}`, { headers });
+    expect([paymentId, response.status]).toEqual([paymentId, 200]);
     const { transactions } = JSON.parse(body) as Body;
-    const now = (await answer.json()) as Body;
+    const now = (await response.json()) as Body;
     expect(now.transactions.slice(0, transactions.length)).toEqual(transactions);
   }
   const [verify = '', reconcile = ''] = commands('trust', '').trim().split('\n');

@@ -55,14 +55,14 @@ const withCard = (card: object, fields: object = {}) => ({
 });
 
 /** Everything that came back, headers too. */
-const answers: string[] = [];
+const responses: string[] = [];
 /** What each path was answered, so that the test knows that it went where it was meant to. */
 const statuses = new Map<string, number[]>();
 
 type Path = { name: string; expected: number[]; go(service: Service): Promise<number> };
 
 const note = (status: number, headers: Headers, text: string): number => {
-  answers.push(`${JSON.stringify([...headers])}\n${text}`);
+  responses.push(`${JSON.stringify([...headers])}\n${text}`);
   return status;
 };
 
@@ -72,8 +72,8 @@ const post = async (
   headers: Record<string, string> = {},
   path = '',
 ): Promise<number> => {
-  const answer = await service.post(`${PAYMENTS}${path}`, body, headers);
-  return note(answer.status, answer.headers, answer.text);
+  const response = await service.post(`${PAYMENTS}${path}`, body, headers);
+  return note(response.status, response.headers, response.text);
 };
 
 /** A create that is meant to be answered so, for a new canary each time. */
@@ -115,11 +115,11 @@ const bareGet = (name: string, expected: number, pathOf: (number: string) => str
   expected: [expected],
   go: async (service) => {
     const { number } = canary();
-    const answer = await service.get(pathOf(number), {
+    const response = await service.get(pathOf(number), {
       'user-agent': number,
       referer: `http://shop/${number}`,
     });
-    return note(answer.status, answer.headers, answer.text);
+    return note(response.status, response.headers, response.text);
   },
 });
 
@@ -136,7 +136,7 @@ const brokenHttp: Path = {
         received += part;
       });
       socket.on('error', reject).on('close', () => {
-        answers.push(received);
+        responses.push(received);
         resolve(Number(received.split(' ')[1]));
       });
       socket.end(`PAY ${number} NOW\r\nx-${number}: ${number}\r\n\r\n`);
@@ -302,10 +302,12 @@ describe(`decisions §4: card data, seed ${random.seed}`, () => {
     );
     kept.set('stdout', service.stdout());
     kept.set('stderr', service.stderr());
-    kept.set('answers', answers.join('\n'));
+    kept.set('answers', responses.join('\n'));
     kept.set('metrics', metrics);
     // The search would find what may be there, in the files that are not yet folded in as well.
-    expect([...kept.keys()]).toEqual(expect.arrayContaining(['events.sqlite-wal', 'views.sqlite']));
+    expect([...kept.keys()]).toEqual(
+      expect.arrayContaining(['events.sqlite-wal', 'read-models.sqlite']),
+    );
     expect(kept.get('events.sqlite-wal')).toContain('"last4"');
     expect(kept.get('answers')).toContain('Canary 1');
     expect(kept.get('stdout')).toContain('"route"');

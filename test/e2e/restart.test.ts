@@ -1,5 +1,5 @@
 /**
- * What a restart promises: everything answered is served again to the byte, the views are only a
+ * What a restart promises: everything answered is served again to the byte, the read models are only a
  * copy, and an outcome that was open when the process died is found out without a second charge.
  */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -35,8 +35,8 @@ const withCard = (number: string) => ({
 });
 
 const create = async (service: Service, body: unknown, key?: string): Promise<string> => {
-  const answer = await service.post(PAYMENTS, body, key ? { 'idempotency-key': key } : {});
-  return answer.json.paymentId;
+  const response = await service.post(PAYMENTS, body, key ? { 'idempotency-key': key } : {});
+  return response.json.paymentId;
 };
 
 /** One payment in every state there is; gives their ids. */
@@ -65,14 +65,14 @@ const end = async (service: Service, signal: NodeJS.Signals): Promise<void> => {
   await service.exited;
 };
 
-const deleteViews = (dataDir: string): number => {
-  const files = readdirSync(dataDir).filter((name) => name.startsWith('views.sqlite'));
+const deleteReadModels = (dataDir: string): number => {
+  const files = readdirSync(dataDir).filter((name) => name.startsWith('read-models.sqlite'));
   for (const name of files) rmSync(join(dataDir, name));
   return files.length;
 };
 
 describe('a restart', () => {
-  test('serves every payment to the byte, also with the views deleted (decisions §9)', async () => {
+  test('serves every payment to the byte, also with the read models deleted (decisions §9)', async () => {
     const dataDir = newFolder();
     await using first = await startService({ dataDir });
     const ids = await onePaymentOfEachKind(first);
@@ -95,19 +95,19 @@ describe('a restart', () => {
     expect(repeat.headers.get('idempotent-replayed')).toBe('true');
     await end(second, 'SIGKILL');
 
-    expect(deleteViews(dataDir)).toBeGreaterThan(0);
+    expect(deleteReadModels(dataDir)).toBeGreaterThan(0);
     await using third = await startService({ dataDir });
     expect(openPaymentsIn(dataDir)).toEqual([]);
     expect(await bodiesOf(third, ids)).toEqual(bodies);
   }, 30_000);
 });
 
-const settled = async (service: Service, paymentId: string): Promise<string> => {
-  await until('it is settled', () => openPaymentsIn(service.dataDir).length === 0);
+const resolved = async (service: Service, paymentId: string): Promise<string> => {
+  await until('it is resolved', () => openPaymentsIn(service.dataDir).length === 0);
   return (await service.get(`${PAYMENTS}/${paymentId}`)).json.status;
 };
 
-/** The payment of the only POST that is under way, as its view names it. */
+/** The payment of the only POST that is under way, as its read model names it. */
 const paymentUnderWay = async (service: Service): Promise<string> => {
   await until('an intent is durable', () => openPaymentsIn(service.dataDir).length === 1);
   return openPaymentsIn(service.dataDir)[0] ?? '';
@@ -122,7 +122,7 @@ describe('kill -9 with an outcome open (decisions §7)', () => {
     await end(first, 'SIGKILL');
     expect(await lost).toBe('no answer');
     await using second = await startService({ dataDir });
-    expect(await settled(second, paymentId)).toBe('FAILED');
+    expect(await resolved(second, paymentId)).toBe('FAILED');
     await end(second, 'SIGTERM');
     expect(await entriesOfLedger(dataDir)).toEqual([]);
   }, 20_000);
@@ -135,20 +135,20 @@ describe('kill -9 with an outcome open (decisions §7)', () => {
     expect(lost.status).toBe(503);
     const paymentId = lost.headers.get('location')?.split('/').at(-1) ?? '';
     await using second = await startService({ dataDir });
-    expect(await settled(second, paymentId)).toBe('AUTHORIZED');
+    expect(await resolved(second, paymentId)).toBe('AUTHORIZED');
     await end(second, 'SIGTERM');
     expect(await entriesOfLedger(dataDir)).toEqual([
       expect.stringMatching(`AUTHORIZE ${paymentId} 2500 APPROVED$`),
     ]);
   }, 20_000);
 
-  test('4228 while the service runs on: settled after PROVIDER_TIMEOUT_MS', async () => {
+  test('4228 while the service runs on: resolved after PROVIDER_TIMEOUT_MS', async () => {
     await using service = await startService({ env: { PROVIDER_TIMEOUT_MS: '100' } });
     const lost = await service.post(PAYMENTS, withCard('4000000000004228'));
     expect([lost.status, lost.json.error]).toEqual([503, 'PROVIDER_UNAVAILABLE']);
     const paymentId = lost.headers.get('location')?.split('/').at(-1) ?? '';
     expect(lost.json.details.join()).toContain(paymentId);
-    expect(await settled(service, paymentId)).toBe('FAILED');
+    expect(await resolved(service, paymentId)).toBe('FAILED');
   }, 20_000);
 });
 
@@ -160,9 +160,9 @@ const providerThatCanBeSilent = async () => {
     token: undefined,
     simulation: {
       ...simulation,
-      carryOut: async (operation) => {
-        const carried = await simulation.carryOut(operation);
-        return silent ? { fate: 'SILENT' } : carried;
+      operate: async (operation) => {
+        const carried = await simulation.operate(operation);
+        return silent ? { outcome: 'SILENT' } : carried;
       },
     },
   });
@@ -190,7 +190,7 @@ describe('kill -9 after the provider acted and before it said so (decisions §7)
     { operation: 'refund', before: [['capture', {}]], status: 'REFUNDED' },
   ];
 
-  test('create: settled as approved, charged once', async () => {
+  test('create: resolved as approved, charged once', async () => {
     await using provider = await providerThatCanBeSilent();
     const options = { dataDir: newFolder(), env: { PROVIDER_URL: provider.url } };
     await using first = await startService(options);
@@ -201,12 +201,12 @@ describe('kill -9 after the provider acted and before it said so (decisions §7)
     await end(first, 'SIGKILL');
     expect(await lost).toBe('no answer');
     await using second = await startService(options);
-    expect(await settled(second, paymentId)).toBe('CAPTURED');
+    expect(await resolved(second, paymentId)).toBe('CAPTURED');
     expect(provider.entries().map(({ kind }) => kind)).toEqual(['SALE']);
   }, 20_000);
 
   test.each(shareOf(rows, 1))(
-    '$operation: settled as approved, carried out once',
+    '$operation: resolved as approved, carried out once',
     async (row) => {
       await using provider = await providerThatCanBeSilent();
       const options = { dataDir: newFolder(), env: { PROVIDER_URL: provider.url } };
@@ -222,7 +222,7 @@ describe('kill -9 after the provider acted and before it said so (decisions §7)
       await end(first, 'SIGKILL');
       expect(await lost).toBe('no answer');
       await using second = await startService(options);
-      expect(await settled(second, paymentId)).toBe(row.status);
+      expect(await resolved(second, paymentId)).toBe(row.status);
       const repeat = await second.post(`${PAYMENTS}/${paymentId}/${row.operation}`);
       expect(repeat.status).toBe(422);
       expect(provider.entries()).toHaveLength(acted + 1);

@@ -67,9 +67,9 @@ describe('SIGTERM', () => {
     await until('new requests are refused', () => isRefused(service.url));
     late.socket.write(`authorization: Bearer ${token}\r\n\r\n`);
     service.kill('SIGTERM');
-    const answers = await Promise.all(inFlight);
-    expect(answers.map(({ status }) => status)).toEqual(Array(IN_FLIGHT).fill(200));
-    expect(answers.map(({ json }) => json.status)).toEqual(Array(IN_FLIGHT).fill('AUTHORIZED'));
+    const responses = await Promise.all(inFlight);
+    expect(responses.map(({ status }) => status)).toEqual(Array(IN_FLIGHT).fill(200));
+    expect(responses.map(({ json }) => json.status)).toEqual(Array(IN_FLIGHT).fill('AUTHORIZED'));
     expect(await service.exited).toEqual({ code: 0, signal: null });
     expect(performance.now() - from).toBeLessThan(ENDED_MS_MAX);
     await Promise.all([idle.closed, silent.closed, late.closed]);
@@ -86,7 +86,7 @@ describe('SIGTERM', () => {
     });
 
     await using next = await startService({ dataDir: folder });
-    for (const { json, text } of answers) {
+    for (const { json, text } of responses) {
       expect((await next.get(`/api/v1/payments/${json.paymentId}`)).text).toBe(text);
     }
   }, 30_000);
@@ -123,11 +123,11 @@ describe('SIGTERM', () => {
       try {
         const env = { PROVIDER_URL: provider.url, PROVIDER_TIMEOUT_MS: String(row.timeoutMs) };
         await using service = await startService({ env });
-        const answer = service.post('/api/v1/payments', payment);
+        const response = service.post('/api/v1/payments', payment);
         await until('the provider is called', () => provider.requests.length === 1);
         const began = performance.now();
         service.kill('SIGTERM');
-        expect((await answer).json).toMatchObject({ error: 'PROVIDER_UNAVAILABLE' });
+        expect((await response).json).toMatchObject({ error: 'PROVIDER_UNAVAILABLE' });
         expect(await service.exited).toEqual({ code: 0, signal: null });
         expect(performance.now() - began).toBeLessThan(row.endedMsMax);
         expect(provider.requests.map((line) => line.split(' ', 1)[0])).toEqual(['PUT']);

@@ -19,7 +19,7 @@ const folder = mkdtempSync(join(tmpdir(), 'payments-start-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Starts a service that is to be refused and gives the lines it leaves. */
-const refusal = async (options: ServiceOptions): Promise<string[]> => {
+const rejection = async (options: ServiceOptions): Promise<string[]> => {
   await using refused = await spawnService(options);
   await until('the start is refused', () => !refused.running(), REFUSED_MS_MAX);
   expect(await refused.exited).toEqual({ code: 1, signal: null });
@@ -38,7 +38,7 @@ describe('a start that cannot be', () => {
     await using first = await startService();
     const paid = await first.post('/api/v1/payments', payment);
     expectOneLine(
-      await refusal({ dataDir: first.dataDir }),
+      await rejection({ dataDir: first.dataDir }),
       'DATA_DIR',
       first.dataDir,
       'another running service',
@@ -54,7 +54,7 @@ describe('a start that cannot be', () => {
     const address = other.address();
     const port = address !== null && typeof address !== 'string' ? String(address.port) : '';
     try {
-      expectOneLine(await refusal({ env: { PORT: port } }), 'PORT', port, 'in use');
+      expectOneLine(await rejection({ env: { PORT: port } }), 'PORT', port, 'in use');
     } finally {
       other.close();
     }
@@ -64,7 +64,7 @@ describe('a start that cannot be', () => {
     const file = join(folder, 'a-file');
     writeFileSync(file, '');
     const dataDir = join(file, 'data');
-    expectOneLine(await refusal({ dataDir }), 'DATA_DIR', dataDir);
+    expectOneLine(await rejection({ dataDir }), 'DATA_DIR', dataDir);
   }, 20_000);
 
   test('a data folder that cannot be written to is one line that names DATA_DIR', async () => {
@@ -72,18 +72,18 @@ describe('a start that cannot be', () => {
     const asRoot = process.getuid?.() === 0;
     const dataDir = asRoot ? '/proc/payments' : join(folder, 'read-only');
     if (!asRoot) mkdirSync(dataDir, { mode: 0o500 });
-    expectOneLine(await refusal({ dataDir }), 'DATA_DIR', dataDir);
+    expectOneLine(await rejection({ dataDir }), 'DATA_DIR', dataDir);
   }, 20_000);
 
   test('a file of the folder that cannot be used is one line that names DATA_DIR', async () => {
     const names = [
-      ...['events.sqlite', 'views.sqlite', 'provider-ledger.sqlite'],
+      ...['events.sqlite', 'read-models.sqlite', 'provider-ledger.sqlite'],
       ...['idempotency.secret', 'signing-key.json'],
     ];
     const refusals = names.map(async (name) => {
       const dataDir = join(folder, `no-${name}`);
       mkdirSync(join(dataDir, name), { recursive: true });
-      return { dataDir, lines: await refusal({ dataDir }) };
+      return { dataDir, lines: await rejection({ dataDir }) };
     });
     for (const { dataDir, lines } of await Promise.all(refusals)) {
       expectOneLine(lines, 'DATA_DIR');
@@ -95,7 +95,12 @@ describe('a start that cannot be', () => {
     const dataDir = join(folder, 'no-secret');
     mkdirSync(dataDir);
     writeFileSync(join(dataDir, 'idempotency.secret'), '');
-    expectOneLine(await refusal({ dataDir }), 'DATA_DIR', 'idempotency.secret', 'holds no secret');
+    expectOneLine(
+      await rejection({ dataDir }),
+      'DATA_DIR',
+      'idempotency.secret',
+      'holds no secret',
+    );
   }, 20_000);
 
   test('wrong settings are said all at once, a line for each', async () => {
@@ -106,7 +111,7 @@ describe('a start that cannot be', () => {
       MONGODB_URL: 'mongodb://localhost',
       JWT_ALGORITHMS: 'none',
     };
-    const lines = await refusal({ env });
+    const lines = await rejection({ env });
     expect(lines.toSorted()).toEqual([
       expect.stringMatching(/^payments: JWT_ALGORITHMS must/),
       expect.stringMatching(/^payments: LOG_LEVEL must be one of/),
@@ -121,7 +126,7 @@ describe('a start that cannot be', () => {
     const first = await startService({ dataDir, env: { IDEMPOTENCY_SECRET: 'a'.repeat(40) } });
     await first[Symbol.asyncDispose]();
     const env = { IDEMPOTENCY_SECRET: 'b'.repeat(40) };
-    expectOneLine(await refusal({ dataDir, env }), 'IDEMPOTENCY_SECRET');
+    expectOneLine(await rejection({ dataDir, env }), 'IDEMPOTENCY_SECRET');
   }, 20_000);
 });
 

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { type Deployed, deployments } from '../support/deployments.ts';
-import type { Answer } from '../support/service.ts';
+import type { CommandResponse } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const PAYMENTS = '/api/v1/payments';
@@ -29,11 +29,18 @@ for (const { name, skip, start } of deployments) {
     }, START_MS);
     afterAll(() => service?.[Symbol.asyncDispose](), START_MS);
 
-    const create = (number = APPROVED, fields: object = {}, headers = {}): Promise<Answer> =>
-      service.post(PAYMENTS, withCard(number, fields), headers);
-    const read = (id: string): Promise<Answer> => service.get(`${PAYMENTS}/${id}`);
-    const change = (id: string, kind: string, body?: object, headers = {}): Promise<Answer> =>
-      service.post(`${PAYMENTS}/${id}/${kind}`, body, headers);
+    const create = (
+      number = APPROVED,
+      fields: object = {},
+      headers = {},
+    ): Promise<CommandResponse> => service.post(PAYMENTS, withCard(number, fields), headers);
+    const read = (id: string): Promise<CommandResponse> => service.get(`${PAYMENTS}/${id}`);
+    const change = (
+      id: string,
+      kind: string,
+      body?: object,
+      headers = {},
+    ): Promise<CommandResponse> => service.post(`${PAYMENTS}/${id}/${kind}`, body, headers);
 
     test(
       'authorize, capture a part, refund in two steps: GET shows each answer to the byte (decisions §5, §9)',
@@ -41,21 +48,21 @@ for (const { name, skip, start } of deployments) {
         const created = await create();
         expect([created.status, created.json.status]).toEqual([200, 'AUTHORIZED']);
         const id = created.json.paymentId;
-        const answers = [
+        const responses = [
           created,
           await change(id, 'capture', { captureAmount: 1500 }),
           await change(id, 'refund', { refundAmount: 500 }),
           await change(id, 'refund'),
         ];
-        expect(answers.map(({ json }) => json.status)).toEqual([
+        expect(responses.map(({ json }) => json.status)).toEqual([
           'AUTHORIZED',
           'CAPTURED',
           'CAPTURED',
           'REFUNDED',
         ]);
         const last = await read(id);
-        expect(last.text).toBe(answers.at(-1)?.text);
-        expect(last.headers.get('etag')).toBe(answers.at(-1)?.headers.get('etag'));
+        expect(last.text).toBe(responses.at(-1)?.text);
+        expect(last.headers.get('etag')).toBe(responses.at(-1)?.headers.get('etag'));
         expect(last.json.transactions.map(({ type }) => type)).toEqual([
           'AUTH',
           'CAPTURE',
@@ -138,10 +145,10 @@ for (const { name, skip, start } of deployments) {
       'of parallel captures and voids one wins (faults M3)',
       async () => {
         const id = (await create()).json.paymentId;
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           ['capture', 'void', 'capture', 'void'].map((kind) => change(id, kind)),
         );
-        expect(answers.map(({ status }) => status).sort()).toEqual([200, 422, 422, 422]);
+        expect(responses.map(({ status }) => status).sort()).toEqual([200, 422, 422, 422]);
       },
       STORY_MS,
     );
@@ -166,7 +173,7 @@ for (const { name, skip, start } of deployments) {
       async () => {
         const id = (await create()).json.paymentId;
         const foreign = { authorization: `Bearer ${await service.token(`${service.merchant}x`)}` };
-        const timeless = ({ status, text }: Answer) => [
+        const timeless = ({ status, text }: CommandResponse) => [
           status,
           text.replace(/"timestamp":"[^"]+"/, ''),
         ];
@@ -189,7 +196,7 @@ for (const { name, skip, start } of deployments) {
       'every refusal has the contract body, whoever refuses (decisions §1)',
       async () => {
         const bad = { 'content-type': 'application/json' };
-        const answers = [
+        const responses = [
           await service.send(`${PAYMENTS}/x`, {}),
           await service.get('/nowhere'),
           await service.get(`${PAYMENTS}/a.b`),
@@ -197,8 +204,8 @@ for (const { name, skip, start } of deployments) {
           await service.post(PAYMENTS, {}),
           await service.post(PAYMENTS, 'x'.repeat(70_000), bad),
         ];
-        expect(answers.map(({ status }) => status)).toEqual([401, 404, 400, 405, 400, 413]);
-        for (const { json, headers } of answers) {
+        expect(responses.map(({ status }) => status)).toEqual([401, 404, 400, 405, 400, 413]);
+        for (const { json, headers } of responses) {
           expect(Object.keys(json)).toEqual(['error', 'message', 'details', 'timestamp']);
           expect(headers.get('cache-control')).toBe('no-store');
           expect(headers.get('server')).toBeNull();
@@ -234,7 +241,7 @@ for (const { name, skip, start } of deployments) {
         });
         const reconciled = await service.post('/audit/v1/reconcile', undefined, auditor);
         expect(reconciled.json).toMatchObject({ differences: [] });
-        for (const path of ['unsettled', 'dead-letters', 'projections', 'topics']) {
+        for (const path of ['unresolved', 'parked', 'projections', 'topics']) {
           expect([path, (await service.get(`/ops/v1/${path}`, operator)).status]).toEqual([
             path,
             200,
@@ -261,7 +268,7 @@ for (const { name, skip, start } of deployments) {
             ['POST', id],
             ['GET', '/audit/v1/reconcile'],
             ['POST', '/audit/v1/payments'],
-            ['POST', '/ops/v1/unsettled'],
+            ['POST', '/ops/v1/unresolved'],
             ['GET', '/ops/v1/projections/rebuild'],
           ].map(([method = '', path = '']) => service.send(path, { method })),
         );

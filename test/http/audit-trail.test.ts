@@ -5,9 +5,9 @@ import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts
 import { StoreUnavailable } from '../../shared/event-store/port.ts';
 import { createRecorder } from '../../shared/http/access-recorder.ts';
 
-const caller = { merchantId: 'm_1', actor: 'auditor', scopes: undefined };
+const principal = { merchantId: 'm_1', actor: 'auditor', scopes: undefined };
 const request = (query: object = {}) =>
-  ({ id: 'request-1', query, caller }) as unknown as FastifyRequest;
+  ({ id: 'request-1', query, principal }) as unknown as FastifyRequest;
 
 const readingsOf = async (store: ReturnType<typeof memoryEventStore>) =>
   (await store.readAll(null, 100)).flatMap((event) => ('event' in event ? [event] : []));
@@ -77,7 +77,7 @@ describe('the audit trail', () => {
   test('a lost answer records nothing twice', async () => {
     const store = memoryEventStore();
     const record = createRecorder(store);
-    store.loseNextAnswer();
+    store.loseNextResponse();
     await record(request(), { action: 'LOG' });
     await record(request(), { action: 'LOG' });
     expect((await readingsOf(store)).map(({ revision }) => revision)).toEqual([0, 1]);

@@ -1,8 +1,8 @@
 /** The audit routes over a real store: what each answers, and what it refuses (docs/audit.md). */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
-  expectAnswerHeaders,
   expectError,
+  expectResponseHeaders,
   type InProcess,
   idOf,
   leaveUnresolved,
@@ -65,10 +65,10 @@ const naiveFold = (events: Event[]) => {
 
 describe('the timeline', () => {
   test('every event, oldest first, with its place, cause, sums and hash', async () => {
-    const answer = await read(`/payments/${story}/events`);
-    expect(answer.status).toBe(200);
-    expectAnswerHeaders(answer);
-    const events = eventsOf(answer.json);
+    const response = await read(`/payments/${story}/events`);
+    expect(response.status).toBe(200);
+    expectResponseHeaders(response);
+    const events = eventsOf(response.json);
     expect(events.map(({ type }) => type)).toEqual([
       'PaymentCreated',
       'PaymentAuthorized',
@@ -90,9 +90,9 @@ describe('the timeline', () => {
   });
 
   test('as an export: one line for each event, its very bytes under their hash', async () => {
-    const answer = await read(`/payments/${story}/events`, all, NDJSON);
-    expect(answer.headers['content-type']).toBe('application/x-ndjson');
-    const lines = answer.text
+    const response = await read(`/payments/${story}/events`, all, NDJSON);
+    expect(response.headers['content-type']).toBe('application/x-ndjson');
+    const lines = response.text
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
@@ -153,7 +153,7 @@ describe('the search', () => {
     ['amount and status', () => 'q=order-77&minAmount=2500&maxAmount=2500&status=CAPTURED'],
     ['time', () => 'q=order-77&from=2020-01-01T00:00:00Z&to=2100-01-01T00:00:00Z'],
   ])('finds a payment by %s', async (_name, query) => {
-    await until('the views hold it', async () => {
+    await until('the read models hold it', async () => {
       const { json } = await read(`/payments?${query()}`);
       return (json.payments as { paymentId: string }[]).length === 1;
     });
@@ -174,8 +174,8 @@ describe('the search', () => {
     const seen: string[] = [];
     let cursor: string | null = '';
     while (cursor !== null && seen.length < 20) {
-      const answer = await read(`/payments?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`);
-      const { payments, next } = answer.json as unknown as {
+      const response = await read(`/payments?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      const { payments, next } = response.json as unknown as {
         payments: { paymentId: string }[];
         next: string | null;
       };
@@ -218,12 +218,12 @@ describe('verification', () => {
   });
 
   test('by a merchant, it says nothing of the whole: no alarm, and no all-clear', async () => {
-    const figures = async () =>
+    const metrics = async () =>
       (await service.ask('GET', '/metrics')).text.match(/^payments_chain_\w+ \d+$/gm);
-    const before = await figures();
+    const before = await metrics();
     expect((await read(`/verify?position=1&hash=${'0'.repeat(64)}`, other)).json.ok).toBe(false);
     expect((await read('/verify', own)).json.ok).toBe(true);
-    expect(await figures()).toEqual(before);
+    expect(await metrics()).toEqual(before);
   });
 
   test('leaves its time in the metrics', async () => {
@@ -324,7 +324,7 @@ describe('explain: would it be allowed now', () => {
     const paymentId = idOf(await service.create({ number: '4000000000004251', captureNow: true }));
     await service.change('refund', paymentId);
     expect((await explain(paymentId, 'command=refund')).declined).toEqual([
-      expect.objectContaining({ failureCode: 'TRANSACTION_NOT_PERMITTED', cause: 'DECLINED' }),
+      expect.objectContaining({ failureCode: 'TRANSACTION_NOT_PERMITTED', outcome: 'DECLINED' }),
     ]);
   });
 });
@@ -390,8 +390,8 @@ describe('who may read what', () => {
 
   test('on merchant routes a token of all merchants is refused', async () => {
     const everything = await token('*', 'audit:read payments:read');
-    const answer = await service.get(story, { token: everything });
-    expectError(answer, 403, 'FORBIDDEN', ['the token is for no single merchant']);
+    const response = await service.get(story, { token: everything });
+    expectError(response, 403, 'FORBIDDEN', ['the token is for no single merchant']);
   });
 });
 
@@ -436,7 +436,7 @@ describe('reconciliation', () => {
   const reconcile = (bearer: string | null) =>
     service.ask('POST', `${AUDIT}/reconcile`, undefined, { token: bearer });
 
-  test('what the log leaves open and the provider knows is listed; settled, both agree', async () => {
+  test('what the log leaves open and the provider knows is listed; resolved, both agree', async () => {
     const paymentId = idOf(await service.create());
     await leaveUnresolved(service, 'answer lost', () => service.change('capture', paymentId));
     const open = await reconcile(all);

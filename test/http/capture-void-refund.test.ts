@@ -1,8 +1,8 @@
 /** POST capture, void and refund: every row of the interface's error table, and their test cards. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import {
-  expectAnswerHeaders,
   expectError,
+  expectResponseHeaders,
   type InProcess,
   idOf,
   leaveUnresolved,
@@ -50,21 +50,21 @@ describe('interface, capture, void, refund: 200', () => {
     ['void', { status: 'VOIDED', authorizedAmount: 2500, capturedAmount: 0 }],
     ['refund', { status: 'REFUNDED', refundedAmount: 2500, refundableAmount: 0 }],
   ])('%s without a body: the full sum, the answer of GET to the byte', async (change, sums) => {
-    const answer = await service.change(change, suited(change));
-    expect(answer.status).toBe(200);
-    expect(answer.json).toMatchObject({ amount: 2500, ...sums });
-    expect(answer.json.transactions).toHaveLength(2);
-    expect(answer.json.transactions[1]).toStrictEqual({
+    const response = await service.change(change, suited(change));
+    expect(response.status).toBe(200);
+    expect(response.json).toMatchObject({ amount: 2500, ...sums });
+    expect(response.json.transactions).toHaveLength(2);
+    expect(response.json.transactions[1]).toStrictEqual({
       id: expect.stringMatching(ID_FORMS[change]),
       type: change.toUpperCase(),
       amount: 2500,
       result: 'SUCCEEDED',
-      createdAt: answer.json.updatedAt,
+      createdAt: response.json.updatedAt,
     });
-    expectAnswerHeaders(answer);
+    expectResponseHeaders(response);
     const read = await service.get(suited(change));
-    expect(read.text).toBe(answer.text);
-    expect(read.headers.etag).toBe(answer.headers.etag);
+    expect(read.text).toBe(response.text);
+    expect(read.headers.etag).toBe(response.headers.etag);
   });
 
   test.each([
@@ -102,8 +102,10 @@ describe('interface, capture, void, refund: 200', () => {
 
   test('decisions §3: whatever the content type says', async () => {
     const headers = { 'content-type': 'text/plain' };
-    const answer = await service.change('capture', authorized, '{"captureAmount":1}', { headers });
-    expect(answer.json.capturedAmount).toBe(1);
+    const response = await service.change('capture', authorized, '{"captureAmount":1}', {
+      headers,
+    });
+    expect(response.json.capturedAmount).toBe(1);
   });
 });
 
@@ -143,8 +145,8 @@ describe('interface, capture and refund: 400 INVALID_REQUEST', () => {
   test.each(rows)('$change: $title', async ({ body, detail, change }) => {
     const before = await service.ledger();
     const name = `${change}Amount`;
-    const answer = await service.change(change, suited(change), body(name));
-    expectError(answer, 400, 'INVALID_REQUEST', [detail(name)]);
+    const response = await service.change(change, suited(change), body(name));
+    expectError(response, 400, 'INVALID_REQUEST', [detail(name)]);
     expect(await service.ledger()).toEqual(before);
   });
 });
@@ -174,8 +176,8 @@ describe.each(CHANGES)('interface, %s: errors', (change) => {
   });
 
   test('401: no token', async () => {
-    const answer = await service.change(change, suited(change), undefined, { token: null });
-    expectError(answer, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
+    const response = await service.change(change, suited(change), undefined, { token: null });
+    expectError(response, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
   });
 
   test('403: a token that may only read, and one of all merchants', async () => {
@@ -205,14 +207,14 @@ describe.each(CHANGES)('interface, %s: errors', (change) => {
   });
 
   test('405: another method, with Allow', async () => {
-    const answer = await service.ask('GET', `${PAYMENTS}/${authorized}/${change}`);
-    expectError(answer, 405, 'METHOD_NOT_ALLOWED');
-    expect(answer.headers).toMatchObject({ allow: 'POST' });
+    const response = await service.ask('GET', `${PAYMENTS}/${authorized}/${change}`);
+    expectError(response, 405, 'METHOD_NOT_ALLOWED');
+    expect(response.headers).toMatchObject({ allow: 'POST' });
   });
 
   test('413: a body above 64 KiB', async () => {
-    const answer = await service.change(change, suited(change), ' '.repeat(65_537));
-    expectError(answer, 413, 'INVALID_REQUEST', ['the body must be at most 65536 bytes']);
+    const response = await service.change(change, suited(change), ' '.repeat(65_537));
+    expectError(response, 413, 'INVALID_REQUEST', ['the body must be at most 65536 bytes']);
   });
 
   test('429: past the burst, with Retry-After', async () => {
@@ -221,21 +223,21 @@ describe.each(CHANGES)('interface, %s: errors', (change) => {
       RATE_LIMIT_BURST: '1',
     });
     expect((await limited.change(change, UNKNOWN_ID)).status).toBe(404);
-    const answer = await limited.change(change, UNKNOWN_ID);
-    expectError(answer, 429, 'RATE_LIMITED', ['too many requests; try again later']);
-    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+    const response = await limited.change(change, UNKNOWN_ID);
+    expectError(response, 429, 'RATE_LIMITED', ['too many requests; try again later']);
+    expect(response.headers).toMatchObject({ 'retry-after': '1' });
   });
 
   test('503: not sent to the provider: nothing changed, and the next try is free', async () => {
     const id = suited(change);
     const before = (await service.get(id)).json;
     service.faults.next('not sent');
-    const answer = await service.change(change, id);
-    expectError(answer, 503, 'PROVIDER_UNAVAILABLE', [
+    const response = await service.change(change, id);
+    expectError(response, 503, 'PROVIDER_UNAVAILABLE', [
       `paymentId ${id}`,
       `the provider did not carry out the ${change}: nothing was changed`,
     ]);
-    expect(answer.headers).toMatchObject({ 'retry-after': '1', location: `${PAYMENTS}/${id}` });
+    expect(response.headers).toMatchObject({ 'retry-after': '1', location: `${PAYMENTS}/${id}` });
     const { transactions, updatedAt: _, ...after } = (await service.get(id)).json;
     const { transactions: earlier, updatedAt: __, ...unchanged } = before;
     expect(after).toStrictEqual(unchanged);
@@ -250,12 +252,12 @@ describe.each(CHANGES)('interface, %s: errors', (change) => {
   test('503: the outcome is unknown, then found, and carried out once', async () => {
     const id = suited(change);
     const send = () => service.change(change, id);
-    const answer = await leaveUnresolved(service, 'answer lost', send);
-    expectError(answer, 503, 'PROVIDER_UNAVAILABLE', [
+    const response = await leaveUnresolved(service, 'answer lost', send);
+    expectError(response, 503, 'PROVIDER_UNAVAILABLE', [
       `paymentId ${id}`,
       'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
     ]);
-    expect(answer.headers).toMatchObject({ 'retry-after': '1', location: `${PAYMENTS}/${id}` });
+    expect(response.headers).toMatchObject({ 'retry-after': '1', location: `${PAYMENTS}/${id}` });
     expect((await send()).status).toBe(200);
     expect(await service.ledger(id)).toHaveLength(2);
   });
@@ -328,8 +330,8 @@ describe('interface, States: 422', () => {
 describe('decisions §13: cards that decline later', () => {
   const expectDeclined = async (change: Change, id: string, code: string, own: string) => {
     const before = (await service.get(id)).json;
-    const answer = await service.change(change, id);
-    expectError(answer, 422, NOT_ALLOWED[change], [
+    const response = await service.change(change, id);
+    expectError(response, 422, NOT_ALLOWED[change], [
       `the provider declined the ${change}`,
       `failureCode ${code}`,
       `providerFailureCode ${own}`,
@@ -368,25 +370,29 @@ describe('decisions §1: the order of checks', () => {
   test.each(bodies)(
     '%s: a bad token and a bad body and an unknown payment: 401',
     async (change, _code, body) => {
-      const answer = await service.change(change, UNKNOWN_ID, body, { token: 'x' });
-      expectError(answer, 401, 'UNAUTHORIZED', ['the token format is invalid']);
+      const response = await service.change(change, UNKNOWN_ID, body, { token: 'x' });
+      expectError(response, 401, 'UNAUTHORIZED', ['the token format is invalid']);
     },
   );
 
   test.each(bodies)('%s: a bad body and an unknown payment: 400', async (change, code, body) => {
-    const answer = await service.change(change, UNKNOWN_ID, body);
-    expect([answer.status, answer.json.error]).toEqual([400, code]);
+    const response = await service.change(change, UNKNOWN_ID, body);
+    expect([response.status, response.json.error]).toEqual([400, code]);
   });
 
   test.each(bodies)('%s: a bad body in a wrong state: 400', async (change, code, body) => {
-    const answer = await service.change(change, change === 'refund' ? authorized : captured, body);
-    expect([answer.status, answer.json.error]).toEqual([400, code]);
+    const response = await service.change(
+      change,
+      change === 'refund' ? authorized : captured,
+      body,
+    );
+    expect([response.status, response.json.error]).toEqual([400, code]);
   });
 
   test("another merchant's payment in a wrong state: 404", async () => {
     const other = { token: await token('m_other') };
-    const answer = await service.change('capture', captured, undefined, other);
-    expectError(answer, 404, 'PAYMENT_NOT_FOUND');
+    const response = await service.change('capture', captured, undefined, other);
+    expectError(response, 404, 'PAYMENT_NOT_FOUND');
   });
 
   test('up to 422 no provider is called', async () => {

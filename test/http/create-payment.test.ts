@@ -1,11 +1,11 @@
 /** POST /api/v1/payments: every row of the interface's error table, and every test card. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
-  type Answer,
   APPROVED,
+  type CommandResponse,
   CREATED_ID,
-  expectAnswerHeaders,
   expectError,
+  expectResponseHeaders,
   type InProcess,
   idOf,
   openInProcess,
@@ -43,10 +43,10 @@ const { last4: _, ...ENCRYPTED_CARD } = CARD;
 describe('interface, create: 200', () => {
   test('an authorization: every field of the request and the sums of decisions §5', async () => {
     const sent = payment({ merchantReference: 'order-1' });
-    const answer = await service.ask('POST', PAYMENTS, sent);
+    const response = await service.ask('POST', PAYMENTS, sent);
     const { paymentMethod: __, ...echoed } = sent as Record<string, unknown>;
-    expect(answer.status).toBe(200);
-    expect(answer.json).toStrictEqual({
+    expect(response.status).toBe(200);
+    expect(response.json).toStrictEqual({
       ...echoed,
       paymentId: expect.stringMatching(CREATED_ID),
       status: 'AUTHORIZED',
@@ -67,9 +67,9 @@ describe('interface, create: 200', () => {
         },
       ],
     });
-    expectAnswerHeaders(answer);
-    expect(answer.headers).toMatchObject({ etag: '"1"' });
-    expect(answer.headers).not.toHaveProperty('idempotent-replayed');
+    expectResponseHeaders(response);
+    expect(response.headers).toMatchObject({ etag: '"1"' });
+    expect(response.headers).not.toHaveProperty('idempotent-replayed');
   });
 
   test('a sale: CAPTURED, with one SALE transaction (decisions §6)', async () => {
@@ -122,13 +122,13 @@ describe('interface, create: 200', () => {
 });
 
 /** Recovery has looked the outcome up. */
-const untilSettled = async (paymentId: string): Promise<Answer> => {
-  let answer = await service.get(paymentId);
+const untilResolved = async (paymentId: string): Promise<CommandResponse> => {
+  let response = await service.get(paymentId);
   await until('the outcome is known', async () => {
-    answer = await service.get(paymentId);
-    return answer.json.status !== 'PENDING';
+    response = await service.get(paymentId);
+    return response.json.status !== 'PENDING';
   });
-  return answer;
+  return response;
 };
 
 describe('interface, create: 402', () => {
@@ -142,9 +142,9 @@ describe('interface, create: 402', () => {
     ['4000000000000127', 'INCORRECT_CVV'],
     ['4000000000000119', 'PROCESSING_ERROR'],
   ])('decisions §13: %s is declined with %s', async (number, failureCode) => {
-    const answer = await service.create({ number, merchantReference: 'declined' });
-    expect(answer.status).toBe(402);
-    expect(answer.json).toStrictEqual({
+    const response = await service.create({ number, merchantReference: 'declined' });
+    expect(response.status).toBe(402);
+    expect(response.json).toStrictEqual({
       paymentId: expect.stringMatching(CREATED_ID),
       merchantReference: 'declined',
       amount: 2500,
@@ -152,8 +152,8 @@ describe('interface, create: 402', () => {
       status: 'FAILED',
       failure: { failureCode, providerFailureCode: failureCode.toLowerCase() },
     });
-    expectAnswerHeaders(answer);
-    const { json } = await service.get(idOf(answer));
+    expectResponseHeaders(response);
+    const { json } = await service.get(idOf(response));
     expect(json).toMatchObject({ status: 'FAILED', authorizedAmount: 0, capturedAmount: 0 });
     expect(json.transactions).toMatchObject([
       { type: 'AUTH', result: 'FAILED', amount: 2500, failure: { failureCode } },
@@ -161,21 +161,21 @@ describe('interface, create: 402', () => {
   });
 
   test('a declined sale has a failed SALE transaction', async () => {
-    const answer = await service.create({ number: '4000000000000002', captureNow: true });
-    expect(answer.status).toBe(402);
-    const { json } = await service.get(idOf(answer));
+    const response = await service.create({ number: '4000000000000002', captureNow: true });
+    expect(response.status).toBe(402);
+    const { json } = await service.get(idOf(response));
     expect(json.transactions).toMatchObject([{ type: 'SALE', result: 'FAILED' }]);
   });
 });
 
 describe('interface, create: 503, and decisions §13: cards whose outcome is not known at once', () => {
-  const paymentIn = (answer: Answer): string =>
-    String(answer.headers.location).replace(`${PAYMENTS}/`, '');
+  const paymentIn = (response: CommandResponse): string =>
+    String(response.headers.location).replace(`${PAYMENTS}/`, '');
 
   test('4210: never sent, FAILED, and the details say that nothing was charged', async () => {
-    const answer = await service.create({ number: '4000000000004210' });
-    const id = paymentIn(answer);
-    expectError(answer, 503, 'PROVIDER_UNAVAILABLE', [
+    const response = await service.create({ number: '4000000000004210' });
+    const id = paymentIn(response);
+    expectError(response, 503, 'PROVIDER_UNAVAILABLE', [
       `paymentId ${id}`,
       'the provider did not carry it out: nothing was charged',
     ]);
@@ -191,14 +191,14 @@ describe('interface, create: 503, and decisions §13: cards whose outcome is not
     ['4228', 'FAILED', 0, { result: 'FAILED', failure: { failureCode: 'PROVIDER_UNAVAILABLE' } }],
     ['4236', 'CAPTURED', 1, { result: 'SUCCEEDED' }],
   ])('%s: unknown, then found: %s with %i charges', async (last4, status, charges, transaction) => {
-    const answer = await service.create({ number: `400000000000${last4}`, captureNow: true });
-    const id = paymentIn(answer);
-    expectError(answer, 503, 'PROVIDER_UNAVAILABLE', [
+    const response = await service.create({ number: `400000000000${last4}`, captureNow: true });
+    const id = paymentIn(response);
+    expectError(response, 503, 'PROVIDER_UNAVAILABLE', [
       `paymentId ${id}`,
       'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
     ]);
-    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
-    const { json } = await untilSettled(id);
+    expect(response.headers).toMatchObject({ 'retry-after': '1' });
+    const { json } = await untilResolved(id);
     expect(json).toMatchObject({ status, transactions: [{ type: 'SALE', ...transaction }] });
     expect(await service.ledger(id)).toHaveLength(charges);
   });
@@ -251,8 +251,8 @@ describe('interface, create: 400', () => {
     ],
   ])('%s', async (_name, body, details) => {
     const before = await service.ledger();
-    const answer = await service.ask('POST', PAYMENTS, body);
-    expectError(answer, 400, 'INVALID_REQUEST', details);
+    const response = await service.ask('POST', PAYMENTS, body);
+    expectError(response, 400, 'INVALID_REQUEST', details);
     expect(await service.ledger()).toEqual(before);
   });
 
@@ -286,9 +286,9 @@ describe('interface, create: 401, 403, 404, 405, 413, 422, 429, 503', () => {
     ['no token', null, 'the Authorization header is required'],
     ['no JWT', 'rubbish', 'the token format is invalid'],
   ])('401: %s', async (_name, bad, detail) => {
-    const answer = await service.create({}, { token: bad });
-    expectError(answer, 401, 'UNAUTHORIZED', [detail]);
-    expect(answer.headers).toMatchObject({ 'www-authenticate': 'Bearer' });
+    const response = await service.create({}, { token: bad });
+    expectError(response, 401, 'UNAUTHORIZED', [detail]);
+    expect(response.headers).toMatchObject({ 'www-authenticate': 'Bearer' });
   });
 
   test('403: a token that may only read', async () => {
@@ -306,9 +306,9 @@ describe('interface, create: 401, 403, 404, 405, 413, 422, 429, 503', () => {
   });
 
   test('405: another method, with Allow', async () => {
-    const answer = await service.ask('DELETE', PAYMENTS);
-    expectError(answer, 405, 'METHOD_NOT_ALLOWED');
-    expect(answer.headers).toMatchObject({ allow: 'GET, POST' });
+    const response = await service.ask('DELETE', PAYMENTS);
+    expectError(response, 405, 'METHOD_NOT_ALLOWED');
+    expect(response.headers).toMatchObject({ allow: 'GET, POST' });
   });
 
   test('413: a body above 64 KiB; one of 64 KiB is read', async () => {
@@ -333,8 +333,8 @@ describe('interface, create: 401, 403, 404, 405, 413, 422, 429, 503', () => {
     ],
   ])('422: %s', async (_name, fields, details) => {
     const before = await service.ledger();
-    const answer = await service.create(fields);
-    expectError(answer, 422, 'BUSINESS_RULE_VIOLATION', details);
+    const response = await service.create(fields);
+    expectError(response, 422, 'BUSINESS_RULE_VIOLATION', details);
     expect(await service.ledger()).toEqual(before);
   });
 
@@ -353,9 +353,9 @@ describe('interface, create: 401, 403, 404, 405, 413, 422, 429, 503', () => {
     });
     const statuses = [(await limited.create()).status, (await limited.create()).status];
     expect(statuses).toEqual([200, 200]);
-    const answer = await limited.ask('POST', PAYMENTS, 'no JSON');
-    expectError(answer, 429, 'RATE_LIMITED', ['too many requests; try again later']);
-    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+    const response = await limited.ask('POST', PAYMENTS, 'no JSON');
+    expectError(response, 429, 'RATE_LIMITED', ['too many requests; try again later']);
+    expect(response.headers).toMatchObject({ 'retry-after': '1' });
     expect((await limited.create({}, { token: await token('m_other') })).status).toBe(200);
   });
 
@@ -364,9 +364,9 @@ describe('interface, create: 401, 403, 404, 405, 413, 422, 429, 503', () => {
     const held = small.faults.holdNext();
     const first = small.create();
     await held.begun;
-    const answer = await small.create();
-    expectError(answer, 503, 'SERVICE_UNAVAILABLE', ['too many requests at once']);
-    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+    const response = await small.create();
+    expectError(response, 503, 'SERVICE_UNAVAILABLE', ['too many requests at once']);
+    expect(response.headers).toMatchObject({ 'retry-after': '1' });
     held.release();
     expect((await first).status).toBe(200);
     expect(small.faults.calls).toHaveLength(1);
@@ -382,24 +382,24 @@ describe('decisions §1: the order of checks on create', () => {
 
   test('a scope that is missing and a bad body: 403', async () => {
     const reader = await token('m_test', 'payments:read');
-    const answer = await service.ask('POST', PAYMENTS, '{', { token: reader });
-    expectError(answer, 403, 'FORBIDDEN', ['the scope payments:write is required']);
+    const response = await service.ask('POST', PAYMENTS, '{', { token: reader });
+    expectError(response, 403, 'FORBIDDEN', ['the scope payments:write is required']);
   });
 
   test('without a token not even the size of the body is told', async () => {
-    const answer = await service.ask('POST', PAYMENTS, ' '.repeat(65_537), { token: null });
-    expectError(answer, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
+    const response = await service.ask('POST', PAYMENTS, ' '.repeat(65_537), { token: null });
+    expectError(response, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
   });
 
   test('a bad shape and a broken rule: 400', async () => {
-    const answer = await service.create({ amount: 500_001, captureNow: 'yes' });
-    expectError(answer, 400, 'INVALID_REQUEST', ['captureNow must be a boolean']);
+    const response = await service.create({ amount: 500_001, captureNow: 'yes' });
+    expectError(response, 400, 'INVALID_REQUEST', ['captureNow must be a boolean']);
   });
 
   test('a broken rule and a card that is declined: 422, the provider is not asked', async () => {
     const before = service.faults.calls.length;
-    const answer = await service.create({ number: '4000000000000002', currency: 'EUR' });
-    expectError(answer, 422, 'BUSINESS_RULE_VIOLATION', ['currency must be USD']);
+    const response = await service.create({ number: '4000000000000002', currency: 'EUR' });
+    expectError(response, 422, 'BUSINESS_RULE_VIOLATION', ['currency must be USD']);
     expect(service.faults.calls).toHaveLength(before);
   });
 });

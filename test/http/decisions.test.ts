@@ -1,10 +1,10 @@
 /** What decisions §1 to §5, §9, §10 and §11 say and the HTTP surface shows. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
-  type Answer,
+  type CommandResponse,
   CREATED_ID,
-  expectAnswerHeaders,
   expectError,
+  expectResponseHeaders,
   type InProcess,
   idOf,
   leaveUnresolved,
@@ -27,12 +27,12 @@ afterAll(() => service[Symbol.asyncDispose]());
 const capture = (id: string, captureAmount: number) =>
   service.change('capture', id, { captureAmount });
 const refund = (id: string, refundAmount: number) => service.change('refund', id, { refundAmount });
-const rowsOf = ({ json }: Answer): string[] =>
+const rowsOf = ({ json }: CommandResponse): string[] =>
   json.transactions.map(({ type, amount, result }) => `${type} ${amount} ${result}`);
 
 describe('decisions §1', () => {
   test('every answer has no-store and a Request-Id of its own, none tells its server', async () => {
-    const answers = [
+    const responses = [
       await service.create(),
       await service.create({ number: '4000000000000002' }),
       await service.create({ amount: 0 }),
@@ -40,21 +40,23 @@ describe('decisions §1', () => {
       await service.ask('GET', '/nothing'),
       await service.ask('GET', '/health/live'),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([200, 402, 400, 404, 404, 200]);
-    for (const answer of answers) expectAnswerHeaders(answer);
-    expect(new Set(answers.map(({ headers }) => headers['request-id'])).size).toBe(answers.length);
+    expect(responses.map(({ status }) => status)).toEqual([200, 402, 400, 404, 404, 200]);
+    for (const response of responses) expectResponseHeaders(response);
+    expect(new Set(responses.map(({ headers }) => headers['request-id'])).size).toBe(
+      responses.length,
+    );
   });
 
   test("the caller's own Request-Id is not taken over", async () => {
     const headers = { 'request-id': 'forged', 'x-request-id': 'forged' };
-    const answer = await service.get('unknown', { headers });
-    expect(JSON.stringify(answer.headers)).not.toContain('forged');
+    const response = await service.get('unknown', { headers });
+    expect(JSON.stringify(response.headers)).not.toContain('forged');
   });
 
   test('an address that is not known is never repeated', async () => {
-    const answer = await service.ask('GET', '/api/v1/secret-4242424242424242');
-    expectError(answer, 404, 'NOT_FOUND');
-    expect(answer.text).not.toContain('secret');
+    const response = await service.ask('GET', '/api/v1/secret-4242424242424242');
+    expectError(response, 404, 'NOT_FOUND');
+    expect(response.text).not.toContain('secret');
   });
 });
 
@@ -96,9 +98,9 @@ describe('decisions §3', () => {
 
   test('a rejected value and broken JSON are never repeated', async () => {
     for (const body of [payment({ amount: 'hush-hush' }), '{"hush-hush":']) {
-      const answer = await service.ask('POST', PAYMENTS, body);
-      expect(answer.status).toBe(400);
-      expect(answer.text).not.toContain('hush');
+      const response = await service.ask('POST', PAYMENTS, body);
+      expect(response.status).toBe(400);
+      expect(response.text).not.toContain('hush');
     }
   });
 });
@@ -131,8 +133,8 @@ describe('decisions §4', () => {
     expect((await service.create({ merchantReference: text })).status).toBe(400);
     expect((await service.create({ unknown: { deep: [text] } })).status).toBe(400);
     const id = idOf(await service.create());
-    const answer = await service.change('capture', id, { captureAmount: 1, note: text });
-    expectError(answer, 400, 'INVALID_REQUEST', ['the request must not hold the card number']);
+    const response = await service.change('capture', id, { captureAmount: 1, note: text });
+    expectError(response, 400, 'INVALID_REQUEST', ['the request must not hold the card number']);
   });
 });
 
@@ -201,19 +203,19 @@ describe('decisions §5', () => {
 });
 
 describe('decisions §9', () => {
-  test('a GET after a POST is never older, while nothing is written to the views', async () => {
+  test('a GET after a POST is never older, while nothing is written to the read models', async () => {
     await using behind = await openInProcess(NO_LADDER);
-    await until('the views have followed', async () => {
+    await until('the read models have followed', async () => {
       const { json } = await behind.ask('GET', '/health/ready');
       return JSON.stringify(json).includes('"caughtUp":true');
     });
-    const read = async (answer: Answer, id: string) => {
+    const read = async (response: CommandResponse, id: string) => {
       const got = await behind.get(id);
-      expect([got.status, got.text]).toEqual([200, answer.text]);
-      expect(got.headers.etag).toBe(answer.headers.etag);
+      expect([got.status, got.text]).toEqual([200, response.text]);
+      expect(got.headers.etag).toBe(response.headers.etag);
     };
     const before = idOf(await behind.create());
-    behind.views.hold();
+    behind.readModels.hold();
     // A document that is missing, and one that is behind.
     const created = await behind.create();
     await read(created, idOf(created));
@@ -221,15 +223,15 @@ describe('decisions §9', () => {
     const declined = await behind.create({ number: '4000000000000002' });
     expect((await behind.get(idOf(declined))).json.status).toBe('FAILED');
 
-    behind.views.release();
-    await until('the views have them', async () => (await behind.get(before)).status === 200);
+    behind.readModels.release();
+    await until('the read models have them', async () => (await behind.get(before)).status === 200);
     await read(created, idOf(created));
   });
 
   test('POST and GET of one revision are the same bytes, all along; ETag is the revision', async () => {
     const created = await service.create();
     const id = idOf(created);
-    const steps: [string, () => Promise<Answer>][] = [
+    const steps: [string, () => Promise<CommandResponse>][] = [
       ['"1"', async () => created],
       ['"3"', () => capture(id, 2000)],
       ['"5"', () => refund(id, 500)],
@@ -300,13 +302,15 @@ describe('decisions §11', () => {
   test('requests without a token draw on the bucket of their address: 401, then 429', async () => {
     await using limited = await openInProcess({ RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: '1' });
     const statuses: number[] = [];
-    let last: Answer | undefined;
+    let last: CommandResponse | undefined;
     for (let n = 0; n < 3; n++) {
       last = await limited.get('unknown', { token: null });
       statuses.push(last.status);
     }
     expect(statuses).toEqual([401, 401, 429]);
-    expectError(last as Answer, 429, 'RATE_LIMITED', ['too many requests; try again later']);
+    expectError(last as CommandResponse, 429, 'RATE_LIMITED', [
+      'too many requests; try again later',
+    ]);
     expect((await limited.get('unknown')).status).toBe(404);
   });
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { helpLink } from '../../shared/http/error-guide.ts';
 import { ERROR_CODES } from '../../shared/http/errors.ts';
 import {
-  type Answer,
+  type CommandResponse,
   expectError,
   type InProcess,
   openInProcess,
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
-const open = (path: string): Promise<Answer> =>
+const open = (path: string): Promise<CommandResponse> =>
   service.ask('GET', path, undefined, { token: null });
 
 describe('pages', () => {
@@ -40,10 +40,10 @@ describe('pages', () => {
       'node_modules/swagger-ui-dist/swagger-ui-bundle.js',
     ],
   ])('%s, without a token, is never kept', async (path, type, file) => {
-    const answer = await open(path);
-    expect(answer.status).toBe(200);
-    expect(answer.text).toBe(page(file));
-    expect(answer.headers).toMatchObject({
+    const response = await open(path);
+    expect(response.status).toBe(200);
+    expect(response.text).toBe(page(file));
+    expect(response.headers).toMatchObject({
       'content-type': type,
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
@@ -72,9 +72,9 @@ describe('pages', () => {
 
   test('decisions §1: another method is 405', async () => {
     for (const path of ['/docs', '/openapi.json', '/docs/errors']) {
-      const answer = await service.ask('POST', path, {});
-      expectError(answer, 405, 'METHOD_NOT_ALLOWED');
-      expect(answer.headers).toMatchObject({ allow: 'GET' });
+      const response = await service.ask('POST', path, {});
+      expectError(response, 405, 'METHOD_NOT_ALLOWED');
+      expect(response.headers).toMatchObject({ allow: 'GET' });
     }
   });
 });
@@ -91,7 +91,7 @@ describe('docs/errors.md', () => {
     const { json } = await service.create();
     await service.change('void', json.paymentId);
     const reader = { token: await token('m_test', 'payments:read') };
-    const answers = {
+    const responses = {
       INVALID_REQUEST: await service.ask('POST', PAYMENTS, '{'),
       INVALID_PAYMENT_ID: await service.get('a+b'),
       UNAUTHORIZED: await open(PAYMENTS),
@@ -104,10 +104,10 @@ describe('docs/errors.md', () => {
       PROVIDER_UNAVAILABLE: await service.create({ number: '4000000000004210' }),
       PAYMENT_FAILED: await service.create({ number: '4000000000000002' }),
     };
-    for (const [code, answer] of Object.entries(answers)) {
-      expect([code, answer.headers.link]).toEqual([code, helpLink(code)]);
+    for (const [code, response] of Object.entries(responses)) {
+      expect([code, response.headers.link]).toEqual([code, helpLink(code)]);
     }
-    expect(answers.UNAUTHORIZED.headers.link).toBe('</docs/errors#unauthorized>; rel="help"');
+    expect(responses.UNAUTHORIZED.headers.link).toBe('</docs/errors#unauthorized>; rel="help"');
     expect((await service.get(json.paymentId)).headers).not.toHaveProperty('link');
   }, 30_000);
 });

@@ -9,7 +9,7 @@ import { parseJson } from '../../command-api/request/json.ts';
 import { StoreUnavailable } from '../../shared/event-store/port.ts';
 import { PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/contract.ts';
 import { helpLink } from '../../shared/http/error-guide.ts';
-import { refuse } from '../../shared/http/errors.ts';
+import { reject } from '../../shared/http/errors.ts';
 import { buildApp, closeGracefully } from '../../shared/http/server/app.ts';
 import { registerHealth } from '../../shared/http/server/health.ts';
 import type { Log } from '../../shared/runtime/log.ts';
@@ -26,7 +26,7 @@ let release: () => void;
 let slowStarted: Promise<void>;
 
 const onRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-  if (request.headers.authorization === undefined) refuse(reply, 'UNAUTHORIZED', ['no token']);
+  if (request.headers.authorization === undefined) reject(reply, 'UNAUTHORIZED', ['no token']);
   else done();
 };
 
@@ -42,14 +42,14 @@ const addRoutes = (): void => {
     const parsed = parseJson(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0));
     return parsed.ok
       ? reply.send({ read: parsed.value ?? null })
-      : refuse(reply, 'INVALID_REQUEST');
+      : reject(reply, 'INVALID_REQUEST');
   });
   app.get<{ Params: { paymentId: string } }>(
     '/api/v1/payments/:paymentId',
     { onRequest },
     async ({ params }, reply) =>
       parsePaymentId(params.paymentId) === undefined
-        ? refuse(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM])
+        ? reject(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM])
         : reply.send({ paymentId: params.paymentId }),
   );
   app.post<{ Params: { paymentId: string } }>(
@@ -57,7 +57,7 @@ const addRoutes = (): void => {
     { onRequest },
     async ({ params }, reply) =>
       parsePaymentId(params.paymentId) === undefined
-        ? refuse(reply, 'INVALID_REQUEST', [PAYMENT_ID_FORM])
+        ? reject(reply, 'INVALID_REQUEST', [PAYMENT_ID_FORM])
         : reply.send({ paymentId: params.paymentId }),
   );
   app.post('/slow', async (_request, reply) => {
@@ -93,9 +93,9 @@ afterEach(async () => {
   await closeGracefully(app, 1000);
 });
 
-type Answer = { status: number; headers: Record<string, string>; body: string };
+type CommandResponse = { status: number; headers: Record<string, string>; body: string };
 
-const parseAnswer = (text: string): Answer => {
+const parseResponse = (text: string): CommandResponse => {
   const [head = '', body = ''] = text.split('\r\n\r\n', 2);
   const [statusLine = '', ...fields] = head.split('\r\n');
   const headers = Object.fromEntries(
@@ -121,28 +121,29 @@ const talk = (...parts: string[]): Promise<string> =>
     socket.on('close', () => resolve(text));
   });
 
-const raw = async (...parts: string[]): Promise<Answer> => parseAnswer(await talk(...parts));
+const raw = async (...parts: string[]): Promise<CommandResponse> =>
+  parseResponse(await talk(...parts));
 
 const TOKEN = 'authorization: Bearer x\r\n';
 const request = (line: string, headers = '', body = ''): string =>
   `${line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${headers}${TOKEN}\r\n${body}`;
 
-const expectError = (answer: Answer, status: number, error: string): Line => {
-  expect(answer.status).toBe(status);
-  const body = JSON.parse(answer.body) as Line;
+const expectError = (response: CommandResponse, status: number, error: string): Line => {
+  expect(response.status).toBe(status);
+  const body = JSON.parse(response.body) as Line;
   expect(Object.keys(body)).toEqual(['error', 'message', 'details', 'timestamp']);
   expect(body).toMatchObject({ error, message: expect.stringMatching(/\w/) });
   expect(Array.isArray(body.details)).toBe(true);
   expect(new Date(body.timestamp as string).toISOString()).toBe(body.timestamp);
-  expect(answer.headers).toMatchObject({
+  expect(response.headers).toMatchObject({
     'cache-control': 'no-store',
     'content-type': 'application/json; charset=utf-8',
     'x-content-type-options': 'nosniff',
     'request-id': expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/),
     link: helpLink(error),
   });
-  expect(answer.headers).not.toHaveProperty('server');
-  expect(answer.headers).not.toHaveProperty('x-powered-by');
+  expect(response.headers).not.toHaveProperty('server');
+  expect(response.headers).not.toHaveProperty('x-powered-by');
   return body;
 };
 
@@ -191,19 +192,19 @@ describe('decisions §1: what is no well-formed request has the error body', () 
   });
 
   test('CONNECT', async () => {
-    const answer = await raw(`CONNECT x:1 HTTP/1.1\r\n${host}\r\n`);
-    expectError(answer, 405, 'METHOD_NOT_ALLOWED');
-    expect(answer.headers.allow).toBe('GET, POST');
+    const response = await raw(`CONNECT x:1 HTTP/1.1\r\n${host}\r\n`);
+    expectError(response, 405, 'METHOD_NOT_ALLOWED');
+    expect(response.headers.allow).toBe('GET, POST');
   });
 
   test('a request that came in whole gets its own answer, not that of the rubbish behind it', async () => {
     const head = `POST /slow HTTP/1.1\r\n${host}content-length: 0\r\n\r\n`;
-    const answered = raw(`${head}rubbish\r\n\r\n`);
+    const responded = raw(`${head}rubbish\r\n\r\n`);
     await slowStarted;
     release();
-    const answer = await answered;
-    expect(answer.status).toBe(200);
-    expect(answer.body).toBe('{"done":true}');
+    const response = await responded;
+    expect(response.status).toBe(200);
+    expect(response.body).toBe('{"done":true}');
   });
 
   test('100-continue is honoured', async () => {
@@ -224,9 +225,9 @@ describe('decisions §1: addresses and methods', () => {
   ])('%s is unknown, with or without a token', async (path) => {
     for (const token of [TOKEN, '']) {
       const text = `POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${token}\r\n`;
-      const answer = await raw(text);
-      expectError(answer, 404, 'NOT_FOUND');
-      expect(answer.body).not.toContain('nowhere');
+      const response = await raw(text);
+      expectError(response, 404, 'NOT_FOUND');
+      expect(response.body).not.toContain('nowhere');
     }
   });
 
@@ -240,15 +241,15 @@ describe('decisions §1: addresses and methods', () => {
     ['QUERY', '/api/v1/payments', 'POST'],
     ['POST', '/health/live', 'GET'],
   ])('%s %s is 405 and allows %s', async (method, path, allow) => {
-    const answer = await raw(request(`${method} ${path}`));
-    expectError(answer, 405, 'METHOD_NOT_ALLOWED');
-    expect(answer.headers.allow).toBe(allow);
-    expect(answer.body).not.toContain('secret');
+    const response = await raw(request(`${method} ${path}`));
+    expectError(response, 405, 'METHOD_NOT_ALLOWED');
+    expect(response.headers.allow).toBe(allow);
+    expect(response.body).not.toContain('secret');
   });
 
   test('HEAD is 405 too', async () => {
-    const answer = await raw(request('HEAD /api/v1/payments/x'));
-    expect([answer.status, answer.headers.allow, answer.body]).toEqual([405, 'GET', '']);
+    const response = await raw(request('HEAD /api/v1/payments/x'));
+    expect([response.status, response.headers.allow, response.body]).toEqual([405, 'GET', '']);
   });
 });
 
@@ -275,8 +276,8 @@ describe('decisions §2: a malformed paymentId is 400, behind the token', () => 
   });
 
   test('a well-formed one arrives, escaped or not', async () => {
-    const answer = await raw(request('GET /api/v1/payments/p%61y_1?x=%zz'));
-    expect(JSON.parse(answer.body)).toEqual({ paymentId: 'pay_1' });
+    const response = await raw(request('GET /api/v1/payments/p%61y_1?x=%zz'));
+    expect(JSON.parse(response.body)).toEqual({ paymentId: 'pay_1' });
   });
 });
 
@@ -292,13 +293,13 @@ describe('decisions §3: bodies', () => {
     ';;;',
     'application/x-www-form-urlencoded',
   ])('are read as JSON with the content type %j', async (type) => {
-    const answer = await post(type === '' ? '' : `content-type: ${type}\r\n`, '{"a":1}');
-    expect([answer.status, answer.body]).toEqual([200, '{"read":{"a":1}}']);
+    const response = await post(type === '' ? '' : `content-type: ${type}\r\n`, '{"a":1}');
+    expect([response.status, response.body]).toEqual([200, '{"read":{"a":1}}']);
   });
 
   test.each(['', ' \n'])('an empty one (%j) with a JSON content type is none', async (body) => {
-    const answer = await post('content-type: application/json\r\n', body);
-    expect([answer.status, answer.body]).toEqual([200, '{"read":null}']);
+    const response = await post('content-type: application/json\r\n', body);
+    expect([response.status, response.body]).toEqual([200, '{"read":null}']);
   });
 
   test('65,536 bytes are allowed, one more is 413, chunks counted alike', async () => {
@@ -316,8 +317,8 @@ describe('decisions §3: bodies', () => {
   });
 
   test('gzip is not JSON', async () => {
-    const answer = await post('content-encoding: gzip\r\n', '\x1f\x8b\x08\x00');
-    expectError(answer, 400, 'INVALID_REQUEST');
+    const response = await post('content-encoding: gzip\r\n', '\x1f\x8b\x08\x00');
+    expectError(response, 400, 'INVALID_REQUEST');
   });
 });
 
@@ -328,9 +329,9 @@ describe('decisions §1 and §7: our own faults', () => {
   });
 
   test('a store out of reach is 503 with Retry-After', async () => {
-    const answer = await raw(request('POST /no-store'));
-    expectError(answer, 503, 'SERVICE_UNAVAILABLE');
-    expect(answer.headers['retry-after']).toBe('1');
+    const response = await raw(request('POST /no-store'));
+    expectError(response, 503, 'SERVICE_UNAVAILABLE');
+    expect(response.headers['retry-after']).toBe('1');
   });
 
   test('above the cap of requests at once: 503, but health answers', async () => {
@@ -338,9 +339,9 @@ describe('decisions §1 and §7: our own faults', () => {
     await start(1);
     const first = raw(request('POST /slow'));
     await slowStarted;
-    const answer = await raw(request('GET /api/v1/payments/x'));
-    expectError(answer, 503, 'SERVICE_UNAVAILABLE');
-    expect(answer.headers['retry-after']).toBe('1');
+    const response = await raw(request('GET /api/v1/payments/x'));
+    expectError(response, 503, 'SERVICE_UNAVAILABLE');
+    expect(response.headers['retry-after']).toBe('1');
     expect((await raw(request('GET /health/ready'))).status).toBe(200);
     release();
     expect((await first).status).toBe(200);
@@ -384,10 +385,10 @@ describe('decisions §1: shutdown', () => {
     late.write(`{}${pipelined}`);
     await lateEnded;
     release();
-    const answer = await slow;
-    expect([answer.status, answer.headers.connection]).toEqual([200, 'close']);
+    const response = await slow;
+    expect([response.status, response.headers.connection]).toEqual([200, 'close']);
     const second = text.slice(text.indexOf('HTTP/1.1 503'));
-    expectError(parseAnswer(second), 503, 'SERVICE_UNAVAILABLE');
+    expectError(parseResponse(second), 503, 'SERVICE_UNAVAILABLE');
     await closed;
   });
 

@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { foldView } from '../../shared/payment/response.ts';
-import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
+import { foldReadModel } from '../../shared/payment/response.ts';
+import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import {
-  expectAnswerHeaders,
   expectError,
+  expectResponseHeaders,
   type InProcess,
   idOf,
   openInProcess,
@@ -17,7 +17,7 @@ import {
   token,
 } from '../support/in-process.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { temporaryFolder } from '../support/view-drivers.ts';
+import { temporaryFolder } from '../support/read-model-drivers.ts';
 
 let service: InProcess;
 let paymentId: string;
@@ -36,11 +36,11 @@ describe('interface, get: 200', () => {
     ['a sale', { captureNow: true }],
   ])('%s: the very bytes of its POST, and the revision as ETag', async (_name, fields) => {
     const created = await service.create(fields);
-    const answer = await service.get(idOf(created));
-    expect(answer.status).toBe(200);
-    expect(answer.text).toBe(created.text);
-    expect(answer.headers.etag).toBe(created.headers.etag);
-    expectAnswerHeaders(answer);
+    const response = await service.get(idOf(created));
+    expect(response.status).toBe(200);
+    expect(response.text).toBe(created.text);
+    expect(response.headers.etag).toBe(created.headers.etag);
+    expectResponseHeaders(response);
   });
 
   test('a payment that failed is there to be read', async () => {
@@ -58,19 +58,19 @@ describe('interface, get: 200', () => {
 test.each(['parked', 'behind'])('decisions §9: a document that is %s is not given', async (why) => {
   const folder = temporaryFolder();
   const store = memoryEventStore();
-  const views = openSqliteViews({ file: join(folder.path, 'views.db') });
+  const readModels = openSqliteReadModels({ file: join(folder.path, 'read models.db') });
   const events = wholeLife('pay_1').map((event, at) => newEvent(event, timeOf(at)));
   const stored = await store.append(streamOf('pay_1'), 'none', events);
-  const view = foldView(stored.slice(0, 2));
-  if (view === undefined) throw new Error('a view of nothing');
-  const document = { kind: 'view', view } as const;
+  const readModel = foldReadModel(stored.slice(0, 2));
+  if (readModel === undefined) throw new Error('a read model of nothing');
+  const document = { kind: 'readModel', readModel } as const;
   const park = { kind: 'park', paymentId: 'pay_1', revision: 2, reason: 'poison' } as const;
   const changes = why === 'parked' ? [document, { ...park, time: timeOf(2) }] : [document];
-  await views.apply(changes, null, '3');
-  const room = { store, views, behind: () => () => why === 'behind' };
-  const found = await getPayment(room, 'pay_1', view.merchantId);
+  await readModels.apply(changes, null, '3');
+  const deps = { store, readModels, behind: () => () => why === 'behind' };
+  const found = await getPayment(deps, 'pay_1', readModel.merchantId);
   expect(found?.revision).toBe(events.length - 1);
-  await views.close();
+  await readModels.close();
   folder.remove();
 });
 
@@ -117,11 +117,11 @@ describe('interface, get: errors', () => {
   });
 
   test.each(['PUT', 'DELETE', 'POST', 'HEAD'])('405: %s, with Allow', async (method) => {
-    const answer = await service.ask(method, `${PAYMENTS}/${paymentId}`);
-    expect(answer.status).toBe(405);
-    expect(answer.headers).toMatchObject({ allow: 'GET' });
-    if (method !== 'HEAD') expectError(answer, 405, 'METHOD_NOT_ALLOWED');
-    expect(answer.text).not.toContain(paymentId);
+    const response = await service.ask(method, `${PAYMENTS}/${paymentId}`);
+    expect(response.status).toBe(405);
+    expect(response.headers).toMatchObject({ allow: 'GET' });
+    if (method !== 'HEAD') expectError(response, 405, 'METHOD_NOT_ALLOWED');
+    expect(response.text).not.toContain(paymentId);
   });
 
   test('429: past the burst, with Retry-After, before the id is judged', async () => {
@@ -130,9 +130,9 @@ describe('interface, get: errors', () => {
       RATE_LIMIT_BURST: '1',
     });
     expect((await limited.get('unknown')).status).toBe(404);
-    const answer = await limited.get('x'.repeat(33));
-    expectError(answer, 429, 'RATE_LIMITED', ['too many requests; try again later']);
-    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+    const response = await limited.get('x'.repeat(33));
+    expectError(response, 429, 'RATE_LIMITED', ['too many requests; try again later']);
+    expect(response.headers).toMatchObject({ 'retry-after': '1' });
   });
 
   test('503: above the cap of requests at once, with Retry-After', async () => {
@@ -140,9 +140,9 @@ describe('interface, get: errors', () => {
     const held = small.faults.holdNext();
     const running = small.create();
     await held.begun;
-    const answer = await small.get('unknown');
-    expectError(answer, 503, 'SERVICE_UNAVAILABLE', ['too many requests at once']);
-    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+    const response = await small.get('unknown');
+    expectError(response, 503, 'SERVICE_UNAVAILABLE', ['too many requests at once']);
+    expect(response.headers).toMatchObject({ 'retry-after': '1' });
     held.release();
     await running;
   });

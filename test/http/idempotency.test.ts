@@ -1,8 +1,8 @@
 /** Decisions §8 as a merchant sees it: a repeat under a key is never a second charge. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import {
-  type Answer,
   APPROVED,
+  type CommandResponse,
   expectError,
   type InProcess,
   idOf,
@@ -32,7 +32,7 @@ const suited = async (change: string): Promise<string> =>
   idOf(await service.create({ captureNow: change === 'refund' }));
 
 /** The same status, the same bytes, and the header that says so. */
-const expectReplay = (repeat: Answer, first: Answer): void => {
+const expectReplay = (repeat: CommandResponse, first: CommandResponse): void => {
   expect(repeat.text).toBe(first.text);
   expect(repeat.status).toBe(first.status);
   expect(repeat.headers.etag).toBe(first.headers.etag);
@@ -40,8 +40,8 @@ const expectReplay = (repeat: Answer, first: Answer): void => {
   expect(repeat.headers).toMatchObject({ 'idempotent-replayed': 'true' });
 };
 
-const expectReused = (answer: Answer): void =>
-  expectError(answer, 422, 'IDEMPOTENCY_KEY_REUSED', [
+const expectReused = (response: CommandResponse): void =>
+  expectError(response, 422, 'IDEMPOTENCY_KEY_REUSED', [
     'the Idempotency-Key was used for another request; use a new key',
   ]);
 
@@ -130,9 +130,9 @@ describe('decisions §8: what is the same request', () => {
     ['another CVV', { ...first, paymentMethod: { type: 'CARD', card: { ...card, cvv: '999' } } }],
   ])('%s', async (_name, body) => {
     const key = newKey();
-    const answer = await service.ask('POST', PAYMENTS, first, { key });
-    expect(answer.status).toBe(200);
-    expectReplay(await service.ask('POST', PAYMENTS, body, { key }), answer);
+    const response = await service.ask('POST', PAYMENTS, first, { key });
+    expect(response.status).toBe(200);
+    expectReplay(await service.ask('POST', PAYMENTS, body, { key }), response);
   });
 
   const withCard = (fields: object) => ({
@@ -150,19 +150,19 @@ describe('decisions §8: what is the same request', () => {
     ['another rule broken as well', { ...first, currency: 'EUR' }],
   ])('is not: %s: 422 IDEMPOTENCY_KEY_REUSED', async (_name, body) => {
     const key = newKey();
-    const answer = await service.ask('POST', PAYMENTS, first, { key });
+    const response = await service.ask('POST', PAYMENTS, first, { key });
     expectReused(await service.ask('POST', PAYMENTS, body, { key }));
-    expectReplay(await service.ask('POST', PAYMENTS, first, { key }), answer);
-    expect(await service.ledger(idOf(answer))).toHaveLength(1);
+    expectReplay(await service.ask('POST', PAYMENTS, first, { key }), response);
+    expect(await service.ledger(idOf(response))).toHaveLength(1);
   });
 
   test.each(['capture', 'refund'])('%s: the alias is, an omitted amount is not', async (change) => {
     const key = newKey();
     const id = await suited(change);
     const send = (body?: object) => service.change(change, id, body, { key });
-    const answer = await send({ [`${change}Amount`]: 2500 });
-    expectReplay(await send({ amount: 2500 }), answer);
-    expectReplay(await send({ amount: 2500, [`${change}Amount`]: 2500, x: 1 }), answer);
+    const response = await send({ [`${change}Amount`]: 2500 });
+    expectReplay(await send({ amount: 2500 }), response);
+    expectReplay(await send({ amount: 2500, [`${change}Amount`]: 2500, x: 1 }), response);
     expectReused(await send());
     expectReused(await send({ amount: 2499 }));
     expectReused(await send({ amount: 2500, reason: 'another' }));
@@ -171,8 +171,8 @@ describe('decisions §8: what is the same request', () => {
   test('an omitted amount is the same as an omitted amount', async () => {
     const key = newKey();
     const id = await suited('capture');
-    const answer = await service.change('capture', id, undefined, { key });
-    expectReplay(await service.change('capture', id, {}, { key }), answer);
+    const response = await service.change('capture', id, undefined, { key });
+    expectReplay(await service.change('capture', id, {}, { key }), response);
     expectReused(await service.change('capture', id, { captureAmount: 2500 }, { key }));
   });
 });
@@ -192,9 +192,9 @@ describe('decisions §8: the scope of a key is merchant, route and payment', () 
     const [first, second] = [await suited('capture'), await suited('capture')];
     for (const id of [first, second]) {
       for (const change of ['capture', 'refund']) {
-        const answer = await service.change(change, id, { amount: 5 }, { key });
-        expect(answer.status).toBe(200);
-        expect(answer.headers).not.toHaveProperty('idempotent-replayed');
+        const response = await service.change(change, id, { amount: 5 }, { key });
+        expect(response.status).toBe(200);
+        expect(response.headers).not.toHaveProperty('idempotent-replayed');
       }
     }
   });
@@ -237,7 +237,7 @@ describe('decisions §8: the scope of a key is merchant, route and payment', () 
 
 describe('decisions §8: a key is free again where nothing was ever carried out', () => {
   /** Not sent is known at once; a lost call is only known by the fence that the repeat finds. */
-  const attempt = (fault: 'not sent' | 'call lost', send: () => Promise<Answer>) => {
+  const attempt = (fault: 'not sent' | 'call lost', send: () => Promise<CommandResponse>) => {
     if (fault === 'call lost') return leaveUnresolved(service, fault, send);
     service.faults.next(fault);
     return send();
@@ -330,12 +330,12 @@ describe('decisions §8: repeats at the same time', () => {
   test('64 equal creates with one key: one charge, one body', async () => {
     const key = newKey();
     const body = payment();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 64 }, () => service.ask('POST', PAYMENTS, body, { key })),
     );
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-    expect(answers.every(({ status }) => status === 200)).toBe(true);
-    const replays = answers.filter(({ headers }) => headers['idempotent-replayed'] === 'true');
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
+    expect(responses.every(({ status }) => status === 200)).toBe(true);
+    const replays = responses.filter(({ headers }) => headers['idempotent-replayed'] === 'true');
     expect(replays).toHaveLength(63);
     const id = idOf(await service.create({}, { key }));
     expect(await service.ledger(id)).toHaveLength(1);
@@ -345,21 +345,21 @@ describe('decisions §8: repeats at the same time', () => {
     const key = newKey();
     const id = await suited(change);
     const body = change === 'void' ? undefined : { amount: 100 };
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 16 }, () => service.change(change, id, body, { key })),
     );
-    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-    expect(answers[0]?.status).toBe(200);
+    expect(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(responses[0]?.status).toBe(200);
     expect(await service.ledger(id)).toHaveLength(2);
   });
 
   test('different creates with one key: one is carried out, the others are told', async () => {
     const key = newKey();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [1, 2, 3, 4].map((amount) => service.create({ amount }, { key })),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 422, 422, 422]);
-    const codes = answers.filter(({ status }) => status === 422).map(({ json }) => json.error);
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 422, 422, 422]);
+    const codes = responses.filter(({ status }) => status === 422).map(({ json }) => json.error);
     expect(new Set(codes)).toEqual(new Set(['IDEMPOTENCY_KEY_REUSED']));
   });
 
@@ -370,23 +370,23 @@ describe('decisions §8: repeats at the same time', () => {
     });
     // The first request of a process is the slowest; the budget is to be spent at the provider.
     await hasty.create();
-    const expectInProgress = (answer: Answer): void => {
-      expectError(answer, 409, 'IDEMPOTENCY_IN_PROGRESS', [
+    const expectInProgress = (response: CommandResponse): void => {
+      expectError(response, 409, 'IDEMPOTENCY_IN_PROGRESS', [
         'the first request with this key still runs',
       ]);
-      expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+      expect(response.headers).toMatchObject({ 'retry-after': '1' });
     };
-    const inProgress = async (send: () => Promise<Answer>): Promise<Answer> => {
+    const inProgress = async (send: () => Promise<CommandResponse>): Promise<CommandResponse> => {
       const held = hasty.faults.holdNext();
       expect((await send()).status).toBe(503);
       expectInProgress(await send());
       held.release();
-      let answer = await send();
+      let response = await send();
       await until('the outcome', async () => {
-        answer = await send();
-        return answer.status === 200;
+        response = await send();
+        return response.status === 200;
       });
-      return answer;
+      return response;
     };
     const created = await inProgress(() => hasty.create({}, { key: 'k' }));
     const id = idOf(created);

@@ -1,7 +1,7 @@
 /** `GET /api/v1/payments`, the addition to the contract (docs/interface.md, "List payments"). */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
-  type Answer,
+  type CommandResponse,
   expectError,
   type InProcess,
   openInProcess,
@@ -12,16 +12,16 @@ import {
 
 let service: InProcess;
 /** Of m_test, oldest first. */
-const created: Answer[] = [];
+const created: CommandResponse[] = [];
 
-const list = (query = '', bearer?: string): Promise<Answer> =>
+const list = (query = '', bearer?: string): Promise<CommandResponse> =>
   service.ask(
     'GET',
     `${PAYMENTS}${query}`,
     undefined,
     bearer === undefined ? {} : { token: bearer },
   );
-const idsOf = ({ json }: Answer): string[] =>
+const idsOf = ({ json }: CommandResponse): string[] =>
   (json.payments as { paymentId: string }[]).map(({ paymentId }) => paymentId);
 const ids = (): string[] => created.map(({ json }) => json.paymentId);
 
@@ -44,9 +44,9 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 describe('a page', () => {
   test("has the merchant's own payments alone, newest first, 20 unless asked otherwise", async () => {
-    const answer = await list();
-    expect(answer.status).toBe(200);
-    expect(idsOf(answer)).toEqual(newestFirst().slice(0, 20));
+    const response = await list();
+    expect(response.status).toBe(200);
+    expect(idsOf(response)).toEqual(newestFirst().slice(0, 20));
   });
 
   test('has the bodies that GET has, to the byte', async () => {
@@ -66,10 +66,10 @@ describe('a page', () => {
     const seen: string[] = [];
     let query = '?limit=7';
     for (let pages = 0; pages < 10 && query !== ''; pages += 1) {
-      const answer = await list(query);
-      seen.push(...idsOf(answer));
+      const response = await list(query);
+      seen.push(...idsOf(response));
       created.push(await service.create());
-      const cursor = answer.json.nextCursor;
+      const cursor = response.json.nextCursor;
       query = cursor === undefined ? '' : `?limit=7&cursor=${cursor}`;
     }
     expect(seen).toEqual(expected);
@@ -135,7 +135,7 @@ describe('refusals', () => {
   });
 
   test('a malformed parameter is told to nobody without a token', async () => {
-    const answer = await service.ask('GET', `${PAYMENTS}?limit=0`, undefined, { token: null });
-    expectError(answer, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
+    const response = await service.ask('GET', `${PAYMENTS}?limit=0`, undefined, { token: null });
+    expectError(response, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
   });
 });

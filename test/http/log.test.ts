@@ -225,7 +225,7 @@ describe('surfaces: metrics', () => {
       'payments_projection_position',
       'payments_projection_lag_events',
       'payments_projection_lag_seconds',
-      'payments_dead_letters',
+      'payments_parked',
     ]) {
       expect(text).toMatch(new RegExp(`^# TYPE ${name} `, 'm'));
     }

@@ -1,4 +1,4 @@
-/** What a process remembers of a payment, and what it makes of an append whose fate is unknown. */
+/** What a process remembers of a payment, and what it makes of an append whose outcome is unknown. */
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { createPaymentLog, type PaymentLog } from '../../command-api/payment-log.ts';
 import { startBudget } from '../../command-api/request-budget.ts';
@@ -75,16 +75,16 @@ describe('decisions §6: what a process has appended it does not unlearn', () =>
   });
 });
 
-describe('decisions §7: an append whose fate is unknown', () => {
+describe('decisions §7: an append whose outcome is unknown', () => {
   /** Each append meets the next of these; the last one again and again. */
-  const inTurn = (...fates: ('lost' | 'refused' | 'taken')[]): EventStore['append'] => {
-    let tries = 0;
+  const inTurn = (...outcomes: ('lost' | 'refused' | 'taken')[]): EventStore['append'] => {
+    let attempts = 0;
     return async (...append) => {
-      const fate = fates[Math.min(tries, fates.length - 1)];
-      tries += 1;
-      if (fate === 'refused') throw new StoreUnavailable('no leader');
+      const outcome = outcomes[Math.min(attempts, outcomes.length - 1)];
+      attempts += 1;
+      if (outcome === 'refused') throw new StoreUnavailable('no leader');
       const stored = await store.append(...append);
-      if (fate === 'lost') throw new AppendOutcomeUnknown('the answer was lost');
+      if (outcome === 'lost') throw new AppendOutcomeUnknown('the answer was lost');
       return stored;
     };
   };

@@ -3,22 +3,22 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { type Projector, startProjector } from '../../projector/compose.ts';
-import { watchProjectionFigures } from '../../projector/metrics.ts';
+import { watchProjectionMetrics } from '../../projector/metrics.ts';
 import { registerProjectorOps } from '../../projector/parked-routes.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { type EventStore, StoreUnavailable } from '../../shared/event-store/port.ts';
-import { openGuard } from '../../shared/http/auth/authorize.ts';
+import { openAuthorize } from '../../shared/http/auth/authorize.ts';
 import { buildApp, closeGracefully } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import type { PaymentViews } from '../../shared/read-models/port.ts';
-import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
+import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { SECRET, signToken } from '../support/in-process.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { temporaryFolder } from '../support/read-model-drivers.ts';
 import { until } from '../support/until.ts';
-import { temporaryFolder } from '../support/view-drivers.ts';
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 const PLACE = '/ops/v1/projections';
@@ -27,7 +27,7 @@ const EVENTS = PAYMENTS * wholeLife('pay_1').length;
 
 type Wrap = {
   store?: (own: EventStore) => EventStore;
-  views?: (own: PaymentViews) => PaymentViews;
+  readModels?: (own: ReadModels) => ReadModels;
 };
 
 let close: () => Promise<void> = async () => undefined;
@@ -36,7 +36,7 @@ afterEach(() => close());
 /** A projector over `PAYMENTS` payments behind its routes. */
 const open = async ({
   store: wrapStore = (own) => own,
-  views: wrapViews = (own) => own,
+  readModels: wrapReadModels = (own) => own,
 }: Wrap = {}) => {
   const folder = temporaryFolder();
   const store = memoryEventStore();
@@ -44,24 +44,26 @@ const open = async ({
     const events = wholeLife(`pay_${n}`).map((event, at) => newEvent(event, timeOf(at)));
     await store.append(streamOf(`pay_${n}`), 'none', events);
   }
-  const views = wrapViews(openSqliteViews({ file: join(folder.path, 'views.db') }));
+  const readModels = wrapReadModels(
+    openSqliteReadModels({ file: join(folder.path, 'read models.db') }),
+  );
   const projector: Projector = await startProjector({
     store: wrapStore(store),
-    views,
+    readModels,
     logger: log,
     backOff: { minMs: 1, maxMs: 8 },
   });
   const read = loadConfig({ JWT_SECRET: SECRET });
   if (!read.ok) throw new Error(read.problems.join());
   const metrics = createMetrics();
-  watchProjectionFigures(metrics, projector);
+  watchProjectionMetrics(metrics, projector);
   const app: FastifyInstance = buildApp({ log, metrics, maxInFlight: 100 });
-  const guard = await openGuard(read.config);
-  registerProjectorOps(app, { guard: guard('ops:admin'), projector, views });
+  const authorize = await openAuthorize(read.config);
+  registerProjectorOps(app, { authorize: authorize('ops:admin'), projector, readModels });
   close = async () => {
     await app.close();
     await projector.stop();
-    await views.close();
+    await readModels.close();
     folder.remove();
   };
   const ask = async (method: 'GET' | 'POST', url: string, asking: Asking = {}) => {
@@ -84,7 +86,7 @@ type Asking = { merchant?: string; scope?: string; accept?: string };
 const heldSum = () => {
   const summing = Promise.withResolvers<void>();
   const held = Promise.withResolvers<void>();
-  const wrap = (own: PaymentViews): PaymentViews => ({
+  const wrap = (own: ReadModels): ReadModels => ({
     ...own,
     checksum: async () => {
       summing.resolve();
@@ -192,7 +194,7 @@ describe('POST /ops/v1/projections/rebuild', () => {
 
   test('a second one is refused in words, and the first goes on', async () => {
     const { summing, held, wrap } = heldSum();
-    const { ask, projector } = await open({ views: wrap });
+    const { ask, projector } = await open({ readModels: wrap });
     await projector.caughtUp;
     const first = ask('POST', `${PLACE}/rebuild`, LIVE);
     await summing.promise;
@@ -210,7 +212,7 @@ describe('POST /ops/v1/projections/rebuild', () => {
   test('one that fails says why, and the old read models are served', async () => {
     let fails = true;
     const { ask, projection, projector } = await open({
-      views: (own) => ({
+      readModels: (own) => ({
         ...own,
         checksum: async () => {
           if (fails) throw new Error('the disk is full');
@@ -233,10 +235,10 @@ describe('POST /ops/v1/projections/rebuild', () => {
   test('a projector that stands by refuses in words, and its status says so', async () => {
     const parked = { paymentId: 'pay_1', revision: 1, reason: 'poison', since: timeOf(1) };
     const { ask, projection, projector } = await open({
-      views: (own) => ({ ...own, lease: async () => false, parked: async () => [parked] }),
+      readModels: (own) => ({ ...own, lease: async () => false, parked: async () => [parked] }),
     });
     await until('it stands by', () => projector.status().state === 'standing-by');
-    for (const path of [`${PLACE}/rebuild`, '/ops/v1/dead-letters/pay_1/retry']) {
+    for (const path of [`${PLACE}/rebuild`, '/ops/v1/parked/pay_1/retry']) {
       const refused = await ask('POST', path);
       expect([refused.status, JSON.parse(refused.body).details]).toEqual([
         503,
@@ -248,7 +250,7 @@ describe('POST /ops/v1/projections/rebuild', () => {
 
   test('the end of the process waits for no watcher', async () => {
     const { held, wrap } = heldSum();
-    const { app, projector } = await open({ views: wrap });
+    const { app, projector } = await open({ readModels: wrap });
     await projector.caughtUp;
     const url = await app.listen({ host: '127.0.0.1', port: 0 });
     const bearer = await signToken({ merchant_id: '*', sub: 'jane', scope: 'ops:admin' });

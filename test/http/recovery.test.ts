@@ -1,52 +1,56 @@
-/** Decisions §7: the ladder of recovery, and how open intents are found without reading the log. */
+/** Decisions §7: the retry schedule of recovery, and how open intents are found without reading the log. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { createLadders, type Tried } from '../../command-api/recovery/retry-schedule.ts';
+import { type Attempted, createRetrySchedules } from '../../command-api/recovery/retry-schedule.ts';
 import { type Sweep, startSweep } from '../../command-api/recovery/sweep.ts';
 import { type EventStore, StoreUnavailable } from '../../shared/event-store/port.ts';
 import {
-  type Answer,
+  type CommandResponse,
   expectError,
   idOf,
   leaveUnresolved,
   openInProcess,
   PAYMENTS,
 } from '../support/in-process.ts';
-import { openTwoRooms, type Room, type Rooms } from '../support/two-rooms.ts';
+import {
+  type Deps,
+  openTwoCommandSides,
+  type TwoCommandSides,
+} from '../support/two-command-sides.ts';
 import { until } from '../support/until.ts';
 
 const PAST_FLIGHT_MS = 7_100;
-const locationOf = ({ headers }: Answer): string =>
+const locationOf = ({ headers }: CommandResponse): string =>
   String(headers.location).replace(`${PAYMENTS}/`, '');
 
 /** A create that the provider carried out and whose answer this process never got. */
-const leaveOpen = async (room: Room, fault: 'answer lost' | 'call lost' = 'answer lost') => {
-  room.faults.answersQuestions = false;
-  room.faults.next(fault);
-  return locationOf(await room.create());
+const leaveOpen = async (deps: Deps, fault: 'answer lost' | 'call lost' = 'answer lost') => {
+  deps.faults.answersQuestions = false;
+  deps.faults.next(fault);
+  return locationOf(await deps.create());
 };
 
 describe('decisions §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
-  const laddersOver = (attempt: (id: string) => Promise<Tried>, delaysMs: number[]) => {
-    const vain: { tries: number; nextTryMs: number }[] = [];
+  const retrySchedulesOver = (attempt: (id: string) => Promise<Attempted>, delaysMs: number[]) => {
+    const vain: { attempts: number; nextAttemptMs: number }[] = [];
     const nowMs = Date.now;
-    const onVain = (_id: string, step: { tries: number; nextTryMs: number }) =>
+    const onVain = (_id: string, step: { attempts: number; nextAttemptMs: number }) =>
       void vain.push(step);
-    return { vain, ladders: createLadders({ delaysMs, nowMs, attempt, onVain }) };
+    return { vain, retrySchedules: createRetrySchedules({ delaysMs, nowMs, attempt, onVain }) };
   };
 
   test('one try at once, then the waits with ±10% jitter, counted from the last try', async () => {
     const tried: number[] = [];
-    const { vain, ladders } = laddersOver(async () => {
+    const { vain, retrySchedules } = retrySchedulesOver(async () => {
       tried.push(performance.now());
       return { kind: 'open' };
     }, [20, 60, 40]);
-    ladders.begin('pay_1');
+    retrySchedules.begin('pay_1');
     await until('the last step', () => vain.length === 4);
-    ladders.stop();
-    expect(vain.map(({ tries }) => tries)).toEqual([1, 2, 3, 4]);
+    retrySchedules.stop();
+    expect(vain.map(({ attempts }) => attempts)).toEqual([1, 2, 3, 4]);
     for (const [n, delayMs] of [20, 60, 40, 3_600_000].entries()) {
-      expect(vain[n]?.nextTryMs).toBeGreaterThanOrEqual(delayMs * 0.9);
-      expect(vain[n]?.nextTryMs).toBeLessThanOrEqual(delayMs * 1.1);
+      expect(vain[n]?.nextAttemptMs).toBeGreaterThanOrEqual(delayMs * 0.9);
+      expect(vain[n]?.nextAttemptMs).toBeLessThanOrEqual(delayMs * 1.1);
     }
     const waitedMs = tried.slice(1).map((at, n) => at - (tried[n] ?? 0));
     for (const [n, delayMs] of [20, 60, 40].entries())
@@ -54,82 +58,89 @@ describe('decisions §7: after each wait of RECOVERY_DELAYS_MS, then hourly', ()
   });
 
   test('the jitter is drawn anew: what broke at once does not ask at once', async () => {
-    const { vain, ladders } = laddersOver(async () => ({ kind: 'open' }), [10_000]);
-    for (let n = 0; n < 40; n++) ladders.begin(`pay_${n}`);
+    const { vain, retrySchedules } = retrySchedulesOver(async () => ({ kind: 'open' }), [10_000]);
+    for (let n = 0; n < 40; n++) retrySchedules.begin(`pay_${n}`);
     await until('all were asked for', () => vain.length === 40);
-    ladders.stop();
-    expect(new Set(vain.map(({ nextTryMs }) => nextTryMs)).size).toBeGreaterThan(30);
+    retrySchedules.stop();
+    expect(new Set(vain.map(({ nextAttemptMs }) => nextAttemptMs)).size).toBeGreaterThan(30);
   });
 
   test('8 are asked about at once, whatever waits', async () => {
     let running = 0;
     let most = 0;
     let done = 0;
-    const { ladders } = laddersOver(async () => {
+    const { retrySchedules } = retrySchedulesOver(async () => {
       most = Math.max(most, ++running);
       await new Promise((resolve) => setImmediate(resolve));
       running -= 1;
       done += 1;
       return { kind: 'none' };
     }, [1]);
-    for (let n = 0; n < 100; n++) ladders.begin(`pay_${n}`);
+    for (let n = 0; n < 100; n++) retrySchedules.begin(`pay_${n}`);
     await until('all are done', () => done === 100);
     expect(most).toBe(8);
-    expect(ladders.get('pay_1')).toBeUndefined();
+    expect(retrySchedules.get('pay_1')).toBeUndefined();
   });
 
-  test('something else unresolved on the payment begins the ladder anew, at once', async () => {
-    const { vain, ladders } = laddersOver(async () => ({ kind: 'open' }), [600_000]);
-    ladders.begin('pay_1');
+  test('something else unresolved on the payment begins the retry schedule anew, at once', async () => {
+    const { vain, retrySchedules } = retrySchedulesOver(async () => ({ kind: 'open' }), [600_000]);
+    retrySchedules.begin('pay_1');
     await until('the first try', () => vain.length === 1);
-    ladders.begin('pay_1');
-    expect(ladders.get('pay_1')?.nextTryAtMs).toBeGreaterThan(Date.now() + 500_000);
-    ladders.beginAnew('pay_1');
+    retrySchedules.begin('pay_1');
+    expect(retrySchedules.get('pay_1')?.nextTryAtMs).toBeGreaterThan(Date.now() + 500_000);
+    retrySchedules.beginAnew('pay_1');
     await until('a try at once', () => vain.length === 2);
-    ladders.stop();
-    expect(vain[1]?.tries).toBe(1);
+    retrySchedules.stop();
+    expect(vain[1]?.attempts).toBe(1);
   });
 
-  test('a try that fails counts, and the ladder goes on', async () => {
-    const { vain, ladders } = laddersOver(() => Promise.reject(new Error('no store')), [5]);
-    ladders.begin('pay_1');
+  test('a try that fails counts, and the retry schedule goes on', async () => {
+    const { vain, retrySchedules } = retrySchedulesOver(
+      () => Promise.reject(new Error('no store')),
+      [5],
+    );
+    retrySchedules.begin('pay_1');
     await until('two tries', () => vain.length >= 2);
-    ladders.stop();
-    expect(vain[0]).toMatchObject({ tries: 1, error: new Error('no store') });
+    retrySchedules.stop();
+    expect(vain[0]).toMatchObject({ attempts: 1, error: new Error('no store') });
   });
 });
 
-let rooms: Rooms;
+let sides: TwoCommandSides;
 const sweeps: Sweep[] = [];
 
 beforeAll(async () => {
-  rooms = await openTwoRooms({ RECOVERY_DELAYS_MS: '600000' });
+  sides = await openTwoCommandSides({ RECOVERY_DELAYS_MS: '600000' });
 });
 afterEach(() => {
   for (const sweep of sweeps.splice(0)) sweep.stop();
-  for (const { faults, clock, store } of [rooms.a, rooms.b]) {
+  for (const { faults, clock, store } of [sides.a, sides.b]) {
     faults.answersQuestions = true;
     faults.questions = 0;
     clock.aheadMs = 0;
     store.beforeAppend = undefined;
   }
 });
-afterAll(() => rooms[Symbol.asyncDispose]());
+afterAll(() => sides[Symbol.asyncDispose]());
 
 /** A process that starts after every earlier call must have ended. */
-const newProcess = async (): Promise<Room> => {
-  const room = await rooms.open();
-  room.clock.aheadMs = PAST_FLIGHT_MS;
-  return room;
+const newProcess = async (): Promise<Deps> => {
+  const deps = await sides.open();
+  deps.clock.aheadMs = PAST_FLIGHT_MS;
+  return deps;
 };
-const statusOf = async (id: string): Promise<string> => (await rooms.state(id)).status;
+const statusOf = async (id: string): Promise<string> => (await sides.state(id)).status;
 
-/** Sweeps with the room's own recovery, over views that may be told to show less. */
-const sweepIn = (room: Room, shown: Partial<Rooms['views']> = {}, store = rooms.store): Sweep => {
+/** Sweeps with the room's own recovery, over read models that may be told to show less. */
+const sweepIn = (
+  deps: Deps,
+  shown: Partial<TwoCommandSides['readModels']> = {},
+  store = sides.store,
+): Sweep => {
   const sweep = startSweep({
     store,
-    views: { ...rooms.views, ...shown },
-    recovery: room.side.recovery,
+    readModels: { ...sides.readModels, ...shown },
+    recovery: deps.side.recovery,
     logger: { warn: () => undefined },
   });
   sweeps.push(sweep);
@@ -138,7 +149,7 @@ const sweepIn = (room: Room, shown: Partial<Rooms['views']> = {}, store = rooms.
 
 const caughtUp = () =>
   until('the projector has caught up', async () => {
-    const { eventsAfter } = await rooms.store.head(await rooms.views.checkpoint());
+    const { eventsAfter } = await sides.store.head(await sides.readModels.checkpoint());
     return eventsAfter === 0;
   });
 
@@ -146,9 +157,9 @@ const caughtUp = () =>
 const counted = () => {
   const reads = { events: 0 };
   const store: EventStore = {
-    ...rooms.store,
+    ...sides.store,
     readAll: async (after, limit) => {
-      const page = await rooms.store.readAll(after, limit);
+      const page = await sides.store.readAll(after, limit);
       reads.events += page.length;
       return page;
     },
@@ -157,8 +168,8 @@ const counted = () => {
 };
 
 describe('decisions §7: open intents are found without scanning the log', () => {
-  test('by the views, after a restart, at once; the log is not read', async () => {
-    const id = await leaveOpen(rooms.a);
+  test('by the read models, after a restart, at once; the log is not read', async () => {
+    const id = await leaveOpen(sides.a);
     await caughtUp();
     const { reads, store } = counted();
     const started = await newProcess();
@@ -174,12 +185,12 @@ describe('decisions §7: open intents are found without scanning the log', () =>
   });
 
   test('past the checkpoint, where the projector is stopped or behind', async () => {
-    const before = (await rooms.views.checkpoint()) ?? null;
-    const done = idOf(await rooms.b.create());
-    const id = await leaveOpen(rooms.a, 'call lost');
+    const before = (await sides.readModels.checkpoint()) ?? null;
+    const done = idOf(await sides.b.create());
+    const id = await leaveOpen(sides.a, 'call lost');
     const started = await newProcess();
     const { reads, store } = counted();
-    const behind = { checkpoint: async () => before, unsettled: async () => [] };
+    const behind = { checkpoint: async () => before, unresolved: async () => [] };
     await sweepIn(started, behind, store).now();
     await until('it is recovered', async () => (await statusOf(id)) === 'FAILED');
     expect(reads.events).toBeLessThanOrEqual(4);
@@ -188,11 +199,11 @@ describe('decisions §7: open intents are found without scanning the log', () =>
   });
 
   test('a parked payment, whose document shows nothing of it', async () => {
-    const id = await leaveOpen(rooms.a);
+    const id = await leaveOpen(sides.a);
     await caughtUp();
     const since = new Date().toISOString();
     const parked = async () => [{ paymentId: id, revision: 0, reason: 'poison', since }];
-    await sweepIn(await newProcess(), { unsettled: async () => [], parked }).now();
+    await sweepIn(await newProcess(), { unresolved: async () => [], parked }).now();
     await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
   });
 
@@ -203,31 +214,31 @@ describe('decisions §7: open intents are found without scanning the log', () =>
     await sweep.now();
     const first = reads.events;
     expect(first).toBeGreaterThan(4);
-    const id = await leaveOpen(rooms.a);
+    const id = await leaveOpen(sides.a);
     await sweep.now();
     expect(reads.events - first).toBeLessThanOrEqual(2);
     await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
   });
 
   test('what may be in flight elsewhere is not asked about before its time', async () => {
-    const held = rooms.a.faults.holdNext();
-    const creating = rooms.a.create();
+    const held = sides.a.faults.holdNext();
+    const creating = sides.a.create();
     await held.begun;
     await caughtUp();
-    await sweepIn(rooms.b).now();
-    await until('it has looked', () => rooms.b.side.recovery.unresolved().count === 0);
+    await sweepIn(sides.b).now();
+    await until('it has looked', () => sides.b.side.recovery.unresolved().count === 0);
     held.release();
     expect((await creating).status).toBe(200);
-    expect(rooms.b.faults.questions).toBe(0);
+    expect(sides.b.faults.questions).toBe(0);
   });
 
   test('a sweep that fails is tried again', async () => {
-    const id = await leaveOpen(rooms.a);
+    const id = await leaveOpen(sides.a);
     await caughtUp();
     let fails = true;
     const checkpoint = async () => {
       if (fails) throw new Error('out of reach');
-      return rooms.views.checkpoint();
+      return sides.readModels.checkpoint();
     };
     const sweep = sweepIn(await newProcess(), { checkpoint });
     await sweep.now();
@@ -241,28 +252,28 @@ describe('decisions §7: open intents are found without scanning the log', () =>
 describe('decisions §7: recovery in several processes at once never acts twice', () => {
   test.each(['answer lost', 'call lost'] as const)('%s: one outcome is recorded', async (fault) => {
     const ids: string[] = [];
-    for (let n = 0; n < 8; n++) ids.push(await leaveOpen(rooms.a, fault));
+    for (let n = 0; n < 8; n++) ids.push(await leaveOpen(sides.a, fault));
     await caughtUp();
     const others = await Promise.all([newProcess(), newProcess(), newProcess()]);
-    await Promise.all(others.map((room) => sweepIn(room).now()));
+    await Promise.all(others.map((deps) => sweepIn(deps).now()));
     const expected = fault === 'answer lost' ? 'AUTHORIZED' : 'FAILED';
     for (const id of ids) {
       await until('it is recovered', async () => (await statusOf(id)) === expected);
-      expect(await rooms.events(id)).toHaveLength(2);
-      expect(await rooms.ledger(id)).toHaveLength(fault === 'answer lost' ? 1 : 0);
+      expect(await sides.events(id)).toHaveLength(2);
+      expect(await sides.ledger(id)).toHaveLength(fault === 'answer lost' ? 1 : 0);
     }
     // And the process that saw the call end finds it ended.
-    for (const id of ids) expect((await rooms.a.change('refund', id)).status).toBe(422);
+    for (const id of ids) expect((await sides.a.change('refund', id)).status).toBe(422);
   });
 });
 
 describe('decisions §7: what stays unresolved is visible', () => {
   test('by metric, log line and list, with age, operation and next try', async () => {
-    const a = await rooms.open();
+    const a = await sides.open();
     const id = await leaveOpen(a);
     const mine = () => a.side.recovery.list().filter(({ paymentId }) => paymentId === id);
-    await until('the first try was in vain', () => mine()[0]?.tries === 1);
-    const [intent] = await rooms.events(id);
+    await until('the first try was in vain', () => mine()[0]?.attempts === 1);
+    const [intent] = await sides.events(id);
     expect(mine()).toEqual([
       {
         paymentId: id,
@@ -271,8 +282,8 @@ describe('decisions §7: what stays unresolved is visible', () => {
         operationId: intent?.event.data.operationId,
         amountMinor: 2500,
         since: intent?.time,
-        tries: 1,
-        nextTryAt: expect.stringMatching(/^2\d{3}-.*Z$/),
+        attempts: 1,
+        nextAttemptAt: expect.stringMatching(/^2\d{3}-.*Z$/),
       },
     ]);
     expect(a.lines).toContainEqual({
@@ -282,8 +293,8 @@ describe('decisions §7: what stays unresolved is visible', () => {
         paymentId: id,
         operation: 'create',
         ageSeconds: expect.any(Number),
-        tries: 1,
-        nextTrySeconds: expect.any(Number),
+        attempts: 1,
+        nextAttemptSeconds: expect.any(Number),
       },
     });
     a.clock.aheadMs = 90_000;
@@ -301,16 +312,16 @@ describe('decisions §7: what stays unresolved is visible', () => {
 });
 
 describe('faults, SQLite: while the disk is full the store takes nothing, and then all goes on', () => {
-  const fill = (room: Room, after = 0): void => {
+  const fill = (deps: Deps, after = 0): void => {
     let left = after;
-    room.store.beforeAppend = async () => {
+    deps.store.beforeAppend = async () => {
       left -= 1;
       if (left < 0) throw new StoreUnavailable('database or disk is full');
     };
   };
 
   test('no intent, no call: 503 SERVICE_UNAVAILABLE with Retry-After, by itself 200 again', async () => {
-    const { a } = rooms;
+    const { a } = sides;
     const called = a.faults.calls.length;
     fill(a);
     const refused = await a.create();
@@ -322,15 +333,15 @@ describe('faults, SQLite: while the disk is full the store takes nothing, and th
   });
 
   test('full between intent and outcome: 503, and the outcome is recorded when there is room', async () => {
-    const a = await rooms.open();
+    const a = await sides.open();
     fill(a, 1);
-    const answer = await a.create();
-    const id = locationOf(answer);
-    expect([answer.status, answer.json.error]).toEqual([503, 'PROVIDER_UNAVAILABLE']);
+    const response = await a.create();
+    const id = locationOf(response);
+    expect([response.status, response.json.error]).toEqual([503, 'PROVIDER_UNAVAILABLE']);
     expect(await statusOf(id)).toBe('PENDING');
     a.store.beforeAppend = undefined;
     expect((await a.change('capture', id)).json.status).toBe('CAPTURED');
-    expect((await rooms.ledger(id)).map(({ kind }) => kind)).toEqual(['AUTHORIZE', 'CAPTURE']);
+    expect((await sides.ledger(id)).map(({ kind }) => kind)).toEqual(['AUTHORIZE', 'CAPTURE']);
   });
 });
 
@@ -343,14 +354,14 @@ test('settings: a stop waits for the question that is asked, and asks no other',
     faults.next('answer lost');
     expect((await service.change('refund', id, { refundAmount })).status).toBe(503);
   }
-  const answered = Promise.withResolvers<void>();
-  faults.beforeAnswer = answered.promise;
+  const responded = Promise.withResolvers<void>();
+  faults.beforeResponse = responded.promise;
   // The next process asks about each of the three, one after the other.
   const before = faults.questions;
   await service.restart();
   await until('a question is asked', () => faults.questions > before);
   const stopping = service[Symbol.asyncDispose]();
-  answered.resolve();
+  responded.resolve();
   await stopping;
   expect(faults.questions).toBe(before + 1);
 });

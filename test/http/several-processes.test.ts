@@ -1,7 +1,11 @@
 /** Decisions §6 to §8 with several command processes on one event store. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Answer, expectError, idOf, PAYMENTS } from '../support/in-process.ts';
-import { openTwoRooms, type Room, type Rooms } from '../support/two-rooms.ts';
+import { type CommandResponse, expectError, idOf, PAYMENTS } from '../support/in-process.ts';
+import {
+  type Deps,
+  openTwoCommandSides,
+  type TwoCommandSides,
+} from '../support/two-command-sides.ts';
 import { until } from '../support/until.ts';
 
 /** Nobody asks again but the next command. */
@@ -12,40 +16,40 @@ const PAST_FLIGHT_MS = 7_100;
 /** As many payments as a process keeps in memory (command-api/compose.ts). */
 const SEEN_MAX = 1000;
 
-let rooms: Rooms;
+let sides: TwoCommandSides;
 let keys = 0;
 const newKey = (): string => `key-${++keys}`;
 
 beforeAll(async () => {
-  rooms = await openTwoRooms(NO_LADDER);
+  sides = await openTwoCommandSides(NO_LADDER);
 });
 afterEach(() => {
-  for (const { clock, faults, store } of [rooms.a, rooms.b]) {
+  for (const { clock, faults, store } of [sides.a, sides.b]) {
     clock.aheadMs = 0;
     faults.answersQuestions = true;
     faults.questions = 0;
     faults.calls.length = 0;
-    Object.assign(store, { loseAnswers: 0, beforeAppend: undefined });
+    Object.assign(store, { loseResponses: 0, beforeAppend: undefined });
   }
 });
-afterAll(() => rooms[Symbol.asyncDispose]());
+afterAll(() => sides[Symbol.asyncDispose]());
 
-const kindsOf = async (rooms: Rooms, id: string): Promise<string[]> =>
-  (await rooms.ledger(id)).map(({ kind }) => kind);
-const typesOf = async (rooms: Rooms, id: string): Promise<string[]> =>
-  (await rooms.events(id)).map(({ event }) => event.type);
-const authorized = async (room: Room): Promise<string> => idOf(await room.create());
+const kindsOf = async (sides: TwoCommandSides, id: string): Promise<string[]> =>
+  (await sides.ledger(id)).map(({ kind }) => kind);
+const typesOf = async (sides: TwoCommandSides, id: string): Promise<string[]> =>
+  (await sides.events(id)).map(({ event }) => event.type);
+const authorized = async (deps: Deps): Promise<string> => idOf(await deps.create());
 /** The first requests of a process are its slowest: budgets are to be spent elsewhere. */
-const warm = async (...both: Room[]): Promise<void> => {
-  for (const room of both)
-    await until('it is warm', async () => (await room.create()).status === 200);
+const warm = async (...both: Deps[]): Promise<void> => {
+  for (const deps of both)
+    await until('it is warm', async () => (await deps.create()).status === 200);
 };
-const locationOf = ({ headers }: Answer): string =>
+const locationOf = ({ headers }: CommandResponse): string =>
   String(headers.location).replace(`${PAYMENTS}/`, '');
 
 describe('decisions §7: in flight is not unresolved, in another process', () => {
   test('a command waits for the call, asks nobody, and is judged on what came of it', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     const id = await authorized(a);
     const held = a.faults.holdNext();
     const capturing = a.change('capture', id);
@@ -62,11 +66,11 @@ describe('decisions §7: in flight is not unresolved, in another process', () =>
     // Merely running, so it is not joined without a key.
     expect((await equal).status).toBe(422);
     expect(b.faults.questions).toBe(0);
-    expect(await kindsOf(rooms, id)).toEqual(['AUTHORIZE', 'CAPTURE']);
+    expect(await kindsOf(sides, id)).toEqual(['AUTHORIZE', 'CAPTURE']);
   });
 
   test('a refund that another process refuses is judged anew once that one has ended', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     const id = idOf(await a.create({ captureNow: true, number: '4000000000004251' }));
     const held = a.faults.holdNext();
     const declined = a.change('refund', id);
@@ -83,12 +87,12 @@ describe('decisions §7: in flight is not unresolved, in another process', () =>
   });
 
   test('past the budget: 503 SERVICE_UNAVAILABLE with Retry-After, under a key 409', async () => {
-    await using rooms = await openTwoRooms({
+    await using sides = await openTwoCommandSides({
       ...NO_LADDER,
       PROVIDER_TIMEOUT_MS: '250',
       REQUEST_BUDGET_MS: '250',
     });
-    const { a, b } = rooms;
+    const { a, b } = sides;
     await warm(a, b);
     const id = await authorized(a);
     const held = a.faults.holdNext();
@@ -105,17 +109,17 @@ describe('decisions §7: in flight is not unresolved, in another process', () =>
     ]);
     await capturing;
     held.release();
-    await until('the outcome is recorded', async () => (await rooms.events(id)).length === 4);
-    expect(await typesOf(rooms, id)).not.toContain('PaymentVoidRequested');
+    await until('the outcome is recorded', async () => (await sides.events(id)).length === 4);
+    expect(await typesOf(sides, id)).not.toContain('PaymentVoidRequested');
   });
 
   test('until its intent is older than PROVIDER_TIMEOUT_MS + 2 s nobody fences it', async () => {
-    await using rooms = await openTwoRooms({
+    await using sides = await openTwoCommandSides({
       ...NO_LADDER,
       REQUEST_BUDGET_MS: '500',
       PROVIDER_TIMEOUT_MS: '300',
     });
-    const { a, b } = rooms;
+    const { a, b } = sides;
     await warm(a, b);
     a.faults.calls.length = 0;
     const id = await authorized(a);
@@ -132,8 +136,8 @@ describe('decisions §7: in flight is not unresolved, in another process', () =>
     held.release();
     a.side.beginStop();
     await a.side.stop();
-    expect(await kindsOf(rooms, id)).toEqual(['AUTHORIZE', 'VOID']);
-    expect(await typesOf(rooms, id)).toEqual([
+    expect(await kindsOf(sides, id)).toEqual(['AUTHORIZE', 'VOID']);
+    expect(await typesOf(sides, id)).toEqual([
       'PaymentCreated',
       'PaymentAuthorized',
       'PaymentCaptureRequested',
@@ -144,7 +148,7 @@ describe('decisions §7: in flight is not unresolved, in another process', () =>
   });
 
   test('its own process knows when the call ended, and asks at once', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     a.faults.answersQuestions = false;
     a.faults.next('answer lost');
     const lost = await a.create();
@@ -152,9 +156,9 @@ describe('decisions §7: in flight is not unresolved, in another process', () =>
     const id = locationOf(lost);
     await until('a has asked', () => a.faults.questions > 0);
     const payment = {
-      events: await rooms.events(id),
-      state: await rooms.state(id),
-      view: undefined,
+      events: await sides.events(id),
+      state: await sides.state(id),
+      readModel: undefined,
     };
     expect(b.side.recovery.inFlightMs(payment)).toBeGreaterThan(3_000);
     expect(a.side.recovery.inFlightMs(payment)).toBe(0);
@@ -164,7 +168,7 @@ describe('decisions §7: in flight is not unresolved, in another process', () =>
   });
 
   test('a call that would begin too late for others to wait for it is not begun', async () => {
-    const { a } = rooms;
+    const { a } = sides;
     const id = await authorized(a);
     a.store.beforeAppend = async () => {
       a.clock.aheadMs += 1_100;
@@ -179,7 +183,7 @@ describe('decisions §7: in flight is not unresolved, in another process', () =>
 
 describe('decisions §8 over several processes', () => {
   test('a create that runs elsewhere under the key is waited for and replayed', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     const key = newKey();
     const held = a.faults.holdNext();
     const first = a.create({}, { key });
@@ -188,11 +192,11 @@ describe('decisions §8 over several processes', () => {
     held.release();
     expect((await repeat).text).toBe((await first).text);
     expect((await repeat).headers).toMatchObject({ 'idempotent-replayed': 'true' });
-    expect(await kindsOf(rooms, idOf(await repeat))).toEqual(['AUTHORIZE']);
+    expect(await kindsOf(sides, idOf(await repeat))).toEqual(['AUTHORIZE']);
   });
 
   test('a create that met the other process at the append reads it and answers', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     const key = newKey();
     // b has found no payment under the key; before its append, a's is there.
     b.store.beforeAppend = async () => {
@@ -201,11 +205,11 @@ describe('decisions §8 over several processes', () => {
     };
     const repeat = await b.create({}, { key });
     expect([repeat.status, repeat.headers['idempotent-replayed']]).toEqual([200, 'true']);
-    expect(await kindsOf(rooms, idOf(repeat))).toEqual(['AUTHORIZE']);
+    expect(await kindsOf(sides, idOf(repeat))).toEqual(['AUTHORIZE']);
   });
 
   test('the key is free where the other process never sent it: the next attempt', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     const key = newKey();
     a.faults.next('not sent');
     b.store.beforeAppend = async () => {
@@ -216,29 +220,29 @@ describe('decisions §8 over several processes', () => {
     expect(second.status).toBe(200);
     expect(second.headers).not.toHaveProperty('idempotent-replayed');
     expect((await a.create({}, { key })).text).toBe(second.text);
-    expect(await kindsOf(rooms, idOf(second))).toEqual(['AUTHORIZE']);
+    expect(await kindsOf(sides, idOf(second))).toEqual(['AUTHORIZE']);
   });
 
   test.each(['capture', 'void', 'refund'])('a %s is replayed to the byte', async (change) => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     const key = newKey();
     const id = idOf(await a.create({ captureNow: change === 'refund' }));
-    const send = (room: Room) => room.change(change, id, undefined, { key });
+    const send = (deps: Deps) => deps.change(change, id, undefined, { key });
     const first = await send(a);
     const second = await send(b);
     expect(second.text).toBe(first.text);
     expect(second.headers).toMatchObject({ 'idempotent-replayed': 'true' });
-    expect(await kindsOf(rooms, id)).toHaveLength(2);
+    expect(await kindsOf(sides, id)).toHaveLength(2);
   });
 
   test.each(['capture', 'void', 'refund'])(
     'a %s that met the other process at the append is its repeat, whatever could be done twice',
     async (change) => {
-      const { a, b } = rooms;
+      const { a, b } = sides;
       const key = newKey();
       const id = idOf(await a.create({ captureNow: change === 'refund' }));
       const body = change === 'refund' ? { refundAmount: 500 } : undefined;
-      let first: Answer | undefined;
+      let first: CommandResponse | undefined;
       // b has found nothing under the key; before its append, a has carried it out.
       b.store.beforeAppend = async () => {
         b.store.beforeAppend = undefined;
@@ -247,46 +251,46 @@ describe('decisions §8 over several processes', () => {
       const second = await b.change(change, id, body, { key });
       expect([first?.status, second.text]).toEqual([200, first?.text]);
       expect(second.headers).toMatchObject({ 'idempotent-replayed': 'true' });
-      expect(await kindsOf(rooms, id)).toHaveLength(2);
+      expect(await kindsOf(sides, id)).toHaveLength(2);
     },
   );
 
   test('16 equal refunds with one key, from both at once: one refund, one body', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     for (let round = 0; round < 5; round += 1) {
       const key = newKey();
       const id = idOf(await a.create({ captureNow: true }));
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 16 }, (_, n) =>
           (n % 2 ? a : b).change('refund', id, { refundAmount: 100 }, { key }),
         ),
       );
-      expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-      expect(await kindsOf(rooms, id)).toEqual(['SALE', 'REFUND']);
+      expect(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+      expect(await kindsOf(sides, id)).toEqual(['SALE', 'REFUND']);
     }
   });
 
   test('64 equal creates with one key, from both: one charge, one body', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     const key = newKey();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 64 }, (_, n) => (n % 2 ? a : b).create({}, { key })),
     );
-    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-    expect(answers[0]?.status).toBe(200);
-    expect(await kindsOf(rooms, JSON.parse(answers[0]?.text ?? '').paymentId)).toHaveLength(1);
+    expect(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(responses[0]?.status).toBe(200);
+    expect(await kindsOf(sides, JSON.parse(responses[0]?.text ?? '').paymentId)).toHaveLength(1);
   });
 });
 
 describe('decisions §6: what a process last saw of a payment may be old', () => {
   test('a payment that another process has just made is found', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     expect((await b.change('capture', await authorized(a))).status).toBe(200);
     expectError(await b.change('capture', 'pay_unknown'), 404, 'PAYMENT_NOT_FOUND');
   });
 
   test('a refusal is only given from the stream as it is now', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     const id = await authorized(b);
     expect((await a.change('capture', id)).status).toBe(200);
     expect((await b.change('refund', id, { refundAmount: 500 })).json.refundedAmount).toBe(500);
@@ -297,17 +301,17 @@ describe('decisions §6: what a process last saw of a payment may be old', () =>
   });
 
   test('the times of its events never run backwards, whatever the clocks say', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     a.clock.aheadMs = 60_000;
     const id = await authorized(a);
     expect((await b.change('capture', id)).status).toBe(200);
-    const times = (await rooms.events(id)).map(({ time }) => time);
+    const times = (await sides.events(id)).map(({ time }) => time);
     expect(times).toHaveLength(4);
     expect(times).toEqual(times.toSorted());
   });
 
   test('an unresolved create is joined, however many payments were seen since', async () => {
-    const { a } = rooms;
+    const { a } = sides;
     const { provider } = a.side;
     const { lookUp } = provider;
     const asking = Promise.withResolvers<void>();
@@ -328,11 +332,11 @@ describe('decisions §6: what a process last saw of a payment may be old', () =>
     asking.resolve();
     expect(idOf(await repeat)).toBe(id);
     provider.lookUp = lookUp;
-    expect(await kindsOf(rooms, id)).toEqual(['AUTHORIZE']);
+    expect(await kindsOf(sides, id)).toEqual(['AUTHORIZE']);
   });
 
   test('a create that another process has fenced is not joined: its repeat is a new payment', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     const fields = { merchantReference: 'fenced-elsewhere' };
     a.faults.answersQuestions = false;
     a.faults.next('call lost');
@@ -341,14 +345,14 @@ describe('decisions §6: what a process last saw of a payment may be old', () =>
     a.faults.answersQuestions = true;
     b.clock.aheadMs = PAST_FLIGHT_MS;
     b.side.recovery.track(id);
-    await until('b has ended it', async () => (await rooms.state(id)).status === 'FAILED');
-    const answers = [await a.create(fields), await a.create(fields)];
-    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-    expect(new Set([id, ...answers.map(idOf)]).size).toBe(3);
+    await until('b has ended it', async () => (await sides.state(id)).status === 'FAILED');
+    const responses = [await a.create(fields), await a.create(fields)];
+    expect(responses.map(({ status }) => status)).toEqual([200, 200]);
+    expect(new Set([id, ...responses.map(idOf)]).size).toBe(3);
   });
 
   test('where the first of two equal ones was fenced elsewhere, the second is joined', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     const fields = { merchantReference: 'two-at-once' };
     a.faults.answersQuestions = false;
     const held = a.faults.holdNext('answer lost');
@@ -362,15 +366,15 @@ describe('decisions §6: what a process last saw of a payment may be old', () =>
     a.faults.answersQuestions = true;
     b.clock.aheadMs = PAST_FLIGHT_MS;
     b.side.recovery.track(fenced);
-    await until('b has ended it', async () => (await rooms.state(fenced)).status === 'FAILED');
+    await until('b has ended it', async () => (await sides.state(fenced)).status === 'FAILED');
     const repeat = await a.create(fields);
     expect([repeat.status, idOf(repeat)]).toEqual([200, approved]);
   });
 
   test('nothing that another process has ended is joined', async () => {
-    const { a, b } = rooms;
+    const { a, b } = sides;
     const id = idOf(await a.create({ captureNow: true }));
-    const refund = (room: Room) => room.change('refund', id, { refundAmount: 500 });
+    const refund = (deps: Deps) => deps.change('refund', id, { refundAmount: 500 });
     a.faults.answersQuestions = false;
     a.faults.next('answer lost');
     expect((await refund(a)).status).toBe(503);
@@ -379,105 +383,105 @@ describe('decisions §6: what a process last saw of a payment may be old', () =>
     expect((await refund(b)).json.refundedAmount).toBe(500);
     a.clock.aheadMs = PAST_FLIGHT_MS;
     expect((await refund(a)).json.refundedAmount).toBe(1000);
-    expect(await kindsOf(rooms, id)).toEqual(['SALE', 'REFUND', 'REFUND']);
+    expect(await kindsOf(sides, id)).toEqual(['SALE', 'REFUND', 'REFUND']);
   });
 });
 
 describe('decisions §6, §7: the same ids at the same revision, and budgets', () => {
   test('an append whose answer is lost is repeated: stored once, charged once', async () => {
-    const { a } = rooms;
-    a.store.loseAnswers = 3;
-    const answer = await a.create({ captureNow: true });
-    expect([answer.status, a.store.loseAnswers]).toEqual([200, 0]);
-    const id = idOf(answer);
-    expect(await typesOf(rooms, id)).toEqual([
+    const { a } = sides;
+    a.store.loseResponses = 3;
+    const response = await a.create({ captureNow: true });
+    expect([response.status, a.store.loseResponses]).toEqual([200, 0]);
+    const id = idOf(response);
+    expect(await typesOf(sides, id)).toEqual([
       'PaymentCreated',
       'PaymentAuthorized',
       'PaymentCaptured',
     ]);
-    expect(await kindsOf(rooms, id)).toEqual(['SALE']);
+    expect(await kindsOf(sides, id)).toEqual(['SALE']);
   });
 
   test('an intent of which nobody can say whether it is stored: 503, and no call follows', async () => {
-    await using rooms = await openTwoRooms({
+    await using sides = await openTwoCommandSides({
       ...NO_LADDER,
       REQUEST_BUDGET_MS: '400',
       PROVIDER_TIMEOUT_MS: '400',
     });
-    const { a } = rooms;
+    const { a } = sides;
     await warm(a);
     const id = await authorized(a);
-    a.store.loseAnswers = Number.POSITIVE_INFINITY;
-    const answer = await a.change('capture', id);
-    expectError(answer, 503, 'SERVICE_UNAVAILABLE', [
+    a.store.loseResponses = Number.POSITIVE_INFINITY;
+    const response = await a.change('capture', id);
+    expectError(response, 503, 'SERVICE_UNAVAILABLE', [
       'it is not known whether anything was stored; nothing was sent to the provider',
     ]);
-    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
-    a.store.loseAnswers = 0;
+    expect(response.headers).toMatchObject({ 'retry-after': '1' });
+    a.store.loseResponses = 0;
     await until('it is ended', async () =>
-      (await typesOf(rooms, id)).includes('PaymentCaptureDeclined'),
+      (await typesOf(sides, id)).includes('PaymentCaptureDeclined'),
     );
-    expect(await kindsOf(rooms, id)).toEqual(['AUTHORIZE']);
+    expect(await kindsOf(sides, id)).toEqual(['AUTHORIZE']);
   });
 
   test('whoever lost the answer to its last append still follows the intent up', async () => {
-    await using rooms = await openTwoRooms({
+    await using sides = await openTwoCommandSides({
       RECOVERY_DELAYS_MS: Array(50).fill('100').join(),
       REQUEST_BUDGET_MS: '400',
       PROVIDER_TIMEOUT_MS: '400',
     });
-    const { a } = rooms;
+    const { a } = sides;
     await warm(a);
     const id = await authorized(a);
-    a.store.loseAnswers = Number.POSITIVE_INFINITY;
+    a.store.loseResponses = Number.POSITIVE_INFINITY;
     expect((await a.change('capture', id)).status).toBe(503);
     await until('it is asked about', () => a.faults.questions > 0);
-    a.store.loseAnswers = 0;
+    a.store.loseResponses = 0;
     await until('it is ended', async () =>
-      (await typesOf(rooms, id)).includes('PaymentCaptureDeclined'),
+      (await typesOf(sides, id)).includes('PaymentCaptureDeclined'),
     );
   });
 
   test('conflicts past the budget: 503 with Retry-After, never 500', async () => {
-    await using rooms = await openTwoRooms({
+    await using sides = await openTwoCommandSides({
       ...NO_LADDER,
       REQUEST_BUDGET_MS: '400',
       PROVIDER_TIMEOUT_MS: '400',
     });
-    const { a, b } = rooms;
+    const { a, b } = sides;
     await warm(a, b);
     const id = idOf(await a.create({ captureNow: true, amount: 9_000_000 }));
     b.store.beforeAppend = async () => {
       await a.change('refund', id, { refundAmount: 1 });
     };
-    const answer = await b.change('refund', id, { refundAmount: 2 });
-    expect([answer.status, answer.json.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
-    expect(answer.headers).toMatchObject({ 'retry-after': '1' });
+    const response = await b.change('refund', id, { refundAmount: 2 });
+    expect([response.status, response.json.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(response.headers).toMatchObject({ 'retry-after': '1' });
     b.store.beforeAppend = undefined;
   });
 });
 
 /** Sends 64 commands at once, every other one from the other process. */
-const race = (rooms: Rooms, send: (room: Room, n: number) => Promise<Answer>) =>
-  Promise.all(Array.from({ length: 64 }, (_, n) => send(n % 2 ? rooms.a : rooms.b, n)));
-const countOf = (answers: Answer[], status: number): number =>
-  answers.filter((answer) => answer.status === status).length;
+const race = (sides: TwoCommandSides, send: (deps: Deps, n: number) => Promise<CommandResponse>) =>
+  Promise.all(Array.from({ length: 64 }, (_, n) => send(n % 2 ? sides.a : sides.b, n)));
+const countOf = (responses: CommandResponse[], status: number): number =>
+  responses.filter((response) => response.status === status).length;
 
 describe('faults, races: 64 at once on one payment, from two processes', () => {
   test('capture against void: one of all of them succeeds', async () => {
-    const id = await authorized(rooms.a);
-    const answers = await race(rooms, (room, n) =>
-      room.change(n % 4 < 2 ? 'capture' : 'void', id, n % 4 < 2 ? { amount: n + 1 } : undefined),
+    const id = await authorized(sides.a);
+    const responses = await race(sides, (deps, n) =>
+      deps.change(n % 4 < 2 ? 'capture' : 'void', id, n % 4 < 2 ? { amount: n + 1 } : undefined),
     );
-    expect([countOf(answers, 200), countOf(answers, 422)]).toEqual([1, 63]);
-    expect(await kindsOf(rooms, id)).toHaveLength(2);
+    expect([countOf(responses, 200), countOf(responses, 422)]).toEqual([1, 63]);
+    expect(await kindsOf(sides, id)).toHaveLength(2);
   });
 
   test('refunds: their sum stays within what was captured, and uses it up', async () => {
-    const id = idOf(await rooms.a.create({ captureNow: true }));
-    const answers = await race(rooms, (room) => room.change('refund', id, { refundAmount: 100 }));
-    expect([countOf(answers, 200), countOf(answers, 422)]).toEqual([25, 39]);
-    expect(await rooms.state(id)).toMatchObject({ status: 'REFUNDED', refundedAmount: 2500 });
-    expect(await kindsOf(rooms, id)).toHaveLength(26);
+    const id = idOf(await sides.a.create({ captureNow: true }));
+    const responses = await race(sides, (deps) => deps.change('refund', id, { refundAmount: 100 }));
+    expect([countOf(responses, 200), countOf(responses, 422)]).toEqual([25, 39]);
+    expect(await sides.state(id)).toMatchObject({ status: 'REFUNDED', refundedAmount: 2500 });
+    expect(await kindsOf(sides, id)).toHaveLength(26);
   });
 });

@@ -21,7 +21,7 @@ describe('the places of streams', () => {
     app.get<{ Params: { merchantId: string } }>('/:merchantId', async (request, reply) => {
       arrived += 1;
       const { merchantId } = request.params;
-      request.caller = { merchantId, actor: 'a', scopes: undefined };
+      request.principal = { merchantId, actor: 'a', scopes: undefined };
       if (!streams.take(reply)) return reply.code(503).send('full');
       // Whatever is waited for before it begins: the place is taken.
       await ready.promise;
@@ -46,10 +46,10 @@ describe('the places of streams', () => {
   /** All have asked before the first of them begins. */
   const statuses = async (...merchants: string[]) => {
     arrived = 0;
-    const asked = merchants.map(ask);
+    const requested = merchants.map(ask);
     await until('all have asked', () => arrived === merchants.length);
     ready.resolve();
-    return (await Promise.all(asked)).map(({ status }) => status).toSorted();
+    return (await Promise.all(requested)).map(({ status }) => status).toSorted();
   };
 
   test('one merchant has so many, however many ask at once; others have theirs', async () => {

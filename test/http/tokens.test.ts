@@ -7,11 +7,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { FastifyInstance } from 'fastify';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import {
-  type Caller,
   createAuthenticator,
+  type Principal,
   type TokenSettings,
 } from '../../shared/http/auth/authenticate.ts';
-import { createGuard } from '../../shared/http/auth/authorize.ts';
+import { createAuthorize } from '../../shared/http/auth/authorize.ts';
 import { importSecret, openLocalKeys, signToken } from '../../shared/http/auth/local-keys.ts';
 import { createRateLimiter, type Rate } from '../../shared/http/auth/rate-limit.ts';
 import { createVerifiedTokens } from '../../shared/http/auth/verified-tokens.ts';
@@ -41,15 +41,18 @@ const signed = (payload: JWTPayload, secret = SECRET, header: object = {}) =>
     .setProtectedHeader({ alg: 'HS256', ...header })
     .sign(new TextEncoder().encode(secret));
 
-const verdictOn = async (settings: TokenSettings, ...headers: string[]) =>
+const judgementOn = async (settings: TokenSettings, ...headers: string[]) =>
   (await createAuthenticator(settings)).authenticate(
     headers.flatMap((value) => ['Authorization', value]),
   );
 
-const callerOf = async (payload: JWTPayload, settings = bySecret): Promise<Caller | string[]> => {
-  const verdict = await verdictOn(settings, `Bearer ${await signed(payload)}`);
-  if (verdict.ok === 'unknown') throw new Error('the keys are out of reach');
-  return verdict.ok ? verdict.caller : verdict.details;
+const principalOf = async (
+  payload: JWTPayload,
+  settings = bySecret,
+): Promise<Principal | string[]> => {
+  const judgement = await judgementOn(settings, `Bearer ${await signed(payload)}`);
+  if (judgement.ok === 'unknown') throw new Error('the keys are out of reach');
+  return judgement.ok ? judgement.principal : judgement.details;
 };
 
 const base64 = (value: object | string) =>
@@ -64,18 +67,18 @@ describe('decisions §10: the Authorization header', () => {
     ['rubbish', ['Bearer x'], MALFORMED],
     ['two dots of rubbish', ['Bearer a.b.c'], MALFORMED],
   ])('%s', async (_name, headers, details) => {
-    expect(await verdictOn(bySecret, ...headers)).toEqual({ ok: false, details });
+    expect(await judgementOn(bySecret, ...headers)).toEqual({ ok: false, details });
   });
 
   test('two of them are refused, good ones too', async () => {
     const header = `Bearer ${await signed(good())}`;
-    expect(await verdictOn(bySecret, header, header)).toEqual({ ok: false, details: MALFORMED });
+    expect(await judgementOn(bySecret, header, header)).toEqual({ ok: false, details: MALFORMED });
   });
 
   test.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('the scheme %j', async (scheme) => {
-    expect(await verdictOn(bySecret, `${scheme} ${await signed(good())}`)).toMatchObject({
+    expect(await judgementOn(bySecret, `${scheme} ${await signed(good())}`)).toMatchObject({
       ok: true,
-      caller: { merchantId: 'm_1', actor: 'ada' },
+      principal: { merchantId: 'm_1', actor: 'ada' },
     });
   });
 });
@@ -94,7 +97,7 @@ describe('decisions §10: the claims', () => {
     ['no merchant at all', { merchant_id: undefined, sub: undefined }, MALFORMED],
     ['a scope that is a number', { scope: 7 }, MALFORMED],
   ])('%s', async (_name, claims, details) => {
-    expect(await callerOf({ ...good(), ...claims } as JWTPayload)).toEqual(details);
+    expect(await principalOf({ ...good(), ...claims } as JWTPayload)).toEqual(details);
   });
 
   test('an exp beyond every number never lets a token live for ever', async () => {
@@ -102,33 +105,33 @@ describe('decisions §10: the claims', () => {
     const body = base64('{"merchant_id":"m_1","exp":1e400}');
     const { createHmac } = await import('node:crypto');
     const signature = createHmac('sha256', SECRET).update(`${head}.${body}`).digest('base64url');
-    expect(await verdictOn(bySecret, `Bearer ${head}.${body}.${signature}`)).toEqual({
+    expect(await judgementOn(bySecret, `Bearer ${head}.${body}.${signature}`)).toEqual({
       ok: false,
       details: MALFORMED,
     });
   });
 
   test('nbf has 5 s of tolerance', async () => {
-    expect(await callerOf({ ...good(), nbf: now() + 4 })).toMatchObject({ merchantId: 'm_1' });
+    expect(await principalOf({ ...good(), nbf: now() + 4 })).toMatchObject({ merchantId: 'm_1' });
   });
 
   test('the first claim present names the merchant, the subject the actor', async () => {
     const all = { client_id: 'c', sub: 's', exp: now() + 60 };
-    expect(await callerOf(all)).toMatchObject({ merchantId: 'c', actor: 's' });
-    expect(await callerOf({ sub: 's', exp: now() + 60 })).toMatchObject({ merchantId: 's' });
+    expect(await principalOf(all)).toMatchObject({ merchantId: 'c', actor: 's' });
+    expect(await principalOf({ sub: 's', exp: now() + 60 })).toMatchObject({ merchantId: 's' });
     const own = { ...bySecret, merchantClaims: ['shop'] };
     const claims = { shop: 'x', exp: now() + 60 };
-    expect(await callerOf(claims, own)).toMatchObject({ merchantId: 'x', actor: 'x' });
+    expect(await principalOf(claims, own)).toMatchObject({ merchantId: 'x', actor: 'x' });
   });
 
   test('issuer and audience are checked when set', async () => {
     const strict = { ...bySecret, issuer: 'i', audience: 'a' };
-    expect(await callerOf({ ...good(), iss: 'i', aud: ['b', 'a'] }, strict)).toMatchObject({
+    expect(await principalOf({ ...good(), iss: 'i', aud: ['b', 'a'] }, strict)).toMatchObject({
       merchantId: 'm_1',
     });
-    expect(await callerOf({ ...good(), iss: 'x', aud: 'a' }, strict)).toEqual(MALFORMED);
-    expect(await callerOf({ ...good(), iss: 'i' }, strict)).toEqual(MALFORMED);
-    expect(await callerOf({ ...good(), iss: 'anybody' })).toMatchObject({ merchantId: 'm_1' });
+    expect(await principalOf({ ...good(), iss: 'x', aud: 'a' }, strict)).toEqual(MALFORMED);
+    expect(await principalOf({ ...good(), iss: 'i' }, strict)).toEqual(MALFORMED);
+    expect(await principalOf({ ...good(), iss: 'anybody' })).toMatchObject({ merchantId: 'm_1' });
   });
 });
 
@@ -142,7 +145,7 @@ describe('decisions §10: signatures and algorithms', () => {
       `${base64({ alg: 'none' })}.${parts[1]}.`,
       `${parts[0]}.${base64({ ...payload, merchant_id: 'm_2' })}.${parts[2]}`,
     ]) {
-      expect(await verdictOn(bySecret, `Bearer ${token}`)).toEqual({
+      expect(await judgementOn(bySecret, `Bearer ${token}`)).toEqual({
         ok: false,
         details: MALFORMED,
       });
@@ -151,7 +154,7 @@ describe('decisions §10: signatures and algorithms', () => {
 
   test('a secret means HS256 alone', async () => {
     const token = await signed(good(), SECRET, { alg: 'HS512' });
-    expect(await verdictOn(bySecret, `Bearer ${token}`)).toMatchObject({ ok: false });
+    expect(await judgementOn(bySecret, `Bearer ${token}`)).toMatchObject({ ok: false });
   });
 
   test('a key set: its kids alone, and never its public key as a secret', async () => {
@@ -162,13 +165,13 @@ describe('decisions §10: signatures and algorithms', () => {
     const settings: TokenSettings = { ...bySecret, keys: { kind: 'jwks-file', path } };
     const by = (kid: string) =>
       new SignJWT(good()).setProtectedHeader({ alg: 'RS256', kid }).sign(privateKey);
-    expect(await verdictOn(settings, `Bearer ${await by('k1')}`)).toMatchObject({ ok: true });
+    expect(await judgementOn(settings, `Bearer ${await by('k1')}`)).toMatchObject({ ok: true });
     const wrong = { ok: false, details: MALFORMED };
-    expect(await verdictOn(settings, `Bearer ${await by('k2')}`)).toEqual(wrong);
+    expect(await judgementOn(settings, `Bearer ${await by('k2')}`)).toEqual(wrong);
     const confused = await signed(good(), JSON.stringify(jwk), { kid: 'k1' });
-    expect(await verdictOn(settings, `Bearer ${confused}`)).toEqual(wrong);
+    expect(await judgementOn(settings, `Bearer ${confused}`)).toEqual(wrong);
     const narrowed = { ...settings, algorithms: ['ES256'] };
-    expect(await verdictOn(narrowed, `Bearer ${await by('k1')}`)).toEqual(wrong);
+    expect(await judgementOn(narrowed, `Bearer ${await by('k1')}`)).toEqual(wrong);
   });
 
   test('a file without a key set names its setting', async () => {
@@ -181,14 +184,14 @@ describe('decisions §10: signatures and algorithms', () => {
 
 describe('decisions §10: a key set by address', () => {
   let issuer: Server;
-  let answer: { status: number; body: string };
-  let asked: number;
+  let response: { status: number; body: string };
+  let requested: number;
   const url = () => `http://127.0.0.1:${(issuer.address() as { port: number }).port}/keys`;
 
   beforeAll(async () => {
-    issuer = createServer((_request, response) => {
-      asked += 1;
-      response.writeHead(answer.status).end(answer.body);
+    issuer = createServer((_request, reply) => {
+      requested += 1;
+      reply.writeHead(response.status).end(response.body);
     });
     await new Promise<void>((resolve) => issuer.listen(0, '127.0.0.1', resolve));
   });
@@ -197,8 +200,8 @@ describe('decisions §10: a key set by address', () => {
   });
 
   test('out of reach: neither good nor bad; back again: judged, and then remembered', async () => {
-    asked = 0;
-    answer = { status: 500, body: '' };
+    requested = 0;
+    response = { status: 500, body: '' };
     const { privateKey, publicKey } = await generateKeyPair('ES256');
     const jwk = { ...(await exportJWK(publicKey)), kid: 'k1' };
     const authenticator = await createAuthenticator({
@@ -210,13 +213,13 @@ describe('decisions §10: a key set by address', () => {
       .sign(privateKey);
     const judge = async () => authenticator.authenticate(['authorization', `Bearer ${token}`]);
     expect(await judge()).toEqual({ ok: 'unknown' });
-    answer = { status: 200, body: '{"keys":"none"}' };
+    response = { status: 200, body: '{"keys":"none"}' };
     expect(await judge()).toEqual({ ok: 'unknown' });
-    answer = { status: 200, body: JSON.stringify({ keys: [jwk] }) };
+    response = { status: 200, body: JSON.stringify({ keys: [jwk] }) };
     expect(await judge()).toMatchObject({ ok: true });
-    answer = { status: 500, body: '' };
+    response = { status: 500, body: '' };
     expect(await judge()).toMatchObject({ ok: true });
-    expect(asked).toBe(3);
+    expect(requested).toBe(3);
   });
 });
 
@@ -231,9 +234,9 @@ describe('decisions §10: the key pair of the data folder', () => {
     const settings: TokenSettings = { ...bySecret, keys: { kind: 'local', folder: own } };
     const claims = { merchantId: 'm_9', merchantClaim: 'merchant_id', ttlSeconds: 60 };
     const token = await signToken(one.signer, claims);
-    expect(await verdictOn(settings, `Bearer ${token}`)).toEqual({
+    expect(await judgementOn(settings, `Bearer ${token}`)).toEqual({
       ok: true,
-      caller: { merchantId: 'm_9', actor: 'm_9', scopes: undefined },
+      principal: { merchantId: 'm_9', actor: 'm_9', scopes: undefined },
     });
   });
 
@@ -254,33 +257,33 @@ describe('decisions §10: the key pair of the data folder', () => {
       audience: 'a',
     });
     const settings = { ...bySecret, merchantClaims: ['shop'], issuer: 'i', audience: 'a' };
-    expect(await verdictOn(settings, `Bearer ${token}`)).toMatchObject({
+    expect(await judgementOn(settings, `Bearer ${token}`)).toMatchObject({
       ok: true,
-      caller: { merchantId: 'm_1', scopes: new Set(['payments:read', 'audit:read']) },
+      principal: { merchantId: 'm_1', scopes: new Set(['payments:read', 'audit:read']) },
     });
   });
 });
 
 describe('decisions §10: verified tokens are remembered', () => {
-  const caller: Caller = { merchantId: 'm', actor: 'm', scopes: undefined };
+  const principal: Principal = { merchantId: 'm', actor: 'm', scopes: undefined };
 
   test('until the second of exp, and no longer than keys are believed', () => {
     const tokens = createVerifiedTokens(60_000);
-    tokens.keep('a', caller, 1_000, 990_000);
-    expect(tokens.find('a', 999_999)).toBe(caller);
+    tokens.keep('a', principal, 1_000, 990_000);
+    expect(tokens.find('a', 999_999)).toBe(principal);
     expect(tokens.find('a', 1_000_000)).toBeUndefined();
-    tokens.keep('b', caller, 10_000, 0);
-    expect(tokens.find('b', 59_999)).toBe(caller);
+    tokens.keep('b', principal, 10_000, 0);
+    expect(tokens.find('b', 59_999)).toBe(principal);
     expect(tokens.find('b', 60_000)).toBeUndefined();
   });
 
   test('no more than their limit, the oldest goes', () => {
     const tokens = createVerifiedTokens(60_000, 2);
-    for (const digest of ['a', 'b', 'c']) tokens.keep(digest, caller, 10_000, 0);
+    for (const digest of ['a', 'b', 'c']) tokens.keep(digest, principal, 10_000, 0);
     expect(['a', 'b', 'c'].map((digest) => tokens.find(digest, 1))).toEqual([
       undefined,
-      caller,
-      caller,
+      principal,
+      principal,
     ]);
   });
 
@@ -289,8 +292,8 @@ describe('decisions §10: verified tokens are remembered', () => {
     const headers = ['Authorization', `Bearer ${await signed(good())}`];
     const first = authenticator.authenticate(headers);
     expect(first).toBeInstanceOf(Promise);
-    const { caller: known } = (await first) as { caller: Caller };
-    expect(authenticator.authenticate(headers)).toEqual({ ok: true, caller: known });
+    const { principal: known } = (await first) as { principal: Principal };
+    expect(authenticator.authenticate(headers)).toEqual({ ok: true, principal: known });
   });
 });
 
@@ -303,7 +306,7 @@ describe('decisions §1, §10, §11: the guard of a route', () => {
   const start = async (rates: { merchant?: Rate; address?: Rate } = {}, settings = bySecret) => {
     const log = { info: () => undefined, error: () => undefined } as unknown as Log;
     app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-    const guard = createGuard({
+    const authorize = createAuthorize({
       authenticator: await createAuthenticator(settings),
       rateOf: () => rates.merchant ?? OFF,
       unauthenticatedRate: rates.address ?? OFF,
@@ -311,20 +314,20 @@ describe('decisions §1, §10, §11: the guard of a route', () => {
     for (const scope of ['payments:read', 'payments:write', 'audit:read', 'ops:admin'] as const) {
       app.post(
         `/${scope.replace(':', '-')}`,
-        { onRequest: guard(scope) },
-        async ({ caller }) => caller,
+        { onRequest: authorize(scope) },
+        async ({ principal }) => principal,
       );
     }
   };
 
   const ask = async (scope: string, claims: JWTPayload | undefined) => {
     const headers = claims && { authorization: `Bearer ${await signed({ ...good(), ...claims })}` };
-    const answer = await app.inject({
+    const response = await app.inject({
       method: 'POST',
       url: `/${scope.replace(':', '-')}`,
       headers: headers ?? {},
     });
-    return { ...answer, error: answer.json().error as string, status: answer.statusCode };
+    return { ...response, error: response.json().error as string, status: response.statusCode };
   };
 
   test.each<[string, JWTPayload, string]>([
@@ -342,14 +345,14 @@ describe('decisions §1, §10, §11: the guard of a route', () => {
     ],
   ])('%s', async (_name, claims, allowed) => {
     await start();
-    const answers: string[] = [];
+    const responses: string[] = [];
     for (const scope of ['payments:read', 'payments:write', 'audit:read', 'ops:admin']) {
       const { status, error } = await ask(scope, claims);
       expect([200, 403]).toContain(status);
-      if (status === 200) answers.push(scope);
+      if (status === 200) responses.push(scope);
       else expect(error).toBe('FORBIDDEN');
     }
-    expect(answers.join(' ')).toBe(allowed);
+    expect(responses.join(' ')).toBe(allowed);
   });
 
   test('401 has WWW-Authenticate', async () => {
@@ -363,13 +366,13 @@ describe('decisions §1, §10, §11: the guard of a route', () => {
     await start({}, { ...bySecret, keys });
     const { privateKey } = await generateKeyPair('ES256');
     const token = await new SignJWT(good()).setProtectedHeader({ alg: 'ES256' }).sign(privateKey);
-    const answer = await app.inject({
+    const response = await app.inject({
       method: 'POST',
       url: '/payments-read',
       headers: { authorization: `Bearer ${token}` },
     });
-    expect(answer.json()).toMatchObject({ error: 'SERVICE_UNAVAILABLE' });
-    expect([answer.statusCode, answer.headers['retry-after']]).toEqual([503, '1']);
+    expect(response.json()).toMatchObject({ error: 'SERVICE_UNAVAILABLE' });
+    expect([response.statusCode, response.headers['retry-after']]).toEqual([503, '1']);
   });
 
   test('a merchant past its burst is 429 with Retry-After; others are not', async () => {

@@ -4,7 +4,7 @@ import { createIdentities } from '../../command-api/idempotency.ts';
 import type { NewEvent } from '../../shared/event-store/port.ts';
 import { referenceStreamOf } from '../../shared/payment/payment-events.ts';
 import {
-  type Answer,
+  type CommandResponse,
   expectError,
   type InProcess,
   idOf,
@@ -14,7 +14,11 @@ import {
   SECRET,
   token,
 } from '../support/in-process.ts';
-import { openTwoRooms, type Room, type Rooms } from '../support/two-rooms.ts';
+import {
+  type Deps,
+  openTwoCommandSides,
+  type TwoCommandSides,
+} from '../support/two-command-sides.ts';
 import { until } from '../support/until.ts';
 
 const UNIQUE = { ...NO_LADDER, MERCHANT_REFERENCE: 'unique' };
@@ -22,31 +26,31 @@ const PAST_FLIGHT_MS = 7_100;
 
 let references = 0;
 const newReference = (): string => `order-${++references}`;
-const locationOf = ({ headers }: Answer): string =>
+const locationOf = ({ headers }: CommandResponse): string =>
   String(headers.location).replace(`${PAYMENTS}/`, '');
 
-let rooms: Rooms;
+let sides: TwoCommandSides;
 beforeAll(async () => {
-  rooms = await openTwoRooms(UNIQUE);
+  sides = await openTwoCommandSides(UNIQUE);
 });
 afterEach(() => {
-  for (const { faults, clock, store } of [rooms.a, rooms.b]) {
+  for (const { faults, clock, store } of [sides.a, sides.b]) {
     faults.answersQuestions = true;
     faults.questions = 0;
     clock.aheadMs = 0;
     store.beforeAppend = undefined;
   }
 });
-afterAll(() => rooms[Symbol.asyncDispose]());
+afterAll(() => sides[Symbol.asyncDispose]());
 
-const expectHeld = (answer: Answer, id: string): void =>
-  expectError(answer, 422, 'BUSINESS_RULE_VIOLATION', [
+const expectHeld = (response: CommandResponse, id: string): void =>
+  expectError(response, 422, 'BUSINESS_RULE_VIOLATION', [
     `merchantReference names another payment already, ${id}`,
   ]);
 
 const claimsOf = async (reference: string): Promise<string[]> => {
   const hash = createIdentities(SECRET).referenceHashOf('m_test', reference);
-  const events = await rooms.store.readStream(referenceStreamOf(hash));
+  const events = await sides.store.readStream(referenceStreamOf(hash));
   return events.map(({ event }) => (event.data as { paymentId?: string }).paymentId ?? '');
 };
 
@@ -65,55 +69,55 @@ const claimAndDie = async (reference: string, paymentId: string, agoMs = 0): Pro
     context: { actor: 'x', requestId: 'x', correlationId: 'x', causationId: 'x' },
   };
   const stream = referenceStreamOf(hash);
-  const last = (await rooms.store.readStream(stream)).at(-1);
-  await rooms.store.append(stream, last ?? 'none', [claim]);
+  const last = (await sides.store.readStream(stream)).at(-1);
+  await sides.store.append(stream, last ?? 'none', [claim]);
 };
 
 describe('decisions §8: a second payment with a reference that is not FAILED', () => {
   test('different: 422, whatever differs, with a key or without', async () => {
     const merchantReference = newReference();
-    const first = idOf(await rooms.a.create({ merchantReference }));
-    expectHeld(await rooms.a.create({ merchantReference, amount: 1 }), first);
-    expectHeld(await rooms.b.create({ merchantReference, captureNow: true }), first);
-    expectHeld(await rooms.b.create({ merchantReference, amount: 1 }, { key: 'u-1' }), first);
-    expect(await rooms.ledger(first)).toHaveLength(1);
+    const first = idOf(await sides.a.create({ merchantReference }));
+    expectHeld(await sides.a.create({ merchantReference, amount: 1 }), first);
+    expectHeld(await sides.b.create({ merchantReference, captureNow: true }), first);
+    expectHeld(await sides.b.create({ merchantReference, amount: 1 }, { key: 'u-1' }), first);
+    expect(await sides.ledger(first)).toHaveLength(1);
     expect(await claimsOf(merchantReference)).toEqual([first]);
   });
 
   test('equal: the existing payment, its body as of now', async () => {
     const merchantReference = newReference();
-    const first = await rooms.a.create({ merchantReference });
+    const first = await sides.a.create({ merchantReference });
     const id = idOf(first);
-    const again = await rooms.b.create({ merchantReference });
+    const again = await sides.b.create({ merchantReference });
     expect([again.status, again.text]).toEqual([200, first.text]);
     expect(again.headers).not.toHaveProperty('idempotent-replayed');
-    await rooms.a.change('capture', id, { captureAmount: 1500 });
-    for (const room of [rooms.a, rooms.b]) {
-      const now = await room.create({ merchantReference }, { key: `u-${merchantReference}` });
-      expect([now.status, now.text]).toEqual([200, await rooms.body(id)]);
+    await sides.a.change('capture', id, { captureAmount: 1500 });
+    for (const deps of [sides.a, sides.b]) {
+      const now = await deps.create({ merchantReference }, { key: `u-${merchantReference}` });
+      expect([now.status, now.text]).toEqual([200, await sides.body(id)]);
       expect(now.headers).toMatchObject({ etag: '"3"' });
     }
-    expect(await rooms.ledger(id)).toHaveLength(2);
+    expect(await sides.ledger(id)).toHaveLength(2);
   });
 
   test('a repeat under the key of the first is its stored outcome, not the body of now', async () => {
     const merchantReference = newReference();
     const key = `k-${merchantReference}`;
-    const first = await rooms.a.create({ merchantReference }, { key });
-    await rooms.a.change('void', idOf(first));
-    const repeat = await rooms.b.create({ merchantReference }, { key });
+    const first = await sides.a.create({ merchantReference }, { key });
+    await sides.a.change('void', idOf(first));
+    const repeat = await sides.b.create({ merchantReference }, { key });
     expect(repeat.text).toBe(first.text);
     expect(repeat.headers).toMatchObject({ 'idempotent-replayed': 'true' });
   });
 
   test('what the rules refuse claims nothing', async () => {
     const merchantReference = newReference();
-    expect((await rooms.a.create({ merchantReference, currency: 'EUR' })).status).toBe(422);
+    expect((await sides.a.create({ merchantReference, currency: 'EUR' })).status).toBe(422);
     expect(await claimsOf(merchantReference)).toEqual([]);
   });
 
   test('without a reference nothing is claimed, and payments are made as ever', async () => {
-    const [one, two] = [await rooms.a.create(), await rooms.a.create()];
+    const [one, two] = [await sides.a.create(), await sides.a.create()];
     expect([one.status, two.status]).toEqual([200, 200]);
     expect(idOf(one)).not.toBe(idOf(two));
   });
@@ -122,19 +126,19 @@ describe('decisions §8: a second payment with a reference that is not FAILED', 
 describe('decisions §8: a claim is passed on', () => {
   test('when its payment is FAILED: another card, the same reference', async () => {
     const merchantReference = newReference();
-    const declined = await rooms.a.create({ merchantReference, number: '4000000000000002' });
+    const declined = await sides.a.create({ merchantReference, number: '4000000000000002' });
     expect(declined.status).toBe(402);
-    const second = await rooms.b.create({ merchantReference });
+    const second = await sides.b.create({ merchantReference });
     expect(second.status).toBe(200);
     expect(await claimsOf(merchantReference)).toEqual([idOf(declined), idOf(second)]);
-    expectHeld(await rooms.a.create({ merchantReference, amount: 7 }), idOf(second));
+    expectHeld(await sides.a.create({ merchantReference, amount: 7 }), idOf(second));
   });
 
   test('when its payment was never created, and not before it had time to be', async () => {
     const merchantReference = newReference();
     await claimAndDie(merchantReference, 'pay_dead');
     const startedMs = performance.now();
-    const second = await rooms.b.create({ merchantReference });
+    const second = await sides.b.create({ merchantReference });
     expect(second.status).toBe(200);
     expect(performance.now() - startedMs).toBeGreaterThan(1_900);
     expect(await claimsOf(merchantReference)).toEqual(['pay_dead', idOf(second)]);
@@ -142,7 +146,7 @@ describe('decisions §8: a claim is passed on', () => {
 
   test('a claimant that was passed over finds it out after PaymentCreated, and asks nobody', async () => {
     const merchantReference = newReference();
-    const { a, b } = rooms;
+    const { a, b } = sides;
     // a has claimed; before its payment is appended, b claims as well and is carried out.
     b.clock.aheadMs = 2_100;
     let passedOver = '';
@@ -153,19 +157,19 @@ describe('decisions §8: a claim is passed on', () => {
       expect((await b.create({ merchantReference })).status).toBe(200);
     };
     const called = a.faults.calls.length;
-    const answer = await a.create({ merchantReference });
+    const response = await a.create({ merchantReference });
     const [first, second] = await claimsOf(merchantReference);
     expect(first).toBe(passedOver);
     // Equal to the one that holds it: that one's body.
-    expect([answer.status, idOf(answer)]).toEqual([200, second]);
+    expect([response.status, idOf(response)]).toEqual([200, second]);
     expect(a.faults.calls).toHaveLength(called);
-    expect(await rooms.state(passedOver)).toMatchObject({ status: 'FAILED' });
-    expect(await rooms.ledger(passedOver)).toEqual([]);
+    expect(await sides.state(passedOver)).toMatchObject({ status: 'FAILED' });
+    expect(await sides.ledger(passedOver)).toEqual([]);
   });
 
   test('a claim that its own repeat made elsewhere since does not bring it back', async () => {
     const merchantReference = newReference();
-    const { a, b } = rooms;
+    const { a, b } = sides;
     b.clock.aheadMs = 2_100;
     a.store.beforeAppend = async (stream) => {
       if (!stream.startsWith('payment-')) return;
@@ -175,16 +179,16 @@ describe('decisions §8: a claim is passed on', () => {
       await claimAndDie(merchantReference, stream.slice('payment-'.length));
     };
     const called = a.faults.calls.length;
-    const answer = await a.create({ merchantReference }, { key: newReference() });
+    const response = await a.create({ merchantReference }, { key: newReference() });
     const [first, second] = await claimsOf(merchantReference);
-    expect([answer.status, idOf(answer)]).toEqual([200, second]);
+    expect([response.status, idOf(response)]).toEqual([200, second]);
     expect(a.faults.calls).toHaveLength(called);
-    expect(await rooms.ledger(first)).toEqual([]);
+    expect(await sides.ledger(first)).toEqual([]);
   });
 
   test('a claimant that comes after looks again, and yields to a payment made meanwhile', async () => {
     const merchantReference = newReference();
-    const { a, b } = rooms;
+    const { a, b } = sides;
     b.clock.aheadMs = 2_100;
     const claimed = Promise.withResolvers<void>();
     const mayCreate = Promise.withResolvers<void>();
@@ -202,11 +206,11 @@ describe('decisions §8: a claim is passed on', () => {
       mayCreate.resolve();
       expect((await first).status).toBe(200);
     };
-    const answer = await b.create({ merchantReference });
-    expectHeld(answer, idOf(await first));
+    const response = await b.create({ merchantReference });
+    expectHeld(response, idOf(await first));
     const [mine = '', theirs = ''] = await claimsOf(merchantReference);
     expect(mine).toBe(idOf(await first));
-    expect(await rooms.events(theirs)).toEqual([]);
+    expect(await sides.events(theirs)).toEqual([]);
     // Nor does whoever comes next: the last claim is nobody's, but the first one holds.
     expectHeld(await a.create({ merchantReference, amount: 6 }), mine);
   });
@@ -215,7 +219,7 @@ describe('decisions §8: a claim is passed on', () => {
 describe('decisions §7, §8: while the payment of the reference is PENDING', () => {
   test('running: waited for, then judged', async () => {
     const merchantReference = newReference();
-    const { a, b } = rooms;
+    const { a, b } = sides;
     const held = a.faults.holdNext();
     const first = a.create({ merchantReference });
     await held.begun;
@@ -225,16 +229,20 @@ describe('decisions §7, §8: while the payment of the reference is PENDING', ()
       b.create({ merchantReference, amount: 9 }),
     ];
     held.release();
-    const [equal, elsewhere, different] = (await Promise.all(others)) as [Answer, Answer, Answer];
+    const [equal, elsewhere, different] = (await Promise.all(others)) as [
+      CommandResponse,
+      CommandResponse,
+      CommandResponse,
+    ];
     const { text } = await first;
     expect([equal.text, elsewhere.text]).toEqual([text, text]);
     expectHeld(different, idOf(await first));
-    expect(await rooms.ledger(idOf(await first))).toHaveLength(1);
+    expect(await sides.ledger(idOf(await first))).toHaveLength(1);
   });
 
   test('unresolved: asked for first; found fenced, the claim is passed on', async () => {
     const merchantReference = newReference();
-    const { a, b } = rooms;
+    const { a, b } = sides;
     a.faults.answersQuestions = false;
     a.faults.next('call lost');
     const lost = locationOf(await a.create({ merchantReference }));
@@ -246,25 +254,26 @@ describe('decisions §7, §8: while the payment of the reference is PENDING', ()
     b.faults.answersQuestions = true;
     const second = await b.create({ merchantReference, amount: 9 });
     expect(second.status).toBe(200);
-    expect((await rooms.state(lost)).status).toBe('FAILED');
+    expect((await sides.state(lost)).status).toBe('FAILED');
     expect(await claimsOf(merchantReference)).toEqual([lost, idOf(second)]);
   });
 });
 
 describe('faults, races: 64 creates with one reference, from two processes', () => {
-  const race = (send: (room: Room, n: number) => Promise<Answer>) =>
-    Promise.all(Array.from({ length: 64 }, (_, n) => send(n % 2 ? rooms.a : rooms.b, n)));
-  const chargesFor = async (since: number) => (await rooms.ledger()).slice(since);
+  const race = (send: (deps: Deps, n: number) => Promise<CommandResponse>) =>
+    Promise.all(Array.from({ length: 64 }, (_, n) => send(n % 2 ? sides.a : sides.b, n)));
+  const chargesFor = async (since: number) => (await sides.ledger()).slice(since);
 
   /** Whoever had no turn in time is told 503, and asks again. */
-  const answered = (answers: Answer[]) => answers.filter(({ status }) => status !== 503);
+  const responded = (responses: CommandResponse[]) =>
+    responses.filter(({ status }) => status !== 503);
 
   test('equal ones: one charge, and all are told of it', async () => {
     const merchantReference = newReference();
-    const before = (await rooms.ledger()).length;
-    const answers = await race((room) => room.create({ merchantReference }));
-    const last = await rooms.a.create({ merchantReference });
-    for (const { status, text } of answered([...answers, last]))
+    const before = (await sides.ledger()).length;
+    const responses = await race((deps) => deps.create({ merchantReference }));
+    const last = await sides.a.create({ merchantReference });
+    for (const { status, text } of responded([...responses, last]))
       expect([status, text]).toEqual([200, last.text]);
     expect(last.status).toBe(200);
     expect(await chargesFor(before)).toHaveLength(1);
@@ -272,14 +281,14 @@ describe('faults, races: 64 creates with one reference, from two processes', () 
 
   test('different ones: one is made, the others are refused', async () => {
     const merchantReference = newReference();
-    const before = (await rooms.ledger()).length;
-    const answers = await race((room, n) => room.create({ merchantReference, amount: n + 1 }));
-    const last = await rooms.a.create({ merchantReference, amount: 100 });
-    const all = answered([...answers, last]);
+    const before = (await sides.ledger()).length;
+    const responses = await race((deps, n) => deps.create({ merchantReference, amount: n + 1 }));
+    const last = await sides.a.create({ merchantReference, amount: 100 });
+    const all = responded([...responses, last]);
     const made = all.filter(({ status }) => status === 200);
     expect(made).toHaveLength(1);
-    for (const answer of all)
-      if (answer.status !== 200) expectHeld(answer, idOf(made[0] as Answer));
+    for (const response of all)
+      if (response.status !== 200) expectHeld(response, idOf(made[0] as CommandResponse));
     expect(await chargesFor(before)).toHaveLength(1);
   });
 });

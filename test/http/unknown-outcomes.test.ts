@@ -1,7 +1,7 @@
 /** Decisions §7 as a merchant sees it: nothing is guessed, and nothing is charged twice. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import {
-  type Answer,
+  type CommandResponse,
   expectError,
   type InProcess,
   idOf,
@@ -24,15 +24,15 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const CHANGES = ['capture', 'void', 'refund'] as const;
 
-const locationOf = ({ headers }: Answer): string =>
+const locationOf = ({ headers }: CommandResponse): string =>
   String(headers.location).replace(`${PAYMENTS}/`, '');
 
-const expectUnknown = (answer: Answer, id: string): void => {
-  expectError(answer, 503, 'PROVIDER_UNAVAILABLE', [
+const expectUnknown = (response: CommandResponse, id: string): void => {
+  expectError(response, 503, 'PROVIDER_UNAVAILABLE', [
     `paymentId ${id}`,
     'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
   ]);
-  expect(answer.headers).toMatchObject({ 'retry-after': '1', location: `${PAYMENTS}/${id}` });
+  expect(response.headers).toMatchObject({ 'retry-after': '1', location: `${PAYMENTS}/${id}` });
 };
 
 const authorized = async (): Promise<string> => idOf(await service.create());
@@ -44,9 +44,9 @@ const kindsOf = async (id: string): Promise<string[]> =>
 
 describe('decisions §7: a create whose outcome is unknown', () => {
   test.each(['answer lost', 'call lost'] as const)('stays PENDING: %s', async (fault) => {
-    const answer = await leaveUnresolved(service, fault, () => service.create());
-    const id = locationOf(answer);
-    expectUnknown(answer, id);
+    const response = await leaveUnresolved(service, fault, () => service.create());
+    const id = locationOf(response);
+    expectUnknown(response, id);
     const { json } = await service.get(id);
     expect(json).toMatchObject({ status: 'PENDING', transactions: [], authorizedAmount: 0 });
   });
@@ -95,8 +95,10 @@ describe.each(CHANGES)('decisions §7: a %s whose outcome is unknown', (change) 
   test('keeps the last confirmed status and lists no transaction', async () => {
     const id = await suited(change);
     const before = (await service.get(id)).json;
-    const answer = await leaveUnresolved(service, 'answer lost', () => service.change(change, id));
-    expectUnknown(answer, id);
+    const response = await leaveUnresolved(service, 'answer lost', () =>
+      service.change(change, id),
+    );
+    expectUnknown(response, id);
     const { json } = await service.get(id);
     expect(json.status).toBe(before.status);
     expect(json.transactions).toEqual(before.transactions);
@@ -234,14 +236,14 @@ describe('decisions §7: an equal create without a key', () => {
   test('where two equal ones are unresolved, each is joined before a third is made', async () => {
     const held = [service.faults.holdNext('answer lost'), service.faults.holdNext('answer lost')];
     service.faults.answersQuestions = false;
-    const asked = service.faults.questions;
+    const requested = service.faults.questions;
     const running = [send(), send()];
     for (const { begun, release } of held) {
       await begun;
       release();
     }
     const lost = (await Promise.all(running)).map(locationOf);
-    await until('both were asked about', () => service.faults.questions === asked + 2);
+    await until('both were asked about', () => service.faults.questions === requested + 2);
     service.faults.answersQuestions = true;
     const joined = [idOf(await send()), idOf(await send())];
     expect(joined.toSorted()).toEqual(lost.toSorted());
@@ -262,7 +264,7 @@ describe('decisions §7: an equal create without a key', () => {
 describe('decisions §7: in flight is not unresolved', () => {
   test('a second capture waits and is judged on the new state; nobody asks', async () => {
     const id = await authorized();
-    const asked = service.faults.questions;
+    const requested = service.faults.questions;
     const held = service.faults.holdNext();
     const first = service.change('capture', id);
     await held.begun;
@@ -272,16 +274,16 @@ describe('decisions §7: in flight is not unresolved', () => {
     expectError(await second, 422, 'CAPTURE_NOT_ALLOWED', [
       'only an AUTHORIZED payment can be captured; this one is CAPTURED',
     ]);
-    expect(service.faults.questions).toBe(asked);
+    expect(service.faults.questions).toBe(requested);
     expect(await kindsOf(id)).toEqual(['AUTHORIZE', 'CAPTURE']);
   });
 
   test('equal refunds at once are separate ones, and never more than was captured', async () => {
     const id = await captured();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [1, 2, 3].map(() => service.change('refund', id, { refundAmount: 1000 })),
     );
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 422]);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 422]);
     expect((await service.get(id)).json).toMatchObject({ refundedAmount: 2000 });
   });
 
@@ -293,9 +295,9 @@ describe('decisions §7: in flight is not unresolved', () => {
     // The first request of a process is the slowest; the budget is to be spent at the provider.
     await hasty.create();
     const held = hasty.faults.holdNext();
-    const answer = await hasty.create();
-    const id = locationOf(answer);
-    expectUnknown(answer, id);
+    const response = await hasty.create();
+    const id = locationOf(response);
+    expectUnknown(response, id);
     expect((await hasty.get(id)).json.status).toBe('PENDING');
     const late = await hasty.change('capture', id);
     expectError(late, 503, 'SERVICE_UNAVAILABLE', [
@@ -312,7 +314,7 @@ describe('decisions §7: in flight is not unresolved', () => {
 });
 
 describe('decisions §7: recovery on its own', () => {
-  test('asks again along the ladder until there is an answer, and sends nothing again', async () => {
+  test('asks again along the retry schedule until there is an answer, and sends nothing again', async () => {
     await using patient = await openInProcess({ RECOVERY_DELAYS_MS: '5,5,5,5,600000' });
     patient.faults.answersQuestions = false;
     patient.faults.next('answer lost');

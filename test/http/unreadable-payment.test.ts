@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
-import { listUnsettled } from '../../command-api/operator/list-unresolved.ts';
+import { listUnresolved } from '../../command-api/operator/list-unresolved.ts';
 import { createPaymentLog } from '../../command-api/payment-log.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { behindTheStream } from '../../query-api/get-payment.ts';
@@ -11,18 +11,18 @@ import {
   type MemoryEventStore,
   memoryEventStore,
 } from '../../shared/event-store/memory/event-store.ts';
-import { openGuard } from '../../shared/http/auth/authorize.ts';
+import { openAuthorize } from '../../shared/http/auth/authorize.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import type { PaymentViews } from '../../shared/read-models/port.ts';
-import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
+import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { SECRET, token } from '../support/in-process.ts';
 import { created, newEvent, refunded, timeOf } from '../support/payment-events.ts';
+import { temporaryFolder } from '../support/read-model-drivers.ts';
 import { until } from '../support/until.ts';
-import { temporaryFolder } from '../support/view-drivers.ts';
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 const BAD = 'pay_bad';
@@ -36,36 +36,36 @@ const KINDS = {
 describe.each(Object.entries(KINDS))('a payment with an event that %s', (_, damage) => {
   let folder: ReturnType<typeof temporaryFolder>;
   let store: MemoryEventStore;
-  let views: PaymentViews;
+  let readModels: ReadModels;
   let projector: Projector;
   let app: FastifyInstance;
 
   beforeEach(async () => {
     folder = temporaryFolder();
     store = memoryEventStore();
-    views = openSqliteViews({ file: join(folder.path, 'views.sqlite') });
+    readModels = openSqliteReadModels({ file: join(folder.path, 'read-models.sqlite') });
     for (const paymentId of [BAD, GOOD])
       await store.append(streamOf(paymentId), 'none', [
         newEvent(created({ paymentId }), timeOf(0)),
       ]);
-    projector = await startProjector({ store, views, logger: log });
+    projector = await startProjector({ store, readModels, logger: log });
     await projector.caughtUp;
     damage(store);
     store.inject(streamOf(BAD), 1, newEvent(refunded(), timeOf(1)));
-    await until('it is parked', async () => (await views.parked(10)).length === 1);
+    await until('it is parked', async () => (await readModels.parked(10)).length === 1);
     const read = loadConfig({ JWT_SECRET: SECRET });
     if (!read.ok) throw new Error(read.problems.join());
-    const guard = await openGuard(read.config);
+    const authorize = await openAuthorize(read.config);
     app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
     registerQueryApi(app, {
-      guard: guard('payments:read'),
-      room: { store, views, behind: behindTheStream(store) },
+      authorize: authorize('payments:read'),
+      deps: { store, readModels, behind: behindTheStream(store) },
     });
   });
   afterEach(async () => {
     await app.close();
     await projector.stop();
-    await views.close();
+    await readModels.close();
     folder.remove();
   });
 
@@ -94,7 +94,7 @@ describe.each(Object.entries(KINDS))('a payment with an event that %s', (_, dama
       cachedPaymentsMax: 10,
     });
     const recovery = { list: () => [], mayRun: () => false };
-    const unsettled = await listUnsettled({ log: paymentLog, recovery }, views, '*');
-    expect(unsettled).toMatchObject([{ paymentId: GOOD, operation: 'create' }]);
+    const unresolved = await listUnresolved({ log: paymentLog, recovery }, readModels, '*');
+    expect(unresolved).toMatchObject([{ paymentId: GOOD, operation: 'create' }]);
   });
 });

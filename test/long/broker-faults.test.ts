@@ -14,8 +14,8 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { eventsOf, silent, writePayment } from '../support/consumer-example.ts';
 import { expectWhole, parsed } from '../support/feed-checks.ts';
 import { countMessages, readTopic } from '../support/feed-drivers.ts';
+import { temporaryFolder } from '../support/read-model-drivers.ts';
 import { until } from '../support/until.ts';
-import { temporaryFolder } from '../support/view-drivers.ts';
 
 const skip = kafka.available();
 const suite = skip === undefined ? describe : describe.skip;

@@ -5,9 +5,13 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { openOperations } from '../../shared/payment/state.ts';
 import { type Entry, entriesOfEvents } from '../support/books.ts';
-import { type Answer, idOf } from '../support/in-process.ts';
+import { type CommandResponse, idOf } from '../support/in-process.ts';
 import { newSeed, randomOf } from '../support/random.ts';
-import { openTwoRooms, type Room, type Rooms } from '../support/two-rooms.ts';
+import {
+  type Deps,
+  openTwoCommandSides,
+  type TwoCommandSides,
+} from '../support/two-command-sides.ts';
 import { until } from '../support/until.ts';
 
 const SEQUENCES = 200;
@@ -23,19 +27,19 @@ const SETTINGS = {
 
 const random = randomOf(newSeed());
 const seen = { operations: 0, moves: 0, recovered: 0 };
-let rooms: Rooms;
+let sides: TwoCommandSides;
 
 beforeAll(async () => {
-  rooms = await openTwoRooms(SETTINGS);
+  sides = await openTwoCommandSides(SETTINGS);
 });
-afterAll(() => rooms[Symbol.asyncDispose]());
+afterAll(() => sides[Symbol.asyncDispose]());
 
-const now = ({ clock }: Room): number => clock.standsAtMs ?? Date.now() + clock.aheadMs;
+const now = ({ clock }: Deps): number => clock.standsAtMs ?? Date.now() + clock.aheadMs;
 
 const MOVES = ['a day on', 'a day back', 'stand', 'go on', 'run back'] as const;
 
-const move = (room: Room): void => {
-  const { clock } = room;
+const move = (deps: Deps): void => {
+  const { clock } = deps;
   switch (MOVES[random.between(0, MOVES.length - 1)]) {
     case 'a day on':
       clock.aheadMs += DAY_MS;
@@ -44,50 +48,50 @@ const move = (room: Room): void => {
       clock.aheadMs -= DAY_MS;
       break;
     case 'stand':
-      clock.standsAtMs = now(room);
+      clock.standsAtMs = now(deps);
       break;
     case 'go on':
       clock.standsAtMs = undefined;
       break;
     case 'run back':
       // With each such move it finds it earlier than before.
-      clock.standsAtMs = now(room) - random.between(1, 60_000);
+      clock.standsAtMs = now(deps) - random.between(1, 60_000);
   }
   seen.moves += 1;
 };
 
 const moveClocks = (): void => {
-  for (const room of [rooms.a, rooms.b]) {
-    if (random.chance(0.6)) move(room);
+  for (const deps of [sides.a, sides.b]) {
+    if (random.chance(0.6)) move(deps);
   }
 };
 
-const unsettled = async (id: string): Promise<boolean> =>
-  openOperations(await rooms.state(id)).length > 0;
+const unresolved = async (id: string): Promise<boolean> =>
+  openOperations(await sides.state(id)).length > 0;
 
-/** Sends an operation, now and then one whose outcome gets lost; settled when it resolves. */
-const carryOut = async (send: (room: Room) => Promise<Answer>): Promise<string> => {
-  const room = random.chance(0.5) ? rooms.a : rooms.b;
+/** Sends an operation, now and then one whose outcome gets lost; resolved when it resolves. */
+const operate = async (send: (deps: Deps) => Promise<CommandResponse>): Promise<string> => {
+  const deps = random.chance(0.5) ? sides.a : sides.b;
   const isLost = random.chance(0.15);
-  if (isLost) room.faults.next('answer lost');
-  room.faults.answersQuestions = !isLost;
-  const answer = await send(room);
+  if (isLost) deps.faults.next('answer lost');
+  deps.faults.answersQuestions = !isLost;
+  const response = await send(deps);
   seen.operations += 1;
-  expect(answer.status).toBe(isLost ? 503 : 200);
-  const id = isLost ? (String(answer.headers.location).split('/').at(-1) ?? '') : idOf(answer);
+  expect(response.status).toBe(isLost ? 503 : 200);
+  const id = isLost ? (String(response.headers.location).split('/').at(-1) ?? '') : idOf(response);
   if (!isLost) return id;
   moveClocks();
-  await until('its ladder climbs', () => room.faults.questions > 2);
-  room.faults.questions = 0;
-  room.faults.answersQuestions = true;
+  await until('its retry schedule climbs', () => deps.faults.questions > 2);
+  deps.faults.questions = 0;
+  deps.faults.answersQuestions = true;
   moveClocks();
-  await until('its ladder ends', async () => !(await unsettled(id)));
+  await until('its retry schedule ends', async () => !(await unresolved(id)));
   seen.recovered += 1;
   return id;
 };
 
 const nextOf = async (id: string): Promise<[change: string, body: object] | undefined> => {
-  const state = await rooms.state(id);
+  const state = await sides.state(id);
   if (state.status === 'AUTHORIZED') {
     if (random.chance(0.2)) return ['void', {}];
     return ['capture', { captureAmount: random.between(100, 2500) }];
@@ -98,11 +102,11 @@ const nextOf = async (id: string): Promise<[change: string, body: object] | unde
 };
 
 const expectInOrder = async (id: string): Promise<void> => {
-  const events = await rooms.events(id);
+  const events = await sides.events(id);
   expect(events.map(({ revision }) => revision)).toEqual([...events.keys()]);
   const times = events.map(({ time }) => time);
   expect(times).toEqual(times.toSorted());
-  const { createdAt, updatedAt, transactions } = JSON.parse(await rooms.body(id));
+  const { createdAt, updatedAt, transactions } = JSON.parse(await sides.body(id));
   expect([createdAt, updatedAt]).toEqual([times[0], times.at(-1)]);
   expect(updatedAt >= createdAt).toBe(true);
   const attempts = transactions.map((one: { createdAt: string }) => one.createdAt);
@@ -112,12 +116,12 @@ const expectInOrder = async (id: string): Promise<void> => {
 const sequence = async (n: number): Promise<string> => {
   moveClocks();
   const key = `key-${n}`;
-  const id = await carryOut((room) => room.create({ captureNow: random.chance(0.3) }, { key }));
+  const id = await operate((deps) => deps.create({ captureNow: random.chance(0.3) }, { key }));
   for (let step = 1; step < STEPS_MAX; step += 1) {
     moveClocks();
     const next = await nextOf(id);
     if (next === undefined) break;
-    await carryOut((room) => room.change(next[0], id, next[1]));
+    await operate((deps) => deps.change(next[0], id, next[1]));
   }
   await expectInOrder(id);
   return id;
@@ -126,18 +130,21 @@ const sequence = async (n: number): Promise<string> => {
 test(`clock: ${SEQUENCES} sequences under clocks that go wrong (seed ${random.seed})`, async () => {
   const ids: string[] = [];
   for (let n = 0; n < SEQUENCES; n += 1) ids.push(await sequence(n));
-  const payments = new Map<string, { state: Awaited<ReturnType<Rooms['state']>>; body: string }>();
+  const payments = new Map<
+    string,
+    { state: Awaited<ReturnType<TwoCommandSides['state']>>; body: string }
+  >();
   for (const id of ids) {
-    payments.set(id, { state: await rooms.state(id), body: await rooms.body(id) });
+    payments.set(id, { state: await sides.state(id), body: await sides.body(id) });
   }
-  const ledger = (await rooms.ledger()).map(
+  const ledger = (await sides.ledger()).map(
     ({ operationId, kind, paymentId, amount, outcome }): Entry =>
       `${operationId} ${kind} ${paymentId} ${amount} ${outcome}`,
   );
   expect(ledger.toSorted()).toEqual(entriesOfEvents(payments));
-  await until('the views are the folds', async () => {
+  await until('the read models are the folds', async () => {
     for (const [id, { body }] of payments) {
-      if ((await rooms.views.getAny(id))?.body !== body) return false;
+      if ((await sides.readModels.getAny(id))?.body !== body) return false;
     }
     return true;
   });
@@ -154,17 +161,17 @@ test.each([
 ])(
   'decisions §7: a process whose clock is %s ends what a dead one left open',
   async (_, aheadMs) => {
-    const dead = await rooms.open();
+    const dead = await sides.open();
     dead.faults.answersQuestions = false;
     dead.faults.next('answer lost');
-    const answer = await dead.create();
-    const id = String(answer.headers.location).split('/').at(-1) ?? '';
-    expect(answer.status).toBe(503);
+    const response = await dead.create();
+    const id = String(response.headers.location).split('/').at(-1) ?? '';
+    expect(response.status).toBe(503);
     dead.side.recovery.stopAsking();
-    const successor = await rooms.open();
+    const successor = await sides.open();
     successor.clock.aheadMs = aheadMs;
     successor.side.recovery.track(id);
-    await until('it is settled', async () => !(await unsettled(id)), PAST_FLIGHT_MS);
-    expect((await rooms.state(id)).status).toBe('AUTHORIZED');
+    await until('it is resolved', async () => !(await unresolved(id)), PAST_FLIGHT_MS);
+    expect((await sides.state(id)).status).toBe('AUTHORIZED');
   },
 );

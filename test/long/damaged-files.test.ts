@@ -16,14 +16,14 @@ test(`${IMAGES} damaged images: never a silent wrong answer`, async () => {
   const wrong: string[] = [];
   const nameless: string[] = [];
   for (let n = 0; n < IMAGES; n += 1) {
-    const { what, verdict } = await meetDamage(whole, n, random);
-    counts[verdict.kind] += 1;
-    if (verdict.kind === 'wrong') wrong.push(`${what}: ${verdict.line}`);
+    const { what, judgement } = await meetDamage(whole, n, random);
+    counts[judgement.kind] += 1;
+    if (judgement.kind === 'wrong') wrong.push(`${what}: ${judgement.line}`);
     if (
-      verdict.kind === 'refused' &&
-      !/events\.sqlite: |read models' checkpoint/.test(verdict.line)
+      judgement.kind === 'refused' &&
+      !/events\.sqlite: |read models' checkpoint/.test(judgement.line)
     )
-      nameless.push(`${what}: ${verdict.line}`);
+      nameless.push(`${what}: ${judgement.line}`);
   }
   whole.remove();
   process.stderr.write(

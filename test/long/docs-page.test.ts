@@ -65,10 +65,10 @@ describeOrSkip(`the API page${found ? '' : ` (skipped: no Chromium at ${EXECUTAB
   const tryOut = async ({ page }: Visit, id: string): Promise<[status: string, body: string]> => {
     await page.click(`${operation(id)} .opblock-summary-control`);
     await page.click(`${operation(id)} .execute`);
-    const answer = page.locator(`${operation(id)} .live-responses-table tbody`);
-    await answer.waitFor();
-    const status = await answer.locator('.response-col_status').innerText();
-    return [status.trim(), await answer.locator('.highlight-code code').first().innerText()];
+    const response = page.locator(`${operation(id)} .live-responses-table tbody`);
+    await response.waitFor();
+    const status = await response.locator('.response-col_status').innerText();
+    return [status.trim(), await response.locator('.highlight-code code').first().innerText()];
   };
 
   test('takes the token out of the address bar and fills the bearer box with it', async () => {

@@ -8,9 +8,13 @@ import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import { startSweep } from '../../command-api/recovery/sweep.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { openOperations } from '../../shared/payment/state.ts';
-import { type Answer, idOf } from '../support/in-process.ts';
+import { type CommandResponse, idOf } from '../support/in-process.ts';
 import { newSeed, type Random, randomOf } from '../support/random.ts';
-import { openTwoRooms, type Room, type Rooms } from '../support/two-rooms.ts';
+import {
+  type Deps,
+  openTwoCommandSides,
+  type TwoCommandSides,
+} from '../support/two-command-sides.ts';
 import { until } from '../support/until.ts';
 
 const ROUNDS = Number(process.env.RACE_ROUNDS ?? 50);
@@ -26,35 +30,40 @@ const HASTY = {
 const STATUSES = [200, 402, 409, 422, 503];
 
 /** One in `of` calls is lost on its way, or its answer is. */
-const loseSome = ({ faults, store }: Room, random: Random, of: number): void => {
+const loseSome = ({ faults, store }: Deps, random: Random, of: number): void => {
   for (let n = 0; n < AT_ONCE; n++) {
     if (random.chance(1 / of)) faults.next(random.chance(0.5) ? 'answer lost' : 'call lost');
   }
-  store.loseAnswers = random.between(0, 3);
+  store.loseResponses = random.between(0, 3);
 };
 
-const randomChange = (room: Room, id: string, random: Random, round: number): Promise<Answer> => {
+const randomChange = (
+  deps: Deps,
+  id: string,
+  random: Random,
+  round: number,
+): Promise<CommandResponse> => {
   const change = ['capture', 'void', 'refund', 'refund'][random.between(0, 3)] ?? 'refund';
   const amount = change === 'void' ? undefined : { amount: random.between(1, 400) };
   const key = random.chance(0.3) ? { key: `${round}-${change}-${amount?.amount}` } : {};
-  return room.change(change, id, random.chance(0.1) ? undefined : amount, key);
+  return deps.change(change, id, random.chance(0.1) ? undefined : amount, key);
 };
 
 /** Ends everything that is open, as any later process would. */
-const settleAll = async (rooms: Rooms): Promise<void> => {
-  for (const { clock, store } of [rooms.a, rooms.b]) {
+const resolveAll = async (sides: TwoCommandSides): Promise<void> => {
+  for (const { clock, store } of [sides.a, sides.b]) {
     clock.aheadMs = 10_000;
-    store.loseAnswers = 0;
+    store.loseResponses = 0;
   }
-  const late = await rooms.open();
+  const late = await sides.open();
   late.clock.aheadMs = 10_000;
   const recovery = late.side.recovery;
-  const sweep = startSweep({ ...rooms, recovery, logger: { warn: () => undefined } });
+  const sweep = startSweep({ ...sides, recovery, logger: { warn: () => undefined } });
   await until(
     'nothing is open',
     async () => {
       await sweep.now();
-      return (await rooms.views.unsettled(1)).length === 0;
+      return (await sides.readModels.unresolved(1)).length === 0;
     },
     60_000,
   );
@@ -66,21 +75,21 @@ const lineOf = ({ operationId, kind, amount, outcome }: LedgerEntry): string =>
   `${operationId} ${kind} ${amount} ${outcome}`;
 
 /** What our events say the provider carried out; both books are equal (M5). */
-const linesOf = async (rooms: Rooms, id: string): Promise<string[]> => {
-  const state = await rooms.state(id);
+const linesOf = async (sides: TwoCommandSides, id: string): Promise<string[]> => {
+  const state = await sides.state(id);
   if (state.status === 'NONE') throw new Error('no such payment');
   expect(openOperations(state)).toEqual([]);
   return state.operations
-    .filter(({ outcome }) => outcome?.result === 'APPROVED' || outcome?.result === 'DECLINED')
+    .filter(({ outcome }) => outcome?.outcome === 'APPROVED' || outcome?.outcome === 'DECLINED')
     .map(({ operationId, kind, amount, outcome }) => {
-      const asked = kind === 'create' && state.captureNow ? 'SALE' : KINDS[kind];
-      return `${operationId} ${asked} ${amount} ${outcome?.result}`;
+      const requested = kind === 'create' && state.captureNow ? 'SALE' : KINDS[kind];
+      return `${operationId} ${requested} ${amount} ${outcome?.outcome}`;
     });
 };
 
-const expectWhole = async (rooms: Rooms, id: string): Promise<void> => {
-  const ledger = await rooms.ledger(id);
-  expect(ledger.map(lineOf).sort()).toEqual((await linesOf(rooms, id)).sort());
+const expectWhole = async (sides: TwoCommandSides, id: string): Promise<void> => {
+  const ledger = await sides.ledger(id);
+  expect(ledger.map(lineOf).sort()).toEqual((await linesOf(sides, id)).sort());
   const approved = (kind: string) =>
     ledger.filter((entry) => entry.kind === kind && entry.outcome === 'APPROVED');
   expect(approved('CAPTURE').length + approved('VOID').length).toBeLessThanOrEqual(1);
@@ -93,21 +102,21 @@ describe(`faults, races: ${ROUNDS} rounds of ${AT_ONCE} at once, two processes (
   test(
     'captures, voids and refunds of one payment, answers lost on every side',
     async () => {
-      await using rooms = await openTwoRooms(HASTY);
+      await using sides = await openTwoCommandSides(HASTY);
       const random = randomOf(SEED);
-      const quiet = await rooms.open();
+      const quiet = await sides.open();
       const counts: Record<number, number> = {};
       for (let round = 0; round < ROUNDS; round++) {
-        const { a, b } = rooms;
+        const { a, b } = sides;
         const id = idOf(await quiet.create({ captureNow: random.chance(0.6) }));
         b.clock.aheadMs = random.between(0, 4_000);
-        for (const room of [a, b]) loseSome(room, random, 12);
-        const answers = await Promise.all(
+        for (const deps of [a, b]) loseSome(deps, random, 12);
+        const responses = await Promise.all(
           Array.from({ length: AT_ONCE }, (_, n) => randomChange(n % 2 ? a : b, id, random, round)),
         );
-        for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
-        await settleAll(rooms);
-        await expectWhole(rooms, id);
+        for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
+        await resolveAll(sides);
+        await expectWhole(sides, id);
       }
       expect(
         Object.keys(counts)
@@ -122,16 +131,16 @@ describe(`faults, races: ${ROUNDS} rounds of ${AT_ONCE} at once, two processes (
   test(
     'creates under one key and under one unique reference: one charge for each',
     async () => {
-      await using rooms = await openTwoRooms({
+      await using sides = await openTwoCommandSides({
         ...HASTY,
         MERCHANT_REFERENCE: 'unique',
       });
       const random = randomOf(SEED + 1);
       for (let round = 0; round < ROUNDS; round++) {
-        const { a, b } = rooms;
+        const { a, b } = sides;
         b.clock.aheadMs = random.between(0, 4_000);
-        for (const room of [a, b]) loseSome(room, random, 20);
-        const before = (await rooms.ledger()).length;
+        for (const deps of [a, b]) loseSome(deps, random, 20);
+        const before = (await sides.ledger()).length;
         const merchantReference = `order-${round}`;
         const withKey = random.chance(0.5);
         await Promise.all(
@@ -142,17 +151,17 @@ describe(`faults, races: ${ROUNDS} rounds of ${AT_ONCE} at once, two processes (
             ),
           ),
         );
-        await settleAll(rooms);
-        const charged = (await rooms.ledger()).slice(before);
+        await resolveAll(sides);
+        const charged = (await sides.ledger()).slice(before);
         expect(charged.length).toBeLessThanOrEqual(1);
-        for (const { paymentId } of charged) await expectWhole(rooms, paymentId);
+        for (const { paymentId } of charged) await expectWhole(sides, paymentId);
       }
       const streams = new Set(
-        (await rooms.store.readAll(null, 100_000)).map(({ stream }) => stream),
+        (await sides.store.readAll(null, 100_000)).map(({ stream }) => stream),
       );
       for (const stream of streams) {
         const id = paymentOf(stream);
-        if (id !== undefined) await expectWhole(rooms, id);
+        if (id !== undefined) await expectWhole(sides, id);
       }
     },
     TEST_MS,

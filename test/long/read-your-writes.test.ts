@@ -37,10 +37,10 @@ test(`${PAIRS} pairs while the projector is held up and let go`, async () => {
   const done = new AbortController();
   const holding = (async () => {
     while (!done.signal.aborted) {
-      service.views.hold();
+      service.readModels.hold();
       holds += 1;
       await wait(random.between(20, 700));
-      service.views.release();
+      service.readModels.release();
       await wait(random.between(0, 60));
     }
   })();
@@ -55,8 +55,8 @@ const lineTo = (url: string, bearer: string): PairLine => {
   const send = async (path: string, init: RequestInit) => {
     try {
       const headers = { authorization: `Bearer ${bearer}` };
-      const answer = await fetch(`${url}${PAYMENTS}${path}`, { ...init, headers });
-      return { status: answer.status, text: await answer.text() };
+      const response = await fetch(`${url}${PAYMENTS}${path}`, { ...init, headers });
+      return { status: response.status, text: await response.text() };
     } catch {
       return undefined;
     }
@@ -78,9 +78,9 @@ const fillWithOthers = async (dataDir: string): Promise<void> => {
   await store.close();
 };
 
-const deleteViews = (dataDir: string): void => {
+const deleteReadModels = (dataDir: string): void => {
   for (const suffix of ['', '-wal', '-shm']) {
-    rmSync(join(dataDir, `views.sqlite${suffix}`), { force: true });
+    rmSync(join(dataDir, `read-models.sqlite${suffix}`), { force: true });
   }
 };
 
@@ -103,7 +103,7 @@ test(`${PAIRS} pairs over processes killed at random, their read models deleted 
     await service.exited;
     counts.kills += 1;
     if (!random.chance(0.5)) continue;
-    deleteViews(dataDir);
+    deleteReadModels(dataDir);
     counts.deleted += 1;
   }
   rmSync(dataDir, { recursive: true });

@@ -81,7 +81,7 @@ testOrSkip(
     expect(output).not.toContain('Authentication failed');
     expect(output).toMatch(/Tested: 6/);
     const health = await service.get('/health/ready');
-    expect(health.json.engines).toMatchObject({ views: { parked: 0 } });
+    expect(health.json.engines).toMatchObject({ readModels: { parked: 0 } });
   },
   INSTALL_MS_MAX + RUN_MS_MAX,
 );

@@ -9,7 +9,7 @@ import { describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { ferretdb } from '../../scripts/engine-ferretdb.ts';
 import { signToken } from '../support/in-process.ts';
-import { figureOf, freePort } from '../support/service.ts';
+import { freePort, metricOf } from '../support/service.ts';
 import { startThreeProcesses, type ThreeProcesses } from '../support/three-processes.ts';
 import { until } from '../support/until.ts';
 
@@ -18,20 +18,20 @@ const TEST_MS = 240_000;
 const missing = ferretdb.available();
 const about = missing === undefined ? describe : describe.skip;
 
-type Answered = { status: number; text: string; json: Record<string, unknown> };
+type Responded = { status: number; text: string; json: Record<string, unknown> };
 
 /** A merchant of a deployment; `base` may be the gateway or one of the processes. */
 const merchantOf = async ({ env }: ThreeProcesses) => {
   const bearer = await signToken({ merchant_id: 'm_long', sub: 'tester' }, env.JWT_SECRET);
-  const send = async (base: string, path: string, body?: object): Promise<Answered> => {
-    const answer = await fetch(`${base}${PAYMENTS}${path}`, {
+  const send = async (base: string, path: string, body?: object): Promise<Responded> => {
+    const response = await fetch(`${base}${PAYMENTS}${path}`, {
       method: body === undefined ? 'GET' : 'POST',
       headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
       body: body === undefined ? null : JSON.stringify(body),
       signal: AbortSignal.timeout(20_000),
     });
-    const text = await answer.text();
-    return { status: answer.status, text, json: text === '' ? {} : JSON.parse(text) };
+    const text = await response.text();
+    return { status: response.status, text, json: text === '' ? {} : JSON.parse(text) };
   };
   return send;
 };
@@ -116,7 +116,7 @@ const healthOf = async (url: string): Promise<Health> =>
 const caughtUp = (url: string): Promise<void> =>
   until(
     'the projector has caught up',
-    async () => (await figureOf({ url }, 'payments_projection_lag_events')) === 0,
+    async () => (await metricOf({ url }, 'payments_projection_lag_events')) === 0,
     60_000,
   );
 

@@ -6,7 +6,7 @@ export type Kind = 'create' | 'capture' | 'void' | 'refund';
 export type Status = 'PENDING' | 'AUTHORIZED' | 'CAPTURED' | 'VOIDED' | 'REFUNDED' | 'FAILED';
 
 /** An operation that the provider was asked for; `acted` when it carried it out. */
-export type Open = { kind: Kind; amount: number; asked: number | undefined; acted: boolean };
+export type Open = { kind: Kind; amount: number; requested: number | undefined; acted: boolean };
 
 export type Model = {
   status: Status;
@@ -35,12 +35,12 @@ const typeOf = (kind: Kind, sale: boolean): string =>
   kind === 'create' ? (sale ? 'SALE' : 'AUTH') : TYPES[kind];
 
 /** The sum that an operation moves: the one asked for, or all that there is. */
-export const amountOf = (payment: Model, kind: Kind, asked: number | undefined): number =>
-  asked ?? (kind === 'refund' ? payment.captured - payment.refunded : payment.authorized);
+export const amountOf = (payment: Model, kind: Kind, requested: number | undefined): number =>
+  requested ?? (kind === 'refund' ? payment.captured - payment.refunded : payment.authorized);
 
 /** Whether the state and the sums allow it. */
-export const allows = (payment: Model, kind: Kind, asked: number | undefined): boolean => {
-  const amount = amountOf(payment, kind, asked);
+export const allows = (payment: Model, kind: Kind, requested: number | undefined): boolean => {
+  const amount = amountOf(payment, kind, requested);
   if (kind === 'refund') {
     return (
       payment.status === 'CAPTURED' && amount > 0 && amount <= payment.captured - payment.refunded
@@ -75,7 +75,7 @@ export const fail = (payment: Model, kind: Kind): void => {
 };
 
 /** What asking the provider finds out about the open operation. */
-export const settle = (payment: Model): Open | undefined => {
+export const resolve = (payment: Model): Open | undefined => {
   const { open } = payment;
   if (open === undefined) return undefined;
   payment.open = undefined;

@@ -2,7 +2,7 @@
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
 import type { Fault } from '../support/faults.ts';
-import type { Answer, InProcess } from '../support/in-process.ts';
+import type { CommandResponse, InProcess } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 import {
   allows,
@@ -11,12 +11,12 @@ import {
   type Kind,
   type Model,
   newPayment,
-  settle,
+  resolve,
   succeed,
 } from './arithmetic.ts';
 
 type Known = { id: string; model: Model };
-type Sent = { path: string; body: object; key: string; answer: Answer; known: Known };
+type Sent = { path: string; body: object; key: string; response: CommandResponse; known: Known };
 
 /** What one sequence knows of its own payments; the service is shared by all sequences. */
 export type World = {
@@ -40,7 +40,7 @@ const NOT_ALLOWED = {
 } as const;
 
 /** The payment as GET shows it against the sums of the model. */
-const expectAsModelled = ({ json }: Answer, model: Model): void => {
+const expectAsModelled = ({ json }: CommandResponse, model: Model): void => {
   expect({
     status: json.status,
     captured: json.capturedAmount,
@@ -55,43 +55,50 @@ const expectAsModelled = ({ json }: Answer, model: Model): void => {
 };
 
 /** Sends under a fault; where the outcome gets lost, recovery asks in vain before we go on. */
-const sendUnder = async (service: InProcess, fault: Meet, send: () => Promise<Answer>) => {
+const sendUnder = async (service: InProcess, fault: Meet, send: () => Promise<CommandResponse>) => {
   if (fault === 'none' || fault === 'declined') return send();
   const { faults } = service;
-  const asked = faults.questions;
+  const requested = faults.questions;
   const called = faults.calls.length;
   faults.answersQuestions = false;
   faults.next(fault);
-  const answer = await send();
+  const response = await send();
   const wasCalled = faults.calls.length > called;
   if (!wasCalled) faults.forget();
   else if (fault !== 'not sent') {
-    await until('recovery has asked', () => faults.questions > asked);
+    await until('recovery has asked', () => faults.questions > requested);
   }
   faults.answersQuestions = true;
-  return answer;
+  return response;
 };
 
-const expectUnavailable = ({ status, json }: Answer): void =>
+const expectUnavailable = ({ status, json }: CommandResponse): void =>
   expect([status, json.error]).toEqual([503, 'PROVIDER_UNAVAILABLE']);
 
 /** What the provider did with an operation that reached it, or did not. */
-const meet = (model: Model, kind: Kind, asked: number | undefined, fault: Meet, answer: Answer) => {
-  const amount = amountOf(model, kind, asked);
+const meet = (
+  model: Model,
+  kind: Kind,
+  requested: number | undefined,
+  fault: Meet,
+  response: CommandResponse,
+) => {
+  const amount = amountOf(model, kind, requested);
   if (fault === 'none') {
     succeed(model, kind, amount);
-    expect(answer.status).toBe(200);
-    expectAsModelled(answer, model);
+    expect(response.status).toBe(200);
+    expectAsModelled(response, model);
     return;
   }
   if (fault === 'answer lost' || fault === 'call lost') {
-    model.open = { kind, amount, asked, acted: fault === 'answer lost' };
-    expectUnavailable(answer);
+    model.open = { kind, amount, requested, acted: fault === 'answer lost' };
+    expectUnavailable(response);
     return;
   }
   fail(model, kind);
-  if (fault === 'declined') expect([answer.status, answer.json.status]).toEqual([402, 'FAILED']);
-  else expectUnavailable(answer);
+  if (fault === 'declined')
+    expect([response.status, response.json.status]).toEqual([402, 'FAILED']);
+  else expectUnavailable(response);
 };
 
 const create = (amount: number, sale: boolean, fault: Meet): Step => ({
@@ -101,13 +108,13 @@ const create = (amount: number, sale: boolean, fault: Meet): Step => ({
     const key = `${world.run}-${world.sent.length}-create`;
     const fields = { amount, captureNow: sale, ...(fault === 'declined' && { number: DECLINED }) };
     const asking = { token: world.tokens.own, key };
-    const answer = await sendUnder(service, fault, () => service.create(fields, asking));
-    const named = answer.json.details?.[0]?.replace('paymentId ', '');
-    const known = { id: answer.json.paymentId ?? named, model };
-    meet(model, 'create', amount, fault, answer);
+    const response = await sendUnder(service, fault, () => service.create(fields, asking));
+    const named = response.json.details?.[0]?.replace('paymentId ', '');
+    const known = { id: response.json.paymentId ?? named, model };
+    meet(model, 'create', amount, fault, response);
     world.known.push(known);
     // The body is made again from the same fields when it is repeated.
-    world.sent.push({ path: PAYMENTS, body: fields, key, answer, known });
+    world.sent.push({ path: PAYMENTS, body: fields, key, response, known });
   },
   toString: () => `create ${amount}${sale ? ' sale' : ''} (${fault})`,
 });
@@ -124,21 +131,21 @@ const change = (
     if (known === undefined) return;
     const { id, model } = known;
     const whole = kind === 'refund' ? model.captured - model.refunded : model.authorized;
-    const asked =
+    const requested =
       share === undefined || kind === 'void' ? undefined : Math.max(1, Math.floor(whole * share));
-    const body = asked === undefined ? {} : { [`${kind}Amount`]: asked };
+    const body = requested === undefined ? {} : { [`${kind}Amount`]: requested };
     const asking = { token: world.tokens.own };
     world.visited.add(`${model.status}${model.open === undefined ? '' : ' open'} x ${kind}`);
     // Where it has to ask about an open one first, the provider answers.
     const met = model.open === undefined ? fault : 'none';
-    const answer = await sendUnder(service, met, () => service.change(kind, id, body, asking));
-    const settled = settle(model);
-    if (settled?.kind === kind && settled.asked === asked) {
+    const response = await sendUnder(service, met, () => service.change(kind, id, body, asking));
+    const resolved = resolve(model);
+    if (resolved?.kind === kind && resolved.requested === requested) {
       // An equal unresolved one is joined, and its answer given.
-      if (settled.acted) expect(answer.status).toBe(200);
-      else expectUnavailable(answer);
-    } else if (allows(model, kind, asked)) meet(model, kind, asked, met, answer);
-    else expect([answer.status, answer.json.error]).toEqual([422, NOT_ALLOWED[kind]]);
+      if (resolved.acted) expect(response.status).toBe(200);
+      else expectUnavailable(response);
+    } else if (allows(model, kind, requested)) meet(model, kind, requested, met, response);
+    else expect([response.status, response.json.error]).toEqual([422, NOT_ALLOWED[kind]]);
   },
   toString: () => `${kind} #${pick} ${share ?? 'all'} (${fault})`,
 });
@@ -148,9 +155,9 @@ const get = (pick: number): Step => ({
   run: async (world, service) => {
     const known = world.known[pick % world.known.length];
     if (known === undefined) return;
-    const answer = await service.get(known.id, { token: world.tokens.own });
-    expect(answer.status).toBe(200);
-    expectAsModelled(answer, known.model);
+    const response = await service.get(known.id, { token: world.tokens.own });
+    expect(response.status).toBe(200);
+    expectAsModelled(response, known.model);
     const foreign = await service.get(known.id, { token: world.tokens.foreign });
     expect([foreign.status, foreign.json.error]).toEqual([404, 'PAYMENT_NOT_FOUND']);
   },
@@ -165,14 +172,14 @@ const repeat = (pick: number): Step => ({
     if (was === undefined) return;
     const { model } = was.known;
     const openCreate = model.open?.kind === 'create' ? model.open : undefined;
-    const isFree = was.answer.status === 503 && !(openCreate?.acted ?? model.authorized > 0);
+    const isFree = was.response.status === 503 && !(openCreate?.acted ?? model.authorized > 0);
     // A free key makes a new payment; the model follows only the first.
     if (isFree) return;
-    if (openCreate !== undefined) settle(model);
-    const answer = await service.create(was.body, { token: world.tokens.own, key: was.key });
-    if (was.answer.status === 503) expect(answer.status).toBe(200);
-    else expect([answer.status, answer.text]).toEqual([was.answer.status, was.answer.text]);
-    expect(answer.headers['idempotent-replayed']).toBe('true');
+    if (openCreate !== undefined) resolve(model);
+    const response = await service.create(was.body, { token: world.tokens.own, key: was.key });
+    if (was.response.status === 503) expect(response.status).toBe(200);
+    else expect([response.status, response.text]).toEqual([was.response.status, was.response.text]);
+    expect(response.headers['idempotent-replayed']).toBe('true');
   },
   toString: () => `repeat #${pick}`,
 });
@@ -182,7 +189,7 @@ const restart = (): Step => ({
   run: async (world, service) => {
     await service.restart();
     for (const { id, model } of world.known) {
-      settle(model);
+      resolve(model);
       await until('what was open is found out', async () => {
         const { json } = await service.get(id, { token: world.tokens.own });
         return json.transactions?.length === model.attempts.length;
@@ -196,10 +203,10 @@ const restart = (): Step => ({
 const holdProjector = (pick: number): Step => ({
   check: ({ known }) => known.some(({ model }) => model.open === undefined),
   run: async (world, service) => {
-    service.views.hold();
+    service.readModels.hold();
     await create(100 + pick, true, 'none').run(world, service);
     await get(world.known.length - 1).run(world, service);
-    service.views.release();
+    service.readModels.release();
   },
   toString: () => 'projector held',
 });

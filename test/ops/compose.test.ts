@@ -109,11 +109,11 @@ describe.each(Object.entries(OURS))('our process %s', (name, mode) => {
 test('the data lies on named volumes, which down keeps', () => {
   const mounted = (name: string) => service(name).volumes ?? [];
   expect(mounted('eventstoredb')).toEqual(['events:/var/lib/eventstore']);
-  expect(mounted('mongodb')).toEqual(['views:/data/db']);
+  expect(mounted('mongodb')).toEqual(['read-models:/data/db']);
   expect(mounted('kafka')).toEqual(['topics:/var/lib/kafka/data']);
   expect(mounted('provider')).toEqual(['provider-ledger:/data']);
   expect(Object.keys(compose.volumes)).toEqual(
-    expect.arrayContaining(['events', 'views', 'topics', 'provider-ledger']),
+    expect.arrayContaining(['events', 'read-models', 'topics', 'provider-ledger']),
   );
   expect(service('eventstoredb').environment?.EVENTSTORE_MEM_DB).toBe('false');
 });

@@ -23,7 +23,7 @@ test('each request goes to the process that can answer it (architecture)', () =>
     ['/health/live', undefined],
     ['/health/ready', 'command-api'],
     ['/metrics', 'command-api'],
-    ['@unsettled', 'command-api'],
+    ['@unresolved', 'command-api'],
     ['@ops', 'projector'],
     ['@reconcile', 'command-api'],
     ['@query', 'query-api'],

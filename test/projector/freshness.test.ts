@@ -101,7 +101,7 @@ describe('decisions §9: what is behind', () => {
   test('an append of unknown outcome counts, until it is applied or a new start is through', async () => {
     freshness.caughtUp();
     for (const paymentId of ['pay_1', 'pay_2']) {
-      inner.loseNextAnswer();
+      inner.loseNextResponse();
       await expect(append(paymentId)).rejects.toThrow(AppendOutcomeUnknown);
       expect(freshness.isBehind(paymentId)).toBe(true);
     }
@@ -114,7 +114,7 @@ describe('decisions §9: what is behind', () => {
     expect(freshness.size()).toBe(0);
   });
 
-  test('views that were lost put everything behind until they are filled again', () => {
+  test('read models that were lost put everything behind until they are filled again', () => {
     freshness.caughtUp();
     freshness.lost();
     expect(freshness.isBehind('pay_1')).toBe(true);

@@ -1,4 +1,4 @@
-/** Several projectors on one set of views: one follows the log, the others stand by. */
+/** Several projectors on one set of read models: one follows the log, the others stand by. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, type ProjectorOptions, startProjector } from '../../projector/compose.ts';
 import type { Log } from '../../projector/subscription.ts';
@@ -7,20 +7,20 @@ import {
   memoryEventStore,
 } from '../../shared/event-store/memory/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { bodyOf, foldView } from '../../shared/payment/response.ts';
-import type { PaymentViews } from '../../shared/read-models/port.ts';
+import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
 import { until } from '../support/until.ts';
-import { type ViewStore, viewDrivers } from '../support/view-drivers.ts';
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const LEASE_MS = 300;
 const TAKE_OVER_MS_MAX = 5000;
 
-/** Views of a process that can be stopped dead: from then on nothing it asks comes to an end. */
-const mortal = (own: PaymentViews) => {
+/** Read models of a process that can be stopped dead: from then on nothing it asks comes to an end. */
+const mortal = (own: ReadModels) => {
   let dead = false;
-  const views = Object.fromEntries(
+  const readModels = Object.fromEntries(
     Object.entries(own).map(([name, ask]) => [
       name,
       (...args: unknown[]) =>
@@ -28,28 +28,28 @@ const mortal = (own: PaymentViews) => {
           ? new Promise(() => {})
           : (ask as (...args: unknown[]) => unknown)(...args),
     ]),
-  ) as PaymentViews;
+  ) as ReadModels;
   const die = (yes: boolean): void => {
     dead = yes;
   };
-  return { views, die };
+  return { readModels, die };
 };
 
-for (const driver of viewDrivers) {
+for (const driver of readModelDrivers) {
   const why = driver.skip ?? driver.alone;
   const suite = why === undefined ? describe : describe.skip;
   suite(`two projectors on ${driver.name}${why ? ` (skipped: ${why})` : ''}`, () => {
-    let viewStore: ViewStore;
-    let views: PaymentViews;
+    let readModelStore: ReadModelStore;
+    let readModels: ReadModels;
     let store: MemoryEventStore;
-    let opened: PaymentViews[];
+    let opened: ReadModels[];
     let started: Projector[];
 
-    const begin = async (own: PaymentViews, more: Partial<ProjectorOptions> = {}) => {
+    const begin = async (own: ReadModels, more: Partial<ProjectorOptions> = {}) => {
       const backOff = { minMs: 1, maxMs: 20 };
       const options = {
         store,
-        views: own,
+        readModels: own,
         logger: silent,
         backOff,
         leaseMs: LEASE_MS,
@@ -59,8 +59,8 @@ for (const driver of viewDrivers) {
       started.push(projector);
       return projector;
     };
-    const open = async (): Promise<PaymentViews> => {
-      const own = await viewStore.open();
+    const open = async (): Promise<ReadModels> => {
+      const own = await readModelStore.open();
       opened.push(own);
       return own;
     };
@@ -69,18 +69,18 @@ for (const driver of viewDrivers) {
       await store.append(streamOf(paymentId), 'none', events);
     };
     const expectWhole = async (paymentId: string): Promise<void> => {
-      const view = foldView(await store.readStream(streamOf(paymentId)));
-      expect(await views.waitForRevision(paymentId, view?.revision ?? 0, TAKE_OVER_MS_MAX)).toBe(
-        true,
-      );
-      expect((await views.getAny(paymentId))?.body).toBe(view && bodyOf(view));
+      const readModel = foldReadModel(await store.readStream(streamOf(paymentId)));
+      expect(
+        await readModels.waitForRevision(paymentId, readModel?.revision ?? 0, TAKE_OVER_MS_MAX),
+      ).toBe(true);
+      expect((await readModels.getAny(paymentId))?.body).toBe(readModel && bodyOf(readModel));
     };
 
     beforeEach(async () => {
-      viewStore = await driver.make();
+      readModelStore = await driver.make();
       opened = [];
       started = [];
-      views = await open();
+      readModels = await open();
       store = memoryEventStore();
     });
     afterEach(async () => {
@@ -90,7 +90,7 @@ for (const driver of viewDrivers) {
         new Promise((resolve) => setTimeout(resolve, 100)),
       ]);
       await Promise.all(opened.map((own) => own.close()));
-      await viewStore.remove();
+      await readModelStore.remove();
     });
 
     test('the second stands by, sees how far the first is, and is well', async () => {
@@ -108,7 +108,7 @@ for (const driver of viewDrivers) {
     });
 
     test('the first one killed: the second takes over, and the dead one awake writes nothing', async () => {
-      const { views: own, die } = mortal(await open());
+      const { readModels: own, die } = mortal(await open());
       const first = await begin(own);
       await given('pay_1');
       await first.caughtUp;
@@ -137,7 +137,7 @@ for (const driver of viewDrivers) {
     test('the lease lost to another: it stops following, and comes back when it is free', async () => {
       const own = await open();
       let robbed = false;
-      const lease: PaymentViews['lease'] = async (holder, ttlMs) =>
+      const lease: ReadModels['lease'] = async (holder, ttlMs) =>
         !robbed && own.lease(holder, ttlMs);
       const first = await begin({ ...own, lease });
       await first.caughtUp;
@@ -157,10 +157,10 @@ for (const driver of viewDrivers) {
       store.hold(true);
       await given('pay_2');
       const { position } = await store.head(null);
-      const at = await views.checkpoint();
-      const view = foldView(await store.readStream(streamOf('pay_2')));
-      if (view === undefined) throw new Error('no view');
-      await views.apply([{ kind: 'view', view }], at, position);
+      const at = await readModels.checkpoint();
+      const readModel = foldReadModel(await store.readStream(streamOf('pay_2')));
+      if (readModel === undefined) throw new Error('no read model');
+      await readModels.apply([{ kind: 'readModel', readModel }], at, position);
       store.hold(false);
       await until('restarted', () => first.status().counts.restarts > 0);
       await given('pay_3');

@@ -8,31 +8,31 @@ import {
   type MemoryEventStore,
   memoryEventStore,
 } from '../../shared/event-store/memory/event-store.ts';
-import { openGuard } from '../../shared/http/auth/authorize.ts';
+import { openAuthorize } from '../../shared/http/auth/authorize.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import type { PaymentViews } from '../../shared/read-models/port.ts';
-import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
+import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { SECRET, signToken } from '../support/in-process.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { temporaryFolder } from '../support/read-model-drivers.ts';
 import { until } from '../support/until.ts';
-import { temporaryFolder } from '../support/view-drivers.ts';
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 
 let folder: ReturnType<typeof temporaryFolder>;
 let store: MemoryEventStore;
-let views: PaymentViews;
+let readModels: ReadModels;
 let projector: Projector;
 let app: FastifyInstance;
 
 beforeEach(async () => {
   folder = temporaryFolder();
   store = memoryEventStore();
-  views = openSqliteViews({ file: join(folder.path, 'views.db') });
+  readModels = openSqliteReadModels({ file: join(folder.path, 'read models.db') });
   for (const [id, merchant] of [
     ['pay_1', 'm_1'],
     ['pay_2', 'm_2'],
@@ -41,26 +41,26 @@ beforeEach(async () => {
     await store.append(streamOf(id), 'none', events);
     store.damage(streamOf(id), 3, 'has the unknown type PaymentShredded');
   }
-  projector = await startProjector({ store, views, logger: log });
+  projector = await startProjector({ store, readModels, logger: log });
   await projector.caughtUp;
   const read = loadConfig({ JWT_SECRET: SECRET });
   if (!read.ok) throw new Error(read.problems.join());
-  const guard = await openGuard(read.config);
+  const authorize = await openAuthorize(read.config);
   app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-  registerProjectorOps(app, { guard: guard('ops:admin'), projector, views });
+  registerProjectorOps(app, { authorize: authorize('ops:admin'), projector, readModels });
 });
 afterEach(async () => {
   await app.close();
   await projector.stop();
-  await views.close();
+  await readModels.close();
   folder.remove();
 });
 
 const ask = async (method: 'GET' | 'POST', url: string, merchant = '*', scope = 'ops:admin') => {
   const bearer = await signToken({ merchant_id: merchant, sub: 'jane', scope });
   const headers = { authorization: `Bearer ${bearer}` };
-  const answer = await app.inject({ method, url, headers });
-  return { status: answer.statusCode, json: answer.json() };
+  const response = await app.inject({ method, url, headers });
+  return { status: response.statusCode, json: response.json() };
 };
 const letter = (paymentId: string) => ({
   paymentId,
@@ -69,22 +69,22 @@ const letter = (paymentId: string) => ({
   since: expect.stringContaining('T'),
 });
 
-describe('GET /ops/v1/dead-letters', () => {
+describe('GET /ops/v1/parked', () => {
   test('names payment, revision and reason; one merchant sees its own', async () => {
-    const all = await ask('GET', '/ops/v1/dead-letters');
+    const all = await ask('GET', '/ops/v1/parked');
     expect(all).toEqual({
       status: 200,
-      json: { deadLetters: [letter('pay_1'), letter('pay_2')] },
+      json: { parked: [letter('pay_1'), letter('pay_2')] },
     });
-    const own = await ask('GET', '/ops/v1/dead-letters', 'm_2');
-    expect(own.json).toEqual({ deadLetters: [letter('pay_2')] });
-    expect((await ask('GET', '/ops/v1/dead-letters', '*', 'audit:read')).status).toBe(403);
+    const own = await ask('GET', '/ops/v1/parked', 'm_2');
+    expect(own.json).toEqual({ parked: [letter('pay_2')] });
+    expect((await ask('GET', '/ops/v1/parked', '*', 'audit:read')).status).toBe(403);
   });
 });
 
-describe('POST /ops/v1/dead-letters/{paymentId}/retry', () => {
+describe('POST /ops/v1/parked/{paymentId}/retry', () => {
   const retry = (id: string, merchant?: string) =>
-    ask('POST', `/ops/v1/dead-letters/${id}/retry`, merchant);
+    ask('POST', `/ops/v1/parked/${id}/retry`, merchant);
 
   test('the cause is there still: it stays parked, and says why', async () => {
     expect(await retry('pay_1')).toEqual({
@@ -99,7 +99,7 @@ describe('POST /ops/v1/dead-letters/{paymentId}/retry', () => {
       status: 200,
       json: { paymentId: 'pay_1', whole: true },
     });
-    expect(await views.getAny('pay_1')).toMatchObject({ revision: 5, parked: false });
+    expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 5, parked: false });
     await until('one is left', () => projector.status().parked === 1);
     expect((await retry('pay_1')).status).toBe(404);
   });

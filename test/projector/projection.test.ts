@@ -10,8 +10,8 @@ import {
 } from '../../shared/event-store/memory/event-store.ts';
 import { StoreUnavailable } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
-import { bodyOf, foldView } from '../../shared/payment/response.ts';
-import { type PaymentViews, ViewsUnavailable } from '../../shared/read-models/port.ts';
+import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
+import { type ReadModels, ReadModelsUnavailable } from '../../shared/read-models/port.ts';
 import {
   anyPayment,
   authorized,
@@ -20,7 +20,7 @@ import {
   timeOf,
   wholeLife,
 } from '../support/payment-events.ts';
-import { type ViewStore, viewDrivers } from '../support/view-drivers.ts';
+import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 /** The event as it would stand in the stream of this payment. */
@@ -28,17 +28,17 @@ const ownedBy = (paymentId: string, event: PaymentEvent): PaymentEvent =>
   event.type === 'PaymentCreated' ? created({ ...event.data, paymentId }) : event;
 const LIFE = wholeLife('pay_1').length;
 
-for (const driver of viewDrivers) {
+for (const driver of readModelDrivers) {
   const suite = driver.skip === undefined ? describe : describe.skip;
   suite(`projection into ${driver.name}${driver.skip ? ` (skipped: ${driver.skip})` : ''}`, () => {
-    let viewStore: ViewStore;
-    let views: PaymentViews;
+    let readModelStore: ReadModelStore;
+    let readModels: ReadModels;
     let store: MemoryEventStore;
     let freshness: Freshness;
     let projection: Projection;
 
     const begin = async (): Promise<void> => {
-      projection = createProjection({ store, views, freshness, logger: silent });
+      projection = createProjection({ store, readModels, freshness, logger: silent });
       await projection.start();
     };
     const given = async (paymentId: string, events: PaymentEvent[]): Promise<void> => {
@@ -57,26 +57,26 @@ for (const driver of viewDrivers) {
       }
     };
     const foldOf = async (paymentId: string): Promise<string | undefined> => {
-      const view = foldView(await store.readStream(streamOf(paymentId)));
-      return view && bodyOf(view);
+      const readModel = foldReadModel(await store.readStream(streamOf(paymentId)));
+      return readModel && bodyOf(readModel);
     };
     const expectWhole = async (paymentId: string): Promise<void> => {
-      const document = await views.getAny(paymentId);
+      const document = await readModels.getAny(paymentId);
       expect(document?.body).toBe(await foldOf(paymentId));
       expect(document?.parked).toBe(false);
     };
 
     beforeEach(async () => {
-      viewStore = await driver.make();
-      views = await viewStore.open();
+      readModelStore = await driver.make();
+      readModels = await readModelStore.open();
       store = memoryEventStore();
       freshness = trackFreshness(store);
       freshness.caughtUp();
       await begin();
     });
     afterEach(async () => {
-      await views.close();
-      await viewStore.remove();
+      await readModels.close();
+      await readModelStore.remove();
     });
 
     test('apply: a batch gives each payment its document, and moves the checkpoint', async () => {
@@ -85,7 +85,7 @@ for (const driver of viewDrivers) {
       await deliver();
       await expectWhole('pay_1');
       await expectWhole('pay_2');
-      expect(await views.checkpoint()).toBe((await store.head(null)).position);
+      expect(await readModels.checkpoint()).toBe((await store.head(null)).position);
       expect(projection.counts()).toMatchObject({ events: 2 * LIFE, healed: 0, parked: 0 });
     });
 
@@ -102,7 +102,7 @@ for (const driver of viewDrivers) {
       await projection.events(all.slice(0, 4));
       await projection.events(all.slice(1, 5));
       await projection.events(all.slice(0, 2));
-      expect(await views.getAny('pay_1')).toMatchObject({ revision: 4, parked: false });
+      expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 4, parked: false });
       await projection.events(all);
       await expectWhole('pay_1');
       expect(projection.counts()).toMatchObject({ healed: 0, parked: 0 });
@@ -123,11 +123,11 @@ for (const driver of viewDrivers) {
       store.inject('merchant-reference-1', 1, newEvent(authorized()));
       await deliver(1);
       await expectWhole('pay_1');
-      expect(await views.checkpoint()).toBe((await store.head(null)).position);
+      expect(await readModels.checkpoint()).toBe((await store.head(null)).position);
       expect(projection.counts().parked).toBe(0);
     });
 
-    const poisons: [string, (stream: string) => void, number][] = [
+    const unreadables: [string, (stream: string) => void, number][] = [
       ['an unknown type', (s) => store.damage(s, 2, 'unknown event type'), 2],
       ['a version of tomorrow', (s) => store.damage(s, 4, 'version 9 is newer than 1'), 4],
       ['a missing field', (s) => store.damage(s, 1, 'data.amount is missing'), 1],
@@ -140,7 +140,7 @@ for (const driver of viewDrivers) {
       ['an event that cannot follow', (s) => store.inject(s, LIFE, newEvent(created())), LIFE],
     ];
     for (const batch of [1, 1000])
-      test.each(poisons)(
+      test.each(unreadables)(
         `P5: park: %s stops its own payment only (batches of ${batch})`,
         async (_, poison, revision) => {
           await given('pay_0', wholeLife('pay_0'));
@@ -151,16 +151,16 @@ for (const driver of viewDrivers) {
           await deliver(batch);
           await expectWhole('pay_0');
           await expectWhole('pay_2');
-          const parked = await views.parked(10);
+          const parked = await readModels.parked(10);
           expect(parked).toMatchObject([{ paymentId: 'pay_1', revision }]);
           expect(parked[0]?.reason).not.toBe('');
-          const document = await views.getAny('pay_1');
+          const document = await readModels.getAny('pay_1');
           expect(document?.revision).toBe(
             revision === 0 ? undefined : Math.min(revision, LIFE) - 1,
           );
           expect(document?.parked).toBe(revision === 0 ? undefined : true);
           expect(projection.counts()).toMatchObject({ parked: 1, parkings: 1 });
-          expect(await views.checkpoint()).toBe((await store.head(null)).position);
+          expect(await readModels.checkpoint()).toBe((await store.head(null)).position);
         },
       );
 
@@ -171,13 +171,13 @@ for (const driver of viewDrivers) {
         store.damage(streamOf('pay_1'), revision, 'unknown event type');
         await deliver(2);
         expect(await projection.retryParked('pay_1')).toBe(false);
-        expect(await views.parked(10)).toMatchObject([{ paymentId: 'pay_1', revision }]);
+        expect(await readModels.parked(10)).toMatchObject([{ paymentId: 'pay_1', revision }]);
         store.mend(streamOf('pay_1'));
         expect(await projection.retryParked('pay_1')).toBe(true);
         await expectWhole('pay_1');
-        expect(await views.parked(10)).toEqual([]);
+        expect(await readModels.parked(10)).toEqual([]);
         expect(projection.counts().parked).toBe(0);
-        expect(await views.checkpoint()).toBe((await store.head(null)).position);
+        expect(await readModels.checkpoint()).toBe((await store.head(null)).position);
       },
     );
 
@@ -199,13 +199,13 @@ for (const driver of viewDrivers) {
       await given('pay_1', wholeLife('pay_1'));
       store.damage(streamOf('pay_1'), 2, 'unknown event type');
       await deliver();
-      await views.close();
-      views = await viewStore.open();
+      await readModels.close();
+      readModels = await readModelStore.open();
       await begin();
       store.inject(streamOf('pay_1'), LIFE, newEvent(authorized()));
       await deliver();
       expect(projection.counts()).toMatchObject({ parked: 1, parkings: 0, healed: 0 });
-      expect(await views.getAny('pay_1')).toMatchObject({ revision: 1, parked: true });
+      expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 1, parked: true });
     });
 
     test('an event that the stream itself does not show parks its payment', async () => {
@@ -213,7 +213,7 @@ for (const driver of viewDrivers) {
       await deliver();
       const lost = store.inject(streamOf('pay_other'), 9, newEvent(authorized()));
       await projection.events([{ ...lost, stream: streamOf('pay_1') }]);
-      expect(await views.parked(10)).toMatchObject([
+      expect(await readModels.parked(10)).toMatchObject([
         { paymentId: 'pay_1', revision: 9, reason: 'its stream ends before it' },
       ]);
     });
@@ -222,17 +222,17 @@ for (const driver of viewDrivers) {
       await given('pay_1', wholeLife('pay_1'));
       const all = await store.readAll(null, 100);
       await projection.events(all.slice(0, 1));
-      const before = await views.checkpoint();
+      const before = await readModels.checkpoint();
       store.failWith(new StoreUnavailable('gone'));
       await expect(projection.events(all.slice(3))).rejects.toThrow(StoreUnavailable);
       await expect(projection.retryParked('pay_1')).rejects.toThrow(StoreUnavailable);
       store.failWith(undefined);
-      expect(await views.checkpoint()).toBe(before);
-      expect(await views.parked(10)).toEqual([]);
+      expect(await readModels.checkpoint()).toBe(before);
+      expect(await readModels.parked(10)).toEqual([]);
       await deliver();
       await expectWhole('pay_1');
-      await views.close();
-      await expect(projection.events(all)).rejects.toThrow(ViewsUnavailable);
+      await readModels.close();
+      await expect(projection.events(all)).rejects.toThrow(ReadModelsUnavailable);
     });
 
     test('decisions §9: what was delivered is no longer behind, parked payments neither', async () => {
@@ -267,11 +267,11 @@ for (const driver of viewDrivers) {
           if (order.next().value % 7 === 0) await begin();
         }
         await deliver(max);
-        const unsettled = (await views.unsettled(1000)).map(({ paymentId }) => paymentId);
+        const unresolved = (await readModels.unresolved(1000)).map(({ paymentId }) => paymentId);
         for (const { id } of left) {
           await expectWhole(id);
-          const view = foldView(await store.readStream(streamOf(id)));
-          expect(unsettled.includes(id)).toBe((view?.open.length ?? 0) > 0);
+          const readModel = foldReadModel(await store.readStream(streamOf(id)));
+          expect(unresolved.includes(id)).toBe((readModel?.open.length ?? 0) > 0);
         }
         expect(projection.counts().healed).toBe(0);
       };

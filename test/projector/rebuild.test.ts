@@ -8,20 +8,20 @@ import {
   memoryEventStore,
 } from '../../shared/event-store/memory/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { bodyOf, foldView } from '../../shared/payment/response.ts';
-import { type PaymentViews, RebuildRunning } from '../../shared/read-models/port.ts';
+import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
+import { type ReadModels, RebuildRunning } from '../../shared/read-models/port.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
 import { until } from '../support/until.ts';
-import { type ViewStore, viewDrivers } from '../support/view-drivers.ts';
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const LIFE = wholeLife('pay_1').length;
 
-for (const driver of viewDrivers) {
+for (const driver of readModelDrivers) {
   const suite = driver.skip === undefined ? describe : describe.skip;
   suite(`rebuild in ${driver.name}${driver.skip ? ` (skipped: ${driver.skip})` : ''}`, () => {
-    let viewStore: ViewStore;
-    let views: PaymentViews;
+    let readModelStore: ReadModelStore;
+    let readModels: ReadModels;
     let store: MemoryEventStore;
     let projector: Projector;
     let payments: number;
@@ -40,30 +40,30 @@ for (const driver of viewDrivers) {
     const expectWhole = async (): Promise<void> => {
       await applied();
       for (let n = 0; n < payments; n += 1) {
-        const view = foldView(await store.readStream(streamOf(`pay_${n}`)));
-        expect((await views.getAny(`pay_${n}`))?.body).toBe(view && bodyOf(view));
+        const readModel = foldReadModel(await store.readStream(streamOf(`pay_${n}`)));
+        expect((await readModels.getAny(`pay_${n}`))?.body).toBe(readModel && bodyOf(readModel));
       }
     };
 
     beforeEach(async () => {
-      viewStore = await driver.make();
-      views = await viewStore.open();
+      readModelStore = await driver.make();
+      readModels = await readModelStore.open();
       store = memoryEventStore();
       payments = 0;
       await given(20);
       const backOff = { minMs: 1, maxMs: 8 };
-      projector = await startProjector({ store, views, logger: silent, backOff });
+      projector = await startProjector({ store, readModels, logger: silent, backOff });
       await projector.caughtUp;
     });
     afterEach(async () => {
       await projector.stop();
-      await views.close();
-      await viewStore.remove();
+      await readModels.close();
+      await readModelStore.remove();
     });
 
     test('gives the same documents, and says how far it is', async () => {
       const reports: RebuildProgress[] = [];
-      const sum = await views.checksum();
+      const sum = await readModels.checksum();
       const result = await projector.rebuild((progress) => reports.push(progress));
       expect(result).toMatchObject({ events: 20 * LIFE, equal: true, old: sum, new: sum });
       expect(result.checkpoint).toBe((await store.head(null)).position);
@@ -80,7 +80,7 @@ for (const driver of viewDrivers) {
       let reads = 0;
       const reading = (async () => {
         while (!over) {
-          expect(await views.get('pay_3', 'm_1')).toMatchObject({ revision: LIFE - 1 });
+          expect(await readModels.get('pay_3', 'm_1')).toMatchObject({ revision: LIFE - 1 });
           reads += 1;
           await new Promise((resolve) => setImmediate(resolve));
         }
@@ -102,10 +102,14 @@ for (const driver of viewDrivers) {
     }, 20_000);
 
     test('puts right what was wrong, and says that it was', async () => {
-      const wrong = foldView((await store.readStream(streamOf('pay_0'))).slice(0, 1));
-      if (wrong === undefined) throw new Error('no view');
-      const at = await views.checkpoint();
-      await views.apply([{ kind: 'view', view: { ...wrong, revision: 99 } }], at, at);
+      const wrong = foldReadModel((await store.readStream(streamOf('pay_0'))).slice(0, 1));
+      if (wrong === undefined) throw new Error('no read model');
+      const at = await readModels.checkpoint();
+      await readModels.apply(
+        [{ kind: 'readModel', readModel: { ...wrong, revision: 99 } }],
+        at,
+        at,
+      );
       const result = await projector.rebuild();
       expect(result).toMatchObject({
         equal: false,
@@ -124,12 +128,12 @@ for (const driver of viewDrivers) {
     }, 20_000);
 
     test('stopped in the middle: the old ones are served, and nothing of it is left', async () => {
-      const before = await views.checksum();
+      const before = await readModels.checksum();
       const running = projector.rebuild(() => void projector.stop());
       await expect(running).rejects.toThrow(/abort/);
       await projector.stop();
-      expect(await views.checksum()).toEqual(before);
-      const next = await views.openGeneration();
+      expect(await readModels.checksum()).toEqual(before);
+      const next = await readModels.openGeneration();
       expect(await next.checkpoint()).toBeNull();
       await next.end();
     });
@@ -137,7 +141,7 @@ for (const driver of viewDrivers) {
     test('an engine that fails in the middle fails the rebuild, and the old ones are served', async () => {
       const failing = { ...store, readAll: () => Promise.reject(new Error('out of reach')) };
       const hold = <T>(step: () => Promise<T>) => step();
-      await expect(rebuild({ store: failing, views, logger: silent, hold })).rejects.toThrow(
+      await expect(rebuild({ store: failing, readModels, logger: silent, hold })).rejects.toThrow(
         'out of reach',
       );
       await expectWhole();
@@ -146,7 +150,7 @@ for (const driver of viewDrivers) {
     test('a log that ends before the served checkpoint is refused in one line', async () => {
       const empty = memoryEventStore();
       const hold = <T>(step: () => Promise<T>) => step();
-      const refused = rebuild({ store: empty, views, logger: silent, hold });
+      const refused = rebuild({ store: empty, readModels, logger: silent, hold });
       await expect(refused).rejects.toThrow(RebuildImpossible);
       await expectWhole();
     });

@@ -4,7 +4,7 @@
  */
 import { describe, expect, jest, test } from '@jest/globals';
 import { noRelay } from '../../projector/event-feed/none.ts';
-import { feedState, watchFeedFigures } from '../../projector/relay/metrics.ts';
+import { relayState, watchRelayMetrics } from '../../projector/relay/metrics.ts';
 import { type Relay, type RelayOptions, startRelay } from '../../projector/relay/relay.ts';
 import type { Log } from '../../projector/subscription.ts';
 import {
@@ -118,7 +118,7 @@ describe('P3: the relay', () => {
   test('an answer that is lost, with all, some or none stored, is a repeat to the byte', async () => {
     const parts = house();
     await append(parts.store, 0, 3);
-    parts.feed.loseAnswers(7, 0, 3, 5);
+    parts.feed.loseResponses(7, 0, 3, 5);
     await relaying(parts, async (relay) => {
       await untilWhole(parts, relay);
       expect(relay.status().counts.restarts).toBe(4);
@@ -129,20 +129,20 @@ describe('P3: the relay', () => {
   test('a crash between ack and checkpoint sends the same again, with the same numbers', async () => {
     const parts = house();
     await append(parts.store, 0, 4);
-    let tries = 0;
+    let attempts = 0;
     const checkpoint = {
       ...parts.checkpoint,
       // The first is the start's own.
       save: async (text: string, version: number) => {
-        tries += 1;
-        if (tries > 1) throw new Error('killed here');
+        attempts += 1;
+        if (attempts > 1) throw new Error('killed here');
         return parts.checkpoint.save(text, version);
       },
     };
     await relaying(
       parts,
       async () => {
-        await until('sent, and no checkpoint', () => tries > 4);
+        await until('sent, and no checkpoint', () => attempts > 4);
       },
       { checkpoint },
     );
@@ -168,7 +168,7 @@ describe('P3: the relay', () => {
     expect(parts.feed.stored('events')).toHaveLength(6 * LIFE);
   });
 
-  test('a start after the views are gone publishes nothing again', async () => {
+  test('a start after the read models are gone publishes nothing again', async () => {
     const parts = house();
     await append(parts.store, 0, 3);
     await relaying(parts, (relay) => untilSent(parts, relay));
@@ -282,18 +282,18 @@ describe('the relay and its topics', () => {
     await append(parts.store, 0, 2);
     await relaying(parts, async (relay) => {
       const metrics = createMetrics();
-      watchFeedFigures(metrics, relay);
+      watchRelayMetrics(metrics, relay);
       await untilSent(parts, relay);
-      expect(feedState(relay)).toEqual({ state: 'running', held: 0 });
+      expect(relayState(relay)).toEqual({ state: 'running', held: 0 });
       parts.feed.down(true);
       await append(parts.store, 2, 3);
-      await until('it shows', () => feedState(relay).reason === 'the broker is down');
+      await until('it shows', () => relayState(relay).reason === 'the broker is down');
       const text = await metrics.text();
-      expect(text).toContain(`payments_feed_published_total ${2 * LIFE}`);
-      expect(text).toContain(`payments_feed_lag_events{topic="events"} ${LIFE}`);
-      expect(text).toContain('payments_feed_held 0');
+      expect(text).toContain(`payments_relay_published_total ${2 * LIFE}`);
+      expect(text).toContain(`payments_relay_lag_events{topic="events"} ${LIFE}`);
+      expect(text).toContain('payments_relay_parked 0');
     });
-    expect(feedState(noRelay())).toEqual({ state: 'off' });
+    expect(relayState(noRelay())).toEqual({ state: 'off' });
   });
 
   test('without a broker it is off', async () => {
@@ -362,7 +362,7 @@ describe('P5: an event that cannot be read', () => {
     parts.store.damage(streamOf('pay_1'), 2, 'of a later version');
     await relaying(parts, (relay) => untilSent(parts, relay));
     parts.store.mend(streamOf('pay_1'));
-    parts.feed.loseAnswers(2);
+    parts.feed.loseResponses(2);
     await relaying(parts, async (relay) => {
       await until(
         'released',

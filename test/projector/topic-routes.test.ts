@@ -33,11 +33,11 @@ const served = (
 ): FastifyInstance => {
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-  const guard = (request: FastifyRequest, _reply: unknown, done: () => void): void => {
-    request.caller = { merchantId, actor: 'operator', scopes: new Set(['ops:admin']) };
+  const authorize = (request: FastifyRequest, _reply: unknown, done: () => void): void => {
+    request.principal = { merchantId, actor: 'operator', scopes: new Set(['ops:admin']) };
     done();
   };
-  registerTopicRoutes(app, { guard, store, relay, topicPrefix: 'payments' });
+  registerTopicRoutes(app, { authorize, store, relay, topicPrefix: 'payments' });
   apps.push(app);
   return app;
 };

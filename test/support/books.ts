@@ -8,7 +8,7 @@ import { openSimulator } from '../../provider-simulator/simulator.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
-import { bodyOf, foldView } from '../../shared/payment/response.ts';
+import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { evolve, initialState, type PaymentState } from '../../shared/payment/state.ts';
 
 const PAGE = 2000;
@@ -41,9 +41,12 @@ export const bookedPayments = async (dataDir: string): Promise<Map<string, Booke
   for (const [stream, events] of streams) {
     const paymentId = paymentOf(stream);
     if (paymentId === undefined) continue;
-    const view = foldView(events);
-    if (view === undefined) throw new Error(`nothing in ${stream}?`);
-    payments.set(paymentId, { state: events.reduce(evolve, initialState), body: bodyOf(view) });
+    const readModel = foldReadModel(events);
+    if (readModel === undefined) throw new Error(`nothing in ${stream}?`);
+    payments.set(paymentId, {
+      state: events.reduce(evolve, initialState),
+      body: bodyOf(readModel),
+    });
   }
   return payments;
 };
@@ -57,10 +60,10 @@ export const entriesOfEvents = (payments: ReadonlyMap<string, BookedPayment>): E
       if (state.status === 'NONE') return [];
       const { paymentId, captureNow } = state;
       return state.operations
-        .filter(({ outcome }) => outcome?.result === 'APPROVED' || outcome?.result === 'DECLINED')
+        .filter(({ outcome }) => outcome?.outcome === 'APPROVED' || outcome?.outcome === 'DECLINED')
         .map(({ operationId, kind, amount, outcome }): Entry => {
-          const asked = kind === 'create' && captureNow ? 'SALE' : KINDS[kind];
-          return `${operationId} ${asked} ${paymentId} ${amount} ${outcome?.result ?? ''}`;
+          const requested = kind === 'create' && captureNow ? 'SALE' : KINDS[kind];
+          return `${operationId} ${requested} ${paymentId} ${amount} ${outcome?.outcome ?? ''}`;
         });
     })
     .sort();
@@ -84,10 +87,13 @@ export const entriesOfLedger = async (dataDir: string): Promise<Entry[]> => {
 
 /** The payments of a running service that have an intent without an outcome, oldest first. */
 export const openPaymentsIn = (dataDir: string): string[] => {
-  const views = new DatabaseSync(join(dataDir, 'views.sqlite'), { readOnly: true, timeout: 1000 });
-  const rows = views
+  const readModels = new DatabaseSync(join(dataDir, 'read-models.sqlite'), {
+    readOnly: true,
+    timeout: 1000,
+  });
+  const rows = readModels
     .prepare('SELECT payment_id FROM payment WHERE open_since IS NOT NULL ORDER BY open_since')
     .all();
-  views.close();
+  readModels.close();
   return rows.map((row) => String(row.payment_id));
 };

@@ -43,7 +43,7 @@ export const capture = change('capture');
 export const voidIt = change('void');
 export const refund = change('refund');
 
-export const APPROVED: Outcome = { result: 'APPROVED' };
+export const APPROVED: Outcome = { outcome: 'APPROVED' };
 export const record = (operation: string, outcome: Outcome = APPROVED): RecordCommand => ({
   kind: 'record',
   operationId: operation,

@@ -13,9 +13,9 @@ import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newEvent, wholeLife } from './payment-events.ts';
+import { temporaryFolder } from './read-model-drivers.ts';
 import { NODE, ROOT } from './service.ts';
 import { until } from './until.ts';
-import { temporaryFolder } from './view-drivers.ts';
 
 export const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 /** How many events a payment of `writePayment` has. */

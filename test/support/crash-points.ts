@@ -5,12 +5,18 @@
 import type { Provider, ProviderOperationKind } from '../../command-api/provider/port.ts';
 import type { Wrappers } from '../../embedded/compose.ts';
 import type { EventStore, NewEvent } from '../../shared/event-store/port.ts';
-import type { PaymentViews } from '../../shared/read-models/port.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
 
 export const OPERATIONS = ['authorize', 'sale', 'capture', 'void', 'refund'] as const;
 export type Operation = (typeof OPERATIONS)[number] | 'recovery';
 
-const CALLS = ['append intent', 'provider', 'append outcome', 'views apply', 'views wait'] as const;
+const CALLS = [
+  'append intent',
+  'provider',
+  'append outcome',
+  'read models apply',
+  'read models wait',
+] as const;
 const RECOVERY_CALLS = ['look up', 'fence', 'append outcome'] as const;
 type Call = (typeof CALLS)[number] | (typeof RECOVERY_CALLS)[number];
 
@@ -94,11 +100,11 @@ export const dyingAt = (point: CrashPoint): Wrappers => {
       lookUp: (question) => through('recovery', 'look up', () => own.lookUp(question)),
       fence: (question) => through('recovery', 'fence', () => own.fence(question)),
     }),
-    views: (own): PaymentViews => ({
+    readModels: (own): ReadModels => ({
       ...own,
-      apply: (...batch) => through(current, 'views apply', () => own.apply(...batch)),
+      apply: (...batch) => through(current, 'read models apply', () => own.apply(...batch)),
       waitForRevision: (...wait) =>
-        through(current, 'views wait', () => own.waitForRevision(...wait)),
+        through(current, 'read models wait', () => own.waitForRevision(...wait)),
     }),
   };
 };

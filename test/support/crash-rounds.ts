@@ -10,7 +10,7 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import { openOperations } from '../../shared/payment/state.ts';
 import { bookedPayments, entriesOfEvents, entriesOfLedger } from './books.ts';
 import type { CrashPoint, Operation } from './crash-points.ts';
-import { type Answer, NODE, type Service, startService, unresolvedIn } from './service.ts';
+import { type CommandResponse, NODE, type Service, startService, unresolvedIn } from './service.ts';
 import { until } from './until.ts';
 
 const PAYMENTS = '/api/v1/payments';
@@ -69,18 +69,18 @@ const underWay = (point: CrashPoint, paymentId: string, reference: string): Unde
   return { point, path: `${PAYMENTS}/${paymentId}/${operation}`, body: {}, key, ends: [200] };
 };
 
-const send = (service: Service, { path, body: sent, key }: UnderWay): Promise<Answer> =>
+const send = (service: Service, { path, body: sent, key }: UnderWay): Promise<CommandResponse> =>
   service.post(path, sent, key);
 
 /** Sends it once more to a service that lives: its answer is that of the one operation. */
 const repeat = async (service: Service, was: UnderWay): Promise<void> => {
-  const answer = await send(service, was);
-  if (!was.ends.includes(answer.status)) {
-    throw new Error(`${was.point}: the repeat got ${answer.status} ${answer.text}`);
+  const response = await send(service, was);
+  if (!was.ends.includes(response.status)) {
+    throw new Error(`${was.point}: the repeat got ${response.status} ${response.text}`);
   }
-  if (answer.status !== 200) return;
+  if (response.status !== 200) return;
   const again = await send(service, was);
-  expect([was.point, again.text]).toEqual([was.point, answer.text]);
+  expect([was.point, again.text]).toEqual([was.point, response.text]);
 };
 
 /** One approved entry of an operation's kind for each request, whatever attempts it took. */
@@ -105,7 +105,7 @@ const expectBooks = async (dataDir: string, dead: readonly UnderWay[]): Promise<
     if (state.status === 'NONE') continue;
     const { merchantReference } = JSON.parse(shown) as { merchantReference: string };
     for (const { kind, outcome } of state.operations) {
-      if (outcome?.result !== 'APPROVED') continue;
+      if (outcome?.outcome !== 'APPROVED') continue;
       const name = `${kind} ${merchantReference}`;
       approved.set(name, (approved.get(name) ?? 0) + 1);
     }
@@ -133,7 +133,7 @@ export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<num
       await using alive = await start(dataDir);
       await repeat(alive, was);
       await until(
-        `all is settled after ${point}`,
+        `all is resolved after ${point}`,
         async () => (await unresolvedIn(alive)) === 0,
         15_000,
       );

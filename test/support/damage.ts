@@ -8,13 +8,18 @@ import { LogMisfit, startProjector } from '../../projector/compose.ts';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { type EventStore, StoreUnavailable } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
+import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import type { Random } from './random.ts';
+import { temporaryFolder } from './read-model-drivers.ts';
 import { openRows, verifyWhole } from './tampering.ts';
-import { temporaryFolder } from './view-drivers.ts';
 import { appendLives, foldsOf } from './whole-lives.ts';
 
-const FILES = ['events.sqlite', 'events.sqlite-wal', 'views.sqlite', 'views.sqlite-wal'] as const;
+const FILES = [
+  'events.sqlite',
+  'events.sqlite-wal',
+  'read-models.sqlite',
+  'read-models.sqlite-wal',
+] as const;
 type File = (typeof FILES)[number];
 const PAGE_BYTES = 4096;
 const MERCHANT = 'm_1';
@@ -30,19 +35,21 @@ export type WholeFolder = {
 
 const openParts = async (folder: string) => {
   const store = await openSqliteEventStore({ file: join(folder, 'events.sqlite') });
-  const views = openSqliteViews({ file: join(folder, 'views.sqlite') });
-  const projector = await startProjector({ store, views, logger: silent }).catch(async (error) => {
-    await views.close();
-    await store.close();
-    throw error;
-  });
+  const readModels = openSqliteReadModels({ file: join(folder, 'read-models.sqlite') });
+  const projector = await startProjector({ store, readModels, logger: silent }).catch(
+    async (error) => {
+      await readModels.close();
+      await store.close();
+      throw error;
+    },
+  );
   return {
     store,
-    views,
+    readModels,
     projector,
     close: async () => {
       await projector.stop();
-      await views.close();
+      await readModels.close();
       await store.close();
     },
   };
@@ -56,7 +63,7 @@ export const makeWholeFolder = async (payments: number): Promise<WholeFolder> =>
   for (const half of [ids.slice(0, payments / 2), ids.slice(payments / 2)]) {
     const parts = await openParts(running.path);
     await appendLives(parts.store, half);
-    for (const id of half) await parts.views.waitForRevision(id, 5, CAUGHT_UP_MS_MAX);
+    for (const id of half) await parts.readModels.waitForRevision(id, 5, CAUGHT_UP_MS_MAX);
     for (const name of FILES) copyFileSync(join(running.path, name), join(folder.path, name));
     await parts.close();
   }
@@ -152,7 +159,7 @@ export const DAMAGES: readonly { name: string; file: File; damage: Damage }[] = 
 ];
 
 /** `refused` and `told` name the file, the event or the payment; `wrong` is what must not be. */
-export type Verdict =
+export type Judgement =
   | { kind: 'right' }
   | { kind: 'refused'; line: string }
   | { kind: 'told'; line: string }
@@ -173,11 +180,11 @@ const verified = async (store: EventStore): Promise<string | undefined> => {
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /** The answer to a GET, in the order of decisions §9; an error is an answer too, and a loud one. */
-const answerOf = async ({ store, views, projector }: Parts, id: string): Promise<string> => {
+const responseOf = async ({ store, readModels, projector }: Parts, id: string): Promise<string> => {
   const behind = projector.isBehind(id);
-  const room = { store, views, behind: () => () => behind };
+  const deps = { store, readModels, behind: () => () => behind };
   try {
-    return (await getPayment(room, id, MERCHANT))?.body ?? 'not found';
+    return (await getPayment(deps, id, MERCHANT))?.body ?? 'not found';
   } catch (error) {
     return `refused: ${messageOf(error)}`;
   }
@@ -190,23 +197,24 @@ const isBefore = (older: string, whole: string): boolean => {
   return JSON.stringify(then.transactions) === JSON.stringify(first);
 };
 
-const judge = async (parts: Parts, bodies: WholeFolder['bodies']): Promise<Verdict> => {
+const judge = async (parts: Parts, bodies: WholeFolder['bodies']): Promise<Judgement> => {
   const report = await verified(parts.store);
   let told: string | undefined;
   for (const [id, body] of bodies) {
-    const answer = await answerOf(parts, id);
-    if (answer === body) continue;
+    const response = await responseOf(parts, id);
+    if (response === body) continue;
     const isTold =
-      answer.startsWith('refused: ') || (report !== undefined && isBefore(answer, body));
-    if (!isTold) return { kind: 'wrong', line: `${id}: ${answer}\nverify: ${report ?? 'intact'}` };
-    told ??= `${id}: ${answer.slice(0, 120)}`;
+      response.startsWith('refused: ') || (report !== undefined && isBefore(response, body));
+    if (!isTold)
+      return { kind: 'wrong', line: `${id}: ${response}\nverify: ${report ?? 'intact'}` };
+    told ??= `${id}: ${response.slice(0, 120)}`;
   }
   const line = told ?? report;
   return line === undefined ? { kind: 'right' } : { kind: 'told', line };
 };
 
 /** Opens the folder as a start does, asks for every payment, and verifies the whole log. */
-const examine = async (folder: string, bodies: WholeFolder['bodies']): Promise<Verdict> => {
+const examine = async (folder: string, bodies: WholeFolder['bodies']): Promise<Judgement> => {
   let parts: Parts;
   try {
     parts = await openParts(folder);
@@ -227,13 +235,13 @@ export const meetDamage = async (
   whole: WholeFolder,
   n: number,
   random: Random,
-): Promise<{ what: string; verdict: Verdict }> => {
+): Promise<{ what: string; judgement: Judgement }> => {
   const image = temporaryFolder();
   const { name, file, damage } = DAMAGES[n % DAMAGES.length] as (typeof DAMAGES)[number];
   for (const one of FILES) copyFileSync(join(whole.path, one), join(image.path, one));
   const path = join(image.path, file);
   if (existsSync(path)) damage(path, random);
-  const verdict = await examine(image.path, whole.bodies);
+  const judgement = await examine(image.path, whole.bodies);
   image.remove();
-  return { what: `image ${n}, ${name}`, verdict };
+  return { what: `image ${n}, ${name}`, judgement };
 };

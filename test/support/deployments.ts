@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { signToken } from './in-process.ts';
-import { type Answer, type Body, startService } from './service.ts';
+import { type Body, type CommandResponse, startService } from './service.ts';
 import { noThreeProcesses, startThreeProcesses } from './three-processes.ts';
 
 /** A deployment as a merchant sees it; each gets merchants of its own run. */
@@ -14,9 +14,9 @@ export type Deployed = {
   /** The id of the merchant that `post` and `get` speak for, new in every run. */
   merchant: string;
   token(merchant: string, scope?: string): Promise<string>;
-  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  get(path: string, headers?: Record<string, string>): Promise<Answer>;
-  send(path: string, init: RequestInit): Promise<Answer>;
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<CommandResponse>;
+  get(path: string, headers?: Record<string, string>): Promise<CommandResponse>;
+  send(path: string, init: RequestInit): Promise<CommandResponse>;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -40,9 +40,9 @@ const deployed = (
   const merchant = `m_${randomUUID().slice(0, 8)}`;
   const own = token(merchant);
   const send: Deployed['send'] = async (path, init) => {
-    const answer = await fetch(url + path, { ...init, signal: AbortSignal.timeout(BUDGET_MS) });
-    const text = await answer.text();
-    return { status: answer.status, headers: answer.headers, text, json: parsed(text) };
+    const response = await fetch(url + path, { ...init, signal: AbortSignal.timeout(BUDGET_MS) });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, json: parsed(text) };
   };
   const authorized = async (headers: Record<string, string>) => ({
     authorization: `Bearer ${await own}`,

@@ -5,7 +5,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { type StandIn, startStandIn } from './eventstoredb-stand-in.ts';
 import { authorized, created, newEvent } from './payment-events.ts';
-import { temporaryFolder } from './view-drivers.ts';
+import { temporaryFolder } from './read-model-drivers.ts';
 
 export type EventStoreUnderTest = {
   /** Opens the same store, as the next start of the service would. */

@@ -269,7 +269,7 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
   const unavailable = () => statusError(grpc.status.UNAVAILABLE, 'Server Is Not Ready');
   const reset = (): void => server.drain(`127.0.0.1:${port}`, 1);
 
-  function answerRead(call: ReadCall, page: Stored[] | undefined): void {
+  function responseRead(call: ReadCall, page: Stored[] | undefined): void {
     if (page === undefined) {
       const missing = new ReadResp.StreamNotFound();
       missing.setStreamIdentifier(call.request.getOptions()?.getStream()?.getStreamIdentifier());
@@ -281,7 +281,7 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
     call.end();
   }
 
-  function answerSubscription(call: ReadCall, request: ReadOptions): void {
+  function responseSubscription(call: ReadCall, request: ReadOptions): void {
     const matches = filterOf(request);
     const position = request.getAll()?.getPosition();
     const after = position === undefined ? -1n : BigInt(position.getCommitPosition());
@@ -325,13 +325,16 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
     whenThawed(() => {
       const fault = nextFault(kind) as Fault | undefined;
       if (failedRead(call, fault)) return;
-      const answer = (): void => {
-        if (kind === 'subscribe') answerSubscription(call, request);
+      const response = (): void => {
+        if (kind === 'subscribe') responseSubscription(call, request);
         else
-          answerRead(call, request.hasStream() ? streamPage(log, request) : logPage(log, request));
+          responseRead(
+            call,
+            request.hasStream() ? streamPage(log, request) : logPage(log, request),
+          );
       };
-      if (fault === 'slow') setTimeout(answer, SLOW_MS);
-      else answer();
+      if (fault === 'slow') setTimeout(response, SLOW_MS);
+      else response();
     });
   }
 
@@ -357,9 +360,9 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
         created: Date.now(),
       });
     });
-    call.on('end', () => whenThawed(() => answerAppend(nextFault('append'))));
+    call.on('end', () => whenThawed(() => responseAppend(nextFault('append'))));
 
-    function answerAppend(fault: AppendFault | undefined): void {
+    function responseAppend(fault: AppendFault | undefined): void {
       if (fault === 'silent') return;
       if (fault === 'reset') return void reset();
       if (fault === 'clean end') return void callback(null, null);
@@ -372,7 +375,7 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
           ? { endsAt: (log.streams.get(stream)?.length ?? 0) - 1 }
           : log.append(stream, expected, events);
       if (fault === 'answer lost') return;
-      const respond = (): void => callback(null, answerOf(outcome, expected));
+      const respond = (): void => callback(null, responseOf(outcome, expected));
       if (fault === 'slow') setTimeout(respond, SLOW_MS);
       else respond();
     }
@@ -422,7 +425,7 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
   };
 }
 
-function answerOf(
+function responseOf(
   outcome: { stored: Stored[] } | { endsAt: number },
   expected: number,
 ): AppendRespMessage {

@@ -8,10 +8,10 @@ import type { FailingDisk } from './failing-disk.ts';
 import { expectBooks } from './full-disk-rounds.ts';
 import { SECRET, token } from './in-process.ts';
 import { newSeed, randomOf } from './random.ts';
+import { temporaryFolder } from './read-model-drivers.ts';
 import { newWork, type Work, workTogether } from './refused-writers.ts';
-import { figureOf, type Service, startService } from './service.ts';
+import { metricOf, type Service, startService } from './service.ts';
 import { until } from './until.ts';
-import { temporaryFolder } from './view-drivers.ts';
 
 const TAKEN_BEFORE = 100;
 const ENDED_MS_MAX = 10_000;
@@ -45,12 +45,12 @@ const untilItEnds = async (
   return work;
 };
 
-const settled = async (dataDir: string): Promise<void> => {
+const resolved = async (dataDir: string): Promise<void> => {
   await using again = await startService({ dataDir, env: SETTINGS });
-  // The views first: what they do not show yet may be open.
-  const behind = () => figureOf(again, 'payments_projection_lag_events');
-  await until('the views are there', async () => (await behind()) === 0, SETTLED_MS_MAX);
-  await until('all is settled', () => openPaymentsIn(dataDir).length === 0, SETTLED_MS_MAX);
+  // The read models first: what they do not show yet may be open.
+  const behind = () => metricOf(again, 'payments_projection_lag_events');
+  await until('the read models are there', async () => (await behind()) === 0, SETTLED_MS_MAX);
+  await until('all is resolved', () => openPaymentsIn(dataDir).length === 0, SETTLED_MS_MAX);
   again.kill();
   expect((await again.exited).code).toBe(0);
 };
@@ -66,7 +66,7 @@ export const surviveFailedSync = async (disk: FailingDisk, round: FailedSync): P
     expect((await service.exited).code).toBe(1);
     expect(service.stderr()).toMatch(/^payments: [^\n]*SQLite error 1034[^\n]*$/m);
     disk.mend();
-    await settled(folder.path);
+    await resolved(folder.path);
     await expectBooks(folder.path, folder.path, work.acknowledged);
     process.stderr.write(
       `failed fsync of ${file}: seed ${work.random.seed}, ${work.counts.taken} operations ` +

@@ -1,9 +1,9 @@
 /**
- * A provider and views that go wrong on demand. Neither is a mock: each stands before the real
+ * A provider and read models that go wrong on demand. Neither is a mock: each stands before the real
  * one, which does the work, and loses, delays or refuses what passes through.
  */
 import type { Provider, ProviderOperation } from '../../command-api/provider/port.ts';
-import type { PaymentViews } from '../../shared/read-models/port.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
 
 /** What happens to one call: it acts and its answer is lost, never arrives, or is not sent. */
 export type Fault = 'answer lost' | 'call lost' | 'not sent';
@@ -28,14 +28,14 @@ export type ProviderFaults = {
   /** How many questions were asked. */
   questions: number;
   /** Questions wait for this before they are answered. */
-  beforeAnswer: Promise<void> | undefined;
+  beforeResponse: Promise<void> | undefined;
   /** Every call that the service made, whatever became of it. */
   calls: ProviderOperation[];
   /** A call that was lost reaches the provider after all, when nobody waits for it any more. */
   arriveLate(operation: ProviderOperation): Promise<void>;
 };
 
-type Hold = { arrived(): void; released: Promise<void>; answerLost: boolean };
+type Hold = { arrived(): void; released: Promise<void>; responseLost: boolean };
 
 const UNKNOWN = { outcome: 'UNKNOWN', reason: 'timeout' } as const;
 
@@ -46,21 +46,21 @@ export const providerFaults = (): ProviderFaults => {
   const execute = async (own: Provider, operation: ProviderOperation) => {
     faults.calls.push(operation);
     const plan = planned.shift();
-    let answerLost = plan === 'answer lost';
+    let responseLost = plan === 'answer lost';
     if (plan === 'call lost') return UNKNOWN;
     if (plan === 'not sent') return { outcome: 'NOT_SENT' } as const;
     if (typeof plan === 'object') {
       plan.arrived();
       await plan.released;
-      answerLost = plan.answerLost;
+      responseLost = plan.responseLost;
     }
-    const answer = await own.execute(operation);
-    return answerLost ? UNKNOWN : answer;
+    const response = await own.execute(operation);
+    return responseLost ? UNKNOWN : response;
   };
 
   const question = async <T>(ask: () => Promise<T>): Promise<T | typeof UNKNOWN> => {
     faults.questions += 1;
-    await faults.beforeAnswer;
+    await faults.beforeResponse;
     return faults.answersQuestions ? ask() : UNKNOWN;
   };
 
@@ -79,27 +79,27 @@ export const providerFaults = (): ProviderFaults => {
     holdNext: (then) => {
       const begun = Promise.withResolvers<void>();
       const released = Promise.withResolvers<void>();
-      const answerLost = then === 'answer lost';
-      planned.push({ arrived: begun.resolve, released: released.promise, answerLost });
+      const responseLost = then === 'answer lost';
+      planned.push({ arrived: begun.resolve, released: released.promise, responseLost });
       return { begun: begun.promise, release: released.resolve };
     },
     answersQuestions: true,
     questions: 0,
-    beforeAnswer: undefined,
+    beforeResponse: undefined,
     calls: [],
     arriveLate: async (operation) => void (await behind?.execute(operation)),
   };
   return faults;
 };
 
-export type ViewsFaults = {
-  wrap(own: PaymentViews): PaymentViews;
-  /** Nothing is written to the views any more, until the release. */
+export type ReadModelsFaults = {
+  wrap(own: ReadModels): ReadModels;
+  /** Nothing is written to the read models any more, until the release. */
   hold(): void;
   release(): void;
 };
 
-export const viewsFaults = (): ViewsFaults => {
+export const readModelsFaults = (): ReadModelsFaults => {
   let gate = Promise.withResolvers<void>();
   gate.resolve();
   return {

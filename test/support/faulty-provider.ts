@@ -43,7 +43,7 @@ export type FaultyProvider = {
 const LATE_MS = 600;
 const DRIP_MS = 100;
 
-type Answered = { status: number; body: string };
+type Responded = { status: number; body: string };
 type Call = { method: string; path: string; body: Buffer; headers: Record<string, string> };
 
 const bodyOf = async (incoming: IncomingMessage): Promise<Buffer> => {
@@ -61,11 +61,11 @@ const drip = (outgoing: ServerResponse): void => {
   outgoing.on('close', () => clearInterval(timer));
 };
 
-const send = (outgoing: ServerResponse, { status, body }: Answered): void => {
+const send = (outgoing: ServerResponse, { status, body }: Responded): void => {
   outgoing.writeHead(status, { 'content-type': 'application/json' }).end(body);
 };
 
-const changed = ({ status, body }: Answered, change: object): Answered => ({
+const changed = ({ status, body }: Responded, change: object): Responded => ({
   status,
   body: JSON.stringify({ ...(JSON.parse(body) as object), ...change }),
 });
@@ -80,13 +80,13 @@ export const faultyProvider = async (ledgerFile: string): Promise<FaultyProvider
   /** Operations about which questions go wrong, and how often still. */
   const doubtful = new Map<string, { fault: ProviderFault; times: number }>();
 
-  const forward = async ({ method, path, body, headers }: Call): Promise<Answered> => {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+  const forward = async ({ method, path, body, headers }: Call): Promise<Responded> => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
       headers,
       ...(method === 'PUT' && { body }),
     });
-    return { status: answer.status, body: await answer.text() };
+    return { status: response.status, body: await response.text() };
   };
 
   const goWrong = async (fault: ProviderFault, call: Call, outgoing: ServerResponse) => {
@@ -138,7 +138,7 @@ export const faultyProvider = async (ledgerFile: string): Promise<FaultyProvider
   };
 
   /** A question that goes wrong: a 404 that is not true yet, or "still at work". */
-  const doubtfulAnswer = ({ method, path }: Call): Answered | undefined => {
+  const doubtfulResponse = ({ method, path }: Call): Responded | undefined => {
     const doubt = doubtful.get(path);
     if (doubt === undefined || doubt.times === 0) return undefined;
     if (doubt.fault === 'its not found is late') {
@@ -161,7 +161,7 @@ export const faultyProvider = async (ledgerFile: string): Promise<FaultyProvider
       planned.delete(about ?? '');
       if (fault !== undefined) return void (await goWrong(fault, call, outgoing));
     }
-    return send(outgoing, doubtfulAnswer(call) ?? (await forward(call)));
+    return send(outgoing, doubtfulResponse(call) ?? (await forward(call)));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
 

@@ -11,16 +11,16 @@ import { faultyProvider } from './faulty-provider.ts';
 import { PAYMENTS, SECRET, token } from './in-process.ts';
 import { expectKept } from './kill-rounds.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
+import { temporaryFolder } from './read-model-drivers.ts';
 import { newWork, type Work, workTogether } from './refused-writers.ts';
 import { startService, unresolvedIn } from './service.ts';
 import { openSmallDisk, type SmallDisk } from './small-disk.ts';
 import { until } from './until.ts';
-import { temporaryFolder } from './view-drivers.ts';
 
 const MEGABYTES = 24;
 const WRITERS = 8;
 const CHANGED_MS_MAX = 10_000;
-/** The log goes on in the room of its write-ahead log, slowly, for the views' file has none. */
+/** The log goes on in the room of its write-ahead log, slowly, for the read models' file has none. */
 const REFUSED_MS_MAX = 30_000;
 const SETTLED_MS_MAX = 30_000;
 const SETTINGS = {
@@ -30,8 +30,8 @@ const SETTINGS = {
 };
 
 const readiness = async ({ service }: Work): Promise<{ status: number; text: string }> => {
-  const answer = await fetch(`${service.url}/health/ready`);
-  return { status: answer.status, text: await answer.text() };
+  const response = await fetch(`${service.url}/health/ready`);
+  return { status: response.status, text: await response.text() };
 };
 
 /** Reads go on: the latest payments as they were acknowledged, or further. */
@@ -39,9 +39,9 @@ const readSome = async ({ service, bearer, acknowledged }: Work): Promise<number
   const some = [...acknowledged].slice(-20);
   for (const [paymentId, known] of some) {
     const headers = { authorization: `Bearer ${bearer}` };
-    const answer = await fetch(`${service.url}${PAYMENTS}/${paymentId}`, { headers });
-    const body = await answer.text();
-    expect([answer.status, body]).toEqual([200, expect.any(String)]);
+    const response = await fetch(`${service.url}${PAYMENTS}/${paymentId}`, { headers });
+    const body = await response.text();
+    expect([response.status, body]).toEqual([200, expect.any(String)]);
     // It may have been worked on since: what was acknowledged is its beginning.
     expectKept({ ...known, touched: true }, body);
   }
@@ -100,7 +100,7 @@ const throughRounds = async (
   }
   await writing;
   await until(
-    'all is settled',
+    'all is resolved',
     async () => (await unresolvedIn(work.service)) === 0,
     SETTLED_MS_MAX,
   );

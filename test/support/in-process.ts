@@ -1,5 +1,5 @@
 /**
- * The whole embedded service without a socket: a real event store, real views and the real
+ * The whole embedded service without a socket: a real event store, real read models and the real
  * simulator over a temporary folder, asked through `app.inject`.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -14,7 +14,12 @@ import { type ErrorCode, messageOf } from '../../shared/http/errors.ts';
 import { loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { expectDescribed } from './api-description.ts';
-import { type ProviderFaults, providerFaults, type ViewsFaults, viewsFaults } from './faults.ts';
+import {
+  type ProviderFaults,
+  providerFaults,
+  type ReadModelsFaults,
+  readModelsFaults,
+} from './faults.ts';
 import type { Body } from './service.ts';
 import { until } from './until.ts';
 
@@ -27,7 +32,7 @@ export const CREATED_ID = /^pay_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 
-export type Answer = {
+export type CommandResponse = {
   status: number;
   headers: Record<string, unknown>;
   text: string;
@@ -44,13 +49,18 @@ export type Asking = {
 
 export type InProcess = {
   faults: ProviderFaults;
-  views: ViewsFaults;
+  readModels: ReadModelsFaults;
   /** A text or a buffer is sent as it is, anything else as JSON. */
-  ask(method: string, path: string, body?: unknown, asking?: Asking): Promise<Answer>;
-  create(fields?: object, asking?: Asking): Promise<Answer>;
+  ask(method: string, path: string, body?: unknown, asking?: Asking): Promise<CommandResponse>;
+  create(fields?: object, asking?: Asking): Promise<CommandResponse>;
   /** `change` is capture, void or refund. */
-  change(change: string, paymentId: string, body?: unknown, asking?: Asking): Promise<Answer>;
-  get(paymentId: string, asking?: Asking): Promise<Answer>;
+  change(
+    change: string,
+    paymentId: string,
+    body?: unknown,
+    asking?: Asking,
+  ): Promise<CommandResponse>;
+  get(paymentId: string, asking?: Asking): Promise<CommandResponse>;
   /** What the provider carried out for a payment, or for all of them. */
   ledger(paymentId?: string): Promise<LedgerEntry[]>;
   /** Stops the service in good order and opens it again over the same folder. */
@@ -104,7 +114,7 @@ const configOf = (settings: Record<string, string>) => {
 export const openInProcess = async (settings: Record<string, string> = {}): Promise<InProcess> => {
   const dataDir = mkdtempSync(join(tmpdir(), 'payments-http-'));
   const faults = providerFaults();
-  const views = viewsFaults();
+  const readModels = readModelsFaults();
   let provider: Provider | undefined;
   const open = () =>
     openService(
@@ -119,7 +129,7 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
           provider = own;
           return faults.wrap(own);
         },
-        views: views.wrap,
+        readModels: readModels.wrap,
       },
     );
   let service = await open();
@@ -129,7 +139,7 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
     const { key, headers = {} } = asking;
     const bearer = asking.token === undefined ? own : asking.token;
     const payload = asPayload(body);
-    const answer = await service.app.inject({
+    const response = await service.app.inject({
       method: method as 'GET',
       url: path,
       headers: {
@@ -139,14 +149,14 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
       },
       ...(payload !== undefined && { payload }),
     });
-    const { statusCode: status, headers: received, body: text } = answer;
+    const { statusCode: status, headers: received, body: text } = response;
     expectDescribed({ method, path, status, headers: received, text });
     return { status, headers: received, text, json: parsed(text) };
   };
 
   return {
     faults,
-    views,
+    readModels,
     ask,
     create: (fields, asking) => ask('POST', PAYMENTS, payment({ ...fields }), asking),
     change: (change, paymentId, body, asking) =>
@@ -161,7 +171,7 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
       service = await open();
     },
     [Symbol.asyncDispose]: async () => {
-      views.release();
+      readModels.release();
       await service.stop();
       rmSync(dataDir, { recursive: true, force: true });
     },
@@ -169,7 +179,7 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
 };
 
 /** What every answer has, whoever makes it (decisions §1). */
-export const expectAnswerHeaders = ({ headers }: Answer): void => {
+export const expectResponseHeaders = ({ headers }: CommandResponse): void => {
   expect(headers).toMatchObject({
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-store',
@@ -183,30 +193,30 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** The error body of the contract, whole: four fields in their order, and these details. */
 export const expectError = (
-  answer: Answer,
+  response: CommandResponse,
   status: number,
   error: ErrorCode,
   details: unknown = [],
 ): void => {
-  expect(answer.json).toStrictEqual({
+  expect(response.json).toStrictEqual({
     error,
     message: messageOf(error),
     details,
     timestamp: expect.stringMatching(TIME),
   });
-  expect(Object.keys(answer.json)).toStrictEqual(['error', 'message', 'details', 'timestamp']);
-  expect(answer.status).toBe(status);
-  expectAnswerHeaders(answer);
+  expect(Object.keys(response.json)).toStrictEqual(['error', 'message', 'details', 'timestamp']);
+  expect(response.status).toBe(status);
+  expectResponseHeaders(response);
 };
 
 /** An answer without what differs from one request to the next. */
-export const timeless = ({ status, headers, text }: Answer): object => {
+export const timeless = ({ status, headers, text }: CommandResponse): object => {
   const { date: _, 'request-id': __, ...rest } = headers;
   return { status, headers: rest, text: text.replace(/"timestamp":"[^"]+"/, '') };
 };
 
 /** The payment that an answer is about. */
-export const idOf = ({ json }: Answer): string => json.paymentId;
+export const idOf = ({ json }: CommandResponse): string => json.paymentId;
 
 /**
  * Sends a request whose outcome gets lost, and gives its answer once recovery has asked in vain;
@@ -215,13 +225,13 @@ export const idOf = ({ json }: Answer): string => json.paymentId;
 export const leaveUnresolved = async (
   { faults }: InProcess,
   fault: 'answer lost' | 'call lost',
-  send: () => Promise<Answer>,
-): Promise<Answer> => {
-  const asked = faults.questions;
+  send: () => Promise<CommandResponse>,
+): Promise<CommandResponse> => {
+  const requested = faults.questions;
   faults.answersQuestions = false;
   faults.next(fault);
-  const answer = await send();
-  await until('recovery has asked', () => faults.questions > asked);
+  const response = await send();
+  await until('recovery has asked', () => faults.questions > requested);
   faults.answersQuestions = true;
-  return answer;
+  return response;
 };

@@ -35,9 +35,9 @@ export const expectKept = ({ body: acknowledged, touched }: Acknowledged, body: 
 
 const getBody = async ({ url, token }: Work['line'], paymentId: string): Promise<string> => {
   const headers = { authorization: `Bearer ${token}` };
-  const answer = await fetch(`${url}/api/v1/payments/${paymentId}`, { headers });
-  const body = await answer.text();
-  if (answer.status !== 200) throw new Error(`GET ${paymentId}: ${answer.status} ${body}`);
+  const response = await fetch(`${url}/api/v1/payments/${paymentId}`, { headers });
+  const body = await response.text();
+  if (response.status !== 200) throw new Error(`GET ${paymentId}: ${response.status} ${body}`);
   return body;
 };
 
@@ -93,7 +93,11 @@ export const surviveKills = async (rounds: number): Promise<void> => {
       await expectAllServed({ ...work, line: { url: service.url, token } });
       for (const [paymentId, known] of work.acknowledged) kept.set(paymentId, known);
     }
-    await until('nothing is unsettled', () => openPaymentsIn(dataDir).length === 0, SETTLED_MS_MAX);
+    await until(
+      'nothing is unresolved',
+      () => openPaymentsIn(dataDir).length === 0,
+      SETTLED_MS_MAX,
+    );
     await killNow(service);
     report(random.seed, rounds, operations, readyMs);
     await expectBooksAgree(dataDir, kept);

@@ -15,7 +15,7 @@ export type MemoryFeed = EventFeed & {
   /** Nothing can be reached from now on, or again. */
   down(on: boolean): void;
   /** The next sends store only so many of their messages, and then nobody knows. */
-  loseAnswers(...storedOfEach: number[]): void;
+  loseResponses(...storedOfEach: number[]): void;
   /** Sends store nothing and do not end, until `close` or called with false. */
   freeze(on: boolean): void;
   repartition(partitions: Partitions): void;
@@ -52,7 +52,7 @@ export const memoryFeed = (): MemoryFeed => {
     down: (on) => {
       isDown = on;
     },
-    loseAnswers: (...storedOfEach) => void losing.push(...storedOfEach),
+    loseResponses: (...storedOfEach) => void losing.push(...storedOfEach),
     freeze: (on) => {
       if (on) frozen ??= Promise.withResolvers();
       else {

@@ -6,17 +6,17 @@ import { payment } from './in-process.ts';
 import type { Random } from './random.ts';
 import type { Body } from './service.ts';
 
-type Answered = { status: number; text: string };
+type Responded = { status: number; text: string };
 
 /** The way to a service; undefined where it died before its answer was there. */
 export type PairLine = {
-  post(path: string, body: object): Promise<Answered | undefined>;
-  get(paymentId: string): Promise<Answered | undefined>;
+  post(path: string, body: object): Promise<Responded | undefined>;
+  get(paymentId: string): Promise<Responded | undefined>;
 };
 
 export type Pairs = {
   /** How many were asked for in all. */
-  asked: number;
+  requested: number;
   /** How many had both answers to compare, and how many payments were compared again later. */
   compared: number;
   comparedAgain: number;
@@ -27,7 +27,7 @@ export type Pairs = {
 };
 
 export const noPairs = (): Pairs => ({
-  asked: 0,
+  requested: 0,
   compared: 0,
   comparedAgain: 0,
   last: new Map(),
@@ -44,7 +44,7 @@ const nextOf = (paid: Body, random: Random): [path: string, body: object] | unde
   return [`/${paymentId}/refund`, { refundAmount: random.between(1, refundableAmount) }];
 };
 
-const compare = (pairs: Pairs, after: string, text: string, got: Answered): void => {
+const compare = (pairs: Pairs, after: string, text: string, got: Responded): void => {
   if (got.status === 200 && got.text === text) return;
   pairs.wrong.push(`after ${after}: ${got.status} ${got.text}\nwhere it was ${text}`);
 };
@@ -55,18 +55,18 @@ const pair = async (
   path: string,
   body: object,
 ): Promise<Body | undefined> => {
-  pairs.asked += 1;
+  pairs.requested += 1;
   const known = pairs.last.get(path.split('/')[1] ?? '');
   if (known !== undefined) known.touched = true;
-  const answer = await line.post(path, body);
-  if (answer === undefined) return undefined;
-  if (answer.status !== 200) throw new Error(`POST ${path}: ${answer.status} ${answer.text}`);
-  const paid = JSON.parse(answer.text) as Body;
-  pairs.last.set(paid.paymentId, { text: answer.text, touched: false });
+  const response = await line.post(path, body);
+  if (response === undefined) return undefined;
+  if (response.status !== 200) throw new Error(`POST ${path}: ${response.status} ${response.text}`);
+  const paid = JSON.parse(response.text) as Body;
+  pairs.last.set(paid.paymentId, { text: response.text, touched: false });
   const got = await line.get(paid.paymentId);
   if (got === undefined) return undefined;
   pairs.compared += 1;
-  compare(pairs, `POST ${path || '/'}`, answer.text, got);
+  compare(pairs, `POST ${path || '/'}`, response.text, got);
   return paid;
 };
 
@@ -74,7 +74,7 @@ export type Writing = { line: PairLine; pairs: Pairs; random: Random; until: num
 
 const writer = async (writing: Writing): Promise<void> => {
   const { random, pairs } = writing;
-  while (pairs.asked < writing.until) {
+  while (pairs.requested < writing.until) {
     const fields = { amount: random.between(100, 9999), captureNow: random.chance(0.3) };
     let paid = await pair(writing, '', payment(fields));
     if (paid === undefined) return;

@@ -15,7 +15,7 @@ const decline = {
   ...money,
   failureCode: 'CARD_DECLINED',
   providerFailureCode: '05',
-  cause: 'DECLINED',
+  outcome: 'DECLINED',
 } as const;
 
 export const created = (data: Data<'PaymentCreated'> = {}): PaymentEvent => ({
@@ -111,10 +111,10 @@ export const newEvent = (event: PaymentEvent, time = timeOf(0)): NewEvent => ({
   context: { actor: 'test', requestId: 'r_1', correlationId: 'c_1', causationId: 'r_1' },
 });
 
-const refunds = (steps: { amount: number; fate: number }[]): PaymentEvent[] =>
-  steps.flatMap(({ amount, fate }, n) => {
+const refunds = (steps: { amount: number; ending: number }[]): PaymentEvent[] =>
+  steps.flatMap(({ amount, ending }, n) => {
     const operation = { operationId: operationId(10 + n), amount };
-    const outcome = [[refunded(operation)], [refundDeclined(operation)], []][fate] ?? [];
+    const outcome = [[refunded(operation)], [refundDeclined(operation)], []][ending] ?? [];
     return [refundRequested(operation), ...outcome];
   });
 
@@ -135,23 +135,23 @@ export const anyPayment = (paymentId: string): fc.Arbitrary<PaymentEvent[]> =>
   fc
     .record({
       sale: fc.boolean(),
-      fate: fc.constantFrom('open', 'failed', 'captured', 'other'),
+      outcome: fc.constantFrom('open', 'failed', 'captured', 'other'),
       other: fc.nat({ max: 4 }),
       capture: fc.integer({ min: 1000, max: 2500 }),
       steps: fc.array(
-        fc.record({ amount: fc.integer({ min: 1, max: 200 }), fate: fc.nat({ max: 2 }) }),
+        fc.record({ amount: fc.integer({ min: 1, max: 200 }), ending: fc.nat({ max: 2 }) }),
         { maxLength: 5 },
       ),
       reference: fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }),
     })
-    .map(({ sale, fate, other, capture, steps, reference }) => {
+    .map(({ sale, outcome, other, capture, steps, reference }) => {
       const details = { merchantReference: reference };
       const first = created({ paymentId, captureNow: sale, details });
-      if (fate === 'open') return [first];
-      if (fate === 'failed') return [first, failed()];
+      if (outcome === 'open') return [first];
+      if (outcome === 'failed') return [first, failed()];
       if (sale) return [first, authorized(), captured(), ...refunds(steps)];
       const operation = { operationId: operationId(1), amount: 2500 };
-      if (fate === 'other') return [first, authorized(), ...ended(operation, other)];
+      if (outcome === 'other') return [first, authorized(), ...ended(operation, other)];
       const taken = { ...operation, amount: capture };
       const released = capture < 2500 ? { releasedAmount: 2500 - capture } : {};
       const capturing = [captureRequested(taken), captured({ ...taken, ...released })];

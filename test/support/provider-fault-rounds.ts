@@ -1,6 +1,6 @@
 /**
  * Every fault of a provider on every operation: whatever it does, each request ends in its budget
- * with a status of the contract, and once all is settled both books agree.
+ * with a status of the contract, and once all is resolved both books agree.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ import {
   type ProviderFault,
 } from './faulty-provider.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
-import { type Answer, type Service, startService, unresolvedIn } from './service.ts';
+import { type CommandResponse, type Service, startService, unresolvedIn } from './service.ts';
 import { until } from './until.ts';
 
 const PAYMENTS = '/api/v1/payments';
@@ -53,7 +53,7 @@ const roundsOf = (times: number, share: number, random: Random): Round[] =>
     .filter(() => random.chance(share))
     .map((cell, at) => ({ ...cell, amount: 1000 + at }));
 
-const create = (service: Service, { operation, amount }: Round): Promise<Answer> =>
+const create = (service: Service, { operation, amount }: Round): Promise<CommandResponse> =>
   service.post(PAYMENTS, {
     ...payment,
     amount,
@@ -65,7 +65,7 @@ const meet = async (
   service: Service,
   provider: FaultyProvider,
   round: Round,
-): Promise<[answer: Answer, tookMs: number]> => {
+): Promise<[response: CommandResponse, tookMs: number]> => {
   const { operation, fault, amount } = round;
   if (operation === 'auth' || operation === 'sale') {
     provider.plan(`${KINDS[operation]} ${amount}`, fault);
@@ -79,13 +79,13 @@ const meet = async (
   return timed(() => service.post(`${PAYMENTS}/${paymentId}/${operation}`));
 };
 
-const timed = async (send: () => Promise<Answer>): Promise<[Answer, number]> => {
+const timed = async (send: () => Promise<CommandResponse>): Promise<[CommandResponse, number]> => {
   const began = performance.now();
-  const answer = await send();
-  return [answer, performance.now() - began];
+  const response = await send();
+  return [response, performance.now() - began];
 };
 
-const expectInContract = (round: Round, { status }: Answer, tookMs: number): void => {
+const expectInContract = (round: Round, { status }: CommandResponse, tookMs: number): void => {
   const seen = { ...round, status, tookMs: Math.round(tookMs) };
   if (![200, 402, 422, 503].includes(status)) throw new Error(`not ours: ${JSON.stringify(seen)}`);
   if (tookMs > BUDGET_MS + SLACK_MS) throw new Error(`past its budget: ${JSON.stringify(seen)}`);
@@ -95,14 +95,14 @@ const meetAll = async (service: Service, provider: FaultyProvider, rounds: reado
   const left = rounds.values();
   const worker = async (): Promise<void> => {
     for (const round of left) {
-      const [answer, tookMs] = await meet(service, provider, round);
-      expectInContract(round, answer, tookMs);
+      const [response, tookMs] = await meet(service, provider, round);
+      expectInContract(round, response, tookMs);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 };
 
-/** Once all is settled: M5, the provider's ledger equals the fold of our events. */
+/** Once all is resolved: M5, the provider's ledger equals the fold of our events. */
 const expectBooks = async (dataDir: string): Promise<void> => {
   const payments = await bookedPayments(dataDir);
   expect([...payments.values()].flatMap(({ state }) => openOperations(state))).toEqual([]);
@@ -119,7 +119,7 @@ export const surviveProviderFaults = async (times: number, share = 1): Promise<n
     const env = { ...SETTINGS, PROVIDER_URL: provider.url };
     await using service = await startService({ dataDir, env });
     await meetAll(service, provider, rounds);
-    await until('all is settled', async () => (await unresolvedIn(service)) === 0, SETTLED_MS_MAX);
+    await until('all is resolved', async () => (await unresolvedIn(service)) === 0, SETTLED_MS_MAX);
     service.kill();
     await service.exited;
   } finally {

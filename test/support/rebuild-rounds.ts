@@ -20,17 +20,17 @@ type Told = { event: string; data: { done: number; total: number; equal?: boolea
 
 /** The events of a rebuild as they come; ends without a result when the service dies. */
 async function* rebuildIn(service: Service): AsyncGenerator<Told> {
-  const answer = await fetch(`${service.url}${PLACE}/rebuild`, {
+  const response = await fetch(`${service.url}${PLACE}/rebuild`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${await token('*', 'ops:admin')}`,
       accept: 'text/event-stream',
     },
   });
-  if (!answer.ok || answer.body === null) throw new Error(`rebuild: ${await answer.text()}`);
+  if (!response.ok || response.body === null) throw new Error(`rebuild: ${await response.text()}`);
   let text = '';
   try {
-    for await (const part of answer.body.pipeThrough(new TextDecoderStream())) {
+    for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
       text += part;
       const blocks = text.split('\n\n');
       text = blocks.pop() ?? '';
@@ -55,10 +55,10 @@ const readAlong = (work: Work, from: ReadonlyMap<string, Acknowledged>) => {
       const before = work.acknowledged.get(paymentId) ?? from.get(paymentId);
       const { url, token } = work.line;
       const headers = { authorization: `Bearer ${token}` };
-      const answer = await fetch(`${url}/api/v1/payments/${paymentId}`, { headers });
-      expect(answer.status).toBe(200);
+      const response = await fetch(`${url}/api/v1/payments/${paymentId}`, { headers });
+      expect(response.status).toBe(200);
       const then = JSON.parse(before?.body ?? '{}') as Body;
-      const now = (await answer.json()) as Body;
+      const now = (await response.json()) as Body;
       expect(now.transactions.slice(0, then.transactions.length)).toEqual(then.transactions);
       reads += 1;
     }

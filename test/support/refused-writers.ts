@@ -20,18 +20,18 @@ export type Work = {
 };
 
 const send = async ({ service, bearer, counts }: Work, path: string, body: object) => {
-  const answer = await fetch(`${service.url}${PAYMENTS}${path}`, {
+  const response = await fetch(`${service.url}${PAYMENTS}${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${bearer}` },
     body: JSON.stringify(body),
   });
-  const text = await answer.text();
-  if (answer.status === 200) counts.taken += 1;
+  const text = await response.text();
+  if (response.status === 200) counts.taken += 1;
   else counts.refused += 1;
-  if (![200, 500, 503].includes(answer.status)) {
-    throw new Error(`not ours: ${path} ${answer.status} ${text}`);
+  if (![200, 500, 503].includes(response.status)) {
+    throw new Error(`not ours: ${path} ${response.status} ${text}`);
   }
-  return answer.status === 200 ? text : undefined;
+  return response.status === 200 ? text : undefined;
 };
 
 const nextOf = ({ status, amount, refundableAmount }: Body, random: Random) => {

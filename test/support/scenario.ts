@@ -7,15 +7,23 @@ import { evolve, initialState, type PaymentState } from '../../shared/payment/st
 import { placed } from './payment-events.ts';
 
 /** The events decided (none for a repeat), a refusal, or the message of a caller's bug. */
-export type Answer = PaymentEvent[] | Exclude<Decision, { kind: 'events' }> | { throws: string };
+export type CommandResponse =
+  | PaymentEvent[]
+  | Exclude<Decision, { kind: 'events' }>
+  | { throws: string };
 
-export type Scenario = { title: string; given: PaymentEvent[]; when: Command; answer: Answer };
+export type Scenario = {
+  title: string;
+  given: PaymentEvent[];
+  when: Command;
+  response: CommandResponse;
+};
 
 /** The state after a stream of these events; frozen, so that nothing can change it in passing. */
 export const stateAfter = (events: PaymentEvent[]): PaymentState =>
   placed(events).reduce((state, event) => Object.freeze(evolve(state, event)), initialState);
 
-export const answerTo = (given: PaymentEvent[], when: Command): Answer => {
+export const responseTo = (given: PaymentEvent[], when: Command): CommandResponse => {
   try {
     const decision = decide(stateAfter(given), when);
     return decision.kind === 'events' ? decision.events : decision;
@@ -29,13 +37,13 @@ export const answerTo = (given: PaymentEvent[], when: Command): Answer => {
  * that the command is safe to repeat: once its events are there, it yields no more of them.
  */
 export const scenarios = (rows: readonly Scenario[]): void => {
-  test.each(rows)('$title', ({ given, when, answer }) => {
-    const answered = answerTo(given, when);
-    expect(answered).toStrictEqual(answer);
-    if (!Array.isArray(answered)) return;
-    for (const { type, data } of answered) {
+  test.each(rows)('$title', ({ given, when, response }) => {
+    const responded = responseTo(given, when);
+    expect(responded).toStrictEqual(response);
+    if (!Array.isArray(responded)) return;
+    for (const { type, data } of responded) {
       expect(eventSchemas[type].parse(data)).toStrictEqual(data);
     }
-    expect(answerTo([...given, ...answered], when)).toStrictEqual([]);
+    expect(responseTo([...given, ...responded], when)).toStrictEqual([]);
   });
 };

@@ -31,7 +31,7 @@ const INTENT_AND_PROVIDER: SeededBug[] = [
     tests: ['test/http/unknown-outcomes.test.ts'],
   },
   {
-    name: 'an append of unknown fate is repeated with new event ids',
+    name: 'an append of unknown outcome is repeated with new event ids',
     file: 'command-api/payment-log.ts',
     find: 'return await store.append(streamOf(paymentId), expected, events);',
     put: `const fresh = events.map((event) => ({ ...event, id: newEventId() }));
@@ -48,14 +48,14 @@ const INTENT_AND_PROVIDER: SeededBug[] = [
   {
     name: 'a call past the budget is sent all the same',
     file: 'command-api/operate.ts',
-    find: "  if (budget.spent === true) return { result: 'NOT_SENT' };\n",
+    find: "  if (budget.spent === true) return { outcome: 'NOT_SENT' };\n",
     put: '',
     tests: ['test/http/several-processes.test.ts'],
   },
   {
     name: 'a call is begun when others no longer wait for it',
     file: 'command-api/operate.ts',
-    find: "  if (recovery.isTooLate(payment, operation)) return { result: 'NOT_SENT' };\n",
+    find: "  if (recovery.isTooLate(payment, operation)) return { outcome: 'NOT_SENT' };\n",
     put: '',
     tests: ['test/http/several-processes.test.ts'],
   },
@@ -98,8 +98,8 @@ const RECOVERY: SeededBug[] = [
     name: 'an unknown outcome is closed as failed',
     file: 'command-api/recovery/recovery.ts',
     find: "    case 'UNKNOWN':\n      return undefined;",
-    put: "      return undefined;\n    case 'UNKNOWN':\n      return { result: 'NOT_SENT' };",
-    tests: ['test/cli/settle.test.ts'],
+    put: "      return undefined;\n    case 'UNKNOWN':\n      return { outcome: 'NOT_SENT' };",
+    tests: ['test/cli/resolve.test.ts'],
   },
   {
     name: "another process's live operation is asked about at once",
@@ -111,8 +111,8 @@ const RECOVERY: SeededBug[] = [
   {
     name: 'recovery gives up after the last wait',
     file: 'command-api/recovery/retry-schedule.ts',
-    find: '    ladder.tries += 1;\n',
-    put: '    ladder.tries += 1;\n    if (ladder.tries > delaysMs.length) return end(paymentId);\n',
+    find: '    retry schedule.tries += 1;\n',
+    put: '    retry schedule.tries += 1;\n    if (retry schedule.tries > delaysMs.length) return end(paymentId);\n',
     tests: ['test/http/recovery.test.ts'],
   },
   {
@@ -125,7 +125,7 @@ const RECOVERY: SeededBug[] = [
   {
     name: 'the sweep overlooks parked payments',
     file: 'command-api/recovery/sweep.ts',
-    find: ', ...(await views.parked(LADDERS_MAX))',
+    find: ', ...(await read models.parked(RETRY_SCHEDULES_MAX))',
     put: '',
     tests: ['test/http/recovery.test.ts'],
   },
@@ -134,7 +134,7 @@ const RECOVERY: SeededBug[] = [
     file: 'command-api/operator/resolve.ts',
     find: 'const answered = await room.recovery.ask(payment, open);',
     put: 'const answered = undefined;',
-    tests: ['test/http/settle.test.ts'],
+    tests: ['test/http/resolve.test.ts'],
   },
 ];
 
@@ -213,7 +213,7 @@ const IDEMPOTENCY: SeededBug[] = [
     tests: ['test/http/payment-log.test.ts'],
   },
   {
-    name: 'a refusal after an append of unknown fate is taken for its fate',
+    name: 'a refusal after an append of unknown outcome is taken for its outcome',
     file: 'command-api/payment-log.ts',
     find: 'else if (unknown === undefined || !(error instanceof StoreUnavailable)) throw error;',
     put: 'else throw error;',
@@ -243,7 +243,7 @@ const IDEMPOTENCY: SeededBug[] = [
   {
     name: 'a repeat under a key is decided anew',
     file: 'command-api/change-payment.ts',
-    find: '    if (!isFree(operation)) return replayed(answerTo(payment, operation));\n',
+    find: '    if (!isFree(operation)) return replayed(responseTo(payment, operation));\n',
     put: '',
     tests: ['test/http/idempotency.test.ts'],
   },
@@ -297,7 +297,7 @@ const MERCHANTS_AND_TOKENS: SeededBug[] = [
     file: 'shared/read-models/sqlite/read-models.ts',
     find: 'return document?.merchantId === merchantId ? document : undefined;',
     put: 'return document;',
-    tests: ['test/contract/payment-views.test.ts'],
+    tests: ['test/contract/read-models.test.ts'],
   },
   {
     name: "commands find another merchant's payment",
@@ -490,8 +490,8 @@ const STORE: SeededBug[] = [
   {
     name: 'EventStoreDB: a try after a conflict takes the newer revision',
     file: 'shared/event-store/eventstoredb/event-store.ts',
-    find: "if (fate === 'conflict') return { conflict: actualRevision(error) };",
-    put: `if (fate === 'conflict') {
+    find: "if (outcome === 'conflict') return { conflict: actualRevision(error) };",
+    put: `if (outcome === 'conflict') {
           after = actualRevision(error);
           continue;
         }`,
@@ -526,7 +526,7 @@ const READ_MODELS: SeededBug[] = [
     file: 'projector/lag.ts',
     find: '  if (hash === null || (await store.hashAt(checkpoint)) === hash) return undefined;\n',
     put: '  if (hash !== undefined) return undefined;\n',
-    tests: ['test/projector/app.test.ts'],
+    tests: ['test/projector/compose.test.ts'],
   },
   {
     name: 'the relay forgets which log it has sent',
@@ -536,24 +536,24 @@ const READ_MODELS: SeededBug[] = [
     tests: ['test/projector/relay.test.ts'],
   },
   {
-    name: 'an older view is written over a newer one',
+    name: 'an older read model is written over a newer one',
     file: 'shared/read-models/sqlite/read-models.ts',
     find: '\n     WHERE excluded.revision > payment.revision`',
     put: '`',
-    tests: ['test/contract/payment-views.test.ts'],
+    tests: ['test/contract/read-models.test.ts'],
   },
   {
     name: 'the projection takes an event that its document has already',
     file: 'projector/projection.ts',
-    find: '    if (isOld(view, event)) return before;\n',
+    find: '    if (isOld(read model, event)) return before;\n',
     put: '',
     tests: ['test/projector/projection.test.ts'],
   },
   {
     name: 'a gap in the events of a payment is not healed',
     file: 'projector/projection.ts',
-    find: 'return isNext(view, event) ? applyOne(view, event) : heal(paymentId, event);',
-    put: 'return applyOne(view, event);',
+    find: 'return isNext(read model, event) ? applyOne(read model, event) : heal(paymentId, event);',
+    put: 'return applyOne(read model, event);',
     tests: ['test/projector/projection.test.ts'],
   },
   {
@@ -561,12 +561,12 @@ const READ_MODELS: SeededBug[] = [
     file: 'shared/read-models/sqlite/read-models.ts',
     find: 'if (at.move.run(to, hash ?? null, from).changes !== 1)',
     put: 'if (at.move.run(to, hash ?? null, from).changes > 1)',
-    tests: ['test/contract/payment-views.test.ts'],
+    tests: ['test/contract/read-models.test.ts'],
   },
   {
     name: 'one event that cannot be applied stops all',
     file: 'projector/projection.ts',
-    find: '    return { view, poison: { revision: event.revision, reason: reasonOf(error) } };',
+    find: '    return { read model, poison: { revision: event.revision, reason: reasonOf(error) } };',
     put: '    throw error;',
     tests: ['test/projector/projection.test.ts'],
   },
@@ -669,21 +669,21 @@ const PROVIDER_AND_LIMITS: SeededBug[] = [
     file: 'command-api/provider/resilience.ts',
     find: 'options.failuresToOpen ?? 5',
     put: 'Number.POSITIVE_INFINITY',
-    tests: ['test/contract/provider-guard.test.ts'],
+    tests: ['test/contract/provider-resilience.test.ts'],
   },
   {
     name: 'any number of calls is at the provider at once',
     file: 'command-api/provider/resilience.ts',
     find: 'bulkhead(callsMax, queueMax)',
     put: 'bulkhead(Number.MAX_SAFE_INTEGER, queueMax)',
-    tests: ['test/contract/provider-guard.test.ts'],
+    tests: ['test/contract/provider-resilience.test.ts'],
   },
   {
     name: 'a call that failed under way counts as never sent',
     file: 'command-api/provider/resilience.ts',
     find: "return sent ? { outcome: 'UNKNOWN', reason: 'failed' } : NOT_SENT;",
     put: 'return NOT_SENT;',
-    tests: ['test/contract/provider-guard.test.ts'],
+    tests: ['test/contract/provider-resilience.test.ts'],
   },
   {
     name: 'the cap on requests at once is ignored',

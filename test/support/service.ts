@@ -47,7 +47,7 @@ export type Body = {
   [field: string]: unknown;
 };
 
-export type Answer = {
+export type CommandResponse = {
   status: number;
   headers: Headers;
   /** The body as it came. */
@@ -78,8 +78,8 @@ export type Service = ServiceProcess & {
   /** A token made by the command line, as a person would; kept per merchant and scope. */
   token(merchant?: string, scope?: string): Promise<string>;
   /** POST as JSON with a token of `m_demo`; a text or undefined is sent as it is. */
-  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<CommandResponse>;
+  get(path: string, headers?: Record<string, string>): Promise<CommandResponse>;
 };
 
 /**
@@ -103,7 +103,7 @@ const isFree = async (port: number): Promise<boolean> => {
 /** A port that was free a moment ago. */
 export const freePort = async (): Promise<number> => {
   const worker = Number(process.env.JEST_WORKER_ID ?? 1) % 10;
-  for (let tries = 0; tries < PORTS.perWorker; tries += 1) {
+  for (let attempts = 0; attempts < PORTS.perWorker; attempts += 1) {
     portsTaken += 1;
     const port = PORTS.first + worker * PORTS.perWorker + (portsTaken % PORTS.perWorker);
     if (await isFree(port)) return port;
@@ -160,20 +160,20 @@ export const spawnService = async (options: ServiceOptions = {}): Promise<Servic
 };
 
 /** A figure of a process's /metrics, whatever its labels; NaN where it has none of that name. */
-export const figureOf = async ({ url }: { url: string }, name: string): Promise<number> => {
+export const metricOf = async ({ url }: { url: string }, name: string): Promise<number> => {
   const text = await (await fetch(`${url}/metrics`)).text();
   return Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)$`, 'm').exec(text)?.[1] ?? 'NaN');
 };
 
 /** How many payments of a service are unresolved. */
 export const unresolvedIn = (service: { url: string }): Promise<number> =>
-  figureOf(service, 'payments_unresolved');
+  metricOf(service, 'payments_unresolved');
 
 const isReady = async (url: string): Promise<boolean> => {
   try {
-    const answer = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(2000) });
-    await answer.arrayBuffer();
-    return answer.status === 200;
+    const response = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(2000) });
+    await response.arrayBuffer();
+    return response.status === 200;
   } catch {
     return false;
   }
@@ -231,10 +231,10 @@ const parsed = (text: string): Body => {
   }
 };
 
-const send = async (url: string, init: RequestInit): Promise<Answer> => {
-  const answer = await fetch(url, { ...init, signal: AbortSignal.timeout(30_000) });
-  const text = await answer.text();
-  const { status, headers } = answer;
+const send = async (url: string, init: RequestInit): Promise<CommandResponse> => {
+  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(30_000) });
+  const text = await response.text();
+  const { status, headers } = response;
   const { pathname: path } = new URL(url);
   const method = init.method ?? 'GET';
   expectDescribed({ method, path, status, headers: Object.fromEntries(headers), text });

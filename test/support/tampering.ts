@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { COMPLETENESS_HEADER, GUARANTEE_HEADER } from '../../audit/export-lines.ts';
 import { logLines } from '../../audit/log.ts';
-import { createOwners } from '../../audit/merchants.ts';
+import { createMerchantLookup } from '../../audit/merchants.ts';
 import { type KnownHead, verifyLogForms } from '../../audit/verification.ts';
 import { type Manifest, manifestFileOf } from '../../cli/export-manifest.ts';
 import { writeExport } from '../../cli/write-export.ts';
@@ -17,7 +17,7 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newEvent, wholeLife } from './payment-events.ts';
 import type { Random } from './random.ts';
-import { temporaryFolder } from './view-drivers.ts';
+import { temporaryFolder } from './read-model-drivers.ts';
 
 const PAYMENTS = 6;
 
@@ -62,23 +62,23 @@ export const openFilledLog = async (): Promise<LogUnderTest> => {
 };
 
 /** Whose an event is matters to no check of the whole log. */
-const noViews = { getAny: async () => undefined };
+const noReadModels = { getAny: async () => undefined };
 
 export const verifyWhole = (store: EventStore, known?: KnownHead) =>
-  verifyOf(store, noViews, undefined, known);
+  verifyOf(store, noReadModels, undefined, known);
 
-/** Verifies what is one merchant's, or everything, where `views` say whose a payment is. */
+/** Verifies what is one merchant's, or everything, where `read models` say whose a payment is. */
 export const verifyOf = async (
   store: EventStore,
-  views: Parameters<typeof createOwners>[1],
+  readModels: Parameters<typeof createMerchantLookup>[1],
   only: string | undefined,
   known?: KnownHead,
 ) => {
   const { stored } = store;
   if (stored === undefined) throw new Error('a store without its stored forms');
   const { signal } = new AbortController();
-  const room = { store, owners: createOwners(store, views) };
-  const steps = verifyLogForms(room, { stored, only, known, signal });
+  const deps = { store, merchants: createMerchantLookup(store, readModels) };
+  const steps = verifyLogForms(deps, { stored, only, known, signal });
   let step = await steps.next();
   while (step.done !== true) step = await steps.next();
   if (step.value === undefined) throw new Error('the verification was broken off');
@@ -93,7 +93,7 @@ export const exportLog = async ({ store, folder }: LogUnderTest): Promise<string
   const { signal } = new AbortController();
   const nothing = { from: undefined, fromTime: undefined, toTime: undefined, limit: undefined };
   const lines = logLines(
-    { store, owners: createOwners(store, noViews) },
+    { store, merchants: createMerchantLookup(store, noReadModels) },
     stored,
     nothing,
     undefined,

@@ -1,7 +1,7 @@
 /** A door before a server, over real sockets: it can be shut, opened again, and held still. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-export type TcpDoor = {
+export type TcpProxy = {
   port: number;
   /** Breaks every connection, and lets nobody in: the process is gone. */
   shut(): void;
@@ -12,7 +12,7 @@ export type TcpDoor = {
   close(): Promise<void>;
 };
 
-export const tcpDoor = async (host: string, port: number): Promise<TcpDoor> => {
+export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> => {
   const sockets = new Set<Socket>();
   let state: 'open' | 'shut' | 'frozen' = 'open';
 

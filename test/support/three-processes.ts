@@ -49,7 +49,7 @@ const withDatabase = (url: string, database: string): string => {
 
 /** Which kind of process serves a request; ops/Caddyfile says the same. */
 const kindFor = (method: string, path: string): Kind => {
-  if (path.startsWith('/ops/v1/unsettled') || path.startsWith('/ops/v1/payments'))
+  if (path.startsWith('/ops/v1/unresolved') || path.startsWith('/ops/v1/payments'))
     return 'command-api';
   if (path.startsWith('/ops')) return 'projector';
   const isRead = method === 'GET' || method === 'HEAD';
@@ -70,9 +70,9 @@ const startGateway = async (upstreams: Record<Kind, ServiceProcess[]>): Promise<
       return;
     }
     const { method = 'GET', url = '/', rawHeaders } = incoming;
-    const forwarded = request(upstream.url + url, { method, headers: rawHeaders }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
-      answer.pipe(outgoing);
+    const forwarded = request(upstream.url + url, { method, headers: rawHeaders }, (response) => {
+      outgoing.writeHead(response.statusCode ?? 502, response.rawHeaders);
+      response.pipe(outgoing);
     });
     forwarded.on('error', () =>
       outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(502).end(),

@@ -2,7 +2,7 @@
 import { eventMessage, stateMessage } from '../../projector/event-feed/messages.ts';
 import type { FeedMessage } from '../../projector/event-feed/port.ts';
 import type { MessageType } from '../../projector/event-feed/schemas.ts';
-import { followViews } from '../../projector/relay/payment-states.ts';
+import { followPaymentStates } from '../../projector/relay/payment-states.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
@@ -68,7 +68,7 @@ const [
 
 const address = { street, city, state, zip, country };
 const identity = { fingerprint, keyHash };
-const settlement = { evidence };
+const resolution = { evidence };
 const providerReference = 'prov_1';
 
 /** A payment with every optional field there is. */
@@ -104,9 +104,9 @@ const full = created({
 const lives: PaymentEvent[][] = [
   [
     full,
-    authorized({ providerReference, settlement }),
+    authorized({ providerReference, resolution }),
     captureRequested({ operationId: operationId(1), identity, reason }),
-    captureDeclined({ operationId: operationId(1), settlement }),
+    captureDeclined({ operationId: operationId(1), resolution }),
     captureRequested({ operationId: operationId(2), amount: 2000, identity }),
     captured({ operationId: operationId(2), amount: 2000, releasedAmount: 500, providerReference }),
     refundRequested({ operationId: operationId(3), amount: 800, identity, reason }),
@@ -145,12 +145,12 @@ export const allSampleMessages = async (): Promise<FeedMessage[]> => {
     });
     await store.append(stream, 'none', batch);
   }
-  const views = followViews(store);
+  const readModels = followPaymentStates(store);
   const messages: FeedMessage[] = [];
   for (const [number, event] of (await store.readAll(null, 100)).entries()) {
-    const view = await views.after(event as RecordedEvent);
-    messages.push(eventMessage(event as RecordedEvent, view, { partition: 0, number }));
-    messages.push(stateMessage(event as RecordedEvent, view, { partition: 0 }));
+    const readModel = await readModels.after(event as RecordedEvent);
+    messages.push(eventMessage(event as RecordedEvent, readModel, { partition: 0, number }));
+    messages.push(stateMessage(event as RecordedEvent, readModel, { partition: 0 }));
   }
   return messages;
 };

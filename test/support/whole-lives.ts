@@ -1,7 +1,7 @@
 /** Logs of many whole payments, made quickly, and what their documents ought to be. */
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { bodyOf, foldView } from '../../shared/payment/response.ts';
+import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { newEvent, timeOf, wholeLife } from './payment-events.ts';
 
 /** Appends a whole life of each payment, taken in turns: a stream's events stand apart in the log. */
@@ -33,8 +33,8 @@ export const foldsOf = async (
 ): Promise<Map<string, string>> => {
   const bodies = new Map<string, string>();
   for (const id of paymentIds) {
-    const view = foldView(await store.readStream(streamOf(id)));
-    if (view !== undefined) bodies.set(id, bodyOf(view));
+    const readModel = foldReadModel(await store.readStream(streamOf(id)));
+    if (readModel !== undefined) bodies.set(id, bodyOf(readModel));
   }
   return bodies;
 };

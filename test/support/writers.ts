@@ -30,13 +30,13 @@ const SLOW = '4000000000004269';
 /** Sends a POST; undefined when the service died before its answer was there. */
 const send = async ({ url, token }: Line, path: string, body: unknown) => {
   try {
-    const answer = await fetch(`${url}/api/v1/payments${path}`, {
+    const response = await fetch(`${url}/api/v1/payments${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}` },
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(15_000),
     });
-    return { status: answer.status, text: await answer.text() };
+    return { status: response.status, text: await response.text() };
   } catch {
     return undefined;
   }
@@ -72,12 +72,13 @@ const workOn = async (work: Work, created: Body): Promise<boolean> => {
   for (let step = nextStep(paid, random); step !== undefined; step = nextStep(paid, random)) {
     const known = acknowledged.get(paid.paymentId);
     if (known !== undefined) known.touched = true;
-    const answer = await send(line, `/${paid.paymentId}/${step.path}`, step.body);
-    if (answer === undefined) return false;
-    if (answer.status !== 200) throw new Error(`${step.path}: ${answer.status} ${answer.text}`);
+    const response = await send(line, `/${paid.paymentId}/${step.path}`, step.body);
+    if (response === undefined) return false;
+    if (response.status !== 200)
+      throw new Error(`${step.path}: ${response.status} ${response.text}`);
     work.operations += 1;
-    acknowledged.set(paid.paymentId, { body: answer.text, touched: false });
-    paid = JSON.parse(answer.text) as Body;
+    acknowledged.set(paid.paymentId, { body: response.text, touched: false });
+    paid = JSON.parse(response.text) as Body;
   }
   return true;
 };
@@ -85,14 +86,14 @@ const workOn = async (work: Work, created: Body): Promise<boolean> => {
 /** One writer; resolves once the service no longer answers. */
 const writer = async (work: Work): Promise<void> => {
   for (;;) {
-    const answer = await send(work.line, '', newPayment(work.random));
-    if (answer === undefined) return;
-    // A lost answer is no acknowledgement: its payment only has to be settled.
-    if (answer.status === 503) continue;
-    if (answer.status !== 200) throw new Error(`create: ${answer.status} ${answer.text}`);
-    const paid = JSON.parse(answer.text) as Body;
+    const response = await send(work.line, '', newPayment(work.random));
+    if (response === undefined) return;
+    // A lost answer is no acknowledgement: its payment only has to be resolved.
+    if (response.status === 503) continue;
+    if (response.status !== 200) throw new Error(`create: ${response.status} ${response.text}`);
+    const paid = JSON.parse(response.text) as Body;
     work.operations += 1;
-    work.acknowledged.set(paid.paymentId, { body: answer.text, touched: false });
+    work.acknowledged.set(paid.paymentId, { body: response.text, touched: false });
     if (!(await workOn(work, paid))) return;
   }
 };

@@ -5,7 +5,7 @@
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
 import type { OperationQuestion, Provider, ProviderOperation, Unknown } from '../port.ts';
 import { BODY_BYTES_MAX } from './protocol.ts';
-import { type RawAnswer, readExecute, readFence, readLedger, readLookUp } from './responses.ts';
+import { type RawResponse, readExecute, readFence, readLedger, readLookUp } from './responses.ts';
 
 export type HttpProviderOptions = {
   /** Base address; a path in it is kept. That it is https is the settings' to check. */
@@ -111,22 +111,22 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
     path: string,
     signal: AbortSignal,
     body: string | null,
-  ): Promise<RawAnswer> => {
+  ): Promise<RawResponse> => {
     const sent = body === null ? headers : { ...headers, 'content-type': 'application/json' };
-    const answer = await pool.request({ method, path, headers: sent, body, signal });
-    return { status: answer.statusCode, body: parseJson(await readCapped(answer.body)) };
+    const response = await pool.request({ method, path, headers: sent, body, signal });
+    return { status: response.statusCode, body: parseJson(await readCapped(response.body)) };
   };
   const call = async (
     method: 'PUT' | 'GET' | 'DELETE',
     path: string,
     body: string | null = null,
-  ): Promise<RawAnswer | NoAnswer> => {
+  ): Promise<RawResponse | NoResponse> => {
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(), timeoutMs);
     try {
       return await send(method, prefix + path, abort.signal, body);
     } catch (error) {
-      return noAnswer(error, abort.signal.aborted);
+      return noResponse(error, abort.signal.aborted);
     } finally {
       clearTimeout(timer);
     }
@@ -136,33 +136,33 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
 
   return {
     execute: async (operation) => {
-      const answer = await call('PUT', pathOf(operation), putBody(operation));
-      if ('sent' in answer) return answer.sent ? answer.unknown : { outcome: 'NOT_SENT' };
+      const response = await call('PUT', pathOf(operation), putBody(operation));
+      if ('sent' in response) return response.sent ? response.unknown : { outcome: 'NOT_SENT' };
       const number = 'card' in operation ? operation.card.reveal().number : undefined;
-      return readExecute(answer, operation, number);
+      return readExecute(response, operation, number);
     },
     lookUp: async (question) => {
-      const answer = await call('GET', pathOf(question));
-      return 'sent' in answer ? answer.unknown : readLookUp(answer, question);
+      const response = await call('GET', pathOf(question));
+      return 'sent' in response ? response.unknown : readLookUp(response, question);
     },
     fence: async (question) => {
-      const answer = await call('DELETE', pathOf(question));
-      return 'sent' in answer ? answer.unknown : readFence(answer, question);
+      const response = await call('DELETE', pathOf(question));
+      return 'sent' in response ? response.unknown : readFence(response, question);
     },
     ledger: async (after, limit) => {
       const page = `?after=${after}&limit=${Math.min(limit, LEDGER_PAGE_MAX)}`;
-      const answer = await call('GET', page);
-      if ('sent' in answer) throw new Error(`the provider's ledger: ${answer.unknown.reason}`);
-      return readLedger(answer);
+      const response = await call('GET', page);
+      if ('sent' in response) throw new Error(`the provider's ledger: ${response.unknown.reason}`);
+      return readLedger(response);
     },
     close: () => pool.destroy(),
   };
 };
 
 /** No whole answer came. `sent` is false only when nothing can have reached the provider. */
-type NoAnswer = { sent: boolean; unknown: Unknown };
+type NoResponse = { sent: boolean; unknown: Unknown };
 
-const noAnswer = (error: unknown, aborted: boolean): NoAnswer => {
+const noResponse = (error: unknown, aborted: boolean): NoResponse => {
   const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
   if (aborted) return { sent: true, unknown: unknown('timeout') };
   if (error instanceof TooLarge) return { sent: true, unknown: unknown('oversized') };

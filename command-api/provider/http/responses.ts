@@ -10,14 +10,14 @@ import {
   type Fenced,
   type LedgerEntry,
   type NotFound,
-  type OperationAnswer,
   type OperationQuestion,
+  type ProviderOutcome,
   type Unknown,
 } from '../port.ts';
 import { fencedBody, ledgerBody, type OutcomeBody, outcomeBody } from './protocol.ts';
 
 /** A whole answer. `body` is the parsed JSON, undefined where it is none. */
-export type RawAnswer = { status: number; body: unknown };
+export type RawResponse = { status: number; body: unknown };
 
 const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 
@@ -74,10 +74,10 @@ const isFenced = (body: unknown, question: OperationQuestion): boolean => {
 
 /** Reads the answer to a PUT; `number` is the card number that the call carried, if any. */
 export const readExecute = (
-  { status, body }: RawAnswer,
+  { status, body }: RawResponse,
   question: OperationQuestion,
   number?: string,
-): OperationAnswer => {
+): ProviderOutcome => {
   if (status === 200) return readOutcome(body, question, number);
   if (status === 409 && isFenced(body, question)) return { outcome: 'NOT_SENT' };
   return unknown('status');
@@ -85,7 +85,7 @@ export const readExecute = (
 
 /** Reads the answer to a GET. */
 export const readLookUp = (
-  { status, body }: RawAnswer,
+  { status, body }: RawResponse,
   question: OperationQuestion,
 ): Approved | Declined | NotFound | Unknown => {
   if (status === 200) return readOutcome(body, question);
@@ -95,7 +95,7 @@ export const readLookUp = (
 
 /** Reads the answer to a DELETE. */
 export const readFence = (
-  { status, body }: RawAnswer,
+  { status, body }: RawResponse,
   question: OperationQuestion,
 ): Approved | Declined | Fenced | Unknown => {
   if (status !== 200) return unknown(status === 202 ? AT_WORK : 'status');
@@ -114,7 +114,7 @@ const entryFrom = (
 };
 
 /** Reads a page of the ledger. Throws when the answer is anything else. */
-export const readLedger = ({ status, body }: RawAnswer) => {
+export const readLedger = ({ status, body }: RawResponse) => {
   const read = ledgerBody.safeParse(body);
   if (status !== 200 || !read.success) throw new Error(`the provider's ledger: status ${status}`);
   return { entries: read.data.operations.map(entryFrom), next: read.data.next };

@@ -26,7 +26,7 @@ const partitions = z.int().min(1);
 /** A payment that an unreadable event stopped: its revisions `from` to `to` were not sent. */
 const heldPayment = z.object({ from: count, to: count, reason: z.string(), since: z.string() });
 
-const feedCheckpoint = z.object({
+const relayCheckpoint = z.object({
   /** Everything up to here is sent, but for what is held. */
   position: z.string().nullable(),
   /** Of the event there: tells whether the log is still the one that was sent. */
@@ -37,10 +37,10 @@ const feedCheckpoint = z.object({
   counters: z.array(count),
   held: z.record(z.string(), heldPayment),
 });
-export type FeedCheckpoint = z.infer<typeof feedCheckpoint>;
+export type RelayCheckpoint = z.infer<typeof relayCheckpoint>;
 
 /** The relay at the start of the log. */
-export const checkpointAtStart = (counts: FeedCheckpoint['partitions']): FeedCheckpoint => ({
+export const checkpointAtStart = (counts: RelayCheckpoint['partitions']): RelayCheckpoint => ({
   position: null,
   hash: null,
   partitions: counts,
@@ -49,9 +49,9 @@ export const checkpointAtStart = (counts: FeedCheckpoint['partitions']): FeedChe
 });
 
 /** Reads a stored checkpoint. Throws Error when it is none: then nothing may be guessed. */
-export const parseCheckpoint = (text: string): FeedCheckpoint => {
+export const parseCheckpoint = (text: string): RelayCheckpoint => {
   try {
-    const checkpoint = feedCheckpoint.parse(JSON.parse(text));
+    const checkpoint = relayCheckpoint.parse(JSON.parse(text));
     if (checkpoint.counters.length === checkpoint.partitions.events) return checkpoint;
   } catch {
     // Said below, without the parser's words.

@@ -1,6 +1,6 @@
 /**
  * What stands around every call to EventStoreDB: a time-out of our own (the client has calls that
- * never end), what an error says about the fate of the call, and the pauses between two tries.
+ * never end), what an error says about the outcome of the call, and the pauses between two tries.
  */
 import { StoreUnavailable } from '../port.ts';
 
@@ -14,9 +14,9 @@ export class Overdue extends Error {
  * never left or was turned away, and can be tried again; `refused`, turned away for good; `overdue`
  * and `unknown`, it may have been carried out.
  */
-export type Fate = 'conflict' | 'missing' | 'not-sent' | 'refused' | 'overdue' | 'unknown';
+export type CallOutcome = 'conflict' | 'missing' | 'not-sent' | 'refused' | 'overdue' | 'unknown';
 
-const FATE_BY_TYPE: Record<string, Fate> = {
+const OUTCOME_BY_TYPE: Record<string, CallOutcome> = {
   'wrong-expected-version': 'conflict',
   'stream-not-found': 'missing',
   'not-leader': 'not-sent',
@@ -27,18 +27,18 @@ const FATE_BY_TYPE: Record<string, Fate> = {
   'deadline-exceeded': 'overdue',
 };
 // gRPC's numbers: the same error comes with a type on one path of the client and without on another.
-const FATE_BY_CODE: Record<number, Fate> = { 4: 'overdue', 7: 'refused', 16: 'refused' };
+const OUTCOME_BY_CODE: Record<number, CallOutcome> = { 4: 'overdue', 7: 'refused', 16: 'refused' };
 // The client's own words for a call that found no connection. A connection lost on the way reads
 // otherwise, and its call may have arrived.
 const NO_CONNECTION =
   /No connection established|ECONNREFUSED|Name resolution failed|Channel closed before call started|Failed to discover/;
 
 /** Classifies what a call of the client threw. */
-export function fateOf(error: unknown): Fate {
+export function callOutcomeOf(error: unknown): CallOutcome {
   if (error instanceof Overdue) return 'overdue';
   const { type, code, message } = error as { type?: string; code?: number; message?: string };
   if (NO_CONNECTION.test(message ?? '')) return 'not-sent';
-  return FATE_BY_TYPE[type ?? ''] ?? FATE_BY_CODE[code ?? -1] ?? 'unknown';
+  return OUTCOME_BY_TYPE[type ?? ''] ?? OUTCOME_BY_CODE[code ?? -1] ?? 'unknown';
 }
 
 /** One line for the log: the code or type, and the server's words without anything after a line. */
@@ -53,10 +53,10 @@ export const unavailable = (error: unknown): StoreUnavailable =>
   error instanceof StoreUnavailable ? error : new StoreUnavailable(lineOf(error));
 
 /** A call under way, and how to give it up. */
-export type Call<T> = { answer: Promise<T>; cancel?: () => void };
+export type Call<T> = { response: Promise<T>; cancel?: () => void };
 
 /** Waits for a call, at most so long. What it does after that is heard by nobody, and harms nobody. */
-export async function within<T>(ms: number, { answer, cancel }: Call<T>): Promise<T> {
+export async function within<T>(ms: number, { response, cancel }: Call<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const overdue = new Promise<never>((_, reject) => {
     timer = setTimeout(
@@ -64,9 +64,9 @@ export async function within<T>(ms: number, { answer, cancel }: Call<T>): Promis
       Math.max(ms, 1),
     );
   });
-  answer.catch(() => undefined);
+  response.catch(() => undefined);
   try {
-    return await Promise.race([answer, overdue]);
+    return await Promise.race([response, overdue]);
   } catch (error) {
     if (error instanceof Overdue) cancel?.();
     throw error;

@@ -24,7 +24,15 @@ import {
   type UnreadableEvent,
   UnreadableStream,
 } from '../port.ts';
-import { type Call, fateOf, jittered, lineOf, pause, unavailable, within } from './call-server.ts';
+import {
+  type Call,
+  callOutcomeOf,
+  jittered,
+  lineOf,
+  pause,
+  unavailable,
+  within,
+} from './call-server.ts';
 import {
   comparePositions,
   fromServer,
@@ -77,7 +85,7 @@ export type EventStoreDbOptions = {
 export type EventStoreDbStats = {
   appends: number;
   events: number;
-  /** Appends sent once more because their fate was unknown or the server turned them away. */
+  /** Appends sent once more because their outcome was unknown or the server turned them away. */
   retries: number;
   /** New clients, each after two exceeded deadlines in a row. */
   renewals: number;
@@ -138,7 +146,7 @@ function firstClient(address: ReturnType<typeof addressOf>): Client {
 
 /** Collects a read. What the stream does after its end, or after it was cancelled, is swallowed. */
 function collect(stream: Reading): Call<ServerEvent[]> {
-  const answer = new Promise<ServerEvent[]>((resolve, reject) => {
+  const response = new Promise<ServerEvent[]>((resolve, reject) => {
     const events: ServerEvent[] = [];
     stream.on('data', ({ event }: { event?: ServerEvent }) => {
       if (event !== undefined) events.push(event);
@@ -148,7 +156,7 @@ function collect(stream: Reading): Call<ServerEvent[]> {
     stream.on('error', reject);
   });
   // A read that is left without being cancelled would hold up the client's own end.
-  return { answer, cancel: () => void stream.cancel().catch(swallow) };
+  return { response, cancel: () => void stream.cancel().catch(swallow) };
 }
 
 /** The clients that take turns, and the guard around each call of theirs. */
@@ -190,7 +198,7 @@ function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventStoreDbO
       if (during === turn) overdueInRow = 0;
       return value;
     } catch (error) {
-      if (fateOf(error) === 'overdue') overdue(during);
+      if (callOutcomeOf(error) === 'overdue') overdue(during);
       else if (during === turn) overdueInRow = 0;
       throw error;
     }
@@ -199,18 +207,18 @@ function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventStoreDbO
   /** A read, within the time of one call; undefined for a stream that there is not. */
   async function read(
     start: (client: Client) => Reading,
-    { ms = callTimeoutMs, tries = READ_TRIES_MAX } = {},
+    { ms = callTimeoutMs, attempts = READ_TRIES_MAX } = {},
   ): Promise<ServerEvent[] | undefined> {
     const endsAt = performance.now() + ms;
     for (let attempt = 1; ; attempt++) {
       try {
         return await once(endsAt - performance.now(), (client) => collect(start(client)));
       } catch (error) {
-        const fate = fateOf(error);
-        if (fate === 'missing') return undefined;
+        const outcome = callOutcomeOf(error);
+        if (outcome === 'missing') return undefined;
         const waitMs = jittered(RETRY_MS.min * 2);
         const late = performance.now() + waitMs >= endsAt;
-        if (attempt >= tries || late || fate === 'refused' || fate === 'overdue') {
+        if (attempt >= attempts || late || outcome === 'refused' || outcome === 'overdue') {
           throw unavailable(error);
         }
         await pause(waitMs);
@@ -229,7 +237,7 @@ function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventStoreDbO
       opened = false;
       const ending = Promise.all(clients.map((client) => client?.dispose()));
       // Nothing waits for the client's own end: what it still holds is cancelled.
-      await within(1000, { answer: ending }).catch(swallow);
+      await within(1000, { response: ending }).catch(swallow);
     },
   };
 }
@@ -265,14 +273,14 @@ function knownEnds() {
 
 type KnownEnds = ReturnType<typeof knownEnds>;
 
-const endedWithoutAnswer = (): StoreUnavailable =>
+const endedWithoutResponse = (): StoreUnavailable =>
   new StoreUnavailable('event store: the server ended a read without an answer');
 
 function streamReaders({ read }: Connection, ends: KnownEnds) {
   // A stream that is there holds an event, and one that is not is said to be missing.
   async function whole(stream: string): Promise<ServerEvent[]> {
     const events = await read((client) => client.readStream(stream, { requiresLeader: true }));
-    if (events?.length === 0) throw endedWithoutAnswer();
+    if (events?.length === 0) throw endedWithoutResponse();
     return events ?? [];
   }
   return {
@@ -296,7 +304,7 @@ function streamReaders({ read }: Connection, ends: KnownEnds) {
       } as const;
       const events = await read((client) => client.readStream(stream, options));
       if (events === undefined) return null;
-      if (events[0] === undefined) throw endedWithoutAnswer();
+      if (events[0] === undefined) throw endedWithoutResponse();
       return Number(events[0].revision);
     },
   };
@@ -331,13 +339,13 @@ function logReaders({ read }: Connection) {
   async function newest(limits?: object): Promise<ServerEvent> {
     const [event] = (await backwards(undefined, 1, limits)) ?? [];
     // Every server has events of its own before the first of ours.
-    if (event === undefined) throw endedWithoutAnswer();
+    if (event === undefined) throw endedWithoutResponse();
     return event;
   }
 
   /** Nothing at all was read: either it lies past the end, or the server did not answer. */
   async function mustLiePastEnd(position: LogPosition | undefined): Promise<void> {
-    if (comparePositions((await newest()).position, position) >= 0) throw endedWithoutAnswer();
+    if (comparePositions((await newest()).position, position) >= 0) throw endedWithoutResponse();
   }
 
   /** Pages of the log after a position, system events and all. A read includes its own position. */
@@ -371,7 +379,7 @@ function logReaders({ read }: Connection) {
     let from: LogPosition | undefined;
     for (let count = 32; ; count = PAGE_EVENTS) {
       const page = (await backwards(from, count)) ?? [];
-      if (page.length === 0 && from === undefined) throw endedWithoutAnswer();
+      if (page.length === 0 && from === undefined) throw endedWithoutResponse();
       const found = page.find(({ streamId }) => isOurs(streamId));
       const oldest = placeOf(page.at(-1));
       if (found !== undefined) return found;
@@ -421,11 +429,11 @@ type Proposed = ReturnType<typeof toServer>;
 /** What became of an append: stored at a position that the server may not name, or another's turn. */
 type Sent = { position: LogPosition | undefined } | { conflict: number };
 
-/** Sends a batch until its fate is known, or its time is over. */
+/** Sends a batch until its outcome is known, or its time is over. */
 function sender({ once, credentials, callTimeoutMs, stats }: Connection) {
   const attempt = (stream: string, after: number, batch: Proposed[], ms: number) =>
     once(ms, (client) => ({
-      answer: client.appendToStream(stream, batch.map(jsonEvent), {
+      response: client.appendToStream(stream, batch.map(jsonEvent), {
         expectedRevision: after < 0 ? NO_STREAM : BigInt(after),
         credentials,
         requiresLeader: true,
@@ -440,22 +448,22 @@ function sender({ once, credentials, callTimeoutMs, stats }: Connection) {
   return async (stream: string, after: number, batch: Proposed[]): Promise<Sent> => {
     const endsAt = performance.now() + callTimeoutMs;
     let mayBeStored = false;
-    for (let tries = 1; ; tries++) {
+    for (let attempts = 1; ; attempts++) {
       // Two tries that get no answer leave time for a third, on a new client.
       const ms = Math.min(endsAt - performance.now(), callTimeoutMs * 0.4);
       try {
         const { position } = await attempt(stream, after, batch, ms);
         return { position };
       } catch (error) {
-        const fate = fateOf(error);
-        if (fate === 'conflict') return { conflict: actualRevision(error) };
-        mayBeStored ||= fate === 'unknown' || fate === 'overdue';
+        const outcome = callOutcomeOf(error);
+        if (outcome === 'conflict') return { conflict: actualRevision(error) };
+        mayBeStored ||= outcome === 'unknown' || outcome === 'overdue';
         // Who waited for an answer has waited enough.
-        const longerMs = fate === 'overdue' ? 0 : RETRY_MS.min * 2 ** tries;
+        const longerMs = outcome === 'overdue' ? 0 : RETRY_MS.min * 2 ** attempts;
         const waitMs = jittered(Math.min(RETRY_MS.max, Math.max(RETRY_MS.min, longerMs)));
-        // A try needs some time of its own, or it would only make a known fate unknown.
+        // A try needs some time of its own, or it would only make a known outcome unknown.
         const late = performance.now() + waitMs + callTimeoutMs * 0.1 >= endsAt;
-        if (tries >= APPEND_TRIES_MAX || late || fate === 'refused') {
+        if (attempts >= APPEND_TRIES_MAX || late || outcome === 'refused') {
           throw mayBeStored ? new AppendOutcomeUnknown(lineOf(error)) : unavailable(error);
         }
         stats.retries += 1;
@@ -543,7 +551,7 @@ function appender(connection: Connection, streams: StreamReaders, ends: KnownEnd
 }
 
 /** Only an exact place is one: the server itself would take "any" for an answer. */
-function refuseAny(expected: Expected): void {
+function rejectAny(expected: Expected): void {
   if (expected === 'none') return;
   const { revision, hash } = Object(expected) as { revision: unknown; hash: unknown };
   if (!Number.isSafeInteger(revision) || Number(revision) < 0 || typeof hash !== 'string') {
@@ -568,7 +576,7 @@ function metaClaims(connection: Connection, { whole }: StreamReaders) {
       throw unavailable(error);
     });
     const now = await standing(stream);
-    if (now === undefined) throw endedWithoutAnswer();
+    if (now === undefined) throw endedWithoutResponse();
     return now;
   };
 }
@@ -607,7 +615,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   let closed: Promise<void> | undefined;
 
   /** Refused once the store is closed, waited for while it is being closed. */
-  async function guarded<T>(work: () => Promise<T>): Promise<T> {
+  async function resilient<T>(work: () => Promise<T>): Promise<T> {
     if (closed !== undefined) throw new StoreUnavailable('the event store is closed');
     const working = work();
     underWay.add(working);
@@ -620,19 +628,19 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
 
   return {
     append: (stream, expected, events) =>
-      guarded(async () => {
-        refuseAny(expected);
+      resilient(async () => {
+        rejectAny(expected);
         return appendBatch(stream, expected, encode(stream, expected, events));
       }),
-    readStream: (stream) => guarded(() => streams.readStream(stream)),
-    lastRevision: (stream) => guarded(() => streams.lastRevision(stream)),
+    readStream: (stream) => resilient(() => streams.readStream(stream)),
+    lastRevision: (stream) => resilient(() => streams.lastRevision(stream)),
     readAll: (after, limit) =>
-      guarded(async () => (await log.ownAfter(parsePosition(after), limit)).map(fromServer)),
-    hashAt: (position) => guarded(() => log.hashAt(parsePosition(position))),
-    head: (after) => guarded(() => headOf(log)(after)),
-    claimMeta: (key, value) => guarded(() => claim(key, value)),
+      resilient(async () => (await log.ownAfter(parsePosition(after), limit)).map(fromServer)),
+    hashAt: (position) => resilient(() => log.hashAt(parsePosition(position))),
+    head: (after) => resilient(() => headOf(log)(after)),
+    claimMeta: (key, value) => resilient(() => claim(key, value)),
     ping: () =>
-      guarded(async () => void (await log.newest({ ms: pingMs(callTimeoutMs), tries: 1 }))),
+      resilient(async () => void (await log.newest({ ms: pingMs(callTimeoutMs), attempts: 1 }))),
     stats: () => ({ ...stats }),
     subscribe: (after, signal) =>
       subscribeForGood(
@@ -652,9 +660,10 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       ),
     stored: {
       guarantee: 'stream',
-      readStream: (stream) => guarded(async () => (await streams.whole(stream)).map(storedFormOf)),
+      readStream: (stream) =>
+        resilient(async () => (await streams.whole(stream)).map(storedFormOf)),
       readAll: (after, limit) =>
-        guarded(async () => (await log.ownAfter(parsePosition(after), limit)).map(storedFormOf)),
+        resilient(async () => (await log.ownAfter(parsePosition(after), limit)).map(storedFormOf)),
     },
     close() {
       closing.abort();

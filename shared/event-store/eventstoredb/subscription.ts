@@ -5,7 +5,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Position, SubscriptionItem } from '../port.ts';
-import { fateOf, jittered, lineOf, pause } from './call-server.ts';
+import { callOutcomeOf, jittered, lineOf, pause } from './call-server.ts';
 import {
   comparePositions,
   fromServer,
@@ -86,7 +86,7 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
     confirmed = true;
     lastSign = performance.now();
   };
-  const settleLive = (): void => {
+  const resolveLive = (): void => {
     if (liveAfter === undefined || received < liveAfter) return;
     live = true;
     liveAfter = undefined;
@@ -101,7 +101,7 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
   source.on('caughtUp', () => {
     sign();
     liveAfter = received + source.readableLength;
-    settleLive();
+    resolveLive();
   });
   source.on('fellBehind', () => {
     live = false;
@@ -115,7 +115,7 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
       if (events.length >= BUFFER_EVENTS_MAX) source.pause();
       wake();
     }
-    settleLive();
+    resolveLive();
   });
   // Stays on after the end: an error that nobody hears would end the process.
   source.on('error', (error) => end({ error, reason: 'error' }));
@@ -221,7 +221,7 @@ export async function* subscribeForGood(
 
 /** Being dropped is the server's normal way; only what lasts is worth a line. */
 function report(logger: Subscribing['logger'], { error, reason }: Ending, failures: number): void {
-  const details = { reason, ...(error === undefined ? {} : { fate: fateOf(error) }) };
+  const details = { reason, ...(error === undefined ? {} : { outcome: callOutcomeOf(error) }) };
   const message = error === undefined ? `event store: subscription ${reason}` : lineOf(error);
   if (failures === 1) logger.warn(details, `${message}; it is made anew until it stands`);
   else logger.debug(details, message);

@@ -31,7 +31,7 @@ export type MemoryEventStore = EventStore & {
   /** Holds back what subscriptions deliver until called again with false. */
   hold(on: boolean): void;
   /** The next append is stored, and then says that nobody knows. */
-  loseNextAnswer(): void;
+  loseNextResponse(): void;
   /** Forgets everything after the first `count` events. */
   cut(count: number): void;
   /** How often somebody has subscribed, and from where last. */
@@ -212,7 +212,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       held = on;
       changed();
     },
-    loseNextAnswer: () => {
+    loseNextResponse: () => {
       losing = true;
     },
     cut: (count) => {

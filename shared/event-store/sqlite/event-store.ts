@@ -227,11 +227,11 @@ function groupCommit(thread: Thread, tail: LiveTail, logger: SqliteEventStoreOpt
   async function commit(group: Waiting[]): Promise<void> {
     const jobs = group.map(({ job }) => job);
     const outcomes = await thread.ask('append', { jobs }).catch((error: Failed) => error);
-    if (outcomes instanceof Failed) refuse(group, outcomes.failure);
-    else settle(group, outcomes);
+    if (outcomes instanceof Failed) reject(group, outcomes.failure);
+    else resolve(group, outcomes);
   }
 
-  function refuse(group: Waiting[], failure: Failure): void {
+  function reject(group: Waiting[], failure: Failure): void {
     if (failure.kind === 'full' && !full) logger?.warn({}, `event store: ${failure.message}`);
     full = failure.kind === 'full';
     for (const { reject } of group) reject(appendError(failure));
@@ -242,16 +242,16 @@ function groupCommit(thread: Thread, tail: LiveTail, logger: SqliteEventStoreOpt
     full = false;
   }
 
-  function settle(group: Waiting[], outcomes: AppendOutcome[]): void {
+  function resolve(group: Waiting[], outcomes: AppendOutcome[]): void {
     const eventsBefore = counters.events;
-    for (const [index, one] of group.entries()) settleOne(one, outcomes[index] as AppendOutcome);
+    for (const [index, one] of group.entries()) resolveOne(one, outcomes[index] as AppendOutcome);
     if (counters.events === eventsBefore) return;
     counters.commits += 1;
     tail.announce();
     hasRoom();
   }
 
-  function settleOne({ stream, encoded, resolve, reject }: Waiting, outcome: AppendOutcome): void {
+  function resolveOne({ stream, encoded, resolve, reject }: Waiting, outcome: AppendOutcome): void {
     try {
       if (typeof outcome === 'number') resolve(placed(encoded, outcome));
       else if ('repeated' in outcome) resolve(allReadable(outcome.repeated.map(decodeRow)));

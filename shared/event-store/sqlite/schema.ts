@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 
-const refuse = (table: string): string =>
+const reject = (table: string): string =>
   ['UPDATE', 'DELETE']
     .map(
       (change) => `
@@ -29,7 +29,7 @@ const MIGRATIONS = [
      UNIQUE (stream_id, revision)
    ) STRICT;
    CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-   ${refuse('streams')} ${refuse('events')} ${refuse('meta')}`,
+   ${reject('streams')} ${reject('events')} ${reject('meta')}`,
 ];
 
 /**

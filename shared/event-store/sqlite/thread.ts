@@ -18,7 +18,7 @@ export type Thread = {
   /** The last position of the log when it was opened, 0 when empty. */
   openedAt: number;
   /** Rejects with Failed. */
-  ask<N extends AskName>(name: N, args: Asks[N]['args']): Promise<Asks[N]['answer']>;
+  ask<N extends AskName>(name: N, args: Asks[N]['args']): Promise<Asks[N]['response']>;
 };
 
 type Call = { resolve: (value: never) => void; reject: (error: Failed) => void };

@@ -41,21 +41,21 @@ export type Failure = { kind: FailureKind; message: string; unknown: boolean };
 
 /** What can be asked of the thread, and what it answers. */
 export type Asks = {
-  append: { args: { jobs: AppendJob[] }; answer: AppendOutcome[] };
-  readStream: { args: { stream: string }; answer: Row[] };
-  lastRevision: { args: { stream: string }; answer: number | null };
-  readAll: { args: { after: number; limit: number }; answer: Row[] };
+  append: { args: { jobs: AppendJob[] }; response: AppendOutcome[] };
+  readStream: { args: { stream: string }; response: Row[] };
+  lastRevision: { args: { stream: string }; response: number | null };
+  readAll: { args: { after: number; limit: number }; response: Row[] };
   /** Rows as they are stored, with all that their chains rest on. */
-  storedStream: { args: { stream: string }; answer: ChainRow[] };
-  storedAll: { args: { after: number; limit: number }; answer: ChainRow[] };
-  hashAt: { args: { position: number }; answer: string | null };
+  storedStream: { args: { stream: string }; response: ChainRow[] };
+  storedAll: { args: { after: number; limit: number }; response: ChainRow[] };
+  hashAt: { args: { position: number }; response: string | null };
   /** The time of the first event after a position. */
-  timeAfter: { args: { after: number }; answer: string | null };
-  claimMeta: { args: { key: string; value: string }; answer: string };
+  timeAfter: { args: { after: number }; response: string | null };
+  claimMeta: { args: { key: string; value: string }; response: string };
   /** A small durable write that changes nothing: whether the disk takes events. */
-  probe: { args: object; answer: null };
+  probe: { args: object; response: null };
   /** Ends the thread, after everything asked before. */
-  close: { args: object; answer: null };
+  close: { args: object; response: null };
 };
 export type AskName = keyof Asks;
 
@@ -118,7 +118,7 @@ function failureOf(error: unknown, committing: boolean): Failure {
 
 function openDatabase(): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: 5000 });
-  refuseOldSqlite(database);
+  rejectOldSqlite(database);
   database.exec(`
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
@@ -134,7 +134,7 @@ function openDatabase(): DatabaseSync {
   return database;
 }
 
-function refuseOldSqlite(database: DatabaseSync): void {
+function rejectOldSqlite(database: DatabaseSync): void {
   const version = String(database.prepare('SELECT sqlite_version() AS v').get()?.v);
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
   const older = major - OLDEST_SQLITE[0] || minor - OLDEST_SQLITE[1] || patch - OLDEST_SQLITE[2];
@@ -299,7 +299,7 @@ function checkpoint(): void {
   database.exec('PRAGMA wal_checkpoint(PASSIVE)');
 }
 
-function answer(request: Request): unknown {
+function response(request: Request): unknown {
   const { name, args } = request;
   switch (name) {
     case 'append':
@@ -332,7 +332,7 @@ function answer(request: Request): unknown {
 }
 
 function handle(request: Request): void {
-  attempt(request.call, () => reply({ call: request.call, value: answer(request) }));
+  attempt(request.call, () => reply({ call: request.call, value: response(request) }));
   if (request.name === 'close') port?.close();
   else if (request.name === 'append' || request.name === 'probe') attempt(-1, checkpoint);
 }

@@ -36,7 +36,7 @@ export type TokenSettings = {
 };
 
 /** Who asks. `scopes` absent: all rights of the merchant. `*` is all merchants. */
-export type Caller = {
+export type Principal = {
   merchantId: string;
   /** The token's subject, for the audit trail. */
   actor: string;
@@ -46,22 +46,22 @@ export type Caller = {
 export type Scope = 'payments:read' | 'payments:write' | 'audit:read' | 'ops:admin';
 
 /** What a request's Authorization header is worth. */
-export type Verdict =
-  | { ok: true; caller: Caller }
+export type Judgement =
+  | { ok: true; principal: Principal }
   | { ok: false; details: string[] }
   /** The issuer's keys are out of reach: neither good nor bad. */
   | { ok: 'unknown' };
 
 export type Authenticator = {
   /** Judges a request by its raw headers; at once when the token has been verified before. */
-  authenticate(rawHeaders: readonly string[]): Verdict | Promise<Verdict>;
+  authenticate(rawHeaders: readonly string[]): Judgement | Promise<Judgement>;
 };
 
-const refused = (detail: string): Verdict => ({ ok: false, details: [detail] });
+const refused = (detail: string): Judgement => ({ ok: false, details: [detail] });
 const MISSING = refused('the Authorization header is required');
 const EXPIRED = refused('the token has expired');
 const MALFORMED = refused('the token format is invalid');
-const UNKNOWN: Verdict = { ok: 'unknown' };
+const UNKNOWN: Judgement = { ok: 'unknown' };
 
 const NOT_BEFORE_TOLERANCE_SECONDS = 5;
 const NAME_UNITS_MAX = 255;
@@ -115,7 +115,10 @@ const scopesOf = ({ scope }: JWTPayload): ReadonlySet<string> | undefined | null
 };
 
 /** The first claim present names the merchant; an empty or odd one does not pass on to the next. */
-const callerOf = (payload: JWTPayload, merchantClaims: readonly string[]): Caller | undefined => {
+const principalOf = (
+  payload: JWTPayload,
+  merchantClaims: readonly string[],
+): Principal | undefined => {
   const claim = merchantClaims.find((name) => Object.hasOwn(payload, name));
   const merchantId = claim === undefined ? undefined : payload[claim];
   const scopes = scopesOf(payload);
@@ -130,7 +133,7 @@ const isKeyAddressFault = (error: unknown): boolean =>
   error instanceof errors.JWKSInvalid ||
   error.code === 'ERR_JOSE_GENERIC';
 
-const verdictOn = (error: unknown, { kind }: KeySource): Verdict => {
+const judgementOn = (error: unknown, { kind }: KeySource): Judgement => {
   if (error instanceof errors.JWTExpired) return EXPIRED;
   // Keys that lie here are as they are: what cannot be checked with them is not theirs.
   return kind === 'jwks-url' && isKeyAddressFault(error) ? UNKNOWN : MALFORMED;
@@ -158,7 +161,7 @@ export const createAuthenticator = async (settings: TokenSettings): Promise<Auth
       : await jwtVerify(token, key, options)
     ).payload;
 
-  const verify = async (token: string, digest: string): Promise<Verdict> => {
+  const verify = async (token: string, digest: string): Promise<Judgement> => {
     try {
       const payload = await payloadOf(token);
       const nowMs = Date.now();
@@ -166,12 +169,12 @@ export const createAuthenticator = async (settings: TokenSettings): Promise<Auth
       if (!Number.isFinite(exp) || exp === undefined) return MALFORMED;
       // The tolerance is for `nbf` alone: a token is expired from the second of `exp` on.
       if (Math.floor(nowMs / 1000) >= exp) return EXPIRED;
-      const caller = callerOf(payload, settings.merchantClaims);
-      if (caller === undefined) return MALFORMED;
-      verified.keep(digest, caller, exp, nowMs);
-      return { ok: true, caller };
+      const principal = principalOf(payload, settings.merchantClaims);
+      if (principal === undefined) return MALFORMED;
+      verified.keep(digest, principal, exp, nowMs);
+      return { ok: true, principal };
     } catch (error) {
-      return verdictOn(error, settings.keys);
+      return judgementOn(error, settings.keys);
     }
   };
 
@@ -182,8 +185,8 @@ export const createAuthenticator = async (settings: TokenSettings): Promise<Auth
       const token = header === null ? undefined : BEARER.exec(header)?.[1];
       if (token === undefined) return MALFORMED;
       const digest = digestOf(token);
-      const caller = verified.find(digest, Date.now());
-      return caller === undefined ? verify(token, digest) : { ok: true, caller };
+      const principal = verified.find(digest, Date.now());
+      return principal === undefined ? verify(token, digest) : { ok: true, principal };
     },
   };
 };
@@ -192,7 +195,7 @@ export const createAuthenticator = async (settings: TokenSettings): Promise<Auth
  * Whether somebody may do what a scope is for (decisions §10). Rights of a merchant need no scope
  * claim but a real merchant; audit and operator rights are only ever given by name.
  */
-export const mayUse = ({ merchantId, scopes }: Caller, scope: Scope): boolean => {
+export const mayUse = ({ merchantId, scopes }: Principal, scope: Scope): boolean => {
   if (scope === 'audit:read' || scope === 'ops:admin') return scopes?.has(scope) === true;
   return merchantId !== '*' && (scopes === undefined || scopes.has(scope));
 };

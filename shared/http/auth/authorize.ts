@@ -5,18 +5,18 @@
  */
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type Config, merchantRules } from '../../runtime/config.ts';
-import { RETRY_AFTER_SECONDS, refuse } from '../errors.ts';
+import { RETRY_AFTER_SECONDS, reject } from '../errors.ts';
 import {
   type Authenticator,
-  type Caller,
   createAuthenticator,
+  type Judgement,
   mayUse,
+  type Principal,
   type Scope,
-  type Verdict,
 } from './authenticate.ts';
 import { createRateLimiter, type Rate } from './rate-limit.ts';
 
-export type GuardOptions = {
+export type AuthorizeOptions = {
   authenticator: Authenticator;
   rateOf(merchantId: string): Rate;
   /** Drawn on, per address, by requests without a valid token alone (decisions §11). */
@@ -25,83 +25,83 @@ export type GuardOptions = {
 
 const retryAfter = (seconds: number) => ({ 'retry-after': String(seconds) });
 
-const refuseRate = (reply: FastifyReply, seconds: number): void => {
-  refuse(reply, 'RATE_LIMITED', ['too many requests; try again later'], retryAfter(seconds));
+const rejectRate = (reply: FastifyReply, seconds: number): void => {
+  reject(reply, 'RATE_LIMITED', ['too many requests; try again later'], retryAfter(seconds));
 };
 
-const refuseUnjudged = (reply: FastifyReply): void => {
+const rejectUnjudged = (reply: FastifyReply): void => {
   const details = ['the keys that tokens are checked with are out of reach'];
-  refuse(reply, 'SERVICE_UNAVAILABLE', details, retryAfter(RETRY_AFTER_SECONDS));
+  reject(reply, 'SERVICE_UNAVAILABLE', details, retryAfter(RETRY_AFTER_SECONDS));
 };
 
-const refuseScope = (reply: FastifyReply, { merchantId }: Caller, scope: Scope): void => {
+const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scope): void => {
   const isForMerchants = scope === 'payments:read' || scope === 'payments:write';
   const why =
     merchantId === '*' && isForMerchants
       ? 'the token is for no single merchant'
       : `the scope ${scope} is required`;
-  refuse(reply, 'FORBIDDEN', [why]);
+  reject(reply, 'FORBIDDEN', [why]);
 };
 
 /**
  * Makes the `onRequest` hooks of routes, each by the scope it needs. Behind the hook
  * `request.caller` is there. The buckets are shared by all hooks of one guard.
  */
-export type Guard = (scope: Scope) => onRequestHookHandler;
+export type Authorize = (scope: Scope) => onRequestHookHandler;
 
-export const createGuard = (options: GuardOptions): Guard => {
+export const createAuthorize = (options: AuthorizeOptions): Authorize => {
   const { authenticator, rateOf, unauthenticatedRate } = options;
   const merchants = createRateLimiter();
   const addresses = createRateLimiter();
 
-  const refuseToken = (reply: FastifyReply, details: string[]): void => {
+  const rejectToken = (reply: FastifyReply, details: string[]): void => {
     const address = reply.request.raw.socket.remoteAddress ?? '';
     const seconds = addresses.take(address, unauthenticatedRate);
-    if (seconds !== undefined) refuseRate(reply, seconds);
-    else refuse(reply, 'UNAUTHORIZED', details, { 'www-authenticate': 'Bearer' });
+    if (seconds !== undefined) rejectRate(reply, seconds);
+    else reject(reply, 'UNAUTHORIZED', details, { 'www-authenticate': 'Bearer' });
   };
 
   /** True when the request may go on; else it has been answered. */
-  const admit = (reply: FastifyReply, scope: Scope, verdict: Verdict): boolean => {
-    if (verdict.ok !== true) {
-      if (verdict.ok === false) refuseToken(reply, verdict.details);
-      else refuseUnjudged(reply);
+  const admit = (reply: FastifyReply, scope: Scope, judgement: Judgement): boolean => {
+    if (judgement.ok !== true) {
+      if (judgement.ok === false) rejectToken(reply, judgement.details);
+      else rejectUnjudged(reply);
       return false;
     }
-    const { caller } = verdict;
-    reply.request.caller = caller;
-    if (!mayUse(caller, scope)) {
-      refuseScope(reply, caller, scope);
+    const { principal } = judgement;
+    reply.request.principal = principal;
+    if (!mayUse(principal, scope)) {
+      rejectScope(reply, principal, scope);
       return false;
     }
-    const seconds = merchants.take(caller.merchantId, rateOf(caller.merchantId));
-    if (seconds !== undefined) refuseRate(reply, seconds);
+    const seconds = merchants.take(principal.merchantId, rateOf(principal.merchantId));
+    if (seconds !== undefined) rejectRate(reply, seconds);
     return seconds === undefined;
   };
 
   return (scope) => (request, reply, done) => {
-    const verdict = authenticator.authenticate(request.raw.rawHeaders);
-    if (!(verdict instanceof Promise)) {
-      if (admit(reply, scope, verdict)) done();
+    const judgement = authenticator.authenticate(request.raw.rawHeaders);
+    if (!(judgement instanceof Promise)) {
+      if (admit(reply, scope, judgement)) done();
       return;
     }
-    verdict.then((judged) => {
+    judgement.then((judged) => {
       if (admit(reply, scope, judged)) done();
     }, done);
   };
 };
 
 /** Whether a token speaks for all merchants; else the request has been answered 403. */
-export const speaksForAll = ({ caller }: FastifyRequest, reply: FastifyReply): boolean => {
-  if (caller?.merchantId === '*') return true;
-  refuse(reply, 'FORBIDDEN', ['a token of all merchants is required']);
+export const speaksForAll = ({ principal }: FastifyRequest, reply: FastifyReply): boolean => {
+  if (principal?.merchantId === '*') return true;
+  reject(reply, 'FORBIDDEN', ['a token of all merchants is required']);
   return false;
 };
 
 /** The guard of a process by its settings. Throws where the keys cannot be used. */
-export const openGuard = async (config: Config): Promise<Guard> => {
+export const openAuthorize = async (config: Config): Promise<Authorize> => {
   const { keys } = config.tokens;
-  return createGuard({
+  return createAuthorize({
     authenticator: await createAuthenticator({
       ...config.tokens,
       keys: keys.kind === 'local' ? { kind: 'local', folder: config.dataDir } : keys,

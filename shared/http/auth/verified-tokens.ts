@@ -4,16 +4,16 @@
  * stays in memory.
  */
 import { hash } from 'node:crypto';
-import type { Caller } from './authenticate.ts';
+import type { Principal } from './authenticate.ts';
 
 const TOKENS_MAX = 10_000;
 
-type Entry = { caller: Caller; expiresAtSeconds: number; checkAgainAtMs: number };
+type Entry = { principal: Principal; expiresAtSeconds: number; checkAgainAtMs: number };
 
 export type VerifiedTokens = {
   /** Who the token speaks for, when it is still good now. */
-  find(digest: string, nowMs: number): Caller | undefined;
-  keep(digest: string, caller: Caller, expiresAtSeconds: number, nowMs: number): void;
+  find(digest: string, nowMs: number): Principal | undefined;
+  keep(digest: string, principal: Principal, expiresAtSeconds: number, nowMs: number): void;
 };
 
 export const digestOf = (token: string): string => hash('sha256', token, 'base64');
@@ -29,17 +29,17 @@ export const createVerifiedTokens = (
       const entry = entries.get(digest);
       if (entry === undefined) return undefined;
       if (Math.floor(nowMs / 1000) < entry.expiresAtSeconds && nowMs < entry.checkAgainAtMs) {
-        return entry.caller;
+        return entry.principal;
       }
       entries.delete(digest);
       return undefined;
     },
-    keep: (digest, caller, expiresAtSeconds, nowMs) => {
+    keep: (digest, principal, expiresAtSeconds, nowMs) => {
       if (entries.size >= tokensMax) {
         const [oldest] = entries.keys();
         if (oldest !== undefined) entries.delete(oldest);
       }
-      entries.set(digest, { caller, expiresAtSeconds, checkAgainAtMs: nowMs + maxAgeMs });
+      entries.set(digest, { principal, expiresAtSeconds, checkAgainAtMs: nowMs + maxAgeMs });
     },
   };
 };

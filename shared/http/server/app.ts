@@ -9,21 +9,21 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import { AppendOutcomeUnknown, StoreUnavailable } from '../../event-store/port.ts';
-import { ViewsUnavailable } from '../../read-models/port.ts';
+import { ReadModelsUnavailable } from '../../read-models/port.ts';
 import { newUlid } from '../../runtime/ids.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import type { Caller } from '../auth/authenticate.ts';
+import type { Principal } from '../auth/authenticate.ts';
 import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
-import { RETRY_AFTER_SECONDS, refuse } from '../errors.ts';
+import { RETRY_AFTER_SECONDS, reject } from '../errors.ts';
 import { closeUnused, watchConnections } from './connections.ts';
 import { watchRoutes } from './known-routes.ts';
-import { answerClientError, answerForNode, answerHeaders } from './raw-responses.ts';
+import { responseClientError, responseForNode, responseHeaders } from './raw-responses.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Who asks; there behind the guard (guard.ts). */
-    caller: Caller | undefined;
+    principal: Principal | undefined;
     /** The payment it is about, for the log; routes set it once it is well formed. */
     paymentId: string | undefined;
     /** Milliseconds of the monotonic clock. */
@@ -78,23 +78,23 @@ const addRefusals = (app: FastifyInstance, options: AppOptions): void => {
   const { maxInFlight, servedElsewhere } = options;
   const { lifecycle } = app;
   const methodsOf = watchRoutes(app, servedElsewhere);
-  const refuseUnknown = (request: FastifyRequest, reply: FastifyReply) => {
+  const rejectUnknown = (request: FastifyRequest, reply: FastifyReply) => {
     const methods = methodsOf(request.raw.url ?? '');
-    if (methods.length === 0) return refuse(reply, 'NOT_FOUND');
-    return refuse(reply, 'METHOD_NOT_ALLOWED', [], { allow: methods.join(', ') });
+    if (methods.length === 0) return reject(reply, 'NOT_FOUND');
+    return reject(reply, 'METHOD_NOT_ALLOWED', [], { allow: methods.join(', ') });
   };
-  app.setNotFoundHandler(refuseUnknown);
+  app.setNotFoundHandler(rejectUnknown);
   app.addHook('onRequest', (request, reply, done) => {
     const { headers, httpVersion } = request.raw;
     // A body is JSON whatever its content type says: the framework is not to judge it (§3).
     headers['content-type'] = undefined;
     if (headers.host === undefined && httpVersion === '1.1') {
-      refuse(reply, 'INVALID_REQUEST', ['the Host header is required']);
+      reject(reply, 'INVALID_REQUEST', ['the Host header is required']);
     } else if (lifecycle.closing) {
-      refuse(reply, 'SERVICE_UNAVAILABLE', ['the service is shutting down'], RETRY_LATER);
+      reject(reply, 'SERVICE_UNAVAILABLE', ['the service is shutting down'], RETRY_LATER);
     } else if (lifecycle.inFlight > maxInFlight && !isHealth(request)) {
-      refuse(reply, 'SERVICE_UNAVAILABLE', ['too many requests at once'], RETRY_LATER);
-    } else if (request.is404) refuseUnknown(request, reply);
+      reject(reply, 'SERVICE_UNAVAILABLE', ['too many requests at once'], RETRY_LATER);
+    } else if (request.is404) rejectUnknown(request, reply);
     else done();
   });
 };
@@ -125,7 +125,7 @@ const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void =>
         status,
         durationMs: Math.round(durationMs * 100) / 100,
         paymentId: request.paymentId,
-        merchant: request.caller?.merchantId,
+        merchant: request.principal?.merchantId,
       },
       'request',
     );
@@ -133,7 +133,7 @@ const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void =>
   app.addHook('onRequest', (request, reply, done) => {
     request.startedAtMs = performance.now();
     lifecycle.inFlight += 1;
-    reply.headers(answerHeaders(request.id));
+    reply.headers(responseHeaders(request.id));
     // 'close' also comes when the client has left; the framework's onResponse does not.
     reply.raw.once('close', () => record(request, reply));
     done();
@@ -151,20 +151,20 @@ const addFaults = (app: FastifyInstance, { log }: AppOptions): void => {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
       const details = [`the body must be at most ${BODY_BYTES_MAX} bytes`];
-      return refuse(reply, 'INVALID_REQUEST', details, {}, 413);
+      return reject(reply, 'INVALID_REQUEST', details, {}, 413);
     }
     if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
-      return refuse(reply, 'INVALID_REQUEST', ['the body did not arrive whole']);
+      return reject(reply, 'INVALID_REQUEST', ['the body did not arrive whole']);
     }
     log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, 'fault');
-    if (error instanceof StoreUnavailable || error instanceof ViewsUnavailable) {
-      return refuse(reply, 'SERVICE_UNAVAILABLE', [], RETRY_LATER);
+    if (error instanceof StoreUnavailable || error instanceof ReadModelsUnavailable) {
+      return reject(reply, 'SERVICE_UNAVAILABLE', [], RETRY_LATER);
     }
     if (error instanceof AppendOutcomeUnknown) {
       const details = ['it is not known whether anything was stored'];
-      return refuse(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);
+      return reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);
     }
-    return refuse(reply, 'INTERNAL_ERROR');
+    return reject(reply, 'INTERNAL_ERROR');
   });
 };
 
@@ -191,13 +191,13 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     genReqId: newUlid,
     return503OnClosing: false,
     rewriteUrl: decodable,
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: responseClientError,
     frameworkErrors: (_error, _request, reply) => {
-      refuse(reply as FastifyReply, 'INVALID_REQUEST', ['the address is not well formed']);
+      reject(reply as FastifyReply, 'INVALID_REQUEST', ['the address is not well formed']);
     },
   });
   app.decorate('lifecycle', { inFlight: 0, closing: false });
-  app.decorateRequest('caller', undefined);
+  app.decorateRequest('principal', undefined);
   app.decorateRequest('paymentId', undefined);
   app.decorateRequest('startedAtMs', 0);
   app.removeAllContentTypeParsers();
@@ -206,7 +206,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   addRefusals(app, options);
   addFaults(app, options);
   watchConnections(app.server);
-  answerForNode(app.server);
+  responseForNode(app.server);
   return app;
 };
 

@@ -13,14 +13,14 @@ import { openResponse } from './connections.ts';
 /** How long a refused client may still send before its socket is closed for good. */
 const LINGER_MS = 500;
 
-type Refusal = { status: number; code: ErrorCode; detail: string };
+type Rejection = { status: number; code: ErrorCode; detail: string };
 
-const BROKEN: Refusal = {
+const BROKEN: Rejection = {
   status: 400,
   code: 'INVALID_REQUEST',
   detail: 'the request is not well-formed HTTP',
 };
-const REFUSALS: Readonly<Record<string, Refusal>> = {
+const REFUSALS: Readonly<Record<string, Rejection>> = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
     code: 'INVALID_REQUEST',
@@ -37,53 +37,53 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     detail: 'the request did not arrive in time',
   },
 };
-const NO_TUNNEL: Refusal = {
+const NO_TUNNEL: Rejection = {
   status: 405,
   code: 'METHOD_NOT_ALLOWED',
   detail: 'CONNECT is not supported',
 };
-const NO_EXPECTATION: Refusal = {
+const NO_EXPECTATION: Rejection = {
   status: 417,
   code: 'INVALID_REQUEST',
   detail: 'the Expect header must be 100-continue',
 };
 
 /** The headers that every answer has, whoever makes it. */
-export const answerHeaders = (requestId: string): Record<string, string> => ({
+export const responseHeaders = (requestId: string): Record<string, string> => ({
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
   'request-id': requestId,
 });
 
-const headersOf = ({ code }: Refusal, body: string): Record<string, string> => ({
-  ...answerHeaders(newUlid()),
+const headersOf = ({ code }: Rejection, body: string): Record<string, string> => ({
+  ...responseHeaders(newUlid()),
   link: helpLink(code),
   'content-type': JSON_TYPE,
   'content-length': String(Buffer.byteLength(body)),
   connection: 'close',
 });
 
-const bodyOf = ({ code, detail }: Refusal): string =>
+const bodyOf = ({ code, detail }: Rejection): string =>
   errorBody(code, [detail], new Date().toISOString());
 
-const answerText = (refusal: Refusal): string => {
-  const body = bodyOf(refusal);
+const responseText = (rejection: Rejection): string => {
+  const body = bodyOf(rejection);
   const lines = Object.entries({
-    ...headersOf(refusal, body),
+    ...headersOf(rejection, body),
     date: new Date().toUTCString(),
-    ...(refusal === NO_TUNNEL && { allow: 'GET, POST' }),
+    ...(rejection === NO_TUNNEL && { allow: 'GET, POST' }),
   }).map(([name, value]) => `${name}: ${value}`);
-  const status = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`;
+  const status = `HTTP/1.1 ${rejection.status} ${STATUS_CODES[rejection.status]}`;
   return `${[status, ...lines].join('\r\n')}\r\n\r\n${body}`;
 };
 
 /** Ends the socket after the answer; a client that goes on sending is cut off a little later. */
-const answerAndClose = (socket: Duplex, refusal: Refusal): void => {
+const responseAndClose = (socket: Duplex, rejection: Rejection): void => {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
-  socket.end(answerText(refusal));
+  socket.end(responseText(rejection));
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 };
 
@@ -91,7 +91,7 @@ const answerAndClose = (socket: Duplex, refusal: Refusal): void => {
  * Answers what is no request. A request on the same connection that came in whole and is still
  * being worked on gets its own answer first: a 400 in its place would be taken for its outcome.
  */
-export const answerClientError = (error: Error & { code?: string }, socket: Duplex): void => {
+export const responseClientError = (error: Error & { code?: string }, socket: Duplex): void => {
   if (socket.destroyed || socket.writableEnded) return;
   const pending = openResponse(socket);
   if (pending?.req.complete) {
@@ -100,19 +100,19 @@ export const answerClientError = (error: Error & { code?: string }, socket: Dupl
     // Half an answer, or one of an earlier request, is on its way: nothing can be added to it.
     socket.destroy();
   } else {
-    answerAndClose(socket, REFUSALS[error.code ?? ''] ?? BROKEN);
+    responseAndClose(socket, REFUSALS[error.code ?? ''] ?? BROKEN);
   }
 };
 
-const refuseExpectation = (_request: IncomingMessage, response: ServerResponse): void => {
+const rejectExpectation = (_request: IncomingMessage, response: ServerResponse): void => {
   const body = bodyOf(NO_EXPECTATION);
   response.writeHead(NO_EXPECTATION.status, headersOf(NO_EXPECTATION, body)).end(body);
 };
 
 /** Takes over what Node would answer by itself on a server. */
-export const answerForNode = (server: Server): void => {
-  server.on('checkExpectation', refuseExpectation);
+export const responseForNode = (server: Server): void => {
+  server.on('checkExpectation', rejectExpectation);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-    answerAndClose(socket, NO_TUNNEL);
+    responseAndClose(socket, NO_TUNNEL);
   });
 };

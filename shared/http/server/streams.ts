@@ -76,24 +76,24 @@ export const whenGone = ({ raw }: FastifyReply, gone: () => void): void => {
 
 /** Makes the streams of one server; call it before the server listens. */
 export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMITS): Streams => {
-  const open = new Map<FastifyReply, { owner: string | undefined; leave: () => void }>();
+  const open = new Map<FastifyReply, { merchantId: string | undefined; leave: () => void }>();
   app.addHook('preClose', (done) => {
     for (const { leave } of open.values()) leave();
     done();
   });
-  const isFull = (owner: string | undefined): boolean => {
+  const isFull = (merchantId: string | undefined): boolean => {
     if (open.size >= limits.openMax) return true;
-    const own = [...open.values()].filter((one) => one.owner === owner);
-    return owner !== '*' && own.length >= limits.ownMax;
+    const own = [...open.values()].filter((one) => one.merchantId === merchantId);
+    return merchantId !== '*' && own.length >= limits.ownMax;
   };
   const enter = (reply: FastifyReply, leave: () => void): void => {
     // Also comes when the client has left, and then before a source is asked again.
     if (!open.has(reply)) whenGone(reply, () => open.delete(reply));
-    open.set(reply, { owner: reply.request.caller?.merchantId, leave });
+    open.set(reply, { merchantId: reply.request.principal?.merchantId, leave });
   };
   return {
     take: (reply) => {
-      if (isFull(reply.request.caller?.merchantId)) return false;
+      if (isFull(reply.request.principal?.merchantId)) return false;
       enter(reply, () => undefined);
       return true;
     },

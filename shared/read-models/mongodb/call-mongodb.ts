@@ -1,9 +1,9 @@
 /** The way to a server that may be gone: every call in its budget, and none that has no chance. */
-import { ViewsUnavailable } from '../port.ts';
+import { ReadModelsUnavailable } from '../port.ts';
 
 /** How often a server that did not answer is asked whether it is there again. */
 const PROBE_MS = 250;
-const CLOSED = 'the views are closed';
+const CLOSED = 'the read models are closed';
 
 export type Failure = {
   /** One line for the log. */
@@ -24,7 +24,7 @@ export type DoorOptions = {
 
 export type Door = {
   isDown(): boolean;
-  /** Throws ViewsUnavailable for what `failureOf` knows, and when the time is over. */
+  /** Throws ReadModelsUnavailable for what `failureOf` knows, and when the time is over. */
   ask<T>(ms: number, run: () => Promise<T>): Promise<T>;
   /** Refuses everybody from here on. */
   close(): void;
@@ -33,14 +33,14 @@ export type Door = {
 const within = <T>(ms: number, run: () => Promise<T>): Promise<T> => {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    late.reject(new ViewsUnavailable(`the views did not answer within ${ms} ms`));
+    late.reject(new ReadModelsUnavailable(`the read models did not answer within ${ms} ms`));
   }, ms);
   return Promise.race([run(), late.promise]).finally(() => clearTimeout(timer));
 };
 
 /**
  * After one call without an answer the rest are refused at once, until the server answers a probe:
- * whoever can do without the views need not wait for them.
+ * whoever can do without the read models need not wait for them.
  */
 export const createDoor = ({ probe, probeMsMax, failureOf, onDown }: DoorOptions): Door => {
   let closed = false;
@@ -64,23 +64,23 @@ export const createDoor = ({ probe, probeMsMax, failureOf, onDown }: DoorOptions
     onDown();
     planLook();
   };
-  const refusal = (): string | undefined => (closed ? CLOSED : down);
+  const rejection = (): string | undefined => (closed ? CLOSED : down);
 
   return {
-    isDown: () => refusal() !== undefined,
+    isDown: () => rejection() !== undefined,
     ask: async (ms, run) => {
-      const reason = refusal();
-      if (reason !== undefined) throw new ViewsUnavailable(reason);
+      const reason = rejection();
+      if (reason !== undefined) throw new ReadModelsUnavailable(reason);
       try {
         return await within(ms, run);
       } catch (error) {
         const failure =
-          error instanceof ViewsUnavailable
+          error instanceof ReadModelsUnavailable
             ? { reason: error.message, gone: true }
             : failureOf(error);
         if (failure === undefined) throw error;
         if (failure.gone) shut(failure.reason);
-        throw new ViewsUnavailable(closed ? CLOSED : failure.reason);
+        throw new ReadModelsUnavailable(closed ? CLOSED : failure.reason);
       }
     },
     close: () => {

@@ -1,13 +1,13 @@
 /** How the read models lie in MongoDB, and how they are asked for. */
 import type { Position } from '../../event-store/port.ts';
-import { bodyOf, type PaymentView, VIEW_VERSION } from '../../payment/response.ts';
+import { bodyOf, type PaymentReadModel, READ_MODEL_VERSION } from '../../payment/response.ts';
 import type { Found } from '../found.ts';
-import type { PaymentSearch, ViewChange } from '../port.ts';
+import type { PaymentSearch, ReadModelChange } from '../port.ts';
 
 /** Names the form of the documents below; raise it with any change of them. */
 const SCHEMA_VERSION = 1;
 /** Begins every collection's name: another version fills collections of its own beside these. */
-export const FORM = `views_${SCHEMA_VERSION * 10_000 + VIEW_VERSION}`;
+export const FORM = `views_${SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION}`;
 
 export type StoredPayment = {
   _id: string;
@@ -43,28 +43,36 @@ export type StoredControl = {
 
 /** A value that has to be a text: anything else could be read as a part of a query. */
 export const text = (value: unknown): string => {
-  if (typeof value !== 'string') throw new TypeError('the views take texts only');
+  if (typeof value !== 'string') throw new TypeError('the read models take texts only');
   return value;
 };
 
-export const storedOf = (view: PaymentView): StoredPayment => {
-  const { paymentId, createdAt, status, amount, merchantReference, paymentMethod } = view.response;
-  const first = view.open[0];
+export const storedOf = (readModel: PaymentReadModel): StoredPayment => {
+  const { paymentId, createdAt, status, amount, merchantReference, paymentMethod } =
+    readModel.response;
+  const first = readModel.open[0];
   return {
     _id: text(paymentId),
-    merchantId: text(view.merchantId),
-    revision: view.revision,
+    merchantId: text(readModel.merchantId),
+    revision: readModel.revision,
     createdAt,
     status,
     amount,
     last4: paymentMethod.card.last4,
     ...(merchantReference === undefined ? {} : { merchantReference }),
-    ...(first === undefined ? {} : { openSince: first.since, open: JSON.stringify(view.open) }),
-    body: bodyOf(view),
+    ...(first === undefined
+      ? {}
+      : { openSince: first.since, open: JSON.stringify(readModel.open) }),
+    body: bodyOf(readModel),
   };
 };
 
-export const viewOf = ({ merchantId, revision, open, body }: StoredPayment): PaymentView => ({
+export const readModelOf = ({
+  merchantId,
+  revision,
+  open,
+  body,
+}: StoredPayment): PaymentReadModel => ({
   merchantId,
   revision,
   open: open === undefined ? [] : JSON.parse(open),
@@ -76,28 +84,29 @@ export const foundOf = (stored: StoredPayment): Found => {
   return { paymentId: _id, merchantId, revision, body, parked: parkedAt > revision, createdAt };
 };
 
-export type Parking = ViewChange & { kind: 'park' };
+export type Parking = ReadModelChange & { kind: 'park' };
 
 /** A batch as it will be written: one document of each payment at most, its highest revision. */
 export type Batch = {
-  views: Map<string, { view: PaymentView; stored: StoredPayment }>;
+  readModels: Map<string, { readModel: PaymentReadModel; stored: StoredPayment }>;
   parkings: Map<string, Parking>;
   ids: string[];
 };
 
 /** Throws before anything is written where a change cannot be stored. */
-export const batchOf = (changes: ViewChange[]): Batch => {
-  const views: Batch['views'] = new Map();
+export const batchOf = (changes: ReadModelChange[]): Batch => {
+  const readModels: Batch['readModels'] = new Map();
   const parkings: Batch['parkings'] = new Map();
   for (const change of changes) {
     if (change.kind === 'park') parkings.set(text(change.paymentId), change);
     else {
-      const stored = storedOf(change.view);
-      const before = views.get(stored._id)?.stored.revision ?? -1;
-      if (before < stored.revision) views.set(stored._id, { view: change.view, stored });
+      const stored = storedOf(change.readModel);
+      const before = readModels.get(stored._id)?.stored.revision ?? -1;
+      if (before < stored.revision)
+        readModels.set(stored._id, { readModel: change.readModel, stored });
     }
   }
-  return { views, parkings, ids: [...new Set([...views.keys(), ...parkings.keys()])] };
+  return { readModels, parkings, ids: [...new Set([...readModels.keys(), ...parkings.keys()])] };
 };
 
 const given = <T>(value: T | undefined, filter: (value: T) => object): object[] =>

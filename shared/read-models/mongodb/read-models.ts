@@ -20,18 +20,18 @@ import {
   MongoServerError,
 } from 'mongodb';
 import type { Position } from '../../event-store/port.ts';
-import type { PaymentView } from '../../payment/response.ts';
+import type { PaymentReadModel } from '../../payment/response.ts';
 import { startChecksum } from '../checksum.ts';
 import { documentsOf, newestOf } from '../found.ts';
 import { keepLatest } from '../keep-latest.ts';
 import {
   CheckpointMoved,
   type NextGeneration,
-  type PaymentViews,
-  type PaymentViewsWriter,
+  type ReadModels,
+  type ReadModelsChecksum,
+  ReadModelsUnavailable,
+  type ReadModelsWriter,
   RebuildRunning,
-  type ViewsChecksum,
-  ViewsUnavailable,
 } from '../port.ts';
 import { createDoor, type Failure } from './call-mongodb.ts';
 import {
@@ -40,15 +40,15 @@ import {
   FORM,
   filtersOf,
   foundOf,
+  readModelOf,
   type StoredControl,
   type StoredParking,
   type StoredPayment,
   text,
-  viewOf,
 } from './documents.ts';
 import { createRevisionPoller } from './revision-poller.ts';
 
-export type MongoViewsOptions = {
+export type MongoReadModelsOptions = {
   /** `mongodb://…` with the database's name in its path. */
   url: string;
   logger?: { warn(fields: object, message: string): void };
@@ -56,8 +56,8 @@ export type MongoViewsOptions = {
   rebuildMs?: number;
 };
 
-export type MongoViews = PaymentViews & {
-  /** Throws ViewsUnavailable when the server does not answer. */
+export type MongoReadModels = ReadModels & {
+  /** Throws ReadModelsUnavailable when the server does not answer. */
   ping(): Promise<void>;
 };
 
@@ -70,8 +70,8 @@ const REBUILD_MS = 15_000;
 const SERVED_MS_MAX = 1000;
 /** Rounds of a write that another writer got ahead of; each one finds newer documents. */
 const ROUNDS_MAX = 5;
-/** How many written views are kept for the next event (some 3 kB each). */
-const RECENT_VIEWS_MAX = 4096;
+/** How many written read models are kept for the next event (some 3 kB each). */
+const RECENT_READ_MODELS_MAX = 4096;
 /** How many documents one write carries. */
 const PIECE_MAX = 500;
 const DUPLICATE_KEY = 11000;
@@ -96,19 +96,23 @@ const clientOf = (url: string): MongoClient => {
   // The client would take "test" where the path names no database. Its own words may repeat the
   // address, and the password in it.
   if (!/^mongodb(\+srv)?:\/\/[^/?#]+\/[^/?#]+(\?|$)/.test(url))
-    throw new ViewsUnavailable('the address of the views names no MongoDB server and database');
+    throw new ReadModelsUnavailable(
+      'the address of the read models names no MongoDB server and database',
+    );
   try {
     return new MongoClient(url, CLIENT_OPTIONS);
   } catch {
-    throw new ViewsUnavailable('the address of the views is not one that MongoDB understands');
+    throw new ReadModelsUnavailable(
+      'the address of the read models is not one that MongoDB understands',
+    );
   }
 };
 
 /** Never the server's own words about an operation: they may quote a document. */
 const reasonOf = (error: MongoError): string => {
   if (error instanceof MongoServerError)
-    return `the views' server refused: ${error.codeName ?? error.code ?? error.name}`;
-  return `the views cannot be reached: ${error.message.split('\n', 1)[0] ?? error.name}`;
+    return `the read models' server refused: ${error.codeName ?? error.code ?? error.name}`;
+  return `the read models cannot be reached: ${error.message.split('\n', 1)[0] ?? error.name}`;
 };
 
 const failureOf = (error: unknown): Failure | undefined => {
@@ -154,7 +158,7 @@ const LEASE = 'lease';
 const REBUILD = 'rebuild';
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 const INDEXES: { name: string; key: Record<string, 1 | -1> }[] = [
-  { name: 'unsettled', key: { openSince: 1, _id: 1 } },
+  { name: 'unresolved', key: { openSince: 1, _id: 1 } },
   { name: 'time', key: { createdAt: -1, _id: -1 } },
   { name: 'merchant', key: { merchantId: 1, createdAt: -1, _id: -1 } },
   { name: 'reference', key: { merchantReference: 1 } },
@@ -165,7 +169,7 @@ const UNORDERED = { ordered: false } as const;
 type Ask = <T>(run: () => Promise<T>) => Promise<T>;
 
 /** What a writer needs to know of the database it writes to. */
-type WriterRoom = {
+type WriterDeps = {
   control: Collection<StoredControl>;
   read: Ask;
   write: Ask;
@@ -176,9 +180,9 @@ type WriterRoom = {
   onWritten(paymentId: string, revision: number): void;
 };
 
-type Writer = Pick<PaymentViewsWriter, 'checkpoint' | 'checkpointHash' | 'load' | 'apply'> & {
-  /** Views as last written here, the latest last. */
-  recent: Map<string, PaymentView>;
+type Writer = Pick<ReadModelsWriter, 'checkpoint' | 'checkpointHash' | 'load' | 'apply'> & {
+  /** Read models as last written here, the latest last. */
+  recent: Map<string, PaymentReadModel>;
 };
 
 const quick = { maxTimeMS: READ_MS_MAX };
@@ -195,12 +199,12 @@ const byId = (found: { _id: string; revision: number }[]): Map<string, number> =
   new Map(found.map(({ _id, revision }) => [_id, revision]));
 
 const moved = (from: Position | null) =>
-  new CheckpointMoved(`the views' checkpoint is no longer ${from}`);
+  new CheckpointMoved(`the read models' checkpoint is no longer ${from}`);
 
-const createWriter = (room: WriterRoom): Writer => {
-  const { control, read, write, generation } = room;
-  const recent = new Map<string, PaymentView>();
-  /** The checkpoint as last seen here: any other means that the views were wiped or moved. */
+const createWriter = (deps: WriterDeps): Writer => {
+  const { control, read, write, generation } = deps;
+  const recent = new Map<string, PaymentReadModel>();
+  /** The checkpoint as last seen here: any other means that the read models were wiped or moved. */
   let seen: Position | null | undefined;
   let indexed: number | undefined;
 
@@ -211,22 +215,22 @@ const createWriter = (room: WriterRoom): Writer => {
     indexed = n;
   };
 
-  /** Refuses a writer that starts from elsewhere, or writes to views that are served no more. */
+  /** Refuses a writer that starts from elsewhere, or writes to read models that are served no more. */
   const checkPlace = async (at: Generation, from: Position | null): Promise<void> => {
     const ids = [SERVED, at.checkpointId];
     const found = await read(() => control.find({ _id: { $in: ids } }, quick).toArray());
-    room.check(at, found);
+    deps.check(at, found);
     const position = found.find(({ _id }) => _id === at.checkpointId)?.position ?? null;
     if (position !== from) throw moved(from);
   };
 
   /** Writes what is newer than what is stored. */
-  const writeViews = async (
+  const writeReadModels = async (
     { payments }: Generation,
-    views: Batch['views'],
+    readModels: Batch['readModels'],
     stored: Map<string, number>,
   ): Promise<void> => {
-    const documents = [...views.values()].map((written) => written.stored);
+    const documents = [...readModels.values()].map((written) => written.stored);
     const added = documents.filter(({ _id }) => !stored.has(_id));
     const changed = documents.filter(
       ({ _id, revision }) => (stored.get(_id) ?? revision) < revision,
@@ -247,11 +251,11 @@ const createWriter = (room: WriterRoom): Writer => {
 
   const writeParkings = async (
     { payments, parked }: Generation,
-    { views, parkings }: Batch,
+    { readModels, parkings }: Batch,
     before: { stored: Map<string, number>; parked: Map<string, number> },
   ): Promise<void> => {
     const revisionNow = (id: string) =>
-      Math.max(before.stored.get(id) ?? -1, views.get(id)?.stored.revision ?? -1);
+      Math.max(before.stored.get(id) ?? -1, readModels.get(id)?.stored.revision ?? -1);
     const over = [...before.parked].filter(([id, revision]) => revision <= revisionNow(id));
     const open = [...parkings.values()].filter((p) => revisionNow(p.paymentId) < p.revision);
     const listed = [
@@ -297,15 +301,15 @@ const createWriter = (room: WriterRoom): Writer => {
   const writeBatch = async (at: Generation, batch: Batch, round: number): Promise<void> => {
     const before = await readBefore(at, batch, round);
     for (const [id, parkedAt] of before.parked) {
-      const written = batch.views.get(id);
+      const written = batch.readModels.get(id);
       if (written !== undefined) written.stored.parkedAt = parkedAt;
     }
-    await writeViews(at, batch.views, before.stored);
+    await writeReadModels(at, batch.readModels, before.stored);
     await writeParkings(at, batch, before);
-    for (const [id, { view, stored: written }] of batch.views) {
+    for (const [id, { readModel, stored: written }] of batch.readModels) {
       if ((before.stored.get(id) ?? -1) >= written.revision) continue;
-      keepLatest(recent, id, view, RECENT_VIEWS_MAX);
-      room.onWritten(id, written.revision);
+      keepLatest(recent, id, readModel, RECENT_READ_MODELS_MAX);
+      deps.onWritten(id, written.revision);
     }
   };
 
@@ -315,7 +319,8 @@ const createWriter = (room: WriterRoom): Writer => {
         return await writeBatch(at, batch, round);
       } catch (error) {
         if (!isDuplicate(error)) throw error;
-        if (round === ROUNDS_MAX) throw new ViewsUnavailable('another writer is always faster');
+        if (round === ROUNDS_MAX)
+          throw new ReadModelsUnavailable('another writer is always faster');
       }
     }
   };
@@ -359,13 +364,13 @@ const createWriter = (room: WriterRoom): Writer => {
       return stored?.position === position ? (stored.hash ?? null) : null;
     },
     load: async (paymentId) => {
-      const view = recent.get(paymentId);
-      if (view !== undefined) return view;
+      const readModel = recent.get(paymentId);
+      if (readModel !== undefined) return readModel;
       const { payments } = await generation();
       const stored = await read(() => payments.findOne({ _id: text(paymentId) }, quick));
       if (stored === null) return undefined;
-      const loaded = viewOf(stored);
-      keepLatest(recent, paymentId, loaded, RECENT_VIEWS_MAX);
+      const loaded = readModelOf(stored);
+      keepLatest(recent, paymentId, loaded, RECENT_READ_MODELS_MAX);
       return loaded;
     },
     apply: async (changes, from, to, hash) => {
@@ -381,13 +386,13 @@ const createWriter = (room: WriterRoom): Writer => {
 
 /**
  * Opens the read models of a database. The server may still be out of reach: every call then ends
- * within its budget with ViewsUnavailable. Throws ViewsUnavailable, one line, for an address that
+ * within its budget with ReadModelsUnavailable. Throws ReadModelsUnavailable, one line, for an address that
  * names no server or no database.
  */
-export const openMongoViews = async ({
+export const openMongoReadModels = async ({
   url,
   rebuildMs = REBUILD_MS,
-}: MongoViewsOptions): Promise<MongoViews> => {
+}: MongoReadModelsOptions): Promise<MongoReadModels> => {
   const client = clientOf(url);
   const db = client.db();
   const control = db.collection<StoredControl>(`${FORM}_control`);
@@ -436,7 +441,7 @@ export const openMongoViews = async ({
       const now = found.find(({ _id }) => _id === SERVED)?.generation ?? 1;
       if (now === n) return;
       serve(now);
-      throw new CheckpointMoved('another generation of the views is served now');
+      throw new CheckpointMoved('another generation of the read models is served now');
     },
     onWritten: poller.reached,
   });
@@ -469,7 +474,7 @@ export const openMongoViews = async ({
     await write(() => control.deleteOne({ _id, holder }));
   };
 
-  const checksumOf = async ({ payments }: Generation): Promise<ViewsChecksum> => {
+  const checksumOf = async ({ payments }: Generation): Promise<ReadModelsChecksum> => {
     const sum = startChecksum();
     // By the page and by id: a cursor's later answers would have no budget of their own.
     for (let last = ''; ; ) {
@@ -555,7 +560,7 @@ export const openMongoViews = async ({
           control.updateOne({ _id: SERVED, generation: old }, { $set: { generation: next.n } }),
         );
         if (matchedCount === 0)
-          throw new CheckpointMoved('another generation of the views is served now');
+          throw new CheckpointMoved('another generation of the read models is served now');
         isServed = true;
         serve(next.n);
         writer.recent.clear();
@@ -602,7 +607,7 @@ export const openMongoViews = async ({
       if ((writer.recent.get(paymentId)?.revision ?? -1) >= revision) return true;
       return poller.wait(paymentId, revision, timeoutMs);
     },
-    unsettled: async (limit) => {
+    unresolved: async (limit) => {
       const { payments } = await readServed();
       const found = await read(() =>
         payments
@@ -639,7 +644,7 @@ export const openMongoViews = async ({
   };
 };
 
-/** Apart from the views' collections: what lies here is not lost when those are dropped. */
+/** Apart from the read models' collections: what lies here is not lost when those are dropped. */
 const KEPT = 'kept';
 
 /**

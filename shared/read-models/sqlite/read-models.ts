@@ -9,7 +9,7 @@
 import { chmodSync, closeSync, openSync, renameSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
-import { bodyOf, type PaymentView, VIEW_VERSION } from '../../payment/response.ts';
+import { bodyOf, type PaymentReadModel, READ_MODEL_VERSION } from '../../payment/response.ts';
 import { type DocumentToSum, startChecksum } from '../checksum.ts';
 import { keepLatest } from '../keep-latest.ts';
 import {
@@ -17,11 +17,11 @@ import {
   type NextGeneration,
   type ParkedPayment,
   type PaymentDocument,
-  type PaymentViews,
+  type ReadModelChange,
+  type ReadModels,
+  ReadModelsUnavailable,
   RebuildRunning,
-  type UnsettledPayment,
-  type ViewChange,
-  ViewsUnavailable,
+  type UnresolvedPayment,
 } from '../port.ts';
 import { DamagedDocument, intact, type SummedRow, sumOf } from '../row-checksum.ts';
 import { createRevisionWaiters } from '../waiters.ts';
@@ -30,9 +30,9 @@ import { searchSqlite } from './search.ts';
 /** Names the tables below; raise it with any change of them. */
 const SCHEMA_VERSION = 4;
 /** Stored as user_version: a file of another generation is filled anew. */
-const GENERATION = SCHEMA_VERSION * 10_000 + VIEW_VERSION;
-/** How many written views are kept unparsed for the next event (some 3 kB each). */
-const RECENT_VIEWS_MAX = 4096;
+const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
+/** How many written read models are kept unparsed for the next event (some 3 kB each). */
+const RECENT_READ_MODELS_MAX = 4096;
 /** How many documents a checksum reads before it lets other work take its turn. */
 const PAGE = 250;
 const CORRUPT = 11;
@@ -57,7 +57,7 @@ const SCHEMA = `
     sum INTEGER NOT NULL,
     body TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX payment_unsettled ON payment (open_since) WHERE open_since IS NOT NULL;
+  CREATE INDEX payment_unresolved ON payment (open_since) WHERE open_since IS NOT NULL;
   CREATE INDEX payment_merchant ON payment (merchant_id, created_at, payment_id, last4, amount);
   CREATE INDEX payment_reference ON payment (merchant_reference)
     WHERE merchant_reference IS NOT NULL;
@@ -72,7 +72,7 @@ const SCHEMA = `
   PRAGMA user_version = ${GENERATION};
 `;
 
-export type SqliteViewsOptions = {
+export type SqliteReadModelsOptions = {
   file: string;
   /** How long a statement waits for a lock that another process holds. */
   timeoutMs?: number;
@@ -107,7 +107,7 @@ const prepared = (db: DatabaseSync) => ({
      ON CONFLICT (payment_id) DO UPDATE SET revision = excluded.revision, reason = excluded.reason`,
   ),
   unpark: db.prepare('DELETE FROM parked WHERE payment_id = ? AND revision <= ?'),
-  unsettled: db.prepare(
+  unresolved: db.prepare(
     `SELECT payment_id AS paymentId, merchant_id AS merchantId, open_since AS since FROM payment
      WHERE open_since IS NOT NULL ORDER BY open_since, rowid LIMIT ?`,
   ),
@@ -128,7 +128,7 @@ const prepared = (db: DatabaseSync) => ({
 type Connection = ReturnType<typeof prepared>;
 
 /** Makes the tables of a new file; throws UnusableFile at another generation's. */
-const settle = (db: DatabaseSync): void => {
+const resolve = (db: DatabaseSync): void => {
   const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
   if (tables?.n === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT;`);
   const found = db.prepare('PRAGMA user_version').get()?.user_version;
@@ -148,7 +148,7 @@ const connect = (file: string, timeoutMs: number): Connection => {
     // 64 MB of pages: a read of a payment that is not the latest costs half as much.
     // 4000 pages of log: pages that are written again and again are moved a quarter as often.
     db.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000');
-    settle(db);
+    resolve(db);
     const connection = prepared(db);
     // A damage that the first reads meet is found here, where the file can still be replaced.
     connection.parked.get(1);
@@ -174,19 +174,22 @@ const removeFile = (file: string): void => {
 
 const oneLine = (error: unknown): string => (error as Error).message.split('\n', 1)[0] ?? '';
 
-const openOrReplace = ({ file, timeoutMs = 5000, logger }: SqliteViewsOptions): Connection => {
+const openOrReplace = ({ file, timeoutMs = 5000, logger }: SqliteReadModelsOptions): Connection => {
   try {
     return connect(file, timeoutMs);
   } catch (error) {
     // 1: the tables are not those that its version promises.
     if (!(error instanceof UnusableFile || isDamage(error) || sqliteCode(error) === 1)) throw error;
-    logger?.warn({ file, reason: oneLine(error) }, 'views file thrown away, it is filled again');
+    logger?.warn(
+      { file, reason: oneLine(error) },
+      'read models thrown away: the file could not be used; they are filled again',
+    );
     removeFile(file);
     return connect(file, timeoutMs);
   }
 };
 
-const viewOf = ({ merchantId, revision, open, body }: SummedRow): PaymentView => ({
+const readModelOf = ({ merchantId, revision, open, body }: SummedRow): PaymentReadModel => ({
   merchantId,
   revision,
   open: open === null ? [] : JSON.parse(open),
@@ -195,22 +198,22 @@ const viewOf = ({ merchantId, revision, open, body }: SummedRow): PaymentView =>
 
 /** A document without what the file says of it besides. */
 type Served = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
-type Written = { view: PaymentView; body: string };
+type Written = { readModel: PaymentReadModel; body: string };
 
 /**
  * Opens the read models' file, or makes it (mode 0600); a file that cannot be used is replaced by
- * an empty one with a warning, also while running. Throws ViewsUnavailable when the file can
+ * an empty one with a warning, also while running. Throws ReadModelsUnavailable when the file can
  * neither be opened nor made.
  */
-export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
+export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadModels => {
   const waiters = createRevisionWaiters();
-  /** Views as last written, the latest written last; never one that was not committed. */
-  const recent = new Map<string, PaymentView>();
+  /** Read models as last written, the latest written last; never one that was not committed. */
+  const recent = new Map<string, PaymentReadModel>();
   /** Documents as last written or read: a look-up here costs a tenth of one in the file. */
   const documents = new Map<string, Served>();
 
   const unavailable = (error: unknown): unknown => {
-    if (error instanceof DamagedDocument) return new ViewsUnavailable(error.message);
+    if (error instanceof DamagedDocument) return new ReadModelsUnavailable(error.message);
     const { code } = error as { code?: string };
     const expected = [
       'ERR_SQLITE_ERROR',
@@ -221,7 +224,9 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
       'EPERM',
     ];
     if (code === undefined || !expected.includes(code)) return error;
-    return new ViewsUnavailable(`the views file cannot be used: ${oneLine(error)}`);
+    return new ReadModelsUnavailable(
+      `the file of the read models cannot be used: ${oneLine(error)}`,
+    );
   };
 
   const reconnect = (): Connection => {
@@ -241,7 +246,7 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
   };
 
   const replaceDamaged = (error: unknown): void => {
-    options.logger?.warn({ file: options.file, reason: oneLine(error) }, 'views file is damaged');
+    options.logger?.warn({ file: options.file, reason: oneLine(error) }, 'read models are damaged');
     at.db.close();
     forget();
     removeFile(options.file);
@@ -249,7 +254,7 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
     anyParked = false;
   };
 
-  const guarded = <T>(run: () => T): T => {
+  const resilient = <T>(run: () => T): T => {
     try {
       return run();
     } catch (error) {
@@ -259,13 +264,13 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
   };
 
   const serve = (paymentId: string, document: Served): Served => {
-    keepLatest(documents, paymentId, document, RECENT_VIEWS_MAX);
+    keepLatest(documents, paymentId, document, RECENT_READ_MODELS_MAX);
     return document;
   };
 
-  const remember = ({ view, body }: Written): void => {
-    const { merchantId, revision, response } = view;
-    keepLatest(recent, response.paymentId, view, RECENT_VIEWS_MAX);
+  const remember = ({ readModel, body }: Written): void => {
+    const { merchantId, revision, response } = readModel;
+    keepLatest(recent, response.paymentId, readModel, RECENT_READ_MODELS_MAX);
     serve(response.paymentId, { merchantId, revision, body });
   };
 
@@ -277,12 +282,12 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
   };
 
   /** The document's text, or undefined when the file had it at this revision already. */
-  const writeView = (view: PaymentView): string | undefined => {
-    const body = bodyOf(view);
-    const { merchantId, revision } = view;
-    const { paymentId, status, createdAt, amount, merchantReference } = view.response;
-    const first = view.open[0];
-    const open = first === undefined ? null : JSON.stringify(view.open);
+  const writeReadModel = (readModel: PaymentReadModel): string | undefined => {
+    const body = bodyOf(readModel);
+    const { merchantId, revision } = readModel;
+    const { paymentId, status, createdAt, amount, merchantReference } = readModel.response;
+    const first = readModel.open[0];
+    const open = first === undefined ? null : JSON.stringify(readModel.open);
     const { changes } = at.write.run(
       paymentId,
       merchantId,
@@ -290,7 +295,7 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
       status,
       createdAt,
       amount,
-      view.response.paymentMethod.card.last4,
+      readModel.response.paymentMethod.card.last4,
       merchantReference ?? null,
       first?.since ?? null,
       open,
@@ -301,23 +306,28 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
     return changes === 1 ? body : undefined;
   };
 
-  const park = ({ paymentId, revision, reason, time }: ViewChange & { kind: 'park' }): void => {
+  const park = ({
+    paymentId,
+    revision,
+    reason,
+    time,
+  }: ReadModelChange & { kind: 'park' }): void => {
     at.park.run(paymentId, revision, reason, time, paymentId, revision);
     anyParked = true;
   };
 
-  /** One transaction; gives the views that were written, not those that were skipped. */
-  const write = (...[changes, from, to, hash]: Parameters<PaymentViews['apply']>) => {
+  /** One transaction; gives the read models that were written, not those that were skipped. */
+  const write = (...[changes, from, to, hash]: Parameters<ReadModels['apply']>) => {
     const written: Written[] = [];
     at.begin.run();
     try {
       if (at.move.run(to, hash ?? null, from).changes !== 1)
-        throw new CheckpointMoved(`the views' checkpoint is no longer ${from}`);
+        throw new CheckpointMoved(`the read models' checkpoint is no longer ${from}`);
       for (const change of changes) {
         if (change.kind === 'park') park(change);
         else {
-          const body = writeView(change.view);
-          if (body !== undefined) written.push({ view: change.view, body });
+          const body = writeReadModel(change.readModel);
+          if (body !== undefined) written.push({ readModel: change.readModel, body });
         }
       }
       at.commit.run();
@@ -340,7 +350,9 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
     const sum = startChecksum();
     let last = Number.MIN_SAFE_INTEGER;
     for (;;) {
-      const page = guarded(() => at.page.all(last, PAGE)) as (DocumentToSum & { rowid: number })[];
+      const page = resilient(() => at.page.all(last, PAGE)) as (DocumentToSum & {
+        rowid: number;
+      })[];
       for (const document of page) sum.add(document);
       if (page.length < PAGE) return sum.result();
       last = page.at(-1)?.rowid ?? last;
@@ -365,12 +377,12 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
 
   const openGeneration = async (): Promise<NextGeneration> => {
     if (rebuilding) throw new RebuildRunning('the read models are being rebuilt already');
-    if (!at.db.isOpen) throw new ViewsUnavailable('the views are closed');
+    if (!at.db.isOpen) throw new ReadModelsUnavailable('the read models are closed');
     rebuilding = true;
-    let next: PaymentViews;
+    let next: ReadModels;
     try {
       removeFile(nextFile);
-      next = openSqliteViews({ ...options, file: nextFile });
+      next = openSqliteReadModels({ ...options, file: nextFile });
     } catch (error) {
       rebuilding = false;
       throw unavailable(error);
@@ -392,7 +404,7 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
       checksum: next.checksum,
       serve: async () => {
         await next.close();
-        guarded(() => replaceBy(nextFile));
+        resilient(() => replaceBy(nextFile));
       },
       end,
     };
@@ -405,44 +417,45 @@ export const openSqliteViews = (options: SqliteViewsOptions): PaymentViews => {
 
   return {
     get: async (paymentId, merchantId) => {
-      const document = guarded(() => documentOf(paymentId));
+      const document = resilient(() => documentOf(paymentId));
       return document?.merchantId === merchantId ? document : undefined;
     },
-    getAny: async (paymentId) => guarded(() => documentOf(paymentId)),
-    search: async (search, limit) => guarded(() => searchSqlite(at.db, search, limit)),
+    getAny: async (paymentId) => resilient(() => documentOf(paymentId)),
+    search: async (search, limit) => resilient(() => searchSqlite(at.db, search, limit)),
     waitForRevision: async (paymentId, revision, timeoutMs) => {
       try {
-        if (guarded(() => revisionOf(paymentId)) >= revision) return true;
+        if (resilient(() => revisionOf(paymentId)) >= revision) return true;
       } catch {
         return false;
       }
       return waiters.wait(paymentId, revision, timeoutMs);
     },
-    unsettled: async (limit) =>
-      guarded(() => at.unsettled.all(limit).map((row) => ({ ...row }) as UnsettledPayment)),
+    unresolved: async (limit) =>
+      resilient(() => at.unresolved.all(limit).map((row) => ({ ...row }) as UnresolvedPayment)),
     parked: async (limit) =>
-      guarded(() => at.parked.all(limit).map((row) => ({ ...row }) as ParkedPayment)),
+      resilient(() => at.parked.all(limit).map((row) => ({ ...row }) as ParkedPayment)),
     // One process holds the data folder, and with it this file.
     lease: async () => true,
     release: async () => undefined,
-    checkpoint: async () => guarded(() => (at.checkpoint.get()?.position ?? null) as string | null),
+    checkpoint: async () =>
+      resilient(() => (at.checkpoint.get()?.position ?? null) as string | null),
     checkpointHash: async (position) =>
-      guarded(() => {
+      resilient(() => {
         const stored = at.checkpoint.get();
         return stored?.position === position ? (stored.hash as string | null) : null;
       }),
     load: async (paymentId) => {
-      const view = recent.get(paymentId);
-      if (view !== undefined) return view;
-      return guarded(() => {
+      const readModel = recent.get(paymentId);
+      if (readModel !== undefined) return readModel;
+      return resilient(() => {
         const row = at.document.get(paymentId) as SummedRow | undefined;
-        return row === undefined ? undefined : viewOf(intact(paymentId, row));
+        return row === undefined ? undefined : readModelOf(intact(paymentId, row));
       });
     },
     apply: async (...batch) => {
-      for (const written of guarded(() => write(...batch))) {
+      for (const written of resilient(() => write(...batch))) {
         remember(written);
-        waiters.reached(written.view.response.paymentId, written.view.revision);
+        waiters.reached(written.readModel.response.paymentId, written.readModel.revision);
       }
     },
     checksum,

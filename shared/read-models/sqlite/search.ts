@@ -80,7 +80,7 @@ const partsOf = (db: DatabaseSync, search: PaymentSearch): Condition[][] => {
 };
 
 /**
- * The documents that meet the search; see PaymentViewsReader. Throws DamagedDocument, and SQLite's
+ * The documents that meet the search; see ReadModelsReader. Throws DamagedDocument, and SQLite's
  * own errors.
  */
 export const searchSqlite = (

@@ -1,67 +1,70 @@
-/** What the views' own file must withstand: it can always be filled again from the log. */
+/** What the read models' own file must withstand: it can always be filled again from the log. */
 
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { foldView, type PaymentView } from '../../shared/payment/response.ts';
-import type { PaymentViews } from '../../shared/read-models/port.ts';
-import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
+import { foldReadModel, type PaymentReadModel } from '../../shared/payment/response.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
+import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { placed, wholeLife } from '../support/payment-events.ts';
-import { temporaryFolder } from '../support/view-drivers.ts';
+import { temporaryFolder } from '../support/read-model-drivers.ts';
 
-const whole = (paymentId: string): PaymentView => {
-  const view = foldView(placed(wholeLife(paymentId)));
-  if (view === undefined) throw new Error('no view');
-  return view;
+const whole = (paymentId: string): PaymentReadModel => {
+  const readModel = foldReadModel(placed(wholeLife(paymentId)));
+  if (readModel === undefined) throw new Error('no read model');
+  return readModel;
 };
-const fill = (views: PaymentViews, count: number): Promise<void> =>
-  views.apply(
-    Array.from({ length: count }, (_, n) => ({ kind: 'view', view: whole(`pay_${n}`) }) as const),
+const fill = (readModels: ReadModels, count: number): Promise<void> =>
+  readModels.apply(
+    Array.from(
+      { length: count },
+      (_, n) => ({ kind: 'readModel', readModel: whole(`pay_${n}`) }) as const,
+    ),
     null,
     'p1',
   );
 
-describe('the file of the views', () => {
+describe('the file of the read models', () => {
   let folder: ReturnType<typeof temporaryFolder>;
   let file: string;
   const warn = jest.fn();
-  const open = (): PaymentViews => openSqliteViews({ file, logger: { warn } });
+  const open = (): ReadModels => openSqliteReadModels({ file, logger: { warn } });
   const filled = async (count: number): Promise<void> => {
-    const views = open();
-    await fill(views, count);
-    await views.close();
+    const readModels = open();
+    await fill(readModels, count);
+    await readModels.close();
   };
   const expectEmptyAndUsable = async (): Promise<void> => {
-    const views = open();
-    expect(await views.checkpoint()).toBeNull();
-    expect(await views.getAny('pay_0')).toBeUndefined();
-    await fill(views, 1);
-    expect(await views.getAny('pay_0')).toBeDefined();
-    await views.close();
+    const readModels = open();
+    expect(await readModels.checkpoint()).toBeNull();
+    expect(await readModels.getAny('pay_0')).toBeUndefined();
+    await fill(readModels, 1);
+    expect(await readModels.getAny('pay_0')).toBeDefined();
+    await readModels.close();
   };
 
   beforeEach(() => {
     warn.mockClear();
     folder = temporaryFolder();
-    file = join(folder.path, 'views.db');
+    file = join(folder.path, 'read models.db');
   });
   afterEach(() => folder.remove());
 
   test('is readable by its owner alone, its log beside it too', async () => {
-    const views = open();
-    await fill(views, 1);
+    const readModels = open();
+    await fill(readModels, 1);
     for (const name of [file, `${file}-wal`, `${file}-shm`])
       expect(statSync(name).mode & 0o777).toBe(0o600);
-    await views.close();
+    await readModels.close();
   });
 
   test('opens without a word where it is whole', async () => {
     await filled(1);
-    const views = open();
-    expect(await views.checkpoint()).toBe('p1');
+    const readModels = open();
+    expect(await readModels.checkpoint()).toBe('p1');
     expect(warn).not.toHaveBeenCalled();
-    await views.close();
+    await readModels.close();
   });
 
   test('shows what a later search needs, without its being written', async () => {
@@ -117,17 +120,17 @@ describe('the file of the views', () => {
   test('found damaged only while running is replaced then, and says so', async () => {
     await filled(500);
     writeFileSync(file, readFileSync(file).fill(0xff, 10 * 4096));
-    const views = open();
+    const readModels = open();
     expect(warn).not.toHaveBeenCalled();
     const reads = await Promise.allSettled(
-      Array.from({ length: 500 }, (__, n) => views.getAny(`pay_${n}`)),
+      Array.from({ length: 500 }, (__, n) => readModels.getAny(`pay_${n}`)),
     );
     expect(reads.some((read) => read.status === 'rejected')).toBe(true);
     expect(warn).toHaveBeenCalled();
-    expect(await views.checkpoint()).toBeNull();
-    await fill(views, 500);
-    expect(await views.getAny('pay_499')).toMatchObject({ revision: 5 });
-    await views.close();
+    expect(await readModels.checkpoint()).toBeNull();
+    await fill(readModels, 500);
+    expect(await readModels.getAny('pay_499')).toMatchObject({ revision: 5 });
+    await readModels.close();
   });
 
   test.each([
@@ -142,28 +145,30 @@ describe('the file of the views', () => {
       const db = new DatabaseSync(file);
       db.exec(`UPDATE payment SET ${column} = ${value}`);
       db.close();
-      const views = open();
+      const readModels = open();
       const paymentId = column === 'payment_id' ? 'pay_00' : 'pay_0';
-      await expect(views.getAny(paymentId)).rejects.toThrow('does not have its checksum');
+      await expect(readModels.getAny(paymentId)).rejects.toThrow('does not have its checksum');
       expect(warn).toHaveBeenCalledTimes(1);
-      expect(await views.getAny(paymentId)).toBeUndefined();
-      expect(await views.checkpoint()).toBeNull();
-      await views.close();
+      expect(await readModels.getAny(paymentId)).toBeUndefined();
+      expect(await readModels.checkpoint()).toBeNull();
+      await readModels.close();
     },
   );
 
   test('deleted while stopped, its log left behind, starts empty', async () => {
-    const views = open();
-    await fill(views, 3);
+    const readModels = open();
+    await fill(readModels, 3);
     const log = readFileSync(`${file}-wal`);
-    await views.close();
+    await readModels.close();
     rmSync(file);
     writeFileSync(`${file}-wal`, log);
     await expectEmptyAndUsable();
   });
 
   test('that cannot be made is refused in one line', () => {
-    const missing = join(folder.path, 'nowhere', 'views.db');
-    expect(() => openSqliteViews({ file: missing })).toThrow(/^the views file cannot be used: .+$/);
+    const missing = join(folder.path, 'nowhere', 'read models.db');
+    expect(() => openSqliteReadModels({ file: missing })).toThrow(
+      /^the file of the read models cannot be used: .+$/,
+    );
   });
 });

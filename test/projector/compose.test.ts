@@ -19,12 +19,12 @@ import {
 import { StoreUnavailable } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { bodyOf, foldView } from '../../shared/payment/response.ts';
-import { type PaymentViews, ViewsUnavailable } from '../../shared/read-models/port.ts';
-import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
+import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
+import { type ReadModels, ReadModelsUnavailable } from '../../shared/read-models/port.ts';
+import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { temporaryFolder } from '../support/read-model-drivers.ts';
 import { until } from '../support/until.ts';
-import { temporaryFolder } from '../support/view-drivers.ts';
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const LIFE = wholeLife('pay_1').length;
@@ -33,25 +33,25 @@ describe('the projector', () => {
   let folder: ReturnType<typeof temporaryFolder>;
   let file: string;
   let store: MemoryEventStore;
-  let views: PaymentViews;
+  let readModels: ReadModels;
   let projector: Projector | undefined;
 
   beforeEach(() => {
     folder = temporaryFolder();
-    file = join(folder.path, 'views.db');
+    file = join(folder.path, 'read models.db');
     store = memoryEventStore({ batchMax: 10 });
-    views = openSqliteViews({ file });
+    readModels = openSqliteReadModels({ file });
   });
   afterEach(async () => {
     await projector?.stop();
     projector = undefined;
-    await views.close();
+    await readModels.close();
     folder.remove();
   });
 
   const start = async (more: Partial<ProjectorOptions> = {}): Promise<Projector> => {
     const backOff = { minMs: 1, maxMs: 8 };
-    projector = await startProjector({ store, views, logger: silent, backOff, ...more });
+    projector = await startProjector({ store, readModels, logger: silent, backOff, ...more });
     return projector;
   };
   const given = async (count: number, into: Pick<MemoryEventStore, 'append'> = store) => {
@@ -61,18 +61,18 @@ describe('the projector', () => {
     }
   };
   const bodies = async (count: number) => {
-    const documents = Array.from({ length: count }, (_, n) => views.getAny(`pay_${n}`));
+    const documents = Array.from({ length: count }, (_, n) => readModels.getAny(`pay_${n}`));
     return (await Promise.all(documents)).map((document) => document?.body);
   };
   const folds = async (count: number) => {
     const streams = Array.from({ length: count }, (_, n) => store.readStream(streamOf(`pay_${n}`)));
     return (await Promise.all(streams)).map((events) => {
-      const view = foldView(events);
-      return view && bodyOf(view);
+      const readModel = foldReadModel(events);
+      return readModel && bodyOf(readModel);
     });
   };
 
-  test('fills empty views from the log, then follows it', async () => {
+  test('fills empty read models from the log, then follows it', async () => {
     await given(5);
     const started = await start();
     expect(started.isBehind('pay_0')).toBe(true);
@@ -98,7 +98,7 @@ describe('the projector', () => {
     expect(started.isBehind('pay_0')).toBe(true);
     expect(await started.lag()).toMatchObject({ events: LIFE });
     store.hold(false);
-    expect(await views.waitForRevision('pay_0', LIFE - 1, 5000)).toBe(true);
+    expect(await readModels.waitForRevision('pay_0', LIFE - 1, 5000)).toBe(true);
     await until('no longer behind', () => !started.isBehind('pay_0'));
     expect(freshness.size()).toBe(0);
   });
@@ -107,38 +107,38 @@ describe('the projector', () => {
     await given(3);
     await (await start()).caughtUp;
     await projector?.stop();
-    await views.close();
-    views = openSqliteViews({ file });
+    await readModels.close();
+    readModels = openSqliteReadModels({ file });
     const again = await start();
     await again.caughtUp;
     expect(again.status().counts.events).toBe(0);
     expect(await bodies(3)).toEqual(await folds(3));
   });
 
-  test('P1: views wiped while stopped are filled again to the byte', async () => {
+  test('P1: read models wiped while stopped are filled again to the byte', async () => {
     await given(20);
     await (await start()).caughtUp;
     const before = await bodies(20);
     await projector?.stop();
-    await views.close();
+    await readModels.close();
     rmSync(file);
-    views = openSqliteViews({ file });
+    readModels = openSqliteReadModels({ file });
     await (await start()).caughtUp;
     expect(await bodies(20)).toEqual(before);
     expect(before.every((body) => body !== undefined)).toBe(true);
   });
 
-  test('views that went back while nothing happened are noticed, behind, and filled again', async () => {
+  test('read models that went back while nothing happened are noticed, behind, and filled again', async () => {
     await given(3);
-    const elsewhere = openSqliteViews({ file: join(folder.path, 'empty.db') });
-    const first = views;
+    const elsewhere = openSqliteReadModels({ file: join(folder.path, 'empty.db') });
+    const first = readModels;
     let current = first;
-    const switched: PaymentViews = {
+    const switched: ReadModels = {
       get: (id, merchantId) => current.get(id, merchantId),
       getAny: (id) => current.getAny(id),
       search: (search, limit) => current.search(search, limit),
       waitForRevision: (id, revision, ms) => current.waitForRevision(id, revision, ms),
-      unsettled: (limit) => current.unsettled(limit),
+      unresolved: (limit) => current.unresolved(limit),
       parked: (limit) => current.parked(limit),
       lease: (holder, ttlMs) => current.lease(holder, ttlMs),
       release: (holder) => current.release(holder),
@@ -150,7 +150,7 @@ describe('the projector', () => {
       openGeneration: () => current.openGeneration(),
       close: () => current.close(),
     };
-    const started = await start({ views: switched, watchMs: 5 });
+    const started = await start({ readModels: switched, watchMs: 5 });
     await started.caughtUp;
     store.hold(true);
     current = elsewhere;
@@ -178,16 +178,16 @@ describe('the projector', () => {
 
   test('an apply whose answer was lost neither repeats nor leaves a payment behind', async () => {
     let losing = 1;
-    const lossy: PaymentViews = {
-      ...views,
+    const lossy: ReadModels = {
+      ...readModels,
       apply: async (...args) => {
-        await views.apply(...args);
-        if (losing-- > 0) throw new ViewsUnavailable('the answer was lost');
+        await readModels.apply(...args);
+        if (losing-- > 0) throw new ReadModelsUnavailable('the answer was lost');
       },
     };
     const freshness = trackFreshness(store);
     await given(1, freshness.store);
-    const started = await start({ store: freshness.store, freshness, views: lossy });
+    const started = await start({ store: freshness.store, freshness, readModels: lossy });
     await started.caughtUp;
     expect(started.status().counts.restarts).toBe(1);
     expect(await bodies(1)).toEqual(await folds(1));
@@ -225,10 +225,10 @@ describe('the projector', () => {
     const first = await start();
     await first.caughtUp;
     let moved = false;
-    const moving: PaymentViews = {
-      ...views,
+    const moving: ReadModels = {
+      ...readModels,
       checkpoint: async () => {
-        const at = await views.checkpoint();
+        const at = await readModels.checkpoint();
         if (!moved) {
           moved = true;
           const events = wholeLife('pay_9').map((event, n) => newEvent(event, timeOf(n)));
@@ -239,7 +239,7 @@ describe('the projector', () => {
       },
     };
     const backOff = { minMs: 1, maxMs: 8 };
-    const second = await startProjector({ store, views: moving, logger: silent, backOff });
+    const second = await startProjector({ store, readModels: moving, logger: silent, backOff });
     await second.stop();
     expect(moved).toBe(true);
   });
@@ -252,7 +252,7 @@ describe('the projector', () => {
     store.cut(LIFE);
     store.drop();
     await until('refused', () => /ends before/.test(started.status().error ?? ''));
-    expect(await views.checkpoint()).toBe(before);
+    expect(await readModels.checkpoint()).toBe(before);
   });
 
   test('the checkpoint fits the log from its start to its last event', async () => {
@@ -316,9 +316,9 @@ describe('the projector', () => {
       const last = stored.at(-1);
       if (last === undefined) throw new Error('nothing stored');
       await freshness.store.append(streamOf(`pay_${n}`), last, events.slice(2));
-      expect(await views.waitForRevision(`pay_${n}`, LIFE - 1, 5000)).toBe(true);
-      const view = foldView(await real.readStream(streamOf(`pay_${n}`)));
-      expect((await views.getAny(`pay_${n}`))?.body).toBe(view && bodyOf(view));
+      expect(await readModels.waitForRevision(`pay_${n}`, LIFE - 1, 5000)).toBe(true);
+      const readModel = foldReadModel(await real.readStream(streamOf(`pay_${n}`)));
+      expect((await readModels.getAny(`pay_${n}`))?.body).toBe(readModel && bodyOf(readModel));
     });
     await Promise.all(writing);
     await until('nothing behind', () => freshness.size() === 0);

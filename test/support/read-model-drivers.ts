@@ -1,19 +1,19 @@
-/** The drivers of the payment-views port; test/contract/payment-views.test.ts runs over them. */
+/** The drivers of the payment-read models port; test/contract/payment-read models.test.ts runs over them. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { PaymentViews } from '../../shared/read-models/port.ts';
-import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
+import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { mongoServer } from './mongo-server.ts';
 
-export type ViewStore = {
-  /** Opens the same views, as the next start of the service would. */
-  open(): Promise<PaymentViews>;
+export type ReadModelStore = {
+  /** Opens the same read models, as the next start of the service would. */
+  open(): Promise<ReadModels>;
   /** Takes them away for good. */
   remove(): Promise<void>;
 };
 
-export type ViewDriver = {
+export type ReadModelDriver = {
   name: string;
   /** Why this driver cannot be tested here; printed in place of its tests. */
   skip?: string;
@@ -22,7 +22,7 @@ export type ViewDriver = {
   /** How many runs of a property it gets, where a run takes its time; else the test's own number. */
   runsMax?: number;
   /** An empty store of its own. */
-  make(): Promise<ViewStore>;
+  make(): Promise<ReadModelStore>;
 };
 
 /** A folder below the system's own, gone at `remove`. */
@@ -36,14 +36,14 @@ const REBUILD_MS = 900;
 
 const mongo = await mongoServer();
 
-export const viewDrivers: ViewDriver[] = [
+export const readModelDrivers: ReadModelDriver[] = [
   {
     name: 'sqlite',
     alone: 'one process holds the folder',
     make: async () => {
       const folder = temporaryFolder();
       return {
-        open: async () => openSqliteViews({ file: join(folder.path, 'views.db') }),
+        open: async () => openSqliteReadModels({ file: join(folder.path, 'read models.db') }),
         remove: async () => folder.remove(),
       };
     },
@@ -54,10 +54,12 @@ export const viewDrivers: ViewDriver[] = [
     ...('skip' in mongo ? { skip: mongo.skip } : {}),
     make: async () => {
       if ('skip' in mongo) throw new Error(mongo.skip);
-      const { openMongoViews } = await import('../../shared/read-models/mongodb/read-models.ts');
+      const { openMongoReadModels } = await import(
+        '../../shared/read-models/mongodb/read-models.ts'
+      );
       const database = mongo.database();
       return {
-        open: () => openMongoViews({ url: database.url, rebuildMs: REBUILD_MS }),
+        open: () => openMongoReadModels({ url: database.url, rebuildMs: REBUILD_MS }),
         remove: database.drop,
       };
     },

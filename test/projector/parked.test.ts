@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { startProjector } from '../../projector/compose.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
+import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { POISONS, poisonRows } from '../support/poisons.ts';
 import { newSeed, randomOf } from '../support/random.ts';
+import { temporaryFolder } from '../support/read-model-drivers.ts';
 import { openRows } from '../support/tampering.ts';
 import { until } from '../support/until.ts';
-import { temporaryFolder } from '../support/view-drivers.ts';
 import { appendLives, foldsOf } from '../support/whole-lives.ts';
 
 const OTHERS_MS_MAX = 1000;
@@ -27,7 +27,7 @@ const all = [...poisoned, ...healthy].sort(() => (random.chance(0.5) ? 1 : -1));
 
 test(`P5: ${POISONS.length} kinds of poison stop their own payments only (seed ${seed})`, async () => {
   const folder = temporaryFolder();
-  const files = ['events.sqlite', 'views.sqlite'].map((name) => join(folder.path, name));
+  const files = ['events.sqlite', 'read-models.sqlite'].map((name) => join(folder.path, name));
   const [events = '', documents = ''] = files;
   const filled = await openSqliteEventStore({ file: events });
   await appendLives(filled, all);
@@ -38,9 +38,9 @@ test(`P5: ${POISONS.length} kinds of poison stop their own payments only (seed $
   const store = await openSqliteEventStore({ file: events });
   const rows = openRows(events);
   const expected = poisonRows(rows, poisoned, random);
-  const views = openSqliteViews({ file: documents });
-  const projector = await startProjector({ store, views, logger: silent });
-  const bodyOf = async (id: string) => (await views.getAny(id))?.body;
+  const readModels = openSqliteReadModels({ file: documents });
+  const projector = await startProjector({ store, readModels, logger: silent });
+  const bodyOf = async (id: string) => (await readModels.getAny(id))?.body;
   const began = performance.now();
   await until(
     'the others are readable',
@@ -53,21 +53,21 @@ test(`P5: ${POISONS.length} kinds of poison stop their own payments only (seed $
   const tookMs = Math.round(performance.now() - began);
   await projector.caughtUp;
 
-  const parked = await views.parked(1000);
+  const parked = await readModels.parked(1000);
   expect(parked.map(({ paymentId, revision }) => `${paymentId}@${revision}`).sort()).toEqual(
     expected.map(({ paymentId, revision }) => `${paymentId}@${revision}`).sort(),
   );
   expect(parked.every(({ reason }) => reason !== '')).toBe(true);
   for (const { paymentId } of expected) expect(await projector.retryParked(paymentId)).toBe(false);
-  expect(await views.parked(1000)).toHaveLength(POISONS.length);
+  expect(await readModels.parked(1000)).toHaveLength(POISONS.length);
 
   rows.restore();
   rows.close();
   for (const { paymentId } of expected) expect(await projector.retryParked(paymentId)).toBe(true);
-  expect(await views.parked(1000)).toEqual([]);
+  expect(await readModels.parked(1000)).toEqual([]);
   for (const id of all) expect(await bodyOf(id)).toBe(whole.get(id));
   await projector.stop();
-  await views.close();
+  await readModels.close();
   await store.close();
   folder.remove();
   process.stderr.write(

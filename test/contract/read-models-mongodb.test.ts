@@ -1,43 +1,46 @@
-/** What the views in MongoDB do when their server is not there, says nothing, or has lost them. */
+/** What the read models in MongoDB do when their server is not there, says nothing, or has lost them. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { foldView, type PaymentView } from '../../shared/payment/response.ts';
-import { type MongoViews, openMongoViews } from '../../shared/read-models/mongodb/read-models.ts';
+import { foldReadModel, type PaymentReadModel } from '../../shared/payment/response.ts';
+import {
+  type MongoReadModels,
+  openMongoReadModels,
+} from '../../shared/read-models/mongodb/read-models.ts';
 import {
   CheckpointMoved,
-  type ViewChange,
-  ViewsUnavailable,
+  type ReadModelChange,
+  ReadModelsUnavailable,
 } from '../../shared/read-models/port.ts';
 import { type MongoDatabase, mongoServer } from '../support/mongo-server.ts';
 import { placed, wholeLife } from '../support/payment-events.ts';
-import { type TcpDoor, tcpDoor } from '../support/tcp-door.ts';
+import { type TcpProxy, tcpProxy } from '../support/tcp-door.ts';
 import { until } from '../support/until.ts';
 
-const viewAt = (paymentId: string, revision: number): PaymentView => {
-  const view = foldView(placed(wholeLife(paymentId)).slice(0, revision + 1));
-  if (view === undefined) throw new Error('no such revision');
-  return view;
+const readModelAt = (paymentId: string, revision: number): PaymentReadModel => {
+  const readModel = foldReadModel(placed(wholeLife(paymentId)).slice(0, revision + 1));
+  if (readModel === undefined) throw new Error('no such revision');
+  return readModel;
 };
-const change = (paymentId: string, revision: number): ViewChange => ({
-  kind: 'view',
-  view: viewAt(paymentId, revision),
+const change = (paymentId: string, revision: number): ReadModelChange => ({
+  kind: 'readModel',
+  readModel: readModelAt(paymentId, revision),
 });
 
 /** The longest that any one call may take, with what a busy machine adds. */
 const BUDGET_MS = 5000 + 1000;
 
-const everyCall = (views: MongoViews): [string, () => Promise<unknown>][] => [
-  ['get', () => views.get('pay_1', 'm_1')],
-  ['getAny', () => views.getAny('pay_1')],
-  ['search', () => views.search({ text: 'x' }, 10)],
-  ['unsettled', () => views.unsettled(10)],
-  ['parked', () => views.parked(10)],
-  ['checkpoint', () => views.checkpoint()],
-  ['load', () => views.load('pay_9')],
-  ['apply', () => views.apply([change('pay_1', 0)], null, 'p1')],
-  ['lease', () => views.lease('a', 1000)],
-  ['release', () => views.release('a')],
-  ['ping', () => views.ping()],
+const everyCall = (readModels: MongoReadModels): [string, () => Promise<unknown>][] => [
+  ['get', () => readModels.get('pay_1', 'm_1')],
+  ['getAny', () => readModels.getAny('pay_1')],
+  ['search', () => readModels.search({ text: 'x' }, 10)],
+  ['unresolved', () => readModels.unresolved(10)],
+  ['parked', () => readModels.parked(10)],
+  ['checkpoint', () => readModels.checkpoint()],
+  ['load', () => readModels.load('pay_9')],
+  ['apply', () => readModels.apply([change('pay_1', 0)], null, 'p1')],
+  ['lease', () => readModels.lease('a', 1000)],
+  ['release', () => readModels.release('a')],
+  ['ping', () => readModels.ping()],
 ];
 
 const expectUnavailable = async (call: () => Promise<unknown>): Promise<number> => {
@@ -46,18 +49,18 @@ const expectUnavailable = async (call: () => Promise<unknown>): Promise<number> 
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  expect(error).toBeInstanceOf(ViewsUnavailable);
-  expect((error as Error).message).toMatch(/^the views .+$/);
+  expect(error).toBeInstanceOf(ReadModelsUnavailable);
+  expect((error as Error).message).toMatch(/^the read models .+$/);
   return performance.now() - began;
 };
 
 /** Each call in its budget, and a wait that does not wait for what cannot come. */
-const expectRefusals = async (views: MongoViews): Promise<void> => {
-  const took = everyCall(views).map(([, call]) => expectUnavailable(call));
+const expectRefusals = async (readModels: MongoReadModels): Promise<void> => {
+  const took = everyCall(readModels).map(([, call]) => expectUnavailable(call));
   for (const ms of await Promise.all(took)) expect(ms).toBeLessThan(BUDGET_MS);
   const began = performance.now();
-  for (const [, call] of everyCall(views)) await expectUnavailable(call);
-  expect(await views.waitForRevision('pay_9', 0, 60_000)).toBe(false);
+  for (const [, call] of everyCall(readModels)) await expectUnavailable(call);
+  expect(await readModels.waitForRevision('pay_9', 0, 60_000)).toBe(false);
   expect(performance.now() - began).toBeLessThan(500);
 };
 
@@ -69,12 +72,12 @@ const deadPort = async (): Promise<number> => {
   return port;
 };
 
-describe('views in MongoDB without their server', () => {
+describe('read models in MongoDB without their server', () => {
   let server: Server | undefined;
-  let views: MongoViews | undefined;
+  let readModels: MongoReadModels | undefined;
   afterEach(async () => {
-    await views?.close();
-    views = undefined;
+    await readModels?.close();
+    readModels = undefined;
     server?.close();
     server = undefined;
   });
@@ -92,9 +95,9 @@ describe('views in MongoDB without their server', () => {
     'mongodb://u:hunter2@127.0.0.1/payments?authSource',
     'mongodb://u:hunter2@127.0.0.1/payments?no-such-option=1',
   ])('%j is refused in one line that does not repeat it', async (url) => {
-    const error: unknown = await openMongoViews({ url }).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(ViewsUnavailable);
-    expect((error as Error).message).toMatch(/^the address of the views .+$/);
+    const error: unknown = await openMongoReadModels({ url }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ReadModelsUnavailable);
+    expect((error as Error).message).toMatch(/^the address of the read models .+$/);
     expect((error as Error).message).not.toContain('hunter2');
   });
 
@@ -104,7 +107,7 @@ describe('views in MongoDB without their server', () => {
     const silent = (server.address() as AddressInfo).port;
     const opened = await Promise.all(
       [silent, await deadPort()].map((port) =>
-        openMongoViews({ url: `mongodb://127.0.0.1:${port}/payments` }),
+        openMongoReadModels({ url: `mongodb://127.0.0.1:${port}/payments` }),
       ),
     );
     await Promise.all(opened.map(expectRefusals));
@@ -112,12 +115,12 @@ describe('views in MongoDB without their server', () => {
   }, 20_000);
 
   test('what is written is checked to be text, so that no part of it is read as a query', async () => {
-    views = await openMongoViews({ url: 'mongodb://127.0.0.1:1/payments' });
+    readModels = await openMongoReadModels({ url: 'mongodb://127.0.0.1:1/payments' });
     const query = { $gt: '' } as unknown as string;
-    await expect(views.get('pay_1', query)).rejects.toThrow(TypeError);
-    await expect(views.get(query, 'm_1')).rejects.toThrow(TypeError);
-    await expect(views.getAny(query)).rejects.toThrow(TypeError);
-    await expect(views.lease(query, 1)).rejects.toThrow(TypeError);
+    await expect(readModels.get('pay_1', query)).rejects.toThrow(TypeError);
+    await expect(readModels.get(query, 'm_1')).rejects.toThrow(TypeError);
+    await expect(readModels.getAny(query)).rejects.toThrow(TypeError);
+    await expect(readModels.lease(query, 1)).rejects.toThrow(TypeError);
   });
 });
 
@@ -125,54 +128,54 @@ const mongo = await mongoServer();
 const reason = 'skip' in mongo ? ` (skipped: ${mongo.skip})` : '';
 const suite = 'skip' in mongo ? describe.skip : describe;
 
-suite(`views in MongoDB whose server fails${reason}`, () => {
+suite(`read models in MongoDB whose server fails${reason}`, () => {
   let database: MongoDatabase;
-  let door: TcpDoor;
-  let views: MongoViews;
+  let door: TcpProxy;
+  let readModels: MongoReadModels;
 
   beforeEach(async () => {
     if ('skip' in mongo) return;
     database = mongo.database();
     const { hostname, port } = new URL(database.url);
-    door = await tcpDoor(hostname, Number(port));
+    door = await tcpProxy(hostname, Number(port));
     const url = new URL(database.url);
     url.host = `127.0.0.1:${door.port}`;
     url.searchParams.set('directConnection', 'true');
-    views = await openMongoViews({ url: url.href });
-    await views.apply([change('pay_1', 0)], null, 'p1');
+    readModels = await openMongoReadModels({ url: url.href });
+    await readModels.apply([change('pay_1', 0)], null, 'p1');
   });
   afterEach(async () => {
-    await views.close();
+    await readModels.close();
     await door.close();
     await database.drop();
   });
   const expectBack = async (): Promise<void> => {
     await until(
-      'the views are back',
+      'the read models are back',
       () =>
-        views.ping().then(
+        readModels.ping().then(
           () => true,
           () => false,
         ),
       10_000,
     );
-    expect(await views.checkpoint()).toBe('p1');
-    const wait = views.waitForRevision('pay_1', 1, 10_000);
-    await views.apply([change('pay_1', 1)], 'p1', 'p2');
+    expect(await readModels.checkpoint()).toBe('p1');
+    const wait = readModels.waitForRevision('pay_1', 1, 10_000);
+    await readModels.apply([change('pay_1', 1)], 'p1', 'p2');
     expect(await wait).toBe(true);
-    expect(await views.get('pay_1', 'm_1')).toMatchObject({ revision: 1 });
+    expect(await readModels.get('pay_1', 'm_1')).toMatchObject({ revision: 1 });
   };
 
   test('killed: refused within the budgets, at once from then on, and back by itself', async () => {
     door.shut();
-    await expectRefusals(views);
+    await expectRefusals(readModels);
     door.open();
     await expectBack();
   }, 30_000);
 
   test('frozen: the same, although its connections stay', async () => {
     door.freeze();
-    await expectRefusals(views);
+    await expectRefusals(readModels);
     door.thaw();
     await expectBack();
   }, 30_000);
@@ -181,56 +184,58 @@ suite(`views in MongoDB whose server fails${reason}`, () => {
     for (let round = 0; round < 5; round += 1) {
       door.shut();
       door.open();
-      expect(await views.get('pay_1', 'm_1')).toMatchObject({ revision: 0 });
+      expect(await readModels.get('pay_1', 'm_1')).toMatchObject({ revision: 0 });
     }
   });
 
   test('those who wait when it goes away are let go', async () => {
     const waits = Array.from({ length: 256 }, (_, n) =>
-      views.waitForRevision(`pay_${n}`, 9, 60_000),
+      readModels.waitForRevision(`pay_${n}`, 9, 60_000),
     );
     door.shut();
     expect(await Promise.all(waits)).toEqual(waits.map(() => false));
   }, 30_000);
 
   test('wiped: the writer is refused, starts from the beginning, and fills it again', async () => {
-    await views.apply([change('pay_1', 1)], 'p1', 'p2');
+    await readModels.apply([change('pay_1', 1)], 'p1', 'p2');
     await database.drop();
-    await expect(views.apply([change('pay_1', 2)], 'p2', 'p3')).rejects.toThrow(CheckpointMoved);
-    expect(await views.checkpoint()).toBeNull();
-    expect(await views.load('pay_1')).toBeUndefined();
-    expect(await views.get('pay_1', 'm_1')).toBeUndefined();
-    await views.apply([change('pay_1', 5)], null, 'p3');
-    expect(await views.get('pay_1', 'm_1')).toMatchObject({ revision: 5 });
+    await expect(readModels.apply([change('pay_1', 2)], 'p2', 'p3')).rejects.toThrow(
+      CheckpointMoved,
+    );
+    expect(await readModels.checkpoint()).toBeNull();
+    expect(await readModels.load('pay_1')).toBeUndefined();
+    expect(await readModels.get('pay_1', 'm_1')).toBeUndefined();
+    await readModels.apply([change('pay_1', 5)], null, 'p3');
+    expect(await readModels.get('pay_1', 'm_1')).toMatchObject({ revision: 5 });
   });
 
   test('an answer lost on its way: the batch again changes nothing and goes on', async () => {
     const batch = [change('pay_1', 1), change('pay_2', 0)];
-    const lost = views.apply(batch, 'p1', 'p2').catch((error: unknown) => error);
+    const lost = readModels.apply(batch, 'p1', 'p2').catch((error: unknown) => error);
     door.shut();
     door.open();
     const outcome = await lost;
     if (outcome !== undefined) {
       await until('back', () =>
-        views.ping().then(
+        readModels.ping().then(
           () => true,
           () => false,
         ),
       );
-      const at = await views.checkpoint();
-      await views.apply(batch, at, 'p2');
+      const at = await readModels.checkpoint();
+      await readModels.apply(batch, at, 'p2');
     }
-    expect(await views.checkpoint()).toBe('p2');
-    expect(await views.getAny('pay_1')).toMatchObject({ revision: 1 });
-    expect(await views.getAny('pay_2')).toMatchObject({ revision: 0 });
+    expect(await readModels.checkpoint()).toBe('p2');
+    expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 1 });
+    expect(await readModels.getAny('pay_2')).toMatchObject({ revision: 0 });
   }, 15_000);
 
   test('256 who wait are all woken', async () => {
     const waits = Array.from({ length: 256 }, (_, n) =>
-      views.waitForRevision(`pay_${n}`, 2, 10_000),
+      readModels.waitForRevision(`pay_${n}`, 2, 10_000),
     );
     const changes = Array.from({ length: 256 }, (_, n) => change(`pay_${n}`, 2));
-    await views.apply(changes, 'p1', 'p2');
+    await readModels.apply(changes, 'p1', 'p2');
     expect((await Promise.all(waits)).every(Boolean)).toBe(true);
   }, 15_000);
 });

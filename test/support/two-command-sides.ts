@@ -1,5 +1,5 @@
 /**
- * Two command processes on one event store, one provider and one set of views, as far as they can
+ * Two command processes on one event store, one provider and one set of read models, as far as they can
  * be had in one test process: each room has its own queues, cache, recovery, sweep and clock, and
  * neither knows of the other. The projector runs beside them, as the third process would.
  */
@@ -17,31 +17,38 @@ import {
   type RecordedEvent,
 } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { openGuard } from '../../shared/http/auth/authorize.ts';
+import { openAuthorize } from '../../shared/http/auth/authorize.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { bodyOf, foldView } from '../../shared/payment/response.ts';
+import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { evolve, initialState, type PaymentState } from '../../shared/payment/state.ts';
-import type { PaymentViews } from '../../shared/read-models/port.ts';
-import { openSqliteViews } from '../../shared/read-models/sqlite/read-models.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
+import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { type Config, loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { expectDescribed } from './api-description.ts';
 import { type ProviderFaults, providerFaults } from './faults.ts';
-import { type Answer, type Asking, PAYMENTS, payment, SECRET, token } from './in-process.ts';
-import { temporaryFolder } from './view-drivers.ts';
+import {
+  type Asking,
+  type CommandResponse,
+  PAYMENTS,
+  payment,
+  SECRET,
+  token,
+} from './in-process.ts';
+import { temporaryFolder } from './read-model-drivers.ts';
 
 export type StoreFaults = {
   /** So many appends from now on are stored, and their answer is lost. */
-  loseAnswers: number;
+  loseResponses: number;
   /** Called before each append that is let through. */
   beforeAppend: ((stream: string) => Promise<void>) | undefined;
 };
 
 export type LogLine = { level: 'info' | 'warn' | 'error'; message: string; fields: object };
 
-export type Room = {
+export type Deps = {
   /** Not listening; a test may let it. */
   app: FastifyInstance;
   side: CommandSide;
@@ -51,20 +58,25 @@ export type Room = {
   clock: { aheadMs: number; standsAtMs?: number | undefined };
   /** What it has written to its log. */
   lines: LogLine[];
-  ask(method: string, path: string, body?: unknown, asking?: Asking): Promise<Answer>;
-  create(fields?: object, asking?: Asking): Promise<Answer>;
+  ask(method: string, path: string, body?: unknown, asking?: Asking): Promise<CommandResponse>;
+  create(fields?: object, asking?: Asking): Promise<CommandResponse>;
   /** `change` is capture, void or refund. */
-  change(change: string, paymentId: string, body?: unknown, asking?: Asking): Promise<Answer>;
+  change(
+    change: string,
+    paymentId: string,
+    body?: unknown,
+    asking?: Asking,
+  ): Promise<CommandResponse>;
 };
 
-export type Rooms = {
+export type TwoCommandSides = {
   /** The rooms, in the order in which they were opened. */
-  a: Room;
-  b: Room;
+  a: Deps;
+  b: Deps;
   /** A process that starts now. */
-  open(): Promise<Room>;
+  open(): Promise<Deps>;
   store: EventStore;
-  views: PaymentViews;
+  readModels: ReadModels;
   projector: Projector;
   ledger(paymentId?: string): Promise<LedgerEntry[]>;
   events(paymentId: string): Promise<RecordedEvent[]>;
@@ -85,17 +97,17 @@ const withFaults = (store: EventStore, faults: StoreFaults): EventStore => ({
   append: async (stream, expected, events) => {
     await faults.beforeAppend?.(stream);
     const stored = await store.append(stream, expected, events);
-    if (faults.loseAnswers === 0) return stored;
-    faults.loseAnswers -= 1;
+    if (faults.loseResponses === 0) return stored;
+    faults.loseResponses -= 1;
     throw new AppendOutcomeUnknown('the answer was lost');
   },
 });
 
 const asker =
-  (app: FastifyInstance, own: string): Room['ask'] =>
+  (app: FastifyInstance, own: string): Deps['ask'] =>
   async (method, path, body, asking = {}) => {
     const { key, headers = {}, token: bearer = own } = asking;
-    const answer = await app.inject({
+    const response = await app.inject({
       method: method as 'GET',
       url: path,
       headers: {
@@ -105,30 +117,32 @@ const asker =
       },
       ...(body !== undefined && { payload: JSON.stringify(body) }),
     });
-    const { statusCode: status, headers: received, body: text } = answer;
+    const { statusCode: status, headers: received, body: text } = response;
     expectDescribed({ method, path, status, headers: received, text });
     return { status, headers: received, text, json: JSON.parse(text) };
   };
 
 /** Opens two rooms; `await using` ends them. `settings` are those of every process. */
-export const openTwoRooms = async (settings: Record<string, string> = {}): Promise<Rooms> => {
+export const openTwoCommandSides = async (
+  settings: Record<string, string> = {},
+): Promise<TwoCommandSides> => {
   const folder = temporaryFolder();
   const config = configOf({ DATA_DIR: folder.path, ...settings });
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const own = await token('m_test');
   const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
-  const views = openSqliteViews({ file: join(folder.path, 'views.sqlite') });
-  const projector = await startProjector({ store, views, logger: log });
+  const readModels = openSqliteReadModels({ file: join(folder.path, 'read-models.sqlite') });
+  const projector = await startProjector({ store, readModels, logger: log });
   const provider = await openSimulator({
     file: join(folder.path, 'provider-ledger.sqlite'),
     timeoutMs: config.provider.timeoutMs,
   });
-  const opened: Room[] = [];
+  const opened: Deps[] = [];
 
-  const open = async (): Promise<Room> => {
+  const open = async (): Promise<Deps> => {
     const faults = providerFaults();
-    const storeFaults: StoreFaults = { loseAnswers: 0, beforeAppend: undefined };
-    const clock: Room['clock'] = { aheadMs: 0 };
+    const storeFaults: StoreFaults = { loseResponses: 0, beforeAppend: undefined };
+    const clock: Deps['clock'] = { aheadMs: 0 };
     const lines: LogLine[] = [];
     const write = (level: LogLine['level']) => (fields: object, message: string) =>
       void lines.push({ level, message, fields });
@@ -136,7 +150,7 @@ export const openTwoRooms = async (settings: Record<string, string> = {}): Promi
       config,
       store: withFaults(store, storeFaults),
       sharedStore: true,
-      views,
+      readModels,
       identities: createIdentities(SECRET),
       provider: faults.wrap({ ...provider, close: async () => undefined }),
       metrics: createMetrics(),
@@ -148,11 +162,11 @@ export const openTwoRooms = async (settings: Record<string, string> = {}): Promi
       nowMs: () => clock.standsAtMs ?? Date.now() + clock.aheadMs,
     });
     const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10_000 });
-    const guard = await openGuard(config);
-    side.register(app, guard);
-    registerProjectorOps(app, { guard: guard('ops:admin'), projector, views });
+    const authorize = await openAuthorize(config);
+    side.register(app, authorize);
+    registerProjectorOps(app, { authorize: authorize('ops:admin'), projector, readModels });
     const ask = asker(app, own);
-    const room: Room = {
+    const deps: Deps = {
       app,
       side,
       faults,
@@ -164,8 +178,8 @@ export const openTwoRooms = async (settings: Record<string, string> = {}): Promi
       change: (change, paymentId, body, asking) =>
         ask('POST', `${PAYMENTS}/${paymentId}/${change}`, body, asking),
     };
-    opened.push(room);
-    return room;
+    opened.push(deps);
+    return deps;
   };
 
   const [a, b] = [await open(), await open()];
@@ -175,7 +189,7 @@ export const openTwoRooms = async (settings: Record<string, string> = {}): Promi
     b,
     open,
     store,
-    views,
+    readModels,
     projector,
     ledger: async (paymentId) => {
       const { entries } = await provider.ledger(0, 5_000);
@@ -184,9 +198,9 @@ export const openTwoRooms = async (settings: Record<string, string> = {}): Promi
     events,
     state: async (paymentId) => (await events(paymentId)).reduce(evolve, initialState),
     body: async (paymentId) => {
-      const view = foldView(await events(paymentId));
-      if (view === undefined) throw new Error('there is no such payment');
-      return bodyOf(view);
+      const readModel = foldReadModel(await events(paymentId));
+      if (readModel === undefined) throw new Error('there is no such payment');
+      return bodyOf(readModel);
     },
     [Symbol.asyncDispose]: async () => {
       for (const { app, side } of opened) {
@@ -196,7 +210,7 @@ export const openTwoRooms = async (settings: Record<string, string> = {}): Promi
       }
       await projector.stop();
       await store.close();
-      await views.close();
+      await readModels.close();
       await provider.close();
       folder.remove();
     },

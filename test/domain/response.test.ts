@@ -4,9 +4,9 @@ import type { PaymentDetails, PaymentEvent } from '../../shared/payment/payment-
 import {
   bodyOf,
   failureBodyOf,
-  foldView,
+  foldReadModel,
+  type PaymentReadModel,
   type PaymentResponse,
-  type PaymentView,
   project,
 } from '../../shared/payment/response.ts';
 import {
@@ -27,10 +27,10 @@ import {
   voidRequested,
 } from '../support/payment-events.ts';
 
-const viewOf = (events: PaymentEvent[]): PaymentView => {
-  const view = foldView(placed(events));
-  if (view === undefined) throw new Error('a stream without events has no view');
-  return view;
+const readModelOf = (events: PaymentEvent[]): PaymentReadModel => {
+  const readModel = foldReadModel(placed(events));
+  if (readModel === undefined) throw new Error('a stream without events has no read model');
+  return readModel;
 };
 
 const card = {
@@ -235,13 +235,13 @@ describe('decisions §5: the body after each event', () => {
   test.each(rows)('%s', (_title, events, differs) => {
     const updatedAt = timeOf(events.length - 1);
     const body = { ...asCreated, updatedAt, ...differs };
-    expect(viewOf(events).response).toStrictEqual(body);
+    expect(readModelOf(events).response).toStrictEqual(body);
   });
 });
 
 test('decisions §5: refunds reach the captured sum of a partial capture in steps', () => {
   const third = operationId(3);
-  const { response } = viewOf([
+  const { response } = readModelOf([
     ...asAuthorized,
     captureRequested({ amount: 2000 }),
     captured({ operationId: FIRST, amount: 2000, releasedAmount: 500 }),
@@ -261,15 +261,15 @@ test('decisions §5: refunds reach the captured sum of a partial capture in step
 
 test.each(['NOT_SENT', 'FENCED'] as const)(
   'decisions §6: an operation ended by %s is listed, FAILED, PROVIDER_UNAVAILABLE',
-  (cause) => {
+  (outcome) => {
     const money = { amount: 2500, currency: 'USD' };
     const failureCode = 'PROVIDER_UNAVAILABLE' as const;
-    const { response } = viewOf([
+    const { response } = readModelOf([
       ...asAuthorized,
       captureRequested(),
       {
         type: 'PaymentCaptureDeclined',
-        data: { operationId: FIRST, ...money, failureCode, cause },
+        data: { operationId: FIRST, ...money, failureCode, outcome },
       },
     ]);
     expect(response.transactions).toStrictEqual([
@@ -282,7 +282,7 @@ test.each(['NOT_SENT', 'FENCED'] as const)(
 describe('decisions §2: transaction ids', () => {
   test('are the prefix and the 26 characters of the operation', () => {
     const operation = 'op_01JABCDEFGHJKMNPQRSTVWXYZ0';
-    const { response } = viewOf([
+    const { response } = readModelOf([
       created({ operationId: operation }),
       authorized({ operationId: operation }),
     ]);
@@ -304,14 +304,14 @@ describe('decisions §4: what is absent is left out', () => {
   };
 
   test('all that the merchant gave comes back, but for previousFailures', () => {
-    const { previousFailures: _given, ...answered } = everything;
-    const { response } = viewOf([created({ details: everything })]);
-    expect(response).toStrictEqual({ ...asCreated, ...answered });
+    const { previousFailures: _given, ...responded } = everything;
+    const { response } = readModelOf([created({ details: everything })]);
+    expect(response).toStrictEqual({ ...asCreated, ...responded });
   });
 
   test('the text of a body without any optional field', () => {
     const { brand: _brand, ...plain } = { ...card, cvvPresentDuringAttempt: false };
-    const body = bodyOf(viewOf([created({ details: {}, card: plain })]));
+    const body = bodyOf(readModelOf([created({ details: {}, card: plain })]));
     expect(body).toBe(
       '{"paymentId":"pay_1","amount":2500,"authorizedAmount":0,"capturedAmount":0,' +
         '"refundedAmount":0,"refundableAmount":0,"currency":"USD","status":"PENDING",' +
@@ -328,14 +328,14 @@ describe('decisions §4: what is absent is left out', () => {
     const event = failed();
     if (event.type !== 'PaymentFailed') throw new Error('failed() makes a PaymentFailed');
     const { providerFailureCode: _code, ...data } = event.data;
-    const { response } = viewOf([created(), { type: 'PaymentFailed', data }]);
+    const { response } = readModelOf([created(), { type: 'PaymentFailed', data }]);
     expect(response.transactions[0]?.failure).toStrictEqual({ failureCode: 'CARD_DECLINED' });
   });
 });
 
 describe('interface, "Payment failure response"', () => {
   test('is made of a payment whose create failed', () => {
-    expect(failureBodyOf(viewOf([created(), failed()]))).toStrictEqual({
+    expect(failureBodyOf(readModelOf([created(), failed()]))).toStrictEqual({
       paymentId: 'pay_1',
       merchantReference: 'order-1',
       amount: 2500,
@@ -346,7 +346,7 @@ describe('interface, "Payment failure response"', () => {
   });
 
   test('leaves out a reference that was not given', () => {
-    const body = failureBodyOf(viewOf([created({ details: {} }), failed()]));
+    const body = failureBodyOf(readModelOf([created({ details: {} }), failed()]));
     expect(body).not.toHaveProperty('merchantReference');
     expect(body?.failure).toStrictEqual(DECLINE);
   });
@@ -360,28 +360,28 @@ describe('interface, "Payment failure response"', () => {
     ],
     ['CAPTURED', asCaptured],
   ])('there is none for a payment that is %s', (_status, events) => {
-    expect(failureBodyOf(viewOf(events))).toBeUndefined();
+    expect(failureBodyOf(readModelOf(events))).toBeUndefined();
   });
 });
 
 describe('what the read models keep beside the body', () => {
   test('merchant, revision, and each intent without an outcome with its time', () => {
-    const view = viewOf([...asCaptured, refundRequested({ amount: 800 })]);
-    expect(view.merchantId).toBe('m_1');
-    expect(view.revision).toBe(4);
-    expect(view.open).toStrictEqual([{ operationId: SECOND, amount: 800, since: timeOf(4) }]);
-    expect(viewOf(asCaptured).open).toStrictEqual([]);
-    expect(viewOf([created()]).open).toStrictEqual([
+    const readModel = readModelOf([...asCaptured, refundRequested({ amount: 800 })]);
+    expect(readModel.merchantId).toBe('m_1');
+    expect(readModel.revision).toBe(4);
+    expect(readModel.open).toStrictEqual([{ operationId: SECOND, amount: 800, since: timeOf(4) }]);
+    expect(readModelOf(asCaptured).open).toStrictEqual([]);
+    expect(readModelOf([created()]).open).toStrictEqual([
       { operationId: ZERO, amount: 2500, since: timeOf(0) },
     ]);
   });
 
-  test('a stream without events has no view', () => {
-    expect(foldView([])).toBeUndefined();
+  test('a stream without events has no read model', () => {
+    expect(foldReadModel([])).toBeUndefined();
   });
 });
 
-describe('faults P2, P5: an event that cannot follow the view throws', () => {
+describe('faults P2, P5: an event that cannot follow the read model throws', () => {
   const at = (revision: number, event: PaymentEvent) => ({ revision, time: timeOf(9), event });
 
   test.each([
@@ -389,11 +389,11 @@ describe('faults P2, P5: an event that cannot follow the view throws', () => {
     ['the same revision again', 1],
     ['an older revision', 0],
   ])('%s', (_title, revision) => {
-    const view = viewOf(asAuthorized);
-    expect(() => project(view, at(revision, captureRequested()))).toThrow(
+    const readModel = readModelOf(asAuthorized);
+    expect(() => project(readModel, at(revision, captureRequested()))).toThrow(
       `revision ${revision} where 2 follows`,
     );
-    expect(project(view, at(2, captureRequested())).revision).toBe(2);
+    expect(project(readModel, at(2, captureRequested())).revision).toBe(2);
   });
 
   test('a stream that begins later than at revision 0', () => {
@@ -407,7 +407,7 @@ describe('faults P2, P5: an event that cannot follow the view throws', () => {
   });
 
   test('a second PaymentCreated', () => {
-    expect(() => project(viewOf([created()]), at(1, created()))).toThrow(
+    expect(() => project(readModelOf([created()]), at(1, created()))).toThrow(
       'PaymentCreated is not the first event of its stream',
     );
   });
@@ -420,6 +420,6 @@ describe('faults P2, P5: an event that cannot follow the view throws', () => {
     ['captured and voided', [...asAuthorized, captured()], voided(), 'PaymentVoided where it is'],
     ['refunded uncaptured', asAuthorized, refunded(), 'PaymentRefunded where it is AUTHORIZED'],
   ])('states out of order: %s', (_title, before, event, why) => {
-    expect(() => project(viewOf(before), at(before.length, event))).toThrow(why);
+    expect(() => project(readModelOf(before), at(before.length, event))).toThrow(why);
   });
 });

@@ -1,0 +1,290 @@
+/**
+ * Decision 0013: what is unresolved is listed, and a person ends what the provider will never
+ * answer for, with evidence, and never against the provider's own word.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { AT_WORK } from '../../command-api/provider/port.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import {
+  type Asking,
+  type CommandResponse,
+  expectError,
+  idOf,
+  NO_LADDER,
+  PAYMENTS,
+  signToken,
+} from '../support/in-process.ts';
+import {
+  type Deps,
+  openTwoCommandSides,
+  type TwoCommandSides,
+} from '../support/two-command-sides.ts';
+import { until } from '../support/until.ts';
+
+let sides: TwoCommandSides;
+let ops: Asking;
+let all: Asking;
+
+const opsToken = (merchant: string) =>
+  signToken({ merchant_id: merchant, sub: 'jane', scope: 'ops:admin' });
+
+beforeAll(async () => {
+  sides = await openTwoCommandSides(NO_LADDER);
+  ops = { token: await opsToken('m_test') };
+  all = { token: await opsToken('*') };
+});
+beforeEach(() => {
+  for (const { faults, clock } of [sides.a, sides.b]) {
+    faults.answersQuestions = true;
+    clock.aheadMs = 0;
+  }
+});
+afterAll(() => sides[Symbol.asyncDispose]());
+
+const locationOf = ({ headers }: CommandResponse): string =>
+  String(headers.location).replace(`${PAYMENTS}/`, '');
+
+/** A create, or a change, that the provider acts on or not, and never answers for again. */
+const neverResponded = async (
+  send: (deps: Deps) => Promise<CommandResponse> = (deps) => deps.create(),
+  fault: 'answer lost' | 'call lost' = 'call lost',
+): Promise<string> => {
+  const { a } = sides;
+  a.faults.answersQuestions = false;
+  a.faults.next(fault);
+  const requested = a.faults.questions;
+  const response = await send(a);
+  expect(response.status).toBe(503);
+  await until('recovery has asked', () => a.faults.questions > requested);
+  return locationOf(response);
+};
+
+const EVIDENCE = 'letter of the provider, case 4711';
+const resolve = (id: string, outcome: unknown, more: object = {}, asking = all, deps = sides.a) =>
+  deps.ask(
+    'POST',
+    `/ops/v1/payments/${id}/resolve`,
+    { outcome, evidence: EVIDENCE, ...more },
+    asking,
+  );
+const expectRefused = (response: CommandResponse, why: unknown): void =>
+  expectError(response, 422, 'BUSINESS_RULE_VIOLATION', [why]);
+
+describe('a person’s word is recorded as the outcome, with actor and evidence', () => {
+  test.each([
+    ['approved', 'AUTHORIZED', 'PaymentAuthorized'],
+    ['declined', 'FAILED', 'PaymentFailed'],
+  ])('a create: %s, now %s', async (outcome, status, type) => {
+    const id = await neverResponded();
+    const response = await resolve(id, outcome);
+    const [intent, ended] = await sides.events(id);
+    expect([response.status, response.json]).toEqual([
+      200,
+      {
+        paymentId: id,
+        operation: 'create',
+        operationId: intent?.event.data.operationId,
+        amountMinor: 2500,
+        outcome: outcome.toUpperCase(),
+        status,
+        revision: 1,
+      },
+    ]);
+    expect(ended).toMatchObject({
+      event: { type, data: { resolution: { evidence: EVIDENCE } } },
+      context: {
+        actor: 'jane',
+        requestId: response.headers['request-id'],
+        causationId: intent?.id,
+      },
+    });
+    expect(sides.a.side.recovery.list().map(({ paymentId }) => paymentId)).not.toContain(id);
+  });
+
+  test('a sale: both of its events say so', async () => {
+    const id = await neverResponded((deps) => deps.create({ captureNow: true }));
+    expect((await resolve(id, 'approved')).json).toMatchObject({ status: 'CAPTURED', revision: 2 });
+    const [, ...ended] = await sides.events(id);
+    for (const { event } of ended) expect(event.data).toHaveProperty('resolution');
+    expect(await sides.state(id)).toMatchObject({ capturedAmount: 2500, refundedAmount: 0 });
+  });
+
+  test('a decline keeps the payment, and its key is not free: the word is the stored outcome', async () => {
+    const id = idOf(await sides.a.create({ captureNow: true }));
+    const refund = (deps: Deps) => deps.change('refund', id, undefined, { key: 'k' });
+    await neverResponded(refund);
+    expect((await resolve(id, 'declined')).json).toMatchObject({ status: 'CAPTURED' });
+    const repeat = await refund(sides.b);
+    expect([repeat.status, repeat.headers['idempotent-replayed']]).toEqual([422, 'true']);
+    expect(await sides.ledger(id)).toHaveLength(1);
+  });
+
+  test('the payment’s body says nothing of the person', async () => {
+    const id = await neverResponded();
+    await resolve(id, 'approved');
+    expect(await sides.body(id)).not.toMatch(/jane|4711|resolve|evidence/);
+  });
+});
+
+describe('it is refused', () => {
+  test('while the provider says that it is still at work, for a day', async () => {
+    const { provider } = sides.a.side;
+    const { lookUp } = provider;
+    const id = await neverResponded();
+    provider.lookUp = async () => ({ outcome: 'UNKNOWN', reason: AT_WORK });
+    try {
+      const response = await resolve(id, 'declined');
+      expectRefused(response, expect.stringContaining('still works on it'));
+      expect(response.headers).toMatchObject({ 'retry-after': '60' });
+      sides.a.clock.aheadMs = 86_400_000;
+      expect((await resolve(id, 'declined')).status).toBe(200);
+    } finally {
+      provider.lookUp = lookUp;
+    }
+  });
+
+  test('where nothing is open', async () => {
+    const id = idOf(await sides.a.create());
+    const why = 'nothing is open on this payment: every operation has its outcome';
+    expectRefused(await resolve(id, 'approved'), why);
+    const open = await neverResponded();
+    expect((await resolve(open, 'declined')).status).toBe(200);
+    expectRefused(await resolve(open, 'declined'), why);
+  });
+
+  test.each([
+    ['answer lost', 'approved', 'AUTHORIZED'],
+    ['call lost', 'never carried out', 'FAILED'],
+  ] as const)(
+    'where the provider answers itself (%s): %s is recorded',
+    async (fault, word, status) => {
+      const id = await neverResponded((deps) => deps.create(), fault);
+      sides.a.faults.answersQuestions = true;
+      expectRefused(
+        await resolve(id, 'declined'),
+        `the provider has answered for the create itself, and that is recorded: ${word}`,
+      );
+      expect((await sides.state(id)).status).toBe(status);
+      const ended = (await sides.events(id))[1];
+      expect(ended?.context.actor).toBe('recovery');
+      expect(ended?.event.data).not.toHaveProperty('resolution');
+    },
+  );
+
+  test('while its call may still run in another process, with Retry-After', async () => {
+    const { a, b } = sides;
+    const held = a.faults.holdNext();
+    const creating = a.create();
+    await held.begun;
+    const paymentId = a.faults.calls.at(-1)?.paymentId ?? '';
+    const response = await resolve(paymentId, 'declined', {}, all, b);
+    expectRefused(
+      response,
+      'its call to the provider may still run; try again when it must have ended',
+    );
+    expect(Number(response.headers['retry-after'])).toBeGreaterThan(3);
+    held.release();
+    expect((await creating).status).toBe(200);
+  });
+
+  test('where several are open and none is named; then the one that is meant', async () => {
+    const id = idOf(await sides.a.create({ captureNow: true }));
+    for (const refundAmount of [100, 200])
+      await neverResponded((deps) => deps.change('refund', id, { refundAmount }));
+    const [first, second] = sides.a.side.recovery.list().filter((o) => o.paymentId === id);
+    expectRefused(
+      await resolve(id, 'approved'),
+      expect.stringContaining(`${first?.operationId} (refund of 100), ${second?.operationId}`),
+    );
+    expectRefused(
+      await resolve(id, 'approved', { operationId: 'op_other' }),
+      expect.stringContaining('that operation is not open'),
+    );
+    const resolved = await resolve(id, 'approved', { operationId: second?.operationId });
+    expect(resolved.json).toMatchObject({ amountMinor: 200, status: 'CAPTURED' });
+    expect(sides.a.side.recovery.list().filter((o) => o.paymentId === id)).toHaveLength(1);
+  });
+
+  test.each<[string, object, unknown]>([
+    ['no outcome', { outcome: undefined }, 'outcome must be one of approved, declined'],
+    ['another outcome', { outcome: 'maybe' }, 'outcome must be one of approved, declined'],
+    ['no evidence', { evidence: ' ' }, 'evidence must be 1 to 1000 characters'],
+    [
+      'a card number in the evidence',
+      { evidence: 'card 4242 4242-4242 4242' },
+      'evidence must not hold a run of 12 digits or more: no card number may be kept',
+    ],
+    ['anything else', { x: 1 }, 'the body must hold outcome, evidence and at most operationId'],
+  ])('malformed: %s', async (_name, body, why) => {
+    expectError(await resolve('pay_x', 'approved', body), 400, 'INVALID_REQUEST', [why]);
+  });
+
+  test('without the scope, and for another merchant’s payment', async () => {
+    const id = await neverResponded();
+    const asOther = { token: await opsToken('m_other') };
+    expect((await resolve(id, 'declined', {}, {})).status).toBe(403);
+    expectError(await resolve(id, 'declined', {}, asOther), 404, 'PAYMENT_NOT_FOUND');
+    expectError(await resolve('pay_none', 'declined', {}, asOther), 404, 'PAYMENT_NOT_FOUND');
+    expect((await resolve(id, 'declined', {}, ops)).status).toBe(200);
+  });
+});
+
+describe('GET /ops/v1/unresolved', () => {
+  const list = async (deps: Deps, asking: Asking = all) =>
+    (await deps.ask('GET', '/ops/v1/unresolved', undefined, asking)).json as unknown as {
+      unresolved: { paymentId: string; attempts: number; nextAttemptAt: string | null }[];
+    };
+
+  test('shows what this process follows, and of other processes what the read models list', async () => {
+    const id = await neverResponded();
+    await until('the read models have it', async () =>
+      (await sides.readModels.unresolved(100)).some(({ paymentId }) => paymentId === id),
+    );
+    const find = async (deps: Deps, asking?: Asking) =>
+      (await list(deps, asking)).unresolved.filter(({ paymentId }) => paymentId === id);
+    const [intent] = await sides.store.readStream(streamOf(id));
+    const common = {
+      paymentId: id,
+      merchantId: 'm_test',
+      operation: 'create',
+      operationId: intent?.event.data.operationId,
+      amountMinor: 2500,
+      since: intent?.time,
+    };
+    await until('the first try', async () => (await find(sides.a))[0]?.attempts === 1);
+    expect(await find(sides.a)).toEqual([
+      { ...common, attempts: 1, nextAttemptAt: expect.stringContaining('T') },
+    ]);
+    // In flight for all the other one knows, so not unresolved yet.
+    expect(await find(sides.b)).toEqual([]);
+    sides.b.clock.aheadMs = 7_100;
+    expect(await find(sides.b)).toEqual([{ ...common, attempts: 0, nextAttemptAt: null }]);
+    expect(await find(sides.a, ops)).toHaveLength(1);
+    expect(await find(sides.a, { token: await opsToken('m_other') })).toEqual([]);
+  });
+
+  test('needs the scope ops:admin', async () => {
+    expect((await sides.a.ask('GET', '/ops/v1/unresolved')).status).toBe(403);
+  });
+});
+
+describe('faults, late answers: the log keeps what came first', () => {
+  test('a call that answers other than what is recorded is said in the log', async () => {
+    const { a, b } = sides;
+    const id = idOf(await a.create());
+    const held = a.faults.holdNext();
+    const capturing = a.change('capture', id);
+    await held.begun;
+    b.clock.aheadMs = 7_100;
+    b.faults.answersQuestions = false;
+    expect((await resolve(id, 'declined', {}, all, b)).status).toBe(200);
+    held.release();
+    expect((await capturing).status).toBe(422);
+    expect((await sides.state(id)).status).toBe('AUTHORIZED');
+    expect(a.lines).toContainEqual({
+      level: 'error',
+      message: 'the provider answered other than what is recorded; reconcile with its ledger',
+      fields: { paymentId: id, operation: 'capture', recorded: 'DECLINED', responded: 'APPROVED' },
+    });
+  });
+});
