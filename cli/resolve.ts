@@ -1,4 +1,4 @@
-/** `payments resolve`: ends an operation that the provider will never answer for (decision 0013). */
+/** `payments resolve`: ends an operation that the provider will never answer for (ADR-0013). */
 import { Command, Option } from 'commander';
 import { jsonOf, openClient } from './client.ts';
 import { type Format, formatOption, print, printJson } from './output.ts';

@@ -1,4 +1,4 @@
-/** The settings as the verbs need them, and tokens signed with what they hold (decisions §10). */
+/** The settings as the verbs need them, and tokens signed with what they hold (gaps §10). */
 
 import {
   importSecret,

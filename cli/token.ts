@@ -1,4 +1,4 @@
-/** `payments token`: a token for one merchant, and nothing else on stdout (decisions §10). */
+/** `payments token`: a token for one merchant, and nothing else on stdout (gaps §10). */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { makeToken, readSettings } from './settings.ts';
 

@@ -1,4 +1,4 @@
-/** `payments unresolved`: operations whose outcome at the provider is not known (decision 0013). */
+/** `payments unresolved`: operations whose outcome at the provider is not known (ADR-0013). */
 import { Command } from 'commander';
 import { jsonOf, openClient } from './client.ts';
 import { columns, type Format, formatOption, note, print, printJson } from './output.ts';

@@ -1,6 +1,6 @@
 /**
  * POST capture, void and refund: wait for what runs elsewhere, resolve what is open, intent,
- * provider, outcome (decisions §5 to §8). All of it runs in the payment's queue, so one at a time
+ * provider, outcome (gaps §5 to §8). All of it runs in the payment's queue, so one at a time
  * within this process.
  */
 
@@ -92,7 +92,7 @@ const changeOrRepeat = async (
   return begin(deps, principal, change, identity, budget);
 };
 
-/** The keyed hashes that a repeat of this change is recognised by (decisions §8). */
+/** The keyed hashes that a repeat of this change is recognised by (gaps §8). */
 export const identityOf = (
   deps: CommandDeps,
   principal: Principal,

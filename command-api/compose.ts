@@ -28,7 +28,7 @@ export type CommandSideOptions = {
   config: Config;
   /** Every append of this process goes through it. */
   store: EventStore;
-  /** Other processes append to it as well: a call of theirs may still run (decisions §7). */
+  /** Other processes append to it as well: a call of theirs may still run (gaps §7). */
   sharedStore: boolean;
   readModels: CommandApi['readModels'] & SweepOptions['readModels'];
   identities: Identities;

@@ -1,5 +1,5 @@
 /**
- * POST /api/v1/payments: identity, intent, provider, outcome, in this order (decisions §6 to §8).
+ * POST /api/v1/payments: identity, intent, provider, outcome, in this order (gaps §6 to §8).
  * The intent is durable before the provider is asked, and its operation id is the only one that
  * this payment's create ever has.
  */
@@ -79,7 +79,7 @@ const createWithoutKey = async (deps: CommandDeps, attempt: Attempt): Promise<Co
   throw new BudgetSpent();
 };
 
-/** Of the card only what tells cards apart without giving one away (decisions §8). */
+/** Of the card only what tells cards apart without giving one away (gaps §8). */
 const comparable = (principal: Principal, request: CreateRequest, masked: MaskedCard): object => {
   const { amount, currency, captureNow, details, card } = request;
   const { bin, last4, holderName, expiryMonth, expiryYear } = masked;

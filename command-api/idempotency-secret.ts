@@ -1,5 +1,5 @@
 /**
- * The check value of the idempotency secret (decisions §8): it stands in the event store, and a
+ * The check value of the idempotency secret (gaps §8): it stands in the event store, and a
  * process with another secret appends nothing, for it would charge repeats again.
  */
 import { type EventStore, StoreUnavailable } from '../shared/event-store/port.ts';

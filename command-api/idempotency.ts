@@ -1,5 +1,5 @@
 /**
- * What makes a repeated request recognisable (decisions §8): keyed hashes, so that neither an id
+ * What makes a repeated request recognisable (gaps §8): keyed hashes, so that neither an id
  * nor a fingerprint can be turned back into what it was made from. The secret is the same in every
  * process of one installation; with another one, repeats would be charged again.
  */

@@ -1,4 +1,4 @@
-/** Waiting for what other processes may still be doing on a payment (decisions §7). */
+/** Waiting for what other processes may still be doing on a payment (gaps §7). */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { CommandDeps } from './operate.ts';
 import type { LoadedPayment } from './payment-log.ts';

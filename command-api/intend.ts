@@ -1,6 +1,6 @@
 /**
  * The append of an intent. Where nobody can say whether it was stored, no call follows it, and it
- * is followed up: as an intent without an outcome it would bar the payment (decisions §7).
+ * is followed up: as an intent without an outcome it would bar the payment (gaps §7).
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/port.ts';
 import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';

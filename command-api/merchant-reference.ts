@@ -1,5 +1,5 @@
 /**
- * A merchantReference that names one payment (decisions §8, `MERCHANT_REFERENCE=unique`), over
+ * A merchantReference that names one payment (gaps §8, `MERCHANT_REFERENCE=unique`), over
  * races and over several processes. A create claims the reference, is appended, reads the claims
  * again, and goes to the provider only while the last one is its own.
  *

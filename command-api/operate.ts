@@ -1,6 +1,6 @@
 /**
  * The one place where the provider is asked to move money: after the intent is durable, once,
- * outside any retry loop (decisions §6), and then the outcome is recorded.
+ * outside any retry loop (gaps §6), and then the outcome is recorded.
  */
 import type { EventContext } from '../shared/event-store/port.ts';
 import type { CardSecret } from '../shared/payment/card.ts';

@@ -1,6 +1,6 @@
 /**
  * Load, decide, append; again on a conflict of revisions. The only loop around an append, and it
- * holds no effect but the append itself (decisions §6).
+ * holds no effect but the append itself (gaps §6).
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { foldStream } from '../shared/event-store/fold-stream.ts';

@@ -1,5 +1,5 @@
 /**
- * Who claimed a merchant's reference (decisions §8): one stream per reference, named by a keyed
+ * Who claimed a merchant's reference (gaps §8): one stream per reference, named by a keyed
  * hash, to which each claimant appends its payment at the exact revision it has read.
  */
 import {

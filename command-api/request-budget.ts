@@ -1,4 +1,4 @@
-/** The time one request may take, waits included (decisions §11, `REQUEST_BUDGET_MS`). */
+/** The time one request may take, waits included (gaps §11, `REQUEST_BUDGET_MS`). */
 export type Budget = {
   /** Milliseconds that are left; 0 when it is spent. */
   leftMs(): number;
@@ -10,7 +10,7 @@ export type Budget = {
   spent?: true;
 };
 
-/** The budget is spent. What was begun goes on without the request (decisions §7). */
+/** The budget is spent. What was begun goes on without the request (gaps §7). */
 export class BudgetSpent extends Error {
   override name = 'BudgetSpent';
 }

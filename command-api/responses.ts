@@ -1,6 +1,6 @@
 /**
  * What a merchant is answered, made from the events alone, so that a repeat gets the same bytes
- * (decisions §8). The answer to an operation is the payment as it was at its outcome.
+ * (gaps §8). The answer to an operation is the payment as it was at its outcome.
  */
 import { type ErrorCode, errorBody } from '../shared/http/errors.ts';
 import {
@@ -60,7 +60,7 @@ export const tryLater = (
 
 const locationOf = (paymentId: string) => ({ location: `/api/v1/payments/${paymentId}` });
 
-/** The intent is durable, its outcome is not known: nothing is guessed (decisions §7). */
+/** The intent is durable, its outcome is not known: nothing is guessed (gaps §7). */
 export const unknownOutcome = (paymentId: string): CommandResponse =>
   tryLater(
     'PROVIDER_UNAVAILABLE',
@@ -131,7 +131,7 @@ const declined = (readModel: PaymentReadModel, { kind }: Operation): CommandResp
   return { status: 422, body, outcome: 'declined' };
 };
 
-/** A stored outcome, given again (decisions §8). */
+/** A stored outcome, given again (gaps §8). */
 export const replayed = (response: CommandResponse): CommandResponse => ({
   ...response,
   headers: { ...response.headers, 'idempotent-replayed': 'true' },

@@ -1,5 +1,5 @@
 /**
- * The four POST routes. The order of checks is decisions §1: token, scope, rate, shape, existence,
+ * The four POST routes. The order of checks is gaps §1: token, scope, rate, shape, existence,
  * state and amounts, provider. Up to existence nothing is stored and no provider is called.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
@@ -54,7 +54,7 @@ const readNothing = (): ParsedChange => ({ ok: true, request: { amount: undefine
 
 const CHANGES: ChangeRoute[] = [
   { kind: 'capture', badId: 'INVALID_REQUEST', parse: parseCapture },
-  // A void ignores its body, whatever it is (decisions §3).
+  // A void ignores its body, whatever it is (gaps §3).
   { kind: 'void', badId: 'INVALID_PAYMENT_ID', parse: readNothing },
   { kind: 'refund', badId: 'INVALID_REQUEST', parse: parseRefund },
 ];

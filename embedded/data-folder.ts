@@ -86,7 +86,7 @@ const codeOf = (error: unknown): string =>
 const SECRET_FILE = 'idempotency.secret';
 const SECRET_MIN = 16;
 
-/** The secret behind derived ids and fingerprints, made on the first start (decisions §8). */
+/** The secret behind derived ids and fingerprints, made on the first start (gaps §8). */
 export const idempotencySecret = (folder: DataFolder): string => {
   const file = folder.path(SECRET_FILE);
   if (!existsSync(file)) {

@@ -1,6 +1,6 @@
 /**
  * Knows, without asking anybody, which payments have events that their document does not show yet
- * (decisions §9: behind is never guessed). Exact where every append of the installation goes
+ * (gaps §9: behind is never guessed). Exact where every append of the installation goes
  * through `store`, as in the embedded mode; a service of several processes compares revisions.
  */
 import {

@@ -1,6 +1,6 @@
 /**
  * The operator's routes of the projector. Here those over parked payments: which documents stopped
- * at an event that could not be applied, and another try after the cause is gone (faults P5). Scope
+ * at an event that could not be applied, and another try after the cause is gone (P5). Scope
  * `ops:admin`; a token of one merchant sees its own.
  */
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';

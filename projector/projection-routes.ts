@@ -1,6 +1,6 @@
 /**
  * The operator's routes over the read models as a whole: how far they are, and filling them anew
- * (decision 0015). Scope `ops:admin`, and a token of all merchants: they hold everybody's payments.
+ * (ADR-0015). Scope `ops:admin`, and a token of all merchants: they hold everybody's payments.
  */
 import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
 import { speaksForAll } from '../shared/http/auth/authorize.ts';

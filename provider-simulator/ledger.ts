@@ -1,7 +1,7 @@
 /**
  * The simulated provider's ledger: one SQLite file, one row for each operation carried out or
  * fenced, never changed and never deleted. It holds no card data at all, only the word for what
- * later captures and refunds of an authorization do (decisions §4, §13).
+ * later captures and refunds of an authorization do (gaps §4, §13).
  */
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * How the simulated provider decides: by card number for AUTHORIZE and SALE (decisions §13), by
+ * How the simulated provider decides: by card number for AUTHORIZE and SALE (gaps §13), by
  * its own money rules for the rest. Pure; the ledger hands in what it knows.
  */
 
@@ -54,7 +54,7 @@ const passesLuhn = (number: string): boolean => {
 export const behaviourOf = (operation: ProviderOperation): CardBehaviour | undefined =>
   'card' in operation ? testCardOf(operation.card.reveal().number)?.behaviour : undefined;
 
-/** The verdict on an AUTHORIZE or SALE. The card's date is not judged (decisions §13). */
+/** The verdict on an AUTHORIZE or SALE. The card's date is not judged (gaps §13). */
 export const judgeCard = (operation: CardOperation): Judgement => {
   const { number } = operation.card.reveal();
   const known = testCardOf(number);

@@ -1,5 +1,5 @@
 /**
- * The simulated provider (decisions §13): a ledger of its own and behaviour by card number.
+ * The simulated provider (gaps §13): a ledger of its own and behaviour by card number.
  * `openSimulation` is the provider itself, which simulator-server.ts also puts behind HTTP;
  * `openSimulator` is the driver of the port that runs it in the same process.
  */

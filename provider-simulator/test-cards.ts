@@ -1,5 +1,5 @@
 /**
- * The simulated provider's known numbers (decisions §13), as data: the simulator decides by this
+ * The simulated provider's known numbers (gaps §13), as data: the simulator decides by this
  * table, and the command line prints it.
  */
 import type { FailureCode } from '../shared/payment/payment-events.ts';

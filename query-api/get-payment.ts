@@ -1,6 +1,6 @@
 /**
  * GET /api/v1/payments/{paymentId}: the stored document where it is known to be up to date, else
- * the fold of the stream; both give the same bytes at one revision (decisions §9).
+ * the fold of the stream; both give the same bytes at one revision (gaps §9).
  */
 import { foldStream } from '../shared/event-store/fold-stream.ts';
 import { type EventStore, StoreUnavailable } from '../shared/event-store/port.ts';
@@ -24,7 +24,7 @@ export type QueryDeps = {
  */
 export type Behind = (paymentId: string) => (revision: number) => boolean | Promise<boolean>;
 
-/** Behind by comparing with the stream's last revision: right whoever appends (decisions §9). */
+/** Behind by comparing with the stream's last revision: right whoever appends (gaps §9). */
 export const behindTheStream =
   (store: Pick<EventStore, 'lastRevision'>): Behind =>
   (paymentId) => {

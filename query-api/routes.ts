@@ -1,4 +1,4 @@
-/** The GET routes for merchants, and the pages about the API (interface, "Get payment"; decisions §9). */
+/** The GET routes for merchants, and the pages about the API (interface, "Get payment"; gaps §9). */
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { UnreadableStream } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/authenticate.ts';
@@ -40,7 +40,7 @@ export const registerQueryApi = (app: FastifyInstance, { authorize, deps }: Quer
     const parsed = parseList(request.query);
     if (!parsed.ok) return reject(reply, 'INVALID_REQUEST', parsed.details);
     const { merchantId } = principalOf(request);
-    // One payment that cannot be read must not take the others' page along (faults P5).
+    // One payment that cannot be read must not take the others' page along (P5).
     const bodyOf = async ({ paymentId, body }: PaymentDocument): Promise<string> => {
       try {
         return (await getPayment(deps, paymentId, merchantId))?.body ?? body;

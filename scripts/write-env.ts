@@ -1,7 +1,7 @@
 /**
  * `npm run env [-- file]`: fresh random secrets for docker-compose.yml in `.env`, once. An existing
  * file is never touched: with another IDEMPOTENCY_SECRET a repeated request would charge again
- * (decisions §8).
+ * (gaps §8).
  */
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

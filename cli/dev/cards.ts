@@ -1,4 +1,4 @@
-/** `payments cards`: the numbers that the simulated provider knows (decisions §13). */
+/** `payments cards`: the numbers that the simulated provider knows (gaps §13). */
 import { Command, Option } from 'commander';
 import { TEST_CARDS, type TestCard } from '../../provider-simulator/test-cards.ts';
 

@@ -1,6 +1,6 @@
 /**
  * What is unresolved, for a person: what this process follows, and beside it what the read models list
- * of other processes. An operation whose call may still run is not unresolved (decisions §7).
+ * of other processes. An operation whose call may still run is not unresolved (gaps §7).
  */
 import { UnreadableStream } from '../../shared/event-store/port.ts';
 import { openOperations } from '../../shared/payment/state.ts';

@@ -1,5 +1,5 @@
 /**
- * A person ends an operation that the provider will never answer for (decision 0013). The word is
+ * A person ends an operation that the provider will never answer for (ADR-0013). The word is
  * recorded as the outcome, with who gave it and on what evidence; it is taken only where nothing
  * better can be had.
  */

@@ -1,6 +1,6 @@
 /**
  * The operator's routes of the command side: what is unresolved, and the end of what the provider
- * will never answer for (decision 0013). Scope `ops:admin`; a token of one merchant sees its own.
+ * will never answer for (ADR-0013). Scope `ops:admin`; a token of one merchant sees its own.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { z } from 'zod';
@@ -20,7 +20,7 @@ export type CommandOps = {
   readModels: Pick<ReadModelsReader, 'unresolved'>;
 };
 
-/** Spaces and dashes between the digits of a card number do not hide it (decisions §4). */
+/** Spaces and dashes between the digits of a card number do not hide it (gaps §4). */
 const GAPS = /[\s\p{Pd}\p{Cf}\u2212]+/gu;
 const holdsLongNumber = (text: string): boolean => /[0-9]{12}/.test(text.replace(GAPS, ''));
 

@@ -1,5 +1,5 @@
 /**
- * The payment provider as the command side sees it (decisions §7, provider.md). The operation id
+ * The payment provider as the command side sees it (gaps §7, provider.md). The operation id
  * is the idempotency key: the same id again never moves money twice, and is never inside a retry
  * loop. Every driver keeps these promises; test/contract/provider.test.ts asks each of them.
  */

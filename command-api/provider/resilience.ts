@@ -1,6 +1,6 @@
 /**
  * Keeps a provider that is out of reach from costing every create its connect time-out, and keeps
- * calls bounded (decisions §7). It never sends a call twice; what it holds back is NOT_SENT.
+ * calls bounded (gaps §7). It never sends a call twice; what it holds back is NOT_SENT.
  */
 import {
   bulkhead,

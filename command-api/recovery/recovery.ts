@@ -1,5 +1,5 @@
 /**
- * Ends what was left open (decisions §7): asks the provider for the outcome of an intent that has
+ * Ends what was left open (gaps §7): asks the provider for the outcome of an intent that has
  * none, fences what was never carried out, and records the answer. It never sends an operation
  * again and never turns "unknown" into "failed".
  *
@@ -81,7 +81,7 @@ export type Recovery = {
   track(paymentId: string): void;
   /** Stops following the payments, of those it follows, that another process has ended. */
   dropEnded(stillOpen: ReadonlySet<string>): Promise<void>;
-  /** The unresolved create of an equal request, to be joined (decisions §7). */
+  /** The unresolved create of an equal request, to be joined (gaps §7). */
   unresolvedCreate(fingerprint: string): string | undefined;
   /** How many payments are unresolved, and the age of the oldest in seconds. */
   unresolved(): { count: number; oldestSeconds: number };
@@ -125,7 +125,7 @@ const AT_WORK_MS_MAX = 86_400_000;
 /** Of these the oldest is forgotten, and waited for once more. */
 const FROM_AHEAD_MAX = 10_000;
 
-/** How old another process's intent has to be before anybody asks about it (decisions §7). */
+/** How old another process's intent has to be before anybody asks about it (gaps §7). */
 export const inFlightMsMaxOf = (providerTimeoutMs: number): number =>
   providerTimeoutMs + IN_FLIGHT_MARGIN_MS;
 

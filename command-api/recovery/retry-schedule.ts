@@ -1,5 +1,5 @@
 /**
- * When an unresolved payment is asked about again (decisions §7): at once, after each wait of the
+ * When an unresolved payment is asked about again (gaps §7): at once, after each wait of the
  * retry schedule, then hourly; so many at a time, and each wait a little shorter or longer than its step,
  * so that what broke at once does not ask at once.
  */

@@ -1,6 +1,6 @@
 /**
  * Finds the intents that have no outcome and that nobody here follows yet, at the start and every
- * minute, without reading the whole log (decisions §7). The read models list what is open up to their
+ * minute, without reading the whole log (gaps §7). The read models list what is open up to their
  * checkpoint; payments whose document is parked are looked at one by one; and the log is read from
  * the checkpoint on, so that nothing is overlooked while the projector is behind or stopped. Any
  * number of processes may sweep at once.

@@ -31,7 +31,7 @@ export const tokenOf = async (merchantId: string, scope?: string): Promise<strin
 export const example = (name: string): Record<string, unknown> =>
   JSON.parse(readFileSync(join(EXAMPLES, `${name}.json`), 'utf8'));
 
-/** The smallest create, by a card of decisions §13. */
+/** The smallest create, by a card of gaps §13. */
 export const smallest = (number: string, fields: object = {}): object => ({
   amount: 2500,
   currency: 'USD',

@@ -15,7 +15,7 @@ import type { PaymentEvent } from '../payment/payment-events.ts';
 /** A place in the order over all streams. Opaque: kept and handed back, never computed with. */
 export type Position = string;
 
-/** Who caused an event, and what led to it (decisions §6). */
+/** Who caused an event, and what led to it (gaps §6). */
 export type EventContext = {
   /** The token's subject, or `recovery`. */
   actor: string;
@@ -116,7 +116,7 @@ export type EventStore = {
   readStream(stream: string): Promise<RecordedEvent[]>;
   /**
    * The revision of the last event of a stream, or null when it is unknown: how a reader of another
-   * process learns whether a document is behind (decisions §9). Throws StoreUnavailable.
+   * process learns whether a document is behind (gaps §9). Throws StoreUnavailable.
    */
   lastRevision(stream: string): Promise<number | null>;
   /** Reads up to `limit` events of all streams after a position (null: from the start), in order. */
@@ -129,7 +129,7 @@ export type EventStore = {
   subscribe(after: Position | null, signal: AbortSignal): AsyncIterable<SubscriptionItem>;
   /**
    * Stores a value under a key that has none and returns the value that stands: the first writer's
-   * (decisions §8, the check value of the idempotency secret). Throws StoreUnavailable.
+   * (gaps §8, the check value of the idempotency secret). Throws StoreUnavailable.
    */
   claimMeta(key: string, value: string): Promise<string>;
   /** The stored forms, for auditors. A store without them cannot be verified or exported. */

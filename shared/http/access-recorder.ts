@@ -1,5 +1,5 @@
 /**
- * Reading is itself recorded, in the log (decision 0011): who read what and when stands there before
+ * Reading is itself recorded, in the log (ADR-0011): who read what and when stands there before
  * the answer leaves. A process writes into streams of its own, so it never meets another writer.
  */
 import type { FastifyRequest } from 'fastify';
@@ -34,7 +34,7 @@ const PARAMETERS_MAX = 1000;
 /** In blocks too, whatever stands between them (shared/http/card-text.ts). */
 const LONG_NUMBER = /\d(?:[\s\p{Pd}\p{Cf}\u2212_]*\d){11,}/gu;
 
-/** A card number that somebody searches for must not get into the log this way (decisions §4). */
+/** A card number that somebody searches for must not get into the log this way (gaps §4). */
 const withoutLongNumbers = (text: string): string =>
   text.replace(LONG_NUMBER, (run) => `...${run.replace(/\D/g, '').slice(-4)}`);
 

@@ -1,5 +1,5 @@
 /**
- * Finds a card number in texts that would be kept (decisions §4). Spaces and dashes of every kind
+ * Finds a card number in texts that would be kept (gaps §4). Spaces and dashes of every kind
  * between its digits do not hide it.
  */
 

@@ -1,6 +1,6 @@
 /**
  * The requests of the contract (interface, "Resources and their fields"): their schemas, in the
- * contract's names and order, and the functions that read them (decisions §3, §4).
+ * contract's names and order, and the functions that read them (gaps §3, §4).
  */
 import type { z } from 'zod';
 import type { CardInput } from '../payment/card.ts';
@@ -148,7 +148,7 @@ type JsonObject = Record<string, unknown>;
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The required leaves of the objects that are required themselves (decisions §3). */
+/** The required leaves of the objects that are required themselves (gaps §3). */
 const CARD_LEAVES = ['number', 'holderName', 'expiryMonth', 'expiryYear'].map(
   (name) => `paymentMethod.card.${name}`,
 );
@@ -243,7 +243,7 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set(
 
 const HOLDS_CARD = 'must not hold the card number';
 
-/** Names every field but the number's own that holds the card number (decisions §4). */
+/** Names every field but the number's own that holds the card number (gaps §4). */
 const cardNumberDetails = (
   body: JsonObject,
   number: string,
@@ -333,22 +333,22 @@ const parseChange = (
   };
 };
 
-/** Reads the body of a capture (decisions §3); undefined is no body. */
+/** Reads the body of a capture (gaps §3); undefined is no body. */
 export const parseCapture = (value: unknown): ParsedChange =>
   parseChange(CaptureRequest, 'captureAmount', value);
 
-/** Reads the body of a refund (decisions §3); undefined is no body. */
+/** Reads the body of a refund (gaps §3); undefined is no body. */
 export const parseRefund = (value: unknown): ParsedChange =>
   parseChange(RefundRequest, 'refundAmount', value);
 
 /** What `details` say of a paymentId that is not well formed. */
 export const PAYMENT_ID_FORM = 'paymentId must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -';
 
-/** The paymentId of a path when it is well formed (decisions §2), else undefined. */
+/** The paymentId of a path when it is well formed (gaps §2), else undefined. */
 export const parsePaymentId = (raw: string): string | undefined =>
   /^[A-Za-z0-9_-]{1,32}$/.test(raw) ? raw : undefined;
 
-/** The `Idempotency-Key` of a request, undefined when it has none (decisions §8). */
+/** The `Idempotency-Key` of a request, undefined when it has none (gaps §8). */
 export const parseIdempotencyKey = (
   rawHeaders: readonly string[],
 ): { ok: true; key: string | undefined } | Invalid => {

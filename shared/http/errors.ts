@@ -1,6 +1,6 @@
 /**
  * Every error code with its HTTP status and message, and the one form of an error answer
- * (interface, "Error body"; decisions §1). Codes are stable: clients switch on them.
+ * (interface, "Error body"; gaps §1). Codes are stable: clients switch on them.
  */
 import type { FastifyReply } from 'fastify';
 

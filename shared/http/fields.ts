@@ -1,5 +1,5 @@
 /**
- * The kinds of field that requests are made of. Each carries its own wording (decisions §3), so
+ * The kinds of field that requests are made of. Each carries its own wording (gaps §3), so
  * that no text of the schema library ever reaches a client; a detail is the path and this text.
  */
 import { z } from 'zod';
@@ -61,7 +61,7 @@ const fromOne = (number: z.ZodNumber) =>
     .refine((value) => Number.isInteger(value) && value >= 1, NOT_POSITIVE)
     .meta({ type: 'integer', minimum: 1 });
 
-/** From 1, and with no upper end: one above 2^53-1 is for the rules to refuse (decisions §3). */
+/** From 1, and with no upper end: one above 2^53-1 is for the rules to refuse (gaps §3). */
 export const positiveInteger = () => fromOne(z.number({ error: requiredOr(NOT_POSITIVE) }));
 
 export const optionalPositiveInteger = () => fromOne(z.number({ error: NOT_POSITIVE })).optional();

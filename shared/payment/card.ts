@@ -1,12 +1,12 @@
 /**
  * Splits a card into the part that may be kept and the part that lives in memory for one provider
- * call (decisions §4). Nothing here is ever stored, logged or hashed.
+ * call (gaps §4). Nothing here is ever stored, logged or hashed.
  */
 import { inspect } from 'node:util';
 import cardValidator from 'card-validator';
 import type { MaskedCard } from './payment-events.ts';
 
-/** The brands a merchant can accept (decisions §3). */
+/** The brands a merchant can accept (gaps §3). */
 export const CARD_BRANDS = [
   'VISA',
   'MASTERCARD',
@@ -85,7 +85,7 @@ export const brandOf = (number: string): CardBrand | undefined => {
 
 /**
  * The one masked form of a card: bin of 8 digits for 16-digit Visa and Mastercard numbers, else
- * of 6; the brand that the number shows before the one given (decisions §4).
+ * of 6; the brand that the number shows before the one given (gaps §4).
  */
 export const maskCard = (card: CardInput, shown = brandOf(card.number)): MaskedCard => {
   const longBin = card.number.length === 16 && (shown === 'VISA' || shown === 'MASTERCARD');

@@ -11,14 +11,14 @@ import type {
   Resolution,
 } from './payment-events.ts';
 
-/** An integer of minor units, from 1; 'too large' for one above 2^53-1 (decisions §3). */
+/** An integer of minor units, from 1; 'too large' for one above 2^53-1 (gaps §3). */
 export type RequestedAmount = number | 'too large';
 
-/** What a merchant may do (decisions §3); `acceptedBrands` absent means all, unknown ones too. */
+/** What a merchant may do (gaps §3); `acceptedBrands` absent means all, unknown ones too. */
 export type MerchantRules = {
   maxAmountMinor: number;
   acceptedBrands?: readonly CardBrand[];
-  /** A merchantReference names one payment that is not FAILED (decisions §8). */
+  /** A merchantReference names one payment that is not FAILED (gaps §8). */
   uniqueReferences?: boolean;
 };
 
@@ -38,7 +38,7 @@ export type CreateCommand = {
   rules: MerchantRules;
 };
 
-/** An omitted amount is the whole authorized amount, or what is left to refund (decisions §5). */
+/** An omitted amount is the whole authorized amount, or what is left to refund (gaps §5). */
 export type ChangeCommand = {
   kind: 'capture' | 'void' | 'refund';
   operationId: string;

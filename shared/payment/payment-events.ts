@@ -1,5 +1,5 @@
 /**
- * Every event a payment stream can hold (decisions §6). The type names and the field names are
+ * Every event a payment stream can hold (gaps §6). The type names and the field names are
  * stored forms: they are never renamed, only added to or upcast.
  *
  * Amounts are integers of minor units, from 1 (from 0 where a sentence says so). No schema has a
@@ -13,7 +13,7 @@ const amountMinor = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 const operationId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
 const providerCode = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/);
 
-/** The failure codes a merchant can meet (decisions §12). */
+/** The failure codes a merchant can meet (gaps §12). */
 export const FAILURE_CODES = [
   'CARD_DECLINED',
   'INSUFFICIENT_FUNDS',
@@ -98,7 +98,7 @@ export const paymentDetails = z.strictObject({
 });
 export type PaymentDetails = z.infer<typeof paymentDetails>;
 
-/** The one masked form of a card (decisions §4). */
+/** The one masked form of a card (gaps §4). */
 export const maskedCard = z.strictObject({
   bin: z.string().regex(/^[0-9]{6}([0-9]{2})?$/),
   last4: z.string().regex(/^[0-9]{4}$/),
@@ -111,7 +111,7 @@ export const maskedCard = z.strictObject({
 export type MaskedCard = z.infer<typeof maskedCard>;
 
 /**
- * What makes a repeat recognisable (decisions §8): `fingerprint` is a keyed hash of the parsed
+ * What makes a repeat recognisable (gaps §8): `fingerprint` is a keyed hash of the parsed
  * request; `keyHash` a keyed hash of merchant, route, payment and `Idempotency-Key`, there only
  * when the request carried a key.
  */
@@ -139,7 +139,7 @@ const decline = {
   providerFailureCode: providerCode.optional(),
   /**
    * DECLINED: the provider said no. NOT_SENT and FENCED: proven never carried out, so the
-   * idempotency key of the operation is free again (decisions §7, §8).
+   * idempotency key of the operation is free again (gaps §7, §8).
    */
   outcome: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
 };
@@ -212,7 +212,7 @@ export const EVENT_VERSIONS: Record<EventType, number> = {
  * has the fields that every event has: the operation it was made for, its amount and currency.
  */
 export const claimSchemas = {
-  /** The payment that a merchant's reference names, or wants to (decisions §8). */
+  /** The payment that a merchant's reference names, or wants to (gaps §8). */
   MerchantReferenceClaimed: z.strictObject({
     ...operation,
     paymentId: z.string().regex(/^[A-Za-z0-9_-]{1,32}$/),
@@ -267,7 +267,7 @@ export type AuditAccessed = {
 /** The stream that one process writes its readers into. */
 export const auditStreamOf = (id: string): string => `audit-${id}`;
 
-/** The stream of a payment (decisions §6). */
+/** The stream of a payment (gaps §6). */
 export const streamOf = (paymentId: string): string => `payment-${paymentId}`;
 /** The payment of a stream; undefined for a stream of another kind. */
 export const paymentOf = (stream: string): string | undefined =>

@@ -19,7 +19,7 @@ export type Unresolved = { kind: 'unresolved'; operation: Operation };
 /** The stream already begins with a payment: the id is taken. */
 export type AlreadyExists = { kind: 'exists' };
 
-/** An operation stands under the command's key already: this is its repeat (decisions §8). */
+/** An operation stands under the command's key already: this is its repeat (gaps §8). */
 export type Repeated = { kind: 'repeated' };
 
 export const refused = (code: RefusalCode, ...details: string[]): Refused => ({

@@ -1,7 +1,7 @@
 /**
  * The payment as it is answered: a fold of `project` over the stream gives the PaymentResponse of
  * the interface. The command side, the projector and the query side's fold all use this one
- * function, so the bodies of one revision are the same to the byte (decisions §9).
+ * function, so the bodies of one revision are the same to the byte (gaps §9).
  */
 import type {
   EventData,
@@ -26,7 +26,7 @@ export type Failure = { failureCode: FailureCode; providerFailureCode?: string }
 
 export type TransactionType = 'AUTH' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
 
-/** A finished attempt; an unfinished one is not listed (decisions §5). */
+/** A finished attempt; an unfinished one is not listed (gaps §5). */
 export type Transaction = {
   id: string;
   type: TransactionType;

@@ -172,7 +172,7 @@ export const evolve = (state: PaymentState, { event, revision }: PlacedEvent): P
 export const openOperations = (state: PaymentState): Operation[] =>
   state.status === 'NONE' ? [] : state.operations.filter((o) => o.outcome === undefined);
 
-/** Proven never carried out, so that its idempotency key is free again (decisions §7, §8). */
+/** Proven never carried out, so that its idempotency key is free again (gaps §7, §8). */
 export const isFree = ({ outcome }: Operation): boolean =>
   outcome?.outcome === 'NOT_SENT' || outcome?.outcome === 'FENCED';
 

@@ -14,7 +14,7 @@ export type RevisionWaiters = {
   close(): void;
 };
 
-/** The notifier of a driver whose writer lives in the process of its readers (decisions §9). */
+/** The notifier of a driver whose writer lives in the process of its readers (gaps §9). */
 export const createRevisionWaiters = (): RevisionWaiters => {
   const waiting = new Map<string, Set<Waiter>>();
   let closed = false;

@@ -23,7 +23,7 @@ export { settingsTable } from './settings.ts';
 export type Mode = 'embedded' | 'provider' | DistributedMode;
 export type DistributedMode = 'command-api' | 'query-api' | 'projector';
 
-/** Where the keys come from that tokens are checked with (decisions §10). */
+/** Where the keys come from that tokens are checked with (gaps §10). */
 export type TokenKeys =
   | { kind: 'secret'; secret: string }
   | { kind: 'jwks-url'; url: string }
@@ -36,9 +36,9 @@ export type RateLimit = { perSecond: number; burst: number };
 
 /** The rules of one merchant: its own settings over the installation's. */
 export type MerchantRules = {
-  /** In minor units; BUSINESS_RULE_VIOLATION above (decisions §3). */
+  /** In minor units; BUSINESS_RULE_VIOLATION above (gaps §3). */
   maxAmount: number;
-  /** Undefined: every brand, unknown ones included (decisions §3). */
+  /** Undefined: every brand, unknown ones included (gaps §3). */
   acceptedBrands: readonly CardBrand[] | undefined;
   merchantReference: 'allow' | 'unique';
   rateLimit: RateLimit;
@@ -77,9 +77,9 @@ export type Config = {
   requestBudgetMs: number;
   recoveryDelaysMs: readonly number[];
   maxInFlight: number;
-  /** Per address, for requests without a valid token (decisions §11). */
+  /** Per address, for requests without a valid token (gaps §11). */
   unauthenticatedRateLimit: RateLimit;
-  /** Undefined: the one in the data folder, made on first start (decisions §8). */
+  /** Undefined: the one in the data folder, made on first start (gaps §8). */
   idempotencySecret: string | undefined;
   /** The rules of a merchant that the merchants' file does not name. */
   rules: MerchantRules;
@@ -162,7 +162,7 @@ const tokenProblems = (parsed: ParsedSettings): string[] => {
   return problems;
 };
 
-/** Limits are on where several processes serve the world (decisions §11). */
+/** Limits are on where several processes serve the world (gaps §11). */
 const ratesOf = (mode: Mode) =>
   isDistributed(mode)
     ? { merchant: 1_000, unauthenticated: 50 }

@@ -19,7 +19,7 @@ const randomFraction = (): number => {
 /** A ULID: 26 characters of Crockford base 32, later ones greater within this process. */
 export const newUlid: () => string = monotonicFactory(randomFraction);
 
-/** `pay_` and a ULID (decisions §2). */
+/** `pay_` and a ULID (gaps §2). */
 export const newPaymentId = (): string => `pay_${newUlid()}`;
 
 /** The id of one operation at the provider; its last 26 characters name the transaction too. */

@@ -1,7 +1,7 @@
 /**
  * The log: one JSON line per thing that happened, on stdout or in a file. Callers log ids, route
  * templates and codes, never bodies, headers or addresses; redaction and the scrubber are the nets
- * below that rule (decisions §4).
+ * below that rule (gaps §4).
  */
 import { openSync } from 'node:fs';
 import pino, { type Logger } from 'pino';

@@ -5,9 +5,9 @@
 import { z } from 'zod';
 import { CARD_BRANDS } from '../payment/card.ts';
 
-/** The largest sum of decisions §3, in minor units. */
+/** The largest sum of gaps §3, in minor units. */
 export const MAX_AMOUNT_DEFAULT = 99_999_999;
-/** The retry schedule of decisions §7, in milliseconds; after its last step recovery asks hourly. */
+/** The retry schedule of gaps §7, in milliseconds; after its last step recovery asks hourly. */
 export const RECOVERY_DELAYS_MS_DEFAULT = [
   1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000,
 ];
@@ -15,7 +15,7 @@ export const RECOVERY_DELAYS_MS_DEFAULT = [
 export const TOPIC_PREFIX_DEFAULT = 'payments';
 const DAY_MS = 86_400_000;
 
-/** The algorithms that a list of public keys can be used with (decisions §10). */
+/** The algorithms that a list of public keys can be used with (gaps §10). */
 export const PUBLIC_KEY_ALGORITHMS = [
   'RS256',
   'RS384',
@@ -239,7 +239,7 @@ export const settingsTable: { name: string; default: string; meaning: string }[]
   settings,
 ).map(([name, row]) => ({ name, default: row.defaultText, meaning: row.meaning }));
 
-/** True for a brand that a merchant can accept (decisions §3). */
+/** True for a brand that a merchant can accept (gaps §3). */
 export function isBrand(value: string): value is (typeof CARD_BRANDS)[number] {
   return (CARD_BRANDS as readonly string[]).includes(value);
 }

@@ -1,4 +1,4 @@
-/** `payments unresolved`, `resolve` and `parked`, run as a person runs them (decision 0013). */
+/** `payments unresolved`, `resolve` and `parked`, run as a person runs them (ADR-0013). */
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { NO_LADDER, PAYMENTS, signToken } from '../support/in-process.ts';

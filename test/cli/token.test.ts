@@ -17,7 +17,7 @@ const lifetime = (token: string): number => {
   return exp - iat;
 };
 
-describe('decisions §10: payments token', () => {
+describe('gaps §10: payments token', () => {
   test('before the first start it makes the key pair that the service will check with', async () => {
     const { code, stdout, stderr } = await runCli(['token'], env);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

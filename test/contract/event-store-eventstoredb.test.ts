@@ -313,7 +313,7 @@ describe('opening', () => {
   });
 });
 
-test('decisions §6: what is stored is what was hashed, and a stream verifies by itself', async () => {
+test('gaps §6: what is stored is what was hashed, and a stream verifies by itself', async () => {
   const descriptor = '\u0000 e\u0301 \u2028 עברית 🏦';
   const [first] = await store.append('payment-1', 'none', [
     newEvent(created({ amount: Number.MAX_SAFE_INTEGER, details: { descriptor } })),

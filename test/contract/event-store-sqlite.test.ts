@@ -94,7 +94,7 @@ describe('history cannot change', () => {
     expect(chainRows()).toHaveLength(4);
   });
 
-  test('decisions §6: both chains are what an independent recomputation gives', () => {
+  test('gaps §6: both chains are what an independent recomputation gives', () => {
     const sha256 = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex');
     const heads = new Map<string, string>();
     let logHash = '0'.repeat(64);
@@ -375,7 +375,7 @@ describe('faults of the disk', () => {
   });
 });
 
-describe('decisions §8: a check value stands in the event store', () => {
+describe('gaps §8: a check value stands in the event store', () => {
   test('the first writer wins, also over a restart', async () => {
     const opened = await open();
     const both = [opened.claimMeta('secret', 'one'), opened.claimMeta('secret', 'other')];

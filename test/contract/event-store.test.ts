@@ -114,14 +114,14 @@ for (const driver of eventStoreDrivers) {
         expect(await store.readStream(named(1))).toHaveLength(2);
       });
 
-      test('decisions §9: the last revision of a stream is told, null where there is none', async () => {
+      test('gaps §9: the last revision of a stream is told, null where there is none', async () => {
         expect(await store.lastRevision(named(1))).toBeNull();
         await store.append(named(1), 'none', batchOf(3));
         expect(await store.lastRevision(named(1))).toBe(2);
         expect(await store.lastRevision(named(2))).toBeNull();
       });
 
-      test('decisions §8: of several values claimed under a key the first one stands', async () => {
+      test('gaps §8: of several values claimed under a key the first one stands', async () => {
         const claims = ['one', 'two', 'three'].map((value) =>
           store.claimMeta(`check-${run}`, value),
         );
@@ -238,7 +238,7 @@ for (const driver of eventStoreDrivers) {
         });
       });
 
-      test('decisions §6: an event keeps its id, time, actor and all that led to it', async () => {
+      test('gaps §6: an event keeps its id, time, actor and all that led to it', async () => {
         const event = newEvent(created(), timeOf(7));
         const [stored] = await store.append(named(1), 'none', [event]);
         expect(stored).toMatchObject({ ...event, stream: named(1), revision: 0 });
@@ -254,7 +254,7 @@ for (const driver of eventStoreDrivers) {
         expect((await store.readStream(named(1)))[0]?.event).toEqual(event);
       });
 
-      test('decisions §9: append, stream, log and subscription hand back the same bytes', async () => {
+      test('gaps §9: append, stream, log and subscription hand back the same bytes', async () => {
         const { data } = created({ details: { source: { storeId: 's' }, descriptor: 'd' } });
         const reversed = Object.fromEntries(Object.entries(data).reverse());
         const event = newEvent({ type: 'PaymentCreated', data: reversed } as never);

@@ -238,12 +238,12 @@ describe("provider.md: of an answer's text only the codes go on, cleaned", () =>
   const declinedBy = async (codes: object, requested: ProviderOperation = operation) =>
     (await answering(200, { ...outcome, outcome: 'DECLINED', ...codes })).execute(requested);
 
-  test('decisions §12: a code of the list goes on as it is', async () => {
+  test('gaps §12: a code of the list goes on as it is', async () => {
     const codes = { failureCode: 'LOST_CARD', providerFailureCode: '41.lost-card_x' };
     expect(await declinedBy(codes)).toEqual({ outcome: 'DECLINED', ...codes });
   });
 
-  test('decisions §12: an unmapped code becomes UNKNOWN_DECLINE and is kept beside it', async () => {
+  test('gaps §12: an unmapped code becomes UNKNOWN_DECLINE and is kept beside it', async () => {
     expect(await declinedBy({ failureCode: 'card_velocity' })).toEqual({
       outcome: 'DECLINED',
       failureCode: 'UNKNOWN_DECLINE',

@@ -1,4 +1,4 @@
-/** The breaker and the bounded queue before a provider (decisions §7). */
+/** The breaker and the bounded queue before a provider (gaps §7). */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { httpProvider } from '../../command-api/provider/http/provider.ts';
 import type { Provider, ProviderOutcome } from '../../command-api/provider/port.ts';
@@ -47,7 +47,7 @@ const inTurn = (responses: ProviderOutcome[]) => {
 };
 const notSent = (times: number): ProviderOutcome[] => Array(times).fill(NOT_SENT);
 
-describe('decisions §7: the breaker', () => {
+describe('gaps §7: the breaker', () => {
   test('opens after 5 calls in a row that could not be sent, and for PUT alone', async () => {
     const provider = resilientHttp(await refusedUrl());
     for (let call = 1; call <= 5; call += 1) {
@@ -140,7 +140,7 @@ describe('decisions §7: the breaker', () => {
   });
 });
 
-describe('decisions §7: the bounded queue', () => {
+describe('gaps §7: the bounded queue', () => {
   test('no place in the queue is NotSent; those in it are sent in order, each once', async () => {
     const pending: Array<() => void> = [];
     const server = await serve((_request, response) => {

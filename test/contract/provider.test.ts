@@ -1,4 +1,4 @@
-/** What every driver of the provider port promises (decisions §7, §13; provider.md). */
+/** What every driver of the provider port promises (gaps §7, §13; provider.md). */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -67,7 +67,7 @@ describe.each(providerDrivers)('provider: $name', (driver) => {
     folder.remove();
   });
 
-  describe('decisions §13: the card number decides', () => {
+  describe('gaps §13: the card number decides', () => {
     const plain = TEST_CARDS.filter(({ behaviour }) => behaviour === undefined);
 
     test.each(plain)('$number: $outcome $failureCode', async ({ number, failureCode }) => {
@@ -174,7 +174,7 @@ describe.each(providerDrivers)('provider: $name', (driver) => {
     });
   });
 
-  describe('decisions §7: the operation id is the idempotency key', () => {
+  describe('gaps §7: the operation id is the idempotency key', () => {
     test('a repeat gives the first answer again, whatever the card is now', async () => {
       const yes = authorize();
       const no = authorize('4000000000009995');
@@ -219,7 +219,7 @@ describe.each(providerDrivers)('provider: $name', (driver) => {
     });
   });
 
-  describe('decisions §7: asking and fencing', () => {
+  describe('gaps §7: asking and fencing', () => {
     test('a look-up finds approvals, declines and nothing', async () => {
       const yes = await authorized();
       const no = authorize('4000000000000002');
@@ -271,7 +271,7 @@ describe.each(providerDrivers)('provider: $name', (driver) => {
     });
   });
 
-  describe('faults M1 to M3: the ledger keeps its own money rules', () => {
+  describe('M1 to M3: the ledger keeps its own money rules', () => {
     const notPermitted = declined('TRANSACTION_NOT_PERMITTED');
     const overLimit = declined('LIMIT_EXCEEDED');
 
@@ -409,7 +409,7 @@ describe.each(providerDrivers)('provider: $name', (driver) => {
     });
   });
 
-  test('decisions §4: no card number, no last four and no CVV in the files of the ledger', async () => {
+  test('gaps §4: no card number, no last four and no CVV in the files of the ledger', async () => {
     const numbers = TEST_CARDS.map(({ number }) => number);
     const traces = numbers.flatMap((number) => [number, number.slice(-4)]);
     // Amounts and ids that no trace can be found in by chance.

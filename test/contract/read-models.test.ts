@@ -65,7 +65,7 @@ for (const driver of readModelDrivers) {
       expect(await readModels.parked(10)).toEqual([]);
     });
 
-    test('decisions §9: the body comes back to the byte, with revision and owner', async () => {
+    test('gaps §9: the body comes back to the byte, with revision and owner', async () => {
       const details = { merchantReference: 'é \u{1F4B3} "quoted" \u2028 \\ \ud800' };
       const readModel = foldReadModel(placed([created({ details, merchantId: 'm_é' })]));
       if (readModel === undefined) throw new Error('no read model');
@@ -350,7 +350,7 @@ for (const driver of readModelDrivers) {
       }
     });
 
-    test('decisions §7: unresolved payments are those with an open intent, oldest first', async () => {
+    test('gaps §7: unresolved payments are those with an open intent, oldest first', async () => {
       const open = (paymentId: string, n: number): PaymentReadModel => {
         const event = created({ paymentId });
         const readModel = foldReadModel([{ revision: 0, time: timeOf(n), event }]);
@@ -418,7 +418,7 @@ for (const driver of readModelDrivers) {
       expect(await readModels.parked(10)).toEqual([]);
     });
 
-    test('decisions §9: a wait ends as soon as the document is there, for all who wait', async () => {
+    test('gaps §9: a wait ends as soon as the document is there, for all who wait', async () => {
       await readModels.apply([change(readModelAt('pay_1', 0))], null, 'p1');
       expect(await readModels.waitForRevision('pay_1', 0, 60_000)).toBe(true);
       const waits = [

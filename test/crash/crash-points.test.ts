@@ -5,7 +5,7 @@ import { surviveCrashes } from '../support/crash-rounds.ts';
 
 const SHARE: CrashPoint[] = ['sale: before append intent', 'capture: after provider'];
 
-test('decisions §6, §7: dead at an await, the repeat is answered and money moved once', async () => {
+test('gaps §6, §7: dead at an await, the repeat is answered and money moved once', async () => {
   expect(CRASH_POINTS).toEqual(expect.arrayContaining(SHARE));
   expect(await surviveCrashes(SHARE)).toBe(SHARE.length);
 }, 30_000);

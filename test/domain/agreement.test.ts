@@ -1,7 +1,7 @@
 /**
  * Whatever is asked of a payment, in whatever order: the state that decides and the body that is
  * answered agree, money stays within its bounds, and no answer depends on anything but the events
- * (faults M1, M2, M3, M7, M8, L2, L5).
+ * (M1, M2, M3, M7, M8, L2, L5).
  */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** Card data: what is kept of it, and that the rest cannot be printed (decisions §3, §4). */
+/** Card data: what is kept of it, and that the rest cannot be printed (gaps §3, §4). */
 
 import { format, inspect } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
@@ -32,7 +32,7 @@ const NUMBERS: Record<CardBrand, string[]> = {
   MAESTRO: ['6759649826438453', '501800000000', '6799990100000000019', '6304000000000000'],
 };
 
-describe('decisions §3: the brand is the one that the number shows', () => {
+describe('gaps §3: the brand is the one that the number shows', () => {
   test.each(CARD_BRANDS.flatMap((brand) => NUMBERS[brand].map((number) => [number, brand])))(
     '%s shows %s',
     (number, brand) => {
@@ -53,7 +53,7 @@ describe('decisions §3: the brand is the one that the number shows', () => {
   });
 });
 
-describe('decisions §4: the one masked form', () => {
+describe('gaps §4: the one masked form', () => {
   test.each([
     ['Visa of 16 digits', '4242424242424242', '42424242', '4242'],
     ['Mastercard of 16 digits', '5555555555554444', '55555555', '4444'],
@@ -78,7 +78,7 @@ describe('decisions §4: the one masked form', () => {
     ...['4000000000009987', '4000000000009979', '4000000000000069', '4000000000000127'],
     ...['4000000000000119', '4000000000004210', '4000000000004228', '4000000000004236'],
     ...['4000000000004244', '4000000000004251', '4000000000004269', '5555555555554444'],
-  ])('decisions §13: %s has a bin of 8 digits', (number) => {
+  ])('gaps §13: %s has a bin of 8 digits', (number) => {
     const { bin, last4, brand } = maskCard(cardWith({ number }));
     expect({ bin, last4 }).toStrictEqual({ bin: number.slice(0, 8), last4: number.slice(-4) });
     expect(brand).toBe(number.startsWith('4') ? 'VISA' : 'MASTERCARD');
@@ -102,7 +102,7 @@ describe('decisions §4: the one masked form', () => {
     expect(maskCard(cardWith({})).cvvPresentDuringAttempt).toBe(false);
   });
 
-  test('faults S3: another CVV and other hidden digits change nothing', () => {
+  test('S3: another CVV and other hidden digits change nothing', () => {
     const one = maskCard(cardWith({ number: '4242424200004242', cvv: '123' }));
     const other = maskCard(cardWith({ number: '4242424299994242', cvv: '9876' }));
     expect(other).toStrictEqual(one);
@@ -121,7 +121,7 @@ describe('decisions §4: the one masked form', () => {
   });
 });
 
-describe('decisions §4: the secret prints as [card]', () => {
+describe('gaps §4: the secret prints as [card]', () => {
   const card = cardWith({ number: '4000000000009995', cvv: '737' });
   const secret = new CardSecret(card);
 

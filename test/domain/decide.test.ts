@@ -1,4 +1,4 @@
-/** The rules of a payment: what each command is answered in each state (decisions §3, §5 to §8). */
+/** The rules of a payment: what each command is answered in each state (gaps §3, §5 to §8). */
 import { describe, expect, test } from '@jest/globals';
 import type { Command, Outcome } from '../../shared/payment/commands.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
@@ -73,7 +73,7 @@ const capturing = (amount: number, releasedAmount?: number) => [
 ];
 const asCaptured = capturing(2500);
 
-describe('decisions §3: what a create may ask for', () => {
+describe('gaps §3: what a create may ask for', () => {
   const broken = (title: string, fields: Parameters<typeof create>[0], details: string[]) => ({
     title,
     given: [],
@@ -132,7 +132,7 @@ describe('decisions §3: what a create may ask for', () => {
   ]);
 });
 
-describe('decisions §6: the approval of a create', () => {
+describe('gaps §6: the approval of a create', () => {
   const approved: Outcome = { outcome: 'APPROVED', providerReference: 'ref-1' };
   const data = { providerReference: 'ref-1' };
   scenarios([
@@ -151,7 +151,7 @@ describe('decisions §6: the approval of a create', () => {
   ]);
 });
 
-describe('decisions §5: capture', () => {
+describe('gaps §5: capture', () => {
   const tooMuch = refused(
     'CAPTURE_NOT_ALLOWED',
     'captureAmount must not exceed the authorized amount of 2500',
@@ -211,7 +211,7 @@ describe('decisions §5: capture', () => {
   ]);
 });
 
-describe('decisions §5: void', () => {
+describe('gaps §5: void', () => {
   scenarios([
     {
       title: 'carries the authorized sum',
@@ -237,7 +237,7 @@ describe('decisions §5: void', () => {
   ]);
 });
 
-describe('decisions §5, §7: refund', () => {
+describe('gaps §5, §7: refund', () => {
   const above = (left: number) =>
     refused('REFUND_NOT_ALLOWED', `refundAmount must not exceed the ${left} left to refund`);
   const partly = [
@@ -323,7 +323,7 @@ describe('decisions §5, §7: refund', () => {
   ]);
 });
 
-describe('decisions §7: outcomes that are no approval', () => {
+describe('gaps §7: outcomes that are no approval', () => {
   const declined: Outcome = {
     outcome: 'DECLINED',
     failureCode: 'INSUFFICIENT_FUNDS',
@@ -426,7 +426,7 @@ describe('a repeated operation id yields no events', () => {
   scenarios(rows.map(([title, given, when]) => ({ title, given, when, response: [] })));
 });
 
-describe('decisions §8: an operation under the same key is its repeat', () => {
+describe('gaps §8: an operation under the same key is its repeat', () => {
   const under = (keyHash: string) => ({ identity: { ...identity, keyHash } });
   const repeated = { kind: 'repeated' } as const;
   const declinedFor = (outcome: 'DECLINED' | 'NOT_SENT' | 'FENCED') =>

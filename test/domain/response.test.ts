@@ -1,4 +1,4 @@
-/** The body of a payment after each event, whole (decisions §4, §5, §6; interface, "Resources"). */
+/** The body of a payment after each event, whole (gaps §4, §5, §6; interface, "Resources"). */
 import { describe, expect, test } from '@jest/globals';
 import type { PaymentDetails, PaymentEvent } from '../../shared/payment/payment-events.ts';
 import {
@@ -78,7 +78,7 @@ const sums = { authorizedAmount: 2500, capturedAmount: 2500 };
 
 type Row = [title: string, events: PaymentEvent[], differs: Partial<PaymentResponse>];
 
-describe('decisions §5: the body after each event', () => {
+describe('gaps §5: the body after each event', () => {
   const rows: Row[] = [
     ['PaymentCreated: PENDING, the open attempt is not listed', [created()], {}],
     [
@@ -87,7 +87,7 @@ describe('decisions §5: the body after each event', () => {
       { status: 'AUTHORIZED', authorizedAmount: 2500, transactions: [auth] },
     ],
     [
-      'a sale: PaymentAuthorized and PaymentCaptured are one SALE (decisions §6)',
+      'a sale: PaymentAuthorized and PaymentCaptured are one SALE (gaps §6)',
       [created({ captureNow: true }), authorized(), captured()],
       {
         ...sums,
@@ -178,7 +178,7 @@ describe('decisions §5: the body after each event', () => {
       },
     ],
     [
-      'PaymentRefundRequested: reserved, not yet refunded (decisions §7)',
+      'PaymentRefundRequested: reserved, not yet refunded (gaps §7)',
       [...asCaptured, refundRequested({ amount: 800 })],
       { ...sums, status: 'CAPTURED', refundableAmount: 1700, transactions: [auth, taken] },
     ],
@@ -239,7 +239,7 @@ describe('decisions §5: the body after each event', () => {
   });
 });
 
-test('decisions §5: refunds reach the captured sum of a partial capture in steps', () => {
+test('gaps §5: refunds reach the captured sum of a partial capture in steps', () => {
   const third = operationId(3);
   const { response } = readModelOf([
     ...asAuthorized,
@@ -260,7 +260,7 @@ test('decisions §5: refunds reach the captured sum of a partial capture in step
 });
 
 test.each(['NOT_SENT', 'FENCED'] as const)(
-  'decisions §6: an operation ended by %s is listed, FAILED, PROVIDER_UNAVAILABLE',
+  'gaps §6: an operation ended by %s is listed, FAILED, PROVIDER_UNAVAILABLE',
   (outcome) => {
     const money = { amount: 2500, currency: 'USD' };
     const failureCode = 'PROVIDER_UNAVAILABLE' as const;
@@ -279,7 +279,7 @@ test.each(['NOT_SENT', 'FENCED'] as const)(
   },
 );
 
-describe('decisions §2: transaction ids', () => {
+describe('gaps §2: transaction ids', () => {
   test('are the prefix and the 26 characters of the operation', () => {
     const operation = 'op_01JABCDEFGHJKMNPQRSTVWXYZ0';
     const { response } = readModelOf([
@@ -290,7 +290,7 @@ describe('decisions §2: transaction ids', () => {
   });
 });
 
-describe('decisions §4: what is absent is left out', () => {
+describe('gaps §4: what is absent is left out', () => {
   const everything: Required<PaymentDetails> = {
     merchantReference: 'order-1',
     descriptor: 'ACME',
@@ -381,7 +381,7 @@ describe('what the read models keep beside the body', () => {
   });
 });
 
-describe('faults P2, P5: an event that cannot follow the read model throws', () => {
+describe('P2, P5: an event that cannot follow the read model throws', () => {
   const at = (revision: number, event: PaymentEvent) => ({ revision, time: timeOf(9), event });
 
   test.each([

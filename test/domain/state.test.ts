@@ -1,4 +1,4 @@
-/** A stream that the rules could not have written is damaged, and is not read on (faults M8, L5). */
+/** A stream that the rules could not have written is damaged, and is not read on (M8, L5). */
 import { describe, expect, test } from '@jest/globals';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { authorizationIdOf } from '../../shared/payment/state.ts';

@@ -56,7 +56,7 @@ const forms: Form[] = [
 ];
 const fileOf = ({ type, version, variant = '' }: Form) => `${type}.v${version}${variant}.json`;
 
-describe('decisions §6: every stored form is read by the code of today', () => {
+describe('gaps §6: every stored form is read by the code of today', () => {
   test('there is one frozen file for every type and version, and no other', () => {
     expect(readdirSync(FOLDER).sort()).toEqual(forms.map(fileOf).sort());
   });
@@ -91,7 +91,7 @@ describe('decisions §6: every stored form is read by the code of today', () => 
   );
 });
 
-describe('decisions §6: the hash covers canonical JSON (RFC 8785)', () => {
+describe('gaps §6: the hash covers canonical JSON (RFC 8785)', () => {
   const reversed = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(reversed);
     if (value === null || typeof value !== 'object') return value;
@@ -143,7 +143,7 @@ describe('encoding is strict', () => {
     expect(() => encode('payment-pay_1', 'none', [newEvent(event)])).toThrow(TypeError);
   });
 
-  test('decisions §4: a refusal names the place and never the value', () => {
+  test('gaps §4: a refusal names the place and never the value', () => {
     const [event] = [authorized({ currency: '4242424242424242' })];
     expect(() => encode('payment-pay_1', 'none', [newEvent(event)])).toThrow(
       /^PaymentAuthorized does not fit its schema at currency$/,

@@ -1,5 +1,5 @@
 /**
- * decisions §4: full number and CVV live in memory for one provider call and reach nothing else.
+ * gaps §4: full number and CVV live in memory for one provider call and reach nothing else.
  * Hundreds of numbers that exist nowhere else go through every path, at the loudest log level;
  * then every byte that the service kept or gave away is searched for them.
  */
@@ -264,7 +264,7 @@ const walkAll = async (service: Service): Promise<void> => {
 
 const CVV_SHAPE = /cvv["'\\\s]*[:=]["'\\\s]*[A-Za-z0-9]+/gi;
 
-describe(`decisions §4: card data, seed ${random.seed}`, () => {
+describe(`gaps §4: card data, seed ${random.seed}`, () => {
   test.each([
     ['plain', (n: string) => `"${n}"`],
     ['inside other digits', (n: string) => `17${n}99`],

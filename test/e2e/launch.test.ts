@@ -1,5 +1,5 @@
 /**
- * The launcher (decision 0001) on the machine's own Node, with a main of its own: what `npm start`
+ * The launcher (ADR-0001) on the machine's own Node, with a main of its own: what `npm start`
  * and `npx payments` promise about signals, exit codes and output.
  */
 import { spawn } from 'node:child_process';

@@ -72,7 +72,7 @@ const deleteReadModels = (dataDir: string): number => {
 };
 
 describe('a restart', () => {
-  test('serves every payment to the byte, also with the read models deleted (decisions §9)', async () => {
+  test('serves every payment to the byte, also with the read models deleted (gaps §9)', async () => {
     const dataDir = newFolder();
     await using first = await startService({ dataDir });
     const ids = await onePaymentOfEachKind(first);
@@ -113,7 +113,7 @@ const paymentUnderWay = async (service: Service): Promise<string> => {
   return openPaymentsIn(service.dataDir)[0] ?? '';
 };
 
-describe('kill -9 with an outcome open (decisions §7)', () => {
+describe('kill -9 with an outcome open (gaps §7)', () => {
   test('4228: never carried out is found as never carried out, nothing is charged', async () => {
     const dataDir = newFolder();
     await using first = await startService({ dataDir });
@@ -182,7 +182,7 @@ const providerThatCanBeSilent = async () => {
   };
 };
 
-describe('kill -9 after the provider acted and before it said so (decisions §7)', () => {
+describe('kill -9 after the provider acted and before it said so (gaps §7)', () => {
   type Row = { operation: string; before: [string, object][]; status: string };
   const rows: Row[] = [
     { operation: 'capture', before: [], status: 'CAPTURED' },

@@ -121,7 +121,7 @@ describe('a start that cannot be', () => {
     ]);
   }, 20_000);
 
-  test('decisions §8: another IDEMPOTENCY_SECRET than the events were written with', async () => {
+  test('gaps §8: another IDEMPOTENCY_SECRET than the events were written with', async () => {
     const dataDir = join(folder, 'another-secret');
     const first = await startService({ dataDir, env: { IDEMPOTENCY_SECRET: 'a'.repeat(40) } });
     await first[Symbol.asyncDispose]();

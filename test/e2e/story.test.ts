@@ -43,7 +43,7 @@ for (const { name, skip, start } of deployments) {
     ): Promise<CommandResponse> => service.post(`${PAYMENTS}/${id}/${kind}`, body, headers);
 
     test(
-      'authorize, capture a part, refund in two steps: GET shows each answer to the byte (decisions §5, §9)',
+      'authorize, capture a part, refund in two steps: GET shows each answer to the byte (gaps §5, §9)',
       async () => {
         const created = await create();
         expect([created.status, created.json.status]).toEqual([200, 'AUTHORIZED']);
@@ -106,7 +106,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'a repeat under a key gets the stored bytes, another request under it is refused (decisions §8)',
+      'a repeat under a key gets the stored bytes, another request under it is refused (gaps §8)',
       async () => {
         const key = { 'idempotency-key': `order-${service.merchant}` };
         const [first, second] = await Promise.all([
@@ -126,7 +126,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'of parallel refunds no more is paid out than was captured (faults M2)',
+      'of parallel refunds no more is paid out than was captured (M2)',
       async () => {
         const sale = await create(APPROVED, { amount: 1000, captureNow: true });
         const refunds = await Promise.all(
@@ -142,7 +142,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'of parallel captures and voids one wins (faults M3)',
+      'of parallel captures and voids one wins (M3)',
       async () => {
         const id = (await create()).json.paymentId;
         const responses = await Promise.all(
@@ -154,7 +154,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'an unknown outcome is 503 and is found out: approved at the provider, it ends AUTHORIZED (decisions §7)',
+      'an unknown outcome is 503 and is found out: approved at the provider, it ends AUTHORIZED (gaps §7)',
       async () => {
         const unknown = await create('4000000000004236');
         expect([unknown.status, unknown.json.error]).toEqual([503, 'PROVIDER_UNAVAILABLE']);
@@ -169,7 +169,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      "another merchant's payment does not exist, in the very words of an unknown one (faults A2)",
+      "another merchant's payment does not exist, in the very words of an unknown one (A2)",
       async () => {
         const id = (await create()).json.paymentId;
         const foreign = { authorization: `Bearer ${await service.token(`${service.merchant}x`)}` };
@@ -193,7 +193,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'every refusal has the contract body, whoever refuses (decisions §1)',
+      'every refusal has the contract body, whoever refuses (gaps §1)',
       async () => {
         const bad = { 'content-type': 'application/json' };
         const responses = [
@@ -215,7 +215,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'auditors and operators get their answers, each with its own scope (decisions §10)',
+      'auditors and operators get their answers, each with its own scope (gaps §10)',
       async () => {
         const sale = await create(APPROVED, { captureNow: true });
         const id = sale.json.paymentId;
@@ -257,7 +257,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'another method is 405 with the methods that the address has, whoever serves them (decisions §1)',
+      'another method is 405 with the methods that the address has, whoever serves them (gaps §1)',
       async () => {
         const id = `${PAYMENTS}/pay_x`;
         const refused = await Promise.all(

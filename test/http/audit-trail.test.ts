@@ -1,4 +1,4 @@
-/** Decision 0011: reading is itself recorded, and what cannot be recorded is not answered. */
+/** ADR-0011: reading is itself recorded, and what cannot be recorded is not answered. */
 import { describe, expect, test } from '@jest/globals';
 import type { FastifyRequest } from 'fastify';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
@@ -45,7 +45,7 @@ describe('the audit trail', () => {
     ['4242  4242  4242  4242', '...4242'],
     ['4242\u00a04242\u20134242\u200b4242', '...4242'],
     ['order-12345678901', 'order-12345678901'],
-  ])('of a search for %s it keeps %s (decisions §4)', async (q, kept) => {
+  ])('of a search for %s it keeps %s (gaps §4)', async (q, kept) => {
     const store = memoryEventStore();
     await createRecorder(store)(request({ q }), { action: 'SEARCH' });
     const [reading] = await readingsOf(store);

@@ -259,7 +259,7 @@ describe('the log', () => {
     for (const line of text.trimEnd().split('\n')) expect(JSON.parse(line).event.time).toBe(time);
   });
 
-  test('every reading is in the log: who, what and when, and no card number (decisions §4)', async () => {
+  test('every reading is in the log: who, what and when, and no card number (gaps §4)', async () => {
     await read('/payments?q=4242424242424242&limit=3');
     const { json } = await read('/events?limit=1000');
     const readings = eventsOf(json).filter(({ type }) => type === 'AuditAccessed');

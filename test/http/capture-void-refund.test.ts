@@ -74,7 +74,7 @@ describe('interface, capture, void, refund: 200', () => {
     ['a byte order mark', '\ufeff'],
     ['a reason alone', { reason: 'asked for' }],
     ['a reason that is null', { reason: null }],
-  ])('decisions §3: %s as a body means the full sum', async (_name, body) => {
+  ])('gaps §3: %s as a body means the full sum', async (_name, body) => {
     const capture = await service.change('capture', authorized, body);
     expect(capture.json).toMatchObject({ capturedAmount: 2500 });
     const refund = await service.change('refund', authorized, body);
@@ -82,7 +82,7 @@ describe('interface, capture, void, refund: 200', () => {
   });
 
   test.each(['no JSON', 'null', '[1]', Buffer.from([0xff])])(
-    'decisions §3: a void ignores its body (%j)',
+    'gaps §3: a void ignores its body (%j)',
     async (body) => {
       expect((await service.change('void', authorized, body)).json.status).toBe('VOIDED');
     },
@@ -94,13 +94,13 @@ describe('interface, capture, void, refund: 200', () => {
     ['both, equal', { captureAmount: 1500, amount: 1500 }, { refundAmount: 500, amount: 500 }],
     ['beside other fields', { captureAmount: 1500, x: 1 }, { refundAmount: 500, x: 1 }],
     ['1.5e3', '{"captureAmount":1.5e3}', '{"refundAmount":5e2}'],
-  ])('decisions §3: an amount by %s', async (_name, capture, refund) => {
+  ])('gaps §3: an amount by %s', async (_name, capture, refund) => {
     expect((await service.change('capture', authorized, capture)).json.capturedAmount).toBe(1500);
     const { json } = await service.change('refund', authorized, refund);
     expect([json.refundedAmount, json.refundableAmount]).toEqual([500, 1000]);
   });
 
-  test('decisions §3: whatever the content type says', async () => {
+  test('gaps §3: whatever the content type says', async () => {
     const headers = { 'content-type': 'text/plain' };
     const response = await service.change('capture', authorized, '{"captureAmount":1}', {
       headers,
@@ -133,7 +133,7 @@ describe('interface, capture and refund: 400 INVALID_REQUEST', () => {
       () => 'reason must be at most 255 characters',
     ],
     [
-      'the card number in blocks (decisions §4)',
+      'the card number in blocks (gaps §4)',
       () => ({ reason: 'card 4242 4242-4242 4242' }),
       () => 'the request must not hold the card number',
     ],
@@ -161,7 +161,7 @@ describe.each(CHANGES)('interface, %s: errors', (change) => {
     ['%00', '%00'],
     ['%2F', 'a%2Fb'],
     ['a broken percent escape', '%zz'],
-  ])(`400 ${badId}: an id that is %s (decisions §2)`, async (_name, id) => {
+  ])(`400 ${badId}: an id that is %s (gaps §2)`, async (_name, id) => {
     expectError(await service.change(change, id), 400, badId, ID_FORM);
   });
 
@@ -327,7 +327,7 @@ describe('interface, States: 422', () => {
   });
 });
 
-describe('decisions §13: cards that decline later', () => {
+describe('gaps §13: cards that decline later', () => {
   const expectDeclined = async (change: Change, id: string, code: string, own: string) => {
     const before = (await service.get(id)).json;
     const response = await service.change(change, id);
@@ -362,7 +362,7 @@ describe('decisions §13: cards that decline later', () => {
   });
 });
 
-describe('decisions §1: the order of checks', () => {
+describe('gaps §1: the order of checks', () => {
   const bodies: [Change, string, unknown][] = [
     ['capture', 'INVALID_REQUEST', { captureAmount: 0 }],
     ['refund', 'INVALID_REQUEST', { refundAmount: 0 }],

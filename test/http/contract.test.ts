@@ -1,4 +1,4 @@
-/** Reads requests as decisions §2 to §4 and §8 say: what is kept, what is refused, in which words. */
+/** Reads requests as gaps §2 to §4 and §8 say: what is kept, what is refused, in which words. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { parseJson } from '../../command-api/request/json.ts';
@@ -62,7 +62,7 @@ const json = (text: string) => {
   return parsed.value;
 };
 
-describe('decisions §3: a body is read as JSON', () => {
+describe('gaps §3: a body is read as JSON', () => {
   test.each([
     ['nothing', ''],
     ['white space', ' \r\n\t '],
@@ -92,7 +92,7 @@ describe('decisions §3: a body is read as JSON', () => {
   });
 });
 
-describe('faults A5: one request does not stop the others', () => {
+describe('A5: one request does not stop the others', () => {
   const QUICK_MS = 300;
   test('a number of 60,000 zeros', () => {
     const began = performance.now();
@@ -107,7 +107,7 @@ describe('faults A5: one request does not stop the others', () => {
   });
 });
 
-describe('decisions §3: amounts are JSON integers from 1', () => {
+describe('gaps §3: amounts are JSON integers from 1', () => {
   const amountOf = (literal: string) => {
     const body = JSON.stringify(smallest).replace('1500', literal);
     const result = parseCreate(json(body));
@@ -160,7 +160,7 @@ describe('decisions §3: amounts are JSON integers from 1', () => {
   });
 });
 
-describe('decisions §3: the smallest and the whole create request', () => {
+describe('gaps §3: the smallest and the whole create request', () => {
   test('the smallest is an authorization', () => {
     expect(created(smallest)).toEqual({
       amount: 1500,
@@ -250,7 +250,7 @@ const CARD_REQUIRED = [
 const METHOD_REQUIRED = ['paymentMethod.type is required', ...CARD_REQUIRED];
 const ALL_REQUIRED = ['amount is required', 'currency is required', ...METHOD_REQUIRED];
 
-describe('decisions §3: details of a refused create', () => {
+describe('gaps §3: details of a refused create', () => {
   test.each([
     ['no body', undefined, ALL_REQUIRED],
     ['{}', {}, ALL_REQUIRED],
@@ -431,7 +431,7 @@ describe('decisions §3: details of a refused create', () => {
   });
 });
 
-describe('decisions §4: no text of a create may hold its own card number', () => {
+describe('gaps §4: no text of a create may hold its own card number', () => {
   const blocks = '4242 4242-4242\u00a04242';
   test.each<[string, unknown, string]>([
     ['descriptor', { descriptor: `no ${NUMBER}` }, 'descriptor'],
@@ -469,7 +469,7 @@ describe('decisions §4: no text of a create may hold its own card number', () =
   });
 });
 
-describe('decisions §4: texts of a capture or refund, by first six and last four', () => {
+describe('gaps §4: texts of a capture or refund, by first six and last four', () => {
   test.each([
     ['plain', '4242424242424242', true],
     ['inside other digits and words', 'order 12 4242 4242-4242 4242, again', true],
@@ -492,7 +492,7 @@ describe('decisions §4: texts of a capture or refund, by first six and last fou
 describe.each([
   ['captureAmount', parseCapture],
   ['refundAmount', parseRefund],
-] as const)('decisions §3: %s', (name, parse) => {
+] as const)('gaps §3: %s', (name, parse) => {
   const requestOf = (value: unknown) => {
     const result = parse(value);
     return result.ok ? result.request : result.details;
@@ -531,7 +531,7 @@ describe.each([
   });
 });
 
-describe('decisions §2: a paymentId in a path', () => {
+describe('gaps §2: a paymentId in a path', () => {
   test.each(['pay_01ARZ3NDEKTSV4RRFFQ69G5FAV', 'a', 'A-_9', 'x'.repeat(32)])('%s', (id) => {
     expect(parsePaymentId(id)).toBe(id);
   });
@@ -543,7 +543,7 @@ describe('decisions §2: a paymentId in a path', () => {
   );
 });
 
-describe('decisions §8: the Idempotency-Key', () => {
+describe('gaps §8: the Idempotency-Key', () => {
   test('is optional, and kept as it is', () => {
     expect(parseIdempotencyKey([])).toEqual({ ok: true, key: undefined });
     const key = `!~${'x'.repeat(253)}`;

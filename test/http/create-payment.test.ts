@@ -41,7 +41,7 @@ const CARD = {
 const { last4: _, ...ENCRYPTED_CARD } = CARD;
 
 describe('interface, create: 200', () => {
-  test('an authorization: every field of the request and the sums of decisions §5', async () => {
+  test('an authorization: every field of the request and the sums of gaps §5', async () => {
     const sent = payment({ merchantReference: 'order-1' });
     const response = await service.ask('POST', PAYMENTS, sent);
     const { paymentMethod: __, ...echoed } = sent as Record<string, unknown>;
@@ -72,7 +72,7 @@ describe('interface, create: 200', () => {
     expect(response.headers).not.toHaveProperty('idempotent-replayed');
   });
 
-  test('a sale: CAPTURED, with one SALE transaction (decisions §6)', async () => {
+  test('a sale: CAPTURED, with one SALE transaction (gaps §6)', async () => {
     const { status, json } = await service.create({ captureNow: true });
     expect(status).toBe(200);
     expect(json).toMatchObject({
@@ -113,7 +113,7 @@ describe('interface, create: 200', () => {
     ['4111111111111111', 'VISA', '41111111', '1111'],
     ['5555555555554444', 'MASTERCARD', '55555555', '4444'],
     ['378282246310005', 'AMEX', '378282', '0005'],
-  ])('decisions §13: %s is approved', async (number, brand, bin, last4) => {
+  ])('gaps §13: %s is approved', async (number, brand, bin, last4) => {
     const { status, json, text } = await service.create({ number });
     expect(status).toBe(200);
     expect(json.paymentMethod).toMatchObject({ card: { brand, bin, last4 } });
@@ -141,7 +141,7 @@ describe('interface, create: 402', () => {
     ['4000000000000069', 'EXPIRED_CARD'],
     ['4000000000000127', 'INCORRECT_CVV'],
     ['4000000000000119', 'PROCESSING_ERROR'],
-  ])('decisions §13: %s is declined with %s', async (number, failureCode) => {
+  ])('gaps §13: %s is declined with %s', async (number, failureCode) => {
     const response = await service.create({ number, merchantReference: 'declined' });
     expect(response.status).toBe(402);
     expect(response.json).toStrictEqual({
@@ -168,7 +168,7 @@ describe('interface, create: 402', () => {
   });
 });
 
-describe('interface, create: 503, and decisions §13: cards whose outcome is not known at once', () => {
+describe('interface, create: 503, and gaps §13: cards whose outcome is not known at once', () => {
   const paymentIn = (response: CommandResponse): string =>
     String(response.headers.location).replace(`${PAYMENTS}/`, '');
 
@@ -261,20 +261,20 @@ describe('interface, create: 400', () => {
     ['with a space', 'a b'],
     ['of 256 characters', 'x'.repeat(256)],
     ['not ASCII', 'sch\u00f6n'],
-  ])('decisions §8: an Idempotency-Key %s', async (_name, key) => {
+  ])('gaps §8: an Idempotency-Key %s', async (_name, key) => {
     expectError(await service.create({}, { key }), 400, 'INVALID_REQUEST', [
       'Idempotency-Key must be 1 to 255 visible ASCII characters',
     ]);
   });
 
-  test('decisions §8: two Idempotency-Key headers', async () => {
+  test('gaps §8: two Idempotency-Key headers', async () => {
     const headers = { 'idempotency-key': ['same', 'same'] };
     expectError(await service.create({}, { headers }), 400, 'INVALID_REQUEST', [
       'Idempotency-Key must be given once',
     ]);
   });
 
-  test('decisions §4: an Idempotency-Key that holds the card number', async () => {
+  test('gaps §4: an Idempotency-Key that holds the card number', async () => {
     expectError(await service.create({}, { key: `k-${APPROVED}` }), 400, 'INVALID_REQUEST', [
       'Idempotency-Key must not hold the card number',
     ]);
@@ -373,7 +373,7 @@ describe('interface, create: 401, 403, 404, 405, 413, 422, 429, 503', () => {
   });
 });
 
-describe('decisions §1: the order of checks on create', () => {
+describe('gaps §1: the order of checks on create', () => {
   test('a bad token and a bad body: 401, the same bytes as with a good body', async () => {
     const bad = await service.ask('POST', PAYMENTS, '{', { token: 'x', key: 'a b' });
     expectError(bad, 401, 'UNAUTHORIZED', ['the token format is invalid']);

@@ -1,4 +1,4 @@
-/** What decisions §1 to §5, §9, §10 and §11 say and the HTTP surface shows. */
+/** What gaps §1 to §5, §9, §10 and §11 say and the HTTP surface shows. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   type CommandResponse,
@@ -30,7 +30,7 @@ const refund = (id: string, refundAmount: number) => service.change('refund', id
 const rowsOf = ({ json }: CommandResponse): string[] =>
   json.transactions.map(({ type, amount, result }) => `${type} ${amount} ${result}`);
 
-describe('decisions §1', () => {
+describe('gaps §1', () => {
   test('every answer has no-store and a Request-Id of its own, none tells its server', async () => {
     const responses = [
       await service.create(),
@@ -60,7 +60,7 @@ describe('decisions §1', () => {
   });
 });
 
-describe('decisions §2', () => {
+describe('gaps §2', () => {
   test('a paymentId is pay_ and 26 characters, with a key too; a later one is greater', async () => {
     const first = idOf(await service.create());
     const second = idOf(await service.create());
@@ -81,7 +81,7 @@ describe('decisions §2', () => {
   });
 });
 
-describe('decisions §3', () => {
+describe('gaps §3', () => {
   test('old address keys are read, the answer says street and zip', async () => {
     const address = { line1: '1 Old Road', postalCode: '12345', city: 'Ulm' };
     const { json } = await service.create({ billing: { address } });
@@ -105,7 +105,7 @@ describe('decisions §3', () => {
   });
 });
 
-describe('decisions §4', () => {
+describe('gaps §4', () => {
   test.each([
     ['4242424242424242', { bin: '42424242', brand: 'VISA' }],
     ['5555555555554444', { bin: '55555555', brand: 'MASTERCARD' }],
@@ -138,7 +138,7 @@ describe('decisions §4', () => {
   });
 });
 
-describe('decisions §5', () => {
+describe('gaps §5', () => {
   test('a partial capture is final, the rest is released and is no transaction', async () => {
     const id = idOf(await service.create());
     const captured = await capture(id, 1500);
@@ -202,7 +202,7 @@ describe('decisions §5', () => {
   });
 });
 
-describe('decisions §9', () => {
+describe('gaps §9', () => {
   test('a GET after a POST is never older, while nothing is written to the read models', async () => {
     await using behind = await openInProcess(NO_LADDER);
     await until('the read models have followed', async () => {
@@ -259,7 +259,7 @@ describe('decisions §9', () => {
   });
 });
 
-describe('decisions §10', () => {
+describe('gaps §10', () => {
   const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
   const merchant = { merchant_id: 'm_test' };
 
@@ -290,7 +290,7 @@ describe('decisions §10', () => {
   });
 });
 
-describe('decisions §11', () => {
+describe('gaps §11', () => {
   test('both buckets are off in the embedded mode unless set', async () => {
     const many = Array.from({ length: 100 });
     const good = await Promise.all(many.map(() => service.get('unknown')));

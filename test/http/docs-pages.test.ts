@@ -70,7 +70,7 @@ describe('pages', () => {
     for (const path of paths) expectError(await open(path), 404, 'NOT_FOUND');
   });
 
-  test('decisions §1: another method is 405', async () => {
+  test('gaps §1: another method is 405', async () => {
     for (const path of ['/docs', '/openapi.json', '/docs/errors']) {
       const response = await service.ask('POST', path, {});
       expectError(response, 405, 'METHOD_NOT_ALLOWED');

@@ -1,6 +1,6 @@
 /**
  * Refusals that no route makes: router, body parser, socket parser, time-outs, overload, shutdown
- * (decisions §1). Over real sockets, because half of them never become a request.
+ * (gaps §1). Over real sockets, because half of them never become a request.
  */
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -147,7 +147,7 @@ const expectError = (response: CommandResponse, status: number, error: string): 
   return body;
 };
 
-describe('decisions §1: what is no well-formed request has the error body', () => {
+describe('gaps §1: what is no well-formed request has the error body', () => {
   const host = 'host: x\r\n';
   test.each<[string, number, string]>([
     ['a broken request line', 400, 'HELLO\r\n\r\n'],
@@ -215,7 +215,7 @@ describe('decisions §1: what is no well-formed request has the error body', () 
   });
 });
 
-describe('decisions §1: addresses and methods', () => {
+describe('gaps §1: addresses and methods', () => {
   test.each([
     '/nowhere',
     '/',
@@ -253,7 +253,7 @@ describe('decisions §1: addresses and methods', () => {
   });
 });
 
-describe('decisions §2: a malformed paymentId is 400, behind the token', () => {
+describe('gaps §2: a malformed paymentId is 400, behind the token', () => {
   const ids = [
     '',
     '%00',
@@ -281,7 +281,7 @@ describe('decisions §2: a malformed paymentId is 400, behind the token', () => 
   });
 });
 
-describe('decisions §3: bodies', () => {
+describe('gaps §3: bodies', () => {
   const post = (headers: string, body: string) =>
     raw(request('POST /api/v1/payments', `content-length: ${body.length}\r\n${headers}`, body));
 
@@ -322,7 +322,7 @@ describe('decisions §3: bodies', () => {
   });
 });
 
-describe('decisions §1 and §7: our own faults', () => {
+describe('gaps §1 and §7: our own faults', () => {
   test('a bug is 500 and tells nothing', async () => {
     const body = expectError(await raw(request('POST /broken')), 500, 'INTERNAL_ERROR');
     expect(body.details).toEqual([]);
@@ -364,7 +364,7 @@ describe('decisions §1 and §7: our own faults', () => {
   });
 });
 
-describe('decisions §1: shutdown', () => {
+describe('gaps §1: shutdown', () => {
   test('requests in flight are answered, new ones on old connections are 503, then it ends', async () => {
     const slow = raw('POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n');
     await slowStarted;
@@ -410,7 +410,7 @@ describe('decisions §1: shutdown', () => {
   });
 });
 
-test('decisions §4: the log line of a request has ids, route and status, and no address', async () => {
+test('gaps §4: the log line of a request has ids, route and status, and no address', async () => {
   await raw(request('GET /api/v1/payments/pay_1?number=4242424242424242'));
   await raw(request('POST /broken?x=1'));
   expect(lines).toMatchObject([

@@ -55,7 +55,7 @@ describe('interface, get: 200', () => {
   });
 });
 
-test.each(['parked', 'behind'])('decisions §9: a document that is %s is not given', async (why) => {
+test.each(['parked', 'behind'])('gaps §9: a document that is %s is not given', async (why) => {
   const folder = temporaryFolder();
   const store = memoryEventStore();
   const readModels = openSqliteReadModels({ file: join(folder.path, 'read models.db') });
@@ -83,7 +83,7 @@ describe('interface, get: errors', () => {
     ['%2F', 'a%2Fb'],
     ['a broken percent escape', '%zz'],
     ['with a dot', 'a.b'],
-  ])('400: an id that is malformed: %s (decisions §2)', async (_name, id) => {
+  ])('400: an id that is malformed: %s (gaps §2)', async (_name, id) => {
     expectError(await service.get(id), 400, 'INVALID_PAYMENT_ID', ID_FORM);
     // Behind the token, as every check of the shape.
     expectError(await service.get(id, { token: null }), 401, 'UNAUTHORIZED', [

@@ -1,4 +1,4 @@
-/** Decisions §8 as a merchant sees it: a repeat under a key is never a second charge. */
+/** gaps §8 as a merchant sees it: a repeat under a key is never a second charge. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   APPROVED,
@@ -45,7 +45,7 @@ const expectReused = (response: CommandResponse): void =>
     'the Idempotency-Key was used for another request; use a new key',
   ]);
 
-describe('decisions §8: a stored outcome is given again, byte for byte', () => {
+describe('gaps §8: a stored outcome is given again, byte for byte', () => {
   test('200 of all four routes, as they were, whatever has happened since', async () => {
     const key = newKey();
     const created = await service.create({}, { key });
@@ -109,7 +109,7 @@ describe('decisions §8: a stored outcome is given again, byte for byte', () => 
   });
 });
 
-describe('decisions §8: what is the same request', () => {
+describe('gaps §8: what is the same request', () => {
   const card = { number: APPROVED, holderName: 'A', expiryMonth: '01', expiryYear: '2031' };
   const address = { city: 'Springfield', country: 'US' };
   const first = {
@@ -177,7 +177,7 @@ describe('decisions §8: what is the same request', () => {
   });
 });
 
-describe('decisions §8: the scope of a key is merchant, route and payment', () => {
+describe('gaps §8: the scope of a key is merchant, route and payment', () => {
   test('another merchant has keys of its own', async () => {
     const key = newKey();
     const mine = await service.create({}, { key });
@@ -218,7 +218,7 @@ describe('decisions §8: the scope of a key is merchant, route and payment', () 
     expectError(foreign, 404, 'PAYMENT_NOT_FOUND');
   });
 
-  test('decisions §2: the paymentId is derived from merchant and key, by the secret', async () => {
+  test('gaps §2: the paymentId is derived from merchant and key, by the secret', async () => {
     const ids: string[] = [];
     for (const secret of [
       'one secret of thirty-two bytes, at least',
@@ -235,7 +235,7 @@ describe('decisions §8: the scope of a key is merchant, route and payment', () 
   });
 });
 
-describe('decisions §8: a key is free again where nothing was ever carried out', () => {
+describe('gaps §8: a key is free again where nothing was ever carried out', () => {
   /** Not sent is known at once; a lost call is only known by the fence that the repeat finds. */
   const attempt = (fault: 'not sent' | 'call lost', send: () => Promise<CommandResponse>) => {
     if (fault === 'call lost') return leaveUnresolved(service, fault, send);
@@ -277,7 +277,7 @@ describe('decisions §8: a key is free again where nothing was ever carried out'
   });
 });
 
-describe('decisions §8: a 503 is not stored, the repeat resumes what is unresolved', () => {
+describe('gaps §8: a 503 is not stored, the repeat resumes what is unresolved', () => {
   test('create: the same payment, charged once', async () => {
     const key = newKey();
     const send = () => service.create({}, { key });
@@ -314,7 +314,7 @@ describe('decisions §8: a 503 is not stored, the repeat resumes what is unresol
     expectReused(await service.create({ amount: 1 }, { key }));
   });
 
-  test('decisions §7: with a key of its own nothing else is joined', async () => {
+  test('gaps §7: with a key of its own nothing else is joined', async () => {
     const id = await suited('refund');
     const refund = (key?: string) =>
       service.change('refund', id, { refundAmount: 1000 }, key === undefined ? {} : { key });
@@ -326,7 +326,7 @@ describe('decisions §8: a 503 is not stored, the repeat resumes what is unresol
   });
 });
 
-describe('decisions §8: repeats at the same time', () => {
+describe('gaps §8: repeats at the same time', () => {
   test('64 equal creates with one key: one charge, one body', async () => {
     const key = newKey();
     const body = payment();

@@ -28,7 +28,7 @@ const anyRequest = fc.letrec<{ value: unknown; object: object }>((tie) => ({
   object: fc.dictionary(fc.string({ unit: 'binary' }), tie('value'), { noNullPrototype: true }),
 })).object;
 
-describe('decisions §8: what a repeat is recognised by', () => {
+describe('gaps §8: what a repeat is recognised by', () => {
   test('a fingerprint is over the canonical JSON of the request (RFC 8785)', () => {
     fc.assert(
       fc.property(anyRequest, (request) => {

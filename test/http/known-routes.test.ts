@@ -5,7 +5,7 @@ import audit from '../../docs/openapi-audit.json' with { type: 'json' };
 import { SERVICE_ROUTES } from '../../shared/http/server/known-routes.ts';
 import { openInProcess } from '../support/in-process.ts';
 
-test('decisions §1: what processes know of one another is what the whole service has', async () => {
+test('gaps §1: what processes know of one another is what the whole service has', async () => {
   await using service = await openInProcess();
   const byAddress = Map.groupBy(SERVICE_ROUTES, (route) => route.split(' ')[1] ?? '');
   for (const [url, routes] of byAddress) {

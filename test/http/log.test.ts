@@ -1,4 +1,4 @@
-/** The log and the metrics keep what they should and nothing else (decisions §4). */
+/** The log and the metrics keep what they should and nothing else (gaps §4). */
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ const written = async (write: (log: Log) => void, level: 'info' | 'warn' = 'info
   };
 };
 
-describe('decisions §4: a line', () => {
+describe('gaps §4: a line', () => {
   test('is JSON with level, UTC time and message, in a file for its owner alone', async () => {
     const { lines, file } = await written((log) => log.info({ requestId: 'r' }, 'request'));
     expect(lines).toEqual([
@@ -94,7 +94,7 @@ const loggedOf = async (
   return readFileSync(file, 'utf8');
 };
 
-describe('decisions §4: the line of a request', () => {
+describe('gaps §4: the line of a request', () => {
   test('names its route, and repeats nothing of its path, query, headers and body', async () => {
     const text = await loggedOf(
       (app) => app.post('/things/:id', (_request, reply) => reply.send('{"answer":"secret6"}')),
@@ -125,7 +125,7 @@ describe('a request to /health', () => {
   });
 });
 
-describe('decisions §4: the scrubber', () => {
+describe('gaps §4: the scrubber', () => {
   test.each([
     ['in a message', (log: Log) => log.info(`card ${NUMBER} refused`)],
     ['in blocks', (log: Log) => log.info('card 4242 4242-4242 4242')],

@@ -49,7 +49,7 @@ const withSlowRead = () => {
   return { readStream, letGo: letGo.resolve };
 };
 
-describe('decisions §6: what a process has appended it does not unlearn', () => {
+describe('gaps §6: what a process has appended it does not unlearn', () => {
   test('a read that began before and comes back after it changes nothing', async () => {
     const { readStream, letGo } = withSlowRead();
     const log = logOver({ readStream });
@@ -75,7 +75,7 @@ describe('decisions §6: what a process has appended it does not unlearn', () =>
   });
 });
 
-describe('decisions §7: an append whose outcome is unknown', () => {
+describe('gaps §7: an append whose outcome is unknown', () => {
   /** Each append meets the next of these; the last one again and again. */
   const inTurn = (...outcomes: ('lost' | 'refused' | 'taken')[]): EventStore['append'] => {
     let attempts = 0;

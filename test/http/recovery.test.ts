@@ -1,4 +1,4 @@
-/** Decisions §7: the retry schedule of recovery, and how open intents are found without reading the log. */
+/** gaps §7: the retry schedule of recovery, and how open intents are found without reading the log. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Attempted, createRetrySchedules } from '../../command-api/recovery/retry-schedule.ts';
 import { type Sweep, startSweep } from '../../command-api/recovery/sweep.ts';
@@ -29,7 +29,7 @@ const leaveOpen = async (deps: Deps, fault: 'answer lost' | 'call lost' = 'answe
   return locationOf(await deps.create());
 };
 
-describe('decisions §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
+describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
   const retrySchedulesOver = (attempt: (id: string) => Promise<Attempted>, delaysMs: number[]) => {
     const vain: { attempts: number; nextAttemptMs: number }[] = [];
     const nowMs = Date.now;
@@ -167,7 +167,7 @@ const counted = () => {
   return { reads, store };
 };
 
-describe('decisions §7: open intents are found without scanning the log', () => {
+describe('gaps §7: open intents are found without scanning the log', () => {
   test('by the read models, after a restart, at once; the log is not read', async () => {
     const id = await leaveOpen(sides.a);
     await caughtUp();
@@ -249,7 +249,7 @@ describe('decisions §7: open intents are found without scanning the log', () =>
   });
 });
 
-describe('decisions §7: recovery in several processes at once never acts twice', () => {
+describe('gaps §7: recovery in several processes at once never acts twice', () => {
   test.each(['answer lost', 'call lost'] as const)('%s: one outcome is recorded', async (fault) => {
     const ids: string[] = [];
     for (let n = 0; n < 8; n++) ids.push(await leaveOpen(sides.a, fault));
@@ -267,7 +267,7 @@ describe('decisions §7: recovery in several processes at once never acts twice'
   });
 });
 
-describe('decisions §7: what stays unresolved is visible', () => {
+describe('gaps §7: what stays unresolved is visible', () => {
   test('by metric, log line and list, with age, operation and next try', async () => {
     const a = await sides.open();
     const id = await leaveOpen(a);
@@ -366,7 +366,7 @@ test('settings: a stop waits for the question that is asked, and asks no other',
   expect(faults.questions).toBe(before + 1);
 });
 
-test('decisions §7: embedded, after a restart at once: no earlier call runs any more', async () => {
+test('gaps §7: embedded, after a restart at once: no earlier call runs any more', async () => {
   await using service = await openInProcess({ RECOVERY_DELAYS_MS: '600000' });
   const lost = await leaveUnresolved(service, 'answer lost', () => service.create());
   const id = locationOf(lost);

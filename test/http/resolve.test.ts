@@ -1,5 +1,5 @@
 /**
- * Decision 0013: what is unresolved is listed, and a person ends what the provider will never
+ * ADR-0013: what is unresolved is listed, and a person ends what the provider will never
  * answer for, with evidence, and never against the provider's own word.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';

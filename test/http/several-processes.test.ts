@@ -1,4 +1,4 @@
-/** Decisions §6 to §8 with several command processes on one event store. */
+/** gaps §6 to §8 with several command processes on one event store. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type CommandResponse, expectError, idOf, PAYMENTS } from '../support/in-process.ts';
 import {
@@ -47,7 +47,7 @@ const warm = async (...both: Deps[]): Promise<void> => {
 const locationOf = ({ headers }: CommandResponse): string =>
   String(headers.location).replace(`${PAYMENTS}/`, '');
 
-describe('decisions §7: in flight is not unresolved, in another process', () => {
+describe('gaps §7: in flight is not unresolved, in another process', () => {
   test('a command waits for the call, asks nobody, and is judged on what came of it', async () => {
     const { a, b } = sides;
     const id = await authorized(a);
@@ -181,7 +181,7 @@ describe('decisions §7: in flight is not unresolved, in another process', () =>
   });
 });
 
-describe('decisions §8 over several processes', () => {
+describe('gaps §8 over several processes', () => {
   test('a create that runs elsewhere under the key is waited for and replayed', async () => {
     const { a, b } = sides;
     const key = newKey();
@@ -282,7 +282,7 @@ describe('decisions §8 over several processes', () => {
   });
 });
 
-describe('decisions §6: what a process last saw of a payment may be old', () => {
+describe('gaps §6: what a process last saw of a payment may be old', () => {
   test('a payment that another process has just made is found', async () => {
     const { a, b } = sides;
     expect((await b.change('capture', await authorized(a))).status).toBe(200);
@@ -387,7 +387,7 @@ describe('decisions §6: what a process last saw of a payment may be old', () =>
   });
 });
 
-describe('decisions §6, §7: the same ids at the same revision, and budgets', () => {
+describe('gaps §6, §7: the same ids at the same revision, and budgets', () => {
   test('an append whose answer is lost is repeated: stored once, charged once', async () => {
     const { a } = sides;
     a.store.loseResponses = 3;

@@ -1,4 +1,4 @@
-/** Answers that go on for a while hold a place, and there are only so many (faults A5). */
+/** Answers that go on for a while hold a place, and there are only so many (A5). */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { createStreams, type Streams } from '../../shared/http/server/streams.ts';

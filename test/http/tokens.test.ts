@@ -1,4 +1,4 @@
-/** Tokens, rights and rates (decisions §10, §11), by the guard that the routes have. */
+/** Tokens, rights and rates (gaps §10, §11), by the guard that the routes have. */
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -58,7 +58,7 @@ const principalOf = async (
 const base64 = (value: object | string) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 
-describe('decisions §10: the Authorization header', () => {
+describe('gaps §10: the Authorization header', () => {
   test.each([
     ['none', [], MISSING],
     ['an empty one', [''], MISSING],
@@ -83,7 +83,7 @@ describe('decisions §10: the Authorization header', () => {
   });
 });
 
-describe('decisions §10: the claims', () => {
+describe('gaps §10: the claims', () => {
   test.each<[string, Record<string, unknown>, string[]]>([
     ['no exp', { exp: undefined }, MALFORMED],
     ['an exp that is a string', { exp: '9999999999' }, MALFORMED],
@@ -135,7 +135,7 @@ describe('decisions §10: the claims', () => {
   });
 });
 
-describe('decisions §10: signatures and algorithms', () => {
+describe('gaps §10: signatures and algorithms', () => {
   test('another secret, no signature, or "none"', async () => {
     const payload = good();
     const parts = (await signed(payload)).split('.');
@@ -182,7 +182,7 @@ describe('decisions §10: signatures and algorithms', () => {
   });
 });
 
-describe('decisions §10: a key set by address', () => {
+describe('gaps §10: a key set by address', () => {
   let issuer: Server;
   let response: { status: number; body: string };
   let requested: number;
@@ -223,7 +223,7 @@ describe('decisions §10: a key set by address', () => {
   });
 });
 
-describe('decisions §10: the key pair of the data folder', () => {
+describe('gaps §10: the key pair of the data folder', () => {
   test('is made once, readable by its owner alone, and signs what the service believes', async () => {
     const own = mkdtempSync(join(folder, 'data-'));
     const [one, two] = await Promise.all([openLocalKeys(own), openLocalKeys(own)]);
@@ -264,7 +264,7 @@ describe('decisions §10: the key pair of the data folder', () => {
   });
 });
 
-describe('decisions §10: verified tokens are remembered', () => {
+describe('gaps §10: verified tokens are remembered', () => {
   const principal: Principal = { merchantId: 'm', actor: 'm', scopes: undefined };
 
   test('until the second of exp, and no longer than keys are believed', () => {
@@ -297,7 +297,7 @@ describe('decisions §10: verified tokens are remembered', () => {
   });
 });
 
-describe('decisions §1, §10, §11: the guard of a route', () => {
+describe('gaps §1, §10, §11: the guard of a route', () => {
   let app: FastifyInstance;
   afterEach(async () => {
     await app.close();
@@ -403,7 +403,7 @@ describe('decisions §1, §10, §11: the guard of a route', () => {
   });
 });
 
-describe('decisions §11: buckets', () => {
+describe('gaps §11: buckets', () => {
   test('are bounded: a forgotten name starts full again', () => {
     const limiter = createRateLimiter(2);
     const rate = { perSecond: 0.1, burst: 1 };

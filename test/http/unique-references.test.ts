@@ -1,4 +1,4 @@
-/** Decisions §8: a merchant set to unique references, within one process and over several. */
+/** gaps §8: a merchant set to unique references, within one process and over several. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createIdentities } from '../../command-api/idempotency.ts';
 import type { NewEvent } from '../../shared/event-store/port.ts';
@@ -73,7 +73,7 @@ const claimAndDie = async (reference: string, paymentId: string, agoMs = 0): Pro
   await sides.store.append(stream, last ?? 'none', [claim]);
 };
 
-describe('decisions §8: a second payment with a reference that is not FAILED', () => {
+describe('gaps §8: a second payment with a reference that is not FAILED', () => {
   test('different: 422, whatever differs, with a key or without', async () => {
     const merchantReference = newReference();
     const first = idOf(await sides.a.create({ merchantReference }));
@@ -123,7 +123,7 @@ describe('decisions §8: a second payment with a reference that is not FAILED', 
   });
 });
 
-describe('decisions §8: a claim is passed on', () => {
+describe('gaps §8: a claim is passed on', () => {
   test('when its payment is FAILED: another card, the same reference', async () => {
     const merchantReference = newReference();
     const declined = await sides.a.create({ merchantReference, number: '4000000000000002' });
@@ -216,7 +216,7 @@ describe('decisions §8: a claim is passed on', () => {
   });
 });
 
-describe('decisions §7, §8: while the payment of the reference is PENDING', () => {
+describe('gaps §7, §8: while the payment of the reference is PENDING', () => {
   test('running: waited for, then judged', async () => {
     const merchantReference = newReference();
     const { a, b } = sides;

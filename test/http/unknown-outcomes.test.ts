@@ -1,4 +1,4 @@
-/** Decisions §7 as a merchant sees it: nothing is guessed, and nothing is charged twice. */
+/** gaps §7 as a merchant sees it: nothing is guessed, and nothing is charged twice. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   type CommandResponse,
@@ -42,7 +42,7 @@ const suited = (change: string) => (change === 'refund' ? captured() : authorize
 const kindsOf = async (id: string): Promise<string[]> =>
   (await service.ledger(id)).map(({ kind }) => kind);
 
-describe('decisions §7: a create whose outcome is unknown', () => {
+describe('gaps §7: a create whose outcome is unknown', () => {
   test.each(['answer lost', 'call lost'] as const)('stays PENDING: %s', async (fault) => {
     const response = await leaveUnresolved(service, fault, () => service.create());
     const id = locationOf(response);
@@ -91,7 +91,7 @@ describe('decisions §7: a create whose outcome is unknown', () => {
   });
 });
 
-describe.each(CHANGES)('decisions §7: a %s whose outcome is unknown', (change) => {
+describe.each(CHANGES)('gaps §7: a %s whose outcome is unknown', (change) => {
   test('keeps the last confirmed status and lists no transaction', async () => {
     const id = await suited(change);
     const before = (await service.get(id)).json;
@@ -134,7 +134,7 @@ describe.each(CHANGES)('decisions §7: a %s whose outcome is unknown', (change) 
   });
 });
 
-describe('decisions §7: an unresolved capture excludes every other command', () => {
+describe('gaps §7: an unresolved capture excludes every other command', () => {
   const others: [string, object | undefined][] = [
     ['void', undefined],
     ['refund', undefined],
@@ -160,7 +160,7 @@ describe('decisions §7: an unresolved capture excludes every other command', ()
   });
 });
 
-describe('decisions §7: the amount of an open refund counts against the ceiling', () => {
+describe('gaps §7: the amount of an open refund counts against the ceiling', () => {
   const refund = (id: string, refundAmount?: number) =>
     service.change('refund', id, refundAmount && { refundAmount });
 
@@ -197,7 +197,7 @@ describe('decisions §7: the amount of an open refund counts against the ceiling
   });
 });
 
-describe('decisions §7: an equal create without a key', () => {
+describe('gaps §7: an equal create without a key', () => {
   const send = (fields: object = {}) => service.create({ merchantReference: 'r-1', ...fields });
 
   test('with a merchantReference joins the unresolved one', async () => {
@@ -261,7 +261,7 @@ describe('decisions §7: an equal create without a key', () => {
   });
 });
 
-describe('decisions §7: in flight is not unresolved', () => {
+describe('gaps §7: in flight is not unresolved', () => {
   test('a second capture waits and is judged on the new state; nobody asks', async () => {
     const id = await authorized();
     const requested = service.faults.questions;
@@ -313,7 +313,7 @@ describe('decisions §7: in flight is not unresolved', () => {
   });
 });
 
-describe('decisions §7: recovery on its own', () => {
+describe('gaps §7: recovery on its own', () => {
   test('asks again along the retry schedule until there is an answer, and sends nothing again', async () => {
     await using patient = await openInProcess({ RECOVERY_DELAYS_MS: '5,5,5,5,600000' });
     patient.faults.answersQuestions = false;

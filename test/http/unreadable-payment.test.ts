@@ -1,4 +1,4 @@
-/** Faults P5: a payment that cannot be read stops nothing but itself, lists included. */
+/** P5: a payment that cannot be read stops nothing but itself, lists included. */
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';

@@ -158,20 +158,17 @@ test(`clock: ${SEQUENCES} sequences under clocks that go wrong (seed ${random.se
 test.each([
   ['a day ahead', DAY_MS],
   ['a day behind', -DAY_MS],
-])(
-  'decisions §7: a process whose clock is %s ends what a dead one left open',
-  async (_, aheadMs) => {
-    const dead = await sides.open();
-    dead.faults.answersQuestions = false;
-    dead.faults.next('answer lost');
-    const response = await dead.create();
-    const id = String(response.headers.location).split('/').at(-1) ?? '';
-    expect(response.status).toBe(503);
-    dead.side.recovery.stopAsking();
-    const successor = await sides.open();
-    successor.clock.aheadMs = aheadMs;
-    successor.side.recovery.track(id);
-    await until('it is resolved', async () => !(await unresolved(id)), PAST_FLIGHT_MS);
-    expect((await sides.state(id)).status).toBe('AUTHORIZED');
-  },
-);
+])('gaps §7: a process whose clock is %s ends what a dead one left open', async (_, aheadMs) => {
+  const dead = await sides.open();
+  dead.faults.answersQuestions = false;
+  dead.faults.next('answer lost');
+  const response = await dead.create();
+  const id = String(response.headers.location).split('/').at(-1) ?? '';
+  expect(response.status).toBe(503);
+  dead.side.recovery.stopAsking();
+  const successor = await sides.open();
+  successor.clock.aheadMs = aheadMs;
+  successor.side.recovery.track(id);
+  await until('it is resolved', async () => !(await unresolved(id)), PAST_FLIGHT_MS);
+  expect((await sides.state(id)).status).toBe('AUTHORIZED');
+});

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { CRASH_POINTS } from '../support/crash-points.ts';
 import { surviveCrashes } from '../support/crash-rounds.ts';
 
-test('faults M1-M6, L1: dead at every point of every operation, money moved once', async () => {
+test('M1-M6, L1: dead at every point of every operation, money moved once', async () => {
   const died = await surviveCrashes(CRASH_POINTS);
   process.stderr.write(`crash points: died at ${died} points, 0 lost, 0 doubled\n`);
   expect(died).toBe(CRASH_POINTS.length);

@@ -1,7 +1,7 @@
 import { describe, test } from '@jest/globals';
 import { surviveKills } from '../support/kill-rounds.ts';
 
-describe('kill -9 under 16 writers (decisions §6, §7)', () => {
+describe('kill -9 under 16 writers (gaps §6, §7)', () => {
   test('every acknowledged operation is there afterwards and none is half done', async () => {
     await surviveKills(100);
   }, 600_000);

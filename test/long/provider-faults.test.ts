@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { surviveProviderFaults } from '../support/provider-fault-rounds.ts';
 
-test('faults M4-M6: every fault on every operation, four times over; both books agree', async () => {
+test('M4-M6: every fault on every operation, four times over; both books agree', async () => {
   expect(await surviveProviderFaults(4)).toBeGreaterThan(300);
 }, 300_000);

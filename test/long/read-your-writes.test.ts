@@ -1,5 +1,5 @@
 /**
- * P4, decisions §9: what was answered is readable by its owner from that moment, also while the
+ * P4, gaps §9: what was answered is readable by its owner from that moment, also while the
  * projector stands still, when the read models are gone, and after `kill -9`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -4,7 +4,7 @@
  *
  * Two of its checks are left out because the contract decides otherwise: a request that fits its
  * schema may still break a rule (422, or 400 for an unlisted currency), and `null` counts as absent
- * (decisions §3).
+ * (gaps §3).
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

@@ -122,7 +122,7 @@ const caughtUp = (url: string): Promise<void> =>
 
 about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   test(
-    'faults M2, M3: two command processes race on one payment, fifty rounds',
+    'M2, M3: two command processes race on one payment, fifty rounds',
     async () => {
       await using store = await readStore();
       await using three = await startThreeProcesses({ MONGODB_URL: store.url });
@@ -157,7 +157,7 @@ about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`,
   );
 
   test(
-    'decisions §9: the read store stopped, frozen, wiped and restored from an older copy under load',
+    'gaps §9: the read store stopped, frozen, wiped and restored from an older copy under load',
     async () => {
       await using store = await readStore();
       await using three = await startThreeProcesses({ MONGODB_URL: store.url });
@@ -215,7 +215,7 @@ about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`,
   );
 
   test(
-    'faults V3: a broker that is not there stops neither commands nor reads, and health says so',
+    'V3: a broker that is not there stops neither commands nor reads, and health says so',
     async () => {
       await using store = await readStore();
       const broker = `127.0.0.1:${await freePort()}`;

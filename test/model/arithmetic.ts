@@ -1,6 +1,6 @@
 /**
  * What the service has to do, as plain arithmetic: a payment is a status, four sums and a list of
- * finished attempts. It shares no code with the domain (decisions §5, §7).
+ * finished attempts. It shares no code with the domain (gaps §5, §7).
  */
 export type Kind = 'create' | 'capture' | 'void' | 'refund';
 export type Status = 'PENDING' | 'AUTHORIZED' | 'CAPTURED' | 'VOIDED' | 'REFUNDED' | 'FAILED';

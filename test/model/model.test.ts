@@ -5,7 +5,7 @@ import { agreeWithModel } from './run.ts';
 /** Seeds of sequences that once failed. */
 const KEPT_SEEDS: number[] = [2055767803];
 
-describe('faults M1-M8: whatever is done in whatever order, the sums are those of plain arithmetic', () => {
+describe('M1-M8: whatever is done in whatever order, the sums are those of plain arithmetic', () => {
   test('sequences made up anew in every run', async () => {
     const visited = await agreeWithModel({ sequences: 100, commands: 14, slow: false });
     // Which cells of status by command a run meets is chance; test/long asks for every one of them.

@@ -57,7 +57,7 @@ beforeAll(async () => {
   await service.create();
   const { text } = await service.ask('GET', '/metrics');
   served = new Set([...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name));
-  // Nothing about a payment is in them (decisions §4).
+  // Nothing about a payment is in them (gaps §4).
   expect(text).not.toMatch(/m_test|pay_|4242/);
 });
 

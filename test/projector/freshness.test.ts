@@ -1,4 +1,4 @@
-/** decisions §9: behind is never guessed; in one process the projector knows. */
+/** gaps §9: behind is never guessed; in one process the projector knows. */
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
 import {
@@ -13,7 +13,7 @@ import {
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { authorized, created, newEvent } from '../support/payment-events.ts';
 
-describe('decisions §9: what is behind', () => {
+describe('gaps §9: what is behind', () => {
   let inner: MemoryEventStore;
   let freshness: Freshness;
   beforeEach(() => {

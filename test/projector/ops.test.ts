@@ -1,4 +1,4 @@
-/** Faults P5: parked payments are listed, and tried again once the cause is gone. */
+/** P5: parked payments are listed, and tried again once the cause is gone. */
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';

@@ -235,7 +235,7 @@ for (const driver of readModelDrivers) {
       await expect(projection.events(all)).rejects.toThrow(ReadModelsUnavailable);
     });
 
-    test('decisions §9: what was delivered is no longer behind, parked payments neither', async () => {
+    test('gaps §9: what was delivered is no longer behind, parked payments neither', async () => {
       await given('pay_1', wholeLife('pay_1'));
       await given('pay_2', wholeLife('pay_2'));
       store.damage(streamOf('pay_2'), 2, 'unknown event type');

@@ -48,7 +48,7 @@ const filled = async (payments: number) => {
   return store;
 };
 
-test('faults A2: the topics hold every merchant, so one merchant alone may not read them', async () => {
+test('A2: the topics hold every merchant, so one merchant alone may not read them', async () => {
   const app = served(await filled(1), noRelay(), 'm_1');
   expect((await app.inject('/ops/v1/topics')).statusCode).toBe(403);
   expect((await pageOf(app, 'events', {})).status).toBe(403);

@@ -179,7 +179,7 @@ const verified = async (store: EventStore): Promise<string | undefined> => {
 
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
-/** The answer to a GET, in the order of decisions §9; an error is an answer too, and a loud one. */
+/** The answer to a GET, in the order of gaps §9; an error is an answer too, and a loud one. */
 const responseOf = async ({ store, readModels, projector }: Parts, id: string): Promise<string> => {
   const behind = projector.isBehind(id);
   const deps = { store, readModels, behind: () => () => behind };

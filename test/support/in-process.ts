@@ -178,7 +178,7 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
   };
 };
 
-/** What every answer has, whoever makes it (decisions §1). */
+/** What every answer has, whoever makes it (gaps §1). */
 export const expectResponseHeaders = ({ headers }: CommandResponse): void => {
   expect(headers).toMatchObject({
     'content-type': 'application/json; charset=utf-8',

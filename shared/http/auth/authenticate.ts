@@ -1,5 +1,5 @@
 /**
- * Bearer tokens (decisions §10): a JWT by a shared secret, by the keys of a real issuer, or by the
+ * Bearer tokens (gaps §10): a JWT by a shared secret, by the keys of a real issuer, or by the
  * key pair of the data folder, becomes the merchant who asks and what it may do.
  */
 import { readFileSync } from 'node:fs';
@@ -192,7 +192,7 @@ export const createAuthenticator = async (settings: TokenSettings): Promise<Auth
 };
 
 /**
- * Whether somebody may do what a scope is for (decisions §10). Rights of a merchant need no scope
+ * Whether somebody may do what a scope is for (gaps §10). Rights of a merchant need no scope
  * claim but a real merchant; audit and operator rights are only ever given by name.
  */
 export const mayUse = ({ merchantId, scopes }: Principal, scope: Scope): boolean => {

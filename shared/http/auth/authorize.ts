@@ -1,5 +1,5 @@
 /**
- * The first three checks of every merchant request, in their order (decisions §1): token (401),
+ * The first three checks of every merchant request, in their order (gaps §1): token (401),
  * scope (403), rate limit (429). Nothing of the request is looked at before they have passed, so
  * they are a hook, which runs before the body is read.
  */
@@ -19,7 +19,7 @@ import { createRateLimiter, type Rate } from './rate-limit.ts';
 export type AuthorizeOptions = {
   authenticator: Authenticator;
   rateOf(merchantId: string): Rate;
-  /** Drawn on, per address, by requests without a valid token alone (decisions §11). */
+  /** Drawn on, per address, by requests without a valid token alone (gaps §11). */
   unauthenticatedRate: Rate;
 };
 

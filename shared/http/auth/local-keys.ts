@@ -1,5 +1,5 @@
 /**
- * The key pair of the embedded mode (decisions §10): made on first start, kept in the data folder,
+ * The key pair of the embedded mode (gaps §10): made on first start, kept in the data folder,
  * readable by its owner alone. Service and command line may both be the first to need it.
  */
 import { randomUUID } from 'node:crypto';

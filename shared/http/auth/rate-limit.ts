@@ -1,5 +1,5 @@
 /**
- * Token buckets by name (decisions §11): one per merchant, and one per address that only requests
+ * Token buckets by name (gaps §11): one per merchant, and one per address that only requests
  * without a valid token draw on.
  */
 import { TokenBucket } from 'limiter';

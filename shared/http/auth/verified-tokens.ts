@@ -1,6 +1,6 @@
 /**
  * Remembers tokens that were verified, so that a signature is checked once and not per request
- * (decisions §10). Bounded; an entry never outlives its token. Keyed by digest, so that no token
+ * (gaps §10). Bounded; an entry never outlives its token. Keyed by digest, so that no token
  * stays in memory.
  */
 import { hash } from 'node:crypto';

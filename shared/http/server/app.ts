@@ -58,7 +58,7 @@ const RETRY_LATER = { 'retry-after': String(RETRY_AFTER_SECONDS) };
 
 /**
  * A broken percent escape is made one that can be decoded and that no id check lets pass: then it
- * meets authentication and the route's own 400 like any other malformed id (decisions §1, §2).
+ * meets authentication and the route's own 400 like any other malformed id (gaps §1, §2).
  */
 const decodable = ({ url = '/' }: { url?: string | undefined }): string => {
   const path = url.split('?', 1)[0] ?? '';

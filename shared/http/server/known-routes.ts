@@ -1,6 +1,6 @@
 /**
  * Which methods an address knows, so that another method is 405 with `Allow` and not 404
- * (decisions §1). The router itself only knows whether method and address fit together.
+ * (gaps §1). The router itself only knows whether method and address fit together.
  */
 import type { FastifyInstance } from 'fastify';
 

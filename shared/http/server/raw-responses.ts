@@ -1,7 +1,7 @@
 /**
  * The refusals that Node would give before a request reaches the framework, without a body: broken
  * syntax, headers too large, time-outs, expectations, tunnels. Here they get the contract's body
- * (decisions §1).
+ * (gaps §1).
  */
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';

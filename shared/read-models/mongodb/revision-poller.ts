@@ -1,6 +1,6 @@
 /**
  * Waits for revisions that another process writes: one question for all who wait, asked again
- * after a growing pause, so that many waiters cost the store no more than one (decisions §9).
+ * after a growing pause, so that many waiters cost the store no more than one (gaps §9).
  */
 import { createRevisionWaiters, type RevisionWaiters } from '../waiters.ts';
 
