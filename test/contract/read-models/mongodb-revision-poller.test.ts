@@ -1,6 +1,6 @@
 /** Waiting for what another process writes: one question for all, and never too many of them. */
 import { describe, expect, test } from '@jest/globals';
-import { createRevisionPoller } from '../../shared/read-models/mongodb/revision-poller.ts';
+import { createRevisionPoller } from '../../../shared/read-models/mongodb/revision-poller.ts';
 
 describe('waiting for revisions that another process writes', () => {
   /** A store that can be filled, and counts what it is asked. */

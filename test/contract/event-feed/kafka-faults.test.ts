@@ -6,10 +6,10 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Partitioners } from 'kafkajs';
-import { kafkaFeed } from '../../projector/event-feed/kafka.ts';
-import { partitionOf } from '../../projector/event-feed/partition.ts';
-import { FeedUnavailable } from '../../projector/event-feed/port.ts';
-import { until } from '../support/until.ts';
+import { kafkaFeed } from '../../../projector/event-feed/kafka.ts';
+import { partitionOf } from '../../../projector/event-feed/partition.ts';
+import { FeedUnavailable } from '../../../projector/event-feed/port.ts';
+import { until } from '../../support/until.ts';
 
 const servers: Server[] = [];
 const sockets = new Set<Socket>();

@@ -4,11 +4,11 @@ import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { foldReadModel, type PaymentReadModel } from '../../shared/payment/response.ts';
-import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
-import { placed, wholeLife } from '../support/payment-events.ts';
-import { temporaryFolder } from '../support/read-model-drivers.ts';
+import { foldReadModel, type PaymentReadModel } from '../../../shared/payment/response.ts';
+import type { ReadModels } from '../../../shared/read-models/port.ts';
+import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
+import { placed, wholeLife } from '../../support/payment-events.ts';
+import { temporaryFolder } from '../../support/read-model-drivers.ts';
 
 const whole = (paymentId: string): PaymentReadModel => {
   const readModel = foldReadModel(placed(wholeLife(paymentId)));

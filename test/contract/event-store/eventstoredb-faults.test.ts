@@ -4,30 +4,30 @@
  * doubled, and no rejection is left unhandled. The server is a stand-in on a real socket.
  */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { hashOf } from '../../shared/event-store/chain.ts';
+import { hashOf } from '../../../shared/event-store/chain.ts';
 import {
   type EventStoreDb,
   openEventStoreDb,
-} from '../../shared/event-store/eventstoredb/event-store.ts';
+} from '../../../shared/event-store/eventstoredb/event-store.ts';
 import {
   AppendOutcomeUnknown,
   type NewEvent,
   type RecordedEvent,
   RevisionConflict,
   StoreUnavailable,
-} from '../../shared/event-store/port.ts';
-import { verifyStreamForms } from '../../shared/event-store/verify-chain.ts';
+} from '../../../shared/event-store/port.ts';
+import { verifyStreamForms } from '../../../shared/event-store/verify-chain.ts';
 import {
   type AppendFault,
   type Drop,
   type Fault,
   type StandIn,
   startStandIn,
-} from '../support/eventstoredb-stand-in.ts';
-import { refusedUrl } from '../support/faulty-server.ts';
-import { authorized, captureRequested, created, newEvent } from '../support/payment-events.ts';
-import { shareOf } from '../support/share.ts';
-import { until } from '../support/until.ts';
+} from '../../support/eventstoredb-stand-in.ts';
+import { refusedUrl } from '../../support/faulty-server.ts';
+import { authorized, captureRequested, created, newEvent } from '../../support/payment-events.ts';
+import { shareOf } from '../../support/share.ts';
+import { until } from '../../support/until.ts';
 
 // Where one try gets no answer and the next one does; where none does; and what a busy machine may
 // add to either.

@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
-import { simulatorServer } from '../../provider-simulator/server.ts';
-import { openSimulation, type Simulation } from '../../provider-simulator/simulator.ts';
-import { APPROVED_CARD, LEDGER_FILE } from '../support/provider-drivers.ts';
-import { temporaryFolder } from '../support/read-model-drivers.ts';
+import { simulatorServer } from '../../../provider-simulator/server.ts';
+import { openSimulation, type Simulation } from '../../../provider-simulator/simulator.ts';
+import { APPROVED_CARD, LEDGER_FILE } from '../../support/provider-drivers.ts';
+import { temporaryFolder } from '../../support/read-model-drivers.ts';
 
 const card = { number: APPROVED_CARD, holderName: 'J', expiryMonth: '12', expiryYear: '2030' };
 const sale = { kind: 'SALE', paymentId: 'pay_1', amount: 5, currency: 'USD', card };

@@ -1,11 +1,11 @@
 /** The breaker and the bounded queue before a provider (gaps §7). */
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { httpProvider } from '../../command-api/provider/http/provider.ts';
-import type { Provider, ProviderOutcome } from '../../command-api/provider/port.ts';
-import { type ResilientProvider, resilient } from '../../command-api/provider/resilience.ts';
-import { type FaultyServer, httpServer, refusedUrl } from '../support/faulty-server.ts';
-import { authorize } from '../support/provider-drivers.ts';
-import { until } from '../support/until.ts';
+import { httpProvider } from '../../../command-api/provider/http/provider.ts';
+import type { Provider, ProviderOutcome } from '../../../command-api/provider/port.ts';
+import { type ResilientProvider, resilient } from '../../../command-api/provider/resilience.ts';
+import { type FaultyServer, httpServer, refusedUrl } from '../../support/faulty-server.ts';
+import { authorize } from '../../support/provider-drivers.ts';
+import { until } from '../../support/until.ts';
 
 const NOT_SENT = { outcome: 'NOT_SENT' };
 const times = { connectTimeoutMs: 300, timeoutMs: 500 };

@@ -1,20 +1,20 @@
 /** What the read models in MongoDB do when their server is not there, says nothing, or has lost them. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { foldReadModel, type PaymentReadModel } from '../../shared/payment/response.ts';
+import { foldReadModel, type PaymentReadModel } from '../../../shared/payment/response.ts';
 import {
   type MongoReadModels,
   openMongoReadModels,
-} from '../../shared/read-models/mongodb/read-models.ts';
+} from '../../../shared/read-models/mongodb/read-models.ts';
 import {
   CheckpointMoved,
   type ReadModelChange,
   ReadModelsUnavailable,
-} from '../../shared/read-models/port.ts';
-import { type MongoDatabase, mongoServer } from '../support/mongo-server.ts';
-import { placed, wholeLife } from '../support/payment-events.ts';
-import { type TcpProxy, tcpProxy } from '../support/tcp-door.ts';
-import { until } from '../support/until.ts';
+} from '../../../shared/read-models/port.ts';
+import { type MongoDatabase, mongoServer } from '../../support/mongo-server.ts';
+import { placed, wholeLife } from '../../support/payment-events.ts';
+import { type TcpProxy, tcpProxy } from '../../support/tcp-door.ts';
+import { until } from '../../support/until.ts';
 
 const readModelAt = (paymentId: string, revision: number): PaymentReadModel => {
   const readModel = foldReadModel(placed(wholeLife(paymentId)).slice(0, revision + 1));

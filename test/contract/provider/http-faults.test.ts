@@ -1,16 +1,16 @@
 /** How the HTTP driver reads what a provider does wrong (provider.md, "How an answer is read"). */
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { httpProvider } from '../../command-api/provider/http/provider.ts';
-import type { Provider, ProviderOperation } from '../../command-api/provider/port.ts';
+import { httpProvider } from '../../../command-api/provider/http/provider.ts';
+import type { Provider, ProviderOperation } from '../../../command-api/provider/port.ts';
 import {
   blackHole,
   type FaultyServer,
   httpServer,
   rawServer,
   refusedUrl,
-} from '../support/faulty-server.ts';
-import { APPROVED_CARD, authorize, CVV, followUp } from '../support/provider-drivers.ts';
+} from '../../support/faulty-server.ts';
+import { APPROVED_CARD, authorize, CVV, followUp } from '../../support/provider-drivers.ts';
 
 const TIMEOUT_MS = 400;
 const CONNECT_TIMEOUT_MS = 200;

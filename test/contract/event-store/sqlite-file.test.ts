@@ -7,22 +7,22 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
-import { type ChainRow, describeBreak, verifyLog } from '../../shared/event-store/chain.ts';
+import { type ChainRow, describeBreak, verifyLog } from '../../../shared/event-store/chain.ts';
 import {
   AppendOutcomeUnknown,
   type NewEvent,
   type RecordedEvent,
   RevisionConflict,
   StoreUnavailable,
-} from '../../shared/event-store/port.ts';
+} from '../../../shared/event-store/port.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
   type SqliteEventStoreOptions,
-} from '../../shared/event-store/sqlite/event-store.ts';
-import { verifyStreamForms } from '../../shared/event-store/verify-chain.ts';
-import { authorized, created, newEvent } from '../support/payment-events.ts';
-import { temporaryFolder } from '../support/read-model-drivers.ts';
+} from '../../../shared/event-store/sqlite/event-store.ts';
+import { verifyStreamForms } from '../../../shared/event-store/verify-chain.ts';
+import { authorized, created, newEvent } from '../../support/payment-events.ts';
+import { temporaryFolder } from '../../support/read-model-drivers.ts';
 
 let folder: ReturnType<typeof temporaryFolder>;
 let file: string;
@@ -203,7 +203,7 @@ describe('the file', () => {
 
   test('an open store keeps no process alive, an append under way does', async () => {
     const script = `
-      import { openSqliteEventStore } from '${new URL('../../shared/event-store/sqlite/event-store.ts', import.meta.url)}';
+      import { openSqliteEventStore } from '${new URL('../../../shared/event-store/sqlite/event-store.ts', import.meta.url)}';
       const store = await openSqliteEventStore({ file: ${JSON.stringify(file)} });
       const [stored] = await store.append('payment-1', 'none', [${JSON.stringify(newEvent(created()))}]);
       console.log(stored.position);`;
