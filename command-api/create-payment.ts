@@ -4,7 +4,6 @@
  * this payment's create ever has.
  */
 
-import type { CreateRequest } from '../shared/http/contract.ts';
 import { brandOf, type CardBrand, CardSecret, maskCard } from '../shared/payment/card.ts';
 import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
@@ -16,6 +15,7 @@ import { intend } from './intend.ts';
 import { claimReference, stillClaims } from './merchant-reference.ts';
 import { type CommandDeps, operate, type Principal } from './operate.ts';
 import type { LoadedPayment } from './payment-log.ts';
+import type { CreateRequest } from './request/payment-request.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, operationOf, rejection, replayed, responseTo } from './responses.ts';
 

@@ -4,18 +4,8 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { AppendOutcomeUnknown } from '../shared/event-store/port.ts';
-import { textsHoldCard } from '../shared/http/card-text.ts';
-import {
-  BODY_NOT_JSON,
-  PAYMENT_ID_FORM,
-  type ParsedChange,
-  parseCapture,
-  parseCreate,
-  parseIdempotencyKey,
-  parsePaymentId,
-  parseRefund,
-} from '../shared/http/contract.ts';
 import { type ErrorCode, JSON_TYPE, reject } from '../shared/http/errors.ts';
+import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/payment-id.ts';
 import type {} from '../shared/http/server/app.ts';
 import { openOperations } from '../shared/payment/state.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
@@ -23,7 +13,12 @@ import { type ChangeKind, changePayment, identityOf } from './change-payment.ts'
 import { createPayment } from './create-payment.ts';
 import type { CommandDeps, Principal } from './operate.ts';
 import type { LoadedPayment } from './payment-log.ts';
+import { textsHoldCard } from './request/card-text.ts';
+import { type ParsedChange, parseCapture, parseRefund } from './request/change-request.ts';
+import { parseIdempotencyKey } from './request/idempotency-key.ts';
+import { BODY_NOT_JSON } from './request/invalid.ts';
 import { parseJson } from './request/json.ts';
+import { parseCreate } from './request/payment-request.ts';
 import {
   type Budget,
   BudgetSpent,

@@ -4,8 +4,8 @@
  * `ops:admin`; a token of one merchant sees its own.
  */
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/contract.ts';
 import { JSON_TYPE, reject } from '../shared/http/errors.ts';
+import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/payment-id.ts';
 import type {} from '../shared/http/server/app.ts';
 import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Projector } from './compose.ts';

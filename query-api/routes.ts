@@ -2,8 +2,8 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { UnreadableStream } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/authenticate.ts';
-import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/contract.ts';
 import { JSON_TYPE, reject } from '../shared/http/errors.ts';
+import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/payment-id.ts';
 import type {} from '../shared/http/server/app.ts';
 import type { PaymentDocument } from '../shared/read-models/port.ts';
 import { registerDocs } from './docs/routes.ts';

@@ -3,8 +3,8 @@
  * first call, so that no override is ever ignored in silence.
  */
 import { z } from 'zod';
+import { PaymentRequest } from '../../command-api/request/payment-request.ts';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
-import { PaymentRequest } from '../../shared/http/contract.ts';
 import { CommandFailed } from '../command-failed.ts';
 
 type Json = Record<string, unknown>;

@@ -4,11 +4,12 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { z } from 'zod';
-import { BODY_NOT_JSON, PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/contract.ts';
 import { JSON_TYPE, reject } from '../../shared/http/errors.ts';
+import { PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/payment-id.ts';
 import type {} from '../../shared/http/server/app.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps, Principal } from '../operate.ts';
+import { BODY_NOT_JSON } from '../request/invalid.ts';
 import { parseJson } from '../request/json.ts';
 import { listUnresolved } from './list-unresolved.ts';
 import { type Resolved, resolveByHand } from './resolve.ts';

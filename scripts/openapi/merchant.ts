@@ -1,6 +1,8 @@
 /** The API description for merchants: the routes of the contract, and the additions to it. */
+import { CaptureRequest, RefundRequest } from '../../command-api/request/change-request.ts';
+import * as create from '../../command-api/request/payment-request.ts';
 import manifest from '../../package.json' with { type: 'json' };
-import * as requests from '../../shared/http/contract.ts';
+import * as both from '../../shared/http/payment-schemas.ts';
 import * as responses from '../../shared/http/responses.ts';
 import {
   type CommandResponse,
@@ -213,6 +215,6 @@ export const merchantDocument = (recordings: Recording[]): Part => ({
     securitySchemes: SECURITY.securitySchemes,
     parameters: PARAMETERS,
     headers: HEADERS,
-    schemas: schemasOf([requests, responses]),
+    schemas: schemasOf([create, { CaptureRequest, RefundRequest }, both, responses]),
   },
 });

@@ -31,7 +31,7 @@ export type Recorder = (request: FastifyRequest, access: Access) => Promise<void
 const EVENTS_MAX = 10_000;
 const PARAMETERS_MAX = 1000;
 
-/** In blocks too, whatever stands between them (shared/http/card-text.ts). */
+/** In blocks too, whatever stands between them (command-api/request/card-text.ts). */
 const LONG_NUMBER = /\d(?:[\s\p{Pd}\p{Cf}\u2212_]*\d){11,}/gu;
 
 /** A card number that somebody searches for must not get into the log this way (gaps §4). */

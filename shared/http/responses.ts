@@ -6,8 +6,8 @@
 import { z } from 'zod';
 import { FAILURE_CODES } from '../payment/payment-events.ts';
 import type * as readModel from '../payment/response.ts';
-import { Billing, Consumer, ProductItem, Shipping, Source } from './contract.ts';
 import { ERROR_CODES } from './errors.ts';
+import { Billing, Consumer, ProductItem, Shipping, Source } from './payment-schemas.ts';
 
 const text = () => z.string().max(255);
 const time = () => z.string().meta({ format: 'date-time' });

@@ -423,7 +423,7 @@ const CARDS_AND_LOGS: SeededBug[] = [
   },
   {
     name: 'the card number may stand in another field of a create',
-    file: 'shared/http/contract.ts',
+    file: 'command-api/request/payment-request.ts',
     find: "if (path === 'paymentMethod.card.number' || !holdsCardNumber(text, number)) return;",
     put: 'if (path !== undefined || !holdsCardNumber(text, number)) return;',
     tests: ['test/http/create-payment.test.ts'],

@@ -1,0 +1,83 @@
+/** The bodies of capture and refund (gaps §3): their schemas, and the functions that read them. */
+import type { z } from 'zod';
+import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
+import type { RequestedAmount } from '../../shared/payment/commands.ts';
+import { textsOf } from './card-text.ts';
+import {
+  BODY_NOT_OBJECT,
+  detailsOf,
+  type Invalid,
+  invalid,
+  isObject,
+  type JsonObject,
+  requested,
+} from './invalid.ts';
+
+const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
+
+export const CaptureRequest = object({
+  captureAmount: optionalPositiveInteger(),
+  ...changeFields,
+}).meta({ id: 'CaptureRequest' });
+
+export const RefundRequest = object({
+  refundAmount: optionalPositiveInteger(),
+  ...changeFields,
+}).meta({ id: 'RefundRequest' });
+
+/** A capture or refund request; an omitted amount is undefined. */
+export type ChangeRequest = { amount: RequestedAmount | undefined; reason?: string | undefined };
+
+type AmountName = 'captureAmount' | 'refundAmount';
+export type ParsedChange =
+  | { ok: true; request: ChangeRequest /** For `textsHoldCard`. */; texts: string[] }
+  | Invalid;
+
+type ChangeFields = { amount?: number | undefined; reason?: string | undefined } & Partial<
+  Record<AmountName, number | undefined>
+>;
+
+/** What is wrong with the fields taken together; each alone is well formed. */
+const togetherDetails = (name: AmountName, body: JsonObject, fields: ChangeFields): string[] => {
+  const { [name]: named, amount } = fields;
+  if (named !== undefined && amount !== undefined && named !== amount) {
+    return [`amount must be equal to ${name}`];
+  }
+  // A mistyped name must never move the full sum.
+  const mayBeMistyped = Object.keys(body).some((key) => key !== 'reason');
+  return named === undefined && amount === undefined && mayBeMistyped
+    ? [`${name} is required beside other fields`]
+    : [];
+};
+
+const parseChange = (
+  schema: z.ZodType<ChangeFields>,
+  name: AmountName,
+  value: unknown,
+): ParsedChange => {
+  if (value === undefined) return { ok: true, request: { amount: undefined }, texts: [] };
+  if (!isObject(value)) return invalid(BODY_NOT_OBJECT);
+  // Beside the reason no null is absent: an amount that is there as null is refused.
+  const { reason: given, ...rest } = value;
+  const read = schema.safeParse(given === null ? rest : value);
+  if (!read.success) return invalid(...detailsOf(read.error.issues));
+  const details = togetherDetails(name, value, read.data);
+  if (details.length > 0) return invalid(...details);
+  const { [name]: named, amount = named, reason } = read.data;
+  return {
+    ok: true,
+    request: {
+      amount: amount === undefined ? undefined : requested(amount),
+      ...(reason && { reason }),
+    },
+    texts: textsOf(value),
+  };
+};
+
+/** Reads the body of a capture (gaps §3); undefined is no body. */
+export const parseCapture = (value: unknown): ParsedChange =>
+  parseChange(CaptureRequest, 'captureAmount', value);
+
+/** Reads the body of a refund (gaps §3); undefined is no body. */
+export const parseRefund = (value: unknown): ParsedChange =>
+  parseChange(RefundRequest, 'refundAmount', value);

@@ -1,0 +1,52 @@
+/** How a body that breaks the contract is told: one detail per field, in the contract's words. */
+import type { z } from 'zod';
+import { REQUIRED } from '../../shared/http/fields.ts';
+import type { RequestedAmount } from '../../shared/payment/commands.ts';
+
+/** A longer list of faults helps nobody. */
+export const DETAILS_MAX = 100;
+
+export type Invalid = { ok: false; details: string[] };
+
+/** What `details` say of a body that is no JSON at all. */
+export const BODY_NOT_JSON = 'the body must be valid JSON';
+export const BODY_NOT_OBJECT = 'the body must be a JSON object';
+
+export const invalid = (...details: string[]): Invalid => ({ ok: false, details });
+
+export type JsonObject = Record<string, unknown>;
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The required leaves of the objects that are required themselves (gaps §3). */
+const CARD_LEAVES = ['number', 'holderName', 'expiryMonth', 'expiryYear'].map(
+  (name) => `paymentMethod.card.${name}`,
+);
+const LEAVES: Readonly<Record<string, readonly string[]>> = {
+  paymentMethod: ['paymentMethod.type', ...CARD_LEAVES],
+  'paymentMethod.card': CARD_LEAVES,
+};
+
+const pathText = (path: readonly PropertyKey[]): string =>
+  path.reduce<string>((text, step) => {
+    if (typeof step === 'number') return `${text}[${step}]`;
+    return text === '' ? String(step) : `${text}.${String(step)}`;
+  }, '');
+
+/** One detail per field, in the contract's order. A card is only required where the type is CARD. */
+export const detailsOf = (issues: readonly z.core.$ZodIssue[]): string[] => {
+  const wordings = new Map<string, string>();
+  for (const { path, message } of issues) {
+    const field = pathText(path);
+    const typeIsWrong = (wordings.get('paymentMethod.type') ?? REQUIRED) !== REQUIRED;
+    if (field === 'paymentMethod.card' && message === REQUIRED && typeIsWrong) continue;
+    const named = message === REQUIRED ? (LEAVES[field] ?? [field]) : [field];
+    for (const name of named) if (!wordings.has(name)) wordings.set(name, message);
+  }
+  return [...wordings].slice(0, DETAILS_MAX).map(([field, wording]) => `${field} ${wording}`);
+};
+
+/** An amount as the rules see it: above 2^53-1 it is for them to reject (gaps §3). */
+export const requested = (amount: number): RequestedAmount =>
+  amount > Number.MAX_SAFE_INTEGER ? 'too large' : amount;

@@ -1,0 +1,199 @@
+/**
+ * The body of a create (interface, "Resources and their fields"): its schema, in the contract's
+ * names and order, and the function that reads it (gaps §3, §4).
+ */
+import type { z } from 'zod';
+import {
+  currencyCode,
+  object,
+  optionalChoice,
+  optionalDateTime,
+  optionalFlag,
+  optionalInteger,
+  optionalList,
+  optionalText,
+  positiveInteger,
+  requiredChoice,
+  requiredObject,
+  requiredPattern,
+  requiredText,
+} from '../../shared/http/fields.ts';
+import {
+  Address,
+  Billing,
+  Consumer,
+  ProductItem,
+  Shipping,
+  Source,
+} from '../../shared/http/payment-schemas.ts';
+import type { CardInput } from '../../shared/payment/card.ts';
+import type { RequestedAmount } from '../../shared/payment/commands.ts';
+import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
+import { eachText, holdsCardNumber } from './card-text.ts';
+import {
+  BODY_NOT_OBJECT,
+  DETAILS_MAX,
+  detailsOf,
+  type Invalid,
+  invalid,
+  isObject,
+  type JsonObject,
+  requested,
+} from './invalid.ts';
+
+const PRODUCT_ITEMS_MAX = 200;
+const PREVIOUS_FAILURES_MAX = 20;
+
+export const Card = requiredObject({
+  number: requiredPattern(/^[0-9]{12,19}$/, '12 to 19 digits'),
+  holderName: requiredText(),
+  cvv: optionalText(),
+  expiryMonth: requiredPattern(/^(0[1-9]|1[0-2])$/, 'MM (01-12)'),
+  expiryYear: requiredPattern(/^[0-9]{4}$/, 'YYYY'),
+  brand: optionalText(),
+}).meta({ id: 'Card' });
+
+export const PaymentMethod = requiredObject({ type: requiredChoice(['CARD']), card: Card }).meta({
+  id: 'PaymentMethod',
+});
+
+export const PreviousFailure = object({
+  gateway: optionalText(),
+  attemptNumber: optionalInteger(),
+  responseCode: optionalText(),
+  reason: optionalText(),
+  timestamp: optionalDateTime(),
+}).meta({ id: 'PreviousFailure' });
+
+export const PaymentRequest = object({
+  amount: positiveInteger(),
+  currency: currencyCode(),
+  paymentMethod: PaymentMethod,
+  captureNow: optionalFlag(),
+  descriptor: optionalText(),
+  merchantReference: optionalText(),
+  goodsType: optionalChoice(['PHYSICAL', 'DIGITAL', 'MIXED']),
+  productItems: optionalList(ProductItem, PRODUCT_ITEMS_MAX),
+  consumer: Consumer.optional(),
+  billing: Billing.optional(),
+  shipping: Shipping.optional(),
+  previousFailures: optionalList(PreviousFailure, PREVIOUS_FAILURES_MAX),
+  source: Source.optional(),
+}).meta({ id: 'PaymentRequest' });
+
+/** A create request with its defaults filled in and unknown fields gone. */
+export type CreateRequest = {
+  amount: RequestedAmount;
+  currency: string;
+  captureNow: boolean;
+  card: CardInput;
+  details: PaymentDetails;
+};
+
+/** Nothing deeper than this is ever read. */
+const DEPTH_MAX = 8;
+
+const withoutNulls = (value: unknown, depth = 0): unknown => {
+  if (depth > DEPTH_MAX) return value;
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, depth + 1));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, inner]) => inner !== null)
+      .map(([key, inner]) => [key, withoutNulls(inner, depth + 1)]),
+  );
+};
+
+/** A `null` counts as absent; nearly no request has one, so only a refused one is looked at again. */
+const readObject = <T>(schema: z.ZodType<T>, body: JsonObject) => {
+  const result = schema.safeParse(body);
+  return result.success ? result : schema.safeParse(withoutNulls(body));
+};
+
+type AddressInput = z.infer<typeof Address>;
+
+/** The older names are read as the newer ones, which win where both are given. */
+const renamed = ({ line1, postalCode, ...address }: AddressInput) => ({
+  ...(line1 !== undefined && { street: line1 }),
+  ...(postalCode !== undefined && { zip: postalCode }),
+  ...address,
+});
+
+const detailsKept = (request: Omit<z.infer<typeof PaymentRequest>, 'paymentMethod'>) => {
+  const { amount: _, currency: __, captureNow: ___, merchantReference, ...kept } = request;
+  const { billing, shipping } = kept;
+  return {
+    ...(merchantReference && { merchantReference }),
+    ...kept,
+    ...(billing && { billing: { address: renamed(billing.address) } }),
+    ...(shipping?.address && { shipping: { ...shipping, address: renamed(shipping.address) } }),
+  };
+};
+
+/** An empty CVV or brand is none. */
+const cardOf = ({ cvv, brand, ...card }: z.infer<typeof Card>): CardInput => ({
+  ...card,
+  ...(cvv && { cvv }),
+  ...(brand && { brand }),
+});
+
+const KNOWN_KEYS: ReadonlySet<string> = new Set(
+  [
+    PaymentRequest,
+    PaymentMethod,
+    Card,
+    ProductItem,
+    Consumer,
+    Billing,
+    Address,
+    Shipping,
+    PreviousFailure,
+    Source,
+  ].flatMap((schema) => Object.keys(schema.shape)),
+);
+
+const HOLDS_CARD = 'must not hold the card number';
+
+/** Names every field but the number's own that holds the card number (gaps §4). */
+const cardNumberDetails = (
+  body: JsonObject,
+  number: string,
+  idempotencyKey: string | undefined,
+): string[] => {
+  const fields = new Set<string>();
+  if (idempotencyKey !== undefined && holdsCardNumber(idempotencyKey, number)) {
+    fields.add('Idempotency-Key');
+  }
+  eachText(body, '', KNOWN_KEYS, (text, path) => {
+    if (path === 'paymentMethod.card.number' || !holdsCardNumber(text, number)) return;
+    fields.add(path === undefined || path === '' ? 'an unknown field' : path);
+  });
+  return [...fields].slice(0, DETAILS_MAX).map((field) => `${field} ${HOLDS_CARD}`);
+};
+
+/**
+ * Reads the body of a create. The key is looked at for the card number alone; its form is
+ * `parseIdempotencyKey`'s to judge.
+ */
+export const parseCreate = (
+  value: unknown,
+  idempotencyKey?: string,
+): { ok: true; request: CreateRequest } | Invalid => {
+  const body = value === undefined ? {} : value;
+  if (!isObject(body)) return invalid(BODY_NOT_OBJECT);
+  const read = readObject(PaymentRequest, body);
+  if (!read.success) return invalid(...detailsOf(read.error.issues));
+  const { paymentMethod, ...request } = read.data;
+  const leaks = cardNumberDetails(body, paymentMethod.card.number, idempotencyKey);
+  if (leaks.length > 0) return invalid(...leaks);
+  return {
+    ok: true,
+    request: {
+      amount: requested(request.amount),
+      currency: request.currency,
+      captureNow: request.captureNow ?? false,
+      card: cardOf(paymentMethod.card),
+      details: detailsKept(request),
+    },
+  };
+};
