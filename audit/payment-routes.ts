@@ -55,6 +55,7 @@ export const registerPaymentRoutes = (
   ): Promise<Found | undefined> => {
     const paymentId = paymentIdOf(request, reply);
     if (paymentId === undefined) return undefined;
+    // seeded bug: reading-recorded
     await deps.record(request, { action, paymentId });
     const history = await historyOf(deps, principalOf(request), paymentId);
     if (history !== undefined) {

@@ -118,6 +118,7 @@ const wholeReason = (seen: Seen, manifest: Manifest): string | undefined => {
     return `the file ends after it: ${seen.events} of ${manifest.count} events are there`;
   }
   if (seen.events > manifest.count) return `more events than the ${manifest.count} exported`;
+  // seeded bug: manifest-chain
   if (seen.chain !== manifest.chain) return 'the file does not end as the manifest says';
   if (seen.bytes !== manifest.bytes || seen.sha256 !== manifest.sha256) {
     return 'the bytes of the file are not those that were exported';
@@ -181,6 +182,7 @@ export const verifyFile = async (
   }
   const at = placeOf(events, last);
   const seen = { events, bytes, sha256: sha256.digest('hex'), chain: check.chain() };
+  // seeded bug: manifest-head
   const reason = wholeReason(seen, manifest) ?? headReason(last, manifest);
   return reason === undefined ? { ok: true, events, head, completeness } : broken(at, reason);
 };

@@ -87,6 +87,7 @@ const changeOrRepeat = async (
     // Under a key a fenced attempt frees it; whoever joined without one gets the attempt's answer.
     if (!hasKey) return responseTo(payment, operation);
     if (operation.outcome === undefined) return responseTo(payment, operation);
+    // seeded bug: repeat-replayed
     if (!isFree(operation)) return replayed(responseTo(payment, operation));
   }
   return begin(deps, principal, change, identity, budget);
@@ -103,6 +104,7 @@ export const identityOf = (
   const fingerprint = identities.fingerprintOf({
     route: kind,
     paymentId,
+    // seeded bug: change-fingerprint
     amount: amount ?? null,
     reason: reason ?? null,
   });

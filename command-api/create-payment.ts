@@ -86,6 +86,7 @@ const comparable = (principal: Principal, request: CreateRequest, masked: Masked
   const brand = card.brand ?? null;
   return {
     merchantId: principal.merchantId,
+    // seeded bug: create-fingerprint
     amount,
     currency,
     captureNow,
@@ -184,6 +185,7 @@ const createCommandOf = (attempt: Attempt, paymentId: string): CreateCommand => 
     amount,
     currency,
     captureNow,
+    // seeded bug: masked-card
     card: masked,
     numberBrand,
     details,
@@ -212,6 +214,7 @@ const begin = (
       const claimed = await claimReference(deps, principal, command, reference, budget);
       if (claimed.kind === 'held') return claimed.response;
     }
+    // seeded bug: intent-before-call
     const executed = await intend(deps, command, paymentId, principal, budget);
     switch (executed.kind) {
       case 'refused':
@@ -236,6 +239,7 @@ const keepsReference = async (
 ): Promise<boolean> => {
   const { paymentId, operationId } = command;
   try {
+    // seeded bug: reference-read-again
     if (await stillClaims(deps, command, reference)) return true;
     await deps.recovery.record(payment, operationId, { outcome: 'NOT_SENT' });
     return false;

@@ -51,6 +51,7 @@ export const createIdentities = (secret: string): Identities => {
   const hash = (...parts: unknown[]): Buffer =>
     createHmac('sha256', key).update(JSON.stringify(parts)).digest();
   return {
+    // seeded bug: key-scope
     paymentIdOf: (merchantId, idempotencyKey, attempt) =>
       `pay_${crockford(hash('payment', merchantId, idempotencyKey, attempt))}`,
     keyHashOf: (merchantId, route, paymentId, idempotencyKey) =>

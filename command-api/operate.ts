@@ -87,12 +87,15 @@ const outcomeFrom = async (
 ): Promise<Outcome | undefined> => {
   if (payment.state.status === 'NONE') return undefined;
   // The client has been told that nothing was begun, and may already have sent it again.
+  // seeded bug: budget-spent
   if (budget.spent === true) return { outcome: 'NOT_SENT' };
   // Another process may hold it for ended by the time this call would end: it is not begun at all.
+  // seeded bug: too-late-to-call
   if (recovery.isTooLate(payment, operation)) return { outcome: 'NOT_SENT' };
   const { paymentId, currency } = payment.state;
   budget.begunOn = paymentId;
   const { operationId, amount } = operation;
+  // seeded bug: call-under-operation-id
   return outcomeOf(await provider.execute({ operationId, paymentId, amount, currency, ...call }));
 };
 

@@ -86,6 +86,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   const remember = (paymentId: string, payment: LoadedPayment): void => {
     // A slow read may come back after an append of our own: nothing is unlearned.
     const known = cache.get(paymentId);
+    // seeded bug: nothing-unlearned
     if (known !== undefined && known.events.length > payment.events.length) return;
     cache.delete(paymentId);
     if (payment.events.length === 0) return;
@@ -111,6 +112,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   ): NewEvent[] => {
     const last = payment.events.at(-1)?.time ?? '';
     const now = new Date(nowMs()).toISOString();
+    // seeded bug: time-never-back
     const time = now < last ? last : now;
     return decided.map((event) => ({ id: newEventId(), time, event, context }));
   };
@@ -127,10 +129,12 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     let unknown: AppendOutcomeUnknown | undefined;
     for (;;) {
       try {
+        // seeded bug: append-repeated
         return await store.append(streamOf(paymentId), expected, events);
       } catch (error) {
         if (error instanceof AppendOutcomeUnknown) unknown = error;
         // A refusal of this try says nothing of the one before it.
+        // seeded bug: refusal-after-unknown
         else if (unknown === undefined || !(error instanceof StoreUnavailable)) throw error;
         if (budget.leftMs() === 0) throw unknown;
         await wait(PAUSE_MS * (0.5 + Math.random()));
@@ -162,6 +166,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
           onAppended(appended);
           return { kind: 'done', payment, appended };
         } catch (error) {
+          // seeded bug: decided-again
           if (!(error instanceof RevisionConflict)) throw error;
           onConflict();
           if (budget.leftMs() === 0) throw new BudgetSpent();

@@ -101,6 +101,7 @@ export const responseTo = (payment: LoadedPayment, operation: Operation): Comman
   if (operation.outcome === undefined) {
     return { ...unknownOutcome(paymentId), seen: { paymentId, revision: last } };
   }
+  // seeded bug: replay-revision
   const { outcome, revision } = operation.outcome;
   const seen = { paymentId, revision };
   if (outcome === 'NOT_SENT' || outcome === 'FENCED') {
@@ -134,6 +135,7 @@ const declined = (readModel: PaymentReadModel, { kind }: Operation): CommandResp
 /** A stored outcome, given again (gaps §8). */
 export const replayed = (response: CommandResponse): CommandResponse => ({
   ...response,
+  // seeded bug: replay-header
   headers: { ...response.headers, 'idempotent-replayed': 'true' },
 });
 

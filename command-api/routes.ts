@@ -114,6 +114,7 @@ const change = async (
   if (payment === undefined) return reply;
   request.paymentId = paymentId;
   const texts = keyed.key === undefined ? parsed.texts : [...parsed.texts, keyed.key];
+  // seeded bug: card-in-change
   if (textsHoldCard(texts, payment.bin, payment.last4)) {
     return reject(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
   }
@@ -134,6 +135,7 @@ const owned = async (
   reply: FastifyReply,
 ): Promise<Exclude<LoadedPayment['state'], { status: 'NONE' }> | undefined> => {
   const { state } = await deps.log.load(paymentId, 'cache');
+  // seeded bug: command-of-merchant
   if (state.status !== 'NONE' && state.merchantId === merchantId) return state;
   reject(reply, 'PAYMENT_NOT_FOUND');
   return undefined;

@@ -28,6 +28,7 @@ export const misfitOf = async (
   if (checkpoint === null) return undefined;
   const { position, eventsAfter } = await store.head(checkpoint);
   if (eventsAfter === 0 && position !== checkpoint) return 'ends before';
+  // seeded bug: same-log
   if (hash === null || (await store.hashAt(checkpoint)) === hash) return undefined;
   return 'has another event at';
 };

@@ -36,6 +36,7 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
     const until = performance.now() + ttlMs;
     const taken = await readModels.lease(holder, ttlMs);
     heldUntil = taken ? until : undefined;
+    // seeded bug: one-projector
     return taken;
   };
   const lose = (reason: string): void => {

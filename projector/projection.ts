@@ -64,6 +64,7 @@ const applyOne = (readModel: PaymentReadModel | undefined, event: RecordedEvent)
   try {
     return { readModel: project(readModel, event) };
   } catch (error) {
+    // seeded bug: poison-parks-one
     return { readModel, poison: { revision: event.revision, reason: reasonOf(error) } };
   }
 };
@@ -138,9 +139,11 @@ export const createProjection = ({
     // A first event needs no look-up: where there is a document already, the write is skipped.
     const readModel =
       before?.readModel ?? (event.revision === 0 ? undefined : await readModels.load(paymentId));
+    // seeded bug: already-applied
     if (isOld(readModel, event)) return before;
     if ('unreadable' in event)
       return { readModel, poison: { revision: event.revision, reason: event.unreadable } };
+    // seeded bug: gap-healed
     return isNext(readModel, event) ? applyOne(readModel, event) : heal(paymentId, event);
   };
 

@@ -56,11 +56,13 @@ export const getPayment = async (
 ): Promise<FoundPayment | undefined> => {
   const behind = deps.behind(paymentId);
   const document = await documentOf(deps, paymentId, merchantId);
+  // seeded bug: document-fresh
   if (document !== undefined && !document.parked && !(await behind(document.revision))) {
     return document;
   }
   try {
     const found = await fold(deps, paymentId);
+    // seeded bug: get-of-merchant
     return found?.merchantId === merchantId ? found : undefined;
   } catch (error) {
     if (error instanceof StoreUnavailable && document !== undefined) return document;

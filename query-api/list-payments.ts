@@ -90,6 +90,7 @@ export const listPayments = async (
   bodyOf: (document: PaymentDocument) => Promise<string>,
 ): Promise<string> => {
   // One more than is shown tells whether there are more.
+  // seeded bug: list-of-merchant
   const found = await readModels.search({ ...search, merchantId }, limit + 1);
   const page = found.slice(0, limit);
   const bodies = await Promise.all(page.map((one) => (one.parked ? bodyOf(one) : one.body)));

@@ -68,6 +68,7 @@ export const resolveByHand = async (
     if (typeof open === 'string') return refused(open);
     const leftMs = deps.recovery.inFlightMs(payment);
     if (leftMs > 0) return stillRuns(leftMs);
+    // seeded bug: person-asks-provider
     const responded = await deps.recovery.ask(payment, open);
     if (responded === 'at work') return stillAtWork();
     if (responded === undefined) return record(deps, principal, payment, open, resolution);

@@ -60,9 +60,11 @@ export const resilient = (
   options: ResilienceOptions = {},
 ): ResilientProvider => {
   const { callsMax = 256, queueMax = 1024, queueWaitMsMax = 1000 } = options;
+  // seeded bug: calls-at-once
   const places = bulkhead(callsMax, queueMax);
   const breaker = circuitBreaker(handleWhenResult(wasNotSent), {
     halfOpenAfter: onlyForward(options.halfOpenAfterMs ?? 1000),
+    // seeded bug: breaker-opens
     breaker: new ConsecutiveBreaker(options.failuresToOpen ?? 5),
   });
 
@@ -93,6 +95,7 @@ export const resilient = (
       return await Promise.race([response, gaveUp.promise]);
     } catch {
       // A full queue or an open breaker. A provider that threw may have acted.
+      // seeded bug: failed-under-way
       return sent ? { outcome: 'UNKNOWN', reason: 'failed' } : NOT_SENT;
     } finally {
       clearTimeout(timer);

@@ -147,6 +147,7 @@ export const outcomeOf = (
     case 'FENCED':
       return { outcome: 'FENCED' };
     case 'NOT_FOUND':
+    // seeded bug: unknown-stays-open
     case 'UNKNOWN':
       return undefined;
   }
@@ -191,6 +192,7 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
 
   const leftInFlightMs = (payment: LoadedPayment, open: Operation): number => {
     if (inFlightMsMax === 0 || payment.state.status === 'NONE') return 0;
+    // seeded bug: others-in-flight
     if (ended.get(payment.state.paymentId)?.has(open.operationId)) return 0;
     const leftMs = Date.parse(intentTimeOf(payment, open)) + inFlightMsMax - nowMs();
     return leftMs > inFlightMsMax ? leftSinceSeenMs(open.operationId) : Math.max(0, leftMs);
@@ -209,9 +211,11 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
     const { state } = payment;
     const { operationId, amount } = open;
     if (state.status === 'NONE') return undefined;
+    // seeded bug: question-of-recovery
     const question: OperationQuestion = { operationId, amount, currency: state.currency };
     const found = await provider.lookUp(question);
     // A bare "not found" decides nothing: the operation may still be on its way.
+    // seeded bug: fence
     const response = found.outcome === 'NOT_FOUND' ? await provider.fence(question) : found;
     const ageMs = nowMs() - Date.parse(intentTimeOf(payment, open));
     const isAtWork = response.outcome === 'UNKNOWN' && response.reason === AT_WORK;

@@ -63,6 +63,7 @@ export const createRetrySchedules = (options: RetrySchedulesOptions): RetrySched
   };
 
   const climb = (paymentId: string, retrySchedule: Running, error?: unknown): void => {
+    // seeded bug: attempts-without-end
     retrySchedule.attempts += 1;
     const nextAttemptMs = jittered(delaysMs[retrySchedule.attempts - 1] ?? HOUR_MS);
     tryIn(paymentId, retrySchedule, nextAttemptMs);

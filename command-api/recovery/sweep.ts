@@ -91,8 +91,10 @@ export const startSweep = (options: SweepOptions): Sweep => {
     const checkpoint = await readModels.checkpoint();
     const listed = [
       ...(await readModels.unresolved(RETRY_SCHEDULES_MAX)),
+      // seeded bug: sweep-of-parked
       ...(await readModels.parked(RETRY_SCHEDULES_MAX)),
     ];
+    // seeded bug: sweep-reads-log
     const logged = await readLog(await startOf(checkpoint));
     const open = new Set([...listed.map(({ paymentId }) => paymentId), ...logged.keys()]);
     for (const paymentId of open) recovery.track(paymentId);

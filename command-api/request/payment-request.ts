@@ -165,6 +165,7 @@ const cardNumberDetails = (
     fields.add('Idempotency-Key');
   }
   eachText(body, '', KNOWN_KEYS, (text, path) => {
+    // seeded bug: card-in-create
     if (path === 'paymentMethod.card.number' || !holdsCardNumber(text, number)) return;
     fields.add(path === undefined || path === '' ? 'an unknown field' : path);
   });

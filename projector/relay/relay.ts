@@ -102,6 +102,7 @@ const rejectOne = (error: unknown): never => {
 /** Everything up to this event is dealt with. */
 const stand = (checkpoint: RelayCheckpoint, event: StoredEvent): void => {
   checkpoint.position = event.position;
+  // seeded bug: relay-log
   checkpoint.hash = 'hash' in event ? event.hash : null;
 };
 
@@ -172,6 +173,7 @@ export const startRelay = (options: RelayOptions): Relay => {
 
   /** Sends a batch, then moves the checkpoint: in this order a crash repeats and never skips. */
   const flush = async ({ messages, next }: Batch): Promise<void> => {
+    // seeded bug: publish-before-save
     sendingSinceMs = performance.now();
     try {
       for (const topic of TOPICS) {
@@ -207,6 +209,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     event: StoredEvent,
     paymentId: string,
   ): Promise<string | undefined> => {
+    // seeded bug: held-back
     if (batch.next.held[paymentId] !== undefined) return 'an event before it is held back';
     if ('unreadable' in event) return event.unreadable;
     try {

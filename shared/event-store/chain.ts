@@ -73,6 +73,7 @@ function logReason(row: ChainRow, before: LogEnd): string | undefined {
   if (row.position !== before.position + 1) return `position ${before.position + 1} is missing`;
   const reason = streamReason(row);
   if (reason !== undefined) return reason;
+  // seeded bug: log-linked
   if (linkLog(before.logHash, row.hash) !== row.logHash) return 'it does not follow in the log';
   return undefined;
 }

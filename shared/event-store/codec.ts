@@ -85,6 +85,7 @@ const VERSIONS: Record<EventType, number> = {
   ...CLAIM_VERSIONS,
   ...ACCESS_VERSIONS,
 };
+// seeded bug: strict-events
 const strictSchemas: ReadonlyMap<string, z.core.$ZodType> = schemasOf(true);
 const looseSchemas: ReadonlyMap<string, z.core.$ZodType> = schemasOf(false);
 

@@ -38,6 +38,7 @@ export const decide = (state: PaymentState, command: Command): Decision => {
   if (state.operations.some((o) => o.operationId === command.operationId)) return happened();
   // Whoever looked before may have looked too early: here the exact revision stands behind it.
   const earlier = operationUnder(state, command.identity.keyHash);
+  // seeded bug: repeat-at-append
   if (earlier !== undefined && !isFree(earlier)) return { kind: 'repeated' };
   switch (command.kind) {
     case 'capture':
@@ -93,6 +94,7 @@ const create = (state: PaymentState, command: CreateCommand): Decision => {
 
 /** The open create, capture or void that excludes every other command on the payment. */
 const unresolvedExclusive = (state: ExistingPayment): Unresolved | undefined => {
+  // seeded bug: exclusive-operations
   const operation = openOperations(state).find((o) => o.kind !== 'refund');
   return operation === undefined ? undefined : { kind: 'unresolved', operation };
 };
@@ -115,6 +117,7 @@ const capture = (state: ExistingPayment, command: ChangeCommand): Decision => {
     );
   }
   const amount = command.amount ?? state.authorizedAmount;
+  // seeded bug: capture-ceiling
   if (amount === 'too large' || amount > state.authorizedAmount) {
     return refused(
       'CAPTURE_NOT_ALLOWED',
@@ -127,6 +130,7 @@ const capture = (state: ExistingPayment, command: ChangeCommand): Decision => {
 const voidPayment = (state: ExistingPayment, command: ChangeCommand): Decision => {
   const unresolved = unresolvedExclusive(state);
   if (unresolved !== undefined) return unresolved;
+  // seeded bug: void-of-authorized
   if (state.status !== 'AUTHORIZED') {
     return refused(
       'VOID_NOT_ALLOWED',
@@ -150,8 +154,10 @@ const refund = (state: ExistingPayment, command: ChangeCommand): Decision => {
     return refused('REFUND_NOT_ALLOWED', why);
   }
   const reserved = openOperations(state).reduce((sum, o) => sum + o.amount, 0);
+  // seeded bug: refund-reserves
   const left = state.capturedAmount - state.refundedAmount - reserved;
   const amount = command.amount ?? left;
+  // seeded bug: refund-ceiling
   if (amount === 'too large' || amount > left || amount < 1) {
     return refused('REFUND_NOT_ALLOWED', `refundAmount must not exceed the ${left} left to refund`);
   }
@@ -162,6 +168,7 @@ const record = (state: ExistingPayment, command: RecordCommand): Decision => {
   const { operationId, outcome, resolution } = command;
   const operation = state.operations.find((o) => o.operationId === operationId);
   if (operation === undefined) throw new Error('an outcome for an operation that was never begun');
+  // seeded bug: one-outcome
   if (operation.outcome !== undefined) return happened();
   if (outcome.outcome === 'APPROVED')
     return happened(...approved(state, operation, outcome, resolution));
@@ -192,6 +199,7 @@ const approved = (
     case 'capture': {
       const authorized = 'authorizedAmount' in state ? state.authorizedAmount : operation.amount;
       const releasedAmount = authorized - operation.amount;
+      // seeded bug: released-amount
       const released = releasedAmount > 0 ? { releasedAmount } : {};
       return [{ type: 'PaymentCaptured', data: { ...data, ...released } }];
     }

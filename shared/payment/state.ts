@@ -174,6 +174,7 @@ export const openOperations = (state: PaymentState): Operation[] =>
 
 /** Proven never carried out, so that its idempotency key is free again (gaps §7, §8). */
 export const isFree = ({ outcome }: Operation): boolean =>
+  // seeded bug: free-key
   outcome?.outcome === 'NOT_SENT' || outcome?.outcome === 'FENCED';
 
 /** The latest operation under a key, by the key's hash; undefined for none, and for no key. */

@@ -131,8 +131,10 @@ export const createLogger = ({
       base: null,
       // The default, an epoch in 13 digits, passes the scrubber's check one time in ten.
       timestamp: pino.stdTimeFunctions.isoTime,
+      // seeded bug: log-redaction
       formatters: { level: (label) => ({ level: label }), log: redacted },
       serializers: { err: (error: unknown) => describeError(error) ?? 'not an error' },
+      // seeded bug: scrubber
       hooks: { streamWrite: scrubCardNumbers },
     },
     stream,

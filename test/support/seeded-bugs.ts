@@ -1,25 +1,109 @@
 /**
- * Deliberate bugs, one at a time: each is put into a copy of the project, the named tests are run
- * there, and they have to notice. `find` stands exactly once in its file.
+ * Deliberate bugs, one at a time: each is put into a copy of the project, the test file named with
+ * it is run there, and has to fail. test/support/seeded-bug-list.ts lists them.
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NODE, ROOT } from './service.ts';
 
-export type SeededBug = {
+/**
+ * What a bug does to the text at its place: leave it out, put another text where the pattern first
+ * matches (`$1` and `$&` as in String.replace), or add a line before or after it.
+ */
+export type Change =
+  | 'delete'
+  | { readonly replace: RegExp; readonly by: string }
+  | { readonly before: string }
+  | { readonly after: string };
+
+type Placed = {
   /** What somebody did wrong. */
-  name: string;
-  file: string;
-  find: string;
-  put: string;
-  /** The tests that are to notice it. */
-  tests: string[];
+  readonly name: string;
+  /** The id of the comment above the place. */
+  readonly at: string;
+  readonly change: Change;
 };
 
+export type SeededBug = Placed & {
+  /** The test file that has to notice it. */
+  readonly test: string;
+};
+
+export type UnnoticedBug = Placed & { readonly reason: string };
+
+/** A place in the sources: the text of the file up to it, at it and after it. */
+export type Place = {
+  readonly file: string;
+  readonly before: string;
+  readonly text: string;
+  readonly after: string;
+};
+
+const MARKER = /^ *\/\/ seeded bug: (\S+)$/;
 const NOT_COPIED = new Set(['node_modules', '.git', '.types', 'data']);
+const NOT_SEARCHED = new Set([...NOT_COPIED, 'test', 'docs']);
 const RUN_MS_MAX = 120_000;
+
+const sourcesIn = (folder: string): string[] =>
+  readdirSync(join(ROOT, folder), { withFileTypes: true })
+    .filter(({ name }) => !NOT_SEARCHED.has(name))
+    .flatMap((entry) => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return sourcesIn(path);
+      return entry.name.endsWith('.ts') ? [path] : [];
+    });
+
+const indentOf = (line: string): number => line.search(/\S|$/);
+
+/** How many lines belong to the first: what is indented under it, and the bracket that closes it. */
+const lengthOf = (lines: readonly string[]): number => {
+  const indent = indentOf(lines[0] ?? '');
+  const isPart = (line: string): boolean =>
+    indentOf(line) > indent || (indentOf(line) === indent && /^\s*[)}\]`]/.test(line));
+  const end = lines.findIndex((line, index) => index > 0 && !isPart(line));
+  return end === -1 ? lines.length : end;
+};
+
+const placesIn = (file: string): [string, Place][] => {
+  const lines = readFileSync(join(ROOT, file), 'utf8').split('\n');
+  return lines.flatMap((line, index): [string, Place][] => {
+    const id = MARKER.exec(line)?.[1];
+    if (id === undefined) return [];
+    const start = index + 1;
+    const end = start + lengthOf(lines.slice(start));
+    const textOf = (part: string[]): string => part.map((one) => `${one}\n`).join('');
+    const place = {
+      file,
+      before: textOf(lines.slice(0, start)),
+      text: textOf(lines.slice(start, end)),
+      after: lines.slice(end).join('\n'),
+    };
+    return [[id, place]];
+  });
+};
+
+/** Every place that a comment marks, with the id there; an id that stands twice is there twice. */
+export const markedPlaces = (): [string, Place][] => sourcesIn('.').flatMap(placesIn);
+
+const changed = (text: string, change: Change): string => {
+  if (change === 'delete') return '';
+  if ('replace' in change) return text.replace(change.replace, change.by);
+  return 'before' in change ? `${change.before}\n${text}` : `${text}${change.after}\n`;
+};
+
+/** The whole file with the bug in it. */
+export const withBug = ({ before, text, after }: Place, { change }: Placed): string =>
+  `${before}${changed(text, change)}${after}`;
 
 /** A copy of the project that shares its packages; removed by the caller. */
 export const copyOfProject = (): string => {
@@ -32,21 +116,16 @@ export const copyOfProject = (): string => {
   return copy;
 };
 
-/** Whether the bug's tests fail in the copy, which is as before afterwards. */
-export const isNoticed = (copy: string, { name, file, find, put, tests }: SeededBug): boolean => {
-  const path = join(copy, file);
-  const right = readFileSync(path, 'utf8');
-  if (right.split(find).length !== 2) throw new Error(`${name}: not once in ${file}: ${find}`);
-  writeFileSync(
-    path,
-    right.replace(find, () => put),
-  );
-  const { status } = spawnSync(NODE, ['scripts/test.ts', ...tests, '--bail'], {
+/** Whether the bug's test file fails in the copy, which is as before afterwards. */
+export const isNoticed = (copy: string, bug: SeededBug, place: Place): boolean => {
+  const path = join(copy, place.file);
+  writeFileSync(path, withBug(place, bug));
+  const { status } = spawnSync(NODE, ['scripts/test.ts', bug.test, '--bail'], {
     cwd: copy,
     stdio: 'ignore',
     timeout: RUN_MS_MAX,
   });
-  writeFileSync(path, right);
+  writeFileSync(path, `${place.before}${place.text}${place.after}`);
   return status !== 0;
 };
 

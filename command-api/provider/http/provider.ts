@@ -28,6 +28,7 @@ const readCapped = async (body: Dispatcher.ResponseData['body']): Promise<string
   for await (const chunk of body) {
     bytes += (chunk as Buffer).length;
     // Leaving the loop destroys the body and with it the connection.
+    // seeded bug: response-size
     if (bytes > BODY_BYTES_MAX) throw new TooLarge();
     chunks.push(chunk as Buffer);
   }
@@ -113,6 +114,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
     body: string | null,
   ): Promise<RawResponse> => {
     const sent = body === null ? headers : { ...headers, 'content-type': 'application/json' };
+    // seeded bug: no-redirects
     const response = await pool.request({ method, path, headers: sent, body, signal });
     return { status: response.statusCode, body: parseJson(await readCapped(response.body)) };
   };
@@ -164,6 +166,7 @@ type NoResponse = { sent: boolean; unknown: Unknown };
 
 const noResponse = (error: unknown, aborted: boolean): NoResponse => {
   const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
+  // seeded bug: time-out-was-sent
   if (aborted) return { sent: true, unknown: unknown('timeout') };
   if (error instanceof TooLarge) return { sent: true, unknown: unknown('oversized') };
   if (neverConnected(error as Failure)) return { sent: false, unknown: unknown('unreachable') };

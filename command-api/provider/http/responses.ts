@@ -57,6 +57,7 @@ const readOutcome = (
   const read = outcomeBody.safeParse(body);
   if (!read.success) return unknown('malformed');
   const { operationId, amount, currency } = read.data;
+  // seeded bug: same-operation-answered
   const isAboutIt =
     operationId === question.operationId &&
     amount === question.amount &&

@@ -40,6 +40,7 @@ const replace = async (file: string, content: string): Promise<void> => {
   const handle = await open(fresh, 'w', 0o600);
   try {
     await handle.writeFile(content);
+    // seeded bug: synced-before-rename
     await handle.sync();
   } finally {
     await handle.close();
@@ -53,6 +54,7 @@ export const fileDocument = (file: string): KeyDocument => ({
   load: () => readStored(file),
   save: async (text, expectedVersion) => {
     const version = (await readStored(file))?.version ?? 0;
+    // seeded bug: checkpoint-version
     if (version !== expectedVersion) return false;
     await replace(file, JSON.stringify({ version: version + 1, text }));
     return true;

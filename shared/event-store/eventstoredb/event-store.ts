@@ -279,6 +279,7 @@ const endedWithoutResponse = (): StoreUnavailable =>
 function streamReaders({ read }: Connection, ends: KnownEnds) {
   // A stream that is there holds an event, and one that is not is said to be missing.
   async function whole(stream: string): Promise<ServerEvent[]> {
+    // seeded bug: read-from-leader
     const events = await read((client) => client.readStream(stream, { requiresLeader: true }));
     if (events?.length === 0) throw endedWithoutResponse();
     return events ?? [];
@@ -434,6 +435,7 @@ function sender({ once, credentials, callTimeoutMs, stats }: Connection) {
   const attempt = (stream: string, after: number, batch: Proposed[], ms: number) =>
     once(ms, (client) => ({
       response: client.appendToStream(stream, batch.map(jsonEvent), {
+        // seeded bug: eventstoredb-expected
         expectedRevision: after < 0 ? NO_STREAM : BigInt(after),
         credentials,
         requiresLeader: true,
@@ -456,6 +458,7 @@ function sender({ once, credentials, callTimeoutMs, stats }: Connection) {
         return { position };
       } catch (error) {
         const outcome = callOutcomeOf(error);
+        // seeded bug: eventstoredb-conflict
         if (outcome === 'conflict') return { conflict: actualRevision(error) };
         mayBeStored ||= outcome === 'unknown' || outcome === 'overdue';
         // Who waited for an answer has waited enough.

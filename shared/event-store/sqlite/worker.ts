@@ -113,12 +113,14 @@ function failureOf(error: unknown, committing: boolean): Failure {
   }
   if ((code & 0xff) === SQLITE_BUSY) return { kind: 'busy', message, unknown: false };
   // After a failed fsync the pages may or may not be on the disk, and a second fsync may lie.
+  // seeded bug: commit-of-unknown-outcome
   return { kind: 'fatal', message, unknown: committing };
 }
 
 function openDatabase(): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: 5000 });
   rejectOldSqlite(database);
+  // seeded bug: commit-on-disk
   database.exec(`
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
@@ -244,6 +246,7 @@ function rolledBack(failure: Failure): Failure {
 function appendOne(job: AppendJob, end: LogEnd): { outcome: AppendOutcome; end: LogEnd } {
   const last = statements.last.get(job.stream);
   const revision = Number(last?.revision ?? -1);
+  // seeded bug: append-expected
   if (revision !== job.revision || (last?.hash ?? GENESIS_HASH) !== job.hash) {
     return { outcome: repeatOf(job) ?? { conflict: `ends at revision ${revision}` }, end };
   }
@@ -344,6 +347,7 @@ function attempt(call: number, work: () => void): void {
   } catch (error) {
     const failure = error instanceof Failed ? error.failure : failureOf(error, false);
     diskFull = failure.kind === 'full';
+    // seeded bug: stop-after-fsync
     if (failure.kind === 'fatal') stopped = { ...failure, unknown: false };
     if (call > 0 || failure.kind === 'fatal') reply({ call, failure });
   }
@@ -352,6 +356,7 @@ function attempt(call: number, work: () => void): void {
 try {
   database = openDatabase();
   statements = prepareAll(database);
+  // seeded bug: tail-verified
   const { position } = verifyTail();
   port.on('message', handle);
   reply({ call: 0, value: position });

@@ -88,6 +88,7 @@ const verificationBy = async ({ keys, algorithms }: TokenSettings): Promise<Veri
   const allowed = KEY_SET_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true);
   switch (keys.kind) {
     case 'secret':
+      // seeded bug: secret-algorithm
       return { key: await importSecret(keys.secret), algorithms: ['HS256'], recheckMs };
     case 'jwks-file':
       return { key: keySetFrom(keys.path), algorithms: allowed, recheckMs };
@@ -150,9 +151,11 @@ export const createAuthenticator = async (settings: TokenSettings): Promise<Auth
   const verified = createVerifiedTokens(recheckMs);
   const options = {
     algorithms,
+    // seeded bug: exp-required
     requiredClaims: ['exp'],
     clockTolerance: NOT_BEFORE_TOLERANCE_SECONDS,
     ...(settings.issuer !== undefined && { issuer: settings.issuer }),
+    // seeded bug: audience
     ...(settings.audience !== undefined && { audience: settings.audience }),
   };
   const payloadOf = async (token: string): Promise<JWTPayload> =>
@@ -168,6 +171,7 @@ export const createAuthenticator = async (settings: TokenSettings): Promise<Auth
       const { exp } = payload;
       if (!Number.isFinite(exp) || exp === undefined) return MALFORMED;
       // The tolerance is for `nbf` alone: a token is expired from the second of `exp` on.
+      // seeded bug: expiry
       if (Math.floor(nowMs / 1000) >= exp) return EXPIRED;
       const principal = principalOf(payload, settings.merchantClaims);
       if (principal === undefined) return MALFORMED;
@@ -196,6 +200,8 @@ export const createAuthenticator = async (settings: TokenSettings): Promise<Auth
  * claim but a real merchant; audit and operator rights are only ever given by name.
  */
 export const mayUse = ({ merchantId, scopes }: Principal, scope: Scope): boolean => {
+  // seeded bug: audit-by-name
   if (scope === 'audit:read' || scope === 'ops:admin') return scopes?.has(scope) === true;
+  // seeded bug: no-payments-for-all
   return merchantId !== '*' && (scopes === undefined || scopes.has(scope));
 };

@@ -74,6 +74,7 @@ export const createAuthorize = (options: AuthorizeOptions): Authorize => {
       rejectScope(reply, principal, scope);
       return false;
     }
+    // seeded bug: rate-drawn
     const seconds = merchants.take(principal.merchantId, rateOf(principal.merchantId));
     if (seconds !== undefined) rejectRate(reply, seconds);
     return seconds === undefined;

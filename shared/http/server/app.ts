@@ -88,6 +88,7 @@ const addRefusals = (app: FastifyInstance, options: AppOptions): void => {
     const { headers, httpVersion } = request.raw;
     // A body is JSON whatever its content type says: the framework is not to judge it (§3).
     headers['content-type'] = undefined;
+    // seeded bug: requests-at-once
     if (headers.host === undefined && httpVersion === '1.1') {
       reject(reply, 'INVALID_REQUEST', ['the Host header is required']);
     } else if (lifecycle.closing) {
@@ -113,6 +114,7 @@ const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void =>
   const record = (request: FastifyRequest, { raw }: FastifyReply): void => {
     const durationMs = performance.now() - request.startedAtMs;
     const status = raw.headersSent ? raw.statusCode : CLIENT_LEFT;
+    // seeded bug: route-logged
     const route = request.routeOptions.url ?? 'unknown';
     metrics.requestSeconds.observe(durationMs / 1000, request.method, route, String(status));
     // Somebody asks every few seconds; what goes wrong with it is worth a line.
@@ -125,6 +127,7 @@ const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void =>
         status,
         durationMs: Math.round(durationMs * 100) / 100,
         paymentId: request.paymentId,
+        // seeded bug: request-log
         merchant: request.principal?.merchantId,
       },
       'request',
@@ -173,6 +176,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   const arrivalMs = options.arrivalMs ?? ARRIVAL_MS;
   const app = Fastify({
     logger: false,
+    // seeded bug: body-limit
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: arrivalMs.request,
     keepAliveTimeout: arrivalMs.keepAlive,

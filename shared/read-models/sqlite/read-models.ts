@@ -92,6 +92,7 @@ const prepared = (db: DatabaseSync) => ({
   ),
   isParked: db.prepare('SELECT 1 FROM parked WHERE payment_id = ?'),
   revision: db.prepare('SELECT revision FROM payment WHERE payment_id = ?'),
+  // seeded bug: newer-revision
   write: db.prepare(
     `INSERT INTO payment (payment_id, merchant_id, revision, status, created_at, amount, last4,
        merchant_reference, open_since, open, sum, body)
@@ -321,6 +322,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     const written: Written[] = [];
     at.begin.run();
     try {
+      // seeded bug: checkpoint-compared
       if (at.move.run(to, hash ?? null, from).changes !== 1)
         throw new CheckpointMoved(`the read models' checkpoint is no longer ${from}`);
       for (const change of changes) {
@@ -418,6 +420,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
   return {
     get: async (paymentId, merchantId) => {
       const document = resilient(() => documentOf(paymentId));
+      // seeded bug: document-of-merchant
       return document?.merchantId === merchantId ? document : undefined;
     },
     getAny: async (paymentId) => resilient(() => documentOf(paymentId)),
