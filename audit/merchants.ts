@@ -12,7 +12,8 @@ import type {
   UnreadableEvent,
 } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
-import { type ReadModelsReader, ReadModelsUnavailable } from '../shared/read-models/port.ts';
+import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
+import type { ReadModelsReader } from '../shared/read-models/port.ts';
 
 type Placed = { stream: string; revision: number };
 

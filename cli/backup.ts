@@ -37,6 +37,7 @@ const EVENTS = 'events.sqlite';
 /** One step for all pages, else every commit meanwhile would make it begin again. */
 const ALL_PAGES = 2 ** 31 - 1;
 const BUSY_MS = 5_000;
+const SQLITE_FULL = 13;
 
 const copyLive = async (from: string, to: string): Promise<void> => {
   const source = new DatabaseSync(from, { readOnly: true, timeout: BUSY_MS });
@@ -93,8 +94,8 @@ const copyParts = async (from: string, to: string): Promise<Copied['files']> => 
 };
 
 const whyOf = (error: unknown): string => {
-  const { code, message } = error as { code?: string; message?: string };
-  return code === 'ENOSPC' || /disk is full/i.test(message ?? '')
+  const { code, errcode, message } = error as { code?: string; errcode?: number; message?: string };
+  return code === 'ENOSPC' || errcode === SQLITE_FULL
     ? 'the disk is full'
     : (message ?? 'unknown error');
 };

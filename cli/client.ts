@@ -3,7 +3,7 @@
  * PAYMENTS_TOKEN, else a token signed with JWT_SECRET or the key pair in DATA_DIR.
  */
 import { userInfo } from 'node:os';
-import { CommandFailed } from './command-failed.ts';
+import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
 import { makeToken, readSettings } from './settings.ts';
 
 export type ClientOptions = {
@@ -13,7 +13,7 @@ export type ClientOptions = {
   merchant?: string | undefined;
 };
 
-/** Any answer is handed back, refusals too. Throws CommandFailed when nobody answers. */
+/** Any answer is handed back, refusals too. Throws ServiceUnreachable when nobody answers. */
 export type Client = {
   url: string;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
@@ -76,10 +76,10 @@ const codeOf = (error: unknown): string => {
   return String(Object(cause).code ?? (error as Error).message);
 };
 
-const noResponse = (url: string, error: unknown): CommandFailed => {
+const noResponse = (url: string, error: unknown): ServiceUnreachable => {
   const code = codeOf(error);
   const why = code === 'ECONNREFUSED' ? '' : ` (${code})`;
-  return new CommandFailed(
+  return new ServiceUnreachable(
     `no service answers at ${url}${why}; start it with npm start, or set PAYMENTS_URL`,
   );
 };

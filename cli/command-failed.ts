@@ -10,3 +10,6 @@ export class CommandFailed extends Error {
     this.exitCode = exitCode;
   }
 }
+
+/** No service answers at its address: nothing was sent, or no answer came back. */
+export class ServiceUnreachable extends CommandFailed {}

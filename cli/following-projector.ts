@@ -1,4 +1,5 @@
 /** Two projectors share one address where a gateway stands before them; one of them follows the log. */
+import { REJECTION_HEADER } from '../shared/http/errors.ts';
 import { type Client, rejectionLine } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 
@@ -6,20 +7,21 @@ const TRIES_MAX = 8;
 
 /**
  * Posts until the answer is of the projector that follows the log. Throws CommandFailed, one line,
- * at any other refusal; `next` says what to do about one, where there is something.
+ * at any other rejection; `next` says what to do about one, by its reason, where there is something.
  */
 export const postToFollowing = async (
   client: Client,
   path: string,
   headers: Record<string, string> = {},
-  next: (rejection: string) => string = () => '',
+  next: (reason: string | null) => string = () => '',
 ): Promise<Response> => {
   for (let attempts = 1; ; attempts += 1) {
     const response = await client.post(path, undefined, headers);
     if (response.ok) return response;
     const text = await response.text();
-    if (attempts === TRIES_MAX || !text.includes('stands by')) {
-      throw new CommandFailed(rejectionLine(response.status, text) + next(text));
+    const reason = response.headers.get(REJECTION_HEADER);
+    if (attempts === TRIES_MAX || reason !== 'STANDING_BY') {
+      throw new CommandFailed(rejectionLine(response.status, text) + next(reason));
     }
   }
 };

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Command } from 'commander';
 import { amountIn, auditClient, clockOf, pathOf, type ShownEvent, sentBy } from './audit.ts';
 import type { Client } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
+import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
 import { type Format, formatOption, note, print } from './output.ts';
 
 type Options = {
@@ -63,7 +63,7 @@ const listen = async (options: Options): Promise<void> => {
       await follow(client, options, place);
       attempts = 0;
     } catch (error) {
-      const isRejection = error instanceof CommandFailed && !error.message.startsWith('no service');
+      const isRejection = error instanceof CommandFailed && !(error instanceof ServiceUnreachable);
       if (isRejection || !place.connected) throw error;
     }
     await wait(BACK_OFF_MS[Math.min(attempts, BACK_OFF_MS.length - 1)]);

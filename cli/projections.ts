@@ -77,8 +77,8 @@ const status = async ({ format }: { format: Format }): Promise<void> => {
 };
 
 const startRebuild = (client: Client): Promise<Response> =>
-  postToFollowing(client, `${PLACE}/rebuild`, { accept: 'text/event-stream' }, (rejection) =>
-    rejection.includes('under way') ? '; watch it: payments projections status' : '',
+  postToFollowing(client, `${PLACE}/rebuild`, { accept: 'text/event-stream' }, (reason) =>
+    reason === 'REBUILD_RUNNING' ? '; watch it: payments projections status' : '',
   );
 
 /** Shows the progress that an answer tells, and gives its end. */

@@ -2,7 +2,8 @@
  * The check value of the idempotency secret (gaps §8): it stands in the event store, and a
  * process with another secret appends nothing, for it would charge repeats again.
  */
-import { type EventStore, StoreUnavailable } from '../shared/event-store/port.ts';
+import { StoreUnavailable } from '../shared/event-store/errors.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
 import type { Identities } from './idempotency.ts';
 
 /** The event store was written with another idempotency secret; one line for the operator. */

@@ -2,7 +2,7 @@
  * The append of an intent. Where nobody can say whether it was stored, no call follows it, and it
  * is followed up: as an intent without an outcome it would bar the payment (gaps §7).
  */
-import { AppendOutcomeUnknown } from '../shared/event-store/port.ts';
+import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
 import type { CommandDeps, Principal } from './operate.ts';
 import type { Executed } from './payment-log.ts';

@@ -1,6 +1,6 @@
 /** `npm run start:command-api`: the POST routes as a process of its own; any number may run. */
 
-import { StoreUnavailable } from '../shared/event-store/port.ts';
+import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openAuthorize } from '../shared/http/auth/authorize.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';

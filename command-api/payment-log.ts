@@ -3,17 +3,17 @@
  * holds no effect but the append itself (gaps §6).
  */
 import { setTimeout as wait } from 'node:timers/promises';
+import {
+  AppendOutcomeUnknown,
+  RevisionConflict,
+  StoreUnavailable,
+} from '../shared/event-store/errors.ts';
 import { foldStream } from '../shared/event-store/fold-stream.ts';
 import type {
   EventContext,
   EventStore,
   NewEvent,
   RecordedEvent,
-} from '../shared/event-store/port.ts';
-import {
-  AppendOutcomeUnknown,
-  RevisionConflict,
-  StoreUnavailable,
 } from '../shared/event-store/port.ts';
 import type { Command } from '../shared/payment/commands.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';

@@ -2,13 +2,8 @@
  * Who claimed a merchant's reference (gaps §8): one stream per reference, named by a keyed
  * hash, to which each claimant appends its payment at the exact revision it has read.
  */
-import {
-  AppendOutcomeUnknown,
-  type EventContext,
-  type EventStore,
-  type RecordedEvent,
-  RevisionConflict,
-} from '../shared/event-store/port.ts';
+import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';
+import type { EventContext, EventStore, RecordedEvent } from '../shared/event-store/port.ts';
 import {
   type MerchantReferenceClaimed,
   type PaymentEvent,

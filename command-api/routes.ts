@@ -3,7 +3,7 @@
  * state and amounts, provider. Up to existence nothing is stored and no provider is called.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { AppendOutcomeUnknown } from '../shared/event-store/port.ts';
+import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import { type ErrorCode, JSON_TYPE, reject } from '../shared/http/errors.ts';
 import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/payment-id.ts';
 import type {} from '../shared/http/server/app.ts';

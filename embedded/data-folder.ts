@@ -15,16 +15,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { StoreUnavailable } from '../shared/event-store/port.ts';
-import { ReadModelsUnavailable } from '../shared/read-models/port.ts';
-import { makeDataDir } from '../shared/runtime/data-folder.ts';
+import { StoreFileUnusable } from '../shared/event-store/errors.ts';
+import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
+import { DataFolderRefused, makeDataDir } from '../shared/runtime/data-folder.ts';
 
 export type DataFolder = { path(file: string): string; release(): void };
-
-/** The data folder cannot be used; `message` is the one line that says why and what to do. */
-export class DataFolderRefused extends Error {
-  override name = 'DataFolderRefused';
-}
 
 /** Makes the folder where it is missing and takes its lock. Throws DataFolderRefused. */
 export const openDataFolder = (folder: string): DataFolder => {
@@ -64,10 +59,9 @@ const isAboutAFile = (error: Error): boolean =>
 
 /** A file of the folder that cannot be used, as one line; any other error as it is. */
 export const rejectionOf = (error: unknown, folder: string): unknown => {
-  if (!(error instanceof Error)) return error;
-  if (error.message.startsWith('DATA_DIR: ')) return new DataFolderRefused(error.message);
+  if (!(error instanceof Error) || error instanceof DataFolderRefused) return error;
   // The event store names its file, and what is wrong with it.
-  if (error instanceof StoreUnavailable && error.message.startsWith(folder))
+  if (error instanceof StoreFileUnusable)
     return new DataFolderRefused(`DATA_DIR: ${error.message}`);
   if (!isAboutAFile(error)) return error;
   const why = error.message.split('\n', 1)[0];

@@ -1,12 +1,13 @@
 /** `npm start`: the whole service in one process on the embedded store (settings, "Commands"). */
 import { SecretRefused } from '../command-api/idempotency-secret.ts';
-import { LogMisfit } from '../projector/compose.ts';
-import { StoreUnavailable } from '../shared/event-store/port.ts';
+import { LogMisfit } from '../projector/errors.ts';
+import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
 import type { Config } from '../shared/runtime/config.ts';
+import { DataFolderRefused } from '../shared/runtime/data-folder.ts';
 import { runProcess } from '../shared/runtime/process-life.ts';
 import { openService } from './compose.ts';
-import { DataFolderRefused, openDataFolder, rejectionOf } from './data-folder.ts';
+import { openDataFolder, rejectionOf } from './data-folder.ts';
 
 const count = new Intl.NumberFormat('en-US');
 

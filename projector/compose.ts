@@ -1,6 +1,7 @@
 /** The projector as one thing to start, ask and stop: in its own process, or inside another. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
+import { LogMisfit, StandingBy } from './errors.ts';
 import { type Freshness, trackFreshness } from './freshness.ts';
 import { createLag, type Lag, misfitOf } from './lag.ts';
 import { keepLease } from './lease.ts';
@@ -67,16 +68,7 @@ export type Projector = {
   stop(): Promise<void>;
 };
 
-/** Another projector follows the log: what is asked for is its to do. */
-export class StandingBy extends Error {
-  override name = 'StandingBy';
-}
 const standingBy = () => new StandingBy('another projector follows the log, ask it');
-
-/** The log is not the one that the read models were filled from. `message` is one line. */
-export class LogMisfit extends Error {
-  override name = 'LogMisfit';
-}
 
 const rejectMisfit = async (
   store: EventStore,

@@ -3,11 +3,8 @@
  * (gaps §9: behind is never guessed). Exact where every append of the installation goes
  * through `store`, as in the embedded mode; a service of several processes compares revisions.
  */
-import {
-  AppendOutcomeUnknown,
-  type EventStore,
-  type Expected,
-} from '../shared/event-store/port.ts';
+import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
+import type { EventStore, Expected } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 
 /** One payment with an append under way or an event not yet applied; -1 stands for none. */

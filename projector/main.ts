@@ -1,6 +1,6 @@
 /** `npm run start:projector`: read models and topics as a process; a second one stands by. */
 
-import { StoreUnavailable } from '../shared/event-store/port.ts';
+import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openAuthorize } from '../shared/http/auth/authorize.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
@@ -11,7 +11,8 @@ import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
-import { LogMisfit, startProjector } from './compose.ts';
+import { startProjector } from './compose.ts';
+import { LogMisfit } from './errors.ts';
 import { projectionState } from './health.ts';
 import { watchProjectionMetrics } from './metrics.ts';
 import { registerProjectorOps } from './parked-routes.ts';

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
 import { speaksForAll } from '../shared/http/auth/authorize.ts';
-import { JSON_TYPE, reject } from '../shared/http/errors.ts';
+import { JSON_TYPE, REJECTION_HEADER, reject } from '../shared/http/errors.ts';
 import type {} from '../shared/http/server/app.ts';
 import {
   createStreams,
@@ -13,8 +13,9 @@ import {
   type Source,
   serverSent,
 } from '../shared/http/server/streams.ts';
-import { RebuildRunning } from '../shared/read-models/port.ts';
-import { type Projector, StandingBy } from './compose.ts';
+import { RebuildRunning } from '../shared/read-models/errors.ts';
+import type { Projector } from './compose.ts';
+import { StandingBy } from './errors.ts';
 import type { RebuildProgress, RebuildResult } from './rebuild.ts';
 
 export type ProjectionRoutes = {
@@ -24,7 +25,11 @@ export type ProjectionRoutes = {
 };
 
 /** Long enough that whoever asks again at once has a chance. */
-const RETRY_LATER = { 'retry-after': '5' };
+/** Says when to ask again, and why not now, for a program: two reasons share one error code. */
+const forNow = ({ code }: RebuildRunning | StandingBy) => ({
+  'retry-after': '5',
+  [REJECTION_HEADER]: code,
+});
 const PLACE = '/ops/v1/projections';
 
 const statusOf = async ({ status, lag, rebuilds }: ProjectionRoutes['projector']) => {
@@ -102,11 +107,11 @@ const textsOf = ({ ended, next }: Begun): Source =>
 export const rejectForNow = (reply: FastifyReply, error: unknown): FastifyReply => {
   if (error instanceof RebuildRunning) {
     const why = `a rebuild is under way already; GET ${PLACE} says how far it is`;
-    return reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
+    return reject(reply, 'SERVICE_UNAVAILABLE', [why], forNow(error));
   }
   if (error instanceof StandingBy) {
     const why = 'this projector stands by; ask the one that follows the log';
-    return reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
+    return reject(reply, 'SERVICE_UNAVAILABLE', [why], forNow(error));
   }
   throw error;
 };

@@ -6,12 +6,12 @@
  * never taken for a poison event: its error goes to the caller, and nothing is written.
  */
 import { isReadable } from '../shared/event-store/codec.ts';
-import {
-  type EventStore,
-  type Position,
-  type RecordedEvent,
-  type UnreadableEvent,
-  UnreadableStream,
+import { UnreadableStream } from '../shared/event-store/errors.ts';
+import type {
+  EventStore,
+  Position,
+  RecordedEvent,
+  UnreadableEvent,
 } from '../shared/event-store/port.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';

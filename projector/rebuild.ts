@@ -10,6 +10,7 @@ import type {
   ReadModelsRebuild,
   ReadModelsWriter,
 } from '../shared/read-models/port.ts';
+import { RebuildImpossible } from './errors.ts';
 import { createProjection, type Projection } from './projection.ts';
 import type { Log } from './subscription.ts';
 
@@ -43,11 +44,6 @@ export type RebuildOptions = {
   onProgress?(progress: RebuildProgress): void;
   signal?: AbortSignal;
 };
-
-/** The log cannot be followed to where the served read models are. `message` is one line. */
-export class RebuildImpossible extends Error {
-  override name = 'RebuildImpossible';
-}
 
 /** Events after the new checkpoint, none of them beyond the served one: at last they are equal. */
 const nextEvents = async (

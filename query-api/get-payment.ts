@@ -2,15 +2,14 @@
  * GET /api/v1/payments/{paymentId}: the stored document where it is known to be up to date, else
  * the fold of the stream; both give the same bytes at one revision (gaps §9).
  */
+
+import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { foldStream } from '../shared/event-store/fold-stream.ts';
-import { type EventStore, StoreUnavailable } from '../shared/event-store/port.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../shared/payment/response.ts';
-import {
-  type PaymentDocument,
-  type ReadModelsReader,
-  ReadModelsUnavailable,
-} from '../shared/read-models/port.ts';
+import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
+import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 
 export type QueryDeps = {
   store: EventStore;

@@ -1,7 +1,7 @@
 /** `npm run start:query-api`: the GET routes as a process of its own; any number may run. */
 
 import { registerAuditApi } from '../audit/routes.ts';
-import { StoreUnavailable } from '../shared/event-store/port.ts';
+import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openAuthorize } from '../shared/http/auth/authorize.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';

@@ -1,6 +1,6 @@
 /** The GET routes for merchants, and the pages about the API (interface, "Get payment"; gaps §9). */
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { UnreadableStream } from '../shared/event-store/port.ts';
+import { UnreadableStream } from '../shared/event-store/errors.ts';
 import type { Principal } from '../shared/http/auth/authenticate.ts';
 import { JSON_TYPE, reject } from '../shared/http/errors.ts';
 import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/payment-id.ts';

@@ -2,7 +2,7 @@
  * What is unresolved, for a person: what this process follows, and beside it what the read models list
  * of other processes. An operation whose call may still run is not unresolved (gaps §7).
  */
-import { UnreadableStream } from '../../shared/event-store/port.ts';
+import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { openOperations } from '../../shared/payment/state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../operate.ts';

@@ -3,7 +3,8 @@
  * which alone knows the provider, and is a POST because it sets that provider to work.
  */
 import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
-import { type EventStore, StoreUnavailable } from '../../shared/event-store/port.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import { createRecorder } from '../../shared/http/access-recorder.ts';
 import { speaksForAll } from '../../shared/http/auth/authorize.ts';
 import { JSON_TYPE, RETRY_AFTER_SECONDS, reject } from '../../shared/http/errors.ts';

@@ -13,9 +13,9 @@ import {
   type Producer,
 } from 'kafkajs';
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
+import { FeedUnavailable } from './errors.ts';
 import {
   type EventFeed,
-  FeedUnavailable,
   PARTITIONS_DEFAULT,
   type Partitions,
   TOPICS,

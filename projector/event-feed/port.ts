@@ -49,8 +49,3 @@ export type EventFeed = {
 
 /** The name of a topic at the broker: `payments.events.v1`. */
 export const topicName = (prefix: string, topic: Topic): string => `${prefix}.${topic}.v1`;
-
-/** The broker cannot be reached, or did not say that everything is stored. One line for the log. */
-export class FeedUnavailable extends Error {
-  override name = 'FeedUnavailable';
-}

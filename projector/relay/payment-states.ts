@@ -2,11 +2,8 @@
  * The read model of a payment right after any of its events, for whoever walks through the log: the relay
  * and the reader of the topics. Independent of the read models, which may be behind, ahead or gone.
  */
-import {
-  type EventStore,
-  type RecordedEvent,
-  UnreadableStream,
-} from '../../shared/event-store/port.ts';
+import { UnreadableStream } from '../../shared/event-store/errors.ts';
+import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentReadModel, project } from '../../shared/payment/response.ts';
 
 export type PaymentStates = {

@@ -7,13 +7,12 @@
  * is sent past it, so no reader meets a gap, and each start tries it again.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type EventStore,
-  type Position,
-  type RecordedEvent,
-  StoreUnavailable,
-  type UnreadableEvent,
-  UnreadableStream,
+import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
+import type {
+  EventStore,
+  Position,
+  RecordedEvent,
+  UnreadableEvent,
 } from '../../shared/event-store/port.ts';
 import { paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
 import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';

@@ -3,13 +3,14 @@
  * broker. The numbers of a partition count from the start of the log, so a page that does not
  * follow one read before is found by walking there once.
  */
+
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type {
   EventStore,
   Position,
   RecordedEvent,
   UnreadableEvent,
 } from '../../shared/event-store/port.ts';
-import { StoreUnavailable } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import type { FeedMessage, Partitions, Topic } from '../event-feed/port.ts';
 import { count, messagesOf } from './batch.ts';

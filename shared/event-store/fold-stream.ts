@@ -1,5 +1,6 @@
 /** Folding a stream that may be damaged: its events can read well and yet not follow one another. */
-import { type RecordedEvent, UnreadableStream } from './port.ts';
+import { UnreadableStream } from './errors.ts';
+import type { RecordedEvent } from './port.ts';
 
 /** What `fold` makes of a stream's events. Throws UnreadableStream where `fold` throws. */
 export const foldStream = <T>(

@@ -137,26 +137,3 @@ export type EventStore = {
   /** Ends after everything appended so far is durable. */
   close(): Promise<void>;
 };
-
-/** The stream does not end where the append expected it to. */
-export class RevisionConflict extends Error {
-  override name = 'RevisionConflict';
-}
-/** The store cannot be used now; nothing was stored. `message` is one line for the log. */
-export class StoreUnavailable extends Error {
-  override name = 'StoreUnavailable';
-}
-/** The store did not say whether the batch was stored; repeat the very same append, or read. */
-export class AppendOutcomeUnknown extends Error {
-  override name = 'AppendOutcomeUnknown';
-}
-/** A stream holds an event that today's code cannot read. */
-export class UnreadableStream extends Error {
-  override name = 'UnreadableStream';
-  /** The events before the first one that cannot be read, from revision 0. */
-  readonly before: RecordedEvent[];
-  constructor(message: string, before: RecordedEvent[] = []) {
-    super(message);
-    this.before = before;
-  }
-}

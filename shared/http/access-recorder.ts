@@ -3,14 +3,8 @@
  * the answer leaves. A process writes into streams of its own, so it never meets another writer.
  */
 import type { FastifyRequest } from 'fastify';
-import {
-  AppendOutcomeUnknown,
-  type EventStore,
-  type Expected,
-  type NewEvent,
-  type RecordedEvent,
-  RevisionConflict,
-} from '../event-store/port.ts';
+import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts';
+import type { EventStore, Expected, NewEvent, RecordedEvent } from '../event-store/port.ts';
 import { type AuditAccessed, auditStreamOf, type PaymentEvent } from '../payment/payment-events.ts';
 import { newEventId, newUlid } from '../runtime/ids.ts';
 

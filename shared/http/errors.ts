@@ -34,6 +34,9 @@ export const statusOf = (code: ErrorCode): number => ERRORS[code][0];
 
 export const messageOf = (code: ErrorCode): string => ERRORS[code][1];
 
+/** The header that tells apart rejections which share a code: `STANDING_BY`, `REBUILD_RUNNING`. */
+export const REJECTION_HEADER = 'rejection';
+
 /** Seconds after which a refused client may try again, where nothing tells it better. */
 export const RETRY_AFTER_SECONDS = 1;
 

@@ -135,17 +135,3 @@ export type ReadModelsRebuild = {
 export type ReadModels = ReadModelsReader &
   ReadModelsWriter &
   ReadModelsRebuild & { close(): Promise<void> };
-
-/** Read models are being rebuilt already. */
-export class RebuildRunning extends Error {
-  override name = 'RebuildRunning';
-}
-
-/** The read models cannot be reached now. `message` is one line for the log. */
-export class ReadModelsUnavailable extends Error {
-  override name = 'ReadModelsUnavailable';
-}
-/** Another projector has moved the checkpoint: this one must stand by. */
-export class CheckpointMoved extends Error {
-  override name = 'CheckpointMoved';
-}

@@ -2,6 +2,11 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
+/** The data folder cannot be used; `message` is the one line that says why and what to do. */
+export class DataFolderRefused extends Error {
+  override name = 'DataFolderRefused';
+}
+
 const isFolder = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 

@@ -1,8 +1,8 @@
 /** ADR-0011: reading is itself recorded, and what cannot be recorded is not answered. */
 import { describe, expect, test } from '@jest/globals';
 import type { FastifyRequest } from 'fastify';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
-import { StoreUnavailable } from '../../shared/event-store/port.ts';
 import { createRecorder } from '../../shared/http/access-recorder.ts';
 
 const principal = { merchantId: 'm_1', actor: 'auditor', scopes: undefined };

@@ -5,16 +5,15 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { isReadable } from '../../shared/event-store/codec.ts';
-import {
-  type EventStore,
-  type Expected,
-  type NewEvent,
-  type Position,
-  type RecordedEvent,
-  RevisionConflict,
-  StoreUnavailable,
-  type SubscriptionItem,
-  type UnreadableEvent,
+import { RevisionConflict, StoreUnavailable } from '../../shared/event-store/errors.ts';
+import type {
+  EventStore,
+  Expected,
+  NewEvent,
+  Position,
+  RecordedEvent,
+  SubscriptionItem,
+  UnreadableEvent,
 } from '../../shared/event-store/port.ts';
 import { type EventStoreUnderTest, eventStoreDrivers } from '../support/drivers.ts';
 import {

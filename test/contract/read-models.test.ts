@@ -6,12 +6,14 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { bodyOf, foldReadModel, type PaymentReadModel } from '../../shared/payment/response.ts';
 import {
   CheckpointMoved,
-  type NextGeneration,
-  type PaymentSearch,
-  type ReadModelChange,
-  type ReadModels,
   ReadModelsUnavailable,
   RebuildRunning,
+} from '../../shared/read-models/errors.ts';
+import type {
+  NextGeneration,
+  PaymentSearch,
+  ReadModelChange,
+  ReadModels,
 } from '../../shared/read-models/port.ts';
 import {
   authorized,

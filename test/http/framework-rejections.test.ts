@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { parseJson } from '../../command-api/request/json.ts';
-import { StoreUnavailable } from '../../shared/event-store/port.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { helpLink } from '../../shared/http/error-guide.ts';
 import { reject } from '../../shared/http/errors.ts';
 import { PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/payment-id.ts';

@@ -1,15 +1,12 @@
 /** gaps §9: behind is never guessed; in one process the projector knows. */
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
+import { AppendOutcomeUnknown, RevisionConflict } from '../../shared/event-store/errors.ts';
 import {
   type MemoryEventStore,
   memoryEventStore,
 } from '../../shared/event-store/memory/event-store.ts';
-import {
-  AppendOutcomeUnknown,
-  type EventStore,
-  RevisionConflict,
-} from '../../shared/event-store/port.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { authorized, created, newEvent } from '../support/payment-events.ts';
 

@@ -2,15 +2,12 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { createPaymentLog, type PaymentLog } from '../../command-api/payment-log.ts';
 import { startBudget } from '../../command-api/request-budget.ts';
+import { AppendOutcomeUnknown, StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
   type MemoryEventStore,
   memoryEventStore,
 } from '../../shared/event-store/memory/event-store.ts';
-import {
-  AppendOutcomeUnknown,
-  type EventStore,
-  StoreUnavailable,
-} from '../../shared/event-store/port.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { capture, NEW_OPERATION, record } from '../support/commands.ts';
 import { authorized, created, newEvent } from '../support/payment-events.ts';

@@ -2,25 +2,22 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  LogMisfit,
-  type Projector,
-  type ProjectorOptions,
-  startProjector,
-} from '../../projector/compose.ts';
+import { type Projector, type ProjectorOptions, startProjector } from '../../projector/compose.ts';
+import { LogMisfit } from '../../projector/errors.ts';
 import { trackFreshness } from '../../projector/freshness.ts';
 import { createLag, misfitOf } from '../../projector/lag.ts';
 import type { Log } from '../../projector/subscription.ts';
 import { isReadable } from '../../shared/event-store/codec.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
   type MemoryEventStore,
   memoryEventStore,
 } from '../../shared/event-store/memory/event-store.ts';
-import { StoreUnavailable } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
-import { type ReadModels, ReadModelsUnavailable } from '../../shared/read-models/port.ts';
+import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { temporaryFolder } from '../support/read-model-drivers.ts';

@@ -5,9 +5,11 @@ import type { FastifyInstance } from 'fastify';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { watchProjectionMetrics } from '../../projector/metrics.ts';
 import { registerProjectorOps } from '../../projector/parked-routes.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
-import { type EventStore, StoreUnavailable } from '../../shared/event-store/port.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import { openAuthorize } from '../../shared/http/auth/authorize.ts';
+import { REJECTION_HEADER } from '../../shared/http/errors.ts';
 import { buildApp, closeGracefully } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
@@ -200,6 +202,7 @@ describe('POST /ops/v1/projections/rebuild', () => {
     await summing.promise;
     const second = await ask('POST', `${PLACE}/rebuild`);
     expect([second.status, second.headers['retry-after']]).toEqual([503, '5']);
+    expect(second.headers[REJECTION_HEADER]).toBe('REBUILD_RUNNING');
     expect(JSON.parse(second.body)).toMatchObject({
       error: 'SERVICE_UNAVAILABLE',
       details: ['a rebuild is under way already; GET /ops/v1/projections says how far it is'],
@@ -240,6 +243,7 @@ describe('POST /ops/v1/projections/rebuild', () => {
     await until('it stands by', () => projector.status().state === 'standing-by');
     for (const path of [`${PLACE}/rebuild`, '/ops/v1/parked/pay_1/retry']) {
       const refused = await ask('POST', path);
+      expect(refused.headers[REJECTION_HEADER]).toBe('STANDING_BY');
       expect([refused.status, JSON.parse(refused.body).details]).toEqual([
         503,
         ['this projector stands by; ask the one that follows the log'],

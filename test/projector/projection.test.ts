@@ -4,14 +4,15 @@ import fc from 'fast-check';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
 import { createProjection, type Projection } from '../../projector/projection.ts';
 import type { Log } from '../../projector/subscription.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
   type MemoryEventStore,
   memoryEventStore,
 } from '../../shared/event-store/memory/event-store.ts';
-import { StoreUnavailable } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
-import { type ReadModels, ReadModelsUnavailable } from '../../shared/read-models/port.ts';
+import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
 import {
   anyPayment,
   authorized,

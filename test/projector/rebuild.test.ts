@@ -1,7 +1,8 @@
 /** A rebuild: a new generation is filled beside the served one, compared, and served at once. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
-import { RebuildImpossible, type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
+import { RebuildImpossible } from '../../projector/errors.ts';
+import { type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
 import type { Log } from '../../projector/subscription.ts';
 import {
   type MemoryEventStore,
@@ -9,7 +10,8 @@ import {
 } from '../../shared/event-store/memory/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
-import { type ReadModels, RebuildRunning } from '../../shared/read-models/port.ts';
+import { RebuildRunning } from '../../shared/read-models/errors.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
 import { until } from '../support/until.ts';

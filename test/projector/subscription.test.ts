@@ -1,11 +1,12 @@
 /** The loop that follows the log: it comes back after anything, from the checkpoint, and stops. */
 import { describe, expect, test } from '@jest/globals';
 import { type Log, runSubscription, type Subscription } from '../../projector/subscription.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
   type MemoryEventStore,
   memoryEventStore,
 } from '../../shared/event-store/memory/event-store.ts';
-import { type Position, StoreUnavailable } from '../../shared/event-store/port.ts';
+import type { Position } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { created, newEvent } from '../support/payment-events.ts';
 import { until } from '../support/until.ts';

@@ -2,7 +2,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Attempted, createRetrySchedules } from '../../command-api/recovery/retry-schedule.ts';
 import { type Sweep, startSweep } from '../../command-api/recovery/sweep.ts';
-import { type EventStore, StoreUnavailable } from '../../shared/event-store/port.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import {
   type CommandResponse,
   expectError,

@@ -4,9 +4,11 @@
  */
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LogMisfit, startProjector } from '../../projector/compose.ts';
+import { startProjector } from '../../projector/compose.ts';
+import { LogMisfit } from '../../projector/errors.ts';
 import { getPayment } from '../../query-api/get-payment.ts';
-import { type EventStore, StoreUnavailable } from '../../shared/event-store/port.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import type { Random } from './random.ts';

@@ -11,11 +11,8 @@ import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { registerProjectorOps } from '../../projector/parked-routes.ts';
 import { openSimulator } from '../../provider-simulator/simulator.ts';
-import {
-  AppendOutcomeUnknown,
-  type EventStore,
-  type RecordedEvent,
-} from '../../shared/event-store/port.ts';
+import { AppendOutcomeUnknown } from '../../shared/event-store/errors.ts';
+import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openAuthorize } from '../../shared/http/auth/authorize.ts';
 import { buildApp } from '../../shared/http/server/app.ts';

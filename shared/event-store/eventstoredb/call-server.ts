@@ -2,7 +2,7 @@
  * What stands around every call to EventStoreDB: a time-out of our own (the client has calls that
  * never end), what an error says about the outcome of the call, and the pauses between two tries.
  */
-import { StoreUnavailable } from '../port.ts';
+import { StoreUnavailable } from '../errors.ts';
 
 /** The call was given up; what it did is unknown. */
 export class Overdue extends Error {

@@ -16,14 +16,11 @@ import {
 import { type EncodedEvent, encode, isReadable } from '../codec.ts';
 import {
   AppendOutcomeUnknown,
-  type EventStore,
-  type Expected,
-  type RecordedEvent,
   RevisionConflict,
   StoreUnavailable,
-  type UnreadableEvent,
   UnreadableStream,
-} from '../port.ts';
+} from '../errors.ts';
+import type { EventStore, Expected, RecordedEvent, UnreadableEvent } from '../port.ts';
 import {
   type Call,
   callOutcomeOf,

@@ -5,15 +5,17 @@
 import { createHash } from 'node:crypto';
 import {
   AppendOutcomeUnknown,
-  type EventStore,
-  type Expected,
-  type NewEvent,
-  type RecordedEvent,
   RevisionConflict,
   StoreUnavailable,
-  type SubscriptionItem,
-  type UnreadableEvent,
   UnreadableStream,
+} from '../errors.ts';
+import type {
+  EventStore,
+  Expected,
+  NewEvent,
+  RecordedEvent,
+  SubscriptionItem,
+  UnreadableEvent,
 } from '../port.ts';
 
 type StoredEvent = RecordedEvent | UnreadableEvent;

@@ -10,18 +10,21 @@ import { type ChainRow, GENESIS_HASH, hashOf } from '../chain.ts';
 import { decode, type EncodedEvent, encode, isReadable } from '../codec.ts';
 import {
   AppendOutcomeUnknown,
-  type EventStore,
-  type Expected,
-  type Head,
-  type NewEvent,
-  type Position,
-  type RecordedEvent,
   RevisionConflict,
-  type StoredForm,
-  type StoredForms,
+  StoreFileUnusable,
   StoreUnavailable,
-  type UnreadableEvent,
   UnreadableStream,
+} from '../errors.ts';
+import type {
+  EventStore,
+  Expected,
+  Head,
+  NewEvent,
+  Position,
+  RecordedEvent,
+  StoredForm,
+  StoredForms,
+  UnreadableEvent,
 } from '../port.ts';
 import { follow, type LiveTail, liveTail, positionNumber } from './live-tail.ts';
 import { Failed, startThread, type Thread } from './thread.ts';
@@ -107,7 +110,7 @@ function createPrivateFile(file: string): void {
     closeSync(openSync(file, 'a', 0o600));
     chmodSync(file, 0o600);
   } catch (error) {
-    throw new StoreUnavailable(`${file}: ${(error as Error).message}`);
+    throw new StoreFileUnusable(`${file}: ${(error as Error).message}`);
   }
 }
 
@@ -119,7 +122,11 @@ const end = (thread: Thread): Promise<void> =>
   );
 
 function rethrow(error: unknown): never {
-  throw error instanceof Failed ? new StoreUnavailable(error.message) : error;
+  if (!(error instanceof Failed)) throw error;
+  const { message, failure } = error;
+  throw failure.kind === 'unusable'
+    ? new StoreFileUnusable(message)
+    : new StoreUnavailable(message);
 }
 
 function decodeRow([number, stream, revision, hash, text]: Row): RecordedEvent | UnreadableEvent {

@@ -34,8 +34,8 @@ export type Row = [number, string, number, string, string];
 /** The first position of a stored append; the rows of one stored before; or why it was refused. */
 export type AppendOutcome = number | { repeated: Row[] } | { conflict: string };
 
-/** `busy`: try again later; `full`: the disk is; `fatal`: take no more writes, exit. */
-export type FailureKind = 'busy' | 'full' | 'fatal';
+/** `busy`: try again later; `full`: the disk is; `fatal`: take no more writes, exit; `unusable`: the file cannot be opened. */
+export type FailureKind = 'busy' | 'full' | 'fatal' | 'unusable';
 /** `unknown` is true when the failed commit may turn out to be stored after a restart. */
 export type Failure = { kind: FailureKind; message: string; unknown: boolean };
 
@@ -362,6 +362,6 @@ try {
   reply({ call: 0, value: position });
 } catch (error) {
   const message = `${file}: ${messageOf(error)}`;
-  reply({ call: 0, failure: { kind: 'fatal', message, unknown: false } });
+  reply({ call: 0, failure: { kind: 'unusable', message, unknown: false } });
   port.close();
 }

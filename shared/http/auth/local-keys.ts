@@ -14,6 +14,7 @@ import {
   type JWK,
   SignJWT,
 } from 'jose';
+import { DataFolderRefused } from '../../runtime/data-folder.ts';
 
 const FILE = 'signing-key.json';
 
@@ -26,7 +27,7 @@ const readKey = (path: string): JWK | undefined => {
     return JSON.parse(readFileSync(path, 'utf8')) as JWK;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new Error(`DATA_DIR: ${FILE} cannot be read`, { cause: error });
+    throw new DataFolderRefused(`DATA_DIR: ${FILE} cannot be read`, { cause: error });
   }
 };
 
@@ -51,13 +52,13 @@ const makeKey = async (): Promise<JWK> => {
 
 /**
  * Opens the key pair of a data folder, and makes it when there is none. The folder has to exist.
- * Throws when the file cannot be read or written.
+ * Throws DataFolderRefused when the file is damaged, and what the file system throws.
  */
 export const openLocalKeys = async (folder: string): Promise<LocalKeys> => {
   const path = join(folder, FILE);
   if (readKey(path) === undefined) storeKey(path, await makeKey());
   const jwk = readKey(path);
-  if (jwk?.kid === undefined) throw new Error(`DATA_DIR: ${FILE} holds no key`);
+  if (jwk?.kid === undefined) throw new DataFolderRefused(`DATA_DIR: ${FILE} holds no key`);
   const { d: _, ...publicJwk } = jwk;
   const key = (await importJWK(jwk, 'ES256')) as CryptoKey;
   return { signer: { algorithm: 'ES256', key, keyId: jwk.kid }, publicJwk };

@@ -8,8 +8,8 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import { AppendOutcomeUnknown, StoreUnavailable } from '../../event-store/port.ts';
-import { ReadModelsUnavailable } from '../../read-models/port.ts';
+import { AppendOutcomeUnknown, StoreUnavailable } from '../../event-store/errors.ts';
+import { ReadModelsUnavailable } from '../../read-models/errors.ts';
 import { newUlid } from '../../runtime/ids.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';

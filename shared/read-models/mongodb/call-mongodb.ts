@@ -1,5 +1,5 @@
 /** The way to a server that may be gone: every call in its budget, and none that has no chance. */
-import { ReadModelsUnavailable } from '../port.ts';
+import { ReadModelsUnavailable } from '../errors.ts';
 
 /** How often a server that did not answer is asked whether it is there again. */
 const PROBE_MS = 250;

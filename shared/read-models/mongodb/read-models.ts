@@ -22,17 +22,10 @@ import {
 import type { Position } from '../../event-store/port.ts';
 import type { PaymentReadModel } from '../../payment/response.ts';
 import { startChecksum } from '../checksum.ts';
+import { CheckpointMoved, ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import { documentsOf, newestOf } from '../found.ts';
 import { keepLatest } from '../keep-latest.ts';
-import {
-  CheckpointMoved,
-  type NextGeneration,
-  type ReadModels,
-  type ReadModelsChecksum,
-  ReadModelsUnavailable,
-  type ReadModelsWriter,
-  RebuildRunning,
-} from '../port.ts';
+import type { NextGeneration, ReadModels, ReadModelsChecksum, ReadModelsWriter } from '../port.ts';
 import { createDoor, type Failure } from './call-mongodb.ts';
 import {
   type Batch,

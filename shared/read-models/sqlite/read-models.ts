@@ -11,17 +11,15 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { bodyOf, type PaymentReadModel, READ_MODEL_VERSION } from '../../payment/response.ts';
 import { type DocumentToSum, startChecksum } from '../checksum.ts';
+import { CheckpointMoved, ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import { keepLatest } from '../keep-latest.ts';
-import {
-  CheckpointMoved,
-  type NextGeneration,
-  type ParkedPayment,
-  type PaymentDocument,
-  type ReadModelChange,
-  type ReadModels,
-  ReadModelsUnavailable,
-  RebuildRunning,
-  type UnresolvedPayment,
+import type {
+  NextGeneration,
+  ParkedPayment,
+  PaymentDocument,
+  ReadModelChange,
+  ReadModels,
+  UnresolvedPayment,
 } from '../port.ts';
 import { DamagedDocument, intact, type SummedRow, sumOf } from '../row-checksum.ts';
 import { createRevisionWaiters } from '../waiters.ts';

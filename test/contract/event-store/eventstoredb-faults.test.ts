@@ -6,16 +6,15 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { hashOf } from '../../../shared/event-store/chain.ts';
 import {
+  AppendOutcomeUnknown,
+  RevisionConflict,
+  StoreUnavailable,
+} from '../../../shared/event-store/errors.ts';
+import {
   type EventStoreDb,
   openEventStoreDb,
 } from '../../../shared/event-store/eventstoredb/event-store.ts';
-import {
-  AppendOutcomeUnknown,
-  type NewEvent,
-  type RecordedEvent,
-  RevisionConflict,
-  StoreUnavailable,
-} from '../../../shared/event-store/port.ts';
+import type { NewEvent, RecordedEvent } from '../../../shared/event-store/port.ts';
 import { verifyStreamForms } from '../../../shared/event-store/verify-chain.ts';
 import {
   type AppendFault,

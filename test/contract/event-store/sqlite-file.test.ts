@@ -10,11 +10,10 @@ import canonicalize from 'canonicalize';
 import { type ChainRow, describeBreak, verifyLog } from '../../../shared/event-store/chain.ts';
 import {
   AppendOutcomeUnknown,
-  type NewEvent,
-  type RecordedEvent,
   RevisionConflict,
   StoreUnavailable,
-} from '../../../shared/event-store/port.ts';
+} from '../../../shared/event-store/errors.ts';
+import type { NewEvent, RecordedEvent } from '../../../shared/event-store/port.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,

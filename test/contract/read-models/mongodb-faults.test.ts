@@ -2,15 +2,12 @@
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { foldReadModel, type PaymentReadModel } from '../../../shared/payment/response.ts';
+import { CheckpointMoved, ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
 import {
   type MongoReadModels,
   openMongoReadModels,
 } from '../../../shared/read-models/mongodb/read-models.ts';
-import {
-  CheckpointMoved,
-  type ReadModelChange,
-  ReadModelsUnavailable,
-} from '../../../shared/read-models/port.ts';
+import type { ReadModelChange } from '../../../shared/read-models/port.ts';
 import { type MongoDatabase, mongoServer } from '../../support/mongo-server.ts';
 import { placed, wholeLife } from '../../support/payment-events.ts';
 import { type TcpProxy, tcpProxy } from '../../support/tcp-door.ts';

@@ -1,0 +1,31 @@
+/**
+ * The errors of the read-models port: every driver throws these, and none of its client's. Code
+ * branches on the class or on `code`, never on `message`, which is one line for a person to read.
+ */
+
+/**
+ * The read models cannot be reached now, or are closed. A read found nothing out, and a write may
+ * have stored its documents but not its checkpoint: the same batch again is harmless.
+ */
+export class ReadModelsUnavailable extends Error {
+  readonly code = 'READ_MODELS_UNAVAILABLE';
+  override name = 'ReadModelsUnavailable';
+}
+
+/**
+ * Another projector has moved the checkpoint, or serves another generation. This batch moved no
+ * checkpoint: read the checkpoint again and follow the log from there.
+ */
+export class CheckpointMoved extends Error {
+  readonly code = 'CHECKPOINT_MOVED';
+  override name = 'CheckpointMoved';
+}
+
+/** The read models are being rebuilt already. Nothing was begun. */
+export class RebuildRunning extends Error {
+  readonly code = 'REBUILD_RUNNING';
+  override name = 'RebuildRunning';
+}
+
+/** Everything that a call of the port may throw: `switch` on `code` handles each of them. */
+export type ReadModelsError = ReadModelsUnavailable | CheckpointMoved | RebuildRunning;
