@@ -1,6 +1,6 @@
 /**
  * `payments backup <folder>`: a copy of the data folder while the service runs. What it holds and
- * in which order is ADR-0015: a place in the log never ends up ahead of the copied log.
+ * in which order is ADR-0078: a place in the log never ends up ahead of the copied log.
  */
 import {
   chmodSync,

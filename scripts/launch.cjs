@@ -2,7 +2,7 @@
 /**
  * Starts a .ts main on a Node that can run it: `node scripts/launch.cjs <main.ts> [args]`.
  * Any Node from 14 on must be able to parse this file, for it may be the machine's own.
- * The rule is docs/decisions/0001-node-through-npm.md.
+ * The rule is ADR-0001.
  */
 const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');

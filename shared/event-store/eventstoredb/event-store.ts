@@ -1,6 +1,6 @@
 /**
- * The event store in EventStoreDB, through its gRPC client. Each guard here has its reason in
- * docs/decisions/0007-eventstoredb.md; the client is imported by this file alone.
+ * The event store in EventStoreDB, through its gRPC client. Each precaution has its reason in
+ * ADR-0007 and ADR-0031 to ADR-0036; the client is imported by this file alone.
  */
 import { randomUUID } from 'node:crypto';
 import {

@@ -1,5 +1,5 @@
 /**
- * The EventStoreDB driver when the server, or the way to it, goes wrong (docs/decisions/0007): no
+ * The EventStoreDB driver when the server, or the way to it, goes wrong (ADR-0031, ADR-0032): no
  * call stays pending, nothing is stored twice, a subscription comes back with nothing lost or
  * doubled, and no rejection is left unhandled. The server is a stand-in on a real socket.
  */
