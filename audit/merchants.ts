@@ -2,7 +2,6 @@
  * Whose an event is: the merchant that the first event of its stream names. Where that event is not
  * what was stored, the read models say whose payment it was, or its owner would never hear of it.
  */
-
 import { hashOf } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type {
@@ -14,6 +13,7 @@ import type {
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
+import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 
 type Placed = { stream: string; revision: number };
 
@@ -38,14 +38,11 @@ export const createMerchantLookup = (
   store: EventStore,
   readModels: Pick<ReadModelsReader, 'getAny'>,
 ): MerchantLookup => {
-  const known = new Map<string, string | undefined>();
+  const known = createBoundedMap<string>(STREAMS_KNOWN_MAX);
 
   const keep = (stream: string, merchantId: string | undefined): string | undefined => {
-    if (known.size >= STREAMS_KNOWN_MAX) {
-      const [oldest] = known.keys();
-      if (oldest !== undefined) known.delete(oldest);
-    }
-    known.set(stream, merchantId);
+    if (merchantId === undefined) known.delete(stream);
+    else known.set(stream, merchantId);
     return merchantId;
   };
 

@@ -4,7 +4,8 @@
  * process of one installation; with another one, repeats would be charged again.
  */
 import { createHmac, createSecretKey } from 'node:crypto';
-import { configure } from 'safe-stable-stringify';
+import { canonicalJson } from '../shared/runtime/canonical-json.ts';
+import { crockford } from '../shared/runtime/crockford.ts';
 
 export type Identities = {
   /** The paymentId of the n-th attempt (from 1) under a merchant's key. */
@@ -19,31 +20,7 @@ export type Identities = {
   checkValue(): string;
 };
 
-const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const ID_CHARACTERS = 26;
-
-/** 26 characters of 5 bits each, from the first bytes of a digest. */
-const crockford = (digest: Buffer): string => {
-  let text = '';
-  let bits = 0;
-  let count = 0;
-  for (const byte of digest) {
-    bits = (bits << 8) | byte;
-    count += 8;
-    while (count >= 5 && text.length < ID_CHARACTERS) {
-      count -= 5;
-      text += CROCKFORD[(bits >> count) & 31];
-    }
-    bits &= (1 << count) - 1;
-  }
-  return text;
-};
-
-/**
- * What RFC 8785 asks for, as long as no text has half of a pair of surrogates, which no parsed
- * request has: at a third of the price of the library that the events are written with.
- */
-const canonicalText = configure({ strict: true });
 
 export const createIdentities = (secret: string): Identities => {
   const key = createSecretKey(Buffer.from(secret));
@@ -53,12 +30,12 @@ export const createIdentities = (secret: string): Identities => {
   return {
     // seeded bug: key-scope
     paymentIdOf: (merchantId, idempotencyKey, attempt) =>
-      `pay_${crockford(hash('payment', merchantId, idempotencyKey, attempt))}`,
+      `pay_${crockford(hash('payment', merchantId, idempotencyKey, attempt), ID_CHARACTERS)}`,
     keyHashOf: (merchantId, route, paymentId, idempotencyKey) =>
       hash('key', merchantId, route, paymentId, idempotencyKey).toString('base64url'),
     referenceHashOf: (merchantId, reference) =>
       hash('reference', merchantId, reference).toString('base64url'),
-    fingerprintOf: (request) => hash('request', canonicalText(request)).toString('base64url'),
+    fingerprintOf: (request) => hash('request', canonicalJson(request)).toString('base64url'),
     checkValue: () => hash('check').toString('base64url'),
   };
 };

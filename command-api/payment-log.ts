@@ -20,6 +20,7 @@ import { type Decision, decide } from '../shared/payment/decide.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
 import { evolve, initialState, type PaymentState } from '../shared/payment/state.ts';
+import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 
@@ -81,19 +82,15 @@ const PAUSE_MS = 50;
 
 export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   const { store, nowMs, onAppended, onConflict, cachedPaymentsMax } = options;
-  const cache = new Map<string, LoadedPayment>();
+  const cache = createBoundedMap<LoadedPayment>(cachedPaymentsMax);
 
   const remember = (paymentId: string, payment: LoadedPayment): void => {
     // A slow read may come back after an append of our own: nothing is unlearned.
-    const known = cache.get(paymentId);
+    const known = cache.peek(paymentId);
     // seeded bug: nothing-unlearned
     if (known !== undefined && known.events.length > payment.events.length) return;
-    cache.delete(paymentId);
-    if (payment.events.length === 0) return;
-    cache.set(paymentId, payment);
-    if (cache.size <= cachedPaymentsMax) return;
-    const oldest = cache.keys().next();
-    if (!oldest.done) cache.delete(oldest.value);
+    if (payment.events.length === 0) cache.delete(paymentId);
+    else cache.set(paymentId, payment);
   };
 
   const load = async (paymentId: string, from: 'store' | 'cache'): Promise<LoadedPayment> => {
@@ -177,5 +174,5 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     }
   };
 
-  return { load, peek: (paymentId) => cache.get(paymentId), execute };
+  return { load, peek: (paymentId) => cache.peek(paymentId), execute };
 };

@@ -11,6 +11,7 @@
 import type { EventContext } from '../../shared/event-store/port.ts';
 import type { Outcome } from '../../shared/payment/commands.ts';
 import { type Operation, type OperationKind, openOperations } from '../../shared/payment/state.ts';
+import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import type { LoadedPayment, PaymentLog } from '../payment-log.ts';
 import {
   AT_WORK,
@@ -175,7 +176,7 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
   /** Operations whose call this process has seen end, by payment: nobody has to wait for them. */
   const ended = new Map<string, Set<string>>();
   /** When an operation was first seen here whose intent is, by our clock, yet to come. */
-  const fromAhead = new Map<string, number>();
+  const fromAhead = createBoundedMap<number>(FROM_AHEAD_MAX);
   const followed = new Map<string, Followed>();
   let stopped = false;
   /** Fingerprint of unresolved creates -> their payments: equal ones can have run side by side. */
@@ -185,8 +186,6 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
   const leftSinceSeenMs = (operationId: string): number => {
     const seenAtMs = fromAhead.get(operationId) ?? performance.now();
     fromAhead.set(operationId, seenAtMs);
-    const [oldest] = fromAhead.size > FROM_AHEAD_MAX ? fromAhead.keys() : [];
-    if (oldest !== undefined) fromAhead.delete(oldest);
     return Math.max(0, seenAtMs + inFlightMsMax - performance.now());
   };
 

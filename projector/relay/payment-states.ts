@@ -5,6 +5,7 @@
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentReadModel, project } from '../../shared/payment/response.ts';
+import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 
 export type PaymentStates = {
   /** Throws UnreadableStream, StoreUnavailable, and Error where the event cannot follow. */
@@ -16,13 +17,10 @@ export const followPaymentStates = (
   store: Pick<EventStore, 'readStream'>,
   readModelsMax = 10_000,
 ): PaymentStates => {
-  const readModels = new Map<string, PaymentReadModel>();
+  const readModels = createBoundedMap<PaymentReadModel>(readModelsMax);
 
   const keep = (stream: string, readModel: PaymentReadModel): PaymentReadModel => {
-    readModels.delete(stream);
     readModels.set(stream, readModel);
-    if (readModels.size > readModelsMax)
-      readModels.delete(readModels.keys().next().value ?? stream);
     return readModel;
   };
 

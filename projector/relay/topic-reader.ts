@@ -3,7 +3,6 @@
  * broker. The numbers of a partition count from the start of the log, so a page that does not
  * follow one read before is found by walking there once.
  */
-
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type {
   EventStore,
@@ -12,6 +11,7 @@ import type {
   UnreadableEvent,
 } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
+import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import type { FeedMessage, Partitions, Topic } from '../event-feed/port.ts';
 import { count, messagesOf } from './batch.ts';
 import { followPaymentStates } from './payment-states.ts';
@@ -49,13 +49,11 @@ const copyOf = ({ counters, held }: Walk): Walk => ({
 
 /** A reader; it remembers where its last pages ended. */
 export const openTopicReader = ({ store, partitions }: TopicReaderOptions): TopicReader => {
-  const places = new Map<string, Walk>();
+  const places = createBoundedMap<Walk>(PLACES_MAX);
 
   const placeName = (position: Position | null): string => JSON.stringify([partitions(), position]);
   const remember = (position: Position | null, walk: Walk): void => {
-    places.delete(placeName(position));
     places.set(placeName(position), copyOf(walk));
-    if (places.size > PLACES_MAX) places.delete(places.keys().next().value ?? '');
   };
 
   /** The messages of one event, or none where the relay would hold it back. */

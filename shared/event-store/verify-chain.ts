@@ -2,6 +2,7 @@
  * Verifies stored forms, one after the other, in whatever order a log or a stream hands them out.
  * Only the text is looked at, so an event that no longer decodes is verified like any other.
  */
+import { createBoundedMap } from '../runtime/bounded-map.ts';
 import { LOG_START, type LogEnd, streamReason, verifyLog } from './chain.ts';
 import type { Position, StoredForm, StoredForms } from './port.ts';
 
@@ -44,12 +45,9 @@ type StreamEnd = { revision: number; hash: string };
 
 /** Checks each stream on its own; its events come in their order, with others in between. */
 export const streamsCheck = (readStream: StoredForms['readStream']): Check => {
-  const ends = new Map<string, StreamEnd>();
+  const ends = createBoundedMap<StreamEnd>(STREAMS_KNOWN_MAX);
   const remember = ({ stream, revision, hash }: StoredForm): void => {
-    ends.delete(stream);
     ends.set(stream, { revision, hash });
-    const [oldest] = ends.size > STREAMS_KNOWN_MAX ? ends.keys() : [];
-    if (oldest !== undefined) ends.delete(oldest);
   };
   const endBefore = async ({ stream, revision }: StoredForm): Promise<StreamEnd | undefined> =>
     ends.get(stream) ??

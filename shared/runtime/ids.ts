@@ -1,23 +1,20 @@
 /** The ids this service makes: all of them sort by the time they were made. */
-import { randomBytes } from 'node:crypto';
-import { monotonicFactory } from 'ulid';
 import { v7 } from 'uuid';
+import { crockford } from './crockford.ts';
 
-const POOL_BYTES = 4096;
-let pool = randomBytes(POOL_BYTES);
-let used = 0;
+const UUID_BYTES = 16;
+const ULID_CHARACTERS = 26;
+/** 26 characters have 130 bits, a UUID has 128. */
+const LEADING_ZERO_BITS = 2;
 
-/** A fraction below 1, from random bytes drawn 4 kB at a time: a call a byte costs 2 us each. */
-const randomFraction = (): number => {
-  if (used === POOL_BYTES) {
-    pool = randomBytes(POOL_BYTES);
-    used = 0;
-  }
-  return (pool[used++] ?? 0) / 256;
-};
+const bytes = new Uint8Array(UUID_BYTES);
 
-/** A ULID: 26 characters of Crockford base 32, later ones greater within this process. */
-export const newUlid: () => string = monotonicFactory(randomFraction);
+/**
+ * A UUID of version 7 in the form of a ULID: 26 characters of Crockford base 32, the first ten of
+ * them the milliseconds. Each is greater than all those this process made before.
+ */
+export const newUlid = (): string =>
+  crockford(v7(undefined, bytes), ULID_CHARACTERS, LEADING_ZERO_BITS);
 
 /** `pay_` and a ULID (gaps §2). */
 export const newPaymentId = (): string => `pay_${newUlid()}`;

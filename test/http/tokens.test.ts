@@ -414,6 +414,32 @@ describe('gaps §11: buckets', () => {
     expect(limiter.take('a', rate)).toBeUndefined();
   });
 
+  test('a bucket fills at its rate up to its burst, and says in whole seconds when it has one again', () => {
+    let nowMs = 1000;
+    const limiter = createRateLimiter(10, () => nowMs);
+    const take = () => limiter.take('a', { perSecond: 0.5, burst: 2 });
+    expect([take(), take(), take(), take()]).toEqual([undefined, undefined, 2, 2]);
+    nowMs += 999;
+    expect(take()).toBe(2);
+    nowMs += 1;
+    expect(take()).toBe(1);
+    nowMs += 1000;
+    expect([take(), take()]).toEqual([undefined, 2]);
+    nowMs += 3_600_000;
+    expect([take(), take(), take()]).toEqual([undefined, undefined, 2]);
+  });
+
+  test('a clock that went back takes nothing away, and a burst of 0 is one at once', () => {
+    let nowMs = 1000;
+    const limiter = createRateLimiter(10, () => nowMs);
+    const take = () => limiter.take('a', { perSecond: 100, burst: 0 });
+    expect([take(), take()]).toEqual([undefined, 1]);
+    nowMs -= 500;
+    expect(take()).toBe(1);
+    nowMs += 10;
+    expect(take()).toBeUndefined();
+  });
+
   test('0 a second is off', () => {
     const limiter = createRateLimiter();
     for (let i = 0; i < 1000; i += 1) {

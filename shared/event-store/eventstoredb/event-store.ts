@@ -13,6 +13,7 @@ import {
   START,
   streamNameFilter,
 } from '@eventstore/db-client';
+import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import { type EncodedEvent, encode, isReadable } from '../codec.ts';
 import {
   AppendOutcomeUnknown,
@@ -252,7 +253,7 @@ function allReadable(events: (RecordedEvent | UnreadableEvent)[]): RecordedEvent
 
 /** The hash at the last known revision of the streams in use: saves the read that would ask for it. */
 function knownEnds() {
-  const ends = new Map<string, { revision: number; hash: string }>();
+  const ends = createBoundedMap<{ revision: number; hash: string }>(KNOWN_ENDS_MAX);
   return {
     at: (stream: string, revision: number): string | undefined => {
       const end = ends.get(stream);
@@ -261,9 +262,7 @@ function knownEnds() {
     learn(event: RecordedEvent | undefined): void {
       if (event === undefined) return;
       const { stream, revision, hash } = event;
-      ends.delete(stream);
       ends.set(stream, { revision, hash });
-      if (ends.size > KNOWN_ENDS_MAX) ends.delete(ends.keys().next().value as string);
     },
   };
 }

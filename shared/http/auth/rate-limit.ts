@@ -2,7 +2,7 @@
  * Token buckets by name (gaps §11): one per merchant, and one per address that only requests
  * without a valid token draw on.
  */
-import { TokenBucket } from 'limiter';
+import { createBoundedMap } from '../../runtime/bounded-map.ts';
 
 /** `perSecond` 0 is off; `burst` is what may come at once. */
 export type Rate = { perSecond: number; burst: number };
@@ -15,31 +15,35 @@ export type RateLimiter = {
 /** A forgotten bucket starts full again, so a flood of names only ever helps itself. */
 const BUCKETS_MAX = 10_000;
 
-const fullBucket = ({ perSecond, burst }: Rate): TokenBucket => {
-  const bucketSize = Math.max(1, burst);
-  const bucket = new TokenBucket({ bucketSize, tokensPerInterval: perSecond, interval: 'second' });
-  bucket.content = bucketSize;
-  return bucket;
+type Bucket = { perSecond: number; size: number; tokens: number; filledAtMs: number };
+
+const fullBucket = ({ perSecond, burst }: Rate, nowMs: number): Bucket => {
+  const size = Math.max(1, burst);
+  return { perSecond, size, tokens: size, filledAtMs: nowMs };
 };
 
-/** Limits by name. A name keeps the rate it came with first. */
-export const createRateLimiter = (bucketsMax: number = BUCKETS_MAX): RateLimiter => {
-  const buckets = new Map<string, TokenBucket>();
-  const make = (name: string, rate: Rate): TokenBucket => {
-    if (buckets.size >= bucketsMax) {
-      const [oldest] = buckets.keys();
-      if (oldest !== undefined) buckets.delete(oldest);
-    }
-    const bucket = fullBucket(rate);
-    buckets.set(name, bucket);
-    return bucket;
-  };
+const refill = (bucket: Bucket, nowMs: number): void => {
+  const passedSeconds = Math.max(0, nowMs - bucket.filledAtMs) / 1000;
+  bucket.tokens = Math.min(bucket.size, bucket.tokens + passedSeconds * bucket.perSecond);
+  bucket.filledAtMs = nowMs;
+};
+
+/** Limits by name. A name keeps the rate it came with first. `nowMs` is a clock that never goes back. */
+export const createRateLimiter = (
+  bucketsMax: number = BUCKETS_MAX,
+  nowMs: () => number = () => performance.now(),
+): RateLimiter => {
+  const buckets = createBoundedMap<Bucket>(bucketsMax);
   return {
     take: (name, rate) => {
       if (rate.perSecond <= 0) return undefined;
-      const bucket = buckets.get(name) ?? make(name, rate);
-      if (bucket.tryRemoveTokens(1)) return undefined;
-      return Math.max(1, Math.ceil(bucket.getWaitTime(1) / 1000));
+      const now = nowMs();
+      const bucket = buckets.get(name) ?? fullBucket(rate, now);
+      buckets.set(name, bucket);
+      refill(bucket, now);
+      if (bucket.tokens < 1) return Math.max(1, Math.ceil((1 - bucket.tokens) / bucket.perSecond));
+      bucket.tokens -= 1;
+      return undefined;
     },
   };
 };

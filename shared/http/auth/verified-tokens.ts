@@ -4,6 +4,7 @@
  * stays in memory.
  */
 import { hash } from 'node:crypto';
+import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import type { Principal } from './authenticate.ts';
 
 const TOKENS_MAX = 10_000;
@@ -23,7 +24,7 @@ export const createVerifiedTokens = (
   maxAgeMs: number,
   tokensMax: number = TOKENS_MAX,
 ): VerifiedTokens => {
-  const entries = new Map<string, Entry>();
+  const entries = createBoundedMap<Entry>(tokensMax);
   return {
     find: (digest, nowMs) => {
       const entry = entries.get(digest);
@@ -35,10 +36,6 @@ export const createVerifiedTokens = (
       return undefined;
     },
     keep: (digest, principal, expiresAtSeconds, nowMs) => {
-      if (entries.size >= tokensMax) {
-        const [oldest] = entries.keys();
-        if (oldest !== undefined) entries.delete(oldest);
-      }
       entries.set(digest, { principal, expiresAtSeconds, checkAgainAtMs: nowMs + maxAgeMs });
     },
   };

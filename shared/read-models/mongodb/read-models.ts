@@ -7,7 +7,6 @@
  * over a lower revision, the checkpoint only over the one it started from), so that a batch that is
  * repeated, or written by two projectors at once, is harmless.
  */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Collection,
@@ -21,10 +20,10 @@ import {
 } from 'mongodb';
 import type { Position } from '../../event-store/port.ts';
 import type { PaymentReadModel } from '../../payment/response.ts';
+import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
 import { startChecksum } from '../checksum.ts';
 import { CheckpointMoved, ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import { documentsOf, newestOf } from '../found.ts';
-import { keepLatest } from '../keep-latest.ts';
 import type { NextGeneration, ReadModels, ReadModelsChecksum, ReadModelsWriter } from '../port.ts';
 import { createDoor, type Failure } from './call-mongodb.ts';
 import {
@@ -175,7 +174,7 @@ type WriterDeps = {
 
 type Writer = Pick<ReadModelsWriter, 'checkpoint' | 'checkpointHash' | 'load' | 'apply'> & {
   /** Read models as last written here, the latest last. */
-  recent: Map<string, PaymentReadModel>;
+  recent: BoundedMap<PaymentReadModel>;
 };
 
 const quick = { maxTimeMS: READ_MS_MAX };
@@ -196,7 +195,7 @@ const moved = (from: Position | null) =>
 
 const createWriter = (deps: WriterDeps): Writer => {
   const { control, read, write, generation } = deps;
-  const recent = new Map<string, PaymentReadModel>();
+  const recent = createBoundedMap<PaymentReadModel>(RECENT_READ_MODELS_MAX);
   /** The checkpoint as last seen here: any other means that the read models were wiped or moved. */
   let seen: Position | null | undefined;
   let indexed: number | undefined;
@@ -301,7 +300,7 @@ const createWriter = (deps: WriterDeps): Writer => {
     await writeParkings(at, batch, before);
     for (const [id, { readModel, stored: written }] of batch.readModels) {
       if ((before.stored.get(id) ?? -1) >= written.revision) continue;
-      keepLatest(recent, id, readModel, RECENT_READ_MODELS_MAX);
+      recent.set(id, readModel);
       deps.onWritten(id, written.revision);
     }
   };
@@ -363,7 +362,7 @@ const createWriter = (deps: WriterDeps): Writer => {
       const stored = await read(() => payments.findOne({ _id: text(paymentId) }, quick));
       if (stored === null) return undefined;
       const loaded = readModelOf(stored);
-      keepLatest(recent, paymentId, loaded, RECENT_READ_MODELS_MAX);
+      recent.set(paymentId, loaded);
       return loaded;
     },
     apply: async (changes, from, to, hash) => {

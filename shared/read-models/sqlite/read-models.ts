@@ -10,9 +10,9 @@ import { chmodSync, closeSync, openSync, renameSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { bodyOf, type PaymentReadModel, READ_MODEL_VERSION } from '../../payment/response.ts';
+import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import { type DocumentToSum, startChecksum } from '../checksum.ts';
 import { CheckpointMoved, ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
-import { keepLatest } from '../keep-latest.ts';
 import type {
   NextGeneration,
   ParkedPayment,
@@ -207,9 +207,9 @@ type Written = { readModel: PaymentReadModel; body: string };
 export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadModels => {
   const waiters = createRevisionWaiters();
   /** Read models as last written, the latest written last; never one that was not committed. */
-  const recent = new Map<string, PaymentReadModel>();
+  const recent = createBoundedMap<PaymentReadModel>(RECENT_READ_MODELS_MAX);
   /** Documents as last written or read: a look-up here costs a tenth of one in the file. */
-  const documents = new Map<string, Served>();
+  const documents = createBoundedMap<Served>(RECENT_READ_MODELS_MAX);
 
   const unavailable = (error: unknown): unknown => {
     if (error instanceof DamagedDocument) return new ReadModelsUnavailable(error.message);
@@ -263,13 +263,13 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
   };
 
   const serve = (paymentId: string, document: Served): Served => {
-    keepLatest(documents, paymentId, document, RECENT_READ_MODELS_MAX);
+    documents.set(paymentId, document);
     return document;
   };
 
   const remember = ({ readModel, body }: Written): void => {
     const { merchantId, revision, response } = readModel;
-    keepLatest(recent, response.paymentId, readModel, RECENT_READ_MODELS_MAX);
+    recent.set(response.paymentId, readModel);
     serve(response.paymentId, { merchantId, revision, body });
   };
 

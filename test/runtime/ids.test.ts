@@ -1,0 +1,33 @@
+/** Ids sort by the time they were made, and no two are alike. */
+import { describe, expect, test } from '@jest/globals';
+import { newEventId, newOperationId, newPaymentId, newUlid } from '../../shared/runtime/ids.ts';
+
+const COUNT = 100_000;
+const many = (make: () => string): string[] => Array.from({ length: COUNT }, make);
+
+describe('gaps §2: ids', () => {
+  test.each([
+    ['a ULID', newUlid, /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/],
+    ['a payment id', newPaymentId, /^pay_[0-7][0-9A-HJKMNP-TV-Z]{25}$/],
+    ['an operation id', newOperationId, /^op_[0-7][0-9A-HJKMNP-TV-Z]{25}$/],
+    [
+      'an event id',
+      newEventId,
+      /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    ],
+  ])('%s has its shape, is new, and is greater than those made before', (_, make, shape) => {
+    const ids = many(make);
+    expect(ids.filter((id) => !shape.test(id))).toEqual([]);
+    expect(new Set(ids).size).toBe(COUNT);
+    expect(ids.filter((id, at) => at > 0 && id <= (ids[at - 1] ?? ''))).toEqual([]);
+  });
+
+  test('the first ten characters of a ULID are the milliseconds', () => {
+    const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+    const before = Date.now();
+    const time = [...newUlid().slice(0, 10)].reduce((ms, c) => ms * 32 + alphabet.indexOf(c), 0);
+    // The ids of one millisecond may run a little ahead of the clock.
+    expect(time).toBeGreaterThanOrEqual(before);
+    expect(time).toBeLessThanOrEqual(Date.now() + 1);
+  });
+});
