@@ -15,19 +15,23 @@ type TestResult = { status: string; fullName: string; ancestorTitles?: string[] 
 
 export type TestSummary = { lines: string[]; exitCode: number };
 
-/** A skipped group by its name and size, a single test by its own; the name carries the reason. */
+const isSkipped = ({ status }: TestResult): boolean => status === 'pending' || status === 'todo';
+const groupOf = ({ ancestorTitles, fullName }: TestResult): string =>
+  ancestorTitles?.[0] ?? fullName;
+
+/**
+ * A group that was skipped whole by its name and size, any other skipped test by its own; the name
+ * carries the reason.
+ */
 const skipsOf = (report: JestReport): string[] => {
-  const skipped = report.testResults
-    .flatMap((file) => file.assertionResults)
-    .filter(({ status }) => status === 'pending' || status === 'todo');
-  const groups = Map.groupBy(
-    skipped,
-    ({ ancestorTitles, fullName }) => ancestorTitles?.[0] ?? fullName,
-  );
-  return [...groups].map(([group, tests]) =>
+  const all = report.testResults.flatMap((file) => file.assertionResults);
+  const running = new Set(all.filter((test) => !isSkipped(test)).map(groupOf));
+  const nameOf = (test: TestResult): string =>
+    running.has(groupOf(test)) ? test.fullName : groupOf(test);
+  return [...Map.groupBy(all.filter(isSkipped), nameOf)].map(([name, tests]) =>
     tests.length === 1
       ? `skipped: ${tests[0]?.fullName}`
-      : `skipped: ${group}: ${tests.length} tests`,
+      : `skipped: ${name}: ${tests.length} tests`,
   );
 };
 

@@ -1,7 +1,7 @@
 /**
  * The payment provider as the command side sees it (gaps §7, provider.md). The operation id
  * is the idempotency key: the same id again never moves money twice, and is never inside a retry
- * loop. Every driver keeps these promises; test/contract/provider.test.ts asks each of them.
+ * loop. Every driver keeps these promises; test/contract/provider asks each of them.
  */
 import type { CardSecret } from '../../shared/payment/card.ts';
 import type { FailureCode } from '../../shared/payment/payment-events.ts';

@@ -1,6 +1,6 @@
 /**
  * The event feed: two topics that other systems read. Every driver keeps these promises;
- * test/contract/event-feed.test.ts asks each of them:
+ * test/contract/event-feed asks each of them:
  *
  * - `publish` resolves when every message is stored by the broker, in the order given within each
  *   partition, with key, headers and value to the byte.

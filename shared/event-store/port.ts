@@ -1,6 +1,6 @@
 /**
  * The event store: append-only streams with exact revisions, and one order over all of them.
- * Every driver keeps these promises; test/contract/event-store.test.ts asks each of them:
+ * Every driver keeps these promises; test/contract/event-store asks each of them:
  *
  * - Appending at 'none' to an existing stream, or at a stale revision, rejects with
  *   RevisionConflict and writes nothing. There is no "any" revision.

@@ -17,7 +17,7 @@ import {
   token,
 } from '../support/in-process.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { temporaryFolder } from '../support/read-model-drivers.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 let service: InProcess;
 let paymentId: string;

@@ -21,7 +21,7 @@ import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { SECRET, token } from '../support/in-process.ts';
 import { created, newEvent, refunded, timeOf } from '../support/payment-events.ts';
-import { temporaryFolder } from '../support/read-model-drivers.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });

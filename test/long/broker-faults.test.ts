@@ -14,7 +14,7 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { eventsOf, silent, writePayment } from '../support/consumer-example.ts';
 import { expectWhole, parsed } from '../support/feed-checks.ts';
 import { countMessages, readTopic } from '../support/feed-drivers.ts';
-import { temporaryFolder } from '../support/read-model-drivers.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const skip = kafka.available();

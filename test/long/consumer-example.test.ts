@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { kafka } from '../../scripts/engine-kafka.ts';
 import { LIFE, runExample } from '../support/consumer-example.ts';
 import { expectWhole } from '../support/feed-checks.ts';
-import { temporaryFolder } from '../support/read-model-drivers.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const skip = kafka.available();
 const suite = skip === undefined ? describe : describe.skip;

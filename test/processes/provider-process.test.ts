@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { httpProvider } from '../../command-api/provider/http/provider.ts';
 import type { Provider } from '../../command-api/provider/port.ts';
-import { authorize } from '../support/provider-drivers.ts';
-import { temporaryFolder } from '../support/read-model-drivers.ts';
+import { authorize } from '../support/provider-operations.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const MAIN = join(import.meta.dirname, '../../provider-simulator/main.ts');

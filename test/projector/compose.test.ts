@@ -20,7 +20,7 @@ import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { temporaryFolder } from '../support/read-model-drivers.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };

@@ -2,9 +2,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { LIFE, runExample } from '../support/consumer-example.ts';
 import { expectWhole } from '../support/feed-checks.ts';
-import { feedDrivers } from '../support/feed-drivers.ts';
+import { kafkaFeedDriver } from '../support/feed-drivers.ts';
 
-const skip = feedDrivers.find(({ name }) => name === 'kafka')?.skip;
+const skip = kafkaFeedDriver.skip;
 const suite = skip === undefined ? describe : describe.skip;
 
 suite(`the example of a reader${skip === undefined ? '' : ` (skipped: ${skip})`}`, () => {

@@ -18,7 +18,7 @@ import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { SECRET, signToken } from '../support/in-process.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
-import { temporaryFolder } from '../support/read-model-drivers.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });

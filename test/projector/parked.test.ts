@@ -10,8 +10,8 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { POISONS, poisonRows } from '../support/poisons.ts';
 import { newSeed, randomOf } from '../support/random.ts';
-import { temporaryFolder } from '../support/read-model-drivers.ts';
 import { openRows } from '../support/tampering.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { appendLives, foldsOf } from '../support/whole-lives.ts';
 

@@ -71,6 +71,14 @@ describe('the closing line of a test run', () => {
     ]);
   });
 
+  test('a test that was skipped among others is named, for its own name carries the reason', () => {
+    const [file] = twoSkipped('store');
+    const passed = { status: 'passed', fullName: 'store three', ancestorTitles: ['store'] };
+    const testResults = [{ assertionResults: [...(file?.assertionResults ?? []), passed] }];
+    const { lines } = summaryOf(report({ numPendingTests: 2, testResults }), 0);
+    expect(lines.slice(0, 2)).toEqual(['skipped: store one', 'skipped: store two']);
+  });
+
   test.each([
     ['A_URL', 1],
     ['B_URL', 0],

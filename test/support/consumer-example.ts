@@ -14,8 +14,8 @@ import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newEvent, wholeLife } from './payment-events.ts';
-import { temporaryFolder } from './read-model-drivers.ts';
 import { NODE, ROOT } from './service.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 export const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };

@@ -12,8 +12,8 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import type { Random } from './random.ts';
-import { temporaryFolder } from './read-model-drivers.ts';
 import { openRows, verifyWhole } from './tampering.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { appendLives, foldsOf } from './whole-lives.ts';
 
 const FILES = [

@@ -8,9 +8,9 @@ import type { FailingDisk } from './failing-disk.ts';
 import { expectBooks } from './full-disk-rounds.ts';
 import { SECRET, token } from './in-process.ts';
 import { newSeed, randomOf } from './random.ts';
-import { temporaryFolder } from './read-model-drivers.ts';
 import { newWork, type Work, workTogether } from './refused-writers.ts';
 import { metricOf, type Service, startService } from './service.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 const TAKEN_BEFORE = 100;

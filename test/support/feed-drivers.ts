@@ -1,7 +1,8 @@
-/** The drivers of the event-feed port; test/contract/event-feed.test.ts runs over them. */
+/** The drivers of the event-feed port, for test/contract/event-feed. */
 import { Kafka, logLevel } from 'kafkajs';
 import { kafkaFeed } from '../../projector/event-feed/kafka.ts';
 import { type EventFeed, type Topic, topicName } from '../../projector/event-feed/port.ts';
+import type { Driver } from './describe-driver.ts';
 import { memoryFeed } from './memory-feed.ts';
 import { until } from './until.ts';
 
@@ -23,10 +24,7 @@ export type FeedUnderTest = {
   remove(): Promise<void>;
 };
 
-export type FeedDriver = {
-  name: string;
-  /** Why this driver cannot be tested here; printed in place of its tests. */
-  skip?: string;
+export type FeedDriver = Driver & {
   make(): Promise<FeedUnderTest>;
 };
 
@@ -127,9 +125,10 @@ const whyNotKafka = async (): Promise<string | undefined> => {
     await admin.disconnect().catch(() => undefined);
   }
 };
-const skip = await whyNotKafka();
 
-export const feedDrivers: FeedDriver[] = [
-  { name: 'memory', make: makeMemory },
-  { name: 'kafka', ...(skip === undefined ? {} : { skip }), make: () => makeKafka(BROKERS) },
-];
+export const memoryFeedDriver: FeedDriver = { name: 'memory', make: makeMemory };
+export const kafkaFeedDriver: FeedDriver = {
+  name: 'kafka',
+  skip: await whyNotKafka(),
+  make: () => makeKafka(BROKERS),
+};

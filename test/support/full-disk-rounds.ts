@@ -11,10 +11,10 @@ import { faultyProvider } from './faulty-provider.ts';
 import { PAYMENTS, SECRET, token } from './in-process.ts';
 import { expectKept } from './kill-rounds.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
-import { temporaryFolder } from './read-model-drivers.ts';
 import { newWork, type Work, workTogether } from './refused-writers.ts';
 import { startService, unresolvedIn } from './service.ts';
 import { openSmallDisk, type SmallDisk } from './small-disk.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 const MEGABYTES = 24;

@@ -268,7 +268,7 @@ const MERCHANTS_AND_TOKENS: SeededBug[] = [
     name: "the read models hand out another merchant's document",
     at: 'document-of-merchant',
     change: { replace: /\S+ === .* \? (\w+) : \w+/, by: '$1' },
-    test: 'test/contract/read-models.test.ts',
+    test: 'test/contract/read-models/sqlite.test.ts',
   },
   {
     name: "commands find another merchant's payment",
@@ -406,7 +406,7 @@ const STORE: SeededBug[] = [
     name: 'SQLite: the hash that an append expects is not compared',
     at: 'append-expected',
     change: without(/ \|\| .*(?=\) \{)/),
-    test: 'test/contract/event-store.test.ts',
+    test: 'test/contract/event-store/sqlite.test.ts',
   },
   {
     name: 'SQLite: the end of the hash chain is not verified at the start',
@@ -475,7 +475,7 @@ const READ_MODELS: SeededBug[] = [
     name: 'an older read model is written over a newer one',
     at: 'newer-revision',
     change: without(/\n\s*WHERE excluded.*(?=`)/),
-    test: 'test/contract/read-models.test.ts',
+    test: 'test/contract/read-models/sqlite.test.ts',
   },
   {
     name: 'the projection takes an event that its document has already',
@@ -493,7 +493,7 @@ const READ_MODELS: SeededBug[] = [
     name: 'the checkpoint is moved by whoever comes',
     at: 'checkpoint-compared',
     change: { replace: /!== 1/, by: '> 1' },
-    test: 'test/contract/read-models.test.ts',
+    test: 'test/contract/read-models/sqlite.test.ts',
   },
   {
     name: 'one event that cannot be applied stops all',
@@ -544,7 +544,7 @@ const EVENT_FEED: SeededBug[] = [
     name: 'a relay that was overtaken still moves the checkpoint',
     at: 'checkpoint-version',
     change: 'delete',
-    test: 'test/contract/key-document.test.ts',
+    test: 'test/contract/key-document/file.test.ts',
   },
 ];
 

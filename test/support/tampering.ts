@@ -17,7 +17,7 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newEvent, wholeLife } from './payment-events.ts';
 import type { Random } from './random.ts';
-import { temporaryFolder } from './read-model-drivers.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 const PAYMENTS = 6;
 

@@ -34,7 +34,7 @@ import {
   SECRET,
   token,
 } from './in-process.ts';
-import { temporaryFolder } from './read-model-drivers.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 export type StoreFaults = {
   /** So many appends from now on are stored, and their answer is lost. */

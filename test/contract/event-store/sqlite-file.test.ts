@@ -21,7 +21,7 @@ import {
 } from '../../../shared/event-store/sqlite/event-store.ts';
 import { verifyStreamForms } from '../../../shared/event-store/verify-chain.ts';
 import { authorized, created, newEvent } from '../../support/payment-events.ts';
-import { temporaryFolder } from '../../support/read-model-drivers.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 let folder: ReturnType<typeof temporaryFolder>;
 let file: string;

@@ -10,7 +10,7 @@ import {
   rawServer,
   refusedUrl,
 } from '../../support/faulty-server.ts';
-import { APPROVED_CARD, authorize, CVV, followUp } from '../../support/provider-drivers.ts';
+import { APPROVED_CARD, authorize, CVV, followUp } from '../../support/provider-operations.ts';
 
 const TIMEOUT_MS = 400;
 const CONNECT_TIMEOUT_MS = 200;

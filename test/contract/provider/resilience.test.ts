@@ -4,7 +4,7 @@ import { httpProvider } from '../../../command-api/provider/http/provider.ts';
 import type { Provider, ProviderOutcome } from '../../../command-api/provider/port.ts';
 import { type ResilientProvider, resilient } from '../../../command-api/provider/resilience.ts';
 import { type FaultyServer, httpServer, refusedUrl } from '../../support/faulty-server.ts';
-import { authorize } from '../../support/provider-drivers.ts';
+import { authorize } from '../../support/provider-operations.ts';
 import { until } from '../../support/until.ts';
 
 const NOT_SENT = { outcome: 'NOT_SENT' };

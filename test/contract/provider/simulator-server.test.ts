@@ -4,8 +4,9 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { simulatorServer } from '../../../provider-simulator/server.ts';
 import { openSimulation, type Simulation } from '../../../provider-simulator/simulator.ts';
-import { APPROVED_CARD, LEDGER_FILE } from '../../support/provider-drivers.ts';
-import { temporaryFolder } from '../../support/read-model-drivers.ts';
+import { APPROVED_CARD } from '../../support/provider-operations.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { LEDGER_FILE } from './opened.ts';
 
 const card = { number: APPROVED_CARD, holderName: 'J', expiryMonth: '12', expiryYear: '2030' };
 const sale = { kind: 'SALE', paymentId: 'pay_1', amount: 5, currency: 'USD', card };

@@ -8,7 +8,7 @@ import { foldReadModel, type PaymentReadModel } from '../../../shared/payment/re
 import type { ReadModels } from '../../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
 import { placed, wholeLife } from '../../support/payment-events.ts';
-import { temporaryFolder } from '../../support/read-model-drivers.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const whole = (paymentId: string): PaymentReadModel => {
   const readModel = foldReadModel(placed(wholeLife(paymentId)));

@@ -1,8 +1,9 @@
-/** The promises of projector/event-feed/port.ts, asked of every driver. */
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { partitionOf } from '../../projector/event-feed/partition.ts';
-import type { EventFeed, FeedMessage, Topic } from '../../projector/event-feed/port.ts';
-import { type FeedUnderTest, feedDrivers } from '../support/feed-drivers.ts';
+/** The promises of projector/event-feed/port.ts, asked of one driver. */
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { partitionOf } from '../../../projector/event-feed/partition.ts';
+import type { EventFeed, FeedMessage, Topic } from '../../../projector/event-feed/port.ts';
+import { describeDriver } from '../../support/describe-driver.ts';
+import type { FeedDriver, FeedUnderTest } from '../../support/feed-drivers.ts';
 
 // A new consumer group takes a broker some seconds.
 jest.setTimeout(30_000);
@@ -20,9 +21,8 @@ const byPartition = (messages: { partition: number; value: string }[]) =>
     messages.filter(({ partition }) => partition === number).map(({ value }) => value),
   );
 
-for (const driver of feedDrivers) {
-  const suite = driver.skip === undefined ? describe : describe.skip;
-  suite(`event feed: ${driver.name}${driver.skip ? ` (skipped: ${driver.skip})` : ''}`, () => {
+export const describeEventFeed = (driver: FeedDriver): void =>
+  describeDriver('event feed', driver, () => {
     let made: FeedUnderTest;
     let feed: EventFeed;
     beforeEach(async () => {
@@ -78,4 +78,3 @@ for (const driver of feedDrivers) {
       expect(await feed.partitions()).toEqual({ events: 3, state: 6 });
     });
   });
-}

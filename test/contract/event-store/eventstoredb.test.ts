@@ -1,0 +1,38 @@
+/** EventStoreDB over a stand-in: one for all tests, whose log others have written to and still do. */
+import { openEventStoreDb } from '../../../shared/event-store/eventstoredb/event-store.ts';
+import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
+import { authorized, created, newEvent } from '../../support/payment-events.ts';
+import { describeEventStore } from './describe-event-store.ts';
+
+const logger = { debug: () => undefined, warn: () => undefined };
+const open = ({ url }: StandIn) => openEventStoreDb({ url, logger });
+
+const startUsed = async (): Promise<StandIn> => {
+  const standIn = await startStandIn({ noisy: true });
+  const store = await open(standIn);
+  for (let n = 0; n < 10; n++) {
+    standIn.foreign(`$stats-${n}`);
+    standIn.foreign('orders-1');
+    const stream = `payment-earlier-${n}`;
+    await store.append(stream, 'none', [newEvent(created()), newEvent(authorized())]);
+  }
+  for (let n = 0; n < 150; n++) standIn.foreign('$stats-127.0.0.1:2113');
+  await store.close();
+  return standIn;
+};
+let used: Promise<StandIn> | undefined;
+
+describeEventStore({
+  name: 'eventstoredb (stand-in with a past)',
+  shared: true,
+  make: async () => {
+    used ??= startUsed();
+    const standIn = await used;
+    return {
+      open: () => open(standIn),
+      remove: async () => undefined,
+      dropConnections: async () => standIn.drop('reset'),
+    };
+  },
+  end: async () => (await used)?.close(),
+});

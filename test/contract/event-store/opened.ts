@@ -1,0 +1,116 @@
+/** How the cases of the event-store port open a store, and the events that they append. */
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach } from '@jest/globals';
+import { isReadable } from '../../../shared/event-store/codec.ts';
+import { RevisionConflict } from '../../../shared/event-store/errors.ts';
+import type {
+  EventStore,
+  Expected,
+  NewEvent,
+  Position,
+  RecordedEvent,
+  SubscriptionItem,
+  UnreadableEvent,
+} from '../../../shared/event-store/port.ts';
+import type { Driver } from '../../support/describe-driver.ts';
+import { authorized, created, newEvent, timeOf } from '../../support/payment-events.ts';
+
+export type EventStoreUnderTest = {
+  /** Opens the same store, as the next start of the service would. */
+  open(): Promise<EventStore>;
+  /** Removes the store for good. */
+  remove(): Promise<void>;
+  /** Breaks the connections of the running subscriptions, which the driver has to make anew. */
+  dropConnections?(): Promise<void>;
+};
+
+export type EventStoreDriver = Driver & {
+  /** Why no connection of the driver can be dropped; printed in place of that test. */
+  connectionless?: string;
+  /** Every test opens the same log. */
+  shared?: boolean;
+  /** A store to open; whether others have written to it does not matter. */
+  make(): Promise<EventStoreUnderTest>;
+  /** Called once after the last test. */
+  end?(): Promise<void>;
+};
+
+/** `start` is the end of the log before the test, `run` a name that no other test has. */
+export type OpenedStore = { store: EventStore; start: Position | null; run: string };
+
+/**
+ * Opens a store before each test of the group and hands it to `use`. A log that others have
+ * written to is as good as an empty one: each test has its own streams (`named`), and looks at
+ * what comes after `start`.
+ */
+export const openBeforeEach = (driver: EventStoreDriver, use: (opened: OpenedStore) => void) => {
+  let place: EventStoreUnderTest;
+  let store: EventStore;
+  let run: string;
+  let start: Position | null = null;
+  beforeEach(async () => {
+    place = await driver.make();
+    store = await place.open();
+    run = randomUUID();
+    start = (await store.head(driver.shared === true ? start : null)).position;
+    use({ store, start, run });
+  });
+  afterEach(async () => {
+    await store.close();
+    await place.remove();
+  });
+  return {
+    named: (name: number | string): string => `payment-${run}-${name}`,
+    /** Closes the store and opens it again. */
+    reopen: async (): Promise<EventStore> => {
+      await store.close();
+      store = await place.open();
+      return store;
+    },
+    dropConnections: async () => place.dropConnections?.(),
+  };
+};
+
+/** Where an append after this event is expected to begin. */
+export const at = (event: RecordedEvent | undefined): Expected => {
+  if (event === undefined) throw new Error('no event to append after');
+  return { revision: event.revision, hash: event.hash };
+};
+
+/** All of an event that answers are made from. */
+export const bytes = (events: (RecordedEvent | UnreadableEvent)[]): string =>
+  JSON.stringify(events.map((event) => isReadable(event) && [event.event, event.context]));
+export const batchOf = (count: number): NewEvent[] =>
+  Array.from({ length: count }, (_, n) => newEvent(n === 0 ? created() : authorized(), timeOf(n)));
+
+/** Appends one event at the end of a stream, again after each lost race. */
+export async function appendWithRetry(store: EventStore, stream: string): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const last = (await store.readStream(stream)).at(-1);
+    try {
+      await store.append(stream, last === undefined ? 'none' : at(last), [newEvent(created())]);
+      return;
+    } catch (error) {
+      if (!(error instanceof RevisionConflict)) throw error;
+    }
+  }
+  throw new Error('lost a hundred races');
+}
+
+/** What a subscription delivers until `enough` of it has come. */
+export async function collect(
+  store: EventStore,
+  after: string | null,
+  enough: (items: SubscriptionItem[]) => boolean,
+): Promise<SubscriptionItem[]> {
+  const stop = new AbortController();
+  const items: SubscriptionItem[] = [];
+  for await (const item of store.subscribe(after, stop.signal)) {
+    items.push(item);
+    if (enough(items)) stop.abort();
+  }
+  return items;
+}
+export const eventsOf = (items: SubscriptionItem[]) =>
+  items.flatMap((item) => (item.kind === 'events' ? item.events : []));
+export const caughtUp = (items: SubscriptionItem[]): boolean => items.at(-1)?.kind === 'caught-up';

@@ -1,0 +1,51 @@
+/** What auditors rest on (port.ts, `stored`): every driver hands out what it has stored, whole. */
+import { describe, expect, test } from '@jest/globals';
+import { hashOf } from '../../../shared/event-store/chain.ts';
+import { decode } from '../../../shared/event-store/codec.ts';
+import type { EventStore, Position } from '../../../shared/event-store/port.ts';
+import {
+  logCheck,
+  streamsCheck,
+  verifyStreamForms,
+} from '../../../shared/event-store/verify-chain.ts';
+import { auditStreamOf } from '../../../shared/payment/payment-events.ts';
+import { newEvent, wholeLife } from '../../support/payment-events.ts';
+import { type EventStoreDriver, openBeforeEach } from './opened.ts';
+
+export const storedFormCases = (driver: EventStoreDriver): void => {
+  describe('stored forms', () => {
+    let store: EventStore;
+    let start: Position | null;
+    let run: string;
+    openBeforeEach(driver, (opened) => {
+      ({ store, start } = opened);
+      run = opened.run.slice(0, 8);
+    });
+    const storedOf = (opened: EventStore) => {
+      if (opened.stored === undefined) throw new Error('the driver has no stored forms');
+      return opened.stored;
+    };
+
+    test('each event under its hash, in both orders, and every link holds', async () => {
+      const stored = storedOf(store);
+      const life = () => wholeLife(run).map((event) => newEvent(event));
+      const stream = `payment-${run}`;
+      const events = await store.append(stream, 'none', life());
+      await store.append(auditStreamOf(run), 'none', life());
+
+      const forms = await stored.readStream(stream);
+      expect(forms.map((form) => decode(form))).toEqual(events);
+      for (const { text, hash } of forms) expect(hashOf(text)).toBe(hash);
+      expect(verifyStreamForms(forms)).toBeUndefined();
+
+      const all = await stored.readAll(start, 1000);
+      const streams = all.map((form) => form.stream);
+      expect(streams.filter((one) => one === stream)).toHaveLength(6);
+      expect(streams.filter((one) => one === auditStreamOf(run))).toHaveLength(6);
+      const first = await stored.readAll(null, 1000);
+      const check = stored.guarantee === 'log' ? logCheck() : streamsCheck(stored.readStream);
+      for (const form of first) expect(await check(form)).toBeUndefined();
+      expect(await stored.readStream('payment-unknown')).toEqual([]);
+    });
+  });
+};

@@ -1,0 +1,108 @@
+/** What every event store promises of a subscription (shared/event-store/port.ts). */
+import { describe, expect, test } from '@jest/globals';
+import type { EventStore, Position, SubscriptionItem } from '../../../shared/event-store/port.ts';
+import {
+  appendWithRetry,
+  batchOf,
+  caughtUp,
+  collect,
+  type EventStoreDriver,
+  eventsOf,
+  openBeforeEach,
+} from './opened.ts';
+
+export const subscribingCases = (driver: EventStoreDriver): void => {
+  describe('subscribing', () => {
+    let store: EventStore;
+    let start: Position | null;
+    const { named, dropConnections } = openBeforeEach(driver, (opened) => {
+      ({ store, start } = opened);
+    });
+
+    test('from the start, with concurrent writers, give each stream in order and nothing twice', async () => {
+      const enough = (items: SubscriptionItem[]) => eventsOf(items).length >= 60;
+      const live = collect(store, start, enough);
+      const writers = Array.from({ length: 60 }, (_, n) => appendWithRetry(store, named(n % 6)));
+      await Promise.all(writers);
+      const seen = eventsOf(await live);
+      expect(seen).toEqual(await store.readAll(start, 100));
+      for (let n = 0; n < 6; n++) {
+        const own = seen.filter(({ stream }) => stream === named(n));
+        expect(own.map(({ revision }) => revision)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+      }
+    });
+
+    test('resume after any position with nothing lost or doubled', async () => {
+      for (let n = 0; n < 4; n++) await store.append(named(n), 'none', batchOf(2));
+      const whole = await store.readAll(start, 100);
+      for (const [index, event] of whole.entries()) {
+        const rest = eventsOf(await collect(store, event.position, caughtUp));
+        expect(rest).toEqual(whole.slice(index + 1));
+      }
+    });
+
+    test('say when they have caught up: at once on an empty log, and again after new events', async () => {
+      const stop = new AbortController();
+      const kinds: string[] = [];
+      for await (const item of store.subscribe(start, stop.signal)) {
+        kinds.push(item.kind);
+        if (kinds.length === 1) await store.append(named(1), 'none', batchOf(2));
+        if (kinds.length === 3) void store.append(named(2), 'none', batchOf(1));
+        if (kinds.length === 5) stop.abort();
+      }
+      expect(kinds).toEqual(['caught-up', 'events', 'caught-up', 'events', 'caught-up']);
+    });
+
+    test('never enter a slow reader twice, and give it what it missed in order', async () => {
+      const stop = new AbortController();
+      const seen: unknown[] = [];
+      let inside = 0;
+      let streams = 0;
+      for await (const item of store.subscribe(start, stop.signal)) {
+        inside += 1;
+        if (streams < 20) {
+          streams += 2;
+          await store.append(named(streams), 'none', batchOf(2));
+          await store.append(named(streams + 1), 'none', batchOf(2));
+        }
+        if (item.kind === 'events') seen.push(...item.events);
+        expect(inside).toBe(1);
+        inside -= 1;
+        if (seen.length === 40) stop.abort();
+      }
+      expect(seen).toEqual(await store.readAll(start, 100));
+    });
+
+    test('end when they are told to, while they wait and before they begin', async () => {
+      const stop = new AbortController();
+      const items = store.subscribe(start, stop.signal)[Symbol.asyncIterator]();
+      expect((await items.next()).value).toEqual({ kind: 'caught-up' });
+      const waiting = items.next();
+      stop.abort();
+      expect((await waiting).done).toBe(true);
+      const late = store.subscribe(start, stop.signal)[Symbol.asyncIterator]();
+      expect((await late.next()).done).toBe(true);
+    });
+
+    test('run beside one another, each at its own pace', async () => {
+      const enough = (items: SubscriptionItem[]) => eventsOf(items).length >= 10;
+      const both = [collect(store, start, enough), collect(store, start, enough)];
+      for (let n = 0; n < 5; n++) await store.append(named(n), 'none', batchOf(2));
+      const [one, other] = await Promise.all(both);
+      expect(eventsOf(one ?? [])).toEqual(eventsOf(other ?? []));
+    });
+
+    const dropped = driver.connectionless === undefined ? test : test.skip;
+    dropped(
+      `come back after a dropped connection${driver.connectionless === undefined ? '' : `, skipped: ${driver.connectionless}`}`,
+      async () => {
+        const enough = (items: SubscriptionItem[]) => eventsOf(items).length >= 4;
+        const live = collect(store, start, enough);
+        await store.append(named(1), 'none', batchOf(2));
+        await dropConnections();
+        await store.append(named(2), 'none', batchOf(2));
+        expect(eventsOf(await live)).toEqual(await store.readAll(start, 10));
+      },
+    );
+  });
+};

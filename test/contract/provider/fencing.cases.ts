@@ -1,0 +1,71 @@
+/** What a look-up finds and a fence ends (gaps §7). */
+import { describe, expect, test } from '@jest/globals';
+import type { Provider } from '../../../command-api/provider/port.ts';
+import { authorize, followUp } from '../../support/provider-operations.ts';
+import {
+  approved,
+  declined,
+  openBeforeEach,
+  type ProviderDriver,
+  TIMEOUT_MS,
+  takeAll,
+} from './opened.ts';
+
+export const fencingCases = (driver: ProviderDriver): void => {
+  describe('gaps §7: asking and fencing', () => {
+    let provider: Provider;
+    const { reopen, authorized } = openBeforeEach(driver, (opened) => {
+      provider = opened;
+    });
+
+    test('a look-up finds approvals, declines and nothing', async () => {
+      const yes = await authorized();
+      const no = authorize('4000000000000002');
+      await provider.execute(no);
+      expect(await provider.lookUp(yes)).toEqual(approved);
+      expect(await provider.lookUp(no)).toEqual(declined('CARD_DECLINED'));
+      expect(await provider.lookUp(authorize())).toEqual({ outcome: 'NOT_FOUND' });
+    });
+
+    test('a fence before the call: the call is NotSent, for good', async () => {
+      const operation = authorize();
+      expect(await provider.fence(operation)).toEqual({ outcome: 'FENCED' });
+      expect(await provider.fence(operation)).toEqual({ outcome: 'FENCED' });
+      provider = await reopen(TIMEOUT_MS);
+      expect(await provider.execute(operation)).toEqual({ outcome: 'NOT_SENT' });
+      expect(await provider.lookUp(operation)).toEqual({ outcome: 'NOT_FOUND' });
+      expect(await takeAll(provider, 10)).toEqual([]);
+    });
+
+    test.each(['4000000000004228', '4000000000004269', '4000000000004236'])(
+      'a fence holds against %s too',
+      async (number) => {
+        const operation = authorize(number);
+        await provider.fence(operation);
+        expect(await provider.execute(operation)).toEqual({ outcome: 'NOT_SENT' });
+        expect(await takeAll(provider, 10)).toEqual([]);
+      },
+    );
+
+    test('a fence after the call gives its outcome', async () => {
+      const yes = await authorized();
+      const no = authorize('4000000000000002');
+      await provider.execute(no);
+      expect(await provider.fence(yes)).toEqual(approved);
+      expect(await provider.fence(no)).toEqual(declined('CARD_DECLINED'));
+      expect(await provider.execute(followUp('CAPTURE', yes))).toEqual(approved);
+    });
+
+    test('of a call and a fence at once, both tell the same story', async () => {
+      for (let round = 0; round < 20; round += 1) {
+        const operation = authorize();
+        const [response, fence] = await Promise.all([
+          provider.execute(operation),
+          provider.fence(operation),
+        ]);
+        const both = `${response.outcome} ${fence.outcome}`;
+        expect(['APPROVED APPROVED', 'NOT_SENT FENCED']).toContain(both);
+      }
+    });
+  });
+};

@@ -1,0 +1,96 @@
+/** What the ledger lists and what its files hold (gaps §4, provider.md). */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import type { Provider } from '../../../command-api/provider/port.ts';
+import { TEST_CARDS } from '../../../provider-simulator/test-cards.ts';
+import { authorize, CVV, followUp } from '../../support/provider-operations.ts';
+import {
+  declined,
+  LONG_TIMEOUT_MS,
+  openBeforeEach,
+  type ProviderDriver,
+  TIMEOUT_MS,
+  takeAll,
+} from './opened.ts';
+
+export const ledgerCases = (driver: ProviderDriver): void => {
+  describe('the ledger', () => {
+    let provider: Provider;
+    const { reopen, authorized, folder } = openBeforeEach(driver, (opened) => {
+      provider = opened;
+    });
+
+    test('lists what was carried out, oldest first, page by page, from sequence 1', async () => {
+      const operation = await authorized();
+      await provider.fence(authorize());
+      await provider.execute(authorize('4000000000009995', { paymentId: 'pay_2' }));
+      await provider.execute(followUp('CAPTURE', operation, { amount: 1500 }));
+      const entries = await takeAll(provider, 2);
+      expect(entries).toEqual(await takeAll(provider, 3));
+      expect(entries.map(({ sequence, kind, outcome }) => [sequence, kind, outcome])).toEqual([
+        [1, 'AUTHORIZE', 'APPROVED'],
+        [2, 'AUTHORIZE', 'DECLINED'],
+        [3, 'CAPTURE', 'APPROVED'],
+      ]);
+      expect(entries[0]).toEqual({
+        sequence: 1,
+        operationId: operation.operationId,
+        kind: 'AUTHORIZE',
+        paymentId: 'pay_1',
+        outcome: 'APPROVED',
+        amount: 2000,
+        currency: 'USD',
+        providerReference: expect.any(String),
+      });
+      expect(entries[1]).toMatchObject({ paymentId: 'pay_2', ...declined('INSUFFICIENT_FUNDS') });
+      expect(entries[2]).toMatchObject({ amount: 1500 });
+    });
+
+    test('an empty ledger, and a page after the last line', async () => {
+      expect(await provider.ledger(0, 10)).toEqual({ entries: [], next: null });
+      await authorized();
+      expect(await provider.ledger(1, 10)).toEqual({ entries: [], next: null });
+    });
+
+    test('survives close and open: answers, fences, sequence numbers', async () => {
+      const operation = await authorized();
+      const before = await provider.lookUp(operation);
+      provider = await reopen(TIMEOUT_MS);
+      expect(await provider.lookUp(operation)).toEqual(before);
+      expect(await provider.execute(operation)).toEqual(before);
+      await authorized();
+      const sequences = (await takeAll(provider, 10)).map(({ sequence }) => sequence);
+      expect(sequences).toEqual([1, 2]);
+    });
+
+    test('300 calls at once are all carried out, each once', async () => {
+      provider = await reopen(LONG_TIMEOUT_MS);
+      const calls = Array.from({ length: 300 }, () => authorize());
+      const responses = await Promise.all(calls.map((call) => provider.execute(call)));
+      expect(responses.filter(({ outcome }) => outcome === 'APPROVED')).toHaveLength(300);
+      const entries = await takeAll(provider, 1000);
+      expect(entries.map(({ sequence }) => sequence)).toEqual(calls.map((_, at) => at + 1));
+      expect(new Set(entries.map(({ operationId }) => operationId)).size).toBe(300);
+    });
+
+    test('gaps §4: no card number, no last four and no CVV in the files of the ledger', async () => {
+      const numbers = TEST_CARDS.map(({ number }) => number);
+      const traces = numbers.flatMap((number) => [number, number.slice(-4)]);
+      // Amounts and ids that no trace can be found in by chance.
+      const parts = { amount: 7, paymentId: 'pay_x' };
+      await Promise.all(numbers.map((number) => provider.execute(authorize(number, parts))));
+      const bytes: string[] = [];
+      provider = await reopen(TIMEOUT_MS, () => {
+        for (const name of readdirSync(folder())) {
+          expect(statSync(join(folder(), name)).mode & 0o777).toBe(0o600);
+          bytes.push(readFileSync(join(folder(), name)).toString('latin1'));
+        }
+      });
+      expect(bytes.join().includes('pay_x')).toBe(true);
+      for (const trace of [...traces, CVV, 'Jane Doe']) {
+        expect([trace, bytes.join().includes(trace)]).toEqual([trace, false]);
+      }
+    });
+  });
+};

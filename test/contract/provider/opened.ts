@@ -1,0 +1,71 @@
+/** How the cases of the provider port open a provider, and the outcomes that they expect. */
+import { afterEach, beforeEach, expect } from '@jest/globals';
+import type { LedgerEntry, Provider } from '../../../command-api/provider/port.ts';
+import type { Driver } from '../../support/describe-driver.ts';
+import { authorize, followUp } from '../../support/provider-operations.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+export type ProviderDriver = Driver & {
+  /** Opens a provider over the ledger of a folder, as the next start of it would. */
+  open(folder: string, timeoutMs: number): Promise<Provider>;
+};
+
+export const LEDGER_FILE = 'ledger.sqlite';
+export const TIMEOUT_MS = 300;
+export const LONG_TIMEOUT_MS = 5000;
+
+export const approved = { outcome: 'APPROVED', providerReference: expect.any(String) };
+export const declined = (failureCode: string) => ({
+  outcome: 'DECLINED',
+  failureCode,
+  providerFailureCode: expect.stringMatching(/^[A-Za-z0-9_.-]{1,64}$/),
+});
+export const unknown = { outcome: 'UNKNOWN', reason: expect.any(String) };
+
+export const takeAll = async (provider: Provider, limit: number): Promise<LedgerEntry[]> => {
+  const all: LedgerEntry[] = [];
+  let after: number | null = 0;
+  while (after !== null) {
+    const page = await provider.ledger(after, limit);
+    expect(page.entries.length).toBeLessThanOrEqual(limit);
+    all.push(...page.entries);
+    after = page.next;
+  }
+  return all;
+};
+
+/** Opens a provider over an empty ledger before each test of the group and hands it to `use`. */
+export const openBeforeEach = (driver: ProviderDriver, use: (opened: Provider) => void) => {
+  let folder: ReturnType<typeof temporaryFolder>;
+  let provider: Provider;
+  beforeEach(async () => {
+    folder = temporaryFolder();
+    provider = await driver.open(folder.path, TIMEOUT_MS);
+    use(provider);
+  });
+  afterEach(async () => {
+    await provider.close();
+    folder.remove();
+  });
+  const authorized = async (number?: string, parts?: Parameters<typeof authorize>[1]) => {
+    const operation = authorize(number, parts);
+    expect(await provider.execute(operation)).toEqual(approved);
+    return operation;
+  };
+  return {
+    /** Closes the provider and opens it again over the same ledger. */
+    reopen: async (timeoutMs: number, whileClosed?: () => void): Promise<Provider> => {
+      await provider.close();
+      whileClosed?.();
+      provider = await driver.open(folder.path, timeoutMs);
+      return provider;
+    },
+    folder: (): string => folder.path,
+    authorized,
+    captured: async (amount: number, number?: string) => {
+      const operation = await authorized(number);
+      expect(await provider.execute(followUp('CAPTURE', operation, { amount }))).toEqual(approved);
+      return operation;
+    },
+  };
+};

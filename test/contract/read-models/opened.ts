@@ -1,0 +1,52 @@
+/** How the cases of the read-models port open them, and the changes that they apply. */
+import { afterEach, beforeEach } from '@jest/globals';
+import { foldReadModel, type PaymentReadModel } from '../../../shared/payment/response.ts';
+import type { ReadModelChange, ReadModels } from '../../../shared/read-models/port.ts';
+import { placed, timeOf, wholeLife } from '../../support/payment-events.ts';
+import type { ReadModelDriver, ReadModelStore } from '../../support/read-model-drivers.ts';
+
+/** Opens empty read models before each test of the group and hands them to `use`. */
+export const openBeforeEach = (driver: ReadModelDriver, use: (opened: ReadModels) => void) => {
+  let store: ReadModelStore;
+  let readModels: ReadModels;
+  beforeEach(async () => {
+    store = await driver.make();
+    readModels = await store.open();
+    use(readModels);
+  });
+  afterEach(async () => {
+    await readModels.close();
+    await store.remove();
+  });
+  return {
+    /** Closes the read models and opens them again. */
+    reopen: async (): Promise<ReadModels> => {
+      await readModels.close();
+      readModels = await store.open();
+      return readModels;
+    },
+    /** Opens them a second time, as another process would. */
+    openAnother: (): Promise<ReadModels> => store.open(),
+  };
+};
+
+export const readModelAt = (
+  paymentId: string,
+  revision: number,
+  merchantId = 'm_1',
+): PaymentReadModel => {
+  const readModel = foldReadModel(placed(wholeLife(paymentId, merchantId)).slice(0, revision + 1));
+  if (readModel === undefined) throw new Error('no such revision');
+  return readModel;
+};
+export const change = (readModel: PaymentReadModel): ReadModelChange => ({
+  kind: 'readModel',
+  readModel,
+});
+export const parking = (paymentId: string, revision: number, n = 0): ReadModelChange => ({
+  kind: 'park',
+  paymentId,
+  revision,
+  reason: `cannot read ${revision}`,
+  time: timeOf(n),
+});

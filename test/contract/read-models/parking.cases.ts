@@ -1,0 +1,51 @@
+/** What every driver of the read models promises of a parked payment (shared/read-models/port.ts). */
+import { describe, expect, test } from '@jest/globals';
+import type { ReadModels } from '../../../shared/read-models/port.ts';
+import { timeOf } from '../../support/payment-events.ts';
+import type { ReadModelDriver } from '../../support/read-model-drivers.ts';
+import { change, openBeforeEach, parking, readModelAt } from './opened.ts';
+
+export const parkingCases = (driver: ReadModelDriver): void => {
+  describe('parked payments', () => {
+    let readModels: ReadModels;
+    openBeforeEach(driver, (opened) => {
+      readModels = opened;
+    });
+
+    test('P5: a parked payment keeps its document, marked, and is listed oldest first', async () => {
+      await readModels.apply([change(readModelAt('pay_1', 1)), parking('pay_1', 2, 5)], null, 'p1');
+      await readModels.apply([parking('pay_0', 0, 4)], 'p1', 'p2');
+      expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 1, parked: true });
+      expect(await readModels.getAny('pay_0')).toBeUndefined();
+      expect(await readModels.parked(10)).toEqual([
+        { paymentId: 'pay_0', revision: 0, reason: 'cannot read 0', since: timeOf(4) },
+        { paymentId: 'pay_1', revision: 2, reason: 'cannot read 2', since: timeOf(5) },
+      ]);
+      expect(await readModels.parked(1)).toHaveLength(1);
+    });
+
+    test('parked again elsewhere: the place moves, the time stays', async () => {
+      await readModels.apply([parking('pay_1', 2, 5)], null, 'p1');
+      await readModels.apply([parking('pay_1', 4, 9)], 'p1', 'p1');
+      expect(await readModels.parked(10)).toEqual([
+        { paymentId: 'pay_1', revision: 4, reason: 'cannot read 4', since: timeOf(5) },
+      ]);
+    });
+
+    test('a read model at the poisoned revision or beyond takes the payment out again', async () => {
+      await readModels.apply([change(readModelAt('pay_1', 1)), parking('pay_1', 3)], null, 'p1');
+      await readModels.apply([change(readModelAt('pay_1', 2))], 'p1', 'p1');
+      expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 2, parked: true });
+      await readModels.apply([change(readModelAt('pay_1', 3))], 'p1', 'p1');
+      expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 3, parked: false });
+      expect(await readModels.parked(10)).toEqual([]);
+    });
+
+    test('P2: parking below the document is skipped', async () => {
+      await readModels.apply([change(readModelAt('pay_1', 3))], null, 'p1');
+      await readModels.apply([parking('pay_1', 3), parking('pay_1', 1)], 'p1', 'p2');
+      expect(await readModels.getAny('pay_1')).toMatchObject({ parked: false });
+      expect(await readModels.parked(10)).toEqual([]);
+    });
+  });
+};

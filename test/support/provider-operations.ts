@@ -1,0 +1,51 @@
+/** Operations for the provider port, each with an id that no other has. */
+import type { ProviderOperation } from '../../command-api/provider/port.ts';
+import { CardSecret } from '../../shared/payment/card.ts';
+
+export const APPROVED_CARD = '4242424242424242';
+export const CVV = '739';
+
+type CardOperation = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
+type FollowUp = Exclude<ProviderOperation, CardOperation>;
+
+let operations = 0;
+/** An operation id that no other operation of this run has. */
+export const newOperationId = (): string => {
+  operations += 1;
+  return `OP_${String(operations).padStart(6, '0')}`;
+};
+
+/** An authorization of 20.00 USD, or what the parts say. */
+export const authorize = (
+  number = APPROVED_CARD,
+  parts: Partial<Omit<CardOperation, 'card'>> = {},
+): CardOperation => ({
+  operationId: newOperationId(),
+  paymentId: 'pay_1',
+  amount: 2000,
+  currency: 'USD',
+  kind: 'AUTHORIZE',
+  card: new CardSecret({
+    number,
+    holderName: 'Jane Doe',
+    expiryMonth: '12',
+    expiryYear: '2030',
+    cvv: CVV,
+  }),
+  ...parts,
+});
+
+/** A capture, void or refund of all of an authorization, or what the parts say. */
+export const followUp = (
+  kind: FollowUp['kind'],
+  { operationId, paymentId, amount, currency }: ProviderOperation,
+  parts: Partial<FollowUp> = {},
+): FollowUp => ({
+  operationId: newOperationId(),
+  paymentId,
+  amount,
+  currency,
+  kind,
+  authorizationId: operationId,
+  ...parts,
+});
