@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { moment } from '../shared/http/fields.ts';
+import { PAYMENT_STATUSES } from '../shared/payment/payment-status.ts';
 
 const ONCE = 'must be given once';
 const text = () => z.string({ error: ONCE });
@@ -21,15 +22,6 @@ const short = () => text().min(1, 'must not be empty').max(255, 'must be at most
 const oneOf = <const T extends readonly string[]>(values: T) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` });
 
-export const STATUSES = [
-  'PENDING',
-  'AUTHORIZED',
-  'CAPTURED',
-  'REFUNDED',
-  'VOIDED',
-  'FAILED',
-] as const;
-
 /** A position as any store writes it; whether it is one of this log, the store says. */
 const position = () =>
   text().regex(/^[A-Za-z0-9_.:/-]{1,64}$/, 'must be start or a position of the log');
@@ -37,7 +29,7 @@ const position = () =>
 export const SearchParameters = z.strictObject({
   /** A paymentId, a merchantReference or the last four digits of a card: whole and exact. */
   q: short().optional(),
-  status: oneOf(STATUSES).optional(),
+  status: oneOf(PAYMENT_STATUSES).optional(),
   /** createdAt: from inclusive, to exclusive. */
   from: moment(),
   to: moment(),
@@ -131,7 +123,7 @@ export const AuditEvent = z
     id: z.string(),
     schemaVersion: z.int(),
     amounts: AuditAmounts.optional(),
-    status: z.enum(STATUSES).optional(),
+    status: z.enum(PAYMENT_STATUSES).optional(),
     hash,
     previousHash: hash,
     data: z.record(z.string(), z.unknown()),
@@ -157,7 +149,7 @@ export const AuditFound = z
     paymentId: z.string(),
     merchantId: z.string(),
     merchantReference: z.string().optional(),
-    status: z.enum(STATUSES),
+    status: z.enum(PAYMENT_STATUSES),
     amount: minor,
     capturedAmount: minor,
     refundedAmount: minor,
@@ -235,7 +227,7 @@ export const AuditExplanation = z
     command: z.enum(['capture', 'void', 'refund']),
     allowed: z.boolean(),
     /** Of the payment now. */
-    status: z.enum(STATUSES),
+    status: z.enum(PAYMENT_STATUSES),
     revision: z.int(),
     /** What would be asked of the provider. */
     amount: minor.optional(),

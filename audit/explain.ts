@@ -5,12 +5,7 @@
 import type { RecordedEvent } from '../shared/event-store/port.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
 import { foldReadModel, type PaymentReadModel } from '../shared/payment/response.ts';
-import {
-  type ExistingPayment,
-  evolve,
-  initialState,
-  type PaymentState,
-} from '../shared/payment/state.ts';
+import { foldState, type PaymentState } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { AuditExplanation, AuditForbidding } from './contract.ts';
 
@@ -21,8 +16,8 @@ type Reasons = (event: RecordedEvent) => string | undefined;
 const money = (amountMinor: number, currency: string): string =>
   `${(amountMinor / 100).toFixed(2)} ${currency}`;
 
-const openIntents = (state: ExistingPayment): ReadonlySet<number> =>
-  new Set(state.operations.filter((o) => o.outcome === undefined).map((o) => o.requestedAt));
+const openIntents = (state: PaymentState): ReadonlySet<number> =>
+  new Set(state.operations.filter((o) => o.ended === undefined).map((o) => o.requestedAt));
 
 /** An intent without an outcome: the provider is asked about it before anything else happens. */
 const whyOpen =
@@ -74,7 +69,7 @@ const whyNeverCaptured: Reasons = (recorded) =>
     ? 'authorized, and nothing was captured that could go back'
     : whyNoLongerAuthorized(recorded);
 
-const reasonsFor = (state: ExistingPayment, { command }: Question): Reasons => {
+const reasonsFor = (state: PaymentState, { command }: Question): Reasons => {
   if (command !== 'refund') {
     return state.status === 'AUTHORIZED' ? whyOverAuthorized : whyNoLongerAuthorized;
   }
@@ -122,7 +117,7 @@ type Judgement = Pick<AuditExplanation, 'allowed' | 'amount' | 'code' | 'details
 
 const judgementOf = (
   events: readonly RecordedEvent[],
-  state: ExistingPayment,
+  state: PaymentState,
   question: Question,
   decision: Decision,
 ): Judgement => {
@@ -151,12 +146,12 @@ const judgementOf = (
 
 /** The answer of `explain`; `events` is the whole stream. Throws where the stream does not fold. */
 export const explain = (events: readonly RecordedEvent[], question: Question): AuditExplanation => {
-  const state = events.reduce<PaymentState>(evolve, initialState);
-  if (state.status === 'NONE') throw new Error('a payment without events');
+  const state = foldState(events);
+  if (state === undefined) throw new Error('a payment without events');
   const decision = decide(state, {
     kind: question.command,
     operationId: newOperationId(),
-    amount: question.amount,
+    amountMinor: question.amount,
     identity: { fingerprint: 'explain' },
   });
   const readModel = foldReadModel(events) as PaymentReadModel;

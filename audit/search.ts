@@ -1,5 +1,6 @@
 /** Search over the read models: newest first, with a cursor that later payments do not move. */
 import { z } from 'zod';
+import { PAYMENT_ID } from '../shared/payment/payment-id.ts';
 import type { PaymentResponse } from '../shared/payment/response.ts';
 import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
 import type { AuditFound, SearchParameters } from './contract.ts';
@@ -11,7 +12,7 @@ type After = NonNullable<PaymentSearch['after']>;
 
 const cursorShape = z.tuple([
   z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-  z.string().regex(/^[A-Za-z0-9_-]{1,32}$/),
+  z.string().regex(PAYMENT_ID),
 ]);
 
 const cursorOf = ({ createdAt, paymentId }: After): string =>

@@ -10,8 +10,8 @@ import {
   authorizationIdOf,
   isFree,
   type Operation,
-  openOperations,
   operationUnder,
+  unresolvedOperations,
 } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import { waitForInFlight } from './in-flight.ts';
@@ -79,14 +79,14 @@ const changeOrRepeat = async (
       'the Idempotency-Key was used for another request; use a new key',
     ]);
   }
-  if (openOperations(payment.state).length > 0) {
+  if (unresolvedOperations(payment.state).length > 0) {
     payment = await deps.recovery.resolve(change.paymentId);
   }
   if (earlier !== undefined) {
     const operation = operationOf(payment, earlier.operationId);
     // Under a key a fenced attempt frees it; whoever joined without one gets the attempt's answer.
     if (!hasKey) return responseTo(payment, operation);
-    if (operation.outcome === undefined) return responseTo(payment, operation);
+    if (operation.ended === undefined) return responseTo(payment, operation);
     // seeded bug: repeat-replayed
     if (!isFree(operation)) return replayed(responseTo(payment, operation));
   }
@@ -121,9 +121,9 @@ const equalOperation = (
   { kind }: Change,
   { fingerprint, keyHash }: RequestIdentity,
 ): Operation | 'reused' | undefined => {
-  if (state.status === 'NONE') return undefined;
+  if (state === undefined) return undefined;
   if (keyHash === undefined) {
-    return openOperations(state).find(
+    return unresolvedOperations(state).find(
       (o) => o.kind === kind && o.identity.fingerprint === fingerprint,
     );
   }
@@ -140,7 +140,7 @@ const begin = async (
   budget: Budget,
 ): Promise<CommandResponse | undefined> => {
   const operationId = newOperationId();
-  const command = { kind, operationId, amount, reason, identity };
+  const command = { kind, operationId, amountMinor: amount, reason, identity };
   const executed = await intend(deps, command, paymentId, principal, budget);
   // Refused because of what another process is about to end: that is no last word.
   if (executed.kind !== 'done' && deps.recovery.inFlightMs(executed.payment) > 0) return undefined;
@@ -156,8 +156,7 @@ const begin = async (
       throw new Error('a change cannot find that its payment exists already');
     case 'done': {
       const { payment } = executed;
-      if (payment.state.status === 'NONE')
-        throw new Error('a change of a payment that is not there');
+      if (payment.state === undefined) throw new Error('a change of a payment that is not there');
       const authorizationId = authorizationIdOf(payment.state);
       const call = { kind: CALL_KINDS[kind], authorizationId };
       return operate(deps, payment, operationId, call, budget);

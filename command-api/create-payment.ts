@@ -8,7 +8,7 @@ import { brandOf, type CardBrand, CardSecret, maskCard } from '../shared/payment
 import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import type { MaskedCard, RequestIdentity } from '../shared/payment/payment-events.ts';
-import { initialState, isFree, type Operation, openOperations } from '../shared/payment/state.ts';
+import { isFree, type Operation, unresolvedOperations } from '../shared/payment/state.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
 import { waitForInFlight } from './in-flight.ts';
 import { intend } from './intend.ts';
@@ -96,7 +96,7 @@ const comparable = (principal: Principal, request: CreateRequest, masked: Masked
 };
 
 const createOf = (payment: LoadedPayment): Operation | undefined =>
-  payment.state.status === 'NONE' ? undefined : payment.state.operations[0];
+  payment.state === undefined ? undefined : payment.state.operations[0];
 
 /** Undefined where somebody else has proven meanwhile that it was never carried out. */
 const joinUnresolved = (
@@ -155,13 +155,13 @@ const createOrRepeat = async (
       'the Idempotency-Key was used for another request; use a new key',
     ]);
   }
-  if (create.outcome === undefined) {
+  if (create.ended === undefined) {
     payment = await resolvedPayment(deps, paymentId, attempt.budget);
     create = operationOf(payment, create.operationId);
     if (isFree(create)) return undefined;
   }
   const response = responseTo(payment, create);
-  return create.outcome === undefined ? response : replayed(response);
+  return create.ended === undefined ? response : replayed(response);
 };
 
 const resolvedPayment = (
@@ -171,7 +171,7 @@ const resolvedPayment = (
 ): Promise<LoadedPayment> =>
   deps.queues.run(paymentId, async () => {
     const quiet = await waitForInFlight(deps, paymentId, 'store', budget);
-    return openOperations(quiet.state).length > 0 ? deps.recovery.resolve(paymentId) : quiet;
+    return unresolvedOperations(quiet.state).length > 0 ? deps.recovery.resolve(paymentId) : quiet;
   });
 
 const createCommandOf = (attempt: Attempt, paymentId: string): CreateCommand => {
@@ -182,7 +182,7 @@ const createCommandOf = (attempt: Attempt, paymentId: string): CreateCommand => 
     operationId: newOperationId(),
     paymentId,
     merchantId: principal.merchantId,
-    amount,
+    amountMinor: amount,
     currency,
     captureNow,
     // seeded bug: masked-card
@@ -209,7 +209,7 @@ const begin = (
     const reference = uniqueReference(attempt);
     if (reference !== undefined) {
       // What the rules refuse claims nothing.
-      const decision = decide(initialState, command);
+      const decision = decide(undefined, command);
       if (decision.kind === 'refused') return rejection(422, decision.code, decision.details);
       const claimed = await claimReference(deps, principal, command, reference, budget);
       if (claimed.kind === 'held') return claimed.response;

@@ -10,7 +10,7 @@
  */
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { bodyOf } from '../shared/payment/response.ts';
-import { openOperations } from '../shared/payment/state.ts';
+import { unresolvedOperations } from '../shared/payment/state.ts';
 import { pauses, waitForInFlight } from './in-flight.ts';
 import type { CommandDeps, Principal } from './operate.ts';
 import type { LoadedPayment } from './payment-log.ts';
@@ -32,7 +32,7 @@ export const claimReference = async (
   reference: string,
   budget: Budget,
 ): Promise<Claimed> => {
-  const { paymentId, merchantId, operationId, amount, currency } = create;
+  const { paymentId, merchantId, operationId, amountMinor: amount, currency } = create;
   if (amount === 'too large') throw new Error('a claim for what the rules refuse');
   const pause = pauses(budget);
   const startedMs = performance.now();
@@ -74,8 +74,8 @@ const judge = async (
   for (const id of others) {
     const payment = await ended(deps, id, budget);
     const { state } = payment;
-    if (state.status === 'FAILED') continue;
-    if (state.status !== 'NONE') return responseOf(payment, id, create);
+    if (state?.status === 'FAILED') continue;
+    if (state !== undefined) return responseOf(payment, id, create);
     if (id === last) return 'just claimed';
   }
   return undefined;
@@ -84,20 +84,19 @@ const judge = async (
 /** The payment after its create has ended, as far as that can be known. */
 const ended = async (deps: CommandDeps, id: string, budget: Budget): Promise<LoadedPayment> => {
   const known = deps.log.peek(id);
-  if (known?.state.status === 'FAILED') return known;
+  if (known?.state?.status === 'FAILED') return known;
   const payment = await deps.log.load(id, 'store');
-  if (payment.state.status !== 'PENDING') return payment;
+  if (payment.state?.status !== 'PENDING') return payment;
   // Whoever is PENDING waits for nobody's reference, so this queue moves on.
   return deps.queues.run(id, async () => {
     const quiet = await waitForInFlight(deps, id, 'store', budget);
-    return openOperations(quiet.state).length > 0 ? deps.recovery.resolve(id) : quiet;
+    return unresolvedOperations(quiet.state).length > 0 ? deps.recovery.resolve(id) : quiet;
   });
 };
 
 const responseOf = (payment: LoadedPayment, id: string, create: CreateCommand): CommandResponse => {
   const { state, readModel } = payment;
-  if (state.status === 'NONE' || readModel === undefined)
-    throw new Error('nobody holds the reference');
+  if (state === undefined || readModel === undefined) throw new Error('nobody holds the reference');
   const [first] = state.operations;
   if (first?.identity.fingerprint !== create.identity.fingerprint) {
     return rejection(422, 'BUSINESS_RULE_VIOLATION', [
@@ -105,7 +104,7 @@ const responseOf = (payment: LoadedPayment, id: string, create: CreateCommand): 
     ]);
   }
   if (state.status === 'PENDING') return { ...unknownOutcome(id), ...seenOf(payment, id) };
-  if (first.outcome?.revision === readModel.revision) return responseTo(payment, first);
+  if (first.ended?.revision === readModel.revision) return responseTo(payment, first);
   return {
     status: 200,
     body: bodyOf(readModel),

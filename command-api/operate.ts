@@ -4,7 +4,8 @@
  */
 import type { EventContext } from '../shared/event-store/port.ts';
 import type { CardSecret } from '../shared/payment/card.ts';
-import type { MerchantRules, Outcome } from '../shared/payment/commands.ts';
+import type { MerchantRules } from '../shared/payment/commands.ts';
+import type { FinalOutcome, FinalOutcomeDetails } from '../shared/payment/outcome.ts';
 import type { Operation } from '../shared/payment/state.ts';
 import type { Identities } from './idempotency.ts';
 import type { LoadedPayment, PaymentLog } from './payment-log.ts';
@@ -54,11 +55,11 @@ export const operate = async (
   budget: Budget,
 ): Promise<CommandResponse> => {
   const { state } = payment;
-  if (state.status === 'NONE') throw new Error('a provider call without its intent');
+  if (state === undefined) throw new Error('a provider call without its intent');
   const { paymentId } = state;
   const operation = operationOf(payment, operationId);
   // Its append took so long that somebody else has ended it already.
-  if (operation.outcome !== undefined) return responseTo(payment, operation);
+  if (operation.ended !== undefined) return responseTo(payment, operation);
   deps.recovery.callBegins(operationId);
   const outcome = await outcomeFrom(deps, payment, operation, call, budget);
   if (outcome === undefined) {
@@ -84,8 +85,8 @@ const outcomeFrom = async (
   operation: Operation,
   call: Call,
   budget: Budget,
-): Promise<Outcome | undefined> => {
-  if (payment.state.status === 'NONE') return undefined;
+): Promise<FinalOutcomeDetails | undefined> => {
+  if (payment.state === undefined) return undefined;
   // The client has been told that nothing was begun, and may already have sent it again.
   // seeded bug: budget-spent
   if (budget.spent === true) return { outcome: 'NOT_SENT' };
@@ -94,22 +95,22 @@ const outcomeFrom = async (
   if (recovery.isTooLate(payment, operation)) return { outcome: 'NOT_SENT' };
   const { paymentId, currency } = payment.state;
   budget.begunOn = paymentId;
-  const { operationId, amount } = operation;
+  const { operationId, amountMinor: amount } = operation;
   // seeded bug: call-under-operation-id
   return outcomeOf(await provider.execute({ operationId, paymentId, amount, currency, ...call }));
 };
 
-const neverHappened = (outcome: Outcome['outcome'] | undefined): boolean =>
+const neverHappened = (outcome: FinalOutcome | undefined): boolean =>
   outcome === 'NOT_SENT' || outcome === 'FENCED';
 
 /** The log keeps what came first; a provider that now says otherwise has broken its own word. */
 const sayWhereItDiffers = (
   { logger }: CommandDeps,
   paymentId: string,
-  { kind, outcome }: Operation,
-  late: Outcome,
+  { kind, ended }: Operation,
+  late: FinalOutcomeDetails,
 ): void => {
-  const recorded = outcome?.outcome;
+  const recorded = ended?.outcome;
   if (recorded === late.outcome || (neverHappened(recorded) && neverHappened(late.outcome))) return;
   logger.error(
     { paymentId, operation: kind, recorded, responded: late.outcome },

@@ -19,7 +19,7 @@ import type { Command } from '../shared/payment/commands.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
-import { evolve, initialState, type PaymentState } from '../shared/payment/state.ts';
+import { evolve, type PaymentState } from '../shared/payment/state.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
@@ -27,7 +27,7 @@ import { type Budget, BudgetSpent } from './request-budget.ts';
 /** A payment as its stream tells it. */
 export type LoadedPayment = {
   events: readonly RecordedEvent[];
-  state: PaymentState;
+  state: PaymentState | undefined;
   readModel: PaymentReadModel | undefined;
 };
 
@@ -63,7 +63,7 @@ export type PaymentLogOptions = {
   cachedPaymentsMax: number;
 };
 
-const unknownPayment: LoadedPayment = { events: [], state: initialState, readModel: undefined };
+const unknownPayment: LoadedPayment = { events: [], state: undefined, readModel: undefined };
 
 const after = (payment: LoadedPayment, appended: readonly RecordedEvent[]): LoadedPayment => {
   let { state, readModel } = payment;
@@ -75,7 +75,7 @@ const after = (payment: LoadedPayment, appended: readonly RecordedEvent[]): Load
 };
 
 const knows = ({ state }: LoadedPayment, operationId: string): boolean =>
-  state.status !== 'NONE' && state.operations.some((o) => o.operationId === operationId);
+  state?.operations.some((o) => o.operationId === operationId) ?? false;
 
 /** A pause between tries of one append, so that a store in trouble is not flooded. */
 const PAUSE_MS = 50;

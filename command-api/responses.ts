@@ -94,15 +94,14 @@ const readModelAt = (payment: LoadedPayment, revision: number): PaymentReadModel
 
 /** The answer to an operation: its stored outcome, or that there is none yet. */
 export const responseTo = (payment: LoadedPayment, operation: Operation): CommandResponse => {
-  if (payment.state.status === 'NONE')
-    throw new Error('an operation of a payment that is not there');
+  if (payment.state === undefined) throw new Error('an operation of a payment that is not there');
   const { paymentId } = payment.state;
   const last = payment.events.length - 1;
-  if (operation.outcome === undefined) {
+  if (operation.ended === undefined) {
     return { ...unknownOutcome(paymentId), seen: { paymentId, revision: last } };
   }
   // seeded bug: replay-revision
-  const { outcome, revision } = operation.outcome;
+  const { outcome, revision } = operation.ended;
   const seen = { paymentId, revision };
   if (outcome === 'NOT_SENT' || outcome === 'FENCED') {
     return { ...neverCarriedOut(operation, paymentId), seen };
@@ -143,7 +142,7 @@ export const replayed = (response: CommandResponse): CommandResponse => ({
 export const operationOf = (payment: LoadedPayment, operationId: string): Operation => {
   const { state } = payment;
   const found =
-    state.status === 'NONE'
+    state === undefined
       ? undefined
       : state.operations.find((operation) => operation.operationId === operationId);
   if (found === undefined) throw new Error('an operation that its payment does not know');

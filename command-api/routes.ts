@@ -7,7 +7,7 @@ import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import { type ErrorCode, JSON_TYPE, reject } from '../shared/http/errors.ts';
 import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/payment-id.ts';
 import type {} from '../shared/http/server/app.ts';
-import { openOperations } from '../shared/payment/state.ts';
+import { unresolvedOperations } from '../shared/payment/state.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { type ChangeKind, changePayment, identityOf } from './change-payment.ts';
 import { createPayment } from './create-payment.ts';
@@ -133,10 +133,10 @@ const owned = async (
   { merchantId }: Principal,
   paymentId: string,
   reply: FastifyReply,
-): Promise<Exclude<LoadedPayment['state'], { status: 'NONE' }> | undefined> => {
+): Promise<LoadedPayment['state']> => {
   const { state } = await deps.log.load(paymentId, 'cache');
   // seeded bug: command-of-merchant
-  if (state.status !== 'NONE' && state.merchantId === merchantId) return state;
+  if (state !== undefined && state.merchantId === merchantId) return state;
   reject(reply, 'PAYMENT_NOT_FOUND');
   return undefined;
 };
@@ -151,7 +151,7 @@ const isRunning = (
   const payment = deps.log.peek(requested.paymentId);
   const { keyHash } = identityOf(deps, principal, requested, key);
   if (keyHash === undefined || payment === undefined) return false;
-  return openOperations(payment.state).some((o) => o.identity.keyHash === keyHash);
+  return unresolvedOperations(payment.state).some((o) => o.identity.keyHash === keyHash);
 };
 
 type Running = {

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { moment, optionalChoice, optionalText } from '../shared/http/fields.ts';
 import { PaymentStatus } from '../shared/http/responses.ts';
+import { PAYMENT_ID } from '../shared/payment/payment-id.ts';
 import type {
   PaymentDocument,
   PaymentSearch,
@@ -16,7 +17,7 @@ const LIMIT_MAX = 100;
 
 type Place = { createdAt: string; paymentId: string };
 
-const placeSchema = z.tuple([z.iso.datetime(), z.string().regex(/^[A-Za-z0-9_-]{1,32}$/)]);
+const placeSchema = z.tuple([z.iso.datetime(), z.string().regex(PAYMENT_ID)]);
 
 /** The place that a cursor names; null for a text that no answer gave. */
 const placeOf = (cursor: string): Place | null => {

@@ -3,7 +3,7 @@
  * of other processes. An operation whose call may still run is not unresolved (gaps §7).
  */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
-import { openOperations } from '../../shared/payment/state.ts';
+import { unresolvedOperations } from '../../shared/payment/state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../operate.ts';
 import { intentTimeOf, type UnresolvedOperation } from '../recovery/recovery.ts';
@@ -51,16 +51,16 @@ const readUnresolved = async (
   paymentId: string,
 ): Promise<UnresolvedOperation[]> => {
   const payment = await readable(deps, paymentId);
-  if (payment === undefined || payment.state.status === 'NONE') return [];
+  if (payment === undefined || payment.state === undefined) return [];
   const { state } = payment;
-  return openOperations(state)
+  return unresolvedOperations(state)
     .filter((open) => !deps.recovery.mayRun(payment, open))
     .map((open) => ({
       paymentId,
       merchantId: state.merchantId,
       operation: open.kind,
       operationId: open.operationId,
-      amountMinor: open.amount,
+      amountMinor: open.amountMinor,
       since: intentTimeOf(payment, open),
       attempts: 0,
       nextAttemptAt: null,

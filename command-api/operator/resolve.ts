@@ -3,11 +3,11 @@
  * recorded as the outcome, with who gave it and on what evidence; it is taken only where nothing
  * better can be had.
  */
-import type { Outcome } from '../../shared/payment/commands.ts';
+import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import {
-  type ExistingPayment,
   type Operation,
-  openOperations,
+  type PaymentState,
+  unresolvedOperations,
 } from '../../shared/payment/state.ts';
 import type { CommandDeps, Principal } from '../operate.ts';
 import type { LoadedPayment } from '../payment-log.ts';
@@ -25,7 +25,7 @@ export type Resolved =
   | {
       kind: 'resolved';
       operation: Operation;
-      status: ExistingPayment['status'];
+      status: PaymentState['status'];
       revision: number;
     }
   | { kind: 'unknown payment' }
@@ -42,7 +42,7 @@ const WORDS = {
 } as const;
 
 /** A decline of which nobody knows the provider's reason. */
-const outcomeOf = ({ outcome }: Resolution): Outcome =>
+const outcomeOf = ({ outcome }: Resolution): FinalOutcomeDetails =>
   outcome === 'approved'
     ? { outcome: 'APPROVED' }
     : { outcome: 'DECLINED', failureCode: 'UNKNOWN_DECLINE' };
@@ -61,7 +61,7 @@ export const resolveByHand = async (
   const { state } = await deps.log.load(paymentId, 'cache');
   const isTheirs = principal.merchantId === '*' || principal.merchantId === merchantOf(state);
   // Before the queue: whoever may not see the payment does not wait for what runs on it either.
-  if (state.status === 'NONE' || !isTheirs) return { kind: 'unknown payment' };
+  if (state === undefined || !isTheirs) return { kind: 'unknown payment' };
   return deps.queues.run(paymentId, async () => {
     const payment = await deps.log.load(paymentId, 'store');
     const open = openOf(payment, resolution);
@@ -80,7 +80,7 @@ export const resolveByHand = async (
 };
 
 const merchantOf = (state: LoadedPayment['state']): string | undefined =>
-  state.status === 'NONE' ? undefined : state.merchantId;
+  state === undefined ? undefined : state.merchantId;
 
 const stillRuns = (leftMs: number): Resolved => ({
   kind: 'refused',
@@ -98,12 +98,12 @@ const stillAtWork = (): Resolved => ({
 
 /** The operation that is meant, or why none is. */
 const openOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operation | string => {
-  const open = openOperations(state);
+  const open = unresolvedOperations(state);
   const [first] = open;
   if (first === undefined)
     return 'nothing is open on this payment: every operation has its outcome';
   if (operationId === undefined && open.length === 1) return first;
-  const ids = open.map((o) => `${o.operationId} (${o.kind} of ${o.amount})`).join(', ');
+  const ids = open.map((o) => `${o.operationId} (${o.kind} of ${o.amountMinor})`).join(', ');
   if (operationId === undefined) return `several operations are open, name one: ${ids}`;
   const meant = open.find((o) => o.operationId === operationId);
   return meant ?? `that operation is not open; open are: ${ids}`;
@@ -122,9 +122,9 @@ const record = async (
   const by = { context, resolution: { evidence } };
   const recorded = await deps.recovery.record(payment, operationId, outcome, by);
   const operation = operationOf(recorded, operationId);
-  const revision = operation.outcome?.revision;
+  const revision = operation.ended?.revision;
   const event = recorded.events.findLast((e) => e.revision === revision);
-  if (recorded.state.status === 'NONE' || event === undefined || revision === undefined)
+  if (recorded.state === undefined || event === undefined || revision === undefined)
     throw new Error('an outcome that was recorded and is not there');
   if (event.context.requestId !== context.requestId) {
     return refused('its outcome was found and recorded in the same moment; look at the payment');

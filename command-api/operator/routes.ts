@@ -89,13 +89,13 @@ const response = (reply: FastifyReply, paymentId: string, resolved: Resolved): F
     }
     case 'resolved': {
       const { operation, status, revision } = resolved;
-      const { kind, operationId, amount, outcome } = operation;
+      const { kind, operationId, amountMinor, ended } = operation;
       const body = {
         paymentId,
         operation: kind,
         operationId,
-        amountMinor: amount,
-        outcome: outcome?.outcome,
+        amountMinor,
+        outcome: ended?.outcome,
         status,
         revision,
       };

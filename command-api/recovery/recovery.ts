@@ -9,8 +9,12 @@
  * repeat and the exact revision lets one of them record what was found.
  */
 import type { EventContext } from '../../shared/event-store/port.ts';
-import type { Outcome } from '../../shared/payment/commands.ts';
-import { type Operation, type OperationKind, openOperations } from '../../shared/payment/state.ts';
+import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
+import {
+  type Operation,
+  type OperationKind,
+  unresolvedOperations,
+} from '../../shared/payment/state.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import type { LoadedPayment, PaymentLog } from '../payment-log.ts';
 import {
@@ -52,12 +56,15 @@ export type Recovery = {
    * What the provider says of an operation for good; undefined while it is unknown, `at work` when
    * it says so itself, which is believed for a day.
    */
-  ask(payment: LoadedPayment, open: Operation): Promise<Outcome | 'at work' | undefined>;
+  ask(
+    payment: LoadedPayment,
+    open: Operation,
+  ): Promise<FinalOutcomeDetails | 'at work' | undefined>;
   /** Records an outcome. Call it in the payment's queue. Throws what the event store throws. */
   record(
     payment: LoadedPayment,
     operationId: string,
-    outcome: Outcome,
+    outcome: FinalOutcomeDetails,
     by?: RecordedBy | 'recovery',
   ): Promise<LoadedPayment>;
   /** Milliseconds until no call of another process can be running on the payment; 0: none is. */
@@ -133,7 +140,7 @@ export const inFlightMsMaxOf = (providerTimeoutMs: number): number =>
 /** What an answer to a live call or to a question says for good; undefined while it is unknown. */
 export const outcomeOf = (
   response: ProviderOutcome | { outcome: 'FENCED' } | { outcome: 'NOT_FOUND' },
-): Outcome | undefined => {
+): FinalOutcomeDetails | undefined => {
   switch (response.outcome) {
     case 'APPROVED':
       return { outcome: 'APPROVED', providerReference: response.providerReference };
@@ -190,7 +197,7 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
   };
 
   const leftInFlightMs = (payment: LoadedPayment, open: Operation): number => {
-    if (inFlightMsMax === 0 || payment.state.status === 'NONE') return 0;
+    if (inFlightMsMax === 0 || payment.state === undefined) return 0;
     // seeded bug: others-in-flight
     if (ended.get(payment.state.paymentId)?.has(open.operationId)) return 0;
     const leftMs = Date.parse(intentTimeOf(payment, open)) + inFlightMsMax - nowMs();
@@ -202,14 +209,14 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
 
   const inFlightMs: Recovery['inFlightMs'] = (payment) => {
     if (inFlightMsMax === 0) return 0;
-    const left = openOperations(payment.state).map((open) => leftInFlightMs(payment, open));
+    const left = unresolvedOperations(payment.state).map((open) => leftInFlightMs(payment, open));
     return Math.max(0, ...left);
   };
 
   const ask: Recovery['ask'] = async (payment, open) => {
     const { state } = payment;
-    const { operationId, amount } = open;
-    if (state.status === 'NONE') return undefined;
+    const { operationId, amountMinor: amount } = open;
+    if (state === undefined) return undefined;
     // seeded bug: question-of-recovery
     const question: OperationQuestion = { operationId, amount, currency: state.currency };
     const found = await provider.lookUp(question);
@@ -229,14 +236,14 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
 
   const record: Recovery['record'] = async (payment, operationId, outcome, by = {}) => {
     const { state } = payment;
-    if (state.status === 'NONE') throw new Error('an outcome for a payment that is not there');
+    if (state === undefined) throw new Error('an outcome for a payment that is not there');
     const intent = payment.events.find(({ event }) => event.data.operationId === operationId);
     if (intent === undefined) throw new Error('an outcome without its intent');
     const resolution = by === 'recovery' ? undefined : by.resolution;
     const command = {
       kind: 'record',
       operationId,
-      outcome,
+      ...outcome,
       ...(resolution !== undefined && { resolution }),
     } as const;
     const executed = await log.execute(
@@ -245,13 +252,13 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
       contextOf(intent.context, intent.id, by),
       startBudget(RECORD_BUDGET_MS),
     );
-    if (openOperations(executed.payment.state).length === 0) forget(state.paymentId);
+    if (unresolvedOperations(executed.payment.state).length === 0) forget(state.paymentId);
     else if (followed.has(state.paymentId)) follow(state.paymentId, executed.payment);
     return executed.payment;
   };
 
   const resolveOne = async (payment: LoadedPayment, open: Operation): Promise<LoadedPayment> => {
-    if (payment.state.status === 'NONE' || leftInFlightMs(payment, open) > 0) return payment;
+    if (payment.state === undefined || leftInFlightMs(payment, open) > 0) return payment;
     const { paymentId } = payment.state;
     const { operationId, kind } = open;
     const outcome = await ask(payment, open);
@@ -263,12 +270,12 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
 
   const resolveWhile = async (goOn: () => boolean, paymentId: string): Promise<LoadedPayment> => {
     let payment = await log.load(paymentId, 'store');
-    for (const open of openOperations(payment.state)) {
+    for (const open of unresolvedOperations(payment.state)) {
       // Each question may take the provider's whole time-out, and a stop has its own.
       if (!goOn()) break;
       payment = await resolveOne(payment, open);
     }
-    if (openOperations(payment.state).length === 0) forget(paymentId);
+    if (unresolvedOperations(payment.state).length === 0) forget(paymentId);
     return payment;
   };
   const resolve: Recovery['resolve'] = (paymentId) => resolveWhile(() => true, paymentId);
@@ -292,15 +299,15 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
   const follow = (paymentId: string, payment: LoadedPayment): void => {
     unfollow(paymentId);
     const { state } = payment;
-    if (state.status === 'NONE') return;
-    const unresolved = openOperations(state).filter((open) => !mayRun(payment, open));
+    if (state === undefined) return;
+    const unresolved = unresolvedOperations(state).filter((open) => !mayRun(payment, open));
     if (unresolved.length === 0) return;
     followed.set(paymentId, {
       merchantId: state.merchantId,
       open: unresolved.map((open) => ({
         operation: open.kind,
         operationId: open.operationId,
-        amountMinor: open.amount,
+        amountMinor: open.amountMinor,
         since: intentTimeOf(payment, open),
         fingerprint: open.identity.fingerprint,
       })),
@@ -312,7 +319,7 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
 
   const attempt = async (paymentId: string): Promise<Attempted> => {
     const payment = await queues.run(paymentId, () => resolveWhile(() => !stopped, paymentId));
-    if (openOperations(payment.state).length === 0) return { kind: 'none' };
+    if (unresolvedOperations(payment.state).length === 0) return { kind: 'none' };
     follow(paymentId, payment);
     const leftMs = inFlightMs(payment);
     return leftMs > 0 && !followed.has(paymentId)
@@ -342,7 +349,7 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
 
   const isLive = (paymentId: string): boolean => {
     const known = log.peek(paymentId);
-    const open = known === undefined ? [] : openOperations(known.state);
+    const open = known === undefined ? [] : unresolvedOperations(known.state);
     return open.length > 0 && open.every(({ operationId }) => live.has(operationId));
   };
 
@@ -373,7 +380,7 @@ export const createRecovery = (options: RecoveryOptions): Recovery => {
         if (stillOpen.has(paymentId)) continue;
         await queues.run(paymentId, async () => {
           const { state } = await log.load(paymentId, 'store');
-          if (openOperations(state).length === 0) forget(paymentId);
+          if (unresolvedOperations(state).length === 0) forget(paymentId);
         });
       }
     },

@@ -9,6 +9,7 @@
  */
 import { z } from 'zod';
 import { type EventType, eventSchemas } from '../../shared/payment/payment-events.ts';
+import { PAYMENT_STATUSES } from '../../shared/payment/payment-status.ts';
 
 const created = eventSchemas.PaymentCreated.shape;
 const details = created.details.shape;
@@ -96,7 +97,7 @@ export const publicState = z.object({
   paymentId: created.paymentId,
   merchantId: created.merchantId,
   revision: z.int().min(0).describe('Of the last event in it; a lower one is out of date'),
-  status: z.enum(['PENDING', 'AUTHORIZED', 'CAPTURED', 'REFUNDED', 'VOIDED', 'FAILED']),
+  status: z.enum(PAYMENT_STATUSES),
   amount: sum,
   authorizedAmount: sum,
   capturedAmount: sum,
@@ -106,7 +107,7 @@ export const publicState = z.object({
   captureNow: created.captureNow,
   card: cardSeen,
   ...orderSeen,
-  openOperations: z.int().min(0).describe('Intents that have no outcome yet'),
+  unresolvedOperations: z.int().min(0).describe('Intents that have no outcome yet'),
   transactions: z.array(
     z.object({
       id: z.string(),

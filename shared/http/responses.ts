@@ -5,6 +5,8 @@
  */
 import { z } from 'zod';
 import { FAILURE_CODES } from '../payment/payment-events.ts';
+import { PAYMENT_ID } from '../payment/payment-id.ts';
+import { PAYMENT_STATUSES } from '../payment/payment-status.ts';
 import type * as readModel from '../payment/response.ts';
 import { ERROR_CODES } from './errors.ts';
 import { Billing, Consumer, ProductItem, Shipping, Source } from './payment-schemas.ts';
@@ -13,7 +15,7 @@ const text = () => z.string().max(255);
 const time = () => z.string().meta({ format: 'date-time' });
 /** Minor units, from `min`. */
 const amount = (min: 0 | 1) => z.int().min(min).max(Number.MAX_SAFE_INTEGER);
-const paymentId = () => z.string().regex(/^[A-Za-z0-9_-]{1,32}$/);
+const paymentId = () => z.string().regex(PAYMENT_ID);
 const currency = () => z.string().regex(/^[A-Z]{3}$/);
 
 const cardFields = {
@@ -67,15 +69,6 @@ export const Transaction = z
     createdAt: time(),
   })
   .meta({ id: 'Transaction' });
-
-const PAYMENT_STATUSES = [
-  'PENDING',
-  'AUTHORIZED',
-  'CAPTURED',
-  'REFUNDED',
-  'VOIDED',
-  'FAILED',
-] as const satisfies readonly readModel.PaymentStatus[];
 
 export const PaymentStatus = z.enum(PAYMENT_STATUSES).meta({ id: 'PaymentStatus' });
 

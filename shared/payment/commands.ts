@@ -3,13 +3,8 @@
  * pure; cards are masked here, the secret never comes this far.
  */
 import type { CardBrand } from './card.ts';
-import type {
-  FailureCode,
-  MaskedCard,
-  PaymentDetails,
-  RequestIdentity,
-  Resolution,
-} from './payment-events.ts';
+import type { FinalOutcomeDetails } from './outcome.ts';
+import type { MaskedCard, PaymentDetails, RequestIdentity, Resolution } from './payment-events.ts';
 
 /** An integer of minor units, from 1; 'too large' for one above 2^53-1 (gaps §3). */
 export type RequestedAmount = number | 'too large';
@@ -27,7 +22,7 @@ export type CreateCommand = {
   operationId: string;
   paymentId: string;
   merchantId: string;
-  amount: RequestedAmount;
+  amountMinor: RequestedAmount;
   currency: string;
   captureNow: boolean;
   card: MaskedCard;
@@ -42,24 +37,19 @@ export type CreateCommand = {
 export type ChangeCommand = {
   kind: 'capture' | 'void' | 'refund';
   operationId: string;
-  amount?: RequestedAmount | undefined;
+  amountMinor?: RequestedAmount | undefined;
   reason?: string | undefined;
   identity: RequestIdentity;
 };
 
-/** The outcome of an operation, as the provider gave it or as it was proven. */
-export type Outcome =
-  | { outcome: 'APPROVED'; providerReference?: string | undefined }
-  | { outcome: 'DECLINED'; failureCode: FailureCode; providerFailureCode?: string | undefined }
-  | { outcome: 'NOT_SENT' }
-  | { outcome: 'FENCED' };
-
-/** `resolution`: a person's word in place of the provider's. */
+/**
+ * Records an outcome, as the provider gave it or as it was proven; `resolution` where a person's
+ * word stands in place of the provider's.
+ */
 export type RecordCommand = {
   kind: 'record';
   operationId: string;
-  outcome: Outcome;
   resolution?: Resolution;
-};
+} & FinalOutcomeDetails;
 
 export type Command = CreateCommand | ChangeCommand | RecordCommand;

@@ -3,8 +3,8 @@
  * has exactly one answer (test/domain/decide.test.ts holds the table). An operation id that the
  * state already knows yields no events, so every command is safe to repeat.
  */
-import type { ChangeCommand, Command, CreateCommand, Outcome, RecordCommand } from './commands.ts';
-import type { EventData, PaymentEvent, Resolution } from './payment-events.ts';
+import type { ChangeCommand, Command, CreateCommand, RecordCommand } from './commands.ts';
+import type { EventData, PaymentEvent } from './payment-events.ts';
 import {
   type AlreadyExists,
   type Refused,
@@ -13,12 +13,11 @@ import {
   type Unresolved,
 } from './refusals.ts';
 import {
-  type ExistingPayment,
   isFree,
   type Operation,
-  openOperations,
   operationUnder,
   type PaymentState,
+  unresolvedOperations,
 } from './state.ts';
 
 export type Decision =
@@ -31,9 +30,9 @@ export type Decision =
 const happened = (...events: PaymentEvent[]): Decision => ({ kind: 'events', events });
 
 /** The answer to a command in a state. Throws only where the caller has a bug. */
-export const decide = (state: PaymentState, command: Command): Decision => {
+export const decide = (state: PaymentState | undefined, command: Command): Decision => {
   if (command.kind === 'create') return create(state, command);
-  if (state.status === 'NONE') throw new Error(`${command.kind} on a payment that does not exist`);
+  if (state === undefined) throw new Error(`${command.kind} on a payment that does not exist`);
   if (command.kind === 'record') return record(state, command);
   if (state.operations.some((o) => o.operationId === command.operationId)) return happened();
   // Whoever looked before may have looked too early: here the exact revision stands behind it.
@@ -52,9 +51,9 @@ export const decide = (state: PaymentState, command: Command): Decision => {
 
 const brokenRules = (command: CreateCommand): string[] => {
   const { maxAmountMinor, acceptedBrands } = command.rules;
-  const { amount, currency, numberBrand } = command;
+  const { amountMinor, currency, numberBrand } = command;
   const details: string[] = [];
-  if (amount === 'too large' || amount > maxAmountMinor) {
+  if (amountMinor === 'too large' || amountMinor > maxAmountMinor) {
     details.push(`amount must not exceed ${maxAmountMinor}`);
   }
   if (currency !== 'USD') details.push('currency must be USD');
@@ -64,15 +63,15 @@ const brokenRules = (command: CreateCommand): string[] => {
   return details;
 };
 
-const create = (state: PaymentState, command: CreateCommand): Decision => {
-  if (state.status !== 'NONE') {
+const create = (state: PaymentState | undefined, command: CreateCommand): Decision => {
+  if (state !== undefined) {
     return state.operations[0]?.operationId === command.operationId
       ? happened()
       : { kind: 'exists' };
   }
   const details = brokenRules(command);
-  const { amount } = command;
-  if (details.length > 0 || amount === 'too large') {
+  const { amountMinor } = command;
+  if (details.length > 0 || amountMinor === 'too large') {
     return refused('BUSINESS_RULE_VIOLATION', ...details);
   }
   const { operationId, currency, paymentId, merchantId, captureNow, card, identity } = command;
@@ -80,7 +79,7 @@ const create = (state: PaymentState, command: CreateCommand): Decision => {
     type: 'PaymentCreated',
     data: {
       operationId,
-      amount,
+      amount: amountMinor,
       currency,
       paymentId,
       merchantId,
@@ -93,21 +92,21 @@ const create = (state: PaymentState, command: CreateCommand): Decision => {
 };
 
 /** The open create, capture or void that excludes every other command on the payment. */
-const unresolvedExclusive = (state: ExistingPayment): Unresolved | undefined => {
+const unresolvedExclusive = (state: PaymentState): Unresolved | undefined => {
   // seeded bug: exclusive-operations
-  const operation = openOperations(state).find((o) => o.kind !== 'refund');
+  const operation = unresolvedOperations(state).find((o) => o.kind !== 'refund');
   return operation === undefined ? undefined : { kind: 'unresolved', operation };
 };
 
-const requested = (state: ExistingPayment, command: ChangeCommand, amount: number) => ({
+const requested = (state: PaymentState, command: ChangeCommand, amountMinor: number) => ({
   operationId: command.operationId,
-  amount,
+  amount: amountMinor,
   currency: state.currency,
   identity: command.identity,
   ...(command.reason === undefined ? {} : { reason: command.reason }),
 });
 
-const capture = (state: ExistingPayment, command: ChangeCommand): Decision => {
+const capture = (state: PaymentState, command: ChangeCommand): Decision => {
   const unresolved = unresolvedExclusive(state);
   if (unresolved !== undefined) return unresolved;
   if (state.status !== 'AUTHORIZED') {
@@ -116,18 +115,21 @@ const capture = (state: ExistingPayment, command: ChangeCommand): Decision => {
       `only an AUTHORIZED payment can be captured; this one is ${state.status}`,
     );
   }
-  const amount = command.amount ?? state.authorizedAmount;
+  const amountMinor = command.amountMinor ?? state.authorizedAmount;
   // seeded bug: capture-ceiling
-  if (amount === 'too large' || amount > state.authorizedAmount) {
+  if (amountMinor === 'too large' || amountMinor > state.authorizedAmount) {
     return refused(
       'CAPTURE_NOT_ALLOWED',
       `captureAmount must not exceed the authorized amount of ${state.authorizedAmount}`,
     );
   }
-  return happened({ type: 'PaymentCaptureRequested', data: requested(state, command, amount) });
+  return happened({
+    type: 'PaymentCaptureRequested',
+    data: requested(state, command, amountMinor),
+  });
 };
 
-const voidPayment = (state: ExistingPayment, command: ChangeCommand): Decision => {
+const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
   const unresolved = unresolvedExclusive(state);
   if (unresolved !== undefined) return unresolved;
   // seeded bug: void-of-authorized
@@ -143,7 +145,7 @@ const voidPayment = (state: ExistingPayment, command: ChangeCommand): Decision =
   });
 };
 
-const refund = (state: ExistingPayment, command: ChangeCommand): Decision => {
+const refund = (state: PaymentState, command: ChangeCommand): Decision => {
   const unresolved = unresolvedExclusive(state);
   if (unresolved !== undefined) return unresolved;
   if (state.status !== 'CAPTURED') {
@@ -153,37 +155,35 @@ const refund = (state: ExistingPayment, command: ChangeCommand): Decision => {
         : `only a CAPTURED payment can be refunded; this one is ${state.status}`;
     return refused('REFUND_NOT_ALLOWED', why);
   }
-  const reserved = openOperations(state).reduce((sum, o) => sum + o.amount, 0);
+  const reserved = unresolvedOperations(state).reduce((total, o) => total + o.amountMinor, 0);
   // seeded bug: refund-reserves
   const left = state.capturedAmount - state.refundedAmount - reserved;
-  const amount = command.amount ?? left;
+  const amountMinor = command.amountMinor ?? left;
   // seeded bug: refund-ceiling
-  if (amount === 'too large' || amount > left || amount < 1) {
+  if (amountMinor === 'too large' || amountMinor > left || amountMinor < 1) {
     return refused('REFUND_NOT_ALLOWED', `refundAmount must not exceed the ${left} left to refund`);
   }
-  return happened({ type: 'PaymentRefundRequested', data: requested(state, command, amount) });
+  return happened({ type: 'PaymentRefundRequested', data: requested(state, command, amountMinor) });
 };
 
-const record = (state: ExistingPayment, command: RecordCommand): Decision => {
-  const { operationId, outcome, resolution } = command;
+const record = (state: PaymentState, command: RecordCommand): Decision => {
+  const { operationId } = command;
   const operation = state.operations.find((o) => o.operationId === operationId);
   if (operation === undefined) throw new Error('an outcome for an operation that was never begun');
   // seeded bug: one-outcome
-  if (operation.outcome !== undefined) return happened();
-  if (outcome.outcome === 'APPROVED')
-    return happened(...approved(state, operation, outcome, resolution));
-  return happened(declined(state, operation, outcome, resolution));
+  if (operation.ended !== undefined) return happened();
+  if (command.outcome === 'APPROVED') return happened(...approved(state, operation, command));
+  return happened(declined(state, operation, command));
 };
 
 const approved = (
-  state: ExistingPayment,
+  state: PaymentState,
   operation: Operation,
-  { providerReference }: Extract<Outcome, { outcome: 'APPROVED' }>,
-  resolution: Resolution | undefined,
+  { providerReference, resolution }: Extract<RecordCommand, { outcome: 'APPROVED' }>,
 ): PaymentEvent[] => {
   const data: EventData<'PaymentAuthorized'> = {
     operationId: operation.operationId,
-    amount: operation.amount,
+    amount: operation.amountMinor,
     currency: state.currency,
     ...(providerReference === undefined ? {} : { providerReference }),
     ...(resolution === undefined ? {} : { resolution }),
@@ -197,8 +197,9 @@ const approved = (
           ]
         : [{ type: 'PaymentAuthorized', data }];
     case 'capture': {
-      const authorized = 'authorizedAmount' in state ? state.authorizedAmount : operation.amount;
-      const releasedAmount = authorized - operation.amount;
+      const authorized =
+        'authorizedAmount' in state ? state.authorizedAmount : operation.amountMinor;
+      const releasedAmount = authorized - operation.amountMinor;
       // seeded bug: released-amount
       const released = releasedAmount > 0 ? { releasedAmount } : {};
       return [{ type: 'PaymentCaptured', data: { ...data, ...released } }];
@@ -218,22 +219,22 @@ const DECLINED_EVENTS = {
 } as const;
 
 const declined = (
-  state: ExistingPayment,
-  { kind, operationId, amount }: Operation,
-  outcome: Exclude<Outcome, { outcome: 'APPROVED' }>,
-  resolution: Resolution | undefined,
+  state: PaymentState,
+  { kind, operationId, amountMinor }: Operation,
+  command: Exclude<RecordCommand, { outcome: 'APPROVED' }>,
 ): PaymentEvent => {
-  const own = outcome.outcome === 'DECLINED' ? outcome : undefined;
+  const { resolution } = command;
+  const own = command.outcome === 'DECLINED' ? command : undefined;
   const code = own?.providerFailureCode;
   return {
     type: DECLINED_EVENTS[kind],
     data: {
       operationId,
-      amount,
+      amount: amountMinor,
       currency: state.currency,
       failureCode: own?.failureCode ?? 'PROVIDER_UNAVAILABLE',
       ...(code === undefined ? {} : { providerFailureCode: code }),
-      outcome: outcome.outcome,
+      outcome: command.outcome,
       ...(resolution === undefined ? {} : { resolution }),
     },
   };

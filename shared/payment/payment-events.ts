@@ -6,6 +6,7 @@
  * field that could hold a card number or a CVV, and every schema is strict, so none can be stored.
  */
 import { z } from 'zod';
+import { PAYMENT_ID } from './payment-id.ts';
 
 const text = z.string().min(1).max(255);
 const optionalText = z.string().max(255).optional();
@@ -151,7 +152,7 @@ export const eventSchemas = {
   /** The intent to authorize or sell; durable before the provider is asked. */
   PaymentCreated: z.strictObject({
     ...operation,
-    paymentId: z.string().regex(/^[A-Za-z0-9_-]{1,32}$/),
+    paymentId: z.string().regex(PAYMENT_ID),
     merchantId: text,
     captureNow: z.boolean(),
     card: maskedCard,
@@ -215,7 +216,7 @@ export const claimSchemas = {
   /** The payment that a merchant's reference names, or wants to (gaps §8). */
   MerchantReferenceClaimed: z.strictObject({
     ...operation,
-    paymentId: z.string().regex(/^[A-Za-z0-9_-]{1,32}$/),
+    paymentId: z.string().regex(PAYMENT_ID),
     merchantId: text,
   }),
 } as const;
@@ -250,10 +251,7 @@ export const accessSchemas = {
   AuditAccessed: z.strictObject({
     action: z.enum(AUDIT_ACTIONS),
     merchantId: text,
-    paymentId: z
-      .string()
-      .regex(/^[A-Za-z0-9_-]{1,32}$/)
-      .optional(),
+    paymentId: z.string().regex(PAYMENT_ID).optional(),
     /** As a query string; long runs of digits are cut to their last four. */
     parameters: z.string().max(1000).optional(),
   }),

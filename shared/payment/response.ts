@@ -10,17 +10,18 @@ import type {
   PaymentDetails,
   PaymentEvent,
 } from './payment-events.ts';
+import type { PaymentStatus } from './payment-status.ts';
+import {
+  checkOperation,
+  type FollowingEvent,
+  inStatusFor,
+  isIntent,
+  statusAfterRefund,
+  TRANSITIONS,
+} from './transitions.ts';
 
 /** Names the form of the stored read models; a change of `project` or of a type below raises it. */
 export const READ_MODEL_VERSION = 1;
-
-export type PaymentStatus =
-  | 'PENDING'
-  | 'AUTHORIZED'
-  | 'CAPTURED'
-  | 'REFUNDED'
-  | 'VOIDED'
-  | 'FAILED';
 
 export type Failure = { failureCode: FailureCode; providerFailureCode?: string };
 
@@ -119,7 +120,7 @@ const attempt = (
 
 const created = (
   data: EventData<'PaymentCreated'>,
-  { revision, time }: PlacedEvent,
+  { revision, time }: Omit<PlacedEvent, 'event'>,
 ): PaymentReadModel => {
   const {
     merchantReference,
@@ -145,7 +146,7 @@ const created = (
       refundedAmount: 0,
       refundableAmount: 0,
       currency: data.currency,
-      status: 'PENDING',
+      status: TRANSITIONS.PaymentCreated.to,
       paymentMethod: { type: 'CARD', card: data.card, encryptedCard: cardWithoutLast4 },
       captureNow: data.captureNow,
       ...(descriptor === undefined ? {} : { descriptor }),
@@ -162,56 +163,39 @@ const created = (
   };
 };
 
-/** The status that each event needs before it; an event of a damaged stream does not fit. */
-const FOLLOWS: Partial<Record<PaymentEvent['type'], PaymentStatus>> = {
-  PaymentAuthorized: 'PENDING',
-  PaymentFailed: 'PENDING',
-  PaymentCaptured: 'AUTHORIZED',
-  PaymentVoided: 'AUTHORIZED',
-  PaymentRefunded: 'CAPTURED',
-};
-
-const refuseDisorder = ({ status }: PaymentResponse, { type }: PaymentEvent): void => {
-  const needed = FOLLOWS[type];
-  if (needed !== undefined && needed !== status) throw new Error(`${type} where it is ${status}`);
-};
-
 /** The fields of the answer that an event after the first one changes. */
-const changes = (response: PaymentResponse, placed: PlacedEvent): Partial<PaymentResponse> => {
-  const { event, time } = placed;
+const changes = (
+  response: PaymentResponse,
+  event: FollowingEvent,
+  time: string,
+): Partial<PaymentResponse> => {
   const adding = (type: TransactionType, failure?: Failure): { transactions: Transaction[] } => ({
     transactions: [...response.transactions, attempt(type, event.data, time, failure)],
   });
   switch (event.type) {
-    case 'PaymentCreated':
-      throw new Error('PaymentCreated is not the first event of its stream');
     case 'PaymentAuthorized':
       return {
-        status: 'AUTHORIZED',
+        status: TRANSITIONS[event.type].to,
         authorizedAmount: event.data.amount,
         ...(response.captureNow ? {} : adding('AUTH')),
       };
     case 'PaymentCaptured':
       return {
-        status: 'CAPTURED',
+        status: TRANSITIONS[event.type].to,
         capturedAmount: event.data.amount,
         ...adding(response.captureNow ? 'SALE' : 'CAPTURE'),
       };
     case 'PaymentVoided':
-      return { status: 'VOIDED', ...adding('VOID') };
+      return { status: TRANSITIONS[event.type].to, ...adding('VOID') };
     case 'PaymentRefunded': {
       const refundedAmount = response.refundedAmount + event.data.amount;
-      return {
-        status: refundedAmount >= response.capturedAmount ? 'REFUNDED' : 'CAPTURED',
-        refundedAmount,
-        ...adding('REFUND'),
-      };
+      const status = statusAfterRefund(refundedAmount, response.capturedAmount);
+      return { status, refundedAmount, ...adding('REFUND') };
     }
-    case 'PaymentFailed':
-      return {
-        status: 'FAILED',
-        ...adding(response.captureNow ? 'SALE' : 'AUTH', failureOf(event.data)),
-      };
+    case 'PaymentFailed': {
+      const failed = adding(response.captureNow ? 'SALE' : 'AUTH', failureOf(event.data));
+      return { status: TRANSITIONS[event.type].to, ...failed };
+    }
     case 'PaymentCaptureDeclined':
       return adding('CAPTURE', failureOf(event.data));
     case 'PaymentVoidDeclined':
@@ -225,46 +209,50 @@ const changes = (response: PaymentResponse, placed: PlacedEvent): Partial<Paymen
   }
 };
 
-const isIntent = (event: PaymentEvent): boolean => event.type.endsWith('Requested');
+type OpenOperations = PaymentReadModel['open'];
 
-const openAfter = (
-  readModel: PaymentReadModel,
-  { event, time }: PlacedEvent,
-): PaymentReadModel['open'] => {
+const openAfter = (open: OpenOperations, event: FollowingEvent, since: string): OpenOperations => {
   const { operationId, amount } = event.data;
-  if (isIntent(event)) return [...readModel.open, { operationId, amount, since: time }];
-  return readModel.open.length === 0
-    ? readModel.open
-    : readModel.open.filter((o) => o.operationId !== operationId);
+  if (isIntent(event)) return [...open, { operationId, amount, since }];
+  return open.filter((o) => o.operationId !== operationId);
+};
+
+/** Throws where the event cannot follow, as the rules' fold does. */
+const checkFollows = ({ response, open }: PaymentReadModel, event: FollowingEvent): void => {
+  inStatusFor(event.type, response);
+  const isUnresolved = open.some((o) => o.operationId === event.data.operationId);
+  checkOperation(event, { isUnresolved, captureNow: response.captureNow });
 };
 
 /**
- * Applies one event. `read model` is undefined for the first event of a stream, which must be a
- * PaymentCreated. Throws where the event cannot follow the read model: its revision is not the next one,
- * the stream does not begin with PaymentCreated, or the status is not the one that it needs.
+ * Applies one event. `readModel` is undefined for the first event of a stream, which must be a
+ * PaymentCreated. Throws where the event cannot follow the read model: its revision is not the next
+ * one, the stream does not begin with PaymentCreated, or the table of transitions excludes it.
  */
 export const project = (
   readModel: PaymentReadModel | undefined,
-  placed: PlacedEvent,
+  { revision, time, event }: PlacedEvent,
 ): PaymentReadModel => {
   const next = readModel === undefined ? 0 : readModel.revision + 1;
-  if (placed.revision !== next)
-    throw new Error(`revision ${placed.revision} where ${next} follows`);
-  if (readModel === undefined) {
-    if (placed.event.type !== 'PaymentCreated') throw new Error('the stream has no PaymentCreated');
-    return created(placed.event.data, placed);
+  if (revision !== next) throw new Error(`revision ${revision} where ${next} follows`);
+  if (event.type === 'PaymentCreated') {
+    if (readModel === undefined) return created(event.data, { revision, time });
+    throw new Error('PaymentCreated is not the first event of its stream');
   }
-  refuseDisorder(readModel.response, placed.event);
-  const open = openAfter(readModel, placed);
-  const response = {
-    ...readModel.response,
-    ...changes(readModel.response, placed),
-    updatedAt: placed.time,
-  };
-  // Only captured payments have refunds open: before a capture nothing is refundable.
-  const reserved = response.capturedAmount === 0 ? 0 : open.reduce((sum, o) => sum + o.amount, 0);
-  response.refundableAmount = response.capturedAmount - response.refundedAmount - reserved;
-  return { merchantId: readModel.merchantId, revision: placed.revision, open, response };
+  if (readModel === undefined) throw new Error('the stream has no PaymentCreated');
+  checkFollows(readModel, event);
+  const open = openAfter(readModel.open, event, time);
+  const changed = changes(readModel.response, event, time);
+  const response = { ...readModel.response, ...changed, updatedAt: time };
+  response.refundableAmount = refundableAmount(response, open);
+  return { merchantId: readModel.merchantId, revision, open, response };
+};
+
+/** Only captured payments have unresolved refunds: before a capture nothing is refundable. */
+const refundableAmount = (response: PaymentResponse, open: OpenOperations): number => {
+  const { capturedAmount, refundedAmount } = response;
+  const reserved = capturedAmount === 0 ? 0 : open.reduce((total, o) => total + o.amount, 0);
+  return capturedAmount - refundedAmount - reserved;
 };
 
 /** The read model after a whole stream; undefined for an empty one. Throws as `project` does. */

@@ -1,29 +1,32 @@
 /**
- * What the rules need to know of a payment: its status with the sums that belong to it, and every
- * operation that was ever begun on it, so that a repeat is recognised and an intent without an
- * outcome is seen.
+ * What the rules need to know of a payment: its status with the amounts that belong to it, and
+ * every operation that was ever begun on it, so that a repeat is recognised and an intent without
+ * an outcome is seen.
  */
+import type { FinalOutcome } from './outcome.ts';
 import type { EventData, RequestIdentity } from './payment-events.ts';
 import type { PlacedEvent } from './response.ts';
+import {
+  checkOperation,
+  type FollowingEvent,
+  inStatusFor,
+  statusAfterRefund,
+  TRANSITIONS,
+} from './transitions.ts';
 
 export type OperationKind = 'create' | 'capture' | 'void' | 'refund';
 
-/** One thing asked of the provider; its intent is stored, its outcome when `outcome` is there. */
+/** One thing asked of the provider; its intent is stored, its outcome when `ended` is there. */
 export type Operation = {
   kind: OperationKind;
   operationId: string;
-  /** In minor units, from 1. A void carries the authorized amount. */
-  amount: number;
+  /** From 1. A void carries the authorized amount. */
+  amountMinor: number;
   identity: RequestIdentity;
   /** The revision of the intent event. */
   requestedAt: number;
-  outcome?: OperationOutcome;
-};
-
-export type OperationOutcome = {
-  outcome: 'APPROVED' | 'DECLINED' | 'NOT_SENT' | 'FENCED';
-  /** The revision of the (last) event that recorded it: the answer is the fold up to here. */
-  revision: number;
+  /** `revision` is that of the (last) event that recorded the outcome: the answer is the fold up to it. */
+  ended?: { outcome: FinalOutcome; revision: number };
 };
 
 /** What every payment has from its first event on. */
@@ -40,8 +43,8 @@ type Known = {
 type AuthorizedAmounts = { authorizedAmount: number };
 type CapturedAmounts = AuthorizedAmounts & { capturedAmount: number; refundedAmount: number };
 
+/** Amounts in minor units. A payment that does not exist has no state: it is undefined. */
 export type PaymentState =
-  | { status: 'NONE' }
   | (Known & { status: 'PENDING' })
   | (Known & AuthorizedAmounts & { status: 'AUTHORIZED' })
   | (Known & CapturedAmounts & { status: 'CAPTURED' })
@@ -49,12 +52,74 @@ export type PaymentState =
   | (Known & AuthorizedAmounts & { status: 'VOIDED' })
   | (Known & { status: 'FAILED' });
 
-export type ExistingPayment = Exclude<PaymentState, { status: 'NONE' }>;
+/**
+ * The state after one more event; `state` is undefined before the first one. Throws where the event
+ * cannot follow the state: such a stream is damaged, not merely refused.
+ */
+export const evolve = (
+  state: PaymentState | undefined,
+  { event, revision }: PlacedEvent,
+): PaymentState => {
+  if (event.type === 'PaymentCreated') {
+    if (state !== undefined) throw new Error('PaymentCreated is not the first event of its stream');
+    return created(event.data, revision);
+  }
+  if (state === undefined) throw new Error('the stream has no PaymentCreated');
+  const next = { event, revision };
+  switch (event.type) {
+    case 'PaymentAuthorized':
+      return {
+        ...inStatusFor(event.type, state),
+        operations: operationsAfter(state, next),
+        status: TRANSITIONS[event.type].to,
+        authorizedAmount: event.data.amount,
+      };
+    case 'PaymentCaptured':
+      return {
+        ...inStatusFor(event.type, state),
+        operations: operationsAfter(state, next),
+        status: TRANSITIONS[event.type].to,
+        capturedAmount: event.data.amount,
+        refundedAmount: 0,
+      };
+    case 'PaymentRefunded': {
+      const captured = inStatusFor(event.type, state);
+      const operations = operationsAfter(state, next);
+      const refundedAmount = captured.refundedAmount + event.data.amount;
+      const status = statusAfterRefund(refundedAmount, captured.capturedAmount);
+      return { ...captured, operations, status, refundedAmount };
+    }
+    case 'PaymentVoided':
+      return {
+        ...inStatusFor(event.type, state),
+        operations: operationsAfter(state, next),
+        status: TRANSITIONS[event.type].to,
+      };
+    case 'PaymentFailed':
+      return {
+        ...inStatusFor(event.type, state),
+        operations: operationsAfter(state, next),
+        status: TRANSITIONS[event.type].to,
+      };
+    case 'PaymentCaptureRequested':
+    case 'PaymentCaptureDeclined':
+    case 'PaymentVoidRequested':
+    case 'PaymentVoidDeclined':
+    case 'PaymentRefundRequested':
+    case 'PaymentRefundDeclined':
+      return { ...inStatusFor(event.type, state), operations: operationsAfter(state, next) };
+  }
+};
 
-export const initialState: PaymentState = { status: 'NONE' };
+/** The state after a whole stream; undefined for an empty one. Throws as `evolve` does. */
+export const foldState = (events: Iterable<PlacedEvent>): PaymentState | undefined => {
+  let state: PaymentState | undefined;
+  for (const event of events) state = evolve(state, event);
+  return state;
+};
 
-const first = (data: EventData<'PaymentCreated'>, revision: number): PaymentState => ({
-  status: 'PENDING',
+const created = (data: EventData<'PaymentCreated'>, revision: number): PaymentState => ({
+  status: TRANSITIONS.PaymentCreated.to,
   paymentId: data.paymentId,
   merchantId: data.merchantId,
   amount: data.amount,
@@ -71,115 +136,50 @@ const begun = (
   requestedAt: number,
 ): Operation => {
   const { operationId, amount, identity } = data;
-  return { kind, operationId, amount, identity, requestedAt };
+  return { kind, operationId, amountMinor: amount, identity, requestedAt };
 };
 
-const known = (state: ExistingPayment, operations: Operation[]): Known => {
-  const { paymentId, merchantId, amount, currency, captureNow, bin, last4 } = state;
-  return { paymentId, merchantId, amount, currency, captureNow, bin, last4, operations };
-};
+type Ended = NonNullable<Operation['ended']>;
 
-const ended = (
-  state: ExistingPayment,
-  operationId: string,
-  outcome: OperationOutcome['outcome'],
-  revision: number,
-): Operation[] => {
+type Next = { event: FollowingEvent; revision: number };
+
+/** The operations after an event: an intent adds one, any other event ends one. */
+const operationsAfter = (state: PaymentState, { event, revision }: Next): Operation[] => {
+  const { operations, captureNow } = state;
   // From the end: what is ended was begun lately, and a payment can have thousands of refunds.
-  const at = state.operations.findLastIndex((o) => o.operationId === operationId);
-  const operation = state.operations[at];
-  if (operation === undefined) throw new Error('an outcome without its intent');
-  return state.operations.with(at, { ...operation, outcome: { outcome, revision } });
-};
-
-/** The create's outcome comes once: what is FAILED never becomes AUTHORIZED. */
-const stillPending = (state: ExistingPayment): void => {
-  if (state.status !== 'PENDING') throw new Error(`a second outcome of a create: ${state.status}`);
-};
-
-const authorizedIn = (state: ExistingPayment): number => {
-  if (state.status !== 'AUTHORIZED') throw new Error(`captured or voided while ${state.status}`);
-  return state.authorizedAmount;
-};
-
-const capturedIn = (state: ExistingPayment): CapturedAmounts => {
-  if (state.status !== 'CAPTURED') throw new Error(`refunded while ${state.status}`);
-  const { authorizedAmount, capturedAmount, refundedAmount } = state;
-  return { authorizedAmount, capturedAmount, refundedAmount };
-};
-
-/**
- * The state after one more event. Throws where the event cannot follow the state: such a stream is
- * damaged, not merely refused.
- */
-export const evolve = (state: PaymentState, { event, revision }: PlacedEvent): PaymentState => {
-  if (event.type === 'PaymentCreated') {
-    if (state.status !== 'NONE')
-      throw new Error('PaymentCreated is not the first event of its stream');
-    return first(event.data, revision);
-  }
-  if (state.status === 'NONE') throw new Error('the stream has no PaymentCreated');
-  const { operationId, amount } = event.data;
+  const at = operations.findLastIndex((o) => o.operationId === event.data.operationId);
+  const isUnresolved = operations[at] !== undefined && operations[at].ended === undefined;
+  checkOperation(event, { isUnresolved, captureNow });
   switch (event.type) {
-    case 'PaymentAuthorized': {
-      stillPending(state);
-      const operations = ended(state, operationId, 'APPROVED', revision);
-      return { ...known(state, operations), status: 'AUTHORIZED', authorizedAmount: amount };
-    }
-    case 'PaymentCaptured': {
-      const operations = ended(state, operationId, 'APPROVED', revision);
-      const authorizedAmount = authorizedIn(state);
-      const sums = { authorizedAmount, capturedAmount: amount, refundedAmount: 0 };
-      return { ...known(state, operations), ...sums, status: 'CAPTURED' };
-    }
-    case 'PaymentVoided': {
-      const operations = ended(state, operationId, 'APPROVED', revision);
-      return {
-        ...known(state, operations),
-        status: 'VOIDED',
-        authorizedAmount: authorizedIn(state),
-      };
-    }
-    case 'PaymentRefunded': {
-      const operations = ended(state, operationId, 'APPROVED', revision);
-      const sums = capturedIn(state);
-      const refundedAmount = sums.refundedAmount + amount;
-      const status = refundedAmount >= sums.capturedAmount ? 'REFUNDED' : 'CAPTURED';
-      return { ...known(state, operations), ...sums, refundedAmount, status };
-    }
-    case 'PaymentFailed': {
-      stillPending(state);
-      const operations = ended(state, operationId, event.data.outcome, revision);
-      return { ...known(state, operations), status: 'FAILED' };
-    }
-    case 'PaymentCaptureDeclined':
-    case 'PaymentVoidDeclined':
-    case 'PaymentRefundDeclined':
-      return { ...state, operations: ended(state, operationId, event.data.outcome, revision) };
     case 'PaymentCaptureRequested':
-      return {
-        ...state,
-        operations: [...state.operations, begun('capture', event.data, revision)],
-      };
+      return [...operations, begun('capture', event.data, revision)];
     case 'PaymentVoidRequested':
-      return { ...state, operations: [...state.operations, begun('void', event.data, revision)] };
+      return [...operations, begun('void', event.data, revision)];
     case 'PaymentRefundRequested':
-      return { ...state, operations: [...state.operations, begun('refund', event.data, revision)] };
+      return [...operations, begun('refund', event.data, revision)];
+    default: {
+      const outcome = 'outcome' in event.data ? event.data.outcome : 'APPROVED';
+      // What ends no unresolved operation is the capture of a sale: its operation is the create.
+      return ended(operations, isUnresolved ? at : 0, { outcome, revision });
+    }
   }
 };
+
+const ended = (operations: Operation[], at: number, how: Ended): Operation[] =>
+  operations.with(at, { ...(operations[at] as Operation), ended: how });
 
 /** The operations that were asked for and have no outcome yet, oldest first. */
-export const openOperations = (state: PaymentState): Operation[] =>
-  state.status === 'NONE' ? [] : state.operations.filter((o) => o.outcome === undefined);
+export const unresolvedOperations = (state: PaymentState | undefined): Operation[] =>
+  state === undefined ? [] : state.operations.filter((o) => o.ended === undefined);
 
 /** Proven never carried out, so that its idempotency key is free again (gaps §7, §8). */
-export const isFree = ({ outcome }: Operation): boolean =>
+export const isFree = ({ ended }: Operation): boolean =>
   // seeded bug: free-key
-  outcome?.outcome === 'NOT_SENT' || outcome?.outcome === 'FENCED';
+  ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED';
 
 /** The latest operation under a key, by the key's hash; undefined for none, and for no key. */
 export const operationUnder = (
-  state: ExistingPayment,
+  state: PaymentState,
   keyHash: string | undefined,
 ): Operation | undefined =>
   keyHash === undefined
@@ -187,8 +187,8 @@ export const operationUnder = (
     : state.operations.findLast(({ identity }) => identity.keyHash === keyHash);
 
 /** What the provider knows a later operation's authorization by: the id of the create. */
-export const authorizationIdOf = (state: ExistingPayment): string => {
+export const authorizationIdOf = (state: PaymentState): string => {
   const create = state.operations[0];
-  if (create === undefined) throw new Error('a payment without its create');
+  if (create === undefined) throw new Error(`payment ${state.paymentId} has no create`);
   return create.operationId;
 };

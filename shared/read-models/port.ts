@@ -11,7 +11,8 @@
  *   way, and is neither asked nor trusted when something is written.
  */
 import type { Position } from '../event-store/port.ts';
-import type { PaymentReadModel, PaymentStatus } from '../payment/response.ts';
+import type { PaymentStatus } from '../payment/payment-status.ts';
+import type { PaymentReadModel } from '../payment/response.ts';
 
 /** A payment as it is served. */
 export type PaymentDocument = {

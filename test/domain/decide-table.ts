@@ -9,8 +9,8 @@ import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { type Refused, refused, type Unresolved } from '../../shared/payment/refusals.ts';
 import {
   type OperationKind,
-  openOperations,
   type PaymentState,
+  unresolvedOperations,
 } from '../../shared/payment/state.ts';
 import {
   capture,
@@ -36,7 +36,7 @@ import {
 import type { CommandResponse } from '../support/scenario.ts';
 
 export const SUB_STATES = [
-  'NONE',
+  'no payment',
   'PENDING, create open',
   'FAILED',
   'AUTHORIZED',
@@ -50,9 +50,9 @@ export const SUB_STATES = [
 export type SubState = (typeof SUB_STATES)[number];
 
 /** Where a state belongs in the table; several open refunds are as one. */
-export const subStateOf = (state: PaymentState): string => {
-  const open = new Set(openOperations(state).map(({ kind }) => `${kind} open`));
-  return [state.status, ...[...open].sort()].join(', ');
+export const subStateOf = (state: PaymentState | undefined): string => {
+  const open = new Set(unresolvedOperations(state).map(({ kind }) => `${kind} open`));
+  return [state?.status ?? 'no payment', ...[...open].sort()].join(', ');
 };
 
 const CREATE = operationId(0);
@@ -75,7 +75,7 @@ const unknownPayment = (kind: Command['kind']): CommandResponse => ({
 
 const open = (kind: OperationKind, operation: string, requestedAt: number): Unresolved => ({
   kind: 'unresolved',
-  operation: { kind, operationId: operation, amount: 2500, identity, requestedAt },
+  operation: { kind, operationId: operation, amountMinor: 2500, identity, requestedAt },
 });
 
 const noCapture = (status: string): Refused =>
@@ -95,7 +95,7 @@ const asCaptured = [...asAuthorized, captureRequested(), captured({ operationId:
 type Row = { given: PaymentEvent[]; responses: Record<Command['kind'], CommandResponse> };
 
 export const TABLE: Record<SubState, Row> = {
-  NONE: {
+  'no payment': {
     given: [],
     responses: {
       create: [created({ operationId: NEW_OPERATION })],

@@ -1,6 +1,7 @@
 /** The rules of a payment: what each command is answered in each state (gaps §3, §5 to §8). */
 import { describe, expect, test } from '@jest/globals';
-import type { Command, Outcome } from '../../shared/payment/commands.ts';
+import type { Command } from '../../shared/payment/commands.ts';
+import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { refused } from '../../shared/payment/refusals.ts';
 import {
@@ -83,8 +84,10 @@ describe('gaps §3: what a create may ask for', () => {
   const onlyVisaOrAmex = { maxAmountMinor: 5000, acceptedBrands: ['VISA', 'AMEX'] as const };
   const brandDetail = 'paymentMethod.card must be one of VISA, AMEX';
   scenarios([
-    broken('one above the maximum', { amount: 100_000_000 }, ['amount must not exceed 99999999']),
-    broken('above any integer', { amount: 'too large' }, ['amount must not exceed 99999999']),
+    broken('one above the maximum', { amountMinor: 100_000_000 }, [
+      'amount must not exceed 99999999',
+    ]),
+    broken('above any integer', { amountMinor: 'too large' }, ['amount must not exceed 99999999']),
     broken('a listed currency that is not USD', { currency: 'EUR' }, ['currency must be USD']),
     broken(
       'a brand outside the list, whatever brand was given with it',
@@ -102,13 +105,13 @@ describe('gaps §3: what a create may ask for', () => {
     ),
     broken(
       'every broken rule is named',
-      { rules: onlyVisaOrAmex, amount: 5001, currency: 'JPY', numberBrand: 'JCB' },
+      { rules: onlyVisaOrAmex, amountMinor: 5001, currency: 'JPY', numberBrand: 'JCB' },
       ['amount must not exceed 5000', 'currency must be USD', brandDetail],
     ),
     {
       title: 'exactly the maximum, with a brand of the list',
       given: [],
-      when: create({ rules: onlyVisaOrAmex, amount: 5000 }),
+      when: create({ rules: onlyVisaOrAmex, amountMinor: 5000 }),
       response: [created({ ...newly, amount: 5000 })],
     },
     {
@@ -133,7 +136,7 @@ describe('gaps §3: what a create may ask for', () => {
 });
 
 describe('gaps §6: the approval of a create', () => {
-  const approved: Outcome = { outcome: 'APPROVED', providerReference: 'ref-1' };
+  const approved: FinalOutcomeDetails = { outcome: 'APPROVED', providerReference: 'ref-1' };
   const data = { providerReference: 'ref-1' };
   scenarios([
     {
@@ -166,19 +169,19 @@ describe('gaps §5: capture', () => {
     {
       title: 'a part',
       given: asAuthorized,
-      when: capture({ amount: 1, reason: 'one item was out of stock' }),
+      when: capture({ amountMinor: 1, reason: 'one item was out of stock' }),
       response: [captureRequested({ ...newly, amount: 1, reason: 'one item was out of stock' })],
     },
     {
       title: 'M1: one above the authorized amount',
       given: asAuthorized,
-      when: capture({ amount: 2501 }),
+      when: capture({ amountMinor: 2501 }),
       response: tooMuch,
     },
     {
       title: 'an amount above any integer',
       given: asAuthorized,
-      when: capture({ amount: 'too large' }),
+      when: capture({ amountMinor: 'too large' }),
       response: tooMuch,
     },
     {
@@ -190,7 +193,7 @@ describe('gaps §5: capture', () => {
     {
       title: 'a partial capture is final: no second one for the rest',
       given: capturing(2000, 500),
-      when: capture({ amount: 500 }),
+      when: capture({ amountMinor: 500 }),
       response: refused(
         'CAPTURE_NOT_ALLOWED',
         'only an AUTHORIZED payment can be captured; this one is CAPTURED',
@@ -251,7 +254,7 @@ describe('gaps §5, §7: refund', () => {
     {
       title: 'a part',
       given: asCaptured,
-      when: refund({ amount: 1, reason: 'damaged' }),
+      when: refund({ amountMinor: 1, reason: 'damaged' }),
       response: [refundRequested({ ...newly, amount: 1, reason: 'damaged' })],
     },
     {
@@ -263,37 +266,37 @@ describe('gaps §5, §7: refund', () => {
     {
       title: 'up to the ceiling',
       given: partly,
-      when: refund({ amount: 1200 }),
+      when: refund({ amountMinor: 1200 }),
       response: [refundRequested({ ...newly, amount: 1200 })],
     },
     {
       title: 'M2: not above it',
       given: partly,
-      when: refund({ amount: 1201 }),
+      when: refund({ amountMinor: 1201 }),
       response: above(1200),
     },
     {
       title: 'an amount above any integer',
       given: asCaptured,
-      when: refund({ amount: 'too large' }),
+      when: refund({ amountMinor: 'too large' }),
       response: above(2500),
     },
     {
       title: 'M2: an open refund counts against the ceiling',
       given: reserved,
-      when: refund({ amount: 1701 }),
+      when: refund({ amountMinor: 1701 }),
       response: above(1700),
     },
     {
       title: 'beside an open refund there is room for the rest',
       given: reserved,
-      when: refund({ amount: 1700 }),
+      when: refund({ amountMinor: 1700 }),
       response: [refundRequested({ ...newly, amount: 1700 })],
     },
     {
       title: 'M2: several open refunds all count',
       given: [...reserved, refundRequested({ ...another, amount: 1700 })],
-      when: refund({ amount: 1 }),
+      when: refund({ amountMinor: 1 }),
       response: above(0),
     },
     {
@@ -324,7 +327,7 @@ describe('gaps §5, §7: refund', () => {
 });
 
 describe('gaps §7: outcomes that are no approval', () => {
-  const declined: Outcome = {
+  const declined: FinalOutcomeDetails = {
     outcome: 'DECLINED',
     failureCode: 'INSUFFICIENT_FUNDS',
     providerFailureCode: '51',
@@ -414,7 +417,7 @@ describe('a repeated operation id yields no events', () => {
     [
       'an open refund, though it would not fit a second time',
       [...asCaptured, refundRequested()],
-      refund({ operationId: operationId(2), amount: 2500 }),
+      refund({ operationId: operationId(2), amountMinor: 2500 }),
     ],
     [
       'an approval that comes after the fence',
@@ -437,7 +440,7 @@ describe('gaps §8: an operation under the same key is its repeat', () => {
     {
       title: 'a refund that another process has made meanwhile, though there is more to refund',
       given: [...asCaptured, refundRequested({ ...under('k'), amount: 500 })],
-      when: refund({ operationId: NEW_OPERATION, amount: 500, ...under('k') }),
+      when: refund({ operationId: NEW_OPERATION, amountMinor: 500, ...under('k') }),
       response: repeated,
     },
     {
@@ -448,7 +451,7 @@ describe('gaps §8: an operation under the same key is its repeat', () => {
     },
     {
       title: 'a finished capture, which without the key would be refused',
-      given: [...asAuthorized, requested, captured()],
+      given: [...asAuthorized, requested, captured({ operationId: FIRST })],
       when: again,
       response: repeated,
     },
@@ -473,7 +476,7 @@ describe('gaps §8: an operation under the same key is its repeat', () => {
     {
       title: 'none under another key',
       given: [...asCaptured, refundRequested({ ...under('k'), amount: 500 })],
-      when: refund({ operationId: NEW_OPERATION, amount: 500, ...under('other') }),
+      when: refund({ operationId: NEW_OPERATION, amountMinor: 500, ...under('other') }),
       response: [refundRequested({ operationId: NEW_OPERATION, amount: 500, ...under('other') })],
     },
   ]);

@@ -14,7 +14,9 @@ const ALLOWED: Record<string, string[]> = {
 const sourceOf = (file: string): string => readFileSync(new URL(file, FOLDER), 'utf8');
 
 test.each(files)('%s imports its neighbours, and only what the domain may have', (file) => {
-  const imported = [...sourceOf(file).matchAll(/(?:from|import\()\s*'([^']+)'/g)].map((m) => m[1]);
+  const imported = [...sourceOf(file).matchAll(/(?:from\s+|import\(\s*)'([^']+)'/g)].map(
+    (m) => m[1],
+  );
   const foreign = imported.filter((name) => !name?.match(/^\.\/[a-z-]+\.ts$/));
   expect(foreign.toSorted()).toStrictEqual((ALLOWED[file] ?? []).toSorted());
 });

@@ -413,12 +413,42 @@ describe('P2, P5: an event that cannot follow the read model throws', () => {
   });
 
   test.each<[string, PaymentEvent[], PaymentEvent, string]>([
-    ['authorized twice', asAuthorized, authorized(), 'PaymentAuthorized where it is AUTHORIZED'],
-    ['failed after approval', asAuthorized, failed(), 'PaymentFailed where it is AUTHORIZED'],
-    ['approved after FAILED', [created(), failed()], authorized(), 'PaymentAuthorized where it is'],
-    ['captured while PENDING', [created()], captured(), 'PaymentCaptured where it is PENDING'],
-    ['captured and voided', [...asAuthorized, captured()], voided(), 'PaymentVoided where it is'],
-    ['refunded uncaptured', asAuthorized, refunded(), 'PaymentRefunded where it is AUTHORIZED'],
+    [
+      'authorized twice',
+      asAuthorized,
+      authorized(),
+      'PaymentAuthorized cannot follow status AUTHORIZED',
+    ],
+    [
+      'failed after approval',
+      asAuthorized,
+      failed(),
+      'PaymentFailed cannot follow status AUTHORIZED',
+    ],
+    [
+      'approved after FAILED',
+      [created(), failed()],
+      authorized(),
+      'PaymentAuthorized cannot follow status FAILED',
+    ],
+    [
+      'captured while PENDING',
+      [created()],
+      captured(),
+      'PaymentCaptured cannot follow status PENDING',
+    ],
+    [
+      'voided after it was captured',
+      asCaptured,
+      voided(),
+      'PaymentVoided cannot follow status CAPTURED',
+    ],
+    [
+      'refunded uncaptured',
+      asAuthorized,
+      refunded(),
+      'PaymentRefunded cannot follow status AUTHORIZED',
+    ],
   ])('states out of order: %s', (_title, before, event, why) => {
     expect(() => project(readModelOf(before), at(before.length, event))).toThrow(why);
   });

@@ -3,7 +3,7 @@
  * what has the lower revision; a time is only ever shown, and never runs back within a payment.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { openOperations } from '../../shared/payment/state.ts';
+import { unresolvedOperations } from '../../shared/payment/state.ts';
 import { type Entry, entriesOfEvents } from '../support/books.ts';
 import { type CommandResponse, idOf } from '../support/in-process.ts';
 import { newSeed, randomOf } from '../support/random.ts';
@@ -67,7 +67,7 @@ const moveClocks = (): void => {
 };
 
 const unresolved = async (id: string): Promise<boolean> =>
-  openOperations(await sides.state(id)).length > 0;
+  unresolvedOperations(await sides.state(id)).length > 0;
 
 /** Sends an operation, now and then one whose outcome gets lost; resolved when it resolves. */
 const operate = async (send: (deps: Deps) => Promise<CommandResponse>): Promise<string> => {

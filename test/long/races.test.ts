@@ -7,7 +7,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import { startSweep } from '../../command-api/recovery/sweep.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
-import { openOperations } from '../../shared/payment/state.ts';
+import { unresolvedOperations } from '../../shared/payment/state.ts';
 import { type CommandResponse, idOf } from '../support/in-process.ts';
 import { newSeed, type Random, randomOf } from '../support/random.ts';
 import {
@@ -77,13 +77,12 @@ const lineOf = ({ operationId, kind, amount, outcome }: LedgerEntry): string =>
 /** What our events say the provider carried out; both books are equal (M5). */
 const linesOf = async (sides: TwoCommandSides, id: string): Promise<string[]> => {
   const state = await sides.state(id);
-  if (state.status === 'NONE') throw new Error('no such payment');
-  expect(openOperations(state)).toEqual([]);
+  expect(unresolvedOperations(state)).toEqual([]);
   return state.operations
-    .filter(({ outcome }) => outcome?.outcome === 'APPROVED' || outcome?.outcome === 'DECLINED')
-    .map(({ operationId, kind, amount, outcome }) => {
+    .filter(({ ended }) => ended?.outcome === 'APPROVED' || ended?.outcome === 'DECLINED')
+    .map(({ operationId, kind, amountMinor, ended }) => {
       const requested = kind === 'create' && state.captureNow ? 'SALE' : KINDS[kind];
-      return `${operationId} ${requested} ${amount} ${outcome?.outcome}`;
+      return `${operationId} ${requested} ${amountMinor} ${ended?.outcome}`;
     });
 };
 

@@ -9,7 +9,7 @@ import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
-import { evolve, initialState, type PaymentState } from '../../shared/payment/state.ts';
+import { foldState, type PaymentState } from '../../shared/payment/state.ts';
 
 const PAGE = 2000;
 
@@ -42,11 +42,9 @@ export const bookedPayments = async (dataDir: string): Promise<Map<string, Booke
     const paymentId = paymentOf(stream);
     if (paymentId === undefined) continue;
     const readModel = foldReadModel(events);
-    if (readModel === undefined) throw new Error(`nothing in ${stream}?`);
-    payments.set(paymentId, {
-      state: events.reduce(evolve, initialState),
-      body: bodyOf(readModel),
-    });
+    const state = foldState(events);
+    if (readModel === undefined || state === undefined) throw new Error(`nothing in ${stream}?`);
+    payments.set(paymentId, { state, body: bodyOf(readModel) });
   }
   return payments;
 };
@@ -57,13 +55,12 @@ const KINDS = { create: 'AUTHORIZE', capture: 'CAPTURE', void: 'VOID', refund: '
 export const entriesOfEvents = (payments: ReadonlyMap<string, BookedPayment>): Entry[] =>
   [...payments.values()]
     .flatMap(({ state }): Entry[] => {
-      if (state.status === 'NONE') return [];
       const { paymentId, captureNow } = state;
       return state.operations
-        .filter(({ outcome }) => outcome?.outcome === 'APPROVED' || outcome?.outcome === 'DECLINED')
-        .map(({ operationId, kind, amount, outcome }): Entry => {
+        .filter(({ ended }) => ended?.outcome === 'APPROVED' || ended?.outcome === 'DECLINED')
+        .map(({ operationId, kind, amountMinor, ended }): Entry => {
           const requested = kind === 'create' && captureNow ? 'SALE' : KINDS[kind];
-          return `${operationId} ${requested} ${paymentId} ${amount} ${outcome?.outcome ?? ''}`;
+          return `${operationId} ${requested} ${paymentId} ${amountMinor} ${ended?.outcome ?? ''}`;
         });
     })
     .sort();

@@ -1,10 +1,6 @@
 /** Valid commands: each builder fills what a test does not care about. */
-import type {
-  ChangeCommand,
-  CreateCommand,
-  Outcome,
-  RecordCommand,
-} from '../../shared/payment/commands.ts';
+import type { ChangeCommand, CreateCommand, RecordCommand } from '../../shared/payment/commands.ts';
+import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import { created, operationId } from './payment-events.ts';
 
 /** The operation that a command asks for, when the payment's own are 0, 1 and 2. */
@@ -20,7 +16,7 @@ export const create = (fields: Partial<CreateCommand> = {}): CreateCommand => ({
   operationId: NEW_OPERATION,
   paymentId: 'pay_1',
   merchantId: 'm_1',
-  amount: 2500,
+  amountMinor: 2500,
   currency: 'USD',
   captureNow: false,
   card,
@@ -43,9 +39,12 @@ export const capture = change('capture');
 export const voidIt = change('void');
 export const refund = change('refund');
 
-export const APPROVED: Outcome = { outcome: 'APPROVED' };
-export const record = (operation: string, outcome: Outcome = APPROVED): RecordCommand => ({
+export const APPROVED: FinalOutcomeDetails = { outcome: 'APPROVED' };
+export const record = (
+  operation: string,
+  outcome: FinalOutcomeDetails = APPROVED,
+): RecordCommand => ({
   kind: 'record',
   operationId: operation,
-  outcome,
+  ...outcome,
 });

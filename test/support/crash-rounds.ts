@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { openOperations } from '../../shared/payment/state.ts';
+import { unresolvedOperations } from '../../shared/payment/state.ts';
 import { bookedPayments, entriesOfEvents, entriesOfLedger } from './books.ts';
 import type { CrashPoint, Operation } from './crash-points.ts';
 import { type CommandResponse, NODE, type Service, startService, unresolvedIn } from './service.ts';
@@ -102,16 +102,15 @@ const expectBooks = async (dataDir: string, dead: readonly UnderWay[]): Promise<
   const payments = await bookedPayments(dataDir);
   const approved = new Map<string, number>();
   for (const { state, body: shown } of payments.values()) {
-    if (state.status === 'NONE') continue;
     const { merchantReference } = JSON.parse(shown) as { merchantReference: string };
-    for (const { kind, outcome } of state.operations) {
-      if (outcome?.outcome !== 'APPROVED') continue;
+    for (const { kind, ended } of state.operations) {
+      if (ended?.outcome !== 'APPROVED') continue;
       const name = `${kind} ${merchantReference}`;
       approved.set(name, (approved.get(name) ?? 0) + 1);
     }
   }
   expectMovedOnce(dead, approved);
-  expect([...payments.values()].flatMap(({ state }) => openOperations(state))).toEqual([]);
+  expect([...payments.values()].flatMap(({ state }) => unresolvedOperations(state))).toEqual([]);
   expect(await entriesOfLedger(dataDir)).toEqual(entriesOfEvents(payments));
 };
 

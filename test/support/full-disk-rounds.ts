@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@jest/globals';
-import { openOperations } from '../../shared/payment/state.ts';
+import { unresolvedOperations } from '../../shared/payment/state.ts';
 import { bookedPayments, entriesOfEvents, entriesOfLedger } from './books.ts';
 import { faultyProvider } from './faulty-provider.ts';
 import { PAYMENTS, SECRET, token } from './in-process.ts';
@@ -75,7 +75,7 @@ export const expectBooks = async (
   for (const [paymentId, known] of acknowledged) {
     expectKept(known, payments.get(paymentId)?.body ?? 'not in the event store');
   }
-  expect([...payments.values()].flatMap(({ state }) => openOperations(state))).toEqual([]);
+  expect([...payments.values()].flatMap(({ state }) => unresolvedOperations(state))).toEqual([]);
   expect(await entriesOfLedger(ledgerDir)).toEqual(entriesOfEvents(payments));
 };
 

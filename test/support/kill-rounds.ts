@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@jest/globals';
-import { openOperations } from '../../shared/payment/state.ts';
+import { unresolvedOperations } from '../../shared/payment/state.ts';
 import { bookedPayments, entriesOfEvents, entriesOfLedger, openPaymentsIn } from './books.ts';
 import { newSeed, randomOf } from './random.ts';
 import { type Body, type Service, startService } from './service.ts';
@@ -117,7 +117,7 @@ const expectBooksAgree = async (
   for (const [paymentId, known] of kept) {
     expectKept(known, payments.get(paymentId)?.body ?? 'not in the event store');
   }
-  const halfDone = [...payments.values()].flatMap(({ state }) => openOperations(state));
+  const halfDone = [...payments.values()].flatMap(({ state }) => unresolvedOperations(state));
   expect(halfDone).toEqual([]);
   expect(await entriesOfLedger(dataDir)).toEqual(entriesOfEvents(payments));
 };

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { openOperations } from '../../shared/payment/state.ts';
+import { unresolvedOperations } from '../../shared/payment/state.ts';
 import { bookedPayments, entriesOfEvents, entriesOfLedger } from './books.ts';
 import {
   FAULTS,
@@ -105,7 +105,7 @@ const meetAll = async (service: Service, provider: FaultyProvider, rounds: reado
 /** Once all is resolved: M5, the provider's ledger equals the fold of our events. */
 const expectBooks = async (dataDir: string): Promise<void> => {
   const payments = await bookedPayments(dataDir);
-  expect([...payments.values()].flatMap(({ state }) => openOperations(state))).toEqual([]);
+  expect([...payments.values()].flatMap(({ state }) => unresolvedOperations(state))).toEqual([]);
   expect(await entriesOfLedger(dataDir)).toEqual(entriesOfEvents(payments));
 };
 

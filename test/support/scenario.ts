@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { Command } from '../../shared/payment/commands.ts';
 import { type Decision, decide } from '../../shared/payment/decide.ts';
 import { eventSchemas, type PaymentEvent } from '../../shared/payment/payment-events.ts';
-import { evolve, initialState, type PaymentState } from '../../shared/payment/state.ts';
+import { evolve, type PaymentState } from '../../shared/payment/state.ts';
 import { placed } from './payment-events.ts';
 
 /** The events decided (none for a repeat), a refusal, or the message of a caller's bug. */
@@ -20,8 +20,11 @@ export type Scenario = {
 };
 
 /** The state after a stream of these events; frozen, so that nothing can change it in passing. */
-export const stateAfter = (events: PaymentEvent[]): PaymentState =>
-  placed(events).reduce((state, event) => Object.freeze(evolve(state, event)), initialState);
+export const stateAfter = (events: PaymentEvent[]): PaymentState | undefined =>
+  placed(events).reduce<PaymentState | undefined>(
+    (state, event) => Object.freeze(evolve(state, event)),
+    undefined,
+  );
 
 export const responseTo = (given: PaymentEvent[], when: Command): CommandResponse => {
   try {

@@ -18,7 +18,7 @@ import { openAuthorize } from '../../shared/http/auth/authorize.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
-import { evolve, initialState, type PaymentState } from '../../shared/payment/state.ts';
+import { foldState, type PaymentState } from '../../shared/payment/state.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { type Config, loadConfig } from '../../shared/runtime/config.ts';
@@ -193,7 +193,11 @@ export const openTwoCommandSides = async (
       return paymentId === undefined ? entries : entries.filter((e) => e.paymentId === paymentId);
     },
     events,
-    state: async (paymentId) => (await events(paymentId)).reduce(evolve, initialState),
+    state: async (paymentId) => {
+      const state = foldState(await events(paymentId));
+      if (state === undefined) throw new Error('there is no such payment');
+      return state;
+    },
     body: async (paymentId) => {
       const readModel = foldReadModel(await events(paymentId));
       if (readModel === undefined) throw new Error('there is no such payment');

@@ -1,0 +1,89 @@
+/**
+ * The one table of transitions: the status that a payment event needs before it, and the status
+ * after it. Both folds read it, that of the rules (state.ts) and that of the answer (response.ts),
+ * so that a stream which the rules could not have written is damaged for both (M8, L5).
+ */
+import type { EventType, PaymentEvent } from './payment-events.ts';
+import type { PaymentStatus } from './payment-status.ts';
+
+/** `from` is undefined for the first event of a stream. */
+type Transition = {
+  from: PaymentStatus | undefined;
+  to: PaymentStatus;
+  toWhenWhole?: PaymentStatus;
+};
+
+export const TRANSITIONS = {
+  PaymentCreated: { from: undefined, to: 'PENDING' },
+  PaymentAuthorized: { from: 'PENDING', to: 'AUTHORIZED' },
+  PaymentFailed: { from: 'PENDING', to: 'FAILED' },
+  PaymentCaptureRequested: { from: 'AUTHORIZED', to: 'AUTHORIZED' },
+  PaymentCaptured: { from: 'AUTHORIZED', to: 'CAPTURED' },
+  PaymentCaptureDeclined: { from: 'AUTHORIZED', to: 'AUTHORIZED' },
+  PaymentVoidRequested: { from: 'AUTHORIZED', to: 'AUTHORIZED' },
+  PaymentVoided: { from: 'AUTHORIZED', to: 'VOIDED' },
+  PaymentVoidDeclined: { from: 'AUTHORIZED', to: 'AUTHORIZED' },
+  PaymentRefundRequested: { from: 'CAPTURED', to: 'CAPTURED' },
+  /** `toWhenWhole`: after the refund that gives back the last of what was captured. */
+  PaymentRefunded: { from: 'CAPTURED', to: 'CAPTURED', toWhenWhole: 'REFUNDED' },
+  PaymentRefundDeclined: { from: 'CAPTURED', to: 'CAPTURED' },
+} as const satisfies Record<EventType, Transition>;
+
+/** The events that can follow another one in a stream: all but the first. */
+export type FollowingType = Exclude<EventType, 'PaymentCreated'>;
+export type FollowingEvent = Exclude<PaymentEvent, { type: 'PaymentCreated' }>;
+
+/** The status that an event needs before it. */
+type From<T extends FollowingType> = (typeof TRANSITIONS)[T]['from'];
+
+type WithStatus<S, P extends PaymentStatus> = Extract<S, { status: P }>;
+
+const isIn = <S extends { status: PaymentStatus }, P extends PaymentStatus>(
+  payment: S,
+  status: P,
+): payment is WithStatus<S, P> => payment.status === status;
+
+/** The payment, which has the status that the event needs before it. Throws where it has another. */
+export const inStatusFor = <S extends { status: PaymentStatus }, T extends FollowingType>(
+  type: T,
+  payment: S,
+): WithStatus<S, From<T>> => {
+  const from: From<T> = TRANSITIONS[type].from;
+  if (isIn(payment, from)) return payment;
+  throw new Error(`${type} cannot follow status ${payment.status}`);
+};
+
+/** The status after a refund that leaves `refundedAmount` of `capturedAmount` given back. */
+export const statusAfterRefund = (
+  refundedAmount: number,
+  capturedAmount: number,
+): 'CAPTURED' | 'REFUNDED' => {
+  const { to, toWhenWhole } = TRANSITIONS.PaymentRefunded;
+  return refundedAmount >= capturedAmount ? toWhenWhole : to;
+};
+
+/** What a fold knows of the operation that an event is about. */
+type Known = {
+  /** The intent of the event's operation is there, and no outcome after it. */
+  isUnresolved: boolean;
+  captureNow: boolean;
+};
+
+/** An intent begins an operation, every other event that follows is the outcome of one. */
+export const isIntent = ({ type }: FollowingEvent): boolean => type.endsWith('Requested');
+
+/**
+ * A sale is one operation with two outcome events: PaymentCaptured comes when PaymentAuthorized
+ * has ended the create already.
+ */
+export const isCaptureOfSale = ({ type }: FollowingEvent, { isUnresolved, captureNow }: Known) =>
+  type === 'PaymentCaptured' && captureNow && !isUnresolved;
+
+/** Throws where an intent begins what has no outcome yet, and where an outcome has no intent. */
+export const checkOperation = (event: FollowingEvent, known: Known): void => {
+  if (isIntent(event)) {
+    if (known.isUnresolved) throw new Error(`${event.type} of an operation that has begun already`);
+  } else if (!known.isUnresolved && !isCaptureOfSale(event, known)) {
+    throw new Error(`${event.type} without an unresolved intent of its operation`);
+  }
+};
