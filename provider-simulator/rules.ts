@@ -5,6 +5,7 @@
 
 import type { ProviderOperation, ProviderOperationKind } from '../command-api/provider/port.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
+import { passesLuhn } from '../shared/runtime/card-numbers.ts';
 import { type CardBehaviour, testCardOf } from './test-cards.ts';
 
 export type CardOperation = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
@@ -39,16 +40,6 @@ const declined = (failureCode: FailureCode, providerFailureCode: string): Judgem
   providerFailureCode,
 });
 const notPermitted = (word: string): Judgement => declined('TRANSACTION_NOT_PERMITTED', word);
-
-const passesLuhn = (number: string): boolean => {
-  let sum = 0;
-  for (let place = 0; place < number.length; place += 1) {
-    const digit = Number(number[number.length - 1 - place]);
-    const doubled = place % 2 === 0 ? digit : digit * 2;
-    sum += doubled > 9 ? doubled - 9 : doubled;
-  }
-  return sum % 10 === 0;
-};
 
 /** What the card of an AUTHORIZE or SALE makes the simulator do; undefined for plain cards. */
 export const behaviourOf = (operation: ProviderOperation): CardBehaviour | undefined =>

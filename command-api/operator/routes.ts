@@ -8,6 +8,7 @@ import { JSON_TYPE, reject } from '../../shared/http/errors.ts';
 import { PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/payment-id.ts';
 import type {} from '../../shared/http/server/app.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
+import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
 import type { CommandDeps, Principal } from '../operate.ts';
 import { BODY_NOT_JSON } from '../request/invalid.ts';
 import { parseJson } from '../request/json.ts';
@@ -20,10 +21,6 @@ export type CommandOps = {
   deps: CommandDeps;
   readModels: Pick<ReadModelsReader, 'unresolved'>;
 };
-
-/** Spaces and dashes between the digits of a card number do not hide it (gaps §4). */
-const GAPS = /[\s\p{Pd}\p{Cf}\u2212]+/gu;
-const holdsLongNumber = (text: string): boolean => /[0-9]{12}/.test(text.replace(GAPS, ''));
 
 const resolutionBody = z.strictObject(
   {

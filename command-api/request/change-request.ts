@@ -2,7 +2,6 @@
 import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
-import { textsOf } from './card-text.ts';
 import {
   BODY_NOT_OBJECT,
   detailsOf,
@@ -12,6 +11,7 @@ import {
   type JsonObject,
   requested,
 } from './invalid.ts';
+import { textsOf } from './json-texts.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 

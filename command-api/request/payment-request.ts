@@ -26,10 +26,10 @@ import {
   Shipping,
   Source,
 } from '../../shared/http/payment-schemas.ts';
-import type { CardInput } from '../../shared/payment/card.ts';
+import { CARD_NUMBER, type CardInput } from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
-import { eachText, holdsCardNumber } from './card-text.ts';
+import { holdsCardNumber } from '../../shared/runtime/card-numbers.ts';
 import {
   BODY_NOT_OBJECT,
   DETAILS_MAX,
@@ -40,12 +40,13 @@ import {
   type JsonObject,
   requested,
 } from './invalid.ts';
+import { eachText } from './json-texts.ts';
 
 const PRODUCT_ITEMS_MAX = 200;
 const PREVIOUS_FAILURES_MAX = 20;
 
 export const Card = requiredObject({
-  number: requiredPattern(/^[0-9]{12,19}$/, '12 to 19 digits'),
+  number: requiredPattern(CARD_NUMBER, '12 to 19 digits'),
   holderName: requiredText(),
   cvv: optionalText(),
   expiryMonth: requiredPattern(/^(0[1-9]|1[0-2])$/, 'MM (01-12)'),

@@ -6,6 +6,7 @@ import type { FastifyRequest } from 'fastify';
 import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts';
 import type { EventStore, Expected, NewEvent, RecordedEvent } from '../event-store/port.ts';
 import { type AuditAccessed, auditStreamOf, type PaymentEvent } from '../payment/payment-events.ts';
+import { withoutLongNumbers } from '../runtime/card-numbers.ts';
 import { newEventId, newUlid } from '../runtime/ids.ts';
 
 export type Access = {
@@ -24,13 +25,6 @@ export type Recorder = (request: FastifyRequest, access: Access) => Promise<void
 /** A stream is left for a new one here, so that none grows without end. */
 const EVENTS_MAX = 10_000;
 const PARAMETERS_MAX = 1000;
-
-/** In blocks too, whatever stands between them (command-api/request/card-text.ts). */
-const LONG_NUMBER = /\d(?:[\s\p{Pd}\p{Cf}\u2212_]*\d){11,}/gu;
-
-/** A card number that somebody searches for must not get into the log this way (gaps §4). */
-const withoutLongNumbers = (text: string): string =>
-  text.replace(LONG_NUMBER, (run) => `...${run.replace(/\D/g, '').slice(-4)}`);
 
 /** What tells most of what was read comes first: the text may be cut at its end. */
 const FIRST = ['paymentId', 'q', 'merchant'];
@@ -82,7 +76,7 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
 
   const eventOf = (request: FastifyRequest, access: Access): NewEvent => {
     const { action, paymentId, parameters } = access;
-    // An id that could be a card number is cut as every other text is.
+    // A card number that somebody searches for must not get into the log this way (gaps §4): an id that could be a card number is cut as every other text is.
     const isPlain = paymentId === undefined || withoutLongNumbers(paymentId) === paymentId;
     const named = paymentId === undefined ? {} : { paymentId };
     if (request.principal === undefined) throw new Error('an audit route without its guard');

@@ -30,6 +30,15 @@ const BRANDS_BY_LIBRARY_NAME: Record<string, CardBrand> = {
   maestro: 'MAESTRO',
 };
 
+/** How many digits a card number has (gaps §3). */
+export const CARD_DIGITS_MIN = 12;
+export const CARD_DIGITS_MAX = 19;
+export const CARD_NUMBER = /^[0-9]{12,19}$/;
+
+/** The shortest run of digits that can be a card number, and a text that has none (gaps §4). */
+export const TWELVE_DIGITS = /[0-9]{12}/;
+export const WITHOUT_TWELVE_DIGITS = /^(?![\s\S]*[0-9]{12})/;
+
 /** A card as the contract takes it, already checked for shape. */
 export type CardInput = {
   number: string;

@@ -6,6 +6,7 @@
  * field that could hold a card number or a CVV, and every schema is strict, so none can be stored.
  */
 import { z } from 'zod';
+import { WITHOUT_TWELVE_DIGITS } from './card.ts';
 import { PAYMENT_ID } from './payment-id.ts';
 
 const text = z.string().min(1).max(255);
@@ -124,11 +125,7 @@ export type RequestIdentity = z.infer<typeof identity>;
  * event's context, and this is what the word rests on. No run of digits as long as a card number.
  */
 const resolution = z.strictObject({
-  evidence: z
-    .string()
-    .min(1)
-    .max(1000)
-    .regex(/^(?![\s\S]*[0-9]{12})/),
+  evidence: z.string().min(1).max(1000).regex(WITHOUT_TWELVE_DIGITS),
 });
 export type Resolution = z.infer<typeof resolution>;
 

@@ -5,6 +5,7 @@
  */
 import { openSync } from 'node:fs';
 import pino, { type Logger } from 'pino';
+import { scrubCardNumbers } from './card-numbers.ts';
 
 export type Log = Logger;
 export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
@@ -52,43 +53,6 @@ const redacted = (fields: Record<string, unknown>, depth = 0): Record<string, un
   }
   return kept;
 };
-
-const LONG_NUMBER = /\d(?:[ -]?\d){12,}/g;
-const HAS_LONG_NUMBER = /\d(?:[ -]?\d){12}/;
-const CARD_DIGITS_MIN = 13;
-const CARD_DIGITS_MAX = 19;
-
-/** Whether `length` digits from `start` pass the Luhn check. */
-const passesLuhn = (digits: string, start: number, length: number): boolean => {
-  let sum = 0;
-  for (let back = 0; back < length; back += 1) {
-    const digit = digits.charCodeAt(start + length - 1 - back) - 48;
-    const doubled = back % 2 === 1 ? digit * 2 : digit;
-    sum += doubled > 9 ? doubled - 9 : doubled;
-  }
-  return sum % 10 === 0;
-};
-
-const holdsCardNumber = (digits: string): boolean => {
-  for (let start = 0; start + CARD_DIGITS_MIN <= digits.length; start += 1) {
-    const longest = Math.min(CARD_DIGITS_MAX, digits.length - start);
-    for (let length = CARD_DIGITS_MIN; length <= longest; length += 1) {
-      if (passesLuhn(digits, start, length)) return true;
-    }
-  }
-  return false;
-};
-
-/**
- * Turns every digit of what looks like a card number, in blocks too, into a 9. The line stays JSON
- * wherever the number stood, and 13 to 19 nines never pass the check themselves.
- */
-export const scrubCardNumbers = (line: string): string =>
-  HAS_LONG_NUMBER.test(line)
-    ? line.replace(LONG_NUMBER, (run) =>
-        holdsCardNumber(run.replace(/\D/g, '')) ? run.replace(/\d/g, '9') : run,
-      )
-    : line;
 
 type Described = { type: string; code?: unknown; message: string; cause?: Described };
 

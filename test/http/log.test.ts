@@ -7,7 +7,8 @@ import fc from 'fast-check';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { registerHealth } from '../../shared/http/server/health.ts';
-import { createLogger, type Log, scrubCardNumbers } from '../../shared/runtime/log.ts';
+import { scrubCardNumbers } from '../../shared/runtime/card-numbers.ts';
+import { createLogger, type Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { until } from '../support/until.ts';
 

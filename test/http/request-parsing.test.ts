@@ -1,13 +1,13 @@
 /** Reads requests as gaps §2 to §4 and §8 say: what is kept, what is refused, in which words. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { textsHoldCard } from '../../command-api/request/card-text.ts';
 import { parseCapture, parseRefund } from '../../command-api/request/change-request.ts';
 import { parseIdempotencyKey } from '../../command-api/request/idempotency-key.ts';
 import { parseJson } from '../../command-api/request/json.ts';
 import { parseCreate } from '../../command-api/request/payment-request.ts';
 import { parsePaymentId } from '../../shared/http/payment-id.ts';
 import { paymentDetails } from '../../shared/payment/payment-events.ts';
+import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
 
 const NUMBER = '4242424242424242';
 const card = { number: NUMBER, holderName: 'Ada L', expiryMonth: '12', expiryYear: '2030' };

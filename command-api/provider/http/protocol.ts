@@ -1,5 +1,6 @@
 /** The shapes of the provider's HTTP protocol (provider.md), as its client and its server read them. */
 import { z } from 'zod';
+import { CARD_NUMBER } from '../../../shared/payment/card.ts';
 
 /** A body over this many bytes is not read, on either side. */
 export const BODY_BYTES_MAX = 65_536;
@@ -14,7 +15,7 @@ const everyOperation = { paymentId: operationIdShape, amount, currency };
 const cardOperation = {
   ...everyOperation,
   card: z.object({
-    number: z.string().regex(/^[0-9]{12,19}$/),
+    number: z.string().regex(CARD_NUMBER),
     holderName: text,
     expiryMonth: text,
     expiryYear: text,

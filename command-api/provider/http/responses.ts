@@ -2,7 +2,10 @@
  * How an answer of the provider is read (provider.md): what is not exactly an outcome of this very
  * operation is Unknown. Of the answer's text only its codes go on, cleaned.
  */
+
+import { TWELVE_DIGITS } from '../../../shared/payment/card.ts';
 import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/payment-events.ts';
+import { digitsHoldCardNumber } from '../../../shared/runtime/card-numbers.ts';
 import {
   type Approved,
   AT_WORK,
@@ -31,8 +34,8 @@ const isFailureCode = (code: string): code is FailureCode =>
  */
 export const cleanCode = (code: string | null | undefined, number?: string): string | undefined => {
   const kept = (code ?? '').replace(/[^A-Za-z0-9_.-]/g, '');
-  const holdsNumber = number !== undefined && kept.replace(/[^0-9]/g, '').includes(number);
-  if (kept === '' || holdsNumber || /[0-9]{12}/.test(kept)) return undefined;
+  const holdsNumber = number !== undefined && digitsHoldCardNumber(kept, number);
+  if (kept === '' || holdsNumber || TWELVE_DIGITS.test(kept)) return undefined;
   return kept.slice(0, 64);
 };
 

@@ -1,46 +1,10 @@
-/**
- * Finds a card number in texts that would be kept (gaps §4). Spaces and dashes of every kind
- * between its digits do not hide it.
- */
-
-const GAPS = /[\s\p{Pd}\p{Cf}\u2212]+/gu;
-const NUMBER_LENGTH_MIN = 12;
-const NUMBER_LENGTH_MAX = 19;
-
-/** Whether a text holds this very number, plain or in blocks. */
-export const holdsCardNumber = (text: string, number: string): boolean =>
-  text.length >= number.length &&
-  (text.includes(number) || text.replace(GAPS, '').includes(number));
-
-/** No further than a number can be long: a text of digits alone is not read again and again. */
-const endOfDigits = (text: string, from: number): number => {
-  const last = Math.min(text.length, from + NUMBER_LENGTH_MAX);
-  let end = from;
-  while (end < last && text.charCodeAt(end) >= 48 && text.charCodeAt(end) <= 57) end += 1;
-  return end;
-};
-
-/** Whether 12 to 19 digits of the text begin with the one and end with the other. */
-const holdsMaskedNumber = (text: string, first6: string, last4: string): boolean => {
-  const compact = text.length < NUMBER_LENGTH_MIN ? '' : text.replace(GAPS, '');
-  for (let at = compact.indexOf(first6); at !== -1; at = compact.indexOf(first6, at + 1)) {
-    const digits = compact.slice(at, endOfDigits(compact, at));
-    if (digits.indexOf(last4, NUMBER_LENGTH_MIN - last4.length) !== -1) return true;
-  }
-  return false;
-};
-
-/**
- * Whether one of the texts holds a run of 12 to 19 digits with the payment's first six and last
- * four: on capture and refund the number itself is no longer known. `bin` may have 6 or 8 digits.
- */
-export const textsHoldCard = (texts: readonly string[], bin: string, last4: string): boolean =>
-  texts.some((text) => holdsMaskedNumber(text, bin.slice(0, 6), last4));
+/** Every text of a request's body, for whoever looks for card numbers in it (gaps §4). */
+import { CARD_DIGITS_MIN } from '../../shared/payment/card.ts';
 
 /** Nothing deeper than 4 is ever kept; this is as deep as the stack surely reaches. */
 const DEPTH_MAX = 2000;
 /** Below this, a number has fewer digits than any card number. */
-const NUMBER_MIN = 10 ** (NUMBER_LENGTH_MIN - 1);
+const NUMBER_MIN = 10 ** (CARD_DIGITS_MIN - 1);
 
 /** Meets one text; `path` is undefined below a key that the contract does not know. */
 type Meet = (text: string, path: string | undefined) => void;
