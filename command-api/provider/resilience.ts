@@ -11,6 +11,7 @@ import {
   type IBackoff,
   type IBackoffFactory,
 } from 'cockatiel';
+import { type StartTimer, startTimer as startNodeTimer } from '../../shared/runtime/timer.ts';
 import type { Provider, ProviderOperation, ProviderOutcome } from './port.ts';
 
 export type ResilienceOptions = {
@@ -25,6 +26,9 @@ export type ResilienceOptions = {
    * provider's time-out before they ask about it.
    */
   queueWaitMsMax?: number;
+  /** A clock that only goes forward, in milliseconds. */
+  nowMs?: () => number;
+  startTimer?: StartTimer;
 };
 
 export type ResilientProvider = Provider & {
@@ -41,12 +45,12 @@ const wasNotSent = (response: unknown): boolean =>
  * How long the breaker stays open, by a clock that only goes forward: the library compares with the
  * wall clock, which set back by an hour would keep it open for that hour.
  */
-const onlyForward = (openMs: number): IBackoffFactory<unknown> => {
+const onlyForward = (openMs: number, nowMs: () => number): IBackoffFactory<unknown> => {
   const next = (): IBackoff<unknown> => {
-    const until = performance.now() + openMs;
+    const until = nowMs() + openMs;
     return {
       get duration() {
-        return performance.now() < until ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+        return nowMs() < until ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
       },
       next,
     };
@@ -60,10 +64,11 @@ export const resilient = (
   options: ResilienceOptions = {},
 ): ResilientProvider => {
   const { callsMax = 256, queueMax = 1024, queueWaitMsMax = 1000 } = options;
+  const { nowMs = () => performance.now(), startTimer = startNodeTimer } = options;
   // seeded bug: calls-at-once
   const places = bulkhead(callsMax, queueMax);
   const breaker = circuitBreaker(handleWhenResult(wasNotSent), {
-    halfOpenAfter: onlyForward(options.halfOpenAfterMs ?? 1000),
+    halfOpenAfter: onlyForward(options.halfOpenAfterMs ?? 1000, nowMs),
     // seeded bug: breaker-opens
     breaker: new ConsecutiveBreaker(options.failuresToOpen ?? 5),
   });
@@ -86,9 +91,9 @@ export const resilient = (
       waiting.abort();
       gaveUp.resolve(NOT_SENT);
     };
-    const timer = places.executionSlots > 0 ? undefined : setTimeout(giveUp, queueWaitMsMax);
+    const stopWaiting = places.executionSlots > 0 ? undefined : startTimer(giveUp, queueWaitMsMax);
     const response = places.execute(() => {
-      clearTimeout(timer);
+      stopWaiting?.();
       return throughBreaker(send);
     }, waiting.signal);
     try {
@@ -98,7 +103,7 @@ export const resilient = (
       // seeded bug: failed-under-way
       return sent ? { outcome: 'UNKNOWN', reason: 'failed' } : NOT_SENT;
     } finally {
-      clearTimeout(timer);
+      stopWaiting?.();
     }
   };
 

@@ -3,6 +3,7 @@
  * retry schedule, then hourly; so many at a time, and each wait a little shorter or longer than its step,
  * so that what broke at once does not ask at once.
  */
+import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 
 /** `open`: still unresolved. `none`: nothing is open any more. `in flight`: too early to ask. */
 export type Attempted = { kind: 'open' } | { kind: 'none' } | { kind: 'in flight'; leftMs: number };
@@ -30,6 +31,7 @@ export type RetrySchedulesOptions = {
   /** Waits between tries, in milliseconds; after the last one, hourly (`RECOVERY_DELAYS_MS`). */
   delaysMs: readonly number[];
   nowMs: () => number;
+  startTimer?: StartTimer;
   /** One try. What it throws counts as a try in vain. */
   attempt(paymentId: string): Promise<Attempted>;
   /** After a try in vain. */
@@ -45,21 +47,21 @@ const AT_ONCE_MAX = 8;
 /** Above it none begins: the sweep finds what is left out, once there is room. */
 export const RETRY_SCHEDULES_MAX = 100_000;
 
-type Running = RetrySchedule & { timer?: NodeJS.Timeout; queued: boolean };
+type Running = RetrySchedule & { cancelTimer?: () => void; queued: boolean };
 
 const jittered = (delayMs: number): number => delayMs * (0.9 + Math.random() * 0.2);
 
 export const createRetrySchedules = (options: RetrySchedulesOptions): RetrySchedules => {
-  const { delaysMs, nowMs, attempt, onVain } = options;
+  const { delaysMs, nowMs, startTimer = startBackgroundTimer, attempt, onVain } = options;
   const retrySchedules = new Map<string, Running>();
   const waiting: string[] = [];
   let running = 0;
   let stopped = false;
 
   const tryIn = (paymentId: string, retrySchedule: Running, delayMs: number): void => {
-    clearTimeout(retrySchedule.timer);
+    retrySchedule.cancelTimer?.();
     retrySchedule.nextTryAtMs = nowMs() + delayMs;
-    retrySchedule.timer = setTimeout(() => enqueue(paymentId, retrySchedule), delayMs).unref();
+    retrySchedule.cancelTimer = startTimer(() => enqueue(paymentId, retrySchedule), delayMs);
   };
 
   const climb = (paymentId: string, retrySchedule: Running, error?: unknown): void => {
@@ -101,7 +103,7 @@ export const createRetrySchedules = (options: RetrySchedulesOptions): RetrySched
 
   const enqueue = (paymentId: string, retrySchedule: Running): void => {
     if (retrySchedule.queued) return;
-    clearTimeout(retrySchedule.timer);
+    retrySchedule.cancelTimer?.();
     retrySchedule.nextTryAtMs = undefined;
     retrySchedule.queued = true;
     waiting.push(paymentId);
@@ -117,7 +119,7 @@ export const createRetrySchedules = (options: RetrySchedulesOptions): RetrySched
   };
 
   const end: RetrySchedules['end'] = (paymentId) => {
-    clearTimeout(retrySchedules.get(paymentId)?.timer);
+    retrySchedules.get(paymentId)?.cancelTimer?.();
     retrySchedules.delete(paymentId);
   };
 

@@ -1,4 +1,6 @@
 /** Callers that wait for a payment's document to reach a revision, in this process. */
+import { startTimer as startNodeTimer } from '../runtime/timer.ts';
+
 type Waiter = { revision: number; finish(reached: boolean): void };
 
 export type RevisionWaiters = {
@@ -15,7 +17,7 @@ export type RevisionWaiters = {
 };
 
 /** The notifier of a driver whose writer lives in the process of its readers (gaps §9). */
-export const createRevisionWaiters = (): RevisionWaiters => {
+export const createRevisionWaiters = (startTimer = startNodeTimer): RevisionWaiters => {
   const waiting = new Map<string, Set<Waiter>>();
   let closed = false;
 
@@ -39,11 +41,11 @@ export const createRevisionWaiters = (): RevisionWaiters => {
       if (closed || timeoutMs <= 0) return Promise.resolve(false);
       return new Promise((resolve) => {
         const finish = (reached: boolean): void => {
-          clearTimeout(timer);
+          cancelTimer();
           leave(paymentId, waiter);
           resolve(reached);
         };
-        const timer = setTimeout(finish, timeoutMs, false);
+        const cancelTimer = startTimer(() => finish(false), timeoutMs);
         const waiter: Waiter = { revision, finish };
         enter(paymentId, waiter);
       });

@@ -2,6 +2,7 @@
  * Waits for revisions that another process writes: one question for all who wait, asked again
  * after a growing pause, so that many waiters cost the store no more than one (gaps §9).
  */
+import { type StartTimer, startTimer as startNodeTimer } from '../../runtime/timer.ts';
 import { createRevisionWaiters, type RevisionWaiters } from '../waiters.ts';
 
 const PAUSE_MS_MIN = 5;
@@ -10,6 +11,7 @@ const PAUSE_MS_MAX = 40;
 export type RevisionPollerOptions = {
   /** The revisions that are stored now, of those payments that are. */
   revisionsOf(paymentIds: string[]): Promise<Map<string, number>>;
+  startTimer?: StartTimer;
 };
 
 export type RevisionPoller = RevisionWaiters & {
@@ -17,14 +19,17 @@ export type RevisionPoller = RevisionWaiters & {
   giveUp(): void;
 };
 
-export const createRevisionPoller = ({ revisionsOf }: RevisionPollerOptions): RevisionPoller => {
-  const waiters = createRevisionWaiters();
+export const createRevisionPoller = ({
+  revisionsOf,
+  startTimer = startNodeTimer,
+}: RevisionPollerOptions): RevisionPoller => {
+  const waiters = createRevisionWaiters(startTimer);
   let pauseMs = PAUSE_MS_MIN;
-  let timer: NodeJS.Timeout | undefined;
+  let cancelTimer: (() => void) | undefined;
   let asking = false;
 
   const ask = async (): Promise<void> => {
-    timer = undefined;
+    cancelTimer = undefined;
     asking = true;
     // An error is the store's to notice; who waits has a time of his own.
     const stored = await revisionsOf(waiters.waitingFor()).catch(() => new Map<string, number>());
@@ -34,12 +39,12 @@ export const createRevisionPoller = ({ revisionsOf }: RevisionPollerOptions): Re
     plan();
   };
   const plan = (): void => {
-    if (timer !== undefined || asking || waiters.waitingFor().length === 0) return;
-    timer = setTimeout(ask, pauseMs);
+    if (cancelTimer !== undefined || asking || waiters.waitingFor().length === 0) return;
+    cancelTimer = startTimer(ask, pauseMs);
   };
   const stop = (): void => {
-    clearTimeout(timer);
-    timer = undefined;
+    cancelTimer?.();
+    cancelTimer = undefined;
   };
 
   return {

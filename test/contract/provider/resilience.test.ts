@@ -4,6 +4,7 @@ import { httpProvider } from '../../../command-api/provider/http/provider.ts';
 import type { Provider, ProviderOutcome } from '../../../command-api/provider/port.ts';
 import { type ResilientProvider, resilient } from '../../../command-api/provider/resilience.ts';
 import { type FaultyServer, httpServer, refusedUrl } from '../../support/faulty-server.ts';
+import { manualClock } from '../../support/manual-clock.ts';
 import { authorize } from '../../support/provider-operations.ts';
 import { until } from '../../support/until.ts';
 
@@ -65,44 +66,37 @@ describe('gaps §7: the breaker', () => {
 
   test('open, it sends nothing; after 1 s one call tries, and an answer closes it', async () => {
     const { provider, calls } = inTurn(notSent(5));
-    const behind = resilient(provider);
+    const clock = manualClock();
+    const behind = resilient(provider, clock);
     for (let call = 0; call < 5; call += 1) await behind.execute(authorize());
-    const began = performance.now();
+    await clock.advance(999);
     expect(await behind.execute(authorize())).toEqual(NOT_SENT);
     expect(calls()).toBe(5);
-    await until('the breaker lets a call through', async () => {
-      const { outcome } = await behind.execute(authorize());
-      return outcome === 'APPROVED';
-    });
-    expect(performance.now() - began).toBeGreaterThan(900);
+    await clock.advance(1);
+    expect(await behind.execute(authorize())).toEqual({ outcome: 'APPROVED' });
     expect([calls(), behind.breakerOpen()]).toEqual([6, false]);
   });
 
-  test('a clock that is set back does not keep it open', async () => {
+  test('the wall clock, which can be set back, has no part in it', async () => {
     const { provider } = inTurn(notSent(5));
-    const behind = resilient(provider, { halfOpenAfterMs: 30 });
+    const clock = manualClock();
+    // By the wall clock the hour has not passed, and neither has it with a clock that was set back.
+    const behind = resilient(provider, { ...clock, halfOpenAfterMs: 3_600_000 });
     for (let call = 0; call < 5; call += 1) await behind.execute(authorize());
-    const { now } = Date;
-    Date.now = () => now() - 3_600_000;
-    try {
-      await until('the breaker lets a call through', async () => {
-        const { outcome } = await behind.execute(authorize());
-        return outcome === 'APPROVED';
-      });
-    } finally {
-      Date.now = now;
-    }
+    await clock.advance(3_600_000);
+    expect(await behind.execute(authorize())).toEqual({ outcome: 'APPROVED' });
     expect(behind.breakerOpen()).toBe(false);
   });
 
   test('the call that tries and could not be sent opens it for another while', async () => {
     const { provider, calls } = inTurn(notSent(7));
-    const behind = resilient(provider, { halfOpenAfterMs: 30 });
+    const clock = manualClock();
+    const behind = resilient(provider, clock);
     for (let call = 0; call < 5; call += 1) await behind.execute(authorize());
-    await until('a call tries', async () => {
-      await behind.execute(authorize());
-      return calls() === 6;
-    });
+    await clock.advance(1000);
+    await behind.execute(authorize());
+    expect(calls()).toBe(6);
+    await clock.advance(999);
     expect(behind.breakerOpen()).toBe(true);
     expect(await behind.execute(authorize())).toEqual(NOT_SENT);
     expect(calls()).toBe(6);
@@ -115,13 +109,12 @@ describe('gaps §7: the breaker', () => {
       calls += 1;
       return calls <= 5 ? { outcome: 'NOT_SENT' } : trying.promise;
     });
-    const behind = resilient(provider, { halfOpenAfterMs: 30 });
+    const clock = manualClock();
+    const behind = resilient(provider, clock);
     for (let call = 0; call < 5; call += 1) await behind.execute(authorize());
-    let trial: Promise<ProviderOutcome> | undefined;
-    await until('a call tries', () => {
-      trial = behind.execute(authorize());
-      return calls === 6;
-    });
+    await clock.advance(1000);
+    const trial = behind.execute(authorize());
+    await until('a call tries', () => calls === 6);
     expect(await behind.execute(authorize())).toEqual(NOT_SENT);
     trying.resolve({ outcome: 'UNKNOWN', reason: 'timeout' });
     expect(await trial).toEqual({ outcome: 'UNKNOWN', reason: 'timeout' });
@@ -167,10 +160,13 @@ describe('gaps §7: the bounded queue', () => {
       sent.push(operation.operationId);
       return sent.length === 1 ? slow.promise : Promise.resolve({ outcome: 'APPROVED' });
     });
-    const behind = resilient(provider, { callsMax: 1, queueMax: 1, queueWaitMsMax: 30 });
+    const clock = manualClock();
+    const behind = resilient(provider, { ...clock, callsMax: 1, queueMax: 1, queueWaitMsMax: 30 });
     const [first, second, third] = [authorize(), authorize(), authorize()];
     const running = behind.execute(first);
-    expect(await behind.execute(second)).toEqual(NOT_SENT);
+    const waiting = behind.execute(second);
+    await clock.advance(30);
+    expect(await waiting).toEqual(NOT_SENT);
     slow.resolve({ outcome: 'APPROVED' });
     expect(await running).toEqual({ outcome: 'APPROVED' });
     expect(await behind.execute(third)).toEqual({ outcome: 'APPROVED' });

@@ -1,74 +1,83 @@
 /** Waiting for what another process writes: one question for all, and never too many of them. */
 import { describe, expect, test } from '@jest/globals';
 import { createRevisionPoller } from '../../../shared/read-models/mongodb/revision-poller.ts';
+import { manualClock } from '../../support/manual-clock.ts';
 
-describe('waiting for revisions that another process writes', () => {
-  /** A store that can be filled, and counts what it is asked. */
-  const store = (responseMs = 0) => {
+describe('gaps §9: waiting for revisions that another process writes', () => {
+  /** A store that can be filled, needs `responseMs` for an answer and counts the questions. */
+  const openStore = (responseMs = 0) => {
+    const clock = manualClock();
     const revisions = new Map<string, number>();
-    const seen = { requested: 0, atOnce: 0, mostAtOnce: 0 };
+    const seen = { questions: 0, atOnce: 0, mostAtOnce: 0 };
     const poller = createRevisionPoller({
+      startTimer: clock.startTimer,
       revisionsOf: async (ids) => {
-        seen.requested += 1;
+        seen.questions += 1;
         seen.atOnce += 1;
         seen.mostAtOnce = Math.max(seen.mostAtOnce, seen.atOnce);
-        await new Promise((resolve) => setTimeout(resolve, responseMs));
+        if (responseMs > 0)
+          await new Promise<void>((answered) => clock.startTimer(answered, responseMs));
         seen.atOnce -= 1;
         return new Map([...revisions].filter(([id]) => ids.includes(id)));
       },
     });
-    return { revisions, seen, poller };
+    return { clock, revisions, seen, poller };
   };
 
-  test('256 who wait ask one question at a time, ever more rarely', async () => {
-    const { seen, poller } = store(10);
+  test('256 waits ask one question at a time, ever more rarely', async () => {
+    const { clock, seen, poller } = openStore(10);
     const waits = Array.from({ length: 256 }, (_, n) => poller.wait(`pay_${n}`, 1, 300));
+    await clock.advance(300);
     expect(await Promise.all(waits)).toEqual(waits.map(() => false));
     expect(seen.mostAtOnce).toBe(1);
-    expect(seen.requested).toBeGreaterThan(2);
-    expect(seen.requested).toBeLessThan(15);
+    // Pauses of 5, 10, 20 and then 40 ms, and 10 ms for each answer: asked at 5, 25, 55, 105, ...
+    expect(seen.questions).toBe(7);
     poller.close();
   });
 
-  test('nobody who waits: nobody asks', async () => {
-    const { revisions, seen, poller } = store();
+  test('where nobody waits, nobody asks', async () => {
+    const { clock, revisions, seen, poller } = openStore();
     revisions.set('pay_1', 1);
-    expect(await poller.wait('pay_1', 1, 1000)).toBe(true);
-    const { requested } = seen;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(seen.requested).toBe(requested);
+    const wait = poller.wait('pay_1', 1, 1000);
+    await clock.advance(5);
+    expect(await wait).toBe(true);
+    expect([seen.questions, clock.timers()]).toEqual([1, 0]);
     poller.close();
   });
 
-  test('one who comes later is answered soon, although the others have waited long', async () => {
-    const { revisions, poller } = store();
+  test('a wait that begins later is asked for soon, although the others have waited long', async () => {
+    const { clock, revisions, poller } = openStore();
     const long = poller.wait('pay_1', 1, 400);
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await clock.advance(150);
     revisions.set('pay_2', 7);
-    const began = performance.now();
-    expect(await poller.wait('pay_2', 7, 1000)).toBe(true);
-    expect(performance.now() - began).toBeLessThan(200);
+    const late = poller.wait('pay_2', 7, 1000);
+    await clock.advance(40);
+    expect(await late).toBe(true);
+    await clock.advance(210);
     expect(await long).toBe(false);
     poller.close();
   });
 
   test('a store that cannot answer ends no wait before its time, nor the asking', async () => {
+    const clock = manualClock();
     let failing = true;
     const poller = createRevisionPoller({
+      startTimer: clock.startTimer,
       revisionsOf: async () => {
         if (failing) throw new Error('out of reach');
         return new Map([['pay_1', 3]]);
       },
     });
     const wait = poller.wait('pay_1', 3, 5000);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await clock.advance(50);
     failing = false;
+    await clock.advance(40);
     expect(await wait).toBe(true);
     poller.close();
   });
 
-  test('given up or closed: everybody goes with false', async () => {
-    const { poller } = store();
+  test('a poller that gives up or is closed ends every wait with false', async () => {
+    const { clock, poller } = openStore();
     const first = poller.wait('pay_1', 1, 60_000);
     poller.giveUp();
     expect(await first).toBe(false);
@@ -76,5 +85,6 @@ describe('waiting for revisions that another process writes', () => {
     poller.close();
     expect(await second).toBe(false);
     expect(await poller.wait('pay_1', 1, 60_000)).toBe(false);
+    expect(clock.timers()).toBe(0);
   });
 });

@@ -1,0 +1,44 @@
+/** Time that passes only when a test says so. */
+import type { StartTimer } from '../../shared/runtime/timer.ts';
+
+export type ManualClock = {
+  nowMs(): number;
+  startTimer: StartTimer;
+  /** Lets so much time pass; each timer runs in its turn, with what it causes, at its own time. */
+  advance(ms: number): Promise<void>;
+  /** How many timers are running. */
+  timers(): number;
+};
+
+type Timer = { atMs: number; work: () => void };
+
+/** Long enough for every promise that needs no timer and no other process. */
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+export const manualClock = (): ManualClock => {
+  let nowMs = 0;
+  const timers = new Set<Timer>();
+  const nextUntil = (endMs: number): Timer | undefined =>
+    [...timers].filter(({ atMs }) => atMs <= endMs).sort((a, b) => a.atMs - b.atMs)[0];
+
+  return {
+    nowMs: () => nowMs,
+    startTimer: (work, delayMs) => {
+      const timer = { atMs: nowMs + delayMs, work };
+      timers.add(timer);
+      return () => void timers.delete(timer);
+    },
+    advance: async (ms) => {
+      const endMs = nowMs + ms;
+      await settle();
+      for (let timer = nextUntil(endMs); timer !== undefined; timer = nextUntil(endMs)) {
+        nowMs = timer.atMs;
+        timers.delete(timer);
+        timer.work();
+        await settle();
+      }
+      nowMs = endMs;
+    },
+    timers: () => timers.size,
+  };
+};
