@@ -1,11 +1,6 @@
 /** One payment's events as an auditor gets them: from the event store, what cannot be read too. */
 import { decode } from '../shared/event-store/codec.ts';
-import type {
-  EventStore,
-  RecordedEvent,
-  StoredForm,
-  UnreadableEvent,
-} from '../shared/event-store/port.ts';
+import type { RecordedEvent, StoredForm, UnreadableEvent } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/authenticate.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
@@ -14,17 +9,7 @@ import { type AuditDeps, onlyOf } from './deps.ts';
 
 type AnyEvent = RecordedEvent | UnreadableEvent;
 
-export type History = { merchantId: string; events: AnyEvent[]; forms: StoredForm[] | undefined };
-
-const eventsOf = async (
-  store: EventStore,
-  stream: string,
-): Promise<Pick<History, 'events' | 'forms'>> => {
-  const forms = await store.stored?.readStream(stream);
-  return forms === undefined
-    ? { events: await store.readStream(stream), forms }
-    : { events: forms.map((form) => decode(form)), forms };
-};
+export type History = { merchantId: string; events: AnyEvent[]; forms: StoredForm[] };
 
 /**
  * The history of a payment that the caller may see; undefined for another merchant's as for one
@@ -35,16 +20,15 @@ export const historyOf = async (
   principal: Principal,
   paymentId: string,
 ): Promise<History | undefined> => {
-  const { events, forms } = await eventsOf(deps.store, streamOf(paymentId));
+  const forms = await deps.store.stored.readStream(streamOf(paymentId));
+  const events = forms.map((form) => decode(form));
   const [first] = events;
   if (first === undefined) return undefined;
   const merchantId =
     (await deps.merchants.of(first)) ?? (await deps.readModels.getAny(paymentId))?.merchantId ?? '';
   const only = onlyOf(principal);
   // seeded bug: history-of-merchant
-  return only === undefined || merchantId === only
-    ? { merchantId: merchantId, events, forms }
-    : undefined;
+  return only === undefined || merchantId === only ? { merchantId, events, forms } : undefined;
 };
 
 type Amounts = NonNullable<AuditEvent['amounts']>;

@@ -35,9 +35,6 @@ const POSITION = /^[A-Za-z0-9_.:/-]{1,64}$/;
 const rejectBusy = (reply: FastifyReply, why: string): FastifyReply =>
   reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
 
-const rejectUnstored = (reply: FastifyReply): FastifyReply =>
-  rejectBusy(reply, 'this event store does not hand out what it has stored');
-
 const TOO_MANY = 'too many streams are open; try again later';
 const VERIFYING = 'the log is being verified for somebody else; try again later';
 
@@ -52,7 +49,6 @@ export const registerLogRoutes = (
     if (requested === undefined) return reply;
     const only = onlyOf(principalOf(request));
     const exporting = accepts(request, NDJSON);
-    if (exporting && deps.store.stored === undefined) return rejectUnstored(reply);
     if (exporting && !deps.streams.take(reply)) return rejectBusy(reply, TOO_MANY);
     try {
       // A wrong position is found out before anything is recorded or sent.
@@ -63,7 +59,6 @@ export const registerLogRoutes = (
       return rejectPosition(reply, error);
     }
     const { stored } = deps.store;
-    if (stored === undefined) return rejectUnstored(reply);
     const isPart =
       startOf(requested.from) !== null ||
       requested.fromTime !== undefined ||
@@ -131,7 +126,6 @@ export const registerLogRoutes = (
     const requested = parametersOf(VerifyParameters, request, reply);
     if (requested === undefined) return reply;
     const { stored } = deps.store;
-    if (stored === undefined) return rejectUnstored(reply);
     await deps.record(request, { action: 'VERIFY_LOG' });
     if (verifying) return rejectBusy(reply, VERIFYING);
     verifying = true;

@@ -47,7 +47,7 @@ export const createMerchantLookup = (
   };
 
   const lookUp = async (stream: string): Promise<string | undefined> => {
-    const [first] = (await store.stored?.readStream(stream)) ?? [];
+    const [first] = await store.stored.readStream(stream);
     return first === undefined ? undefined : merchantInForm(first);
   };
 

@@ -25,9 +25,6 @@ import { verifyPayment } from './verification.ts';
 
 type Found = History & { paymentId: string };
 
-const rejectUnstored = (reply: FastifyReply): FastifyReply =>
-  reject(reply, 'SERVICE_UNAVAILABLE', ['this event store does not hand out what it has stored']);
-
 /** The events where all of them can be read; else refused, with the place of the first that cannot. */
 const readable = (reply: FastifyReply, { events }: Found): RecordedEvent[] | undefined => {
   const good: RecordedEvent[] = [];
@@ -88,7 +85,6 @@ export const registerPaymentRoutes = (
     if (history === undefined) return reply;
     const { paymentId, merchantId, events, forms } = history;
     if (!exporting) return sendJson(reply, { paymentId, merchantId, events: timelineOf(events) });
-    if (forms === undefined) return rejectUnstored(reply);
     reply.header(COMPLETENESS_HEADER, 'streams').header(GUARANTEE_HEADER, 'stream');
     return deps.streams.send(reply, NDJSON, () => linesOf(forms));
   });
@@ -111,7 +107,6 @@ export const registerPaymentRoutes = (
     const history = await found(request, reply, 'VERIFY');
     if (history === undefined) return reply;
     const { paymentId, merchantId, forms } = history;
-    if (forms === undefined) return rejectUnstored(reply);
     return sendJson(reply, verifyPayment(paymentId, merchantId, forms));
   });
 

@@ -100,6 +100,7 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Fre
       hashAt: (position) => store.hashAt(position),
       head: (after) => store.head(after),
       subscribe: (after, signal) => store.subscribe(after, signal),
+      stored: store.stored,
       close: () => store.close(),
     },
     applied,

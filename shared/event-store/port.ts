@@ -132,8 +132,8 @@ export type EventStore = {
    * (gaps §8, the check value of the idempotency secret). Throws StoreUnavailable.
    */
   claimMeta(key: string, value: string): Promise<string>;
-  /** The stored forms, for auditors. A store without them cannot be verified or exported. */
-  stored?: StoredForms;
+  /** The stored forms, for auditors: what an export and a verification are made of. */
+  stored: StoredForms;
   /** Ends after everything appended so far is durable. */
   close(): Promise<void>;
 };

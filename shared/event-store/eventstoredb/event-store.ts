@@ -91,12 +91,11 @@ export type EventStoreDbStats = {
   resubscriptions: number;
 };
 
-export type EventStoreDb = EventStore &
-  Required<Pick<EventStore, 'stored'>> & {
-    /** For health: resolves when the store answers a read, within 2 s. Throws StoreUnavailable. */
-    ping(): Promise<void>;
-    stats(): EventStoreDbStats;
-  };
+export type EventStoreDb = EventStore & {
+  /** For health: resolves when the store answers a read, within 2 s. Throws StoreUnavailable. */
+  ping(): Promise<void>;
+  stats(): EventStoreDbStats;
+};
 
 type Client = EventStoreDBClient;
 type Reading = ReturnType<Client['readAll']> | ReturnType<Client['readStream']>;
