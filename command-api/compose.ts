@@ -1,6 +1,6 @@
 /**
- * The command side put together over its engines, for whichever process it runs in: the guarded
- * provider, the queues, the payment log, recovery and the POST routes.
+ * The command side put together over its engines, for the embedded process and for a process of its
+ * own: provider, payment log, recovery, the POST routes and the routes of operators.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
@@ -9,8 +9,10 @@ import type { Authorize } from '../shared/http/auth/authorize.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
+import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
-import type { CommandDeps } from './operate.ts';
+import { createInFlight, type InFlight, inFlightMsMaxOf } from './in-flight.ts';
+import { recordMetrics } from './metrics.ts';
 import { registerCommandOps } from './operator/routes.ts';
 import { createPaymentLog } from './payment-log.ts';
 import { measured } from './provider/measured.ts';
@@ -18,8 +20,9 @@ import type { Provider } from './provider/port.ts';
 import { type ResilientProvider, resilient } from './provider/resilience.ts';
 import { createQueues } from './queues.ts';
 import { registerReconcileApi } from './reconcile/routes.ts';
-import { createRecovery, inFlightMsMaxOf, type Recovery } from './recovery/recovery.ts';
+import { resolveByAsking } from './recovery/ask.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
+import { createUnresolved, type Unresolved } from './recovery/unresolved.ts';
 import { createReferenceClaims } from './reference-claims.ts';
 import type { Waiting } from './request-budget.ts';
 import { type CommandApi, registerCommandApi } from './routes.ts';
@@ -41,10 +44,11 @@ export type CommandSideOptions = {
 
 export type CommandSide = {
   provider: ResilientProvider;
-  recovery: Recovery;
+  inFlight: InFlight;
+  unresolved: Unresolved;
   /**
-   * Starts looking for open intents that nobody here follows; `ready` is what the first look may
-   * wait for (sweep.ts). Ends with `beginStop`.
+   * Starts the sweep for intents without an outcome that this process does not know; `ready` is
+   * what the first sweep may wait for (recovery/sweep.ts). Ends with `beginStop`.
    */
   startSweep(ready?: Promise<unknown>): void;
   /** Registers the POST routes and the operator's routes over them. */
@@ -77,55 +81,57 @@ const rulesOf = (config: Config, merchantId: string) => {
   };
 };
 
-export const openCommandSide = (options: CommandSideOptions): CommandSide => {
-  const { config, store, sharedStore, readModels, identities, metrics, log } = options;
-  const { nowMs = Date.now } = options;
-  const provider = resilient(measured(options.provider, metrics));
+const createDeps = (options: CommandSideOptions, provider: Provider): CommandDeps => {
+  const { config, store, sharedStore, identities, log: logger, nowMs = Date.now } = options;
+  const { onAppended, onConflict } = recordMetrics(options.metrics);
+  const cachedPaymentsMax = CACHED_PAYMENTS_MAX;
   const queues = createQueues();
-  const paymentLog = createPaymentLog({
-    store,
-    nowMs,
-    cachedPaymentsMax: CACHED_PAYMENTS_MAX,
-    onConflict: () => metrics.appendConflicts.add(1),
-    onAppended: (events) => {
-      for (const { event } of events) metrics.eventsAppended.add(1, event.type);
-    },
-  });
-  const recovery = createRecovery({
-    log: paymentLog,
-    provider,
-    queues,
-    delaysMs: config.recoveryDelaysMs,
+  const paymentLog = createPaymentLog({ store, nowMs, cachedPaymentsMax, onConflict, onAppended });
+  const inFlight = createInFlight({
     // After a start no earlier call of this process runs, so only others' are waited for.
     inFlightMsMax: sharedStore ? inFlightMsMaxOf(config.provider.timeoutMs) : 0,
     nowMs,
-    logger: log,
+  });
+  const unresolved = createUnresolved({
+    paymentLog,
+    queues,
+    inFlight,
+    resolve: (paymentId, goOn) => resolveByAsking(deps, paymentId, goOn),
+    delaysMs: config.recoveryDelaysMs,
+    nowMs,
+    logger,
   });
   const deps: CommandDeps = {
-    log: paymentLog,
+    paymentLog,
     provider,
     queues,
-    recovery,
+    inFlight,
+    unresolved,
     identities,
     claims: createReferenceClaims({ store, identities, nowMs }),
     sharedStore,
-    logger: log,
     rulesOf: (merchantId) => rulesOf(config, merchantId),
-    contextOf: ({ actor, requestId }) => ({
-      actor,
-      requestId,
-      correlationId: requestId,
-      causationId: requestId,
-    }),
+    nowMs,
+    logger,
   };
-  let sweep: Sweep | undefined;
+  return deps;
+};
+
+/** Puts the command side together; nothing runs yet but what a request or `startSweep` begins. */
+export const openCommandSide = (options: CommandSideOptions): CommandSide => {
+  const { config, store, readModels, metrics, log } = options;
+  const provider = resilient(measured(options.provider, metrics));
+  const deps = createDeps(options, provider);
+  const { inFlight, unresolved } = deps;
   const waiting: Waiting = new Set();
+  let sweep: Sweep | undefined;
   let stopBeganMs: number | undefined;
   return {
     provider,
-    recovery,
+    inFlight,
+    unresolved,
     startSweep: (ready) => {
-      sweep ??= startSweep({ store, readModels, recovery, logger: log, ...(ready && { ready }) });
+      sweep ??= startSweep({ store, readModels, unresolved, logger: log, ...(ready && { ready }) });
     },
     register: (app, authorize) => {
       registerReconcileApi(app, { authorize: authorize('audit:read'), store, provider });
@@ -136,16 +142,13 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
         readModels,
         requestBudgetMs: config.requestBudgetMs,
         waiting,
-        onCommand: (command, outcome, seconds) => {
-          metrics.commands.add(1, command, outcome);
-          metrics.commandSeconds.observe(seconds, command);
-        },
+        onCommand: recordMetrics(metrics).onCommand,
       });
     },
     beginStop: () => {
       stopBeganMs ??= performance.now();
       sweep?.stop();
-      recovery.stopAsking();
+      unresolved.stopAsking();
       // A provider that takes longer than the stop has: what was begun is answered as unknown.
       setTimeout(() => {
         for (const spend of waiting) spend();
@@ -154,7 +157,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     stop: async () => {
       const goneMs = performance.now() - (stopBeganMs ?? performance.now());
       const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - goneMs);
-      await Promise.race([queues.idle(), delay(waitMs, undefined, { ref: false })]);
+      await Promise.race([deps.queues.idle(), delay(waitMs, undefined, { ref: false })]);
       await provider.close();
     },
   };

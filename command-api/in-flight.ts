@@ -1,13 +1,121 @@
-/** Waiting for what other processes may still be doing on a payment (gaps §7). */
+/**
+ * Which provider calls may still be running on a payment, here and in other processes, and how to
+ * wait for them. In flight is not unresolved (gaps §7): nobody asks the provider about a call that
+ * may still be running, and nobody fences it.
+ *
+ * A call of this process holds its payment's queue. A call of another process is waited for until
+ * its intent is so old that the call must have ended.
+ */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { CommandDeps } from './operate.ts';
+import { type Operation, unresolvedOperations } from '../shared/payment/state.ts';
+import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
+import type { CommandDeps } from './deps.ts';
 import type { LoadedPayment } from './payment-log.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
+
+/** All that is looked at here. */
+type WithEvents = Pick<LoadedPayment, 'events' | 'state'>;
+
+export type InFlight = {
+  /** This process begins to carry the operation out. */
+  begin(operationId: string): void;
+  /** This process has stopped carrying the operation out, with an outcome or without. */
+  end(operationId: string): void;
+  /** This process saw the call end without an outcome: nobody here waits for it any more. */
+  sawEnd(paymentId: string, operationId: string): void;
+  /** Drops what `sawEnd` has noted of a payment. */
+  forget(paymentId: string): void;
+  /** Milliseconds until the operation's call can no longer be running in another process. */
+  leftMsOf(payment: WithEvents, operation: Operation): number;
+  /** Milliseconds until no call of another process can be running on the payment; 0: none is. */
+  leftMs(payment: WithEvents | undefined): number;
+  /** True while this process carries the operation out. */
+  isLive(operationId: string): boolean;
+  /** True while the operation's call may be running, here or elsewhere. */
+  mayRun(payment: WithEvents, operation: Operation): boolean;
+  /** True when the operation's call would begin so late that others no longer wait for it. */
+  isTooLate(payment: WithEvents, operation: Operation): boolean;
+};
+
+export type InFlightOptions = {
+  /**
+   * How old an intent of another process has to be before its call must have ended
+   * (`inFlightMsMaxOf`); 0 where no other process appends to the store.
+   */
+  inFlightMsMax: number;
+  nowMs: () => number;
+};
+
+/** What others wait beyond the provider's timeout: for the append, and for a place in the bulkhead. */
+const IN_FLIGHT_MARGIN_MS = 2_000;
+/** Half of the margin: the bulkhead's queue may take the other half (provider/resilience.ts). */
+const CALL_BEGINS_WITHIN_MS = 1_000;
+/** An operation that is forgotten above it is waited for once more. */
+const SEEN_AHEAD_MAX = 10_000;
+
+/** How old another process's intent has to be before anybody asks about it (gaps §7). */
+export const inFlightMsMaxOf = (providerTimeoutMs: number): number =>
+  providerTimeoutMs + IN_FLIGHT_MARGIN_MS;
+
+/** The time of an operation's intent, RFC 3339. */
+export const intentTimeOf = ({ events }: WithEvents, { requestedAt }: Operation): string => {
+  const intent = events[requestedAt];
+  if (intent === undefined) throw new Error('an operation without its intent');
+  return intent.time;
+};
+
+export const createInFlight = ({ inFlightMsMax, nowMs }: InFlightOptions): InFlight => {
+  /** Operations that this process is carrying out. */
+  const live = new Set<string>();
+  /** Operations whose call this process has seen end without an outcome, by payment. */
+  const ended = new Map<string, Set<string>>();
+  /** When an operation was first seen here whose intent lies in the future of our clock. */
+  const seenAhead = createBoundedMap<number>(SEEN_AHEAD_MAX);
+
+  /** By a clock that only goes forward: the call had begun when its intent was first seen here. */
+  const leftSinceSeenMs = (operationId: string): number => {
+    const seenAtMs = seenAhead.get(operationId) ?? performance.now();
+    seenAhead.set(operationId, seenAtMs);
+    return Math.max(0, seenAtMs + inFlightMsMax - performance.now());
+  };
+
+  const ageMsOf = (payment: WithEvents, operation: Operation): number =>
+    nowMs() - Date.parse(intentTimeOf(payment, operation));
+
+  const leftMsOf: InFlight['leftMsOf'] = (payment, operation) => {
+    if (inFlightMsMax === 0) return 0;
+    // seeded bug: others-in-flight
+    if (ended.get(payment.state.paymentId)?.has(operation.operationId)) return 0;
+    const leftMs = inFlightMsMax - ageMsOf(payment, operation);
+    return leftMs > inFlightMsMax ? leftSinceSeenMs(operation.operationId) : Math.max(0, leftMs);
+  };
+
+  return {
+    begin: (operationId) => void live.add(operationId),
+    end: (operationId) => void live.delete(operationId),
+    sawEnd: (paymentId, operationId) =>
+      void ended.set(paymentId, (ended.get(paymentId) ?? new Set()).add(operationId)),
+    forget: (paymentId) => void ended.delete(paymentId),
+    leftMsOf,
+    leftMs: (payment) =>
+      inFlightMsMax === 0 || payment === undefined
+        ? 0
+        : Math.max(
+            0,
+            ...unresolvedOperations(payment.state).map((open) => leftMsOf(payment, open)),
+          ),
+    isLive: (operationId) => live.has(operationId),
+    mayRun: (payment, operation) =>
+      live.has(operation.operationId) || leftMsOf(payment, operation) > 0,
+    isTooLate: (payment, operation) =>
+      inFlightMsMax > 0 && ageMsOf(payment, operation) > CALL_BEGINS_WITHIN_MS,
+  };
+};
 
 const PAUSE_MS_MIN = 20;
 const PAUSE_MS_MAX = 250;
 
-/** The pauses of somebody who waits for another process: growing, uneven, never past the budget. */
+/** The pauses of a request that waits for another process: growing, jittered, within the budget. */
 export const pauses = (budget: Budget): ((atMostMs?: number) => Promise<void>) => {
   let pauseMs = PAUSE_MS_MIN;
   return async (atMostMs = PAUSE_MS_MAX) => {
@@ -19,21 +127,22 @@ export const pauses = (budget: Budget): ((atMostMs?: number) => Promise<void>) =
 };
 
 /**
- * The payment once no other process's call can be running on it: what is open then is unresolved.
- * Call it in the payment's queue, where no call of this process runs. Throws BudgetSpent.
+ * The payment, if it exists, once no other process's call can be running on it: an operation that
+ * has no outcome then is unresolved. Call it in the payment's queue, where no call of this process runs. Throws
+ * BudgetSpent.
  */
 export const waitForInFlight = async (
-  deps: CommandDeps,
+  { paymentLog, inFlight, sharedStore }: CommandDeps,
   paymentId: string,
   from: 'store' | 'cache',
   budget: Budget,
-): Promise<LoadedPayment> => {
+): Promise<LoadedPayment | undefined> => {
   const pause = pauses(budget);
-  let payment = await deps.log.load(paymentId, deps.sharedStore ? 'store' : from);
+  let payment = await paymentLog.load(paymentId, sharedStore ? 'store' : from);
   for (;;) {
-    const leftMs = deps.recovery.inFlightMs(payment);
+    const leftMs = inFlight.leftMs(payment);
     if (leftMs === 0) return payment;
     await pause(leftMs);
-    payment = await deps.log.load(paymentId, 'store');
+    payment = await paymentLog.load(paymentId, 'store');
   }
 };

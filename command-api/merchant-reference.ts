@@ -10,10 +10,10 @@
  */
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { bodyOf } from '../shared/payment/response.ts';
-import { unresolvedOperations } from '../shared/payment/state.ts';
-import { pauses, waitForInFlight } from './in-flight.ts';
-import type { CommandDeps, Principal } from './operate.ts';
+import { type CommandDeps, contextOf, type Principal } from './deps.ts';
+import { pauses } from './in-flight.ts';
 import type { LoadedPayment } from './payment-log.ts';
+import { resolvedInTurn } from './recovery/ask.ts';
 import type { Claims } from './reference-claims.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, rejection, responseTo, unknownOutcome } from './responses.ts';
@@ -49,7 +49,7 @@ export const claimReference = async (
     // Everybody before was looked at after our own claim: it stands.
     if (claims.lastOperationId === operationId) return { kind: 'ours' };
     const data = { paymentId, merchantId, operationId, amount, currency };
-    await deps.claims.claim(claims, data, deps.contextOf(principal));
+    await deps.claims.claim(claims, data, contextOf(principal));
   }
 };
 
@@ -73,30 +73,29 @@ const judge = async (
   const others = new Set(claims.paymentIds.filter((id) => id !== create.paymentId));
   for (const id of others) {
     const payment = await ended(deps, id, budget);
-    const { state } = payment;
-    if (state?.status === 'FAILED') continue;
-    if (state !== undefined) return responseOf(payment, id, create);
+    if (payment?.state.status === 'FAILED') continue;
+    if (payment !== undefined) return responseOf(payment, id, create);
     if (id === last) return 'just claimed';
   }
   return undefined;
 };
 
-/** The payment after its create has ended, as far as that can be known. */
-const ended = async (deps: CommandDeps, id: string, budget: Budget): Promise<LoadedPayment> => {
-  const known = deps.log.peek(id);
-  if (known?.state?.status === 'FAILED') return known;
-  const payment = await deps.log.load(id, 'store');
-  if (payment.state?.status !== 'PENDING') return payment;
-  // Whoever is PENDING waits for nobody's reference, so this queue moves on.
-  return deps.queues.run(id, async () => {
-    const quiet = await waitForInFlight(deps, id, 'store', budget);
-    return unresolvedOperations(quiet.state).length > 0 ? deps.recovery.resolve(id) : quiet;
-  });
+/** The payment, if it exists, after its create has ended, as far as that can be known. */
+const ended = async (
+  deps: CommandDeps,
+  id: string,
+  budget: Budget,
+): Promise<LoadedPayment | undefined> => {
+  const known = deps.paymentLog.peek(id);
+  if (known?.state.status === 'FAILED') return known;
+  const payment = await deps.paymentLog.load(id, 'store');
+  if (payment?.state.status !== 'PENDING') return payment;
+  // A PENDING payment waits for nobody's reference, so its queue moves on.
+  return resolvedInTurn(deps, id, budget);
 };
 
 const responseOf = (payment: LoadedPayment, id: string, create: CreateCommand): CommandResponse => {
   const { state, readModel } = payment;
-  if (state === undefined || readModel === undefined) throw new Error('nobody holds the reference');
   const [first] = state.operations;
   if (first?.identity.fingerprint !== create.identity.fingerprint) {
     return rejection(422, 'BUSINESS_RULE_VIOLATION', [

@@ -1,14 +1,30 @@
-/** The command side's figures that are read when somebody scrapes. */
+/** The metrics of the command side: those of each command and append, and those read at a scrape. */
+import type { RecordedEvent } from '../shared/event-store/port.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import type { CommandSide } from './compose.ts';
+import type { CommandResponse } from './responses.ts';
 
+/** What the command side calls as it works. */
+export const recordMetrics = (metrics: Metrics) => ({
+  onConflict: (): void => metrics.appendConflicts.add(1),
+  onAppended: (events: readonly RecordedEvent[]): void => {
+    for (const { event } of events) metrics.eventsAppended.add(1, event.type);
+  },
+  /** Called once for each command, with its time in seconds. */
+  onCommand: (command: string, outcome: CommandResponse['outcome'], seconds: number): void => {
+    metrics.commands.add(1, command, outcome);
+    metrics.commandSeconds.observe(seconds, command);
+  },
+});
+
+/** Reads the state of the circuit breaker and what is unresolved at each scrape. */
 export const watchCommandMetrics = (
   metrics: Metrics,
-  { provider, recovery }: Pick<CommandSide, 'provider' | 'recovery'>,
+  { provider, unresolved }: Pick<CommandSide, 'provider' | 'unresolved'>,
 ): void => {
   metrics.beforeScrape(() => {
     metrics.breakerOpen.set(Number(provider.breakerOpen()));
-    const { count, oldestSeconds } = recovery.unresolved();
+    const { count, oldestSeconds } = unresolved.metrics();
     metrics.unresolved.set(count);
     metrics.unresolvedOldestSeconds.set(oldestSeconds);
   });

@@ -1,98 +1,148 @@
 /**
- * The one place where the provider is asked to move money: after the intent is durable, once,
- * outside any retry loop (gaps §6), and then the outcome is recorded.
+ * The one road of every command that moves money: append the intent, call the provider once with
+ * the intent's operation id and outside any retry loop, record the outcome, respond (gaps §6). An
+ * operation that leaves the road without a recorded outcome is given to `unresolved`.
  */
-import type { EventContext } from '../shared/event-store/port.ts';
-import type { CardSecret } from '../shared/payment/card.ts';
-import type { MerchantRules } from '../shared/payment/commands.ts';
+import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
+import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
 import type { FinalOutcome, FinalOutcomeDetails } from '../shared/payment/outcome.ts';
 import type { Operation } from '../shared/payment/state.ts';
-import type { Identities } from './idempotency.ts';
-import type { LoadedPayment, PaymentLog } from './payment-log.ts';
-import type { Provider } from './provider/port.ts';
-import type { Queues } from './queues.ts';
-import { outcomeOf, type Recovery } from './recovery/recovery.ts';
-import type { ReferenceClaims } from './reference-claims.ts';
-import type { Budget } from './request-budget.ts';
-import { type CommandResponse, operationOf, responseTo, unknownOutcome } from './responses.ts';
+import { type CommandDeps, contextOf, type Principal } from './deps.ts';
+import type { Executed, LoadedPayment } from './payment-log.ts';
+import { type CallDetails, outcomeOf } from './provider/port.ts';
+import { recordOutcome } from './record-outcome.ts';
+import { type Budget, BudgetSpent } from './request-budget.ts';
+import {
+  type CommandResponse,
+  operationOf,
+  rejection,
+  responseTo,
+  unknownOutcome,
+} from './responses.ts';
 
-/** Who sent a request, as its token says, and which request it was. */
-export type Principal = { merchantId: string; actor: string; requestId: string };
-
-/** What the commands work with. */
-export type CommandDeps = {
-  log: PaymentLog;
-  provider: Provider;
-  queues: Queues;
-  recovery: Recovery;
-  identities: Identities;
-  claims: ReferenceClaims;
-  /**
-   * Other processes append to the same store: what this one last saw of a payment may be old, and
-   * a call may be running that it knows nothing of.
-   */
-  sharedStore: boolean;
-  rulesOf(merchantId: string): MerchantRules;
-  contextOf(principal: Principal): EventContext;
-  logger: { error(fields: object, message: string): void };
+/** One operation to be begun on a payment. */
+export type OperationRequest = {
+  paymentId: string;
+  command: CreateCommand | ChangeCommand;
+  call: CallDetails;
+  principal: Principal;
+  budget: Budget;
+  /** Asked once the intent is durable; false: the operation ends without a provider call. */
+  mayGoOn?: () => Promise<boolean>;
 };
 
-/** What a provider call needs beside what its intent already says. */
-export type Call =
-  | { kind: 'AUTHORIZE' | 'SALE'; card: CardSecret; descriptor: string | undefined }
-  | { kind: 'CAPTURE' | 'VOID' | 'REFUND'; authorizationId: string };
+/** How far an operation has come on the road. */
+type Progress = {
+  /** Nobody knows whether the intent is stored. */
+  appendUnknown?: true;
+  /** The payment as last read or appended to, once the intent is known to be stored. */
+  payment?: LoadedPayment;
+};
 
 /**
- * Asks the provider to carry the operation out and records what it says. Runs in the payment's
- * queue and goes on to its end whether or not the request still waits. Never throws after the
- * intent: what could not be recorded is left to recovery.
+ * Carries an operation out and responds. Runs in the payment's queue and goes on to its end whether
+ * or not the request still waits. Undefined where another request was faster, or where the operation
+ * may not go on: look at the payment again. Throws BudgetSpent, and what the event store throws
+ * before the provider is called.
  */
 export const operate = async (
   deps: CommandDeps,
-  payment: LoadedPayment,
-  operationId: string,
-  call: Call,
-  budget: Budget,
-): Promise<CommandResponse> => {
-  const { state } = payment;
-  if (state === undefined) throw new Error('a provider call without its intent');
-  const { paymentId } = state;
-  const operation = operationOf(payment, operationId);
-  // Its append took so long that somebody else has ended it already.
-  if (operation.ended !== undefined) return responseTo(payment, operation);
-  deps.recovery.callBegins(operationId);
-  const outcome = await outcomeFrom(deps, payment, operation, call, budget);
-  if (outcome === undefined) {
-    deps.recovery.callEnded(paymentId, operationId, 'open', payment);
-    return responseTo(payment, operation);
-  }
+  request: OperationRequest,
+): Promise<CommandResponse | undefined> => {
+  const { paymentId, command } = request;
+  const { operationId } = command;
+  const progress: Progress = {};
+  deps.inFlight.begin(operationId);
   try {
-    const recorded = await deps.recovery.record(payment, operationId, outcome);
-    deps.recovery.callEnded(paymentId, operationId, 'recorded');
-    const known = operationOf(recorded, operationId);
-    sayWhereItDiffers(deps, paymentId, known, outcome);
-    return responseTo(recorded, known);
-  } catch (error) {
-    deps.logger.error({ paymentId, err: error }, 'an outcome could not be recorded; recovery will');
-    deps.recovery.callEnded(paymentId, operationId, 'open', payment);
-    return unknownOutcome(paymentId);
+    return await takeTheRoad(deps, request, progress);
+  } finally {
+    deps.inFlight.end(operationId);
+    if (isUnresolved(progress, operationId))
+      deps.unresolved.add(paymentId, operationId, progress.payment);
   }
 };
 
-const outcomeFrom = async (
-  { provider, recovery }: CommandDeps,
+const isUnresolved = ({ appendUnknown, payment }: Progress, operationId: string): boolean =>
+  payment === undefined
+    ? appendUnknown === true
+    : operationOf(payment, operationId).ended === undefined;
+
+const takeTheRoad = async (
+  deps: CommandDeps,
+  request: OperationRequest,
+  progress: Progress,
+): Promise<CommandResponse | undefined> => {
+  const { operationId } = request.command;
+  // seeded bug: intent-before-call
+  const executed = await appendIntent(deps, request, progress);
+  if (executed.kind !== 'done') return responseWithoutIntent(deps, request.paymentId, executed);
+  const { payment } = executed;
+  progress.payment = payment;
+  if (request.mayGoOn !== undefined && !(await request.mayGoOn())) {
+    progress.payment = await recordOutcome(deps, payment, operationId, { outcome: 'NOT_SENT' });
+    return undefined;
+  }
+  const operation = operationOf(payment, operationId);
+  // The append took so long that another process has recorded an outcome already.
+  if (operation.ended !== undefined) return responseTo(payment, operation);
+  const outcome = await callProvider(deps, request, payment, operation);
+  if (outcome === undefined) return responseTo(payment, operation);
+  return record(deps, request, progress, payment, outcome);
+};
+
+/**
+ * Decides and appends the intent. Where nobody knows whether it is stored, no call follows it, and
+ * it is unresolved: as an intent without an outcome it would bar the payment (gaps §7).
+ */
+const appendIntent = async (
+  { paymentLog }: CommandDeps,
+  { paymentId, command, principal, budget }: OperationRequest,
+  progress: Progress,
+): Promise<Executed> => {
+  // A client that was told that nothing was begun may have sent the request again.
+  if (budget.leftMs() === 0) throw new BudgetSpent();
+  budget.appending = true;
+  try {
+    return await paymentLog.execute(paymentId, command, contextOf(principal), budget);
+  } catch (error) {
+    if (error instanceof AppendOutcomeUnknown) progress.appendUnknown = true;
+    throw error;
+  } finally {
+    budget.appending = false;
+  }
+};
+
+const responseWithoutIntent = (
+  { inFlight }: CommandDeps,
+  paymentId: string,
+  executed: Exclude<Executed, { kind: 'done' }>,
+): CommandResponse | undefined => {
+  // A refusal because of what another process is about to end is not final.
+  if (inFlight.leftMs(executed.payment) > 0) return undefined;
+  switch (executed.kind) {
+    case 'refused':
+      return rejection(422, executed.code, executed.details);
+    case 'unresolved':
+      return unknownOutcome(paymentId);
+    case 'exists':
+    case 'repeated':
+      return undefined;
+  }
+};
+
+/** Undefined where the outcome is unknown. Never throws. */
+const callProvider = async (
+  { provider, inFlight }: CommandDeps,
+  { call, budget }: OperationRequest,
   payment: LoadedPayment,
   operation: Operation,
-  call: Call,
-  budget: Budget,
 ): Promise<FinalOutcomeDetails | undefined> => {
-  if (payment.state === undefined) return undefined;
-  // The client has been told that nothing was begun, and may already have sent it again.
+  // The client has been told that nothing was begun, and may already have sent the request again.
   // seeded bug: budget-spent
   if (budget.spent === true) return { outcome: 'NOT_SENT' };
-  // Another process may hold it for ended by the time this call would end: it is not begun at all.
+  // Another process may take the call for ended before it would end: the call is not begun.
   // seeded bug: too-late-to-call
-  if (recovery.isTooLate(payment, operation)) return { outcome: 'NOT_SENT' };
+  if (inFlight.isTooLate(payment, operation)) return { outcome: 'NOT_SENT' };
   const { paymentId, currency } = payment.state;
   budget.begunOn = paymentId;
   const { operationId, amountMinor: amount } = operation;
@@ -100,18 +150,39 @@ const outcomeFrom = async (
   return outcomeOf(await provider.execute({ operationId, paymentId, amount, currency, ...call }));
 };
 
-const neverHappened = (outcome: FinalOutcome | undefined): boolean =>
+/** Never throws: an outcome that the store does not take is left to recovery. */
+const record = async (
+  deps: CommandDeps,
+  { paymentId, command: { operationId } }: OperationRequest,
+  progress: Progress,
+  payment: LoadedPayment,
+  outcome: FinalOutcomeDetails,
+): Promise<CommandResponse> => {
+  try {
+    const recorded = await recordOutcome(deps, payment, operationId, outcome);
+    progress.payment = recorded;
+    const operation = operationOf(recorded, operationId);
+    logDifference(deps, paymentId, operation, outcome);
+    return responseTo(recorded, operation);
+  } catch (error) {
+    deps.logger.error({ paymentId, err: error }, 'an outcome could not be recorded; recovery will');
+    return unknownOutcome(paymentId);
+  }
+};
+
+const wasNeverCarriedOut = (outcome: FinalOutcome | undefined): boolean =>
   outcome === 'NOT_SENT' || outcome === 'FENCED';
 
-/** The log keeps what came first; a provider that now says otherwise has broken its own word. */
-const sayWhereItDiffers = (
+/** The log keeps the first outcome; a provider that now gives another one contradicts itself. */
+const logDifference = (
   { logger }: CommandDeps,
   paymentId: string,
   { kind, ended }: Operation,
   late: FinalOutcomeDetails,
 ): void => {
   const recorded = ended?.outcome;
-  if (recorded === late.outcome || (neverHappened(recorded) && neverHappened(late.outcome))) return;
+  if (recorded === late.outcome) return;
+  if (wasNeverCarriedOut(recorded) && wasNeverCarriedOut(late.outcome)) return;
   logger.error(
     { paymentId, operation: kind, recorded, responded: late.outcome },
     'the provider answered other than what is recorded; reconcile with its ledger',

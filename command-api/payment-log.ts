@@ -24,26 +24,31 @@ import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 
-/** A payment as its stream tells it. */
+/** An existing payment, folded from its stream. */
 export type LoadedPayment = {
   events: readonly RecordedEvent[];
-  state: PaymentState | undefined;
-  readModel: PaymentReadModel | undefined;
+  state: PaymentState;
+  readModel: PaymentReadModel;
 };
 
 export type Executed =
-  /** `appended` is empty when the operation was known already. */
-  | { kind: 'done'; payment: LoadedPayment; appended: RecordedEvent[] }
-  | (Exclude<Decision, { kind: 'events' }> & { payment: LoadedPayment });
+  /** Appended; or nothing to append, for the operation was known already. */
+  | { kind: 'done'; payment: LoadedPayment }
+  /** `payment` is undefined for a create that the rules reject: nothing exists yet. */
+  | (Exclude<Decision, { kind: 'events' }> & { payment: LoadedPayment | undefined });
 
 export type PaymentLog = {
-  /** Reads the stream, or takes what this process last saw of it when `cached` will do. */
-  load(paymentId: string, from: 'store' | 'cache'): Promise<LoadedPayment>;
-  /** What this process last saw of the payment, if it still knows. */
+  /**
+   * Reads the stream, or takes what this process last saw of it where the cache will do; undefined
+   * where no such payment exists. Throws UnreadableStream and StoreUnavailable.
+   */
+  load(paymentId: string, from: 'store' | 'cache'): Promise<LoadedPayment | undefined>;
+  /** What this process last saw of the payment; undefined where it is not in the cache. */
   peek(paymentId: string): LoadedPayment | undefined;
   /**
-   * Decides and appends. A refusal is only given from a state just read. Throws BudgetSpent when
-   * conflicts or unknown append outcomes outlast the budget, and what the store throws.
+   * Decides and appends. A rejection is only given from a state just read. Throws BudgetSpent when
+   * conflicts outlast the budget, AppendOutcomeUnknown when an append's outcome stays unknown for as
+   * long, and what else the store throws.
    */
   execute(
     paymentId: string,
@@ -63,51 +68,65 @@ export type PaymentLogOptions = {
   cachedPaymentsMax: number;
 };
 
-const unknownPayment: LoadedPayment = { events: [], state: undefined, readModel: undefined };
-
-const after = (payment: LoadedPayment, appended: readonly RecordedEvent[]): LoadedPayment => {
-  let { state, readModel } = payment;
+/** The payment with further events; undefined while it has none at all. */
+const after = (
+  payment: LoadedPayment | undefined,
+  appended: readonly RecordedEvent[],
+): LoadedPayment | undefined => {
+  let { state, readModel } = payment ?? {};
   for (const recorded of appended) {
     state = evolve(state, recorded);
     readModel = project(readModel, recorded);
   }
-  return { events: [...payment.events, ...appended], state, readModel };
+  if (state === undefined || readModel === undefined) return undefined;
+  return { events: [...(payment?.events ?? []), ...appended], state, readModel };
 };
 
-const knows = ({ state }: LoadedPayment, operationId: string): boolean =>
-  state?.operations.some((o) => o.operationId === operationId) ?? false;
+const knows = (payment: LoadedPayment | undefined, operationId: string): boolean =>
+  payment?.state.operations.some((o) => o.operationId === operationId) ?? false;
 
-/** A pause between tries of one append, so that a store in trouble is not flooded. */
+/** A pause between attempts of one append, so that a store in trouble is not flooded. */
 const PAUSE_MS = 50;
 
 export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   const { store, nowMs, onAppended, onConflict, cachedPaymentsMax } = options;
   const cache = createBoundedMap<LoadedPayment>(cachedPaymentsMax);
 
-  const remember = (paymentId: string, payment: LoadedPayment): void => {
+  const remember = (paymentId: string, payment: LoadedPayment | undefined): void => {
+    if (payment === undefined) return;
     // A slow read may come back after an append of our own: nothing is unlearned.
     const known = cache.peek(paymentId);
     // seeded bug: nothing-unlearned
     if (known !== undefined && known.events.length > payment.events.length) return;
-    if (payment.events.length === 0) cache.delete(paymentId);
-    else cache.set(paymentId, payment);
+    cache.set(paymentId, payment);
   };
 
-  const load = async (paymentId: string, from: 'store' | 'cache'): Promise<LoadedPayment> => {
+  const load: PaymentLog['load'] = async (paymentId, from) => {
     const cached = from === 'cache' ? cache.get(paymentId) : undefined;
     if (cached !== undefined) return cached;
     const events = await store.readStream(streamOf(paymentId));
-    const payment = foldStream(events, (all) => after(unknownPayment, all));
+    const payment = foldStream(events, (all) => after(undefined, all));
+    remember(paymentId, payment);
+    return payment;
+  };
+
+  const afterAppend = (
+    paymentId: string,
+    before: LoadedPayment | undefined,
+    appended: readonly RecordedEvent[],
+  ): LoadedPayment => {
+    const payment = after(before, appended);
+    if (payment === undefined) throw new Error(`an append to ${paymentId} that stored nothing`);
     remember(paymentId, payment);
     return payment;
   };
 
   const newEvents = (
-    payment: LoadedPayment,
+    payment: LoadedPayment | undefined,
     decided: readonly PaymentEvent[],
     context: EventContext,
   ): NewEvent[] => {
-    const last = payment.events.at(-1)?.time ?? '';
+    const last = payment?.events.at(-1)?.time ?? '';
     const now = new Date(nowMs()).toISOString();
     // seeded bug: time-never-back
     const time = now < last ? last : now;
@@ -117,11 +136,11 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   /** The very same append again while its outcome is unknown: same ids, same expected revision. */
   const append = async (
     paymentId: string,
-    payment: LoadedPayment,
+    payment: LoadedPayment | undefined,
     events: NewEvent[],
     budget: Budget,
   ): Promise<RecordedEvent[]> => {
-    const last = payment.events.at(-1);
+    const last = payment?.events.at(-1);
     const expected = last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
     let unknown: AppendOutcomeUnknown | undefined;
     for (;;) {
@@ -130,7 +149,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
         return await store.append(streamOf(paymentId), expected, events);
       } catch (error) {
         if (error instanceof AppendOutcomeUnknown) unknown = error;
-        // A refusal of this try says nothing of the one before it.
+        // That the store rejects this attempt says nothing of the attempt before it.
         // seeded bug: refusal-after-unknown
         else if (unknown === undefined || !(error instanceof StoreUnavailable)) throw error;
         if (budget.leftMs() === 0) throw unknown;
@@ -141,27 +160,26 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
 
   const execute: PaymentLog['execute'] = async (paymentId, command, context, budget) => {
     // A create knows its revision: the exact expectation is the guard, not the read.
-    let payment = command.kind === 'create' ? unknownPayment : await load(paymentId, 'cache');
+    let payment = command.kind === 'create' ? undefined : await load(paymentId, 'cache');
     let justRead = command.kind === 'create';
-    // Dropped and read again meanwhile, it may be from before the intent.
+    // Dropped from the cache and read again meanwhile, the payment may be from before the intent.
     if (command.kind === 'record' && !knows(payment, command.operationId)) {
       payment = await load(paymentId, 'store');
       justRead = true;
     }
     for (;;) {
-      const decision = decide(payment.state, command);
+      const decision = decide(payment?.state, command);
       if (decision.kind !== 'events') {
         if (justRead) return { ...decision, payment };
-      } else if (decision.events.length === 0) {
-        return { kind: 'done', payment, appended: [] };
+      } else if (payment !== undefined && decision.events.length === 0) {
+        return { kind: 'done', payment };
       } else {
         const events = newEvents(payment, decision.events, context);
         try {
           const appended = await append(paymentId, payment, events, budget);
-          payment = after(payment, appended);
-          remember(paymentId, payment);
+          const next = afterAppend(paymentId, payment, appended);
           onAppended(appended);
-          return { kind: 'done', payment, appended };
+          return { kind: 'done', payment: next };
         } catch (error) {
           // seeded bug: decided-again
           if (!(error instanceof RevisionConflict)) throw error;

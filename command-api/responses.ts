@@ -46,7 +46,13 @@ export const rejection = (
   at: string = new Date().toISOString(),
 ): CommandResponse => ({ status, body: errorBody(code, details, at), outcome: 'refused' });
 
-/** A refusal that a later try may not meet. */
+/** The Idempotency-Key stands for another request already (gaps §8). */
+export const keyReused = (): CommandResponse =>
+  rejection(422, 'IDEMPOTENCY_KEY_REUSED', [
+    'the Idempotency-Key was used for another request; use a new key',
+  ]);
+
+/** A rejection that a later attempt may not meet. */
 export const tryLater = (
   code: keyof typeof STATUS,
   details: string[],
@@ -86,7 +92,7 @@ const neverCarriedOut = (operation: Operation, paymentId: string): CommandRespon
 });
 
 const readModelAt = (payment: LoadedPayment, revision: number): PaymentReadModel => {
-  if (payment.readModel?.revision === revision) return payment.readModel;
+  if (payment.readModel.revision === revision) return payment.readModel;
   const readModel = foldReadModel(payment.events.slice(0, revision + 1));
   if (readModel === undefined) throw new Error('an operation of a payment that has no events');
   return readModel;
@@ -94,7 +100,6 @@ const readModelAt = (payment: LoadedPayment, revision: number): PaymentReadModel
 
 /** The answer to an operation: its stored outcome, or that there is none yet. */
 export const responseTo = (payment: LoadedPayment, operation: Operation): CommandResponse => {
-  if (payment.state === undefined) throw new Error('an operation of a payment that is not there');
   const { paymentId } = payment.state;
   const last = payment.events.length - 1;
   if (operation.ended === undefined) {
@@ -140,11 +145,8 @@ export const replayed = (response: CommandResponse): CommandResponse => ({
 
 /** The operation as the payment knows it now. */
 export const operationOf = (payment: LoadedPayment, operationId: string): Operation => {
-  const { state } = payment;
-  const found =
-    state === undefined
-      ? undefined
-      : state.operations.find((operation) => operation.operationId === operationId);
-  if (found === undefined) throw new Error('an operation that its payment does not know');
+  const found = payment.state.operations.find((one) => one.operationId === operationId);
+  if (found === undefined)
+    throw new Error(`payment ${payment.state.paymentId} has no operation ${operationId}`);
   return found;
 };

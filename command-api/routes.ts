@@ -12,7 +12,7 @@ import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { textsHoldCard } from '../shared/runtime/card-numbers.ts';
 import { type ChangeKind, changePayment, identityOf } from './change-payment.ts';
 import { createPayment } from './create-payment.ts';
-import type { CommandDeps, Principal } from './operate.ts';
+import type { CommandDeps, Principal } from './deps.ts';
 import type { LoadedPayment } from './payment-log.ts';
 import { type ParsedChange, parseCapture, parseRefund } from './request/change-request.ts';
 import { parseIdempotencyKey } from './request/idempotency-key.ts';
@@ -133,10 +133,10 @@ const owned = async (
   { merchantId }: Principal,
   paymentId: string,
   reply: FastifyReply,
-): Promise<LoadedPayment['state']> => {
-  const { state } = await deps.log.load(paymentId, 'cache');
+): Promise<LoadedPayment['state'] | undefined> => {
+  const payment = await deps.paymentLog.load(paymentId, 'cache');
   // seeded bug: command-of-merchant
-  if (state !== undefined && state.merchantId === merchantId) return state;
+  if (payment !== undefined && payment.state.merchantId === merchantId) return payment.state;
   reject(reply, 'PAYMENT_NOT_FOUND');
   return undefined;
 };
@@ -148,7 +148,7 @@ const isRunning = (
   requested: Parameters<typeof identityOf>[2],
   key: string | undefined,
 ): boolean => {
-  const payment = deps.log.peek(requested.paymentId);
+  const payment = deps.paymentLog.peek(requested.paymentId);
   const { keyHash } = identityOf(deps, principal, requested, key);
   if (keyHash === undefined || payment === undefined) return false;
   return unresolvedOperations(payment.state).some((o) => o.identity.keyHash === keyHash);
@@ -183,7 +183,7 @@ const run = async (
   return send(reply, response);
 };
 
-/** Nobody is called behind an intent of unknown outcome (intend.ts). */
+/** No provider call follows an intent that may not be stored (operate.ts). */
 const storedOrNot = (): CommandResponse =>
   tryLater('SERVICE_UNAVAILABLE', [
     'it is not known whether anything was stored; nothing was sent to the provider',

@@ -1,17 +1,19 @@
 /**
- * What is unresolved, for a person: what this process follows, and beside it what the read models list
- * of other processes. An operation whose call may still run is not unresolved (gaps §7).
+ * What is unresolved, for an operator: what this process asks about, and beside it what the read
+ * models list of other processes. An operation whose call may still run is not unresolved (gaps §7).
  */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { unresolvedOperations } from '../../shared/payment/state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
-import type { CommandDeps } from '../operate.ts';
-import { intentTimeOf, type UnresolvedOperation } from '../recovery/recovery.ts';
+import type { CommandDeps } from '../deps.ts';
+import { intentTimeOf } from '../in-flight.ts';
+import type { UnresolvedOperation } from '../recovery/unresolved.ts';
 
 /** What the list is made from, of all that commands work with. */
 export type UnresolvedDeps = {
-  log: Pick<CommandDeps['log'], 'load'>;
-  recovery: Pick<CommandDeps['recovery'], 'list' | 'mayRun'>;
+  paymentLog: Pick<CommandDeps['paymentLog'], 'load'>;
+  inFlight: Pick<CommandDeps['inFlight'], 'mayRun'>;
+  unresolved: Pick<CommandDeps['unresolved'], 'list'>;
 };
 
 const LISTED_MAX = 1_000;
@@ -24,9 +26,9 @@ export const listUnresolved = async (
 ): Promise<UnresolvedOperation[]> => {
   const isTheirs = (one: { merchantId: string }): boolean =>
     merchantId === '*' || merchantId === one.merchantId;
-  const own = deps.recovery.list().filter(isTheirs);
+  const own = deps.unresolved.list().filter(isTheirs);
   const known = new Set(own.map(({ paymentId }) => paymentId));
-  // With the read models out of reach it is what this process follows, which is better than nothing.
+  // With the read models out of reach the list is what this process knows: better than nothing.
   const listed = await readModels.unresolved(LISTED_MAX).catch(() => []);
   const others: UnresolvedOperation[] = [];
   for (const one of listed) {
@@ -36,10 +38,10 @@ export const listUnresolved = async (
   return [...own, ...others].sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, LISTED_MAX);
 };
 
-/** Undefined for one that cannot be read: it is parked, and `payments parked list` names it. */
-const readable = async ({ log }: UnresolvedDeps, paymentId: string) => {
+/** Undefined for a stream that cannot be read: its payment is parked, `payments parked list` names it. */
+const readable = async ({ paymentLog }: UnresolvedDeps, paymentId: string) => {
   try {
-    return await log.load(paymentId, 'store');
+    return await paymentLog.load(paymentId, 'store');
   } catch (error) {
     if (error instanceof UnreadableStream) return undefined;
     throw error;
@@ -51,10 +53,10 @@ const readUnresolved = async (
   paymentId: string,
 ): Promise<UnresolvedOperation[]> => {
   const payment = await readable(deps, paymentId);
-  if (payment === undefined || payment.state === undefined) return [];
+  if (payment === undefined) return [];
   const { state } = payment;
   return unresolvedOperations(state)
-    .filter((open) => !deps.recovery.mayRun(payment, open))
+    .filter((open) => !deps.inFlight.mayRun(payment, open))
     .map((open) => ({
       paymentId,
       merchantId: state.merchantId,

@@ -9,8 +9,10 @@ import {
   type PaymentState,
   unresolvedOperations,
 } from '../../shared/payment/state.ts';
-import type { CommandDeps, Principal } from '../operate.ts';
+import { type CommandDeps, contextOf, type Principal } from '../deps.ts';
 import type { LoadedPayment } from '../payment-log.ts';
+import { recordOutcome } from '../record-outcome.ts';
+import { ask } from '../recovery/ask.ts';
 import { operationOf } from '../responses.ts';
 
 export type Resolution = {
@@ -57,30 +59,30 @@ export const resolveByHand = async (
   resolution: Resolution,
 ): Promise<Resolved> => {
   const { paymentId } = resolution;
-  // Whose it is never changes.
-  const { state } = await deps.log.load(paymentId, 'cache');
-  const isTheirs = principal.merchantId === '*' || principal.merchantId === merchantOf(state);
-  // Before the queue: whoever may not see the payment does not wait for what runs on it either.
-  if (state === undefined || !isTheirs) return { kind: 'unknown payment' };
+  // Before the queue: an actor who may not see the payment does not wait for what runs on it either.
+  // The cache will do, for the merchant of a payment never changes.
+  const seen = await deps.paymentLog.load(paymentId, 'cache');
+  if (!isOf(seen, principal)) return { kind: 'unknown payment' };
   return deps.queues.run(paymentId, async () => {
-    const payment = await deps.log.load(paymentId, 'store');
+    const payment = await deps.paymentLog.load(paymentId, 'store');
+    if (payment === undefined) return { kind: 'unknown payment' };
     const open = openOf(payment, resolution);
     if (typeof open === 'string') return refused(open);
-    const leftMs = deps.recovery.inFlightMs(payment);
+    const leftMs = deps.inFlight.leftMs(payment);
     if (leftMs > 0) return stillRuns(leftMs);
     // seeded bug: person-asks-provider
-    const responded = await deps.recovery.ask(payment, open);
+    const responded = await ask(deps, payment, open);
     if (responded === 'at work') return stillAtWork();
     if (responded === undefined) return record(deps, principal, payment, open, resolution);
-    await deps.recovery.record(payment, open.operationId, responded, 'recovery');
+    await recordOutcome(deps, payment, open.operationId, responded, 'recovery');
     return refused(
       `the provider has answered for the ${open.kind} itself, and that is recorded: ${WORDS[responded.outcome]}`,
     );
   });
 };
 
-const merchantOf = (state: LoadedPayment['state']): string | undefined =>
-  state === undefined ? undefined : state.merchantId;
+const isOf = (payment: LoadedPayment | undefined, { merchantId }: Principal): boolean =>
+  payment !== undefined && (merchantId === '*' || merchantId === payment.state.merchantId);
 
 const stillRuns = (leftMs: number): Resolved => ({
   kind: 'refused',
@@ -117,15 +119,15 @@ const record = async (
   resolution: Resolution,
 ): Promise<Resolved> => {
   const { evidence } = resolution;
-  const context = deps.contextOf(principal);
+  const context = contextOf(principal);
   const outcome = outcomeOf(resolution);
   const by = { context, resolution: { evidence } };
-  const recorded = await deps.recovery.record(payment, operationId, outcome, by);
+  const recorded = await recordOutcome(deps, payment, operationId, outcome, by);
   const operation = operationOf(recorded, operationId);
   const revision = operation.ended?.revision;
   const event = recorded.events.findLast((e) => e.revision === revision);
-  if (recorded.state === undefined || event === undefined || revision === undefined)
-    throw new Error('an outcome that was recorded and is not there');
+  if (event === undefined || revision === undefined)
+    throw new Error(`${operationId}: its outcome was recorded and is not there`);
   if (event.context.requestId !== context.requestId) {
     return refused('its outcome was found and recorded in the same moment; look at the payment');
   }

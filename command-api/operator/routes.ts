@@ -9,7 +9,7 @@ import { PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/payment-id.ts
 import type {} from '../../shared/http/server/app.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
-import type { CommandDeps, Principal } from '../operate.ts';
+import type { CommandDeps, Principal } from '../deps.ts';
 import { BODY_NOT_JSON } from '../request/invalid.ts';
 import { parseJson } from '../request/json.ts';
 import { listUnresolved } from './list-unresolved.ts';

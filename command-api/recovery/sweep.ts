@@ -10,13 +10,13 @@ import { isReadable } from '../../shared/event-store/codec.ts';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import type { Recovery } from './recovery.ts';
 import { RETRY_SCHEDULES_MAX } from './retry-schedule.ts';
+import type { Unresolved } from './unresolved.ts';
 
 export type SweepOptions = {
   store: Pick<EventStore, 'readAll' | 'head'>;
   readModels: Pick<ReadModels, 'unresolved' | 'parked' | 'checkpoint'>;
-  recovery: Pick<Recovery, 'track' | 'dropEnded'>;
+  unresolved: Pick<Unresolved, 'track' | 'dropResolved'>;
   logger: { warn(fields: object, message: string): void };
   /** What the first sweep may wait for, so that the log need not be read: 2 s at most. */
   ready?: Promise<unknown>;
@@ -57,7 +57,7 @@ const noteOpen = (open: Map<string, Set<string>>, page: Events): void => {
 
 /** Starts sweeping. A sweep that fails is tried again soon; it never throws. */
 export const startSweep = (options: SweepOptions): Sweep => {
-  const { store, readModels, recovery, logger, everyMs = EVERY_MS } = options;
+  const { store, readModels, unresolved, logger, everyMs = EVERY_MS } = options;
   /** Up to here the log has been read: what was open there is followed. */
   let readTo: Position | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -97,8 +97,8 @@ export const startSweep = (options: SweepOptions): Sweep => {
     // seeded bug: sweep-reads-log
     const logged = await readLog(await startOf(checkpoint));
     const open = new Set([...listed.map(({ paymentId }) => paymentId), ...logged.keys()]);
-    for (const paymentId of open) recovery.track(paymentId);
-    await recovery.dropEnded(open);
+    for (const paymentId of open) unresolved.track(paymentId);
+    await unresolved.dropResolved(open);
   };
 
   const sweepOnce = async (): Promise<void> => {

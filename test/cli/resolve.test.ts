@@ -29,7 +29,7 @@ test(
     a.faults.next('call lost');
     const lost = await a.create();
     const id = String(lost.headers.location).replace(`${PAYMENTS}/`, '');
-    await until('the first try', () => a.side.recovery.list()[0]?.attempts === 1);
+    await until('the first try', () => a.side.unresolved.list()[0]?.attempts === 1);
 
     const listed = await runCli(['unresolved'], env);
     expect(listed.code).toBe(0);

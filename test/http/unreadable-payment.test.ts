@@ -93,8 +93,9 @@ describe.each(Object.entries(KINDS))('a payment with an event that %s', (_, dama
       onConflict: () => undefined,
       cachedPaymentsMax: 10,
     });
-    const recovery = { list: () => [], mayRun: () => false };
-    const unresolved = await listUnresolved({ log: paymentLog, recovery }, readModels, '*');
-    expect(unresolved).toMatchObject([{ paymentId: GOOD, operation: 'create' }]);
+    const inFlight = { mayRun: () => false };
+    const unresolved = { list: () => [] };
+    const listed = await listUnresolved({ paymentLog, inFlight, unresolved }, readModels, '*');
+    expect(listed).toMatchObject([{ paymentId: GOOD, operation: 'create' }]);
   });
 });

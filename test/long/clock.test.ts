@@ -165,10 +165,10 @@ test.each([
   const response = await dead.create();
   const id = String(response.headers.location).split('/').at(-1) ?? '';
   expect(response.status).toBe(503);
-  dead.side.recovery.stopAsking();
+  dead.side.unresolved.stopAsking();
   const successor = await sides.open();
   successor.clock.aheadMs = aheadMs;
-  successor.side.recovery.track(id);
+  successor.side.unresolved.track(id);
   await until('it is resolved', async () => !(await unresolved(id)), PAST_FLIGHT_MS);
   expect((await sides.state(id)).status).toBe('AUTHORIZED');
 });

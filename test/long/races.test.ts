@@ -57,8 +57,8 @@ const resolveAll = async (sides: TwoCommandSides): Promise<void> => {
   }
   const late = await sides.open();
   late.clock.aheadMs = 10_000;
-  const recovery = late.side.recovery;
-  const sweep = startSweep({ ...sides, recovery, logger: { warn: () => undefined } });
+  const { unresolved } = late.side;
+  const sweep = startSweep({ ...sides, unresolved, logger: { warn: () => undefined } });
   await until(
     'nothing is open',
     async () => {

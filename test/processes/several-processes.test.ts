@@ -127,7 +127,7 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
     void a.change('capture', id);
     await held.begun;
     b.clock.aheadMs = 1_400;
-    b.side.recovery.track(id);
+    b.side.unresolved.track(id);
     expect((await b.change('void', id)).status).toBe(503);
     expect(b.faults.questions).toBe(0);
     b.clock.aheadMs = 2_400;
@@ -160,8 +160,8 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
       state: await sides.state(id),
       readModel: undefined,
     };
-    expect(b.side.recovery.inFlightMs(payment)).toBeGreaterThan(3_000);
-    expect(a.side.recovery.inFlightMs(payment)).toBe(0);
+    expect(b.side.inFlight.leftMs(payment)).toBeGreaterThan(3_000);
+    expect(a.side.inFlight.leftMs(payment)).toBe(0);
     a.faults.answersQuestions = true;
     expect((await a.change('capture', id)).json.status).toBe('CAPTURED');
     expect(b.faults.questions).toBe(0);
@@ -344,7 +344,7 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     await until('asked in vain', () => a.faults.questions > 0);
     a.faults.answersQuestions = true;
     b.clock.aheadMs = PAST_FLIGHT_MS;
-    b.side.recovery.track(id);
+    b.side.unresolved.track(id);
     await until('b has ended it', async () => (await sides.state(id)).status === 'FAILED');
     const responses = [await a.create(fields), await a.create(fields)];
     expect(responses.map(({ status }) => status)).toEqual([200, 200]);
@@ -365,7 +365,7 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     await until('both were asked about', () => a.faults.questions === 2);
     a.faults.answersQuestions = true;
     b.clock.aheadMs = PAST_FLIGHT_MS;
-    b.side.recovery.track(fenced);
+    b.side.unresolved.track(fenced);
     await until('b has ended it', async () => (await sides.state(fenced)).status === 'FAILED');
     const repeat = await a.create(fields);
     expect([repeat.status, idOf(repeat)]).toEqual([200, approved]);

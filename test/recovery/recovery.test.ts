@@ -35,9 +35,9 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
   const retrySchedulesOver = (attempt: (id: string) => Promise<Attempted>, delaysMs: number[]) => {
     const vain: { attempts: number; nextAttemptMs: number }[] = [];
     const clock = manualClock();
-    const onVain = (_id: string, step: { attempts: number; nextAttemptMs: number }) =>
+    const onFailed = (_id: string, step: { attempts: number; nextAttemptMs: number }) =>
       void vain.push(step);
-    const retrySchedules = createRetrySchedules({ ...clock, delaysMs, attempt, onVain });
+    const retrySchedules = createRetrySchedules({ ...clock, delaysMs, attempt, onFailed });
     return { vain, clock, retrySchedules };
   };
 
@@ -45,7 +45,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     const tried: number[] = [];
     const { vain, clock, retrySchedules } = retrySchedulesOver(async () => {
       tried.push(clock.nowMs());
-      return { kind: 'open' };
+      return { kind: 'unresolved' };
     }, [20, 60, 40]);
     retrySchedules.begin('pay_1');
     await clock.advance(140);
@@ -63,7 +63,10 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
   });
 
   test('the jitter is drawn anew: what broke at once does not ask at once', async () => {
-    const { vain, retrySchedules } = retrySchedulesOver(async () => ({ kind: 'open' }), [10_000]);
+    const { vain, retrySchedules } = retrySchedulesOver(
+      async () => ({ kind: 'unresolved' }),
+      [10_000],
+    );
     for (let n = 0; n < 40; n++) retrySchedules.begin(`pay_${n}`);
     await until('all were asked for', () => vain.length === 40);
     retrySchedules.stop();
@@ -79,7 +82,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
       await new Promise((resolve) => setImmediate(resolve));
       running -= 1;
       done += 1;
-      return { kind: 'none' };
+      return { kind: 'resolved' };
     }, [1]);
     for (let n = 0; n < 100; n++) retrySchedules.begin(`pay_${n}`);
     await until('all are done', () => done === 100);
@@ -89,13 +92,13 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
 
   test('something else unresolved on the payment begins the retry schedule anew, at once', async () => {
     const { vain, clock, retrySchedules } = retrySchedulesOver(
-      async () => ({ kind: 'open' }),
+      async () => ({ kind: 'unresolved' }),
       [600_000],
     );
     retrySchedules.begin('pay_1');
     await until('the first try', () => vain.length === 1);
     retrySchedules.begin('pay_1');
-    expect(retrySchedules.get('pay_1')?.nextTryAtMs).toBeGreaterThan(clock.nowMs() + 500_000);
+    expect(retrySchedules.get('pay_1')?.nextAttemptAtMs).toBeGreaterThan(clock.nowMs() + 500_000);
     retrySchedules.beginAnew('pay_1');
     await until('a try at once', () => vain.length === 2);
     retrySchedules.stop();
@@ -149,7 +152,7 @@ const sweepIn = (
   const sweep = startSweep({
     store,
     readModels: { ...sides.readModels, ...shown },
-    recovery: deps.side.recovery,
+    unresolved: deps.side.unresolved,
     logger: { warn: () => undefined },
   });
   sweeps.push(sweep);
@@ -235,7 +238,7 @@ describe('gaps §7: open intents are found without scanning the log', () => {
     await held.begun;
     await caughtUp();
     await sweepIn(sides.b).now();
-    await until('it has looked', () => sides.b.side.recovery.unresolved().count === 0);
+    await until('it has looked', () => sides.b.side.unresolved.metrics().count === 0);
     held.release();
     expect((await creating).status).toBe(200);
     expect(sides.b.faults.questions).toBe(0);
@@ -280,7 +283,7 @@ describe('gaps §7: what stays unresolved is visible', () => {
   test('by metric, log line and list, with age, operation and next try', async () => {
     const a = await sides.open();
     const id = await leaveOpen(a);
-    const mine = () => a.side.recovery.list().filter(({ paymentId }) => paymentId === id);
+    const mine = () => a.side.unresolved.list().filter(({ paymentId }) => paymentId === id);
     await until('the first try was in vain', () => mine()[0]?.attempts === 1);
     const [intent] = await sides.events(id);
     expect(mine()).toEqual([
@@ -307,16 +310,16 @@ describe('gaps §7: what stays unresolved is visible', () => {
       },
     });
     a.clock.aheadMs = 90_000;
-    expect(a.side.recovery.unresolved()).toMatchObject({ count: 1 });
-    expect(a.side.recovery.unresolved().oldestSeconds).toBeGreaterThanOrEqual(90);
+    expect(a.side.unresolved.metrics()).toMatchObject({ count: 1 });
+    expect(a.side.unresolved.metrics().oldestSeconds).toBeGreaterThanOrEqual(90);
     a.clock.aheadMs = 0;
     // Another process ends it; the next sweep of this one sees that.
     await sweepIn(await newProcess()).now();
     await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
     await caughtUp();
     await sweepIn(a).now();
-    expect(a.side.recovery.unresolved()).toEqual({ count: 0, oldestSeconds: 0 });
-    expect(a.side.recovery.list()).toEqual([]);
+    expect(a.side.unresolved.metrics()).toEqual({ count: 0, oldestSeconds: 0 });
+    expect(a.side.unresolved.list()).toEqual([]);
   });
 });
 

@@ -98,7 +98,7 @@ describe('a person’s word is recorded as the outcome, with actor and evidence'
         causationId: intent?.id,
       },
     });
-    expect(sides.a.side.recovery.list().map(({ paymentId }) => paymentId)).not.toContain(id);
+    expect(sides.a.side.unresolved.list().map(({ paymentId }) => paymentId)).not.toContain(id);
   });
 
   test('a sale: both of its events say so', async () => {
@@ -191,7 +191,7 @@ describe('it is refused', () => {
     const id = idOf(await sides.a.create({ captureNow: true }));
     for (const refundAmount of [100, 200])
       await neverResponded((deps) => deps.change('refund', id, { refundAmount }));
-    const [first, second] = sides.a.side.recovery.list().filter((o) => o.paymentId === id);
+    const [first, second] = sides.a.side.unresolved.list().filter((o) => o.paymentId === id);
     expectRefused(
       await resolve(id, 'approved'),
       expect.stringContaining(`${first?.operationId} (refund of 100), ${second?.operationId}`),
@@ -202,7 +202,7 @@ describe('it is refused', () => {
     );
     const resolved = await resolve(id, 'approved', { operationId: second?.operationId });
     expect(resolved.json).toMatchObject({ amountMinor: 200, status: 'CAPTURED' });
-    expect(sides.a.side.recovery.list().filter((o) => o.paymentId === id)).toHaveLength(1);
+    expect(sides.a.side.unresolved.list().filter((o) => o.paymentId === id)).toHaveLength(1);
   });
 
   test.each<[string, object, unknown]>([

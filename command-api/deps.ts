@@ -1,0 +1,44 @@
+/** What the commands of the command side are given to work with, and who sends them. */
+import type { EventContext } from '../shared/event-store/port.ts';
+import type { MerchantRules } from '../shared/payment/commands.ts';
+import type { Identities } from './idempotency.ts';
+import type { InFlight } from './in-flight.ts';
+import type { PaymentLog } from './payment-log.ts';
+import type { Provider } from './provider/port.ts';
+import type { Queues } from './queues.ts';
+import type { Unresolved } from './recovery/unresolved.ts';
+import type { ReferenceClaims } from './reference-claims.ts';
+
+/** Who sent a request, as its token says, and which request it was. */
+export type Principal = { merchantId: string; actor: string; requestId: string };
+
+export type CommandDeps = {
+  paymentLog: PaymentLog;
+  provider: Provider;
+  queues: Queues;
+  inFlight: InFlight;
+  unresolved: Unresolved;
+  identities: Identities;
+  claims: ReferenceClaims;
+  /**
+   * True where other processes append to the same store: what this process last saw of a payment
+   * may then be old, and calls may be running that this process knows nothing of.
+   */
+  sharedStore: boolean;
+  rulesOf(merchantId: string): MerchantRules;
+  /** Wall clock in milliseconds. */
+  nowMs(): number;
+  logger: {
+    info(fields: object, message: string): void;
+    warn(fields: object, message: string): void;
+    error(fields: object, message: string): void;
+  };
+};
+
+/** The context that a request's intent is stored with. */
+export const contextOf = ({ actor, requestId }: Principal): EventContext => ({
+  actor,
+  requestId,
+  correlationId: requestId,
+  causationId: requestId,
+});

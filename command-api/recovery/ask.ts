@@ -1,0 +1,92 @@
+/**
+ * Asks the provider what came of an operation that has no outcome, fences what was never carried
+ * out, and records the response (gaps §7). An operation is never sent again, and an unknown outcome
+ * never becomes a failed one. Several processes may ask at once: asking and fencing are safe to
+ * repeat, and the exact revision lets one of them record the outcome.
+ */
+import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
+import { type Operation, unresolvedOperations } from '../../shared/payment/state.ts';
+import type { CommandDeps } from '../deps.ts';
+import { intentTimeOf, waitForInFlight } from '../in-flight.ts';
+import type { LoadedPayment } from '../payment-log.ts';
+import { AT_WORK, type OperationQuestion, outcomeOf } from '../provider/port.ts';
+import { recordOutcome } from '../record-outcome.ts';
+import type { Budget } from '../request-budget.ts';
+
+/** A provider that says for longer than a day that it is at work will never give an outcome. */
+const AT_WORK_MS_MAX = 86_400_000;
+
+/**
+ * What the provider says of an operation for good; undefined while the outcome is unknown,
+ * `at work` where the provider says that it still works on the operation.
+ */
+export const ask = async (
+  { provider, nowMs }: Pick<CommandDeps, 'provider' | 'nowMs'>,
+  payment: LoadedPayment,
+  operation: Operation,
+): Promise<FinalOutcomeDetails | 'at work' | undefined> => {
+  const { state } = payment;
+  const { operationId, amountMinor: amount } = operation;
+  // seeded bug: question-of-recovery
+  const question: OperationQuestion = { operationId, amount, currency: state.currency };
+  const found = await provider.lookUp(question);
+  // A bare "not found" decides nothing: the operation may still be on its way.
+  // seeded bug: fence
+  const response = found.outcome === 'NOT_FOUND' ? await provider.fence(question) : found;
+  const ageMs = nowMs() - Date.parse(intentTimeOf(payment, operation));
+  const isAtWork = response.outcome === 'UNKNOWN' && response.reason === AT_WORK;
+  if (isAtWork && ageMs < AT_WORK_MS_MAX) return 'at work';
+  return outcomeOf(response);
+};
+
+const askAndRecord = async (
+  deps: CommandDeps,
+  payment: LoadedPayment,
+  operation: Operation,
+): Promise<LoadedPayment> => {
+  if (deps.inFlight.leftMsOf(payment, operation) > 0) return payment;
+  const { paymentId } = payment.state;
+  const { operationId, kind } = operation;
+  const outcome = await ask(deps, payment, operation);
+  if (outcome === undefined || outcome === 'at work') return payment;
+  const recorded = await recordOutcome(deps, payment, operationId, outcome, 'recovery');
+  deps.logger.info({ paymentId, operation: kind, outcome: outcome.outcome }, 'outcome recovered');
+  return recorded;
+};
+
+/**
+ * Asks about each operation of the payment that has no outcome and whose call cannot be running any
+ * more, and records what is definite; stops between two questions when `goOn` says so. Call it in
+ * the payment's queue. Returns the payment as it is afterwards, read from the store; undefined where
+ * no such payment exists.
+ */
+export const resolveByAsking = async (
+  deps: CommandDeps,
+  paymentId: string,
+  goOn: () => boolean = () => true,
+): Promise<LoadedPayment | undefined> => {
+  let payment = await deps.paymentLog.load(paymentId, 'store');
+  for (const operation of unresolvedOperations(payment?.state)) {
+    // One question may take the provider's whole timeout, and a stop has a limit of its own.
+    if (payment === undefined || !goOn()) break;
+    payment = await askAndRecord(deps, payment, operation);
+  }
+  deps.unresolved.update(paymentId, payment);
+  return payment;
+};
+
+/**
+ * The payment, if it exists, once no call runs on it, with the outcomes that the provider gives for what is
+ * unresolved. Waits for its turn in the payment's queue. Throws BudgetSpent.
+ */
+export const resolvedInTurn = (
+  deps: CommandDeps,
+  paymentId: string,
+  budget: Budget,
+): Promise<LoadedPayment | undefined> =>
+  deps.queues.run(paymentId, async () => {
+    const payment = await waitForInFlight(deps, paymentId, 'store', budget);
+    return unresolvedOperations(payment?.state).length > 0
+      ? resolveByAsking(deps, paymentId)
+      : payment;
+  });
