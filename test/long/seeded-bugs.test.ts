@@ -8,6 +8,7 @@ import {
   copyOfProject,
   isNoticed,
   markedPlaces,
+  missingNames,
   passes,
   removeCopy,
   type SeededBug,
@@ -25,6 +26,7 @@ test(
       return place === undefined || !isNoticed(copy, bug, place);
     };
     try {
+      expect(missingNames(copy, SEEDED_BUGS)).toEqual([]);
       expect(passes(copy, [...new Set(SEEDED_BUGS.map(({ test }) => test))])).toBe(true);
       const missed = SEEDED_BUGS.filter(isMissed).map(({ name }) => name);
       const found = SEEDED_BUGS.length - missed.length;

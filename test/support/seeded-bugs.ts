@@ -50,6 +50,9 @@ export type Place = {
 };
 
 const MARKER = /^ *\/\/ seeded bug: (\S+)$/;
+/** The compiler's errors on a name or a property that does not exist, unless the type is empty. */
+const MISSING_NAME = /error TS(2304|2339|2551|2552|18004): (?!.*'never')/;
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
 const NOT_COPIED = new Set(['node_modules', '.git', '.types', 'data']);
 const NOT_SEARCHED = new Set([...NOT_COPIED, 'test', 'docs']);
 const RUN_MS_MAX = 120_000;
@@ -74,8 +77,8 @@ const lengthOf = (lines: readonly string[]): number => {
   return end === -1 ? lines.length : end;
 };
 
-const placesIn = (file: string): [string, Place][] => {
-  const lines = readFileSync(join(ROOT, file), 'utf8').split('\n');
+const placesIn = (root: string, file: string): [string, Place][] => {
+  const lines = readFileSync(join(root, file), 'utf8').split('\n');
   return lines.flatMap((line, index): [string, Place][] => {
     const id = MARKER.exec(line)?.[1];
     if (id === undefined) return [];
@@ -93,7 +96,8 @@ const placesIn = (file: string): [string, Place][] => {
 };
 
 /** Every place that a comment marks, with the id there; an id that stands twice is there twice. */
-export const markedPlaces = (): [string, Place][] => sourcesIn('.').flatMap(placesIn);
+export const markedPlaces = (): [string, Place][] =>
+  sourcesIn('.').flatMap((file) => placesIn(ROOT, file));
 
 const changed = (text: string, change: Change): string => {
   if (change === 'delete') return '';
@@ -114,6 +118,39 @@ export const copyOfProject = (): string => {
   });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   return copy;
+};
+
+/** The bugs in as few groups as hold no place twice. */
+const groupsOf = (bugs: readonly SeededBug[]): SeededBug[][] => {
+  const groups: SeededBug[][] = [];
+  for (const bug of bugs) {
+    const free = groups.find((group) => group.every(({ at }) => at !== bug.at));
+    if (free === undefined) groups.push([bug]);
+    else free.push(bug);
+  }
+  return groups;
+};
+
+const putAll = (copy: string, bugs: readonly SeededBug[], places: Map<string, Place>): void => {
+  for (const bug of bugs) {
+    const file = places.get(bug.at)?.file ?? '';
+    const place = new Map(placesIn(copy, file)).get(bug.at);
+    if (place !== undefined) writeFileSync(join(copy, file), withBug(place, bug));
+  }
+};
+
+/**
+ * What the compiler misses when the bugs are in: a test would fail at a name that is not there,
+ * and would seem to have noticed the bug. The copy is as before afterwards.
+ */
+export const missingNames = (copy: string, bugs: readonly SeededBug[]): string[] => {
+  const places = new Map(markedPlaces());
+  return groupsOf(bugs).flatMap((group) => {
+    putAll(copy, group, places);
+    const { stdout } = spawnSync(NODE, [TSC, '-b'], { cwd: copy, encoding: 'utf8' });
+    for (const { file } of places.values()) cpSync(join(ROOT, file), join(copy, file));
+    return stdout.split('\n').filter((line) => MISSING_NAME.test(line));
+  });
 };
 
 /** Whether the bug's test file fails in the copy, which is as before afterwards. */
