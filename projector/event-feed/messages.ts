@@ -93,7 +93,7 @@ const stateOf = ({ merchantId, revision, open, response }: PaymentReadModel): ob
     merchantId,
     revision,
     card: response.paymentMethod.card,
-    unresolvedOperations: open.length,
+    openOperations: open.length,
   });
 
 /**

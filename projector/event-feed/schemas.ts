@@ -107,7 +107,7 @@ export const publicState = z.object({
   captureNow: created.captureNow,
   card: cardSeen,
   ...orderSeen,
-  unresolvedOperations: z.int().min(0).describe('Intents that have no outcome yet'),
+  openOperations: z.int().min(0).describe('Intents that have no outcome yet'),
   transactions: z.array(
     z.object({
       id: z.string(),
