@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { RecordedEvent } from '../shared/event-store/port.ts';
 import type { Access } from '../shared/http/access-recorder.ts';
+import { placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
 import { NDJSON } from '../shared/http/server/streams.ts';
 import { ExplainParameters, NoParameters, SearchParameters, StateParameters } from './contract.ts';
@@ -19,7 +20,7 @@ import { explain } from './explain.ts';
 import { COMPLETENESS_HEADER, GUARANTEE_HEADER } from './export-lines.ts';
 import { type History, historyOf, timelineOf } from './history.ts';
 import { linesOf } from './log.ts';
-import { readCursor, searchPage } from './search.ts';
+import { searchPage } from './search.ts';
 import { stateOf } from './state.ts';
 import { verifyPayment } from './verification.ts';
 
@@ -67,7 +68,7 @@ export const registerPaymentRoutes = (
   app.get('/audit/v1/payments', { onRequest: authorize }, async (request, reply) => {
     const requested = parametersOf(SearchParameters, request, reply);
     if (requested === undefined) return reply;
-    const after = requested.cursor === undefined ? undefined : readCursor(requested.cursor);
+    const after = requested.cursor === undefined ? undefined : placeOf(requested.cursor);
     if (requested.cursor !== undefined && after === undefined) {
       return reject(reply, 'INVALID_REQUEST', ['cursor must be the next of an earlier page']);
     }

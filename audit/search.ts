@@ -1,34 +1,12 @@
 /** Search over the read models: newest first, with a cursor that later payments do not move. */
-import { z } from 'zod';
-import { PAYMENT_ID } from '../shared/payment/payment-id.ts';
+import type { z } from 'zod';
+import { cursorOf, type Place } from '../shared/http/cursor.ts';
 import type { PaymentResponse } from '../shared/payment/response.ts';
 import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
 import type { AuditFound, SearchParameters } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 
 const LIMIT = 50;
-
-type After = NonNullable<PaymentSearch['after']>;
-
-const cursorShape = z.tuple([
-  z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-  z.string().regex(PAYMENT_ID),
-]);
-
-const cursorOf = ({ createdAt, paymentId }: After): string =>
-  Buffer.from(JSON.stringify([createdAt, paymentId])).toString('base64url');
-
-/** The place that a cursor stands for; undefined for a text that is none. */
-export const readCursor = (cursor: string): After | undefined => {
-  try {
-    const [createdAt, paymentId] = cursorShape.parse(
-      JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')),
-    );
-    return { createdAt, paymentId };
-  } catch {
-    return undefined;
-  }
-};
 
 const foundOf = ({ merchantId, revision, body }: PaymentDocument): AuditFound => {
   const payment = JSON.parse(body) as PaymentResponse;
@@ -52,7 +30,7 @@ const foundOf = ({ merchantId, revision, body }: PaymentDocument): AuditFound =>
 
 type Requested = z.output<typeof SearchParameters>;
 
-const searchOf = (requested: Requested, only: string | undefined, after: After | undefined) => {
+const searchOf = (requested: Requested, only: string | undefined, after: Place | undefined) => {
   const { q: text, status, from, to, minAmount, maxAmount } = requested;
   const merchantId = only ?? requested.merchant;
   return {
@@ -72,7 +50,7 @@ export const searchPage = async (
   { readModels }: Pick<AuditDeps, 'readModels'>,
   requested: Requested,
   only: string | undefined,
-  after: After | undefined,
+  after: Place | undefined,
 ) => {
   const limit = requested.limit ?? LIMIT;
   // Another merchant has nothing for this caller, in the same words as an empty search.

@@ -4,12 +4,9 @@
  */
 import {
   chmodSync,
-  closeSync,
   copyFileSync,
   existsSync,
-  fsyncSync,
   mkdirSync,
-  openSync,
   renameSync,
   rmSync,
   statSync,
@@ -18,6 +15,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
 import { Command } from 'commander';
 import { makeDataDir } from '../shared/runtime/data-folder.ts';
+import { syncPath } from '../shared/runtime/private-files.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Format, formatOption, note, print, printJson } from './output.ts';
 import { readSettings } from './settings.ts';
@@ -61,12 +59,6 @@ const check = (file: string): void => {
   }
 };
 
-const makeDurable = (path: string): void => {
-  const handle = openSync(path, 'r');
-  fsyncSync(handle);
-  closeSync(handle);
-};
-
 const eventsIn = (file: string): number => {
   const events = new DatabaseSync(file, { readOnly: true });
   try {
@@ -86,10 +78,10 @@ const copyParts = async (from: string, to: string): Promise<Copied['files']> => 
     await copy(join(from, name), target);
     chmodSync(target, 0o600);
     if (name.endsWith('.sqlite')) check(target);
-    makeDurable(target);
+    await syncPath(target);
     files.push({ name, bytes: statSync(target).size });
   }
-  makeDurable(to);
+  await syncPath(to);
   return files;
 };
 
@@ -110,7 +102,7 @@ const copyFolder = async (from: string, to: string): Promise<Copied> => {
     const files = await copyParts(from, partial);
     const events = eventsIn(join(partial, EVENTS));
     renameSync(partial, to);
-    makeDurable(dirname(to));
+    await syncPath(dirname(to));
     return { folder: to, events, files };
   } catch (error) {
     rmSync(partial, { recursive: true, force: true });

@@ -8,6 +8,7 @@ import {
 } from '../shared/http/auth/local-keys.ts';
 import { type Config, loadConfig } from '../shared/runtime/config.ts';
 import { makeDataDir } from '../shared/runtime/data-folder.ts';
+import { SECRET_ALGORITHM } from '../shared/runtime/key-algorithms.ts';
 import { CommandFailed } from './command-failed.ts';
 
 /** The settings of the environment. Throws CommandFailed with every problem in them. */
@@ -28,7 +29,8 @@ const localSigner = async (dataDir: string): Promise<Signer> => {
 };
 
 const signerOf = async ({ tokens: { keys }, dataDir }: Config): Promise<Signer> => {
-  if (keys.kind === 'secret') return { algorithm: 'HS256', key: await importSecret(keys.secret) };
+  if (keys.kind === 'secret')
+    return { algorithm: SECRET_ALGORITHM, key: await importSecret(keys.secret) };
   if (keys.kind === 'local') return localSigner(dataDir);
   throw new CommandFailed(
     'only public keys are set (JWT_JWKS_URL, JWT_JWKS_FILE), so the issuer has to make the token',

@@ -1,6 +1,6 @@
 /** Writes an export as it arrives: the file, and the manifest beside it. */
 import { createHash } from 'node:crypto';
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import {
   COMPLETENESS_HEADER,
@@ -9,6 +9,7 @@ import {
   LINES_START,
   readExportLine,
 } from '../audit/export-lines.ts';
+import { replacePrivateFile } from '../shared/runtime/private-files.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Manifest, manifestFileOf, manifestShape } from './export-manifest.ts';
 
@@ -100,7 +101,6 @@ export const writeExport = async (
   range: Manifest['range'],
 ): Promise<Manifest> => {
   const manifest = manifestOf(await writeLines(body, out), range, headers);
-  rmSync(manifestFileOf(out), { force: true });
-  writeFileSync(manifestFileOf(out), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
+  await replacePrivateFile(manifestFileOf(out), `${JSON.stringify(manifest, null, 2)}\n`);
   return manifest;
 };

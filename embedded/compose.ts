@@ -85,7 +85,9 @@ export const openService = async (
   const metrics = createMetrics();
   const drivers = { config, log, fileOf: folder.path, onFatal };
   const opened = await openEventStore(drivers);
-  const identities = createIdentities(config.idempotencySecret ?? idempotencySecret(folder));
+  const identities = createIdentities(
+    config.idempotencySecret ?? (await idempotencySecret(folder)),
+  );
   const checked = await withCheckedSecret(opened.store, identities, onFatal);
   const freshness = trackFreshness(wrapStore(checked));
   const readModels = wrapReadModels(await openReadModels(drivers));

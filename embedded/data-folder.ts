@@ -4,20 +4,13 @@
  * process, so that `kill -9` leaves nothing behind to clean up.
  */
 import { randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import { DataFolderRefused, makeDataDir } from '../shared/runtime/data-folder.ts';
+import { addPrivateFile } from '../shared/runtime/private-files.ts';
 
 export type DataFolder = { path(file: string): string; release(): void };
 
@@ -81,14 +74,10 @@ const SECRET_FILE = 'idempotency.secret';
 const SECRET_MIN = 16;
 
 /** The secret behind derived ids and fingerprints, made on the first start (gaps §8). */
-export const idempotencySecret = (folder: DataFolder): string => {
+export const idempotencySecret = async (folder: DataFolder): Promise<string> => {
   const file = folder.path(SECRET_FILE);
-  if (!existsSync(file)) {
-    // Whole and on disk before it has its name: events are written with it from now on.
-    const draft = `${file}.new`;
-    writeFileSync(draft, randomBytes(32).toString('base64url'), { mode: 0o600, flush: true });
-    renameSync(draft, file);
-  }
+  // Whole and on disk before it has its name: events are written with it from now on.
+  if (!existsSync(file)) await addPrivateFile(file, randomBytes(32).toString('base64url'));
   const secret = readFileSync(file, 'utf8').trim();
   if (secret.length >= SECRET_MIN) return secret;
   throw new DataFolderRefused(

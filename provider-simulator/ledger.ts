@@ -3,7 +3,6 @@
  * fenced, never changed and never deleted. It holds no card data at all, only the word for what
  * later captures and refunds of an authorization do (gaps §4, §13).
  */
-import { chmodSync, closeSync, openSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import type {
@@ -13,6 +12,7 @@ import type {
 } from '../command-api/provider/port.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { makeDataDir } from '../shared/runtime/data-folder.ts';
+import { ensurePrivateFile } from '../shared/runtime/private-files.ts';
 import { type Authorization, type Judgement, judgeCard, judgeFollowUp } from './rules.ts';
 import type { CardBehaviour } from './test-cards.ts';
 
@@ -131,8 +131,7 @@ const valuesOf = (
 
 /** Opens a file that is readable by its owner alone, from before SQLite makes it on. */
 const openPrivate = (file: string): DatabaseSync => {
-  closeSync(openSync(file, 'a', 0o600));
-  chmodSync(file, 0o600);
+  ensurePrivateFile(file);
   return new DatabaseSync(file);
 };
 

@@ -3,9 +3,9 @@
  * (docs/interface.md, "List payments"). The bodies are the stored texts, put together as they are.
  */
 import { z } from 'zod';
+import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
 import { moment, optionalChoice, optionalText } from '../shared/http/fields.ts';
 import { PaymentStatus } from '../shared/http/responses.ts';
-import { PAYMENT_ID } from '../shared/payment/payment-id.ts';
 import type {
   PaymentDocument,
   PaymentSearch,
@@ -14,25 +14,6 @@ import type {
 
 const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
-
-type Place = { createdAt: string; paymentId: string };
-
-const placeSchema = z.tuple([z.iso.datetime(), z.string().regex(PAYMENT_ID)]);
-
-/** The place that a cursor names; null for a text that no answer gave. */
-const placeOf = (cursor: string): Place | null => {
-  try {
-    const [createdAt, paymentId] = placeSchema.parse(
-      JSON.parse(Buffer.from(cursor, 'base64url').toString()),
-    );
-    return { createdAt, paymentId };
-  } catch {
-    return null;
-  }
-};
-
-const cursorOf = ({ createdAt, paymentId }: Place): string =>
-  Buffer.from(JSON.stringify([createdAt, paymentId])).toString('base64url');
 
 const LIMIT = `must be an integer from 1 to ${LIMIT_MAX}`;
 const LIMIT_TEXT = /^([1-9][0-9]?|100)$/;
@@ -47,7 +28,7 @@ const ListParameters = z.strictObject({
     .refine((value) => value === undefined || LIMIT_TEXT.test(value), LIMIT)
     .transform((value) => Number(value ?? LIMIT_DEFAULT)),
   cursor: optionalText()
-    .transform((value) => (value === undefined ? undefined : placeOf(value)))
+    .transform((value) => (value === undefined ? undefined : (placeOf(value) ?? null)))
     .refine((place) => place !== null, 'must be the nextCursor of an earlier answer'),
 });
 

@@ -4,11 +4,11 @@
  */
 import { join, resolve } from 'node:path';
 import type { CardBrand } from '../payment/card.ts';
+import { LOCAL_KEY_ALGORITHM, PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
 import { type MerchantSettings, readJsonFile, readMerchants } from './merchants.ts';
 import {
   MAX_AMOUNT_DEFAULT,
   type ParsedSettings,
-  PUBLIC_KEY_ALGORITHMS,
   RECOVERY_DELAYS_MS_DEFAULT,
   settingsSchema,
   TOPIC_PREFIX_DEFAULT,
@@ -140,9 +140,9 @@ const dataDirOf = (parsed: ParsedSettings): string =>
 const KEY_SOURCES = ['JWT_SECRET', 'JWT_JWKS_URL', 'JWT_JWKS_FILE'] as const;
 
 const algorithmsAllowed = (parsed: ParsedSettings): string[] => {
-  if (parsed.JWT_SECRET !== undefined) return ['HS256'];
+  if (parsed.JWT_SECRET !== undefined) return [SECRET_ALGORITHM];
   const hasPublicKeys = parsed.JWT_JWKS_URL !== undefined || parsed.JWT_JWKS_FILE !== undefined;
-  return hasPublicKeys ? PUBLIC_KEY_ALGORITHMS : ['ES256'];
+  return hasPublicKeys ? PUBLIC_KEY_ALGORITHMS : [LOCAL_KEY_ALGORITHM];
 };
 
 const tokenProblems = (parsed: ParsedSettings): string[] => {

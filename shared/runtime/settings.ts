@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { CARD_BRANDS } from '../payment/card.ts';
+import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
 
 /** The largest sum of gaps §3, in minor units. */
 export const MAX_AMOUNT_DEFAULT = 99_999_999;
@@ -15,21 +16,7 @@ export const RECOVERY_DELAYS_MS_DEFAULT = [
 export const TOPIC_PREFIX_DEFAULT = 'payments';
 const DAY_MS = 86_400_000;
 
-/** The algorithms that a list of public keys can be used with (gaps §10). */
-export const PUBLIC_KEY_ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-];
-const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, 'HS256'];
+const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM];
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 // The messages are ours and never hold the value: it may be a secret.

@@ -2,9 +2,9 @@
  * The checkpoint as a file of the data folder, which one service holds at a time: written beside
  * it, synced and renamed over it, so that after any crash it is the old one or the new one.
  */
-import { open, readFile, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { replacePrivateFile } from '../../../shared/runtime/private-files.ts';
 import type { KeyDocument } from './port.ts';
 
 const stored = z.object({ version: z.int().min(1), text: z.string() });
@@ -26,29 +26,6 @@ const readStored = async (file: string): Promise<z.infer<typeof stored> | undefi
   }
 };
 
-const syncFolder = async (folder: string): Promise<void> => {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-};
-
-const replace = async (file: string, content: string): Promise<void> => {
-  const fresh = `${file}.new`;
-  const handle = await open(fresh, 'w', 0o600);
-  try {
-    await handle.writeFile(content);
-    // seeded bug: synced-before-rename
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(fresh, file);
-  await syncFolder(dirname(file));
-};
-
 /** A document in a file with mode 0600. One process at a time; calls must not overlap. */
 export const fileDocument = (file: string): KeyDocument => ({
   load: () => readStored(file),
@@ -56,7 +33,7 @@ export const fileDocument = (file: string): KeyDocument => ({
     const version = (await readStored(file))?.version ?? 0;
     // seeded bug: checkpoint-version
     if (version !== expectedVersion) return false;
-    await replace(file, JSON.stringify({ version: version + 1, text }));
+    await replacePrivateFile(file, JSON.stringify({ version: version + 1, text }));
     return true;
   },
   close: async () => undefined,

@@ -5,7 +5,7 @@
  *
  * This process must be the only one that writes the file.
  */
-import { chmodSync, closeSync, openSync } from 'node:fs';
+import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { type ChainRow, GENESIS_HASH, hashOf } from '../chain.ts';
 import { decode, type EncodedEvent, encode, isReadable } from '../codec.ts';
 import {
@@ -104,11 +104,9 @@ export async function openSqliteEventStore(
   };
 }
 
-/** SQLite gives its WAL the mode of the file, and would make the file itself readable by others. */
 function createPrivateFile(file: string): void {
   try {
-    closeSync(openSync(file, 'a', 0o600));
-    chmodSync(file, 0o600);
+    ensurePrivateFile(file);
   } catch (error) {
     throw new StoreFileUnusable(`${file}: ${(error as Error).message}`);
   }

@@ -13,6 +13,11 @@ import {
   type JWTVerifyGetKey,
   jwtVerify,
 } from 'jose';
+import {
+  LOCAL_KEY_ALGORITHM,
+  PUBLIC_KEY_ALGORITHMS,
+  SECRET_ALGORITHM,
+} from '../../runtime/key-algorithms.ts';
 import { soleHeader } from '../headers.ts';
 import { importSecret, openLocalKeys } from './local-keys.ts';
 import { createVerifiedTokens, digestOf } from './verified-tokens.ts';
@@ -68,10 +73,6 @@ const NAME_UNITS_MAX = 255;
 /** How long a key that its issuer withdrew is still believed for a token seen before. */
 const KEY_SET_RECHECK_MS = 60_000;
 const KEY_ADDRESS_TIMEOUT_MS = 2_000;
-const KEY_SET_ALGORITHMS = [
-  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
-  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
-];
 
 type Verification = { key: CryptoKey | JWTVerifyGetKey; algorithms: string[]; recheckMs: number };
 
@@ -85,11 +86,11 @@ const keySetFrom = (path: string): JWTVerifyGetKey => {
 
 const verificationBy = async ({ keys, algorithms }: TokenSettings): Promise<Verification> => {
   const recheckMs = Number.POSITIVE_INFINITY;
-  const allowed = KEY_SET_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true);
+  const allowed = PUBLIC_KEY_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true);
   switch (keys.kind) {
     case 'secret':
       // seeded bug: secret-algorithm
-      return { key: await importSecret(keys.secret), algorithms: ['HS256'], recheckMs };
+      return { key: await importSecret(keys.secret), algorithms: [SECRET_ALGORITHM], recheckMs };
     case 'jwks-file':
       return { key: keySetFrom(keys.path), algorithms: allowed, recheckMs };
     case 'jwks-url': {
@@ -99,7 +100,11 @@ const verificationBy = async ({ keys, algorithms }: TokenSettings): Promise<Veri
     }
     case 'local': {
       const { publicJwk } = await openLocalKeys(keys.folder);
-      return { key: createLocalJWKSet({ keys: [publicJwk] }), algorithms: ['ES256'], recheckMs };
+      return {
+        key: createLocalJWKSet({ keys: [publicJwk] }),
+        algorithms: [LOCAL_KEY_ALGORITHM],
+        recheckMs,
+      };
     }
   }
 };

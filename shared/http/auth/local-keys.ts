@@ -2,8 +2,7 @@
  * The key pair of the embedded mode (gaps §10): made on first start, kept in the data folder,
  * readable by its owner alone. Service and command line may both be the first to need it.
  */
-import { randomUUID } from 'node:crypto';
-import { linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type CryptoKey,
@@ -15,11 +14,17 @@ import {
   SignJWT,
 } from 'jose';
 import { DataFolderRefused } from '../../runtime/data-folder.ts';
+import { LOCAL_KEY_ALGORITHM, type SECRET_ALGORITHM } from '../../runtime/key-algorithms.ts';
+import { addPrivateFile } from '../../runtime/private-files.ts';
 
 const FILE = 'signing-key.json';
 
 /** What signs a token: the local key pair, or a shared secret. */
-export type Signer = { algorithm: 'ES256' | 'HS256'; key: CryptoKey; keyId?: string };
+export type Signer = {
+  algorithm: typeof LOCAL_KEY_ALGORITHM | typeof SECRET_ALGORITHM;
+  key: CryptoKey;
+  keyId?: string;
+};
 export type LocalKeys = { signer: Signer; publicJwk: JWK };
 
 const readKey = (path: string): JWK | undefined => {
@@ -31,23 +36,10 @@ const readKey = (path: string): JWK | undefined => {
   }
 };
 
-/** Writes the key unless another process was faster: a link never replaces a file. */
-const storeKey = (path: string, jwk: JWK): void => {
-  const draft = `${path}.${randomUUID()}`;
-  writeFileSync(draft, JSON.stringify(jwk), { mode: 0o600, flag: 'wx', flush: true });
-  try {
-    linkSync(draft, path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    unlinkSync(draft);
-  }
-};
-
 const makeKey = async (): Promise<JWK> => {
-  const { privateKey } = await generateKeyPair('ES256', { extractable: true });
+  const { privateKey } = await generateKeyPair(LOCAL_KEY_ALGORITHM, { extractable: true });
   const jwk = await exportJWK(privateKey);
-  return { ...jwk, alg: 'ES256', use: 'sig', kid: await calculateJwkThumbprint(jwk) };
+  return { ...jwk, alg: LOCAL_KEY_ALGORITHM, use: 'sig', kid: await calculateJwkThumbprint(jwk) };
 };
 
 /**
@@ -56,12 +48,12 @@ const makeKey = async (): Promise<JWK> => {
  */
 export const openLocalKeys = async (folder: string): Promise<LocalKeys> => {
   const path = join(folder, FILE);
-  if (readKey(path) === undefined) storeKey(path, await makeKey());
+  if (readKey(path) === undefined) await addPrivateFile(path, JSON.stringify(await makeKey()));
   const jwk = readKey(path);
   if (jwk?.kid === undefined) throw new DataFolderRefused(`DATA_DIR: ${FILE} holds no key`);
   const { d: _, ...publicJwk } = jwk;
-  const key = (await importJWK(jwk, 'ES256')) as CryptoKey;
-  return { signer: { algorithm: 'ES256', key, keyId: jwk.kid }, publicJwk };
+  const key = (await importJWK(jwk, LOCAL_KEY_ALGORITHM)) as CryptoKey;
+  return { signer: { algorithm: LOCAL_KEY_ALGORITHM, key, keyId: jwk.kid }, publicJwk };
 };
 
 /** A shared secret as a key: imported once, because raw bytes cost more on every use. */

@@ -6,11 +6,12 @@
  * stopped. One that is damaged, or that another version of this code wrote, is thrown away and
  * filled again by the projector; it is never a reason not to start.
  */
-import { chmodSync, closeSync, openSync, renameSync, rmSync } from 'node:fs';
+import { renameSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { bodyOf, type PaymentReadModel, READ_MODEL_VERSION } from '../../payment/response.ts';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
+import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { type DocumentToSum, startChecksum } from '../checksum.ts';
 import { CheckpointMoved, ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import type {
@@ -136,8 +137,7 @@ const resolve = (db: DatabaseSync): void => {
 };
 
 const connect = (file: string, timeoutMs: number): Connection => {
-  closeSync(openSync(file, 'a', 0o600));
-  chmodSync(file, 0o600);
+  ensurePrivateFile(file);
   const db = new DatabaseSync(file, { timeout: timeoutMs });
   try {
     // NORMAL: a power failure may take the last changes, their checkpoint with them; the events

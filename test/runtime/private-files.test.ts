@@ -1,0 +1,55 @@
+/** Files of one owner: their rights, and what is there after a draft was left behind. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  addPrivateFile,
+  ensurePrivateFile,
+  replacePrivateFile,
+} from '../../shared/runtime/private-files.ts';
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'payments-private-'));
+  file = join(folder, 'secret');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const read = () => readFileSync(file, 'utf8');
+const mode = () => statSync(file).mode & 0o777;
+
+describe('private files', () => {
+  test('a file is replaced, and nothing else is left in the folder', async () => {
+    await replacePrivateFile(file, 'old');
+    await replacePrivateFile(file, 'new');
+    expect([read(), mode(), readdirSync(folder)]).toEqual(['new', 0o600, ['secret']]);
+  });
+
+  test('a draft that was left behind gives neither its text nor its rights', async () => {
+    writeFileSync(`${file}.new`, 'a longer text than the new one', { mode: 0o644 });
+    await replacePrivateFile(file, 'new');
+    expect([read(), mode()]).toEqual(['new', 0o600]);
+  });
+
+  test('of twenty that add a file at once one wins, and each finds it whole', async () => {
+    const texts = Array.from({ length: 20 }, (_, n) => `text ${n} `.repeat(1000));
+    const found = await Promise.all(texts.map((text) => addPrivateFile(file, text).then(read)));
+    expect(new Set(found).size).toBe(1);
+    expect(texts).toContain(found[0]);
+    expect([mode(), readdirSync(folder)]).toEqual([0o600, ['secret']]);
+  });
+
+  test('a file for SQLite keeps what it holds and loses the rights of others', () => {
+    writeFileSync(file, 'rows', { mode: 0o644 });
+    ensurePrivateFile(file);
+    expect([read(), mode()]).toEqual(['rows', 0o600]);
+  });
+
+  test('a folder that is not there is said', async () => {
+    const missing = join(folder, 'missing', 'secret');
+    await expect(replacePrivateFile(missing, 'text')).rejects.toThrow('ENOENT');
+    await expect(addPrivateFile(missing, 'text')).rejects.toThrow('ENOENT');
+  });
+});
