@@ -90,17 +90,25 @@ describe('gaps §3: a body is read as JSON', () => {
 });
 
 describe('A5: one request does not stop the others', () => {
-  const QUICK_MS = 300;
+  const CPU_MS_MAX = 300;
+  /** What the work costs this thread, however busy the machine is. */
+  const cpuMsOf = (work: () => void): number => {
+    const before = process.threadCpuUsage();
+    work();
+    const { user, system } = process.threadCpuUsage(before);
+    return (user + system) / 1000;
+  };
+
   test('a number of 60,000 zeros', () => {
-    const began = performance.now();
-    expect(parseJson(Buffer.from(`{"amount":1${'0'.repeat(60_000)}1}`)).ok).toBe(true);
-    expect(performance.now() - began).toBeLessThan(QUICK_MS);
+    const body = Buffer.from(`{"amount":1${'0'.repeat(60_000)}1}`);
+    expect(cpuMsOf(() => expect(parseJson(body).ok).toBe(true))).toBeLessThan(CPU_MS_MAX);
   });
 
   test('a text of 60,000 digits, looked through for the card of the payment', () => {
-    const began = performance.now();
-    expect(textsHoldCard(['4'.repeat(60_000)], '444444', '4448')).toBe(false);
-    expect(performance.now() - began).toBeLessThan(QUICK_MS);
+    const digits = '4'.repeat(60_000);
+    expect(
+      cpuMsOf(() => expect(textsHoldCard([digits], '444444', '4448')).toBe(false)),
+    ).toBeLessThan(CPU_MS_MAX);
   });
 });
 

@@ -46,7 +46,7 @@ const start = async () => {
   const listens = /^simulated provider listens on (http:\S+)$/m;
   await until('the provider listens', () => listens.test(out));
   const url = listens.exec(out)?.[1] ?? '';
-  const times = { connectTimeoutMs: 1000, timeoutMs: 3000 };
+  const times = { connectTimeoutMs: 10_000, timeoutMs: 60_000 };
   const client = httpProvider({ url, token: TOKEN, ...times });
   clients.push(client);
   return { child, exited, url, client, output: () => out };
@@ -94,12 +94,11 @@ describe('settings: the provider by itself', () => {
       const hanging = client.execute(authorize('4000000000004228'));
       // Answered after the hanging call has arrived, as both go to the same process.
       await client.lookUp(authorize());
-      const began = performance.now();
       child.kill(signal);
       child.kill(signal);
       expect(await exited).toBe(0);
-      expect(performance.now() - began).toBeLessThan(2000);
-      expect(await hanging).toMatchObject({ outcome: 'UNKNOWN' });
+      // Cut off by the process that ends, long before the client would have given it up.
+      expect(await hanging).toEqual({ outcome: 'UNKNOWN', reason: 'broken' });
     },
   );
 

@@ -54,9 +54,10 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
     const held = a.faults.holdNext();
     const capturing = a.change('capture', id);
     await held.begun;
+    b.store.streamReads = 0;
     const voiding = b.change('void', id);
     const equal = b.change('capture', id);
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await until('b has looked again and again', () => b.store.streamReads > 3);
     expect(b.faults.questions).toBe(0);
     held.release();
     expect((await capturing).status).toBe(200);

@@ -8,6 +8,7 @@ import {
 } from '../../shared/event-store/memory/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
+import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
@@ -17,22 +18,28 @@ const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const LEASE_MS = 300;
 const TAKE_OVER_MS_MAX = 5000;
 
-/** Read models of a process that can be stopped dead: from then on nothing it asks comes to an end. */
+/**
+ * Read models of a process that can be stopped dead: from then on nothing it asks comes to an end,
+ * until `bury` lets all of it fail.
+ */
 const mortal = (own: ReadModels) => {
   let dead = false;
+  const buried = Promise.withResolvers<never>();
+  buried.promise.catch(() => undefined);
   const readModels = Object.fromEntries(
     Object.entries(own).map(([name, ask]) => [
       name,
       (...args: unknown[]) =>
         dead && name !== 'close'
-          ? new Promise(() => {})
+          ? buried.promise
           : (ask as (...args: unknown[]) => unknown)(...args),
     ]),
   ) as ReadModels;
   const die = (yes: boolean): void => {
     dead = yes;
   };
-  return { readModels, die };
+  const bury = (): void => buried.reject(new ReadModelsUnavailable('the process is dead'));
+  return { readModels, die, bury };
 };
 
 for (const driver of readModelDrivers) {
@@ -44,6 +51,7 @@ for (const driver of readModelDrivers) {
     let store: MemoryEventStore;
     let opened: ReadModels[];
     let started: Projector[];
+    let burials: (() => void)[];
 
     const begin = async (own: ReadModels, more: Partial<ProjectorOptions> = {}) => {
       const backOff = { minMs: 1, maxMs: 20 };
@@ -80,15 +88,13 @@ for (const driver of readModelDrivers) {
       readModelStore = await driver.make();
       opened = [];
       started = [];
+      burials = [];
       readModels = await open();
       store = memoryEventStore();
     });
     afterEach(async () => {
-      // The dead one's last question never ends, and neither does its stop.
-      await Promise.race([
-        Promise.all(started.map((projector) => projector.stop())),
-        new Promise((resolve) => setTimeout(resolve, 100)),
-      ]);
+      for (const bury of burials) bury();
+      await Promise.all(started.map((projector) => projector.stop()));
       await Promise.all(opened.map((own) => own.close()));
       await readModelStore.remove();
     });
@@ -108,7 +114,8 @@ for (const driver of readModelDrivers) {
     });
 
     test('the first one killed: the second takes over, and the dead one awake writes nothing', async () => {
-      const { readModels: own, die } = mortal(await open());
+      const { readModels: own, die, bury } = mortal(await open());
+      burials.push(bury);
       const first = await begin(own);
       await given('pay_1');
       await first.caughtUp;

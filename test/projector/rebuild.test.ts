@@ -80,23 +80,19 @@ for (const driver of readModelDrivers) {
     test('while events come in and are read: nothing is lost, nobody finds nothing', async () => {
       let over = false;
       let reads = 0;
-      const reading = (async () => {
+      const using = (async () => {
         while (!over) {
           expect(await readModels.get('pay_3', 'm_1')).toMatchObject({ revision: LIFE - 1 });
           reads += 1;
+          // Fewer writes than reads, or the rebuild would have to run after them without end.
+          if (reads % 20 === 1) await given(1);
           await new Promise((resolve) => setImmediate(resolve));
-        }
-      })();
-      const writing = (async () => {
-        while (!over) {
-          await given(1);
-          await new Promise((resolve) => setTimeout(resolve, 2));
         }
       })();
       const { equal } = await projector.rebuild().finally(() => {
         over = true;
       });
-      await Promise.all([reading, writing]);
+      await using;
       expect(equal).toBe(true);
       expect(reads).toBeGreaterThan(0);
       expect(payments).toBeGreaterThan(20);

@@ -4,6 +4,7 @@
  */
 import { describe, expect, jest, test } from '@jest/globals';
 import { noRelay } from '../../projector/event-feed/none.ts';
+import { type KeyDocument, parseCheckpoint } from '../../projector/relay/checkpoint/port.ts';
 import { relayState, watchRelayMetrics } from '../../projector/relay/metrics.ts';
 import { type Relay, type RelayOptions, startRelay } from '../../projector/relay/relay.ts';
 import type { Log } from '../../projector/subscription.ts';
@@ -49,15 +50,15 @@ const appendOne = async (
 const logOf = async (store: MemoryEventStore): Promise<RecordedEvent[]> =>
   (await store.readAll(null, 10_000)) as RecordedEvent[];
 
-type House = ReturnType<typeof house>;
-const house = (batchMax = 7) => ({
+type Parts = ReturnType<typeof openParts>;
+const openParts = (batchMax = 7) => ({
   store: memoryEventStore({ batchMax }),
   feed: memoryFeed(),
   checkpoint: memoryDocument(),
 });
 
 const relaying = async (
-  parts: House,
+  parts: Parts,
   check: (relay: Relay) => Promise<void>,
   options: Partial<RelayOptions> = {},
 ): Promise<void> => {
@@ -68,19 +69,41 @@ const relaying = async (
     await relay.stop();
   }
 };
-const untilSent = ({ store }: House, relay: Relay): Promise<void> =>
+const untilSent = ({ store }: Parts, relay: Relay): Promise<void> =>
   until(
     'all is sent',
     async () => relay.status().checkpoint === (await logOf(store)).at(-1)?.position,
   );
-const untilWhole = async (parts: House, relay: Relay): Promise<void> => {
+const untilWhole = async (parts: Parts, relay: Relay): Promise<void> => {
   await untilSent(parts, relay);
   expectWhole(parts.feed.stored('events'), await logOf(parts.store));
 };
 
+/** Saves up to a position, and from there on only breaks, as a relay that is killed each time. */
+const killedPast = (document: KeyDocument, position: string) => {
+  let kills = 0;
+  const save: KeyDocument['save'] = async (text, version) => {
+    if ((parseCheckpoint(text).position ?? '') <= position) return document.save(text, version);
+    kills += 1;
+    throw new Error('killed here');
+  };
+  return { checkpoint: { ...document, save }, kills: () => kills };
+};
+const positionOf = async (
+  store: MemoryEventStore,
+  paymentId: string,
+  revision: number,
+): Promise<string> => {
+  const found = (await logOf(store)).find(
+    (event) => event.stream === streamOf(paymentId) && event.revision === revision,
+  );
+  if (found === undefined) throw new Error('no such event');
+  return found.position;
+};
+
 describe('P3: the relay', () => {
   test('sends every event once, in order, and the state after it with the same revision', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 5);
     await relaying(parts, async (relay) => {
       await untilWhole(parts, relay);
@@ -101,7 +124,7 @@ describe('P3: the relay', () => {
   });
 
   test('a broker that is down loses nothing: lag grows, it backs off, and catches up', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 2);
     await relaying(parts, async (relay) => {
       await untilSent(parts, relay);
@@ -117,7 +140,7 @@ describe('P3: the relay', () => {
   });
 
   test('an answer that is lost, with all, some or none stored, is a repeat to the byte', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 3);
     parts.feed.loseResponses(7, 0, 3, 5);
     await relaying(parts, async (relay) => {
@@ -128,32 +151,20 @@ describe('P3: the relay', () => {
   });
 
   test('a crash between ack and checkpoint sends the same again, with the same numbers', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 4);
-    let attempts = 0;
-    const checkpoint = {
-      ...parts.checkpoint,
-      // The first is the start's own.
-      save: async (text: string, version: number) => {
-        attempts += 1;
-        if (attempts > 1) throw new Error('killed here');
-        return parts.checkpoint.save(text, version);
-      },
-    };
-    await relaying(
-      parts,
-      async () => {
-        await until('sent, and no checkpoint', () => attempts > 4);
-      },
-      { checkpoint },
-    );
+    // Only the start's own checkpoint is saved.
+    const { checkpoint, kills } = killedPast(parts.checkpoint, '');
+    await relaying(parts, () => until('sent, and no checkpoint', () => kills() > 3), {
+      checkpoint,
+    });
     await append(parts.store, 4, 6);
     await relaying(parts, (relay) => untilWhole(parts, relay));
     expect(parts.feed.stored('events').length).toBeGreaterThan(6 * LIFE);
   });
 
   test('the store out of reach, or its subscription dropped, loses and repeats nothing', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 3);
     await relaying(parts, async (relay) => {
       await untilSent(parts, relay);
@@ -170,7 +181,7 @@ describe('P3: the relay', () => {
   });
 
   test('a start after the read models are gone publishes nothing again', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 3);
     await relaying(parts, (relay) => untilSent(parts, relay));
     await relaying(parts, async (relay) => {
@@ -182,7 +193,7 @@ describe('P3: the relay', () => {
   });
 
   test('large batches are sent in pieces, each with its own checkpoint', async () => {
-    const parts = house(10_000);
+    const parts = openParts(10_000);
     for (let n = 0; n < 600; n += 1) await appendOne(parts.store, `pay_${n}`, 0);
     const sizes: number[] = [];
     const feed: MemoryFeed = {
@@ -200,7 +211,7 @@ describe('P3: the relay', () => {
 
 describe('the relay and its topics', () => {
   test('a changed partition count halts it, with what to do, and sends nothing', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 2);
     await relaying(parts, (relay) => untilSent(parts, relay));
     parts.feed.repartition({ events: 12, state: 6 });
@@ -214,7 +225,7 @@ describe('the relay and its topics', () => {
   });
 
   test('it is noticed while running too', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 1);
     await relaying(
       parts,
@@ -230,7 +241,7 @@ describe('the relay and its topics', () => {
   });
 
   test('a log cut behind the checkpoint halts it', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 2);
     await relaying(parts, (relay) => untilSent(parts, relay));
     parts.store.cut(5);
@@ -241,7 +252,7 @@ describe('the relay and its topics', () => {
   });
 
   test('a log cut and written on behind the checkpoint halts it', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 2);
     await relaying(parts, (relay) => untilSent(parts, relay));
     parts.store.cut(5);
@@ -253,7 +264,7 @@ describe('the relay and its topics', () => {
   });
 
   test('a damaged checkpoint is never guessed', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 1);
     await parts.checkpoint.save('{}', 0);
     await relaying(parts, async (relay) => {
@@ -263,7 +274,7 @@ describe('the relay and its topics', () => {
   });
 
   test('a broker that does not answer shows, and does not hold up the stop', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 1);
     parts.feed.freeze(true);
     const relay = startRelay({
@@ -279,7 +290,7 @@ describe('the relay and its topics', () => {
   });
 
   test('health and metrics show lag and reason while the broker is away', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 2);
     await relaying(parts, async (relay) => {
       const metrics = createMetrics();
@@ -305,7 +316,7 @@ describe('the relay and its topics', () => {
 
 describe('P5: an event that cannot be read', () => {
   test('holds back its own payment, all of it from there on, and no other', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 4);
     parts.store.damage(streamOf('pay_1'), 2, 'of a later version');
     await relaying(parts, async (relay) => {
@@ -319,7 +330,7 @@ describe('P5: an event that cannot be read', () => {
   });
 
   test('the same where it reads well and cannot follow, also at the next start', async () => {
-    const parts = house();
+    const parts = openParts();
     await appendOne(parts.store, 'pay_9', 0);
     parts.store.inject(streamOf('pay_9'), 1, newEvent(refunded()));
     await append(parts.store, 0, 1);
@@ -336,20 +347,13 @@ describe('P5: an event that cannot be read', () => {
   });
 
   test('is met at the same place by a start in the middle of the payment', async () => {
-    const parts = house(1);
+    const parts = openParts(1);
     await append(parts.store, 0, 3);
     parts.store.damage(streamOf('pay_1'), 3, 'of a later version');
-    let saves = 0;
-    const checkpoint = {
-      ...parts.checkpoint,
-      save: async (text: string, version: number) => {
-        saves += 1;
-        // Past the first events of the payment, and before the one that cannot be read.
-        if (saves > 6) throw new Error('killed here');
-        return parts.checkpoint.save(text, version);
-      },
-    };
-    await relaying(parts, async () => until('killed', () => saves > 8), { checkpoint });
+    // Past the first events of the payment, and before the one that cannot be read.
+    const place = await positionOf(parts.store, 'pay_1', 1);
+    const { checkpoint, kills } = killedPast(parts.checkpoint, place);
+    await relaying(parts, () => until('killed', () => kills() > 1), { checkpoint });
     await relaying(parts, (relay) => untilSent(parts, relay));
     const sent = (await logOf(parts.store)).filter(
       ({ stream, revision }) => stream !== streamOf('pay_1') || revision < 3,
@@ -358,7 +362,7 @@ describe('P5: an event that cannot be read', () => {
   });
 
   test('is sent at a later start that can read it, with what came after it', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 4);
     parts.store.damage(streamOf('pay_1'), 2, 'of a later version');
     await relaying(parts, (relay) => untilSent(parts, relay));
@@ -374,20 +378,13 @@ describe('P5: an event that cannot be read', () => {
   });
 
   test('a crash around it changes no number that was sent', async () => {
-    const parts = house(100);
+    const parts = openParts(100);
     await append(parts.store, 0, 4);
     parts.store.damage(streamOf('pay_1'), 2, 'of a later version');
-    let saves = 0;
-    const checkpoint = {
-      ...parts.checkpoint,
-      save: async (text: string, version: number) => {
-        saves += 1;
-        // After everything that follows the held event has been sent, and before it is noted.
-        if (saves > 9) throw new Error('killed here');
-        return parts.checkpoint.save(text, version);
-      },
-    };
-    await relaying(parts, async () => until('killed', () => saves > 12), { checkpoint });
+    // After everything that follows the held event has been sent, and before it is noted.
+    const place = await positionOf(parts.store, 'pay_1', LIFE - 1);
+    const { checkpoint, kills } = killedPast(parts.checkpoint, place);
+    await relaying(parts, () => until('killed', () => kills() > 3), { checkpoint });
     parts.store.mend(streamOf('pay_1'));
     await relaying(parts, async (relay) => {
       await until('started', () => relay.status().checkpoint !== null);
@@ -398,7 +395,7 @@ describe('P5: an event that cannot be read', () => {
 
 describe('one relay at a time', () => {
   test('one that may not run stands by, and takes over from where the other was', async () => {
-    const parts = house();
+    const parts = openParts();
     const may = { first: true, second: false };
     await append(parts.store, 0, 3);
     const options = { ...parts, logger: silent, backOff, waitsMs: { standBy: 1 } };
@@ -415,7 +412,7 @@ describe('one relay at a time', () => {
   });
 
   test('one that was overtaken without noticing is refused its checkpoint and halts', async () => {
-    const parts = house();
+    const parts = openParts();
     await append(parts.store, 0, 1);
     const first = startRelay({ ...parts, logger: silent, backOff });
     await untilSent(parts, first);

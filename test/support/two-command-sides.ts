@@ -37,6 +37,8 @@ import {
 import { temporaryFolder } from './temporary-folder.ts';
 
 export type StoreFaults = {
+  /** How many streams have been read. */
+  streamReads: number;
   /** So many appends from now on are stored, and their answer is lost. */
   loseResponses: number;
   /** Called before each append that is let through. */
@@ -91,6 +93,10 @@ const configOf = (settings: Record<string, string>): Config => {
 
 const withFaults = (store: EventStore, faults: StoreFaults): EventStore => ({
   ...store,
+  readStream: (stream) => {
+    faults.streamReads += 1;
+    return store.readStream(stream);
+  },
   append: async (stream, expected, events) => {
     await faults.beforeAppend?.(stream);
     const stored = await store.append(stream, expected, events);
@@ -138,7 +144,7 @@ export const openTwoCommandSides = async (
 
   const open = async (): Promise<Deps> => {
     const faults = providerFaults();
-    const storeFaults: StoreFaults = { loseResponses: 0, beforeAppend: undefined };
+    const storeFaults: StoreFaults = { streamReads: 0, loseResponses: 0, beforeAppend: undefined };
     const clock: Deps['clock'] = { aheadMs: 0 };
     const lines: LogLine[] = [];
     const write = (level: LogLine['level']) => (fields: object, message: string) =>

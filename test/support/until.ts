@@ -2,7 +2,7 @@
 export const until = async (
   what: string,
   holds: () => boolean | Promise<boolean>,
-  timeoutMs = 5000,
+  timeoutMs = 15_000,
 ): Promise<void> => {
   const deadline = performance.now() + timeoutMs;
   while (!(await holds())) {

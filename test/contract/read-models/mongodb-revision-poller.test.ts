@@ -35,6 +35,16 @@ describe('gaps §9: waiting for revisions that another process writes', () => {
     poller.close();
   });
 
+  test('a wait that begins while the store answers asks no second question beside it', async () => {
+    const { clock, seen, poller } = openStore(100);
+    const first = poller.wait('pay_1', 1, 300);
+    await clock.advance(50);
+    const second = poller.wait('pay_2', 1, 300);
+    await clock.advance(300);
+    expect([await first, await second, seen.mostAtOnce]).toEqual([false, false, 1]);
+    poller.close();
+  });
+
   test('where nobody waits, nobody asks', async () => {
     const { clock, revisions, seen, poller } = openStore();
     revisions.set('pay_1', 1);
@@ -49,11 +59,12 @@ describe('gaps §9: waiting for revisions that another process writes', () => {
     const { clock, revisions, poller } = openStore();
     const long = poller.wait('pay_1', 1, 400);
     await clock.advance(150);
-    revisions.set('pay_2', 7);
     const late = poller.wait('pay_2', 7, 1000);
-    await clock.advance(40);
-    expect(await late).toBe(true);
-    await clock.advance(210);
+    await clock.advance(5);
+    revisions.set('pay_2', 7);
+    await clock.advance(10);
+    expect(await Promise.race([late, 'still waiting'])).toBe(true);
+    await clock.advance(235);
     expect(await long).toBe(false);
     poller.close();
   });
