@@ -1,11 +1,12 @@
 'use strict';
 /**
- * Starts a .ts main on a Node that can run it: `node scripts/launch.cjs <main.ts> [args]`.
+ * Starts a .ts main on a Node that can run it: `node scripts/launch.cjs <main.ts> [args]`. Among the
+ * arguments, `--watch` and `--inspect` are Node's: `npm start -- --watch` (ADR-0001).
  * Any Node from 14 on must be able to parse this file, for it may be the machine's own.
- * The rule is ADR-0001.
  */
 const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
+const inspector = require('node:inspector');
 const os = require('node:os');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
@@ -57,9 +58,17 @@ const runHere = (main, args) => {
   return import(pathToFileURL(file).href);
 };
 
-const runThere = (node, main, args) => {
+/** Flags of Node that are about the service, wherever they stand. */
+const isForService = (flag) => /^--(watch|inspect)/.test(flag);
+
+const runThere = (node, flags, main, args) => {
+  // The debugger's port is the service's: this process would hold it and show nothing but itself.
+  inspector.close();
   const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
-  const child = spawn(node, [__filename, main, ...args], { stdio });
+  const child = spawn(node, [...flags, __filename, main, ...args], { stdio });
+  // Under `node --watch` the service names the files that it has read, and this process's parent
+  // watches them.
+  child.on('message', (message) => process.send?.(message));
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
     process.on(signal, () => child.kill(signal));
   }
@@ -69,12 +78,16 @@ const runThere = (node, main, args) => {
   });
 };
 
-/** Runs `main`, a path from the project's folder, in this process or on the bundled Node. */
-const launch = (main, args) => {
+/**
+ * Runs `main`, a path from the project's folder, in this process or on the bundled Node. `flags` of
+ * Node always take a process of their own.
+ */
+const launch = (main, args, flags = []) => {
   if (!fs.existsSync(inRoot('node_modules'))) install(main);
-  if (canRun(process.versions)) return runHere(main, args);
-  const node = bundledNode();
-  if (node) return runThere(node, main, args);
+  const runs = canRun(process.versions);
+  if (runs && flags.length === 0) return runHere(main, args);
+  const node = runs ? process.execPath : bundledNode();
+  if (node) return runThere(node, [...process.execArgv.filter(isForService), ...flags], main, args);
   return fail(
     `Node 24.21 or later is needed and this is ${process.version}: run "npm ci" without ` +
       'ignore-scripts (it brings Node 24 along), or install Node 24',
@@ -82,4 +95,10 @@ const launch = (main, args) => {
 };
 
 module.exports = { launch };
-if (require.main === module) launch(process.argv[2], process.argv.slice(3));
+if (require.main === module) {
+  const [main, ...args] = process.argv.slice(2);
+  // `npm test -- --watch` is Jest's.
+  const isForNode = (arg) => main.endsWith('main.ts') && isForService(arg);
+  const isForMain = (arg) => !isForNode(arg);
+  launch(main, args.filter(isForMain), args.filter(isForNode));
+}

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { NODE, ROOT } from '../support/service.ts';
+import { NODE, ROOT, startService } from '../support/service.ts';
 
 const MAIN = `
 const word: string = process.argv[2] ?? 'nothing';
@@ -27,6 +27,8 @@ process.on('SIGTERM', () => {
 });
 if (word === 'wait') setInterval(() => {}, 1000);
 process.stdout.write(process.pid + ' ' + word + '\\n');
+if (word === 'debug') process.stdout.write('at ' + (await import('node:inspector')).url() + '\\n');
+if (word === 'part') process.stdout.write((await import('./part.ts')).part + '\\n');
 `;
 
 /** A project with this launcher, a main of its own, and `node_modules` as given. */
@@ -60,8 +62,8 @@ const NODES: [string, string[]][] = [
   ['an older Node', OLD_NODE],
 ];
 
-const launch = (flags: string[], word: string, root = whole) => {
-  const args = [...flags, join(root, 'scripts/launch.cjs'), 'main.ts', word];
+const launch = (flags: string[], words: string | string[], root = whole) => {
+  const args = [...flags, join(root, 'scripts/launch.cjs'), 'main.ts', ...[words].flat()];
   const child = spawn(realpathSync(NODE), args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   const heard: { text: string; tell: () => void }[] = [];
@@ -105,6 +107,50 @@ describe.each(NODES)('started by %s', (_, flags) => {
     run.child.kill('SIGKILL');
     expect(await run.ended).toEqual({ code: null, signal: 'SIGKILL' });
   });
+});
+
+/** As `npm start -- <flag>` and as `node <flag> scripts/launch.cjs` have it. */
+const FLAGGED: [string, (flag: string, flags: string[], word: string) => [string[], string[]]][] = [
+  ['behind the main', (flag, flags, word) => [flags, [word, flag]]],
+  ['before the launcher', (flag, flags, word) => [[...flags, flag], [word]]],
+];
+const BOTH = NODES.flatMap(([node, flags]) =>
+  FLAGGED.map(([place, placed]) => ({ node, flags, place, placed })),
+);
+
+describe.each(BOTH)('a flag $place, started by $node', ({ flags, placed }) => {
+  test('--inspect: the debugger attaches to the main and to nothing else', async () => {
+    const run = launch(...placed('--inspect=127.0.0.1:0', flags, 'debug'));
+    expect(await run.ended).toEqual({ code: 0, signal: null });
+    const listening = [...run.output().matchAll(/listening on (ws:.+)/g)].map(([, url]) => url);
+    expect(/^at (ws:.+)$/m.exec(run.output())?.[1]).toBe(listening.at(-1));
+  });
+
+  test('--watch: a changed file starts the main anew, and a signal ends both', async () => {
+    const root = projectWith((modules) =>
+      symlinkSync(join(ROOT, 'node_modules/node'), join(modules, 'node')),
+    );
+    const part = join(root, 'part.ts');
+    writeFileSync(part, "export const part: string = 'written first';");
+    const run = launch(...placed('--watch', flags, 'part'), root);
+    await run.says('written first');
+    writeFileSync(part, "export const part: string = 'written anew';");
+    await run.says('written anew');
+    run.child.kill('SIGTERM');
+    await run.ended;
+    rmSync(root, { recursive: true });
+  });
+});
+
+test('the service runs under --watch, its thread of the event log included', async () => {
+  const main = [realpathSync(NODE), join(ROOT, 'scripts/launch.cjs'), 'embedded/main.ts'];
+  const service = await startService({ command: [...main, '--watch'] });
+  // A signal, because kill -9 would leave Node's own watcher behind.
+  service.kill();
+  await service.exited;
+  expect(service.stderr()).not.toContain('uncaught');
+  expect(service.stdout()).toContain('stopped: all events are on disk');
+  rmSync(service.dataDir, { recursive: true });
 });
 
 test('a main that a signal ended gives 128 and the number of the signal', async () => {

@@ -44,7 +44,9 @@ export async function startThread(
   const promise = (call: number): Promise<never> =>
     new Promise((resolve, reject) => calls.set(call, { resolve, reject }));
 
-  function heard(reply: Reply): void {
+  function heard(reply: Reply | object): void {
+    // Under `node --watch` Node itself posts the names of the files that the thread has read.
+    if (!('call' in reply)) return;
     const call = calls.get(reply.call);
     calls.delete(reply.call);
     if (calls.size === 0) worker.unref();
