@@ -5,6 +5,7 @@
  */
 import { hash } from 'node:crypto';
 import type { StoredForm } from '../shared/event-store/port.ts';
+import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 
 /** What stands before the first line. */
 export const LINES_START = '0'.repeat(64);
@@ -29,19 +30,11 @@ export const exportLine = (form: StoredForm, before: string): { line: string; ch
   return { line: `${body},"chain":"${chain}"}`, chain };
 };
 
-const objectIn = (text: string): Record<string, unknown> | undefined => {
-  try {
-    return Object(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
-};
-
 const isText = (value: unknown): value is string => typeof value === 'string';
 
 /** What a line says; undefined where it is not of the form above, to the byte. */
 export const readExportLine = (line: string): ExportLine | undefined => {
-  const { position, hash: own, logHash, chain } = objectIn(line) ?? {};
+  const { position, hash: own, logHash, chain } = jsonFieldsOf(line);
   if (!isText(position) || !isText(own) || !isText(chain)) return undefined;
   if (logHash !== undefined && !isText(logHash)) return undefined;
   const head = { position, hash: own, ...(logHash === undefined ? {} : { logHash }) };

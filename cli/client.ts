@@ -3,6 +3,7 @@
  * PAYMENTS_TOKEN, else a token signed with JWT_SECRET or the key pair in DATA_DIR.
  */
 import { userInfo } from 'node:os';
+import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
 import { makeToken, readSettings } from './settings.ts';
 
@@ -121,19 +122,9 @@ const NEXT: Record<string, string> = {
   SERVICE_UNAVAILABLE: 'see what is wrong: curl the address /health/ready of the service',
 };
 
-type ErrorBody = { error?: unknown; message?: unknown; details?: unknown };
-
-const parsed = (text: string): ErrorBody => {
-  try {
-    return Object(JSON.parse(text));
-  } catch {
-    return {};
-  }
-};
-
 /** A refusal as one line: code, message, details, and what to do next. */
 export const rejectionLine = (status: number, body: string): string => {
-  const { error, message, details } = parsed(body);
+  const { error, message, details } = jsonFieldsOf(body);
   if (typeof error !== 'string') return `the service answered ${status} and not in its own words`;
   const list = Array.isArray(details) && details.length > 0 ? ` (${details.join('; ')})` : '';
   const next = NEXT[error];

@@ -7,6 +7,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Config } from '../shared/runtime/config.ts';
+import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { openClient } from './client.ts';
 import type { DataFolderFinding } from './doctor-data.ts';
@@ -35,7 +36,7 @@ const within = async <T>(ms: number, step: Promise<T>): Promise<T> => {
 /** One line; of several servers that all failed, what the first one said. */
 const lineOf = (error: unknown): string => {
   const [first] = error instanceof AggregateError ? error.errors : [error];
-  return withoutSecrets((first instanceof Error ? first.message : 'unknown').split('\n')[0] ?? '');
+  return withoutSecrets(firstLineOf(first));
 };
 
 const CAUSES: Record<string, string> = {

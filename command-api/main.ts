@@ -1,9 +1,8 @@
 /** `npm run start:command-api`: the POST routes as a process of its own; any number may run. */
-
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openAuthorize } from '../shared/http/auth/authorize.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
-import { engineState, registerHealth } from '../shared/http/server/health.ts';
+import { enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
@@ -53,14 +52,11 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   registerHealth(app, {
     metrics,
     ready: async () => {
-      const [eventStore, readModelsState] = await Promise.all([
-        engineState(opened.ping),
-        engineState(() => readModels.checkpoint()),
-      ]);
+      const engines = await enginesState(opened.ping, readModels);
       const provider = { state: commands.provider.breakerOpen() ? 'breaker open' : 'up' };
       return {
-        ready: eventStore.state === 'up' && !app.lifecycle.closing,
-        engines: { eventStore, readModels: readModelsState, provider },
+        ready: engines.eventStore.state === 'up' && !app.lifecycle.closing,
+        engines: { ...engines, provider },
       };
     },
   });

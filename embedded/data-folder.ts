@@ -10,6 +10,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import { DataFolderRefused, makeDataDir } from '../shared/runtime/data-folder.ts';
+import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { addPrivateFile } from '../shared/runtime/private-files.ts';
 
 export type DataFolder = { path(file: string): string; release(): void };
@@ -57,7 +58,7 @@ export const rejectionOf = (error: unknown, folder: string): unknown => {
   if (error instanceof StoreFileUnusable)
     return new DataFolderRefused(`DATA_DIR: ${error.message}`);
   if (!isAboutAFile(error)) return error;
-  const why = error.message.split('\n', 1)[0];
+  const why = firstLineOf(error);
   return new DataFolderRefused(
     `DATA_DIR: a file in ${folder} cannot be used (${why}); give it back to the service's user, or put its last good copy there`,
   );

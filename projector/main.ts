@@ -1,9 +1,8 @@
 /** `npm run start:projector`: read models and topics as a process; a second one stands by. */
-
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openAuthorize } from '../shared/http/auth/authorize.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
-import { engineState, registerHealth } from '../shared/http/server/health.ts';
+import { enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
@@ -48,16 +47,12 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   registerHealth(app, {
     metrics,
     ready: async () => {
-      const [eventStore, readModelsState] = await Promise.all([
-        engineState(ping),
-        engineState(() => readModels.checkpoint()),
-      ]);
-      const enginesUp = eventStore.state === 'up' && readModelsState.state === 'up';
+      const engines = await enginesState(ping, readModels);
+      const enginesUp = engines.eventStore.state === 'up' && engines.readModels.state === 'up';
       return {
         ready: enginesUp && !projector.status().stuck && !app.lifecycle.closing,
         engines: {
-          eventStore,
-          readModels: readModelsState,
+          ...engines,
           projection: projectionState(projector),
           feed: relayState(relay),
         },

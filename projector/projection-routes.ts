@@ -14,6 +14,7 @@ import {
   serverSent,
 } from '../shared/http/server/streams.ts';
 import { RebuildRunning } from '../shared/read-models/errors.ts';
+import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Projector } from './compose.ts';
 import { StandingBy } from './errors.ts';
 import type { RebuildProgress, RebuildResult } from './rebuild.ts';
@@ -99,7 +100,7 @@ const textsOf = ({ ended, next }: Begun): Source =>
     try {
       yield serverSent('result', await ended);
     } catch (error) {
-      yield serverSent('failed', { reason: error instanceof Error ? error.message : 'unknown' });
+      yield serverSent('failed', { reason: reasonOf(error) });
     }
   };
 

@@ -16,6 +16,7 @@ import type {
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
 import type { ReadModelChange, ReadModels } from '../shared/read-models/port.ts';
+import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Freshness } from './freshness.ts';
 import type { Log } from './subscription.ts';
 
@@ -52,8 +53,6 @@ export type Projection = {
   /** Events taken, gaps healed and payments parked since the start, and payments parked now. */
   counts(): { events: number; healed: number; parkings: number; parked: number };
 };
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
 
 const isNext = (readModel: PaymentReadModel | undefined, event: StoredEvent): boolean =>
   event.revision === (readModel?.revision ?? -1) + 1;

@@ -1,4 +1,5 @@
 /** What is known of the rebuilds of this process: the one that runs, else the last one. */
+import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { RebuildProgress, RebuildResult } from './rebuild.ts';
 
 export type RebuildState = RebuildProgress & {
@@ -22,8 +23,6 @@ export type Rebuilds = {
     run: (onProgress: (progress: RebuildProgress) => void) => Promise<RebuildResult>,
   ): Promise<RebuildResult>;
 };
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
 
 export const createRebuilds = (): Rebuilds => {
   let latest: RebuildState | undefined;

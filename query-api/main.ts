@@ -1,10 +1,9 @@
 /** `npm run start:query-api`: the GET routes as a process of its own; any number may run. */
-
 import { registerAuditApi } from '../audit/routes.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openAuthorize } from '../shared/http/auth/authorize.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
-import { engineState, registerHealth } from '../shared/http/server/health.ts';
+import { enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
@@ -42,15 +41,9 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   registerHealth(app, {
     metrics,
     ready: async () => {
-      const [eventStore, readModelsState] = await Promise.all([
-        engineState(ping),
-        engineState(() => readModels.checkpoint()),
-      ]);
-      const isAble = eventStore.state === 'up' || readModelsState.state === 'up';
-      return {
-        ready: isAble && !app.lifecycle.closing,
-        engines: { eventStore, readModels: readModelsState },
-      };
+      const engines = await enginesState(ping, readModels);
+      const isAble = engines.eventStore.state === 'up' || engines.readModels.state === 'up';
+      return { ready: isAble && !app.lifecycle.closing, engines };
     },
   });
   return {

@@ -15,6 +15,7 @@ import type {
   UnreadableEvent,
 } from '../../shared/event-store/port.ts';
 import { paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
+import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';
 import { createLag, type Lag, misfitOf } from '../lag.ts';
 import { type Log, runSubscription, type Subscription } from '../subscription.ts';
@@ -104,8 +105,6 @@ const stand = (checkpoint: RelayCheckpoint, event: StoredEvent): void => {
   // seeded bug: relay-log
   checkpoint.hash = 'hash' in event ? event.hash : null;
 };
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
 
 /** The checkpoint in the hands of one relay: every save is refused once another has saved. */
 const openPlace = (document: KeyDocument) => {

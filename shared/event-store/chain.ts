@@ -7,6 +7,7 @@
  * somebody who computes hashes as well. Against both, a head has to be kept outside of the file.
  */
 import { hash } from 'node:crypto';
+import { jsonFieldsOf } from '../runtime/json-fields.ts';
 
 /** What stands before the first event of a stream, and before the first event of the log. */
 export const GENESIS_HASH = '0'.repeat(64);
@@ -46,18 +47,10 @@ export type ChainBreak = {
   reason: string;
 };
 
-const parsed = (text: string): Record<string, unknown> => {
-  try {
-    return Object(JSON.parse(text));
-  } catch {
-    return {};
-  }
-};
-
 /** Why a row is not what was stored, or does not follow `hashBefore` in its stream; else undefined. */
 export function streamReason(row: Omit<ChainRow, 'position' | 'logHash'>): string | undefined {
   if (hashOf(row.text) !== row.hash) return 'its text does not have its hash';
-  const stored = parsed(row.text);
+  const stored = jsonFieldsOf(row.text);
   const named = [stored.stream, stored.revision, stored.id];
   if (named[0] !== row.stream || named[1] !== row.revision || named[2] !== row.id) {
     return 'its text belongs to another place';

@@ -1,5 +1,7 @@
 /** What operators ask of a process: is it there, can it do its job, what has it measured. */
 import type { FastifyInstance } from 'fastify';
+import type { ReadModels } from '../../read-models/port.ts';
+import { reasonOf } from '../../runtime/error-text.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { JSON_TYPE, messageOf, RETRY_AFTER_SECONDS, statusOf } from '../errors.ts';
 
@@ -17,8 +19,20 @@ export const engineState = async (
     await ping();
     return { state: 'up', ...more };
   } catch (error) {
-    return { state: 'down', reason: error instanceof Error ? error.message : 'unknown', ...more };
+    return { state: 'down', reason: reasonOf(error), ...more };
   }
+};
+
+/** The two engines of a process of its own, both asked at once. */
+export const enginesState = async (
+  ping: () => Promise<void>,
+  readModels: Pick<ReadModels, 'checkpoint'>,
+): Promise<{ eventStore: EngineState; readModels: EngineState }> => {
+  const [eventStore, state] = await Promise.all([
+    engineState(ping),
+    engineState(() => readModels.checkpoint()),
+  ]);
+  return { eventStore, readModels: state };
 };
 
 export type HealthOptions = {

@@ -11,6 +11,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { bodyOf, type PaymentReadModel, READ_MODEL_VERSION } from '../../payment/response.ts';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
+import { firstLineOf } from '../../runtime/error-text.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { type DocumentToSum, startChecksum } from '../checksum.ts';
 import { CheckpointMoved, ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
@@ -171,8 +172,6 @@ const removeFile = (file: string): void => {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
 };
 
-const oneLine = (error: unknown): string => (error as Error).message.split('\n', 1)[0] ?? '';
-
 const openOrReplace = ({ file, timeoutMs = 5000, logger }: SqliteReadModelsOptions): Connection => {
   try {
     return connect(file, timeoutMs);
@@ -180,7 +179,7 @@ const openOrReplace = ({ file, timeoutMs = 5000, logger }: SqliteReadModelsOptio
     // 1: the tables are not those that its version promises.
     if (!(error instanceof UnusableFile || isDamage(error) || sqliteCode(error) === 1)) throw error;
     logger?.warn(
-      { file, reason: oneLine(error) },
+      { file, reason: firstLineOf(error) },
       'read models thrown away: the file could not be used; they are filled again',
     );
     removeFile(file);
@@ -224,7 +223,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     ];
     if (code === undefined || !expected.includes(code)) return error;
     return new ReadModelsUnavailable(
-      `the file of the read models cannot be used: ${oneLine(error)}`,
+      `the file of the read models cannot be used: ${firstLineOf(error)}`,
     );
   };
 
@@ -245,7 +244,10 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
   };
 
   const replaceDamaged = (error: unknown): void => {
-    options.logger?.warn({ file: options.file, reason: oneLine(error) }, 'read models are damaged');
+    options.logger?.warn(
+      { file: options.file, reason: firstLineOf(error) },
+      'read models are damaged',
+    );
     at.db.close();
     forget();
     removeFile(options.file);
