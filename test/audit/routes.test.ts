@@ -6,7 +6,7 @@ import {
   type InProcess,
   idOf,
   leaveUnresolved,
-  NO_LADDER,
+  NO_RETRIES,
   openInProcess,
   timeless,
   token,
@@ -27,7 +27,7 @@ const read = (path: string, bearer: string | null = all, headers = {}) =>
   service.ask('GET', AUDIT + path, undefined, { token: bearer, headers });
 
 beforeAll(async () => {
-  service = await openInProcess(NO_LADDER);
+  service = await openInProcess(NO_RETRIES);
   all = await token('*', 'audit:read');
   own = await token('m_test', 'audit:read');
   other = await token('m_other', 'audit:read');

@@ -1,30 +1,33 @@
 /** `payments unresolved`, `resolve` and `parked`, run as a person runs them (ADR-0013). */
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { NO_LADDER, PAYMENTS, signToken } from '../support/in-process.ts';
+import { NO_RETRIES, PAYMENTS, signToken } from '../support/in-process.ts';
 import { runCli } from '../support/service.ts';
-import { openTwoCommandSides, type TwoCommandSides } from '../support/two-command-sides.ts';
+import {
+  openTwoCommandProcesses,
+  type TwoCommandProcesses,
+} from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
-let sides: TwoCommandSides;
+let processes: TwoCommandProcesses;
 let env: NodeJS.ProcessEnv;
 const CLI_MS_MAX = 20_000;
 
 beforeAll(async () => {
-  sides = await openTwoCommandSides(NO_LADDER);
-  await sides.a.app.listen({ host: '127.0.0.1', port: 0 });
-  const { port } = sides.a.app.server.address() as AddressInfo;
+  processes = await openTwoCommandProcesses(NO_RETRIES);
+  await processes.a.app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = processes.a.app.server.address() as AddressInfo;
   env = {
     PAYMENTS_URL: `http://127.0.0.1:${port}`,
     PAYMENTS_TOKEN: await signToken({ merchant_id: '*', sub: 'jane', scope: 'ops:admin' }),
   };
 }, CLI_MS_MAX);
-afterAll(() => sides[Symbol.asyncDispose]());
+afterAll(() => processes[Symbol.asyncDispose]());
 
 test(
   'what is open is listed, ended with evidence, and gone',
   async () => {
-    const { a } = sides;
+    const { a } = processes;
     a.faults.answersQuestions = false;
     a.faults.next('call lost');
     const lost = await a.create();

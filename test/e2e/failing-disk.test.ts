@@ -2,7 +2,7 @@
 import { afterAll, describe, test } from '@jest/globals';
 import { noFailingDisk, openFailingDisk } from '../support/failing-disk.ts';
 import { surviveFailedSync } from '../support/failing-disk-rounds.ts';
-import { shareOf } from '../support/share.ts';
+import { shareOf } from '../support/long-run-share.ts';
 
 const WRITERS = 16;
 const ROUNDS = [

@@ -13,9 +13,9 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import sale from '../../examples/sale.json' with { type: 'json' };
 import { simulatorServer } from '../../provider-simulator/server.ts';
 import { openSimulation } from '../../provider-simulator/simulator.ts';
-import { entriesOfLedger, openPaymentsIn } from '../support/books.ts';
+import { entriesOfLedger, openPaymentsIn } from '../support/ledger-and-log.ts';
+import { shareOf } from '../support/long-run-share.ts';
 import { type Service, startService } from '../support/service.ts';
-import { shareOf } from '../support/share.ts';
 import { until } from '../support/until.ts';
 
 const folders: string[] = [];

@@ -9,10 +9,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { openPaymentsIn } from '../support/books.ts';
 import { httpServer } from '../support/faulty-server.ts';
+import { openPaymentsIn } from '../support/ledger-and-log.ts';
+import { shareOf } from '../support/long-run-share.ts';
 import { startService } from '../support/service.ts';
-import { shareOf } from '../support/share.ts';
 import { until } from '../support/until.ts';
 
 const IN_FLIGHT = 12;

@@ -6,7 +6,7 @@ import {
   type InProcess,
   idOf,
   leaveUnresolved,
-  NO_LADDER,
+  NO_RETRIES,
   openInProcess,
   PAYMENTS,
   timeless,
@@ -18,7 +18,7 @@ let authorized: string;
 let captured: string;
 
 beforeAll(async () => {
-  service = await openInProcess(NO_LADDER);
+  service = await openInProcess(NO_RETRIES);
 });
 afterAll(() => service[Symbol.asyncDispose]());
 beforeEach(async () => {

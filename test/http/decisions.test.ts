@@ -8,7 +8,7 @@ import {
   type InProcess,
   idOf,
   leaveUnresolved,
-  NO_LADDER,
+  NO_RETRIES,
   openInProcess,
   PAYMENTS,
   payment,
@@ -20,7 +20,7 @@ import { until } from '../support/until.ts';
 let service: InProcess;
 
 beforeAll(async () => {
-  service = await openInProcess(NO_LADDER);
+  service = await openInProcess(NO_RETRIES);
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
@@ -204,7 +204,7 @@ describe('gaps §5', () => {
 
 describe('gaps §9', () => {
   test('a GET after a POST is never older, while nothing is written to the read models', async () => {
-    await using behind = await openInProcess(NO_LADDER);
+    await using behind = await openInProcess(NO_RETRIES);
     await until('the read models have followed', async () => {
       const { json } = await behind.ask('GET', '/health/ready');
       return JSON.stringify(json).includes('"caughtUp":true');

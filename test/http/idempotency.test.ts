@@ -7,7 +7,7 @@ import {
   type InProcess,
   idOf,
   leaveUnresolved,
-  NO_LADDER,
+  NO_RETRIES,
   openInProcess,
   PAYMENTS,
   payment,
@@ -20,7 +20,7 @@ let keys = 0;
 const newKey = (): string => `key-${++keys}`;
 
 beforeAll(async () => {
-  service = await openInProcess(NO_LADDER);
+  service = await openInProcess(NO_RETRIES);
 });
 afterEach(() => {
   service.faults.answersQuestions = true;

@@ -8,20 +8,20 @@ import {
   expectError,
   type InProcess,
   idOf,
-  NO_LADDER,
+  NO_RETRIES,
   openInProcess,
   PAYMENTS,
   SECRET,
   token,
 } from '../support/in-process.ts';
 import {
-  type Deps,
-  openTwoCommandSides,
-  type TwoCommandSides,
-} from '../support/two-command-sides.ts';
+  type CommandProcess,
+  openTwoCommandProcesses,
+  type TwoCommandProcesses,
+} from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
-const UNIQUE = { ...NO_LADDER, MERCHANT_REFERENCE: 'unique' };
+const UNIQUE = { ...NO_RETRIES, MERCHANT_REFERENCE: 'unique' };
 const PAST_FLIGHT_MS = 7_100;
 
 let references = 0;
@@ -29,19 +29,19 @@ const newReference = (): string => `order-${++references}`;
 const locationOf = ({ headers }: CommandResponse): string =>
   String(headers.location).replace(`${PAYMENTS}/`, '');
 
-let sides: TwoCommandSides;
+let processes: TwoCommandProcesses;
 beforeAll(async () => {
-  sides = await openTwoCommandSides(UNIQUE);
+  processes = await openTwoCommandProcesses(UNIQUE);
 });
 afterEach(() => {
-  for (const { faults, clock, store } of [sides.a, sides.b]) {
+  for (const { faults, clock, store } of [processes.a, processes.b]) {
     faults.answersQuestions = true;
     faults.questions = 0;
     Object.assign(clock, { aheadMs: 0, standsAtMs: undefined });
     store.beforeAppend = undefined;
   }
 });
-afterAll(() => sides[Symbol.asyncDispose]());
+afterAll(() => processes[Symbol.asyncDispose]());
 
 const expectHeld = (response: CommandResponse, id: string): void =>
   expectError(response, 422, 'BUSINESS_RULE_VIOLATION', [
@@ -50,7 +50,7 @@ const expectHeld = (response: CommandResponse, id: string): void =>
 
 const claimsOf = async (reference: string): Promise<string[]> => {
   const hash = createIdentities(SECRET).referenceHashOf('m_test', reference);
-  const events = await sides.store.readStream(referenceStreamOf(hash));
+  const events = await processes.store.readStream(referenceStreamOf(hash));
   return events.map(({ event }) => (event.data as { paymentId?: string }).paymentId ?? '');
 };
 
@@ -69,55 +69,55 @@ const claimAndDie = async (reference: string, paymentId: string, agoMs = 0): Pro
     context: { actor: 'x', requestId: 'x', correlationId: 'x', causationId: 'x' },
   };
   const stream = referenceStreamOf(hash);
-  const last = (await sides.store.readStream(stream)).at(-1);
-  await sides.store.append(stream, last ?? 'none', [claim]);
+  const last = (await processes.store.readStream(stream)).at(-1);
+  await processes.store.append(stream, last ?? 'none', [claim]);
 };
 
 describe('gaps §8: a second payment with a reference that is not FAILED', () => {
   test('different: 422, whatever differs, with a key or without', async () => {
     const merchantReference = newReference();
-    const first = idOf(await sides.a.create({ merchantReference }));
-    expectHeld(await sides.a.create({ merchantReference, amount: 1 }), first);
-    expectHeld(await sides.b.create({ merchantReference, captureNow: true }), first);
-    expectHeld(await sides.b.create({ merchantReference, amount: 1 }, { key: 'u-1' }), first);
-    expect(await sides.ledger(first)).toHaveLength(1);
+    const first = idOf(await processes.a.create({ merchantReference }));
+    expectHeld(await processes.a.create({ merchantReference, amount: 1 }), first);
+    expectHeld(await processes.b.create({ merchantReference, captureNow: true }), first);
+    expectHeld(await processes.b.create({ merchantReference, amount: 1 }, { key: 'u-1' }), first);
+    expect(await processes.ledger(first)).toHaveLength(1);
     expect(await claimsOf(merchantReference)).toEqual([first]);
   });
 
   test('equal: the existing payment, its body as of now', async () => {
     const merchantReference = newReference();
-    const first = await sides.a.create({ merchantReference });
+    const first = await processes.a.create({ merchantReference });
     const id = idOf(first);
-    const again = await sides.b.create({ merchantReference });
+    const again = await processes.b.create({ merchantReference });
     expect([again.status, again.text]).toEqual([200, first.text]);
     expect(again.headers).not.toHaveProperty('idempotent-replayed');
-    await sides.a.change('capture', id, { captureAmount: 1500 });
-    for (const deps of [sides.a, sides.b]) {
-      const now = await deps.create({ merchantReference }, { key: `u-${merchantReference}` });
-      expect([now.status, now.text]).toEqual([200, await sides.body(id)]);
+    await processes.a.change('capture', id, { captureAmount: 1500 });
+    for (const at of [processes.a, processes.b]) {
+      const now = await at.create({ merchantReference }, { key: `u-${merchantReference}` });
+      expect([now.status, now.text]).toEqual([200, await processes.body(id)]);
       expect(now.headers).toMatchObject({ etag: '"3"' });
     }
-    expect(await sides.ledger(id)).toHaveLength(2);
+    expect(await processes.ledger(id)).toHaveLength(2);
   });
 
   test('a repeat under the key of the first is its stored outcome, not the body of now', async () => {
     const merchantReference = newReference();
     const key = `k-${merchantReference}`;
-    const first = await sides.a.create({ merchantReference }, { key });
-    await sides.a.change('void', idOf(first));
-    const repeat = await sides.b.create({ merchantReference }, { key });
+    const first = await processes.a.create({ merchantReference }, { key });
+    await processes.a.change('void', idOf(first));
+    const repeat = await processes.b.create({ merchantReference }, { key });
     expect(repeat.text).toBe(first.text);
     expect(repeat.headers).toMatchObject({ 'idempotent-replayed': 'true' });
   });
 
   test('what the rules refuse claims nothing', async () => {
     const merchantReference = newReference();
-    expect((await sides.a.create({ merchantReference, currency: 'EUR' })).status).toBe(422);
+    expect((await processes.a.create({ merchantReference, currency: 'EUR' })).status).toBe(422);
     expect(await claimsOf(merchantReference)).toEqual([]);
   });
 
   test('without a reference nothing is claimed, and payments are made as ever', async () => {
-    const [one, two] = [await sides.a.create(), await sides.a.create()];
+    const [one, two] = [await processes.a.create(), await processes.a.create()];
     expect([one.status, two.status]).toEqual([200, 200]);
     expect(idOf(one)).not.toBe(idOf(two));
   });
@@ -126,21 +126,21 @@ describe('gaps §8: a second payment with a reference that is not FAILED', () =>
 describe('gaps §8: a claim is passed on', () => {
   test('when its payment is FAILED: another card, the same reference', async () => {
     const merchantReference = newReference();
-    const declined = await sides.a.create({ merchantReference, number: '4000000000000002' });
+    const declined = await processes.a.create({ merchantReference, number: '4000000000000002' });
     expect(declined.status).toBe(402);
-    const second = await sides.b.create({ merchantReference });
+    const second = await processes.b.create({ merchantReference });
     expect(second.status).toBe(200);
     expect(await claimsOf(merchantReference)).toEqual([idOf(declined), idOf(second)]);
-    expectHeld(await sides.a.create({ merchantReference, amount: 7 }), idOf(second));
+    expectHeld(await processes.a.create({ merchantReference, amount: 7 }), idOf(second));
   });
 
   test('when its payment was never created, and not before it had time to be', async () => {
     const merchantReference = newReference();
-    const { clock, store } = sides.b;
+    const { clock, store } = processes.b;
     await claimAndDie(merchantReference, 'pay_dead');
     clock.standsAtMs = Date.now() + 1_900;
     store.streamReads = 0;
-    const creating = sides.b.create({ merchantReference });
+    const creating = processes.b.create({ merchantReference });
     await until('b has looked again and again', () => store.streamReads > 6);
     expect(await claimsOf(merchantReference)).toEqual(['pay_dead']);
     clock.standsAtMs += 100;
@@ -152,7 +152,7 @@ describe('gaps §8: a claim is passed on', () => {
 
   test('a claimant that was passed over finds it out after PaymentCreated, and asks nobody', async () => {
     const merchantReference = newReference();
-    const { a, b } = sides;
+    const { a, b } = processes;
     // a has claimed; before its payment is appended, b claims as well and is carried out.
     b.clock.aheadMs = 2_100;
     let passedOver = '';
@@ -169,13 +169,13 @@ describe('gaps §8: a claim is passed on', () => {
     // Equal to the one that holds it: that one's body.
     expect([response.status, idOf(response)]).toEqual([200, second]);
     expect(a.faults.calls).toHaveLength(called);
-    expect(await sides.state(passedOver)).toMatchObject({ status: 'FAILED' });
-    expect(await sides.ledger(passedOver)).toEqual([]);
+    expect(await processes.state(passedOver)).toMatchObject({ status: 'FAILED' });
+    expect(await processes.ledger(passedOver)).toEqual([]);
   });
 
   test('a claim that its own repeat made elsewhere since does not bring it back', async () => {
     const merchantReference = newReference();
-    const { a, b } = sides;
+    const { a, b } = processes;
     b.clock.aheadMs = 2_100;
     a.store.beforeAppend = async (stream) => {
       if (!stream.startsWith('payment-')) return;
@@ -189,12 +189,12 @@ describe('gaps §8: a claim is passed on', () => {
     const [first, second] = await claimsOf(merchantReference);
     expect([response.status, idOf(response)]).toEqual([200, second]);
     expect(a.faults.calls).toHaveLength(called);
-    expect(await sides.ledger(first)).toEqual([]);
+    expect(await processes.ledger(first)).toEqual([]);
   });
 
   test('a claimant that comes after looks again, and yields to a payment made meanwhile', async () => {
     const merchantReference = newReference();
-    const { a, b } = sides;
+    const { a, b } = processes;
     b.clock.aheadMs = 2_100;
     const claimed = Promise.withResolvers<void>();
     const mayCreate = Promise.withResolvers<void>();
@@ -216,7 +216,7 @@ describe('gaps §8: a claim is passed on', () => {
     expectHeld(response, idOf(await first));
     const [mine = '', theirs = ''] = await claimsOf(merchantReference);
     expect(mine).toBe(idOf(await first));
-    expect(await sides.events(theirs)).toEqual([]);
+    expect(await processes.events(theirs)).toEqual([]);
     // Nor does whoever comes next: the last claim is nobody's, but the first one holds.
     expectHeld(await a.create({ merchantReference, amount: 6 }), mine);
   });
@@ -225,7 +225,7 @@ describe('gaps §8: a claim is passed on', () => {
 describe('gaps §7, §8: while the payment of the reference is PENDING', () => {
   test('running: waited for, then judged', async () => {
     const merchantReference = newReference();
-    const { a, b } = sides;
+    const { a, b } = processes;
     const held = a.faults.holdNext();
     const first = a.create({ merchantReference });
     await held.begun;
@@ -243,12 +243,12 @@ describe('gaps §7, §8: while the payment of the reference is PENDING', () => {
     const { text } = await first;
     expect([equal.text, elsewhere.text]).toEqual([text, text]);
     expectHeld(different, idOf(await first));
-    expect(await sides.ledger(idOf(await first))).toHaveLength(1);
+    expect(await processes.ledger(idOf(await first))).toHaveLength(1);
   });
 
   test('unresolved: asked for first; found fenced, the claim is passed on', async () => {
     const merchantReference = newReference();
-    const { a, b } = sides;
+    const { a, b } = processes;
     a.faults.answersQuestions = false;
     a.faults.next('call lost');
     const lost = locationOf(await a.create({ merchantReference }));
@@ -260,15 +260,15 @@ describe('gaps §7, §8: while the payment of the reference is PENDING', () => {
     b.faults.answersQuestions = true;
     const second = await b.create({ merchantReference, amount: 9 });
     expect(second.status).toBe(200);
-    expect((await sides.state(lost)).status).toBe('FAILED');
+    expect((await processes.state(lost)).status).toBe('FAILED');
     expect(await claimsOf(merchantReference)).toEqual([lost, idOf(second)]);
   });
 });
 
 describe('faults, races: 64 creates with one reference, from two processes', () => {
-  const race = (send: (deps: Deps, n: number) => Promise<CommandResponse>) =>
-    Promise.all(Array.from({ length: 64 }, (_, n) => send(n % 2 ? sides.a : sides.b, n)));
-  const chargesFor = async (since: number) => (await sides.ledger()).slice(since);
+  const race = (send: (at: CommandProcess, n: number) => Promise<CommandResponse>) =>
+    Promise.all(Array.from({ length: 64 }, (_, n) => send(n % 2 ? processes.a : processes.b, n)));
+  const chargesFor = async (since: number) => (await processes.ledger()).slice(since);
 
   /** Whoever had no turn in time is told 503, and asks again. */
   const responded = (responses: CommandResponse[]) =>
@@ -276,9 +276,9 @@ describe('faults, races: 64 creates with one reference, from two processes', () 
 
   test('equal ones: one charge, and all are told of it', async () => {
     const merchantReference = newReference();
-    const before = (await sides.ledger()).length;
-    const responses = await race((deps) => deps.create({ merchantReference }));
-    const last = await sides.a.create({ merchantReference });
+    const before = (await processes.ledger()).length;
+    const responses = await race((at) => at.create({ merchantReference }));
+    const last = await processes.a.create({ merchantReference });
     for (const { status, text } of responded([...responses, last]))
       expect([status, text]).toEqual([200, last.text]);
     expect(last.status).toBe(200);
@@ -287,9 +287,9 @@ describe('faults, races: 64 creates with one reference, from two processes', () 
 
   test('different ones: one is made, the others are refused', async () => {
     const merchantReference = newReference();
-    const before = (await sides.ledger()).length;
-    const responses = await race((deps, n) => deps.create({ merchantReference, amount: n + 1 }));
-    const last = await sides.a.create({ merchantReference, amount: 100 });
+    const before = (await processes.ledger()).length;
+    const responses = await race((at, n) => at.create({ merchantReference, amount: n + 1 }));
+    const last = await processes.a.create({ merchantReference, amount: 100 });
     const all = responded([...responses, last]);
     const made = all.filter(({ status }) => status === 200);
     expect(made).toHaveLength(1);

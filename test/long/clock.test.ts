@@ -4,14 +4,14 @@
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { unresolvedOperations } from '../../shared/payment/state.ts';
-import { type Entry, entriesOfEvents } from '../support/books.ts';
 import { type CommandResponse, idOf } from '../support/in-process.ts';
+import { type Entry, entriesOfEvents } from '../support/ledger-and-log.ts';
 import { newSeed, randomOf } from '../support/random.ts';
 import {
-  type Deps,
-  openTwoCommandSides,
-  type TwoCommandSides,
-} from '../support/two-command-sides.ts';
+  type CommandProcess,
+  openTwoCommandProcesses,
+  type TwoCommandProcesses,
+} from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
 const SEQUENCES = 200;
@@ -27,19 +27,19 @@ const SETTINGS = {
 
 const random = randomOf(newSeed());
 const seen = { operations: 0, moves: 0, recovered: 0 };
-let sides: TwoCommandSides;
+let processes: TwoCommandProcesses;
 
 beforeAll(async () => {
-  sides = await openTwoCommandSides(SETTINGS);
+  processes = await openTwoCommandProcesses(SETTINGS);
 });
-afterAll(() => sides[Symbol.asyncDispose]());
+afterAll(() => processes[Symbol.asyncDispose]());
 
-const now = ({ clock }: Deps): number => clock.standsAtMs ?? Date.now() + clock.aheadMs;
+const now = ({ clock }: CommandProcess): number => clock.standsAtMs ?? Date.now() + clock.aheadMs;
 
 const MOVES = ['a day on', 'a day back', 'stand', 'go on', 'run back'] as const;
 
-const move = (deps: Deps): void => {
-  const { clock } = deps;
+const move = (at: CommandProcess): void => {
+  const { clock } = at;
   switch (MOVES[random.between(0, MOVES.length - 1)]) {
     case 'a day on':
       clock.aheadMs += DAY_MS;
@@ -48,42 +48,42 @@ const move = (deps: Deps): void => {
       clock.aheadMs -= DAY_MS;
       break;
     case 'stand':
-      clock.standsAtMs = now(deps);
+      clock.standsAtMs = now(at);
       break;
     case 'go on':
       clock.standsAtMs = undefined;
       break;
     case 'run back':
       // With each such move it finds it earlier than before.
-      clock.standsAtMs = now(deps) - random.between(1, 60_000);
+      clock.standsAtMs = now(at) - random.between(1, 60_000);
   }
   seen.moves += 1;
 };
 
 const moveClocks = (): void => {
-  for (const deps of [sides.a, sides.b]) {
-    if (random.chance(0.6)) move(deps);
+  for (const at of [processes.a, processes.b]) {
+    if (random.chance(0.6)) move(at);
   }
 };
 
 const unresolved = async (id: string): Promise<boolean> =>
-  unresolvedOperations(await sides.state(id)).length > 0;
+  unresolvedOperations(await processes.state(id)).length > 0;
 
 /** Sends an operation, now and then one whose outcome gets lost; resolved when it resolves. */
-const operate = async (send: (deps: Deps) => Promise<CommandResponse>): Promise<string> => {
-  const deps = random.chance(0.5) ? sides.a : sides.b;
+const operate = async (send: (at: CommandProcess) => Promise<CommandResponse>): Promise<string> => {
+  const at = random.chance(0.5) ? processes.a : processes.b;
   const isLost = random.chance(0.15);
-  if (isLost) deps.faults.next('answer lost');
-  deps.faults.answersQuestions = !isLost;
-  const response = await send(deps);
+  if (isLost) at.faults.next('answer lost');
+  at.faults.answersQuestions = !isLost;
+  const response = await send(at);
   seen.operations += 1;
   expect(response.status).toBe(isLost ? 503 : 200);
   const id = isLost ? (String(response.headers.location).split('/').at(-1) ?? '') : idOf(response);
   if (!isLost) return id;
   moveClocks();
-  await until('its retry schedule climbs', () => deps.faults.questions > 2);
-  deps.faults.questions = 0;
-  deps.faults.answersQuestions = true;
+  await until('its retry schedule climbs', () => at.faults.questions > 2);
+  at.faults.questions = 0;
+  at.faults.answersQuestions = true;
   moveClocks();
   await until('its retry schedule ends', async () => !(await unresolved(id)));
   seen.recovered += 1;
@@ -91,7 +91,7 @@ const operate = async (send: (deps: Deps) => Promise<CommandResponse>): Promise<
 };
 
 const nextOf = async (id: string): Promise<[change: string, body: object] | undefined> => {
-  const state = await sides.state(id);
+  const state = await processes.state(id);
   if (state.status === 'AUTHORIZED') {
     if (random.chance(0.2)) return ['void', {}];
     return ['capture', { captureAmount: random.between(100, 2500) }];
@@ -102,11 +102,11 @@ const nextOf = async (id: string): Promise<[change: string, body: object] | unde
 };
 
 const expectInOrder = async (id: string): Promise<void> => {
-  const events = await sides.events(id);
+  const events = await processes.events(id);
   expect(events.map(({ revision }) => revision)).toEqual([...events.keys()]);
   const times = events.map(({ time }) => time);
   expect(times).toEqual(times.toSorted());
-  const { createdAt, updatedAt, transactions } = JSON.parse(await sides.body(id));
+  const { createdAt, updatedAt, transactions } = JSON.parse(await processes.body(id));
   expect([createdAt, updatedAt]).toEqual([times[0], times.at(-1)]);
   expect(updatedAt >= createdAt).toBe(true);
   const attempts = transactions.map((one: { createdAt: string }) => one.createdAt);
@@ -116,12 +116,12 @@ const expectInOrder = async (id: string): Promise<void> => {
 const sequence = async (n: number): Promise<string> => {
   moveClocks();
   const key = `key-${n}`;
-  const id = await operate((deps) => deps.create({ captureNow: random.chance(0.3) }, { key }));
+  const id = await operate((at) => at.create({ captureNow: random.chance(0.3) }, { key }));
   for (let step = 1; step < STEPS_MAX; step += 1) {
     moveClocks();
     const next = await nextOf(id);
     if (next === undefined) break;
-    await operate((deps) => deps.change(next[0], id, next[1]));
+    await operate((at) => at.change(next[0], id, next[1]));
   }
   await expectInOrder(id);
   return id;
@@ -132,19 +132,19 @@ test(`clock: ${SEQUENCES} sequences under clocks that go wrong (seed ${random.se
   for (let n = 0; n < SEQUENCES; n += 1) ids.push(await sequence(n));
   const payments = new Map<
     string,
-    { state: Awaited<ReturnType<TwoCommandSides['state']>>; body: string }
+    { state: Awaited<ReturnType<TwoCommandProcesses['state']>>; body: string }
   >();
   for (const id of ids) {
-    payments.set(id, { state: await sides.state(id), body: await sides.body(id) });
+    payments.set(id, { state: await processes.state(id), body: await processes.body(id) });
   }
-  const ledger = (await sides.ledger()).map(
+  const ledger = (await processes.ledger()).map(
     ({ operationId, kind, paymentId, amount, outcome }): Entry =>
       `${operationId} ${kind} ${paymentId} ${amount} ${outcome}`,
   );
   expect(ledger.toSorted()).toEqual(entriesOfEvents(payments));
   await until('the read models are the folds', async () => {
     for (const [id, { body }] of payments) {
-      if ((await sides.readModels.getAny(id))?.body !== body) return false;
+      if ((await processes.readModels.getAny(id))?.body !== body) return false;
     }
     return true;
   });
@@ -159,16 +159,16 @@ test.each([
   ['a day ahead', DAY_MS],
   ['a day behind', -DAY_MS],
 ])('gaps §7: a process whose clock is %s ends what a dead one left open', async (_, aheadMs) => {
-  const dead = await sides.open();
+  const dead = await processes.open();
   dead.faults.answersQuestions = false;
   dead.faults.next('answer lost');
   const response = await dead.create();
   const id = String(response.headers.location).split('/').at(-1) ?? '';
   expect(response.status).toBe(503);
   dead.side.unresolved.stopAsking();
-  const successor = await sides.open();
+  const successor = await processes.open();
   successor.clock.aheadMs = aheadMs;
   successor.side.unresolved.track(id);
   await until('it is resolved', async () => !(await unresolved(id)), PAST_FLIGHT_MS);
-  expect((await sides.state(id)).status).toBe('AUTHORIZED');
+  expect((await processes.state(id)).status).toBe('AUTHORIZED');
 });

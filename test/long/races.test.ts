@@ -1,7 +1,7 @@
 /**
  * Faults, races: two command processes on one event store, over a provider that loses answers,
  * with clocks apart, store answers lost and recoveries sweeping at once. Whatever happens: one
- * winner per exclusive step, refunds within what was captured, and both books equal in the end.
+ * winner per exclusive step, refunds within what was captured, and ledger and log equal in the end.
  */
 import { describe, expect, test } from '@jest/globals';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
@@ -11,10 +11,10 @@ import { unresolvedOperations } from '../../shared/payment/state.ts';
 import { type CommandResponse, idOf } from '../support/in-process.ts';
 import { newSeed, type Random, randomOf } from '../support/random.ts';
 import {
-  type Deps,
-  openTwoCommandSides,
-  type TwoCommandSides,
-} from '../support/two-command-sides.ts';
+  type CommandProcess,
+  openTwoCommandProcesses,
+  type TwoCommandProcesses,
+} from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
 const ROUNDS = Number(process.env.RACE_ROUNDS ?? 50);
@@ -30,7 +30,7 @@ const HASTY = {
 const STATUSES = [200, 402, 409, 422, 503];
 
 /** One in `of` calls is lost on its way, or its answer is. */
-const loseSome = ({ faults, store }: Deps, random: Random, of: number): void => {
+const loseSome = ({ faults, store }: CommandProcess, random: Random, of: number): void => {
   for (let n = 0; n < AT_ONCE; n++) {
     if (random.chance(1 / of)) faults.next(random.chance(0.5) ? 'answer lost' : 'call lost');
   }
@@ -38,7 +38,7 @@ const loseSome = ({ faults, store }: Deps, random: Random, of: number): void => 
 };
 
 const randomChange = (
-  deps: Deps,
+  at: CommandProcess,
   id: string,
   random: Random,
   round: number,
@@ -46,24 +46,24 @@ const randomChange = (
   const change = ['capture', 'void', 'refund', 'refund'][random.between(0, 3)] ?? 'refund';
   const amount = change === 'void' ? undefined : { amount: random.between(1, 400) };
   const key = random.chance(0.3) ? { key: `${round}-${change}-${amount?.amount}` } : {};
-  return deps.change(change, id, random.chance(0.1) ? undefined : amount, key);
+  return at.change(change, id, random.chance(0.1) ? undefined : amount, key);
 };
 
 /** Ends everything that is open, as any later process would. */
-const resolveAll = async (sides: TwoCommandSides): Promise<void> => {
-  for (const { clock, store } of [sides.a, sides.b]) {
+const resolveAll = async (processes: TwoCommandProcesses): Promise<void> => {
+  for (const { clock, store } of [processes.a, processes.b]) {
     clock.aheadMs = 10_000;
     store.loseResponses = 0;
   }
-  const late = await sides.open();
+  const late = await processes.open();
   late.clock.aheadMs = 10_000;
   const { unresolved } = late.side;
-  const sweep = startSweep({ ...sides, unresolved, logger: { warn: () => undefined } });
+  const sweep = startSweep({ ...processes, unresolved, logger: { warn: () => undefined } });
   await until(
     'nothing is open',
     async () => {
       await sweep.now();
-      return (await sides.readModels.unresolved(1)).length === 0;
+      return (await processes.readModels.unresolved(1)).length === 0;
     },
     60_000,
   );
@@ -74,9 +74,9 @@ const KINDS = { create: 'AUTHORIZE', capture: 'CAPTURE', void: 'VOID', refund: '
 const lineOf = ({ operationId, kind, amount, outcome }: LedgerEntry): string =>
   `${operationId} ${kind} ${amount} ${outcome}`;
 
-/** What our events say the provider carried out; both books are equal (M5). */
-const linesOf = async (sides: TwoCommandSides, id: string): Promise<string[]> => {
-  const state = await sides.state(id);
+/** What our events say the provider carried out; ledger and log are equal (M5). */
+const linesOf = async (processes: TwoCommandProcesses, id: string): Promise<string[]> => {
+  const state = await processes.state(id);
   expect(unresolvedOperations(state)).toEqual([]);
   return state.operations
     .filter(({ ended }) => ended?.outcome === 'APPROVED' || ended?.outcome === 'DECLINED')
@@ -86,9 +86,9 @@ const linesOf = async (sides: TwoCommandSides, id: string): Promise<string[]> =>
     });
 };
 
-const expectWhole = async (sides: TwoCommandSides, id: string): Promise<void> => {
-  const ledger = await sides.ledger(id);
-  expect(ledger.map(lineOf).sort()).toEqual((await linesOf(sides, id)).sort());
+const expectWhole = async (processes: TwoCommandProcesses, id: string): Promise<void> => {
+  const ledger = await processes.ledger(id);
+  expect(ledger.map(lineOf).sort()).toEqual((await linesOf(processes, id)).sort());
   const approved = (kind: string) =>
     ledger.filter((entry) => entry.kind === kind && entry.outcome === 'APPROVED');
   expect(approved('CAPTURE').length + approved('VOID').length).toBeLessThanOrEqual(1);
@@ -101,21 +101,21 @@ describe(`faults, races: ${ROUNDS} rounds of ${AT_ONCE} at once, two processes (
   test(
     'captures, voids and refunds of one payment, answers lost on every side',
     async () => {
-      await using sides = await openTwoCommandSides(HASTY);
+      await using processes = await openTwoCommandProcesses(HASTY);
       const random = randomOf(SEED);
-      const quiet = await sides.open();
+      const quiet = await processes.open();
       const counts: Record<number, number> = {};
       for (let round = 0; round < ROUNDS; round++) {
-        const { a, b } = sides;
+        const { a, b } = processes;
         const id = idOf(await quiet.create({ captureNow: random.chance(0.6) }));
         b.clock.aheadMs = random.between(0, 4_000);
-        for (const deps of [a, b]) loseSome(deps, random, 12);
+        for (const at of [a, b]) loseSome(at, random, 12);
         const responses = await Promise.all(
           Array.from({ length: AT_ONCE }, (_, n) => randomChange(n % 2 ? a : b, id, random, round)),
         );
         for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
-        await resolveAll(sides);
-        await expectWhole(sides, id);
+        await resolveAll(processes);
+        await expectWhole(processes, id);
       }
       expect(
         Object.keys(counts)
@@ -130,16 +130,16 @@ describe(`faults, races: ${ROUNDS} rounds of ${AT_ONCE} at once, two processes (
   test(
     'creates under one key and under one unique reference: one charge for each',
     async () => {
-      await using sides = await openTwoCommandSides({
+      await using processes = await openTwoCommandProcesses({
         ...HASTY,
         MERCHANT_REFERENCE: 'unique',
       });
       const random = randomOf(SEED + 1);
       for (let round = 0; round < ROUNDS; round++) {
-        const { a, b } = sides;
+        const { a, b } = processes;
         b.clock.aheadMs = random.between(0, 4_000);
-        for (const deps of [a, b]) loseSome(deps, random, 20);
-        const before = (await sides.ledger()).length;
+        for (const at of [a, b]) loseSome(at, random, 20);
+        const before = (await processes.ledger()).length;
         const merchantReference = `order-${round}`;
         const withKey = random.chance(0.5);
         await Promise.all(
@@ -150,17 +150,17 @@ describe(`faults, races: ${ROUNDS} rounds of ${AT_ONCE} at once, two processes (
             ),
           ),
         );
-        await resolveAll(sides);
-        const charged = (await sides.ledger()).slice(before);
+        await resolveAll(processes);
+        const charged = (await processes.ledger()).slice(before);
         expect(charged.length).toBeLessThanOrEqual(1);
-        for (const { paymentId } of charged) await expectWhole(sides, paymentId);
+        for (const { paymentId } of charged) await expectWhole(processes, paymentId);
       }
       const streams = new Set(
-        (await sides.store.readAll(null, 100_000)).map(({ stream }) => stream),
+        (await processes.store.readAll(null, 100_000)).map(({ stream }) => stream),
       );
       for (const stream of streams) {
         const id = paymentOf(stream);
-        if (id !== undefined) await expectWhole(sides, id);
+        if (id !== undefined) await expectWhole(processes, id);
       }
     },
     TEST_MS,

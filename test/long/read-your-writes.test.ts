@@ -9,10 +9,16 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openInProcess, PAYMENTS, SECRET, token } from '../support/in-process.ts';
-import { noPairs, type PairLine, type Pairs, readAgain, writePairs } from '../support/pairs.ts';
+import { appendLives } from '../support/many-payments.ts';
 import { newSeed, randomOf } from '../support/random.ts';
+import {
+  noPairs,
+  type PairLine,
+  type Pairs,
+  readAgain,
+  writePairs,
+} from '../support/read-your-writes.ts';
 import { startService } from '../support/service.ts';
-import { appendLives } from '../support/whole-lives.ts';
 
 const WRITERS = 16;
 const PAIRS = 1000;

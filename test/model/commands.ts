@@ -1,7 +1,7 @@
 /** What merchants, providers and operators do, each step run on the service and on the model. */
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
-import type { Fault } from '../support/faults.ts';
+import type { Fault } from '../support/faults-on-demand.ts';
 import type { CommandResponse, InProcess } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 import {

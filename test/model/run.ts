@@ -1,7 +1,7 @@
 /** Runs sequences of steps against the service and the model; a seed that failed is kept here. */
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
-import { type InProcess, NO_LADDER, openInProcess, token } from '../support/in-process.ts';
+import { type InProcess, NO_RETRIES, openInProcess, token } from '../support/in-process.ts';
 import { steps, type World } from './commands.ts';
 
 export type ModelRun = { sequences: number; commands: number; slow: boolean; seed?: number };
@@ -9,7 +9,7 @@ export type ModelRun = { sequences: number; commands: number; slow: boolean; see
 /** Gives the cells of status by command that were visited. */
 export const agreeWithModel = async (run: ModelRun): Promise<Set<string>> => {
   const visited = new Set<string>();
-  await using service: InProcess = await openInProcess({ ...NO_LADDER, MAX_IN_FLIGHT: '64' });
+  await using service: InProcess = await openInProcess({ ...NO_RETRIES, MAX_IN_FLIGHT: '64' });
   let count = 0;
   await fc.assert(
     fc.asyncProperty(steps(run.commands, run.slow), async (sequence) => {

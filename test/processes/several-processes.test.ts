@@ -1,30 +1,34 @@
 /** gaps §6 to §8 with several command processes on one event store. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { type CommandResponse, expectError, idOf, PAYMENTS } from '../support/in-process.ts';
 import {
-  type Deps,
-  openTwoCommandSides,
-  type TwoCommandSides,
-} from '../support/two-command-sides.ts';
+  type CommandResponse,
+  expectError,
+  idOf,
+  NO_RETRIES,
+  PAYMENTS,
+} from '../support/in-process.ts';
+import {
+  type CommandProcess,
+  openTwoCommandProcesses,
+  type TwoCommandProcesses,
+} from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
-/** Nobody asks again but the next command. */
-const NO_LADDER = { RECOVERY_DELAYS_MS: '600000' };
 /** PROVIDER_TIMEOUT_MS + 2 s, and a little. */
 const PAST_FLIGHT_MS = 7_100;
 
 /** As many payments as a process keeps in memory (command-api/compose.ts). */
 const SEEN_MAX = 1000;
 
-let sides: TwoCommandSides;
+let processes: TwoCommandProcesses;
 let keys = 0;
 const newKey = (): string => `key-${++keys}`;
 
 beforeAll(async () => {
-  sides = await openTwoCommandSides(NO_LADDER);
+  processes = await openTwoCommandProcesses(NO_RETRIES);
 });
 afterEach(() => {
-  for (const { clock, faults, store } of [sides.a, sides.b]) {
+  for (const { clock, faults, store } of [processes.a, processes.b]) {
     clock.aheadMs = 0;
     faults.answersQuestions = true;
     faults.questions = 0;
@@ -32,24 +36,23 @@ afterEach(() => {
     Object.assign(store, { loseResponses: 0, beforeAppend: undefined });
   }
 });
-afterAll(() => sides[Symbol.asyncDispose]());
+afterAll(() => processes[Symbol.asyncDispose]());
 
-const kindsOf = async (sides: TwoCommandSides, id: string): Promise<string[]> =>
-  (await sides.ledger(id)).map(({ kind }) => kind);
-const typesOf = async (sides: TwoCommandSides, id: string): Promise<string[]> =>
-  (await sides.events(id)).map(({ event }) => event.type);
-const authorized = async (deps: Deps): Promise<string> => idOf(await deps.create());
+const kindsOf = async (processes: TwoCommandProcesses, id: string): Promise<string[]> =>
+  (await processes.ledger(id)).map(({ kind }) => kind);
+const typesOf = async (processes: TwoCommandProcesses, id: string): Promise<string[]> =>
+  (await processes.events(id)).map(({ event }) => event.type);
+const authorized = async (at: CommandProcess): Promise<string> => idOf(await at.create());
 /** The first requests of a process are its slowest: budgets are to be spent elsewhere. */
-const warm = async (...both: Deps[]): Promise<void> => {
-  for (const deps of both)
-    await until('it is warm', async () => (await deps.create()).status === 200);
+const warm = async (...both: CommandProcess[]): Promise<void> => {
+  for (const at of both) await until('it is warm', async () => (await at.create()).status === 200);
 };
 const locationOf = ({ headers }: CommandResponse): string =>
   String(headers.location).replace(`${PAYMENTS}/`, '');
 
 describe('gaps §7: in flight is not unresolved, in another process', () => {
   test('a command waits for the call, asks nobody, and is judged on what came of it', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     const id = await authorized(a);
     const held = a.faults.holdNext();
     const capturing = a.change('capture', id);
@@ -67,11 +70,11 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
     // Merely running, so it is not joined without a key.
     expect((await equal).status).toBe(422);
     expect(b.faults.questions).toBe(0);
-    expect(await kindsOf(sides, id)).toEqual(['AUTHORIZE', 'CAPTURE']);
+    expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE', 'CAPTURE']);
   });
 
   test('a refund that another process refuses is judged anew once that one has ended', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     const id = idOf(await a.create({ captureNow: true, number: '4000000000004251' }));
     const held = a.faults.holdNext();
     const declined = a.change('refund', id);
@@ -88,12 +91,12 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
   });
 
   test('past the budget: 503 SERVICE_UNAVAILABLE with Retry-After, under a key 409', async () => {
-    await using sides = await openTwoCommandSides({
-      ...NO_LADDER,
+    await using processes = await openTwoCommandProcesses({
+      ...NO_RETRIES,
       PROVIDER_TIMEOUT_MS: '250',
       REQUEST_BUDGET_MS: '250',
     });
-    const { a, b } = sides;
+    const { a, b } = processes;
     await warm(a, b);
     const id = await authorized(a);
     const held = a.faults.holdNext();
@@ -110,17 +113,17 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
     ]);
     await capturing;
     held.release();
-    await until('the outcome is recorded', async () => (await sides.events(id)).length === 4);
-    expect(await typesOf(sides, id)).not.toContain('PaymentVoidRequested');
+    await until('the outcome is recorded', async () => (await processes.events(id)).length === 4);
+    expect(await typesOf(processes, id)).not.toContain('PaymentVoidRequested');
   });
 
   test('until its intent is older than PROVIDER_TIMEOUT_MS + 2 s nobody fences it', async () => {
-    await using sides = await openTwoCommandSides({
-      ...NO_LADDER,
+    await using processes = await openTwoCommandProcesses({
+      ...NO_RETRIES,
       REQUEST_BUDGET_MS: '500',
       PROVIDER_TIMEOUT_MS: '300',
     });
-    const { a, b } = sides;
+    const { a, b } = processes;
     await warm(a, b);
     a.faults.calls.length = 0;
     const id = await authorized(a);
@@ -137,8 +140,8 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
     held.release();
     a.side.beginStop();
     await a.side.stop();
-    expect(await kindsOf(sides, id)).toEqual(['AUTHORIZE', 'VOID']);
-    expect(await typesOf(sides, id)).toEqual([
+    expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE', 'VOID']);
+    expect(await typesOf(processes, id)).toEqual([
       'PaymentCreated',
       'PaymentAuthorized',
       'PaymentCaptureRequested',
@@ -149,7 +152,7 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
   });
 
   test('its own process knows when the call ended, and asks at once', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     a.faults.answersQuestions = false;
     a.faults.next('answer lost');
     const lost = await a.create();
@@ -157,8 +160,8 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
     const id = locationOf(lost);
     await until('a has asked', () => a.faults.questions > 0);
     const payment = {
-      events: await sides.events(id),
-      state: await sides.state(id),
+      events: await processes.events(id),
+      state: await processes.state(id),
       readModel: undefined,
     };
     expect(b.side.inFlight.leftMs(payment)).toBeGreaterThan(3_000);
@@ -169,7 +172,7 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
   });
 
   test('a call that would begin too late for others to wait for it is not begun', async () => {
-    const { a } = sides;
+    const { a } = processes;
     const id = await authorized(a);
     a.store.beforeAppend = async () => {
       a.clock.aheadMs += 1_100;
@@ -184,7 +187,7 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
 
 describe('gaps §8 over several processes', () => {
   test('a create that runs elsewhere under the key is waited for and replayed', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     const key = newKey();
     const held = a.faults.holdNext();
     const first = a.create({}, { key });
@@ -193,11 +196,11 @@ describe('gaps §8 over several processes', () => {
     held.release();
     expect((await repeat).text).toBe((await first).text);
     expect((await repeat).headers).toMatchObject({ 'idempotent-replayed': 'true' });
-    expect(await kindsOf(sides, idOf(await repeat))).toEqual(['AUTHORIZE']);
+    expect(await kindsOf(processes, idOf(await repeat))).toEqual(['AUTHORIZE']);
   });
 
   test('a create that met the other process at the append reads it and answers', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     const key = newKey();
     // b has found no payment under the key; before its append, a's is there.
     b.store.beforeAppend = async () => {
@@ -206,11 +209,11 @@ describe('gaps §8 over several processes', () => {
     };
     const repeat = await b.create({}, { key });
     expect([repeat.status, repeat.headers['idempotent-replayed']]).toEqual([200, 'true']);
-    expect(await kindsOf(sides, idOf(repeat))).toEqual(['AUTHORIZE']);
+    expect(await kindsOf(processes, idOf(repeat))).toEqual(['AUTHORIZE']);
   });
 
   test('the key is free where the other process never sent it: the next attempt', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     const key = newKey();
     a.faults.next('not sent');
     b.store.beforeAppend = async () => {
@@ -221,25 +224,25 @@ describe('gaps §8 over several processes', () => {
     expect(second.status).toBe(200);
     expect(second.headers).not.toHaveProperty('idempotent-replayed');
     expect((await a.create({}, { key })).text).toBe(second.text);
-    expect(await kindsOf(sides, idOf(second))).toEqual(['AUTHORIZE']);
+    expect(await kindsOf(processes, idOf(second))).toEqual(['AUTHORIZE']);
   });
 
   test.each(['capture', 'void', 'refund'])('a %s is replayed to the byte', async (change) => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     const key = newKey();
     const id = idOf(await a.create({ captureNow: change === 'refund' }));
-    const send = (deps: Deps) => deps.change(change, id, undefined, { key });
+    const send = (at: CommandProcess) => at.change(change, id, undefined, { key });
     const first = await send(a);
     const second = await send(b);
     expect(second.text).toBe(first.text);
     expect(second.headers).toMatchObject({ 'idempotent-replayed': 'true' });
-    expect(await kindsOf(sides, id)).toHaveLength(2);
+    expect(await kindsOf(processes, id)).toHaveLength(2);
   });
 
   test.each(['capture', 'void', 'refund'])(
     'a %s that met the other process at the append is its repeat, whatever could be done twice',
     async (change) => {
-      const { a, b } = sides;
+      const { a, b } = processes;
       const key = newKey();
       const id = idOf(await a.create({ captureNow: change === 'refund' }));
       const body = change === 'refund' ? { refundAmount: 500 } : undefined;
@@ -252,12 +255,12 @@ describe('gaps §8 over several processes', () => {
       const second = await b.change(change, id, body, { key });
       expect([first?.status, second.text]).toEqual([200, first?.text]);
       expect(second.headers).toMatchObject({ 'idempotent-replayed': 'true' });
-      expect(await kindsOf(sides, id)).toHaveLength(2);
+      expect(await kindsOf(processes, id)).toHaveLength(2);
     },
   );
 
   test('16 equal refunds with one key, from both at once: one refund, one body', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     for (let round = 0; round < 5; round += 1) {
       const key = newKey();
       const id = idOf(await a.create({ captureNow: true }));
@@ -267,31 +270,33 @@ describe('gaps §8 over several processes', () => {
         ),
       );
       expect(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-      expect(await kindsOf(sides, id)).toEqual(['SALE', 'REFUND']);
+      expect(await kindsOf(processes, id)).toEqual(['SALE', 'REFUND']);
     }
   });
 
   test('64 equal creates with one key, from both: one charge, one body', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     const key = newKey();
     const responses = await Promise.all(
       Array.from({ length: 64 }, (_, n) => (n % 2 ? a : b).create({}, { key })),
     );
     expect(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
     expect(responses[0]?.status).toBe(200);
-    expect(await kindsOf(sides, JSON.parse(responses[0]?.text ?? '').paymentId)).toHaveLength(1);
+    expect(await kindsOf(processes, JSON.parse(responses[0]?.text ?? '').paymentId)).toHaveLength(
+      1,
+    );
   });
 });
 
 describe('gaps §6: what a process last saw of a payment may be old', () => {
   test('a payment that another process has just made is found', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     expect((await b.change('capture', await authorized(a))).status).toBe(200);
     expectError(await b.change('capture', 'pay_unknown'), 404, 'PAYMENT_NOT_FOUND');
   });
 
   test('a refusal is only given from the stream as it is now', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     const id = await authorized(b);
     expect((await a.change('capture', id)).status).toBe(200);
     expect((await b.change('refund', id, { refundAmount: 500 })).json.refundedAmount).toBe(500);
@@ -302,17 +307,17 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
   });
 
   test('the times of its events never run backwards, whatever the clocks say', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     a.clock.aheadMs = 60_000;
     const id = await authorized(a);
     expect((await b.change('capture', id)).status).toBe(200);
-    const times = (await sides.events(id)).map(({ time }) => time);
+    const times = (await processes.events(id)).map(({ time }) => time);
     expect(times).toHaveLength(4);
     expect(times).toEqual(times.toSorted());
   });
 
   test('an unresolved create is joined, however many payments were seen since', async () => {
-    const { a } = sides;
+    const { a } = processes;
     const { provider } = a.side;
     const { lookUp } = provider;
     const asking = Promise.withResolvers<void>();
@@ -333,11 +338,11 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     asking.resolve();
     expect(idOf(await repeat)).toBe(id);
     provider.lookUp = lookUp;
-    expect(await kindsOf(sides, id)).toEqual(['AUTHORIZE']);
+    expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE']);
   });
 
   test('a create that another process has fenced is not joined: its repeat is a new payment', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     const fields = { merchantReference: 'fenced-elsewhere' };
     a.faults.answersQuestions = false;
     a.faults.next('call lost');
@@ -346,14 +351,14 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     a.faults.answersQuestions = true;
     b.clock.aheadMs = PAST_FLIGHT_MS;
     b.side.unresolved.track(id);
-    await until('b has ended it', async () => (await sides.state(id)).status === 'FAILED');
+    await until('b has ended it', async () => (await processes.state(id)).status === 'FAILED');
     const responses = [await a.create(fields), await a.create(fields)];
     expect(responses.map(({ status }) => status)).toEqual([200, 200]);
     expect(new Set([id, ...responses.map(idOf)]).size).toBe(3);
   });
 
   test('where the first of two equal ones was fenced elsewhere, the second is joined', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     const fields = { merchantReference: 'two-at-once' };
     a.faults.answersQuestions = false;
     const held = a.faults.holdNext('answer lost');
@@ -367,15 +372,15 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     a.faults.answersQuestions = true;
     b.clock.aheadMs = PAST_FLIGHT_MS;
     b.side.unresolved.track(fenced);
-    await until('b has ended it', async () => (await sides.state(fenced)).status === 'FAILED');
+    await until('b has ended it', async () => (await processes.state(fenced)).status === 'FAILED');
     const repeat = await a.create(fields);
     expect([repeat.status, idOf(repeat)]).toEqual([200, approved]);
   });
 
   test('nothing that another process has ended is joined', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     const id = idOf(await a.create({ captureNow: true }));
-    const refund = (deps: Deps) => deps.change('refund', id, { refundAmount: 500 });
+    const refund = (at: CommandProcess) => at.change('refund', id, { refundAmount: 500 });
     a.faults.answersQuestions = false;
     a.faults.next('answer lost');
     expect((await refund(a)).status).toBe(503);
@@ -384,32 +389,32 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     expect((await refund(b)).json.refundedAmount).toBe(500);
     a.clock.aheadMs = PAST_FLIGHT_MS;
     expect((await refund(a)).json.refundedAmount).toBe(1000);
-    expect(await kindsOf(sides, id)).toEqual(['SALE', 'REFUND', 'REFUND']);
+    expect(await kindsOf(processes, id)).toEqual(['SALE', 'REFUND', 'REFUND']);
   });
 });
 
 describe('gaps §6, §7: the same ids at the same revision, and budgets', () => {
   test('an append whose answer is lost is repeated: stored once, charged once', async () => {
-    const { a } = sides;
+    const { a } = processes;
     a.store.loseResponses = 3;
     const response = await a.create({ captureNow: true });
     expect([response.status, a.store.loseResponses]).toEqual([200, 0]);
     const id = idOf(response);
-    expect(await typesOf(sides, id)).toEqual([
+    expect(await typesOf(processes, id)).toEqual([
       'PaymentCreated',
       'PaymentAuthorized',
       'PaymentCaptured',
     ]);
-    expect(await kindsOf(sides, id)).toEqual(['SALE']);
+    expect(await kindsOf(processes, id)).toEqual(['SALE']);
   });
 
   test('an intent of which nobody can say whether it is stored: 503, and no call follows', async () => {
-    await using sides = await openTwoCommandSides({
-      ...NO_LADDER,
+    await using processes = await openTwoCommandProcesses({
+      ...NO_RETRIES,
       REQUEST_BUDGET_MS: '400',
       PROVIDER_TIMEOUT_MS: '400',
     });
-    const { a } = sides;
+    const { a } = processes;
     await warm(a);
     const id = await authorized(a);
     a.store.loseResponses = Number.POSITIVE_INFINITY;
@@ -420,18 +425,18 @@ describe('gaps §6, §7: the same ids at the same revision, and budgets', () => 
     expect(response.headers).toMatchObject({ 'retry-after': '1' });
     a.store.loseResponses = 0;
     await until('it is ended', async () =>
-      (await typesOf(sides, id)).includes('PaymentCaptureDeclined'),
+      (await typesOf(processes, id)).includes('PaymentCaptureDeclined'),
     );
-    expect(await kindsOf(sides, id)).toEqual(['AUTHORIZE']);
+    expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE']);
   });
 
   test('whoever lost the answer to its last append still follows the intent up', async () => {
-    await using sides = await openTwoCommandSides({
+    await using processes = await openTwoCommandProcesses({
       RECOVERY_DELAYS_MS: Array(50).fill('100').join(),
       REQUEST_BUDGET_MS: '400',
       PROVIDER_TIMEOUT_MS: '400',
     });
-    const { a } = sides;
+    const { a } = processes;
     await warm(a);
     const id = await authorized(a);
     a.store.loseResponses = Number.POSITIVE_INFINITY;
@@ -439,17 +444,17 @@ describe('gaps §6, §7: the same ids at the same revision, and budgets', () => 
     await until('it is asked about', () => a.faults.questions > 0);
     a.store.loseResponses = 0;
     await until('it is ended', async () =>
-      (await typesOf(sides, id)).includes('PaymentCaptureDeclined'),
+      (await typesOf(processes, id)).includes('PaymentCaptureDeclined'),
     );
   });
 
   test('conflicts past the budget: 503 with Retry-After, never 500', async () => {
-    await using sides = await openTwoCommandSides({
-      ...NO_LADDER,
+    await using processes = await openTwoCommandProcesses({
+      ...NO_RETRIES,
       REQUEST_BUDGET_MS: '400',
       PROVIDER_TIMEOUT_MS: '400',
     });
-    const { a, b } = sides;
+    const { a, b } = processes;
     await warm(a, b);
     const id = idOf(await a.create({ captureNow: true, amount: 9_000_000 }));
     b.store.beforeAppend = async () => {
@@ -463,26 +468,28 @@ describe('gaps §6, §7: the same ids at the same revision, and budgets', () => 
 });
 
 /** Sends 64 commands at once, every other one from the other process. */
-const race = (sides: TwoCommandSides, send: (deps: Deps, n: number) => Promise<CommandResponse>) =>
-  Promise.all(Array.from({ length: 64 }, (_, n) => send(n % 2 ? sides.a : sides.b, n)));
+const race = (
+  processes: TwoCommandProcesses,
+  send: (at: CommandProcess, n: number) => Promise<CommandResponse>,
+) => Promise.all(Array.from({ length: 64 }, (_, n) => send(n % 2 ? processes.a : processes.b, n)));
 const countOf = (responses: CommandResponse[], status: number): number =>
   responses.filter((response) => response.status === status).length;
 
 describe('faults, races: 64 at once on one payment, from two processes', () => {
   test('capture against void: one of all of them succeeds', async () => {
-    const id = await authorized(sides.a);
-    const responses = await race(sides, (deps, n) =>
-      deps.change(n % 4 < 2 ? 'capture' : 'void', id, n % 4 < 2 ? { amount: n + 1 } : undefined),
+    const id = await authorized(processes.a);
+    const responses = await race(processes, (at, n) =>
+      at.change(n % 4 < 2 ? 'capture' : 'void', id, n % 4 < 2 ? { amount: n + 1 } : undefined),
     );
     expect([countOf(responses, 200), countOf(responses, 422)]).toEqual([1, 63]);
-    expect(await kindsOf(sides, id)).toHaveLength(2);
+    expect(await kindsOf(processes, id)).toHaveLength(2);
   });
 
   test('refunds: their sum stays within what was captured, and uses it up', async () => {
-    const id = idOf(await sides.a.create({ captureNow: true }));
-    const responses = await race(sides, (deps) => deps.change('refund', id, { refundAmount: 100 }));
+    const id = idOf(await processes.a.create({ captureNow: true }));
+    const responses = await race(processes, (at) => at.change('refund', id, { refundAmount: 100 }));
     expect([countOf(responses, 200), countOf(responses, 422)]).toEqual([25, 39]);
-    expect(await sides.state(id)).toMatchObject({ status: 'REFUNDED', refundedAmount: 2500 });
-    expect(await kindsOf(sides, id)).toHaveLength(26);
+    expect(await processes.state(id)).toMatchObject({ status: 'REFUNDED', refundedAmount: 2500 });
+    expect(await kindsOf(processes, id)).toHaveLength(26);
   });
 });

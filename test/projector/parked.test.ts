@@ -8,24 +8,24 @@ import { expect, test } from '@jest/globals';
 import { startProjector } from '../../projector/compose.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
-import { POISONS, poisonRows } from '../support/poisons.ts';
+import { appendLives, foldsOf } from '../support/many-payments.ts';
+import { POISON_EVENTS, putPoisonEvents } from '../support/poison-events.ts';
 import { newSeed, randomOf } from '../support/random.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-import { appendLives, foldsOf } from '../support/whole-lives.ts';
 
 const OTHERS_MS_MAX = 1000;
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const seed = newSeed();
 const random = randomOf(seed);
 const HEALTHY = 20;
-const poisoned = POISONS.map((_, n) => `pay_poisoned_${n}`);
+const poisoned = POISON_EVENTS.map((_, n) => `pay_poisoned_${n}`);
 const healthy = Array.from({ length: HEALTHY }, (_, n) => `pay_healthy_${n}`);
 /** Poisoned payments stand among the others, wherever chance puts them. */
 const all = [...poisoned, ...healthy].sort(() => (random.chance(0.5) ? 1 : -1));
 
-test(`P5: ${POISONS.length} kinds of poison stop their own payments only (seed ${seed})`, async () => {
+test(`P5: ${POISON_EVENTS.length} kinds of poison stop their own payments only (seed ${seed})`, async () => {
   const folder = temporaryFolder();
   const files = ['events.sqlite', 'read-models.sqlite'].map((name) => join(folder.path, name));
   const [events = '', documents = ''] = files;
@@ -37,7 +37,7 @@ test(`P5: ${POISONS.length} kinds of poison stop their own payments only (seed $
   // Opened anew, it holds nothing in memory; and first, for a poisoned tail would be refused.
   const store = await openSqliteEventStore({ file: events });
   const rows = openRows(events);
-  const expected = poisonRows(rows, poisoned, random);
+  const expected = putPoisonEvents(rows, poisoned, random);
   const readModels = openSqliteReadModels({ file: documents });
   const projector = await startProjector({ store, readModels, logger: silent });
   const bodyOf = async (id: string) => (await readModels.getAny(id))?.body;
@@ -59,7 +59,7 @@ test(`P5: ${POISONS.length} kinds of poison stop their own payments only (seed $
   );
   expect(parked.every(({ reason }) => reason !== '')).toBe(true);
   for (const { paymentId } of expected) expect(await projector.retryParked(paymentId)).toBe(false);
-  expect(await readModels.parked(1000)).toHaveLength(POISONS.length);
+  expect(await readModels.parked(1000)).toHaveLength(POISON_EVENTS.length);
 
   rows.restore();
   rows.close();
@@ -71,7 +71,7 @@ test(`P5: ${POISONS.length} kinds of poison stop their own payments only (seed $
   await store.close();
   folder.remove();
   process.stderr.write(
-    `poison: seed ${seed}, ${POISONS.length} kinds, ${HEALTHY} others whole after ${tookMs} ms, ` +
+    `poison: seed ${seed}, ${POISON_EVENTS.length} kinds, ${HEALTHY} others whole after ${tookMs} ms, ` +
       `${expected.length} parked, all restored to the byte\n`,
   );
 }, 60_000);

@@ -14,10 +14,10 @@ import {
 } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import {
-  type Deps,
-  openTwoCommandSides,
-  type TwoCommandSides,
-} from '../support/two-command-sides.ts';
+  type CommandProcess,
+  openTwoCommandProcesses,
+  type TwoCommandProcesses,
+} from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
 const PAST_FLIGHT_MS = 7_100;
@@ -25,10 +25,13 @@ const locationOf = ({ headers }: CommandResponse): string =>
   String(headers.location).replace(`${PAYMENTS}/`, '');
 
 /** A create that the provider carried out and whose answer this process never got. */
-const leaveOpen = async (deps: Deps, fault: 'answer lost' | 'call lost' = 'answer lost') => {
-  deps.faults.answersQuestions = false;
-  deps.faults.next(fault);
-  return locationOf(await deps.create());
+const leaveOpen = async (
+  at: CommandProcess,
+  fault: 'answer lost' | 'call lost' = 'answer lost',
+) => {
+  at.faults.answersQuestions = false;
+  at.faults.next(fault);
+  return locationOf(await at.create());
 };
 
 describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
@@ -118,41 +121,41 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
   });
 });
 
-let sides: TwoCommandSides;
+let processes: TwoCommandProcesses;
 const sweeps: Sweep[] = [];
 
 beforeAll(async () => {
-  sides = await openTwoCommandSides({ RECOVERY_DELAYS_MS: '600000' });
+  processes = await openTwoCommandProcesses({ RECOVERY_DELAYS_MS: '600000' });
 });
 afterEach(() => {
   for (const sweep of sweeps.splice(0)) sweep.stop();
-  for (const { faults, clock, store } of [sides.a, sides.b]) {
+  for (const { faults, clock, store } of [processes.a, processes.b]) {
     faults.answersQuestions = true;
     faults.questions = 0;
     clock.aheadMs = 0;
     store.beforeAppend = undefined;
   }
 });
-afterAll(() => sides[Symbol.asyncDispose]());
+afterAll(() => processes[Symbol.asyncDispose]());
 
 /** A process that starts after every earlier call must have ended. */
-const newProcess = async (): Promise<Deps> => {
-  const deps = await sides.open();
-  deps.clock.aheadMs = PAST_FLIGHT_MS;
-  return deps;
+const newProcess = async (): Promise<CommandProcess> => {
+  const at = await processes.open();
+  at.clock.aheadMs = PAST_FLIGHT_MS;
+  return at;
 };
-const statusOf = async (id: string): Promise<string> => (await sides.state(id)).status;
+const statusOf = async (id: string): Promise<string> => (await processes.state(id)).status;
 
-/** Sweeps with the room's own recovery, over read models that may be told to show less. */
+/** Sweeps with the recovery of that process, over read models that may be told to show less. */
 const sweepIn = (
-  deps: Deps,
-  shown: Partial<TwoCommandSides['readModels']> = {},
-  store = sides.store,
+  at: CommandProcess,
+  shown: Partial<TwoCommandProcesses['readModels']> = {},
+  store = processes.store,
 ): Sweep => {
   const sweep = startSweep({
     store,
-    readModels: { ...sides.readModels, ...shown },
-    unresolved: deps.side.unresolved,
+    readModels: { ...processes.readModels, ...shown },
+    unresolved: at.side.unresolved,
     logger: { warn: () => undefined },
   });
   sweeps.push(sweep);
@@ -161,7 +164,7 @@ const sweepIn = (
 
 const caughtUp = () =>
   until('the projector has caught up', async () => {
-    const { eventsAfter } = await sides.store.head(await sides.readModels.checkpoint());
+    const { eventsAfter } = await processes.store.head(await processes.readModels.checkpoint());
     return eventsAfter === 0;
   });
 
@@ -169,9 +172,9 @@ const caughtUp = () =>
 const counted = () => {
   const reads = { events: 0 };
   const store: EventStore = {
-    ...sides.store,
+    ...processes.store,
     readAll: async (after, limit) => {
-      const page = await sides.store.readAll(after, limit);
+      const page = await processes.store.readAll(after, limit);
       reads.events += page.length;
       return page;
     },
@@ -181,7 +184,7 @@ const counted = () => {
 
 describe('gaps §7: open intents are found without scanning the log', () => {
   test('by the read models, after a restart, at once; the log is not read', async () => {
-    const id = await leaveOpen(sides.a);
+    const id = await leaveOpen(processes.a);
     await caughtUp();
     const { reads, store } = counted();
     const started = await newProcess();
@@ -197,9 +200,9 @@ describe('gaps §7: open intents are found without scanning the log', () => {
   });
 
   test('past the checkpoint, where the projector is stopped or behind', async () => {
-    const before = (await sides.readModels.checkpoint()) ?? null;
-    const done = idOf(await sides.b.create());
-    const id = await leaveOpen(sides.a, 'call lost');
+    const before = (await processes.readModels.checkpoint()) ?? null;
+    const done = idOf(await processes.b.create());
+    const id = await leaveOpen(processes.a, 'call lost');
     const started = await newProcess();
     const { reads, store } = counted();
     const behind = { checkpoint: async () => before, unresolved: async () => [] };
@@ -211,7 +214,7 @@ describe('gaps §7: open intents are found without scanning the log', () => {
   });
 
   test('a parked payment, whose document shows nothing of it', async () => {
-    const id = await leaveOpen(sides.a);
+    const id = await leaveOpen(processes.a);
     await caughtUp();
     const since = new Date().toISOString();
     const parked = async () => [{ paymentId: id, revision: 0, reason: 'poison', since }];
@@ -226,31 +229,31 @@ describe('gaps §7: open intents are found without scanning the log', () => {
     await sweep.now();
     const first = reads.events;
     expect(first).toBeGreaterThan(4);
-    const id = await leaveOpen(sides.a);
+    const id = await leaveOpen(processes.a);
     await sweep.now();
     expect(reads.events - first).toBeLessThanOrEqual(2);
     await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
   });
 
   test('what may be in flight elsewhere is not asked about before its time', async () => {
-    const held = sides.a.faults.holdNext();
-    const creating = sides.a.create();
+    const held = processes.a.faults.holdNext();
+    const creating = processes.a.create();
     await held.begun;
     await caughtUp();
-    await sweepIn(sides.b).now();
-    await until('it has looked', () => sides.b.side.unresolved.metrics().count === 0);
+    await sweepIn(processes.b).now();
+    await until('it has looked', () => processes.b.side.unresolved.metrics().count === 0);
     held.release();
     expect((await creating).status).toBe(200);
-    expect(sides.b.faults.questions).toBe(0);
+    expect(processes.b.faults.questions).toBe(0);
   });
 
   test('a sweep that fails is tried again', async () => {
-    const id = await leaveOpen(sides.a);
+    const id = await leaveOpen(processes.a);
     await caughtUp();
     let fails = true;
     const checkpoint = async () => {
       if (fails) throw new Error('out of reach');
-      return sides.readModels.checkpoint();
+      return processes.readModels.checkpoint();
     };
     const sweep = sweepIn(await newProcess(), { checkpoint });
     await sweep.now();
@@ -264,28 +267,28 @@ describe('gaps §7: open intents are found without scanning the log', () => {
 describe('gaps §7: recovery in several processes at once never acts twice', () => {
   test.each(['answer lost', 'call lost'] as const)('%s: one outcome is recorded', async (fault) => {
     const ids: string[] = [];
-    for (let n = 0; n < 8; n++) ids.push(await leaveOpen(sides.a, fault));
+    for (let n = 0; n < 8; n++) ids.push(await leaveOpen(processes.a, fault));
     await caughtUp();
     const others = await Promise.all([newProcess(), newProcess(), newProcess()]);
-    await Promise.all(others.map((deps) => sweepIn(deps).now()));
+    await Promise.all(others.map((at) => sweepIn(at).now()));
     const expected = fault === 'answer lost' ? 'AUTHORIZED' : 'FAILED';
     for (const id of ids) {
       await until('it is recovered', async () => (await statusOf(id)) === expected);
-      expect(await sides.events(id)).toHaveLength(2);
-      expect(await sides.ledger(id)).toHaveLength(fault === 'answer lost' ? 1 : 0);
+      expect(await processes.events(id)).toHaveLength(2);
+      expect(await processes.ledger(id)).toHaveLength(fault === 'answer lost' ? 1 : 0);
     }
     // And the process that saw the call end finds it ended.
-    for (const id of ids) expect((await sides.a.change('refund', id)).status).toBe(422);
+    for (const id of ids) expect((await processes.a.change('refund', id)).status).toBe(422);
   });
 });
 
 describe('gaps §7: what stays unresolved is visible', () => {
   test('by metric, log line and list, with age, operation and next try', async () => {
-    const a = await sides.open();
+    const a = await processes.open();
     const id = await leaveOpen(a);
     const mine = () => a.side.unresolved.list().filter(({ paymentId }) => paymentId === id);
     await until('the first try was in vain', () => mine()[0]?.attempts === 1);
-    const [intent] = await sides.events(id);
+    const [intent] = await processes.events(id);
     expect(mine()).toEqual([
       {
         paymentId: id,
@@ -324,16 +327,16 @@ describe('gaps §7: what stays unresolved is visible', () => {
 });
 
 describe('faults, SQLite: while the disk is full the store takes nothing, and then all goes on', () => {
-  const fill = (deps: Deps, after = 0): void => {
+  const fill = (at: CommandProcess, after = 0): void => {
     let left = after;
-    deps.store.beforeAppend = async () => {
+    at.store.beforeAppend = async () => {
       left -= 1;
       if (left < 0) throw new StoreUnavailable('database or disk is full');
     };
   };
 
   test('no intent, no call: 503 SERVICE_UNAVAILABLE with Retry-After, by itself 200 again', async () => {
-    const { a } = sides;
+    const { a } = processes;
     const called = a.faults.calls.length;
     fill(a);
     const refused = await a.create();
@@ -345,7 +348,7 @@ describe('faults, SQLite: while the disk is full the store takes nothing, and th
   });
 
   test('full between intent and outcome: 503, and the outcome is recorded when there is room', async () => {
-    const a = await sides.open();
+    const a = await processes.open();
     fill(a, 1);
     const response = await a.create();
     const id = locationOf(response);
@@ -353,7 +356,7 @@ describe('faults, SQLite: while the disk is full the store takes nothing, and th
     expect(await statusOf(id)).toBe('PENDING');
     a.store.beforeAppend = undefined;
     expect((await a.change('capture', id)).json.status).toBe('CAPTURED');
-    expect((await sides.ledger(id)).map(({ kind }) => kind)).toEqual(['AUTHORIZE', 'CAPTURE']);
+    expect((await processes.ledger(id)).map(({ kind }) => kind)).toEqual(['AUTHORIZE', 'CAPTURE']);
   });
 });
 

@@ -10,18 +10,18 @@ import {
   type CommandResponse,
   expectError,
   idOf,
-  NO_LADDER,
+  NO_RETRIES,
   PAYMENTS,
   signToken,
 } from '../support/in-process.ts';
 import {
-  type Deps,
-  openTwoCommandSides,
-  type TwoCommandSides,
-} from '../support/two-command-sides.ts';
+  type CommandProcess,
+  openTwoCommandProcesses,
+  type TwoCommandProcesses,
+} from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
-let sides: TwoCommandSides;
+let processes: TwoCommandProcesses;
 let ops: Asking;
 let all: Asking;
 
@@ -29,27 +29,27 @@ const opsToken = (merchant: string) =>
   signToken({ merchant_id: merchant, sub: 'jane', scope: 'ops:admin' });
 
 beforeAll(async () => {
-  sides = await openTwoCommandSides(NO_LADDER);
+  processes = await openTwoCommandProcesses(NO_RETRIES);
   ops = { token: await opsToken('m_test') };
   all = { token: await opsToken('*') };
 });
 beforeEach(() => {
-  for (const { faults, clock } of [sides.a, sides.b]) {
+  for (const { faults, clock } of [processes.a, processes.b]) {
     faults.answersQuestions = true;
     clock.aheadMs = 0;
   }
 });
-afterAll(() => sides[Symbol.asyncDispose]());
+afterAll(() => processes[Symbol.asyncDispose]());
 
 const locationOf = ({ headers }: CommandResponse): string =>
   String(headers.location).replace(`${PAYMENTS}/`, '');
 
 /** A create, or a change, that the provider acts on or not, and never answers for again. */
-const neverResponded = async (
-  send: (deps: Deps) => Promise<CommandResponse> = (deps) => deps.create(),
+const leaveUnresolved = async (
+  send: (at: CommandProcess) => Promise<CommandResponse> = (at) => at.create(),
   fault: 'answer lost' | 'call lost' = 'call lost',
 ): Promise<string> => {
-  const { a } = sides;
+  const { a } = processes;
   a.faults.answersQuestions = false;
   a.faults.next(fault);
   const requested = a.faults.questions;
@@ -60,14 +60,14 @@ const neverResponded = async (
 };
 
 const EVIDENCE = 'letter of the provider, case 4711';
-const resolve = (id: string, outcome: unknown, more: object = {}, asking = all, deps = sides.a) =>
-  deps.ask(
+const resolve = (id: string, outcome: unknown, more: object = {}, asking = all, at = processes.a) =>
+  at.ask(
     'POST',
     `/ops/v1/payments/${id}/resolve`,
     { outcome, evidence: EVIDENCE, ...more },
     asking,
   );
-const expectRefused = (response: CommandResponse, why: unknown): void =>
+const expectRejected = (response: CommandResponse, why: unknown): void =>
   expectError(response, 422, 'BUSINESS_RULE_VIOLATION', [why]);
 
 describe('a person’s word is recorded as the outcome, with actor and evidence', () => {
@@ -75,9 +75,9 @@ describe('a person’s word is recorded as the outcome, with actor and evidence'
     ['approved', 'AUTHORIZED', 'PaymentAuthorized'],
     ['declined', 'FAILED', 'PaymentFailed'],
   ])('a create: %s, now %s', async (outcome, status, type) => {
-    const id = await neverResponded();
+    const id = await leaveUnresolved();
     const response = await resolve(id, outcome);
-    const [intent, ended] = await sides.events(id);
+    const [intent, ended] = await processes.events(id);
     expect([response.status, response.json]).toEqual([
       200,
       {
@@ -98,45 +98,45 @@ describe('a person’s word is recorded as the outcome, with actor and evidence'
         causationId: intent?.id,
       },
     });
-    expect(sides.a.side.unresolved.list().map(({ paymentId }) => paymentId)).not.toContain(id);
+    expect(processes.a.side.unresolved.list().map(({ paymentId }) => paymentId)).not.toContain(id);
   });
 
   test('a sale: both of its events say so', async () => {
-    const id = await neverResponded((deps) => deps.create({ captureNow: true }));
+    const id = await leaveUnresolved((at) => at.create({ captureNow: true }));
     expect((await resolve(id, 'approved')).json).toMatchObject({ status: 'CAPTURED', revision: 2 });
-    const [, ...ended] = await sides.events(id);
+    const [, ...ended] = await processes.events(id);
     for (const { event } of ended) expect(event.data).toHaveProperty('resolution');
-    expect(await sides.state(id)).toMatchObject({ capturedAmount: 2500, refundedAmount: 0 });
+    expect(await processes.state(id)).toMatchObject({ capturedAmount: 2500, refundedAmount: 0 });
   });
 
   test('a decline keeps the payment, and its key is not free: the word is the stored outcome', async () => {
-    const id = idOf(await sides.a.create({ captureNow: true }));
-    const refund = (deps: Deps) => deps.change('refund', id, undefined, { key: 'k' });
-    await neverResponded(refund);
+    const id = idOf(await processes.a.create({ captureNow: true }));
+    const refund = (at: CommandProcess) => at.change('refund', id, undefined, { key: 'k' });
+    await leaveUnresolved(refund);
     expect((await resolve(id, 'declined')).json).toMatchObject({ status: 'CAPTURED' });
-    const repeat = await refund(sides.b);
+    const repeat = await refund(processes.b);
     expect([repeat.status, repeat.headers['idempotent-replayed']]).toEqual([422, 'true']);
-    expect(await sides.ledger(id)).toHaveLength(1);
+    expect(await processes.ledger(id)).toHaveLength(1);
   });
 
   test('the payment’s body says nothing of the person', async () => {
-    const id = await neverResponded();
+    const id = await leaveUnresolved();
     await resolve(id, 'approved');
-    expect(await sides.body(id)).not.toMatch(/jane|4711|resolve|evidence/);
+    expect(await processes.body(id)).not.toMatch(/jane|4711|resolve|evidence/);
   });
 });
 
 describe('it is refused', () => {
   test('while the provider says that it is still at work, for a day', async () => {
-    const { provider } = sides.a.side;
+    const { provider } = processes.a.side;
     const { lookUp } = provider;
-    const id = await neverResponded();
+    const id = await leaveUnresolved();
     provider.lookUp = async () => ({ outcome: 'UNKNOWN', reason: AT_WORK });
     try {
       const response = await resolve(id, 'declined');
-      expectRefused(response, expect.stringContaining('still works on it'));
+      expectRejected(response, expect.stringContaining('still works on it'));
       expect(response.headers).toMatchObject({ 'retry-after': '60' });
-      sides.a.clock.aheadMs = 86_400_000;
+      processes.a.clock.aheadMs = 86_400_000;
       expect((await resolve(id, 'declined')).status).toBe(200);
     } finally {
       provider.lookUp = lookUp;
@@ -144,12 +144,12 @@ describe('it is refused', () => {
   });
 
   test('where nothing is open', async () => {
-    const id = idOf(await sides.a.create());
+    const id = idOf(await processes.a.create());
     const why = 'nothing is open on this payment: every operation has its outcome';
-    expectRefused(await resolve(id, 'approved'), why);
-    const open = await neverResponded();
+    expectRejected(await resolve(id, 'approved'), why);
+    const open = await leaveUnresolved();
     expect((await resolve(open, 'declined')).status).toBe(200);
-    expectRefused(await resolve(open, 'declined'), why);
+    expectRejected(await resolve(open, 'declined'), why);
   });
 
   test.each([
@@ -158,27 +158,27 @@ describe('it is refused', () => {
   ] as const)(
     'where the provider answers itself (%s): %s is recorded',
     async (fault, word, status) => {
-      const id = await neverResponded((deps) => deps.create(), fault);
-      sides.a.faults.answersQuestions = true;
-      expectRefused(
+      const id = await leaveUnresolved((at) => at.create(), fault);
+      processes.a.faults.answersQuestions = true;
+      expectRejected(
         await resolve(id, 'declined'),
         `the provider has answered for the create itself, and that is recorded: ${word}`,
       );
-      expect((await sides.state(id)).status).toBe(status);
-      const ended = (await sides.events(id))[1];
+      expect((await processes.state(id)).status).toBe(status);
+      const ended = (await processes.events(id))[1];
       expect(ended?.context.actor).toBe('recovery');
       expect(ended?.event.data).not.toHaveProperty('resolution');
     },
   );
 
   test('while its call may still run in another process, with Retry-After', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     const held = a.faults.holdNext();
     const creating = a.create();
     await held.begun;
     const paymentId = a.faults.calls.at(-1)?.paymentId ?? '';
     const response = await resolve(paymentId, 'declined', {}, all, b);
-    expectRefused(
+    expectRejected(
       response,
       'its call to the provider may still run; try again when it must have ended',
     );
@@ -188,21 +188,21 @@ describe('it is refused', () => {
   });
 
   test('where several are open and none is named; then the one that is meant', async () => {
-    const id = idOf(await sides.a.create({ captureNow: true }));
+    const id = idOf(await processes.a.create({ captureNow: true }));
     for (const refundAmount of [100, 200])
-      await neverResponded((deps) => deps.change('refund', id, { refundAmount }));
-    const [first, second] = sides.a.side.unresolved.list().filter((o) => o.paymentId === id);
-    expectRefused(
+      await leaveUnresolved((at) => at.change('refund', id, { refundAmount }));
+    const [first, second] = processes.a.side.unresolved.list().filter((o) => o.paymentId === id);
+    expectRejected(
       await resolve(id, 'approved'),
       expect.stringContaining(`${first?.operationId} (refund of 100), ${second?.operationId}`),
     );
-    expectRefused(
+    expectRejected(
       await resolve(id, 'approved', { operationId: 'op_other' }),
       expect.stringContaining('that operation is not open'),
     );
     const resolved = await resolve(id, 'approved', { operationId: second?.operationId });
     expect(resolved.json).toMatchObject({ amountMinor: 200, status: 'CAPTURED' });
-    expect(sides.a.side.unresolved.list().filter((o) => o.paymentId === id)).toHaveLength(1);
+    expect(processes.a.side.unresolved.list().filter((o) => o.paymentId === id)).toHaveLength(1);
   });
 
   test.each<[string, object, unknown]>([
@@ -220,7 +220,7 @@ describe('it is refused', () => {
   });
 
   test('without the scope, and for another merchant’s payment', async () => {
-    const id = await neverResponded();
+    const id = await leaveUnresolved();
     const asOther = { token: await opsToken('m_other') };
     expect((await resolve(id, 'declined', {}, {})).status).toBe(403);
     expectError(await resolve(id, 'declined', {}, asOther), 404, 'PAYMENT_NOT_FOUND');
@@ -230,19 +230,19 @@ describe('it is refused', () => {
 });
 
 describe('GET /ops/v1/unresolved', () => {
-  const list = async (deps: Deps, asking: Asking = all) =>
-    (await deps.ask('GET', '/ops/v1/unresolved', undefined, asking)).json as unknown as {
+  const list = async (at: CommandProcess, asking: Asking = all) =>
+    (await at.ask('GET', '/ops/v1/unresolved', undefined, asking)).json as unknown as {
       unresolved: { paymentId: string; attempts: number; nextAttemptAt: string | null }[];
     };
 
   test('shows what this process follows, and of other processes what the read models list', async () => {
-    const id = await neverResponded();
+    const id = await leaveUnresolved();
     await until('the read models have it', async () =>
-      (await sides.readModels.unresolved(100)).some(({ paymentId }) => paymentId === id),
+      (await processes.readModels.unresolved(100)).some(({ paymentId }) => paymentId === id),
     );
-    const find = async (deps: Deps, asking?: Asking) =>
-      (await list(deps, asking)).unresolved.filter(({ paymentId }) => paymentId === id);
-    const [intent] = await sides.store.readStream(streamOf(id));
+    const find = async (at: CommandProcess, asking?: Asking) =>
+      (await list(at, asking)).unresolved.filter(({ paymentId }) => paymentId === id);
+    const [intent] = await processes.store.readStream(streamOf(id));
     const common = {
       paymentId: id,
       merchantId: 'm_test',
@@ -251,26 +251,26 @@ describe('GET /ops/v1/unresolved', () => {
       amountMinor: 2500,
       since: intent?.time,
     };
-    await until('the first try', async () => (await find(sides.a))[0]?.attempts === 1);
-    expect(await find(sides.a)).toEqual([
+    await until('the first try', async () => (await find(processes.a))[0]?.attempts === 1);
+    expect(await find(processes.a)).toEqual([
       { ...common, attempts: 1, nextAttemptAt: expect.stringContaining('T') },
     ]);
     // In flight for all the other one knows, so not unresolved yet.
-    expect(await find(sides.b)).toEqual([]);
-    sides.b.clock.aheadMs = 7_100;
-    expect(await find(sides.b)).toEqual([{ ...common, attempts: 0, nextAttemptAt: null }]);
-    expect(await find(sides.a, ops)).toHaveLength(1);
-    expect(await find(sides.a, { token: await opsToken('m_other') })).toEqual([]);
+    expect(await find(processes.b)).toEqual([]);
+    processes.b.clock.aheadMs = 7_100;
+    expect(await find(processes.b)).toEqual([{ ...common, attempts: 0, nextAttemptAt: null }]);
+    expect(await find(processes.a, ops)).toHaveLength(1);
+    expect(await find(processes.a, { token: await opsToken('m_other') })).toEqual([]);
   });
 
   test('needs the scope ops:admin', async () => {
-    expect((await sides.a.ask('GET', '/ops/v1/unresolved')).status).toBe(403);
+    expect((await processes.a.ask('GET', '/ops/v1/unresolved')).status).toBe(403);
   });
 });
 
 describe('faults, late answers: the log keeps what came first', () => {
   test('a call that answers other than what is recorded is said in the log', async () => {
-    const { a, b } = sides;
+    const { a, b } = processes;
     const id = idOf(await a.create());
     const held = a.faults.holdNext();
     const capturing = a.change('capture', id);
@@ -280,7 +280,7 @@ describe('faults, late answers: the log keeps what came first', () => {
     expect((await resolve(id, 'declined', {}, all, b)).status).toBe(200);
     held.release();
     expect((await capturing).status).toBe(422);
-    expect((await sides.state(id)).status).toBe('AUTHORIZED');
+    expect((await processes.state(id)).status).toBe('AUTHORIZED');
     expect(a.lines).toContainEqual({
       level: 'error',
       message: 'the provider answered other than what is recorded; reconcile with its ledger',

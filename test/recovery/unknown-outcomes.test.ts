@@ -6,7 +6,7 @@ import {
   type InProcess,
   idOf,
   leaveUnresolved,
-  NO_LADDER,
+  NO_RETRIES,
   openInProcess,
   PAYMENTS,
 } from '../support/in-process.ts';
@@ -15,7 +15,7 @@ import { until } from '../support/until.ts';
 let service: InProcess;
 
 beforeAll(async () => {
-  service = await openInProcess(NO_LADDER);
+  service = await openInProcess(NO_RETRIES);
 });
 afterEach(() => {
   service.faults.answersQuestions = true;
@@ -327,7 +327,7 @@ describe('gaps §7: recovery on its own', () => {
   });
 
   test('the breaker: after 5 calls that were not sent nothing is sent, for a second', async () => {
-    await using cut = await openInProcess(NO_LADDER);
+    await using cut = await openInProcess(NO_RETRIES);
     for (let n = 0; n < 5; n++) await cut.create({ number: '4000000000004210' });
     expect((await cut.create()).json.details).toContain(
       'the provider did not carry it out: nothing was charged',

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { unresolvedOperations } from '../../shared/payment/state.ts';
-import { bookedPayments, entriesOfEvents, entriesOfLedger } from './books.ts';
 import type { CrashPoint, Operation } from './crash-points.ts';
+import { entriesOfEvents, entriesOfLedger, paymentsOfLog } from './ledger-and-log.ts';
 import { type CommandResponse, NODE, type Service, startService, unresolvedIn } from './service.ts';
 import { until } from './until.ts';
 
@@ -98,8 +98,11 @@ const expectMovedOnce = (
   }
 };
 
-const expectBooks = async (dataDir: string, dead: readonly UnderWay[]): Promise<void> => {
-  const payments = await bookedPayments(dataDir);
+const expectLedgerMatchesLog = async (
+  dataDir: string,
+  dead: readonly UnderWay[],
+): Promise<void> => {
+  const payments = await paymentsOfLog(dataDir);
   const approved = new Map<string, number>();
   for (const { state, body: shown } of payments.values()) {
     const { merchantReference } = JSON.parse(shown) as { merchantReference: string };
@@ -137,7 +140,7 @@ export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<num
         15_000,
       );
     }
-    await expectBooks(dataDir, dead);
+    await expectLedgerMatchesLog(dataDir, dead);
     return dead.length;
   } finally {
     rmSync(dataDir, { recursive: true, force: true });

@@ -11,10 +11,10 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
+import { appendLives, foldsOf } from './many-payments.ts';
 import type { Random } from './random.ts';
 import { openRows, verifyWhole } from './tampering.ts';
 import { temporaryFolder } from './temporary-folder.ts';
-import { appendLives, foldsOf } from './whole-lives.ts';
 
 const FILES = [
   'events.sqlite',

@@ -3,12 +3,12 @@
  * disk, and a second one may lie: the process ends, and the next one finds every acknowledged event.
  */
 import { expect } from '@jest/globals';
-import { openPaymentsIn } from './books.ts';
 import type { FailingDisk } from './failing-disk.ts';
-import { expectBooks } from './full-disk-rounds.ts';
+import { expectLedgerMatchesLog } from './full-disk-rounds.ts';
 import { SECRET, token } from './in-process.ts';
+import { openPaymentsIn } from './ledger-and-log.ts';
 import { newSeed, randomOf } from './random.ts';
-import { newWork, type Work, workTogether } from './refused-writers.ts';
+import { newWork, type Work, workTogether } from './rejected-writers.ts';
 import { metricOf, type Service, startService } from './service.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
@@ -67,7 +67,7 @@ export const surviveFailedSync = async (disk: FailingDisk, round: FailedSync): P
     expect(service.stderr()).toMatch(/^payments: [^\n]*SQLite error 1034[^\n]*$/m);
     disk.mend();
     await resolved(folder.path);
-    await expectBooks(folder.path, folder.path, work.acknowledged);
+    await expectLedgerMatchesLog(folder.path, folder.path, work.acknowledged);
     process.stderr.write(
       `failed fsync of ${file}: seed ${work.random.seed}, ${work.counts.taken} operations ` +
         'acknowledged, the process ended, 0 lost, 0 differences to the ledger\n',

@@ -1,17 +1,17 @@
 /**
  * A disk that fills up under merchants at work, again and again, below one process that is never
- * restarted. The provider keeps its ledger elsewhere, so that both books can be compared at the end.
+ * restarted. The provider keeps its ledger elsewhere, so that ledger and log can be compared at the end.
  */
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import { unresolvedOperations } from '../../shared/payment/state.ts';
-import { bookedPayments, entriesOfEvents, entriesOfLedger } from './books.ts';
 import { faultyProvider } from './faulty-provider.ts';
 import { PAYMENTS, SECRET, token } from './in-process.ts';
 import { expectKept } from './kill-rounds.ts';
+import { entriesOfEvents, entriesOfLedger, paymentsOfLog } from './ledger-and-log.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
-import { newWork, type Work, workTogether } from './refused-writers.ts';
+import { newWork, type Work, workTogether } from './rejected-writers.ts';
 import { startService, unresolvedIn } from './service.ts';
 import { openSmallDisk, type SmallDisk } from './small-disk.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -65,13 +65,13 @@ const oneRound = async (work: Work, disk: SmallDisk): Promise<number> => {
   return reads;
 };
 
-/** Nothing acknowledged is lost, nothing is open, and both books say the same. */
-export const expectBooks = async (
+/** Nothing acknowledged is lost, nothing is open, and ledger and log say the same. */
+export const expectLedgerMatchesLog = async (
   dataDir: string,
   ledgerDir: string,
   acknowledged: Work['acknowledged'],
 ): Promise<void> => {
-  const payments = await bookedPayments(dataDir);
+  const payments = await paymentsOfLog(dataDir);
   for (const [paymentId, known] of acknowledged) {
     expectKept(known, payments.get(paymentId)?.body ?? 'not in the event store');
   }
@@ -119,7 +119,7 @@ export const surviveFullDisks = async (rounds: number): Promise<void> => {
   try {
     const done = await throughRounds(rounds, random, disk, provider.url).finally(provider.close);
     const { acknowledged, counts } = done.work;
-    await expectBooks(disk.path, elsewhere.path, acknowledged);
+    await expectLedgerMatchesLog(disk.path, elsewhere.path, acknowledged);
     process.stderr.write(
       `disk full: seed ${random.seed}, ${rounds} rounds, ${counts.taken} operations ` +
         `acknowledged, ${counts.refused} refused, ${done.reads} reads on a full disk, 0 lost, ` +

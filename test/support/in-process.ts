@@ -19,7 +19,7 @@ import {
   providerFaults,
   type ReadModelsFaults,
   readModelsFaults,
-} from './faults.ts';
+} from './faults-on-demand.ts';
 import type { Body } from './service.ts';
 import { until } from './until.ts';
 
@@ -27,7 +27,7 @@ export const SECRET = 'a shared secret of the tests, 32 bytes long at least';
 export const PAYMENTS = '/api/v1/payments';
 export const APPROVED = '4242424242424242';
 /** Recovery asks once, and then not again before the test is over. */
-export const NO_LADDER = { RECOVERY_DELAYS_MS: '600000' };
+export const NO_RETRIES = { RECOVERY_DELAYS_MS: '600000' };
 export const CREATED_ID = /^pay_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
@@ -220,7 +220,7 @@ export const idOf = ({ json }: CommandResponse): string => json.paymentId;
 
 /**
  * Sends a request whose outcome gets lost, and gives its answer once recovery has asked in vain;
- * with `NO_LADDER` nobody asks again but the next command. Questions are answered from then on.
+ * with `NO_RETRIES` nobody asks again but the next command. Questions are answered from then on.
  */
 export const leaveUnresolved = async (
   { faults }: InProcess,

@@ -1,6 +1,6 @@
 /**
  * `kill -9` under load, again and again on one data folder. After each restart every payment that
- * was acknowledged is asked for; after the last one both books are read to the end.
+ * was acknowledged is asked for; after the last one ledger and log are read to the end.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,12 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import { unresolvedOperations } from '../../shared/payment/state.ts';
-import { bookedPayments, entriesOfEvents, entriesOfLedger, openPaymentsIn } from './books.ts';
+import {
+  entriesOfEvents,
+  entriesOfLedger,
+  openPaymentsIn,
+  paymentsOfLog,
+} from './ledger-and-log.ts';
 import { newSeed, randomOf } from './random.ts';
 import { type Body, type Service, startService } from './service.ts';
 import { until } from './until.ts';
@@ -100,7 +105,7 @@ export const surviveKills = async (rounds: number): Promise<void> => {
     );
     await killNow(service);
     report(random.seed, rounds, operations, readyMs);
-    await expectBooksAgree(dataDir, kept);
+    await expectLedgerMatchesLogAgree(dataDir, kept);
     expect(operations).toBeGreaterThan(rounds);
     expect(Math.max(...readyMs)).toBeLessThan(READY_MS_MAX);
   } finally {
@@ -109,11 +114,11 @@ export const surviveKills = async (rounds: number): Promise<void> => {
   }
 };
 
-const expectBooksAgree = async (
+const expectLedgerMatchesLogAgree = async (
   dataDir: string,
   kept: ReadonlyMap<string, Acknowledged>,
 ): Promise<void> => {
-  const payments = await bookedPayments(dataDir);
+  const payments = await paymentsOfLog(dataDir);
   for (const [paymentId, known] of kept) {
     expectKept(known, payments.get(paymentId)?.body ?? 'not in the event store');
   }

@@ -1,6 +1,6 @@
 /**
  * Every fault of a provider on every operation: whatever it does, each request ends in its budget
- * with a status of the contract, and once all is resolved both books agree.
+ * with a status of the contract, and once all is resolved ledger and log agree.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,13 +8,13 @@ import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { unresolvedOperations } from '../../shared/payment/state.ts';
-import { bookedPayments, entriesOfEvents, entriesOfLedger } from './books.ts';
 import {
   FAULTS,
   type FaultyProvider,
   faultyProvider,
   type ProviderFault,
 } from './faulty-provider.ts';
+import { entriesOfEvents, entriesOfLedger, paymentsOfLog } from './ledger-and-log.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
 import { type CommandResponse, type Service, startService, unresolvedIn } from './service.ts';
 import { until } from './until.ts';
@@ -103,8 +103,8 @@ const meetAll = async (service: Service, provider: FaultyProvider, rounds: reado
 };
 
 /** Once all is resolved: M5, the provider's ledger equals the fold of our events. */
-const expectBooks = async (dataDir: string): Promise<void> => {
-  const payments = await bookedPayments(dataDir);
+const expectLedgerMatchesLog = async (dataDir: string): Promise<void> => {
+  const payments = await paymentsOfLog(dataDir);
   expect([...payments.values()].flatMap(({ state }) => unresolvedOperations(state))).toEqual([]);
   expect(await entriesOfLedger(dataDir)).toEqual(entriesOfEvents(payments));
 };
@@ -125,7 +125,7 @@ export const surviveProviderFaults = async (times: number, share = 1): Promise<n
   } finally {
     await provider.close();
   }
-  await expectBooks(dataDir);
+  await expectLedgerMatchesLog(dataDir);
   rmSync(dataDir, { recursive: true, force: true });
   process.stderr.write(
     `provider faults: seed ${random.seed}, ${rounds.length} runs, 0 differences to the ledger\n`,

@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
-import { bookedPayments } from './books.ts';
 import { SECRET, token } from './in-process.ts';
+import { paymentsOfLog } from './ledger-and-log.ts';
 import { newSeed, randomOf } from './random.ts';
 import { type Body, type Service, startService } from './service.ts';
 import { until } from './until.ts';
@@ -76,7 +76,7 @@ const readAlong = (work: Work, from: ReadonlyMap<string, Acknowledged>) => {
 
 export type RebuildRounds = { writers: number; kills: number; operations: number };
 
-/** Writes, kills a rebuild `kills` times half way, runs one to its end, and reads both books. */
+/** Writes, kills a rebuild `kills` times half way, runs one to its end, and reads ledger and log. */
 export const surviveRebuilds = async (rounds: RebuildRounds): Promise<void> => {
   const { writers, kills, operations } = rounds;
   const random = randomOf(newSeed());
@@ -116,7 +116,7 @@ export const surviveRebuilds = async (rounds: RebuildRounds): Promise<void> => {
     expect(await reading.end()).toBeGreaterThan(0);
     expect(told.at(-1)).toMatchObject({ event: 'result', data: { equal: true } });
     await end(begun);
-    const booked = await bookedPayments(dataDir);
+    const booked = await paymentsOfLog(dataDir);
     for (const [paymentId, { body, touched }] of kept) {
       const now = booked.get(paymentId)?.body ?? 'not in the event store';
       if (touched) expect(JSON.parse(now).paymentId).toBe(paymentId);

@@ -24,8 +24,8 @@ import {
   startStandIn,
 } from '../../support/eventstoredb-stand-in.ts';
 import { refusedUrl } from '../../support/faulty-server.ts';
+import { shareOf } from '../../support/long-run-share.ts';
 import { authorized, captureRequested, created, newEvent } from '../../support/payment-events.ts';
-import { shareOf } from '../../support/share.ts';
 import { until } from '../../support/until.ts';
 
 // Where one try gets no answer and the next one does; where none does; and what a busy machine may

@@ -10,7 +10,7 @@ import {
 import type { ReadModelChange } from '../../../shared/read-models/port.ts';
 import { type MongoDatabase, mongoServer } from '../../support/mongo-server.ts';
 import { placed, wholeLife } from '../../support/payment-events.ts';
-import { type TcpProxy, tcpProxy } from '../../support/tcp-door.ts';
+import { type TcpProxy, tcpProxy } from '../../support/tcp-proxy.ts';
 import { until } from '../../support/until.ts';
 
 const readModelAt = (paymentId: string, revision: number): PaymentReadModel => {

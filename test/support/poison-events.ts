@@ -34,7 +34,7 @@ const without =
     JSON.stringify(rest);
 const dataWith = (fields: object) => changed(({ data }) => ({ data: { ...data, ...fields } }));
 
-export const POISONS: readonly Poison[] = [
+export const POISON_EVENTS: readonly Poison[] = [
   { name: 'an unknown type', text: changed(() => ({ type: 'PaymentTeleported' })) },
   { name: 'a type of odd characters', text: changed(() => ({ type: '\n<b>' })) },
   { name: 'a type that is a number', text: changed(() => ({ type: 7 })) },
@@ -103,10 +103,14 @@ const poisonedRow = (row: Row, text: string, { keepsHash }: Poison): Row => ({
 export type Parked = { paymentId: string; revision: number; name: string };
 
 /** Gives each payment the poison of its place in the list; tells where each has to be parked. */
-export const poisonRows = (rows: Rows, paymentIds: readonly string[], random: Random): Parked[] => {
+export const putPoisonEvents = (
+  rows: Rows,
+  paymentIds: readonly string[],
+  random: Random,
+): Parked[] => {
   let changedRows = rows.rows;
   const parked = paymentIds.map((paymentId, n): Parked => {
-    const poison = POISONS[n] as Poison;
+    const poison = POISON_EVENTS[n] as Poison;
     const stream = rows.streams.find(({ name }) => name === streamOf(paymentId));
     const own = rows.rows.filter(({ stream_id }) => stream_id === stream?.id);
     const life = own.map(({ text }) => JSON.parse(text) as Stored);

@@ -1,6 +1,6 @@
 /**
- * Two command processes on one event store, one provider and one set of read models, as far as they can
- * be had in one test process: each room has its own queues, cache, recovery, sweep and clock, and
+ * Two command processes on one event store, one provider and one set of read models, as far as they
+ * can be had in one test process: each has queues, cache, recovery, sweep and a clock of its own, and
  * neither knows of the other. The projector runs beside them, as the third process would.
  */
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ import { type Config, loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { expectDescribed } from './api-description.ts';
-import { type ProviderFaults, providerFaults } from './faults.ts';
+import { type ProviderFaults, providerFaults } from './faults-on-demand.ts';
 import {
   type Asking,
   type CommandResponse,
@@ -47,7 +47,7 @@ export type StoreFaults = {
 
 export type LogLine = { level: 'info' | 'warn' | 'error'; message: string; fields: object };
 
-export type Deps = {
+export type CommandProcess = {
   /** Not listening; a test may let it. */
   app: FastifyInstance;
   side: CommandSide;
@@ -68,12 +68,12 @@ export type Deps = {
   ): Promise<CommandResponse>;
 };
 
-export type TwoCommandSides = {
-  /** The rooms, in the order in which they were opened. */
-  a: Deps;
-  b: Deps;
+export type TwoCommandProcesses = {
+  /** The processes, in the order in which they were opened. */
+  a: CommandProcess;
+  b: CommandProcess;
   /** A process that starts now. */
-  open(): Promise<Deps>;
+  open(): Promise<CommandProcess>;
   store: EventStore;
   readModels: ReadModels;
   projector: Projector;
@@ -107,7 +107,7 @@ const withFaults = (store: EventStore, faults: StoreFaults): EventStore => ({
 });
 
 const asker =
-  (app: FastifyInstance, own: string): Deps['ask'] =>
+  (app: FastifyInstance, own: string): CommandProcess['ask'] =>
   async (method, path, body, asking = {}) => {
     const { key, headers = {}, token: bearer = own } = asking;
     const response = await app.inject({
@@ -125,10 +125,10 @@ const asker =
     return { status, headers: received, text, json: JSON.parse(text) };
   };
 
-/** Opens two rooms; `await using` ends them. `settings` are those of every process. */
-export const openTwoCommandSides = async (
+/** Opens two processes; `await using` ends them. `settings` are those of every process. */
+export const openTwoCommandProcesses = async (
   settings: Record<string, string> = {},
-): Promise<TwoCommandSides> => {
+): Promise<TwoCommandProcesses> => {
   const folder = temporaryFolder();
   const config = configOf({ DATA_DIR: folder.path, ...settings });
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
@@ -140,12 +140,12 @@ export const openTwoCommandSides = async (
     file: join(folder.path, 'provider-ledger.sqlite'),
     timeoutMs: config.provider.timeoutMs,
   });
-  const opened: Deps[] = [];
+  const opened: CommandProcess[] = [];
 
-  const open = async (): Promise<Deps> => {
+  const open = async (): Promise<CommandProcess> => {
     const faults = providerFaults();
     const storeFaults: StoreFaults = { streamReads: 0, loseResponses: 0, beforeAppend: undefined };
-    const clock: Deps['clock'] = { aheadMs: 0 };
+    const clock: CommandProcess['clock'] = { aheadMs: 0 };
     const lines: LogLine[] = [];
     const write = (level: LogLine['level']) => (fields: object, message: string) =>
       void lines.push({ level, message, fields });
@@ -169,7 +169,7 @@ export const openTwoCommandSides = async (
     side.register(app, authorize);
     registerProjectorOps(app, { authorize: authorize('ops:admin'), projector, readModels });
     const ask = asker(app, own);
-    const deps: Deps = {
+    const at: CommandProcess = {
       app,
       side,
       faults,
@@ -181,8 +181,8 @@ export const openTwoCommandSides = async (
       change: (change, paymentId, body, asking) =>
         ask('POST', `${PAYMENTS}/${paymentId}/${change}`, body, asking),
     };
-    opened.push(deps);
-    return deps;
+    opened.push(at);
+    return at;
   };
 
   const [a, b] = [await open(), await open()];

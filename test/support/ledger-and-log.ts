@@ -1,5 +1,5 @@
 /**
- * Both books of a data folder whose service has ended: what our events say happened at the
+ * Ledger and log of a data folder whose service has ended: what our events say happened at the
  * provider, and what the provider's own ledger says.
  */
 import { join } from 'node:path';
@@ -13,10 +13,10 @@ import { foldState, type PaymentState } from '../../shared/payment/state.ts';
 
 const PAGE = 2000;
 
-/** One operation that the provider carried out, in words that both books share. */
+/** One operation that the provider carried out, in words that ledger and log share. */
 export type Entry = `${string} ${string} ${string} ${number} ${string}`;
 
-export type BookedPayment = { state: PaymentState; body: string };
+export type LoggedPayment = { state: PaymentState; body: string };
 
 /** Reads the event store from its start; every event has to be one that today's code can read. */
 const readEvents = async (dataDir: string): Promise<RecordedEvent[]> => {
@@ -35,9 +35,9 @@ const readEvents = async (dataDir: string): Promise<RecordedEvent[]> => {
 };
 
 /** Every payment of the event store by its id, folded. Throws where a stream is damaged. */
-export const bookedPayments = async (dataDir: string): Promise<Map<string, BookedPayment>> => {
+export const paymentsOfLog = async (dataDir: string): Promise<Map<string, LoggedPayment>> => {
   const streams = Map.groupBy(await readEvents(dataDir), ({ stream }) => stream);
-  const payments = new Map<string, BookedPayment>();
+  const payments = new Map<string, LoggedPayment>();
   for (const [stream, events] of streams) {
     const paymentId = paymentOf(stream);
     if (paymentId === undefined) continue;
@@ -52,7 +52,7 @@ export const bookedPayments = async (dataDir: string): Promise<Map<string, Booke
 const KINDS = { create: 'AUTHORIZE', capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
 
 /** What our events say the provider carried out, sorted. */
-export const entriesOfEvents = (payments: ReadonlyMap<string, BookedPayment>): Entry[] =>
+export const entriesOfEvents = (payments: ReadonlyMap<string, LoggedPayment>): Entry[] =>
   [...payments.values()]
     .flatMap(({ state }): Entry[] => {
       const { paymentId, captureNow } = state;
