@@ -1,0 +1,59 @@
+/** Waits between two tries, and time-outs: their bounds, and what is left behind. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from '@jest/globals';
+import { AROUND, backOffMs, jittered, pause, within } from '../../shared/runtime/back-off.ts';
+
+const late = () => new Error('late');
+const TRIES = 200;
+const many = (one: () => number): number[] => Array.from({ length: TRIES }, one);
+
+test('a back-off doubles up to its bound, and half of it is left to chance', () => {
+  const backOff = { minMs: 100, maxMs: 5000 };
+  for (const [failures, fullMs] of [
+    [0, 100],
+    [1, 200],
+    [5, 3200],
+    [6, 5000],
+    [2000, 5000],
+  ] as const) {
+    const waits = many(() => backOffMs(backOff, failures));
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(fullMs / 2);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(fullMs);
+    expect(new Set(waits).size).toBeGreaterThan(10);
+  }
+});
+
+test('jitter stays within its factors', () => {
+  const waits = many(() => jittered(1000, AROUND));
+  expect(Math.min(...waits)).toBeGreaterThanOrEqual(500);
+  expect(Math.max(...waits)).toBeLessThanOrEqual(1500);
+});
+
+test('a pause ends with its signal, and never rejects', async () => {
+  const stopping = new AbortController();
+  const paused = pause(60_000, stopping.signal);
+  stopping.abort();
+  await expect(paused).resolves.toBeUndefined();
+  await expect(pause(60_000, stopping.signal)).resolves.toBeUndefined();
+  await expect(pause(1)).resolves.toBeUndefined();
+});
+
+test('work that ends in time gives its own value or error', async () => {
+  await expect(within(1000, Promise.resolve(7), late)).resolves.toBe(7);
+  await expect(within(1000, Promise.reject(new Error('its own')), late)).rejects.toThrow('its own');
+});
+
+test('work that is late is left, and its later error is heard by nobody', async () => {
+  const work = delay(20).then(() => Promise.reject(new Error('too late to matter')));
+  await expect(within(1, work, late)).rejects.toThrow('late');
+  await delay(40);
+});
+
+test('an aborted signal ends the wait with its reason', async () => {
+  const never = new Promise<never>(() => undefined);
+  const dropped = new AbortController();
+  const waiting = within(60_000, never, late, dropped.signal);
+  dropped.abort(new Error('dropped'));
+  await expect(waiting).rejects.toThrow('dropped');
+  await expect(within(60_000, never, late, dropped.signal)).rejects.toThrow('dropped');
+});
