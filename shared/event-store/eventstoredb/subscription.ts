@@ -4,8 +4,9 @@
  * on after the last event that was delivered.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type BackOff, backOffMs, pause } from '../../runtime/back-off.ts';
 import type { Position, SubscriptionItem } from '../port.ts';
-import { callOutcomeOf, jittered, lineOf, pause } from './call-server.ts';
+import { callOutcomeOf, lineOf } from './call-outcome.ts';
 import {
   comparePositions,
   fromServer,
@@ -18,7 +19,7 @@ import {
 // About 6 MB of events. Beyond it the server waits, or drops us, which costs a subscription.
 const BUFFER_EVENTS_MAX = 4096;
 const BATCH_EVENTS_MAX = 1000;
-const BACK_OFF_MS = { min: 100, max: 5000 };
+const BACK_OFF: BackOff = { minMs: 100, maxMs: 5000 };
 // One that ends sooner without an event counts as a failure, or it would be made ten times a second.
 const LASTED_MS = 5000;
 
@@ -46,7 +47,7 @@ export type Subscribing = {
   confirmMsMax: number;
   /** After so long without a sign of life the subscription is compared with the log. */
   silenceMsMax: number;
-  backOffMs?: { min: number; max: number };
+  backOff?: BackOff;
   logger: {
     debug(details: object, message: string): void;
     warn(details: object, message: string): void;
@@ -197,7 +198,7 @@ export async function* subscribeForGood(
   after: Position | null,
   signal: AbortSignal,
 ): AsyncGenerator<SubscriptionItem> {
-  const backOff = options.backOffMs ?? BACK_OFF_MS;
+  const backOff = options.backOff ?? BACK_OFF;
   let position = parsePosition(after);
   let failures = 0;
   for (let first = true; !signal.aborted; first = false) {
@@ -215,7 +216,7 @@ export async function* subscribeForGood(
     if (signal.aborted) return;
     failures = session.stood() ? 0 : failures + 1;
     report(options.logger, session.ending() as Ending, failures);
-    await pause(jittered(Math.min(backOff.max, backOff.min * 2 ** failures)), signal);
+    await pause(backOffMs(backOff, failures), signal);
   }
 }
 

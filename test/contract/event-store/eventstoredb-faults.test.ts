@@ -54,7 +54,7 @@ const open = (url: string, callTimeoutMs = 5000) =>
     logger: { debug: () => undefined, warn: (_, message) => void warnings.push(message) },
     callTimeoutMs,
     silenceMsMax: 80,
-    backOffMs: { min: 5, max: 40 },
+    backOff: { minMs: 5, maxMs: 40 },
   });
 const batch = (): NewEvent[] => [newEvent(created()), newEvent(authorized())];
 const at = (event: RecordedEvent | undefined) => ({

@@ -1,7 +1,4 @@
-/**
- * What stands around every call to EventStoreDB: a time-out of our own (the client has calls that
- * never end), what an error says about the outcome of the call, and the pauses between two tries.
- */
+/** What an error of EventStoreDB's client says about the outcome of the call it ended. */
 import { StoreUnavailable } from '../errors.ts';
 
 /** The call was given up; what it did is unknown. */
@@ -28,8 +25,8 @@ const OUTCOME_BY_TYPE: Record<string, CallOutcome> = {
 };
 // gRPC's numbers: the same error comes with a type on one path of the client and without on another.
 const OUTCOME_BY_CODE: Record<number, CallOutcome> = { 4: 'overdue', 7: 'refused', 16: 'refused' };
-// The client's own words for a call that found no connection. A connection lost on the way reads
-// otherwise, and its call may have arrived.
+// The client's own words for a call that found no connection: its code is that of a connection lost
+// on the way, whose call may have arrived. No other text of a library decides anything.
 const NO_CONNECTION =
   /No connection established|ECONNREFUSED|Name resolution failed|Channel closed before call started|Failed to discover/;
 
@@ -54,39 +51,3 @@ export const unavailable = (error: unknown): StoreUnavailable =>
 
 /** A call under way, and how to give it up. */
 export type Call<T> = { response: Promise<T>; cancel?: () => void };
-
-/** Waits for a call, at most so long. What it does after that is heard by nobody, and harms nobody. */
-export async function within<T>(ms: number, { response, cancel }: Call<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const overdue = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Overdue(`no answer within ${Math.round(ms)} ms`)),
-      Math.max(ms, 1),
-    );
-  });
-  response.catch(() => undefined);
-  try {
-    return await Promise.race([response, overdue]);
-  } catch (error) {
-    if (error instanceof Overdue) cancel?.();
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** Between half of `ms` and all of it, so that those who failed together do not come back so. */
-export const jittered = (ms: number): number => ms * (0.5 + Math.random() / 2);
-
-/** Waits, or until the signal says stop; never rejects. */
-export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
-    const done = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener('abort', done);
-  });

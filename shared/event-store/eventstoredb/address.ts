@@ -1,0 +1,46 @@
+/** The settings' address of EventStoreDB, as a client that can be made from it. */
+import { EventStoreDBClient } from '@eventstore/db-client';
+
+// The client looks for a dead connection so often, and waits so long for its sign of life.
+const KEEP_ALIVE_MS = 10_000;
+
+export type Client = EventStoreDBClient;
+
+/**
+ * The address with our keep-alive settings, and the credentials every append is given: without them
+ * the client takes a path on which a lost answer leaves the append pending for ever.
+ */
+export function addressOf(url: string) {
+  const match = /^esdb(\+discover)?:\/\/(?:([^:@/?]+):([^@/?]*)@)?[^@/?]+\/?(\?[^\s]*)?$/.exec(url);
+  if (match === null) throw new Error('EVENTSTOREDB_URL must be esdb://host:port or similar');
+  const [, , user, password, query = ''] = match;
+  const isSecure = !/[?&]tls=false(&|$)/i.test(query);
+  if (isSecure && user === undefined) {
+    throw new Error('EVENTSTOREDB_URL needs user:password@ unless it says tls=false');
+  }
+  // Without TLS the server ignores them, so any will do.
+  const [username, secret] = [user ?? 'insecure', password ?? 'insecure'];
+  const credentials = {
+    username: decodeURIComponent(username),
+    password: decodeURIComponent(secret),
+  };
+  const joint = query === '' ? '?' : '&';
+  return {
+    credentials,
+    client: (turn: number): Client =>
+      EventStoreDBClient.connectionString(
+        `${url}${joint}keepAliveInterval=${KEEP_ALIVE_MS + turn}&keepAliveTimeout=${KEEP_ALIVE_MS}`,
+      ),
+  };
+}
+
+export function firstClient(address: ReturnType<typeof addressOf>): Client {
+  try {
+    return address.client(0);
+  } catch (error) {
+    // The address holds a password, and the client's message a part of the address.
+    const place = /position (\d+), expected (.+)\.$/.exec((error as Error).message);
+    const detail = place === null ? '' : `: at character ${place[1]} ${place[2]} is expected`;
+    throw new Error(`EVENTSTOREDB_URL cannot be read${detail}`);
+  }
+}

@@ -1,0 +1,151 @@
+/** Appending to EventStoreDB: always the same batch at the same revision, until its outcome is known. */
+import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
+import { backOffMs, pause } from '../../runtime/back-off.ts';
+import type { EncodedEvent } from '../codec.ts';
+import { AppendOutcomeUnknown, RevisionConflict } from '../errors.ts';
+import type { Expected, RecordedEvent } from '../port.ts';
+import { allReadable } from '../readable.ts';
+import { callOutcomeOf, lineOf, unavailable } from './call-outcome.ts';
+import { type Connection, swallow } from './connection.ts';
+import { placeOf } from './log-reader.ts';
+import { fromServer, hashOfRecord, type LogPosition, positionText, toServer } from './records.ts';
+import type { KnownEnds, StreamReader } from './stream-reader.ts';
+
+const APPEND_TRIES_MAX = 5;
+const RETRY_MS = { minMs: 50, maxMs: 800 };
+
+export type Proposed = ReturnType<typeof toServer>;
+/** What became of an append: stored at a position that the server may not name, or another's turn. */
+type Sent = { position: LogPosition | undefined } | { conflict: number };
+
+/** Sends a batch until its outcome is known, or its time is over. */
+export function createSender({ once, credentials, callTimeoutMs, stats }: Connection) {
+  const attempt = (stream: string, after: number, batch: Proposed[], ms: number) =>
+    once(ms, (client) => ({
+      response: client.appendToStream(stream, batch.map(jsonEvent), {
+        // seeded bug: eventstoredb-expected
+        expectedRevision: after < 0 ? NO_STREAM : BigInt(after),
+        credentials,
+        requiresLeader: true,
+        deadline: Math.ceil(ms),
+      }),
+    }));
+
+  /**
+   * Always the same ids at the same revision: at a newer revision the server would store the batch
+   * a second time. Throws StoreUnavailable or AppendOutcomeUnknown.
+   */
+  return async (stream: string, after: number, batch: Proposed[]): Promise<Sent> => {
+    const endsAt = performance.now() + callTimeoutMs;
+    let mayBeStored = false;
+    for (let attempts = 1; ; attempts++) {
+      // Two tries that get no answer leave time for a third, on a new client.
+      const ms = Math.min(endsAt - performance.now(), callTimeoutMs * 0.4);
+      try {
+        const { position } = await attempt(stream, after, batch, ms);
+        return { position };
+      } catch (error) {
+        const outcome = callOutcomeOf(error);
+        // seeded bug: eventstoredb-conflict
+        if (outcome === 'conflict') return { conflict: actualRevision(error) };
+        mayBeStored ||= outcome === 'unknown' || outcome === 'overdue';
+        // Who waited for an answer has waited enough.
+        const waitMs = backOffMs(RETRY_MS, outcome === 'overdue' ? 0 : attempts);
+        // A try needs some time of its own, or it would only make a known outcome unknown.
+        const late = performance.now() + waitMs + callTimeoutMs * 0.1 >= endsAt;
+        if (attempts >= APPEND_TRIES_MAX || late || outcome === 'refused') {
+          throw mayBeStored ? new AppendOutcomeUnknown(lineOf(error)) : unavailable(error);
+        }
+        stats.retries += 1;
+        await pause(waitMs);
+      }
+    }
+  };
+}
+
+const actualRevision = (error: unknown): number => {
+  const { actualVersion } = error as { actualVersion?: unknown };
+  return typeof actualVersion === 'bigint' ? Number(actualVersion) : -1;
+};
+
+/** Appends of batches that have been encoded; throws what the port's append throws. */
+export function createAppender(connection: Connection, streams: StreamReader, ends: KnownEnds) {
+  const send = createSender(connection);
+  const { stats } = connection;
+
+  /** The server knows nothing of hashes: whoever expects another one has read another stream. */
+  async function checkHash(stream: string, expected: Exclude<Expected, 'none'>): Promise<void> {
+    const { revision, hash } = expected;
+    let stored = ends.at(stream, revision);
+    if (stored === undefined) {
+      const [event] = await streams.part(stream, revision, 1);
+      stored = event === undefined ? undefined : hashOfRecord(event);
+    }
+    if (stored !== hash) throw new RevisionConflict(`${stream} does not have that hash there`);
+  }
+
+  /** What is stored at the place of the batch when it is this batch, else undefined. */
+  async function storedBatch(stream: string, first: number, encoded: EncodedEvent[]) {
+    const found = await streams.part(stream, first, encoded.length);
+    const same =
+      found.length === encoded.length &&
+      found.every(({ id }, index) => id === encoded[index]?.recorded.id);
+    return same ? found : undefined;
+  }
+
+  async function afterConflict(
+    stream: string,
+    first: number,
+    encoded: EncodedEvent[],
+    last: number,
+  ): Promise<RecordedEvent[]> {
+    const conflict = new RevisionConflict(`${stream} ends at revision ${last}`);
+    if (last < first + encoded.length - 1) throw conflict;
+    const found = await storedBatch(stream, first, encoded).catch((error: Error) => {
+      // It may be this very append that stands there, from a try whose answer was lost.
+      throw new AppendOutcomeUnknown(error.message);
+    });
+    if (found === undefined) throw conflict;
+    return allReadable(found.map(fromServer));
+  }
+
+  /** The server names one position for a batch; the others have to be read. */
+  async function placed(
+    stream: string,
+    first: number,
+    encoded: EncodedEvent[],
+    position: LogPosition | undefined,
+  ): Promise<RecordedEvent[]> {
+    const isKnown = encoded.length === 1 && position !== undefined;
+    const places = isKnown
+      ? [position]
+      : // It is stored: a position that cannot be read now is no reason to say anything else.
+        ((await storedBatch(stream, first, encoded).catch(swallow)) ?? []).map(placeOf);
+    return encoded.map(({ recorded }, index) =>
+      Object.assign(recorded, { position: positionText(places[index]) }),
+    );
+  }
+
+  return async (stream: string, expected: Expected, encoded: EncodedEvent[]) => {
+    if (expected !== 'none') await checkHash(stream, expected);
+    const after = expected === 'none' ? -1 : expected.revision;
+    const sent = await send(stream, after, encoded.map(toServer));
+    const events =
+      'conflict' in sent
+        ? await afterConflict(stream, after + 1, encoded, sent.conflict)
+        : await placed(stream, after + 1, encoded, sent.position);
+    ends.learn(events.at(-1));
+    stats.appends += 1;
+    stats.events += events.length;
+    return events;
+  };
+}
+
+/** Only an exact place is one: the server itself would take "any" for an answer. */
+export function rejectAny(expected: Expected): void {
+  if (expected === 'none') return;
+  const { revision, hash } = Object(expected) as { revision: unknown; hash: unknown };
+  if (!Number.isSafeInteger(revision) || Number(revision) < 0 || typeof hash !== 'string') {
+    throw new TypeError('an append expects "none", or a revision and its hash');
+  }
+}

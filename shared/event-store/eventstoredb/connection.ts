@@ -1,0 +1,159 @@
+/** The clients that take turns at EventStoreDB, and what stands around each call of theirs. */
+import { type BackOff, backOffMs, pause, within } from '../../runtime/back-off.ts';
+import { addressOf, type Client, firstClient } from './address.ts';
+import { type Call, callOutcomeOf, Overdue, unavailable } from './call-outcome.ts';
+import type { ServerEvent } from './records.ts';
+
+const CALL_TIMEOUT_MS = 5000;
+const READ_TRIES_MAX = 2;
+const RETRY_MS = { minMs: 100, maxMs: 100 };
+// Clients with equal options share a connection. This many take turns, so that a store that is dead
+// for days costs no more than their connections.
+const CLIENTS_MAX = 8;
+
+type EventStoreDbLogger = {
+  debug(details: object, message: string): void;
+  warn(details: object, message: string): void;
+};
+
+export type EventStoreDbOptions = {
+  /** `esdb://[user:password@]host:port[,host:port…][?tls=false&…]`, or `esdb+discover://…`. */
+  url: string;
+  logger: EventStoreDbLogger;
+  /** The time in which every call ends, its repeats included: 5 s. */
+  callTimeoutMs?: number;
+  /** After so long without a sign of life a subscription is compared with the log: 10 s. */
+  silenceMsMax?: number;
+  /** Between two tries to subscribe: 0.1 to 5 s, jittered. */
+  backOff?: BackOff;
+};
+
+/** Counters since the store was opened. */
+export type EventStoreDbStats = {
+  appends: number;
+  events: number;
+  /** Appends sent once more because their outcome was unknown or the server turned them away. */
+  retries: number;
+  /** New clients, each after two exceeded deadlines in a row. */
+  renewals: number;
+  /** Subscriptions made anew after an end of whatever kind. */
+  resubscriptions: number;
+};
+
+type Reading = ReturnType<Client['readAll']> | ReturnType<Client['readStream']>;
+
+/** For what nobody waits for any more: its failure changes nothing. */
+export const swallow = (): undefined => undefined;
+
+/** Collects a read. What the stream does after its end, or after it was cancelled, is swallowed. */
+function collect(stream: Reading): Call<ServerEvent[]> {
+  const response = new Promise<ServerEvent[]>((resolve, reject) => {
+    const events: ServerEvent[] = [];
+    stream.on('data', ({ event }: { event?: ServerEvent }) => {
+      if (event !== undefined) events.push(event);
+    });
+    stream.on('end', () => resolve(events));
+    stream.on('close', () => reject(new Error('the read was closed before its end')));
+    stream.on('error', reject);
+  });
+  // A read that is left without being cancelled would hold up the client's own end.
+  return { response, cancel: () => void stream.cancel().catch(swallow) };
+}
+
+const overdueAfter = (ms: number) => (): Error =>
+  new Overdue(`no answer within ${Math.round(ms)} ms`);
+
+/** Waits for a call, and gives it up where it is late: the client has calls that never end. */
+async function untilOverdue<T>(ms: number, { response, cancel }: Call<T>): Promise<T> {
+  try {
+    return await within(ms, response, overdueAfter(ms));
+  } catch (error) {
+    if (error instanceof Overdue) cancel?.();
+    throw error;
+  }
+}
+
+/** Opens the clients' turns; the first one connects with its first call. Throws as `addressOf`. */
+export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventStoreDbOptions) {
+  const address = addressOf(url);
+  const clients = [firstClient(address)];
+  const stats: EventStoreDbStats = {
+    appends: 0,
+    events: 0,
+    retries: 0,
+    renewals: 0,
+    resubscriptions: 0,
+  };
+  let turn = 0;
+  let overdueInRow = 0;
+  let opened = true;
+
+  const current = (): Client => {
+    clients[turn] ??= address.client(turn);
+    return clients[turn] as Client;
+  };
+
+  // An exceeded deadline does not make the client look for another connection.
+  const overdue = (during: number): void => {
+    if (during !== turn || !opened) return;
+    overdueInRow += 1;
+    if (overdueInRow < 2) return;
+    overdueInRow = 0;
+    turn = (turn + 1) % CLIENTS_MAX;
+    stats.renewals += 1;
+    logger.debug({ renewals: stats.renewals }, 'event store: no answer twice, a new client');
+  };
+
+  /** One call of the client, ended by our own time-out. Throws what the client throws, or Overdue. */
+  async function once<T>(ms: number, start: (client: Client) => Call<T>): Promise<T> {
+    const during = turn;
+    try {
+      const value = await untilOverdue(ms, start(current()));
+      if (during === turn) overdueInRow = 0;
+      return value;
+    } catch (error) {
+      if (callOutcomeOf(error) === 'overdue') overdue(during);
+      else if (during === turn) overdueInRow = 0;
+      throw error;
+    }
+  }
+
+  /** A read, within the time of one call; undefined for a stream that there is not. */
+  async function read(
+    start: (client: Client) => Reading,
+    { ms = callTimeoutMs, attempts = READ_TRIES_MAX } = {},
+  ): Promise<ServerEvent[] | undefined> {
+    const endsAt = performance.now() + ms;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await once(endsAt - performance.now(), (client) => collect(start(client)));
+      } catch (error) {
+        const outcome = callOutcomeOf(error);
+        if (outcome === 'missing') return undefined;
+        const waitMs = backOffMs(RETRY_MS, 0);
+        const late = performance.now() + waitMs >= endsAt;
+        if (attempt >= attempts || late || outcome === 'refused' || outcome === 'overdue') {
+          throw unavailable(error);
+        }
+        await pause(waitMs);
+      }
+    }
+  }
+
+  return {
+    callTimeoutMs,
+    credentials: address.credentials,
+    stats,
+    current,
+    once,
+    read,
+    async close(): Promise<void> {
+      opened = false;
+      const ending = Promise.all(clients.map((client) => client?.dispose()));
+      // Nothing waits for the client's own end: what it still holds is cancelled.
+      await within(1000, ending, overdueAfter(1000)).catch(swallow);
+    },
+  };
+}
+
+export type Connection = ReturnType<typeof connect>;

@@ -1,0 +1,69 @@
+/** Reading one stream of EventStoreDB, from the leader. */
+import { BACKWARDS, END } from '@eventstore/db-client';
+import { createBoundedMap } from '../../runtime/bounded-map.ts';
+import { StoreUnavailable } from '../errors.ts';
+import type { RecordedEvent } from '../port.ts';
+import { allReadable } from '../readable.ts';
+import type { Connection } from './connection.ts';
+import { fromServer, type ServerEvent } from './records.ts';
+
+const KNOWN_ENDS_MAX = 20_000;
+
+/** The hash at the last known revision of the streams in use: saves the read that would ask for it. */
+export function knownEnds() {
+  const ends = createBoundedMap<{ revision: number; hash: string }>(KNOWN_ENDS_MAX);
+  return {
+    at: (stream: string, revision: number): string | undefined => {
+      const end = ends.get(stream);
+      return end?.revision === revision ? end.hash : undefined;
+    },
+    learn(event: RecordedEvent | undefined): void {
+      if (event === undefined) return;
+      const { stream, revision, hash } = event;
+      ends.set(stream, { revision, hash });
+    },
+  };
+}
+
+export type KnownEnds = ReturnType<typeof knownEnds>;
+
+/** A read that ended without an event where there must be one. */
+export const endedWithoutResponse = (): StoreUnavailable =>
+  new StoreUnavailable('event store: the server ended a read without an answer');
+
+export function createStreamReader({ read }: Connection, ends: KnownEnds) {
+  // A stream that is there holds an event, and one that is not is said to be missing.
+  async function whole(stream: string): Promise<ServerEvent[]> {
+    // seeded bug: read-from-leader
+    const events = await read((client) => client.readStream(stream, { requiresLeader: true }));
+    if (events?.length === 0) throw endedWithoutResponse();
+    return events ?? [];
+  }
+  return {
+    whole,
+    /** Up to `maxCount` events from a revision on; none past the end. */
+    part: async (stream: string, revision: number, maxCount: number): Promise<ServerEvent[]> => {
+      const options = { fromRevision: BigInt(revision), maxCount, requiresLeader: true };
+      return (await read((client) => client.readStream(stream, options))) ?? [];
+    },
+    async readStream(stream: string): Promise<RecordedEvent[]> {
+      const events = allReadable((await whole(stream)).map(fromServer));
+      ends.learn(events.at(-1));
+      return events;
+    },
+    async lastRevision(stream: string): Promise<number | null> {
+      const options = {
+        direction: BACKWARDS,
+        fromRevision: END,
+        maxCount: 1,
+        requiresLeader: true,
+      } as const;
+      const events = await read((client) => client.readStream(stream, options));
+      if (events === undefined) return null;
+      if (events[0] === undefined) throw endedWithoutResponse();
+      return Number(events[0].revision);
+    },
+  };
+}
+
+export type StreamReader = ReturnType<typeof createStreamReader>;
