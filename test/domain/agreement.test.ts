@@ -45,6 +45,7 @@ import {
   voided,
   voidRequested,
 } from '../support/payment-events.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 import { COMMANDS, SUB_STATES, subStateOf } from './decide-table.ts';
 
 const MAX = 1000;
@@ -239,7 +240,7 @@ const live = (
   return payment;
 };
 
-const always = (seen: Seen, runs = 300): void => {
+const always = (seen: Seen, runs = propertyRuns(300)): void => {
   fc.assert(
     fc.property(first, steps, (begin, requested) => {
       live(begin, requested, seen);
@@ -415,7 +416,7 @@ describe('L2, L5: the fold', () => {
       if (folded === undefined || readModel === undefined)
         throw new Error('a payment without a read model');
       expect(bodyOf(folded)).toBe(bodyOf(readModel));
-    }, 100);
+    }, propertyRuns(100));
   });
 
   test('the answer to an operation is the fold up to its outcome', () => {
@@ -427,6 +428,6 @@ describe('L2, L5: the fold', () => {
         expect(readModel?.response.transactions.at(-1)?.id.slice(-26)).toBe(id);
         if (kind === 'create') expect(readModel?.response.transactions).toHaveLength(1);
       }
-    }, 100);
+    }, propertyRuns(100));
   });
 });

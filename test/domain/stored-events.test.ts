@@ -20,6 +20,7 @@ import {
 } from '../../shared/payment/payment-events.ts';
 import { CannotUpcast, upcastOver } from '../../shared/payment/upcast.ts';
 import { anyPayment, authorized, created, newEvent } from '../support/payment-events.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 
 type Stored = { type: string; stream: string; revision: number; data: object };
 type Frozen = { hash: string; stored: Stored };
@@ -109,7 +110,7 @@ describe('gaps §6: the hash covers canonical JSON (RFC 8785)', () => {
           expect(JSON.parse(text).data).toEqual(recorded.event.data);
         }
       }),
-      { numRuns: 40 },
+      { numRuns: propertyRuns(40) },
     );
   });
 

@@ -53,7 +53,7 @@ const MARKER = /^ *\/\/ seeded bug: (\S+)$/;
 /** The compiler's errors on a name or a property that does not exist, unless the type is empty. */
 const MISSING_NAME = /error TS(2304|2339|2551|2552|18004): (?!.*'never')/;
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
-const NOT_COPIED = new Set(['node_modules', '.git', '.types', 'data']);
+const NOT_COPIED = new Set(['node_modules', '.git', '.types', '.stryker-tmp', 'reports', 'data']);
 const NOT_SEARCHED = new Set([...NOT_COPIED, 'test', 'docs']);
 const RUN_MS_MAX = 120_000;
 
