@@ -2,7 +2,7 @@
  * Would a command be allowed now, and if not: which events forbid it. The rules themselves answer
  * (shared/payment/decide.ts); this only names the events that they rest on.
  */
-import type { RecordedEvent } from '../shared/event-store/port.ts';
+import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
 import { foldReadModel, type PaymentReadModel } from '../shared/payment/response.ts';
 import { foldState, type PaymentState } from '../shared/payment/state.ts';
@@ -11,7 +11,7 @@ import type { AuditExplanation, AuditForbidding } from './contract.ts';
 
 export type Question = { command: AuditExplanation['command']; amount?: number | undefined };
 
-type Reasons = (event: RecordedEvent) => string | undefined;
+type Reasons = (event: RecordedPaymentEvent) => string | undefined;
 
 const money = (amountMinor: number, currency: string): string =>
   `${(amountMinor / 100).toFixed(2)} ${currency}`;
@@ -77,10 +77,13 @@ const reasonsFor = (state: PaymentState, { command }: Question): Reasons => {
   return hasCaptured ? whyNothingLeft(openIntents(state)) : whyNeverCaptured;
 };
 
-const forbidding = ({ revision, position, time, event }: RecordedEvent, why: string) =>
+const forbidding = ({ revision, position, time, event }: RecordedPaymentEvent, why: string) =>
   ({ revision, position, type: event.type, time, why }) satisfies AuditForbidding;
 
-const forbiddenBy = (events: readonly RecordedEvent[], reasons: Reasons): AuditForbidding[] =>
+const forbiddenBy = (
+  events: readonly RecordedPaymentEvent[],
+  reasons: Reasons,
+): AuditForbidding[] =>
   events.flatMap((event) => {
     const why = reasons(event);
     return why === undefined ? [] : [forbidding(event, why)];
@@ -93,7 +96,7 @@ const DECLINES: Record<Question['command'], string> = {
 };
 
 const declinesOf = (
-  events: readonly RecordedEvent[],
+  events: readonly RecordedPaymentEvent[],
   { command }: Question,
 ): AuditExplanation['declined'] =>
   events.flatMap((recorded) => {
@@ -116,7 +119,7 @@ const declinesOf = (
 type Judgement = Pick<AuditExplanation, 'allowed' | 'amount' | 'code' | 'details' | 'forbiddenBy'>;
 
 const judgementOf = (
-  events: readonly RecordedEvent[],
+  events: readonly RecordedPaymentEvent[],
   state: PaymentState,
   question: Question,
   decision: Decision,
@@ -145,7 +148,10 @@ const judgementOf = (
 };
 
 /** The answer of `explain`; `events` is the whole stream. Throws where the stream does not fold. */
-export const explain = (events: readonly RecordedEvent[], question: Question): AuditExplanation => {
+export const explain = (
+  events: readonly RecordedPaymentEvent[],
+  question: Question,
+): AuditExplanation => {
   const state = foldState(events);
   if (state === undefined) throw new Error('a payment without events');
   const decision = decide(state, {

@@ -1,5 +1,6 @@
 /** One payment's events as an auditor gets them: from the event store, what cannot be read too. */
 import { decode } from '../shared/event-store/codec.ts';
+import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { RecordedEvent, StoredForm, UnreadableEvent } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/authenticate.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
@@ -34,10 +35,9 @@ export const historyOf = async (
 type Amounts = NonNullable<AuditEvent['amounts']>;
 
 const amountsOf = ({ event }: RecordedEvent): Amounts | undefined => {
-  const data: { amount?: number; currency?: string; releasedAmount?: number | undefined } =
-    event.data;
-  const { amount, currency, releasedAmount } = data;
-  if (amount === undefined || currency === undefined) return undefined;
+  if (!('amount' in event.data)) return undefined;
+  const { amount, currency } = event.data;
+  const releasedAmount = 'releasedAmount' in event.data ? event.data.releasedAmount : undefined;
   return { amount, currency, ...(releasedAmount === undefined ? {} : { releasedAmount }) };
 };
 
@@ -87,7 +87,7 @@ const next = (
 ): PaymentReadModel | undefined => {
   if ('unreadable' in event) return undefined;
   try {
-    return project(readModel, event);
+    return project(readModel, asPaymentEvent(event));
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 /** The audit routes about one payment, and the search that finds it. */
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import type { RecordedEvent } from '../shared/event-store/port.ts';
+import { isOfPayment, type RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { Access } from '../shared/http/access-recorder.ts';
 import { placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
@@ -27,11 +27,12 @@ import { verifyPayment } from './verification.ts';
 type Found = History & { paymentId: string };
 
 /** The events where all of them can be read; else refused, with the place of the first that cannot. */
-const readable = (reply: FastifyReply, { events }: Found): RecordedEvent[] | undefined => {
-  const good: RecordedEvent[] = [];
+const readable = (reply: FastifyReply, { events }: Found): RecordedPaymentEvent[] | undefined => {
+  const good: RecordedPaymentEvent[] = [];
   for (const event of events) {
-    if ('unreadable' in event) {
-      const place = `the event at revision ${event.revision} ${event.unreadable}`;
+    if ('unreadable' in event || !isOfPayment(event)) {
+      const why = 'unreadable' in event ? event.unreadable : 'is not an event of a payment';
+      const place = `the event at revision ${event.revision} ${why}`;
       reject(reply, 'INTERNAL_ERROR', [`${place}; verify the payment`]);
       return undefined;
     }

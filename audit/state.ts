@@ -1,7 +1,7 @@
 /** The payment as it was: the fold of its events up to a revision or a moment, against now. */
 
 import type { z } from 'zod';
-import type { RecordedEvent } from '../shared/event-store/port.ts';
+import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { foldReadModel, type PaymentReadModel } from '../shared/payment/response.ts';
 import type { AuditDifference, AuditState, StateParameters } from './contract.ts';
 import { auditEvent } from './history.ts';
@@ -30,7 +30,10 @@ export const differencesOf = (was: unknown, now: unknown, path = ''): Difference
 };
 
 /** The last revision that had happened; -1 where the payment did not exist yet. */
-const revisionAt = (events: readonly RecordedEvent[], { revision, at }: Requested): number => {
+const revisionAt = (
+  events: readonly RecordedPaymentEvent[],
+  { revision, at }: Requested,
+): number => {
   if (revision !== undefined) return revision;
   const last = events.length - 1;
   return at === undefined ? last : events.findLastIndex(({ time }) => time <= at);
@@ -46,7 +49,7 @@ export type NoState = { none: 'not yet' | 'beyond'; detail: string };
 
 /** The answer of `state`; `events` is the whole stream. Throws where the stream does not fold. */
 export const stateOf = (
-  events: readonly RecordedEvent[],
+  events: readonly RecordedPaymentEvent[],
   requested: Requested,
 ): State | NoState => {
   const last = events.length - 1;

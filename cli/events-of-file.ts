@@ -5,6 +5,7 @@ import { readExportLine } from '../audit/export-lines.ts';
 import { timelineOf } from '../audit/history.ts';
 import { stateOf } from '../audit/state.ts';
 import { decode, isReadable } from '../shared/event-store/codec.ts';
+import { isOfPayment } from '../shared/event-store/fold-stream.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
 import { CommandFailed } from './command-failed.ts';
 import type { Source } from './events.ts';
@@ -34,7 +35,7 @@ export const fileSource = (paymentId: string, file: string): Source => {
     state: async (at) => {
       const requested = StateParameters.safeParse(at);
       if (!requested.success) throw new CommandFailed('--at must be a revision or a time', 2);
-      const state = stateOf(events.filter(isReadable), requested.data);
+      const state = stateOf(events.filter(isReadable).filter(isOfPayment), requested.data);
       if ('none' in state) throw new CommandFailed(state.detail);
       return state;
     },

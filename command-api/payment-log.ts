@@ -8,13 +8,12 @@ import {
   RevisionConflict,
   StoreUnavailable,
 } from '../shared/event-store/errors.ts';
-import { foldStream } from '../shared/event-store/fold-stream.ts';
-import type {
-  EventContext,
-  EventStore,
-  NewEvent,
-  RecordedEvent,
-} from '../shared/event-store/port.ts';
+import {
+  asPaymentEvent,
+  foldStream,
+  type RecordedPaymentEvent,
+} from '../shared/event-store/fold-stream.ts';
+import type { EventContext, EventStore, NewEvent } from '../shared/event-store/port.ts';
 import type { Command } from '../shared/payment/commands.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
@@ -26,7 +25,7 @@ import { type Budget, BudgetSpent } from './request-budget.ts';
 
 /** An existing payment, folded from its stream. */
 export type LoadedPayment = {
-  events: readonly RecordedEvent[];
+  events: readonly RecordedPaymentEvent[];
   state: PaymentState;
   readModel: PaymentReadModel;
 };
@@ -62,7 +61,7 @@ export type PaymentLogOptions = {
   store: EventStore;
   /** Wall clock in milliseconds; what it says is only ever stored as an event's time. */
   nowMs: () => number;
-  onAppended: (events: readonly RecordedEvent[]) => void;
+  onAppended: (events: readonly RecordedPaymentEvent[]) => void;
   onConflict: () => void;
   /** How many payments are kept in memory. */
   cachedPaymentsMax: number;
@@ -71,7 +70,7 @@ export type PaymentLogOptions = {
 /** The payment with further events; undefined while it has none at all. */
 const after = (
   payment: LoadedPayment | undefined,
-  appended: readonly RecordedEvent[],
+  appended: readonly RecordedPaymentEvent[],
 ): LoadedPayment | undefined => {
   let { state, readModel } = payment ?? {};
   for (const recorded of appended) {
@@ -113,7 +112,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   const afterAppend = (
     paymentId: string,
     before: LoadedPayment | undefined,
-    appended: readonly RecordedEvent[],
+    appended: readonly RecordedPaymentEvent[],
   ): LoadedPayment => {
     const payment = after(before, appended);
     if (payment === undefined) throw new Error(`an append to ${paymentId} that stored nothing`);
@@ -139,14 +138,14 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     payment: LoadedPayment | undefined,
     events: NewEvent[],
     budget: Budget,
-  ): Promise<RecordedEvent[]> => {
+  ): Promise<RecordedPaymentEvent[]> => {
     const last = payment?.events.at(-1);
     const expected = last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
     let unknown: AppendOutcomeUnknown | undefined;
     for (;;) {
       try {
         // seeded bug: append-repeated
-        return await store.append(streamOf(paymentId), expected, events);
+        return (await store.append(streamOf(paymentId), expected, events)).map(asPaymentEvent);
       } catch (error) {
         if (error instanceof AppendOutcomeUnknown) unknown = error;
         // That the store rejects this attempt says nothing of the attempt before it.

@@ -4,11 +4,8 @@
  */
 import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../shared/event-store/port.ts';
-import {
-  type MerchantReferenceClaimed,
-  type PaymentEvent,
-  referenceStreamOf,
-} from '../shared/payment/payment-events.ts';
+import { type ClaimEvent, referenceStreamOf } from '../shared/payment/claim-events.ts';
+import { isClaimEvent } from '../shared/payment/events.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
 import type { Identities } from './idempotency.ts';
 
@@ -27,11 +24,7 @@ export type ReferenceClaims = {
   /** Throws StoreUnavailable. */
   read(merchantId: string, reference: string): Promise<Claims>;
   /** Claims for a payment, unless somebody was faster; read again either way. */
-  claim(
-    after: Claims,
-    data: MerchantReferenceClaimed['data'],
-    context: EventContext,
-  ): Promise<void>;
+  claim(after: Claims, data: ClaimEvent['data'], context: EventContext): Promise<void>;
 };
 
 export type ReferenceClaimsOptions = {
@@ -40,10 +33,10 @@ export type ReferenceClaimsOptions = {
   nowMs: () => number;
 };
 
-// A claim is stored and read as every event is; only its type is none that a payment can have.
-const asEvent = (claim: MerchantReferenceClaimed): PaymentEvent => claim as never;
-const claimOf = ({ event }: RecordedEvent): MerchantReferenceClaimed['data'] =>
-  (event as unknown as MerchantReferenceClaimed).data;
+const claimOf = ({ event, stream }: RecordedEvent): ClaimEvent['data'] => {
+  if (!isClaimEvent(event)) throw new Error(`${stream} holds ${event.type}, which is no claim`);
+  return event.data;
+};
 
 export const createReferenceClaims = (options: ReferenceClaimsOptions): ReferenceClaims => {
   const { store, identities, nowMs } = options;
@@ -60,7 +53,7 @@ export const createReferenceClaims = (options: ReferenceClaimsOptions): Referenc
       const last = events.at(-1);
       const now = new Date(nowMs()).toISOString();
       const time = last !== undefined && now < last.time ? last.time : now;
-      const event = asEvent({ type: 'MerchantReferenceClaimed', data });
+      const event: ClaimEvent = { type: 'MerchantReferenceClaimed', data };
       const expected = last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
       try {
         await store.append(stream, expected, [{ id: newEventId(), time, event, context }]);

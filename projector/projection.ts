@@ -5,8 +5,10 @@
  * An event that cannot be applied stops its own payment only. An engine that is out of reach is
  * never taken for a poison event: its error goes to the caller, and nothing is written.
  */
+
 import { isReadable } from '../shared/event-store/codec.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
+import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type {
   EventStore,
   Position,
@@ -61,7 +63,7 @@ const isOld = (readModel: PaymentReadModel | undefined, event: StoredEvent): boo
 
 const applyOne = (readModel: PaymentReadModel | undefined, event: RecordedEvent): Outcome => {
   try {
-    return { readModel: project(readModel, event) };
+    return { readModel: project(readModel, asPaymentEvent(event)) };
   } catch (error) {
     // seeded bug: poison-parks-one
     return { readModel, poison: { revision: event.revision, reason: reasonOf(error) } };

@@ -6,6 +6,7 @@
  * ledger, and the ledger a last time past the end of the log: what is under way meanwhile is told
  * from what is missing.
  */
+import { isOfPayment, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type {
   EventStore,
   Position,
@@ -73,7 +74,7 @@ const INTENTS: Record<string, ProviderOperationKind> = {
 };
 const APPROVALS = ['PaymentAuthorized', 'PaymentCaptured', 'PaymentVoided', 'PaymentRefunded'];
 
-const intentOf = ({ event, revision, stream }: RecordedEvent): Logged | undefined => {
+const intentOf = ({ event, revision, stream }: RecordedPaymentEvent): Logged | undefined => {
   const { type, data } = event;
   const created = type === 'PaymentCreated' ? (data.captureNow ? 'SALE' : 'AUTHORIZE') : undefined;
   const kind = created ?? INTENTS[type];
@@ -83,7 +84,7 @@ const intentOf = ({ event, revision, stream }: RecordedEvent): Logged | undefine
   return { operationId, paymentId, kind, amount, currency, revision };
 };
 
-const outcomeOf = ({ event }: RecordedEvent): Logged['outcome'] => {
+const outcomeOf = ({ event }: RecordedPaymentEvent): Logged['outcome'] => {
   if ('outcome' in event.data) return event.data.outcome;
   return APPROVALS.includes(event.type) ? 'APPROVED' : undefined;
 };
@@ -151,7 +152,7 @@ const createBooks = () => {
 
   const takeEvent = (event: RecordedEvent | UnreadableEvent): void => {
     if (!event.stream.startsWith(streamOf(''))) return;
-    if ('unreadable' in event) {
+    if ('unreadable' in event || !isOfPayment(event)) {
       counts.unreadable += 1;
       return;
     }
@@ -232,9 +233,8 @@ const askStreams = async ({ store }: Sides, books: Books): Promise<void> => {
     const own = books.logged.get(entry.operationId);
     if (own === undefined) continue;
     for (const event of await store.readStream(streamOf(own.paymentId))) {
-      if (event.event.data.operationId === own.operationId && event.revision > own.revision) {
-        books.takeEvent(event);
-      }
+      if (!isOfPayment(event) || event.event.data.operationId !== own.operationId) continue;
+      if (event.revision > own.revision) books.takeEvent(event);
     }
   }
 };

@@ -7,6 +7,7 @@
  */
 
 import { isReadable } from '../../shared/event-store/codec.ts';
+import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
@@ -43,7 +44,7 @@ const noteOpen = (open: Map<string, Set<string>>, page: Events): void => {
     const paymentId = paymentOf(event.stream);
     if (paymentId === undefined) continue;
     const operations = open.get(paymentId) ?? new Set();
-    if (!isReadable(event)) operations.add(`revision ${event.revision}`);
+    if (!isReadable(event) || !isOfPayment(event)) operations.add(`revision ${event.revision}`);
     else {
       const { type, data } = event.event;
       const isIntent = type === 'PaymentCreated' || type.endsWith('Requested');

@@ -3,7 +3,7 @@
  * a broker or are computed from the log. CloudEvents 1.0, structured JSON, with the attributes
  * once more as `ce_` headers for those who route without parsing.
  */
-import type { RecordedEvent } from '../../shared/event-store/port.ts';
+import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { PaymentReadModel } from '../../shared/payment/response.ts';
 import type { FeedMessage, Topic } from './port.ts';
 import {
@@ -23,7 +23,7 @@ const SEQUENCE_DIGITS = 10;
 const attributesOf = (
   type: MessageType,
   id: string,
-  event: RecordedEvent,
+  event: RecordedPaymentEvent,
   { merchantId, response }: PaymentReadModel,
   numbered: Pick<CloudEvent, 'partitionsequence'>,
 ): Attributes => ({
@@ -76,7 +76,7 @@ const message = (
  * messages of the partition from 0 without a gap.
  */
 export const eventMessage = (
-  event: RecordedEvent,
+  event: RecordedPaymentEvent,
   readModel: PaymentReadModel,
   { partition, number }: { partition: number; number: number },
 ): FeedMessage => {
@@ -101,7 +101,7 @@ const stateOf = ({ merchantId, revision, open, response }: PaymentReadModel): ob
  * since source and id together name one message.
  */
 export const stateMessage = (
-  event: RecordedEvent,
+  event: RecordedPaymentEvent,
   readModel: PaymentReadModel,
   { partition }: { partition: number },
 ): FeedMessage => {

@@ -8,13 +8,13 @@
  * entry in MESSAGE_VERSIONS, and its old samples stay in test/projector/topic-samples.
  */
 import { z } from 'zod';
-import { type EventType, eventSchemas } from '../../shared/payment/payment-events.ts';
+import { type PaymentEventType, paymentSchemas } from '../../shared/payment/payment-events.ts';
 import { PAYMENT_STATUSES } from '../../shared/payment/payment-status.ts';
 
-const created = eventSchemas.PaymentCreated.shape;
+const created = paymentSchemas.PaymentCreated.shape;
 const details = created.details.shape;
-const decline = eventSchemas.PaymentFailed.shape;
-const approval = eventSchemas.PaymentAuthorized.shape;
+const decline = paymentSchemas.PaymentFailed.shape;
+const approval = paymentSchemas.PaymentAuthorized.shape;
 
 const money = {
   amount: created.amount.describe('Minor units of the currency'),
@@ -77,7 +77,7 @@ export const publicEventData = {
   PaymentAuthorized: approved,
   PaymentCaptured: z.object({
     ...approved.shape,
-    releasedAmount: eventSchemas.PaymentCaptured.shape.releasedAmount,
+    releasedAmount: paymentSchemas.PaymentCaptured.shape.releasedAmount,
   }),
   PaymentVoided: approved,
   PaymentRefunded: approved,
@@ -88,7 +88,7 @@ export const publicEventData = {
   PaymentCaptureDeclined: declined,
   PaymentVoidDeclined: declined,
   PaymentRefundDeclined: declined,
-} as const satisfies Record<EventType, z.ZodType>;
+} as const satisfies Record<PaymentEventType, z.ZodType>;
 
 const sum = z.int().min(0).describe('Minor units of the currency');
 
@@ -127,7 +127,7 @@ export const publicState = z.object({
   updatedAt: z.iso.datetime(),
 });
 
-export type MessageType = EventType | 'PaymentState';
+export type MessageType = PaymentEventType | 'PaymentState';
 
 /** The version in `type` and `dataschema` of each message. Not that of the stored event. */
 export const MESSAGE_VERSIONS: Record<MessageType, number> = {

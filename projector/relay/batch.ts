@@ -2,6 +2,7 @@
  * What the relay sends at once, and the checkpoint that stands when it is sent. A message's number
  * follows from the checkpoint and the log alone, so that a batch sent again is the same bytes.
  */
+import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { eventMessage, stateMessage } from '../event-feed/messages.ts';
 import { partitionOf } from '../event-feed/partition.ts';
@@ -36,12 +37,13 @@ export const messagesOf = async (
   readModels: PaymentStates,
   { partitions, counters }: Pick<RelayCheckpoint, 'partitions' | 'counters'>,
 ): Promise<Record<Topic, FeedMessage>> => {
-  const readModel = await readModels.after(event);
+  const own = asPaymentEvent(event);
+  const readModel = await readModels.after(own);
   const { paymentId } = readModel.response;
   const partition = partitionOf(paymentId, partitions.events);
   return {
-    events: eventMessage(event, readModel, { partition, number: counters[partition] ?? 0 }),
-    state: stateMessage(event, readModel, { partition: partitionOf(paymentId, partitions.state) }),
+    events: eventMessage(own, readModel, { partition, number: counters[partition] ?? 0 }),
+    state: stateMessage(own, readModel, { partition: partitionOf(paymentId, partitions.state) }),
   };
 };
 

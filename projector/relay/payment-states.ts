@@ -3,13 +3,14 @@
  * and the reader of the topics. Independent of the read models, which may be behind, ahead or gone.
  */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
+import { asPaymentEvent, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentReadModel, project } from '../../shared/payment/response.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 
 export type PaymentStates = {
   /** Throws UnreadableStream, StoreUnavailable, and Error where the event cannot follow. */
-  after(event: RecordedEvent): Promise<PaymentReadModel>;
+  after(event: RecordedPaymentEvent): Promise<PaymentReadModel>;
 };
 
 /** Keeps the last `readModelsMax` payments; any other is folded from its stream. */
@@ -37,13 +38,13 @@ export const followPaymentStates = (
   const before = async ({
     stream,
     revision,
-  }: RecordedEvent): Promise<PaymentReadModel | undefined> => {
+  }: RecordedPaymentEvent): Promise<PaymentReadModel | undefined> => {
     if (revision === 0) return undefined;
     const known = readModels.get(stream);
     if (known?.revision === revision - 1) return known;
     let readModel: PaymentReadModel | undefined;
     for (const event of await readable(stream, revision)) {
-      if (event.revision < revision) readModel = project(readModel, event);
+      if (event.revision < revision) readModel = project(readModel, asPaymentEvent(event));
     }
     return readModel;
   };

@@ -12,7 +12,7 @@ import {
   publicEventData,
   publicState,
 } from '../../projector/event-feed/schemas.ts';
-import { EVENT_TYPES } from '../../shared/payment/payment-events.ts';
+import { PAYMENT_EVENT_TYPES } from '../../shared/payment/payment-events.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings.ts';
 
 /** What a message is, in a sentence. */
@@ -66,7 +66,7 @@ const schemas = (): Record<string, string> => {
       dataSchema('PaymentState', publicState),
     ),
   };
-  for (const type of EVENT_TYPES) {
+  for (const type of PAYMENT_EVENT_TYPES) {
     files[schemaFile(type, MESSAGE_VERSIONS[type])] = asText(
       dataSchema(type, publicEventData[type]),
     );
@@ -129,7 +129,7 @@ const asyncApi = (): object => ({
     events: channelOf(
       'events',
       'Every event of every payment, in order per payment.',
-      [...EVENT_TYPES],
+      [...PAYMENT_EVENT_TYPES],
       {
         'cleanup.policy': ['delete'],
         'retention.ms': -1,

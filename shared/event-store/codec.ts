@@ -10,15 +10,12 @@
  */
 import { z } from 'zod';
 import {
-  ACCESS_VERSIONS,
-  accessSchemas,
-  CLAIM_VERSIONS,
-  claimSchemas,
+  type DomainEvent,
+  EVENT_SCHEMAS,
   EVENT_VERSIONS,
   type EventType,
-  eventSchemas,
-  type PaymentEvent,
-} from '../payment/payment-events.ts';
+  isEventType,
+} from '../payment/events.ts';
 import { CannotUpcast, type Upcast, upcast } from '../payment/upcast.ts';
 import { canonicalJson, withoutLoneSurrogate } from '../runtime/canonical-json.ts';
 import { GENESIS_HASH, hashOf } from './chain.ts';
@@ -73,21 +70,18 @@ function ordered(schema: z.core.$ZodType, strict: boolean): z.core.$ZodType {
   return strict ? z.strictObject(shape) : z.object(shape);
 }
 
-const schemasOf = (strict: boolean) =>
-  new Map(
-    Object.entries({ ...eventSchemas, ...claimSchemas, ...accessSchemas }).map(([type, schema]) => [
-      type,
-      ordered(schema, strict),
-    ]),
-  );
-const VERSIONS: Record<EventType, number> = {
-  ...EVENT_VERSIONS,
-  ...CLAIM_VERSIONS,
-  ...ACCESS_VERSIONS,
-};
+type Schemas = Record<EventType, z.core.$ZodType>;
+
+function schemasOf(strict: boolean): Schemas {
+  const all = Object.entries(EVENT_SCHEMAS).map(([type, schema]) => [
+    type,
+    ordered(schema, strict),
+  ]);
+  return Object.fromEntries(all) as Schemas;
+}
 // seeded bug: strict-events
-const strictSchemas: ReadonlyMap<string, z.core.$ZodType> = schemasOf(true);
-const looseSchemas: ReadonlyMap<string, z.core.$ZodType> = schemasOf(false);
+const strictSchemas = schemasOf(true);
+const looseSchemas = schemasOf(false);
 
 class Misfit extends Error {}
 
@@ -97,6 +91,11 @@ function conform<T extends z.core.$ZodType>(schema: T, value: unknown): z.core.o
   if (result.success) return result.data;
   const places = result.error.issues.map(({ path }) => path.join('.') || 'the object itself');
   throw new Misfit(`does not fit its schema at ${places.slice(0, 5).join(', ')}`);
+}
+
+/** An event whose data fits the schema of its type, with the fields in canonical order. */
+function eventOf(schemas: Schemas, type: EventType, data: unknown): DomainEvent {
+  return { type, data: conform(schemas[type], data) } as DomainEvent;
 }
 
 /**
@@ -122,7 +121,7 @@ function encodeOne(
   { id, time, event: { type, data }, context }: NewEvent,
 ): EncodedEvent {
   const { event, envelope } = check(type, data, { id, time, context });
-  const place = { stream, revision, previousHash, schemaVersion: VERSIONS[type] };
+  const place = { stream, revision, previousHash, schemaVersion: EVENT_VERSIONS[type] };
   const text = canonicalText({ ...place, ...envelope, type, data: event.data });
   return { text, recorded: { ...place, ...envelope, event, hash: hashOf(text) } };
 }
@@ -140,10 +139,9 @@ function canonicalText(hashed: Hashed): string {
 }
 
 function check(type: EventType, data: unknown, envelope: Omit<NewEvent, 'event'>) {
-  const schema = strictSchemas.get(type);
-  if (schema === undefined) throw new TypeError('an event of an unknown type');
+  if (!isEventType(type)) throw new TypeError('an event of an unknown type');
   try {
-    const event = { type, data: conform(schema, data) } as PaymentEvent;
+    const event = eventOf(strictSchemas, type, data);
     return { event, envelope: conform(newEnvelope, envelope) };
   } catch (error) {
     throw error instanceof Misfit ? new TypeError(`${type} ${error.message}`) : error;
@@ -190,12 +188,10 @@ function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): Recorded
   if (envelope.stream !== stored.stream || envelope.revision !== stored.revision) {
     throw new Misfit('belongs to another place');
   }
-  const schema = looseSchemas.get(type);
-  if (schema === undefined) {
+  if (!isEventType(type)) {
     throw new Misfit(`has the unknown type ${/^\w{1,64}$/.test(type) ? type : '(odd name)'}`);
   }
-  const current = toCurrent(type as EventType, envelope.schemaVersion, data);
-  const event = { type, data: conform(schema, current) } as PaymentEvent;
+  const event = eventOf(looseSchemas, type, toCurrent(type, envelope.schemaVersion, data));
   return { ...envelope, position, hash, event };
 }
 

@@ -10,7 +10,7 @@
  * - A subscription gives every event after its position once, in order, says when it has caught
  *   up, never enters a slow reader twice and comes back by itself after a dropped connection.
  */
-import type { PaymentEvent } from '../payment/payment-events.ts';
+import type { DomainEvent } from '../payment/events.ts';
 
 /** A place in the order over all streams. Opaque: kept and handed back, never computed with. */
 export type Position = string;
@@ -25,17 +25,20 @@ export type EventContext = {
   causationId: string;
 };
 
-/** An event that has been decided but not stored. `id` is a UUID made once, at the decision. */
-export type NewEvent = {
+/**
+ * An event that has been decided but not stored, of any family unless `E` says which. `id` is a UUID
+ * made once, at the decision.
+ */
+export type NewEvent<E extends DomainEvent = DomainEvent> = {
   id: string;
   /** RFC 3339 in UTC with milliseconds; never before that of the event before it in the stream. */
   time: string;
-  event: PaymentEvent;
+  event: E;
   context: EventContext;
 };
 
 /** A stored event, decoded and upcast to today's schema. */
-export type RecordedEvent = NewEvent & {
+export type RecordedEvent<E extends DomainEvent = DomainEvent> = NewEvent<E> & {
   stream: string;
   /** From 0, without a gap, within the stream. */
   revision: number;

@@ -5,12 +5,12 @@
 import type { FastifyRequest } from 'fastify';
 import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts';
 import type { EventStore, Expected, NewEvent, RecordedEvent } from '../event-store/port.ts';
-import { type AuditAccessed, auditStreamOf, type PaymentEvent } from '../payment/payment-events.ts';
+import { type AuditLogEvent, auditStreamOf } from '../payment/audit-events.ts';
 import { withoutLongNumbers } from '../runtime/card-numbers.ts';
 import { newEventId, newUlid } from '../runtime/ids.ts';
 
 export type Access = {
-  action: AuditAccessed['data']['action'];
+  action: AuditLogEvent['data']['action'];
   paymentId?: string | undefined;
   /** What the answer follows, beside or instead of the request's own parameters. */
   parameters?: Record<string, string>;
@@ -39,9 +39,6 @@ const parametersOf = (requested: object): { parameters?: string } => {
   const parameters = new URLSearchParams(entries).toString().slice(0, PARAMETERS_MAX);
   return parameters === '' ? {} : { parameters };
 };
-
-// It is stored and read as every event is; only its type is none that a payment can have.
-const asEvent = (accessed: AuditAccessed): PaymentEvent => accessed as never;
 
 type End = { stream: string; last: RecordedEvent | undefined };
 
@@ -74,7 +71,7 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     }
   };
 
-  const eventOf = (request: FastifyRequest, access: Access): NewEvent => {
+  const eventOf = (request: FastifyRequest, access: Access): NewEvent<AuditLogEvent> => {
     const { action, paymentId, parameters } = access;
     // A card number that somebody searches for must not get into the log this way (gaps §4): an id that could be a card number is cut as every other text is.
     const isPlain = paymentId === undefined || withoutLongNumbers(paymentId) === paymentId;
@@ -93,7 +90,7 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     return {
       id: newEventId(),
       time: last !== undefined && now < last.time ? last.time : now,
-      event: asEvent({ type: 'AuditAccessed', data }),
+      event: { type: 'AuditAccessed', data },
       context: { actor, requestId, correlationId: requestId, causationId: requestId },
     };
   };

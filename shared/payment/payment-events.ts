@@ -1,18 +1,15 @@
 /**
- * Every event a payment stream can hold (gaps §6). The type names and the field names are
- * stored forms: they are never renamed, only added to or upcast.
+ * The events of a payment's stream (gaps §6). The type names and the field names are stored forms:
+ * they are never renamed, only added to or upcast.
  *
  * Amounts are integers of minor units, from 1 (from 0 where a sentence says so). No schema has a
  * field that could hold a card number or a CVV, and every schema is strict, so none can be stored.
  */
 import { z } from 'zod';
 import { WITHOUT_TWELVE_DIGITS } from './card.ts';
-import { PAYMENT_ID } from './payment-id.ts';
+import { amountMinor, operation, paymentId, text } from './event-fields.ts';
 
-const text = z.string().min(1).max(255);
 const optionalText = z.string().max(255).optional();
-const amountMinor = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
-const operationId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
 const providerCode = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/);
 
 /** The failure codes a merchant can meet (gaps §12). */
@@ -129,7 +126,6 @@ const resolution = z.strictObject({
 });
 export type Resolution = z.infer<typeof resolution>;
 
-const operation = { operationId, amount: amountMinor, currency: z.string().regex(/^[A-Z]{3}$/) };
 const ended = { ...operation, resolution: resolution.optional() };
 const decline = {
   ...ended,
@@ -145,11 +141,11 @@ const approval = { ...ended, providerReference: providerCode.optional() };
 const requested = { ...operation, identity, reason: optionalText };
 
 /** The schema of each event's data at its current version; strict, for encoding. */
-export const eventSchemas = {
+export const paymentSchemas = {
   /** The intent to authorize or sell; durable before the provider is asked. */
   PaymentCreated: z.strictObject({
     ...operation,
-    paymentId: z.string().regex(PAYMENT_ID),
+    paymentId,
     merchantId: text,
     captureNow: z.boolean(),
     card: maskedCard,
@@ -180,17 +176,19 @@ export const eventSchemas = {
   PaymentRefundDeclined: z.strictObject(decline),
 } as const;
 
-export type EventType = keyof typeof eventSchemas;
+export type PaymentEventType = keyof typeof paymentSchemas;
 /** Every event type, in the order of its first appearance in a payment's life. */
-export const EVENT_TYPES = Object.keys(eventSchemas) as EventType[];
+export const PAYMENT_EVENT_TYPES = Object.keys(paymentSchemas) as PaymentEventType[];
 
-export type EventData<T extends EventType> = z.infer<(typeof eventSchemas)[T]>;
+export type EventData<T extends PaymentEventType> = z.infer<(typeof paymentSchemas)[T]>;
 
 /** One thing that happened to a payment, as the domain sees it. */
-export type PaymentEvent = { [T in EventType]: { type: T; data: EventData<T> } }[EventType];
+export type PaymentEvent = {
+  [T in PaymentEventType]: { type: T; data: EventData<T> };
+}[PaymentEventType];
 
 /** The schema version that new events of each type are stored with (see upcast.ts). */
-export const EVENT_VERSIONS: Record<EventType, number> = {
+export const PAYMENT_VERSIONS: Record<PaymentEventType, number> = {
   PaymentCreated: 1,
   PaymentAuthorized: 1,
   PaymentCaptured: 1,
@@ -204,63 +202,6 @@ export const EVENT_VERSIONS: Record<EventType, number> = {
   PaymentVoidDeclined: 1,
   PaymentRefundDeclined: 1,
 };
-
-/**
- * Events of streams that are no payment's; they are not published and change no read model. Each
- * has the fields that every event has: the operation it was made for, its amount and currency.
- */
-export const claimSchemas = {
-  /** The payment that a merchant's reference names, or wants to (gaps §8). */
-  MerchantReferenceClaimed: z.strictObject({
-    ...operation,
-    paymentId: z.string().regex(PAYMENT_ID),
-    merchantId: text,
-  }),
-} as const;
-
-export type ClaimType = keyof typeof claimSchemas;
-export const CLAIM_VERSIONS: Record<ClaimType, number> = { MerchantReferenceClaimed: 1 };
-export type MerchantReferenceClaimed = {
-  type: 'MerchantReferenceClaimed';
-  data: z.infer<typeof claimSchemas.MerchantReferenceClaimed>;
-};
-
-/** The stream that holds who claimed a reference, by its keyed hash. */
-export const referenceStreamOf = (hash: string): string => `merchant-reference-${hash}`;
-
-/** What an auditor can read; stored forms, as the type names are. */
-export const AUDIT_ACTIONS = [
-  'SEARCH',
-  'EVENTS',
-  'STATE',
-  'VERIFY',
-  'VERIFY_LOG',
-  'LOG',
-  'STREAM',
-  'EXPORT',
-  'EXPLAIN',
-  'RECONCILE',
-] as const;
-
-/** What is written down of an auditor's reading, in streams `audit-…`; published nowhere. */
-export const accessSchemas = {
-  /** Who is the context's actor; `merchantId` is what the token may see, `*` all of it. */
-  AuditAccessed: z.strictObject({
-    action: z.enum(AUDIT_ACTIONS),
-    merchantId: text,
-    paymentId: z.string().regex(PAYMENT_ID).optional(),
-    /** As a query string; long runs of digits are cut to their last four. */
-    parameters: z.string().max(1000).optional(),
-  }),
-} as const;
-export const ACCESS_VERSIONS = { AuditAccessed: 1 };
-export type AuditAccessed = {
-  type: 'AuditAccessed';
-  data: z.infer<typeof accessSchemas.AuditAccessed>;
-};
-
-/** The stream that one process writes its readers into. */
-export const auditStreamOf = (id: string): string => `audit-${id}`;
 
 /** The stream of a payment (gaps §6). */
 export const streamOf = (paymentId: string): string => `payment-${paymentId}`;

@@ -3,7 +3,7 @@
  * after it. Both folds read it, that of the rules (state.ts) and that of the answer (response.ts),
  * so that a stream which the rules could not have written is damaged for both (M8, L5).
  */
-import type { EventType, PaymentEvent } from './payment-events.ts';
+import type { PaymentEvent, PaymentEventType } from './payment-events.ts';
 import type { PaymentStatus } from './payment-status.ts';
 
 /** `from` is undefined for the first event of a stream. */
@@ -27,10 +27,10 @@ export const TRANSITIONS = {
   /** `toWhenWhole`: after the refund that gives back the last of what was captured. */
   PaymentRefunded: { from: 'CAPTURED', to: 'CAPTURED', toWhenWhole: 'REFUNDED' },
   PaymentRefundDeclined: { from: 'CAPTURED', to: 'CAPTURED' },
-} as const satisfies Record<EventType, Transition>;
+} as const satisfies Record<PaymentEventType, Transition>;
 
 /** The events that can follow another one in a stream: all but the first. */
-export type FollowingType = Exclude<EventType, 'PaymentCreated'>;
+export type FollowingType = Exclude<PaymentEventType, 'PaymentCreated'>;
 export type FollowingEvent = Exclude<PaymentEvent, { type: 'PaymentCreated' }>;
 
 /** The status that an event needs before it. */

@@ -2,12 +2,7 @@
  * Old events for today's code: one function per hop, from version n to n + 1 of one event type.
  * Stored events are never rewritten; whoever reads them goes through here (codec.ts).
  */
-import {
-  ACCESS_VERSIONS,
-  CLAIM_VERSIONS,
-  EVENT_VERSIONS,
-  type EventType,
-} from './payment-events.ts';
+import { EVENT_VERSIONS, type EventType } from './events.ts';
 
 /** Turns an event's data as stored with version n into its data at version n + 1. Pure. */
 export type Hop = (data: unknown) => unknown;
@@ -47,8 +42,4 @@ export const upcastOver =
 const HOPS: Hops = {};
 
 /** The upcast of the stored events of this service. */
-export const upcast: Upcast = upcastOver(HOPS, {
-  ...EVENT_VERSIONS,
-  ...CLAIM_VERSIONS,
-  ...ACCESS_VERSIONS,
-});
+export const upcast: Upcast = upcastOver(HOPS, EVENT_VERSIONS);

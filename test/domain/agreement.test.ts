@@ -9,10 +9,10 @@ import type { Command, RequestedAmount } from '../../shared/payment/commands.ts'
 import { decide } from '../../shared/payment/decide.ts';
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import {
-  EVENT_TYPES,
-  type EventType,
-  eventSchemas,
+  PAYMENT_EVENT_TYPES,
   type PaymentEvent,
+  type PaymentEventType,
+  paymentSchemas,
 } from '../../shared/payment/payment-events.ts';
 import {
   bodyOf,
@@ -205,7 +205,7 @@ const BUILDERS = {
 
 /** An event of any type with fields that are valid, whatever stands before it. */
 const eventOf = (about: {
-  type: EventType;
+  type: PaymentEventType;
   operation: string;
   amount: number;
   captureNow: boolean;
@@ -285,7 +285,7 @@ describe('project and evolve agree', () => {
 describe('L5: both folds accept the same streams', () => {
   const event = fc
     .record({
-      type: fc.constantFrom(...EVENT_TYPES),
+      type: fc.constantFrom(...PAYMENT_EVENT_TYPES),
       operation: fc.nat({ max: 3 }).map(operationId),
       amount: fc.integer({ min: 1, max: 3 }),
       captureNow: fc.boolean(),
@@ -362,7 +362,7 @@ describe('money', () => {
   test('M7: every amount of every event is an integer from 1 to the maximum, and can be stored', () => {
     always((before, _command, { events }) => {
       for (const { event } of events.slice(before.events.length)) {
-        expect(eventSchemas[event.type].parse(event.data)).toStrictEqual(event.data);
+        expect(paymentSchemas[event.type].parse(event.data)).toStrictEqual(event.data);
         expect(event.data.amount).toBeLessThanOrEqual(MAX);
       }
     });

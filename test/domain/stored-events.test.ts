@@ -9,15 +9,8 @@ import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { decode, encode, isReadable, type StoredEvent } from '../../shared/event-store/codec.ts';
 import type { Expected, NewEvent } from '../../shared/event-store/port.ts';
-import {
-  ACCESS_VERSIONS,
-  accessSchemas,
-  CLAIM_VERSIONS,
-  claimSchemas,
-  EVENT_VERSIONS,
-  eventSchemas,
-  type PaymentEvent,
-} from '../../shared/payment/payment-events.ts';
+import { EVENT_SCHEMAS, EVENT_VERSIONS, type EventType } from '../../shared/payment/events.ts';
+import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { CannotUpcast, upcastOver } from '../../shared/payment/upcast.ts';
 import { anyPayment, authorized, created, newEvent } from '../support/payment-events.ts';
 import { propertyRuns } from '../support/property-runs.ts';
@@ -43,13 +36,11 @@ const dataOf = (event: ReturnType<typeof decode>): unknown => {
   return event.event.data;
 };
 
-type Form = { type: keyof typeof schemas; version: number; variant?: string };
-const schemas = { ...eventSchemas, ...claimSchemas, ...accessSchemas };
-const versions = { ...EVENT_VERSIONS, ...CLAIM_VERSIONS, ...ACCESS_VERSIONS };
-const types = Object.keys(schemas) as (keyof typeof schemas)[];
+type Form = { type: EventType; version: number; variant?: string };
+const types = Object.keys(EVENT_SCHEMAS) as EventType[];
 const forms: Form[] = [
   ...types.flatMap((type) =>
-    Array.from({ length: versions[type] }, (_, n) => ({ type, version: n + 1 })),
+    Array.from({ length: EVENT_VERSIONS[type] }, (_, n) => ({ type, version: n + 1 })),
   ),
   // With the optional fields that were added to a version after it had been written.
   { type: 'PaymentAuthorized', version: 1, variant: '.by-hand' },
@@ -67,7 +58,7 @@ describe('gaps §6: every stored form is read by the code of today', () => {
     const event = decode(rowOf(stored));
     expect(event).toMatchObject({ stream: stored.stream, revision: stored.revision });
     expect(stored).toMatchObject({ type: form.type, schemaVersion: form.version });
-    expect(schemas[form.type].safeParse(dataOf(event)).success).toBe(true);
+    expect(EVENT_SCHEMAS[form.type].safeParse(dataOf(event)).success).toBe(true);
   });
 
   test.each(forms)('the hash of $type version $version is that of its canonical JSON', (form) => {
@@ -76,7 +67,7 @@ describe('gaps §6: every stored form is read by the code of today', () => {
     expect(createHash('sha256').update(text).digest('hex')).toBe(hash);
   });
 
-  test.each(forms.filter(({ type, version }) => version === versions[type]))(
+  test.each(forms.filter(({ type, version }) => version === EVENT_VERSIONS[type]))(
     '$type is still stored in the very form of its version $version',
     (form: Form) => {
       const { stored, hash } = frozenForm(fileOf(form));

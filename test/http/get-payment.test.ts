@@ -1,7 +1,9 @@
 /** GET /api/v1/payments/{paymentId}: every row of the interface's error table. */
+
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getPayment } from '../../query-api/get-payment.ts';
+import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { foldReadModel } from '../../shared/payment/response.ts';
@@ -61,7 +63,7 @@ test.each(['parked', 'behind'])('gaps §9: a document that is %s is not given', 
   const readModels = openSqliteReadModels({ file: join(folder.path, 'read models.db') });
   const events = wholeLife('pay_1').map((event, at) => newEvent(event, timeOf(at)));
   const stored = await store.append(streamOf('pay_1'), 'none', events);
-  const readModel = foldReadModel(stored.slice(0, 2));
+  const readModel = foldStream(stored.slice(0, 2), foldReadModel);
   if (readModel === undefined) throw new Error('a read model of nothing');
   const document = { kind: 'readModel', readModel } as const;
   const park = { kind: 'park', paymentId: 'pay_1', revision: 2, reason: 'poison' } as const;

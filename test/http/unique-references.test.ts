@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createIdentities } from '../../command-api/idempotency.ts';
 import type { NewEvent } from '../../shared/event-store/port.ts';
-import { referenceStreamOf } from '../../shared/payment/payment-events.ts';
+import { type ClaimEvent, referenceStreamOf } from '../../shared/payment/claim-events.ts';
 import {
   type CommandResponse,
   expectError,
@@ -58,14 +58,14 @@ const claimsOf = async (reference: string): Promise<string[]> => {
 const claimAndDie = async (reference: string, paymentId: string, agoMs = 0): Promise<void> => {
   const hash = createIdentities(SECRET).referenceHashOf('m_test', reference);
   const money = { operationId: 'op_dead', amount: 1, currency: 'USD' };
-  const event = {
+  const event: ClaimEvent = {
     type: 'MerchantReferenceClaimed',
     data: { ...money, paymentId, merchantId: 'm_test' },
   };
   const claim: NewEvent = {
     id: crypto.randomUUID(),
     time: new Date(Date.now() - agoMs).toISOString(),
-    event: event as never,
+    event,
     context: { actor: 'x', requestId: 'x', correlationId: 'x', causationId: 'x' },
   };
   const stream = referenceStreamOf(hash);

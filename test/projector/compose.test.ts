@@ -1,4 +1,5 @@
 /** The projector as a whole: start, restart, rebuild, faults of either engine, lag, refusal. */
+
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -9,6 +10,7 @@ import { createLag, misfitOf } from '../../projector/lag.ts';
 import type { Log } from '../../projector/subscription.ts';
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
+import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import {
   type MemoryEventStore,
   memoryEventStore,
@@ -64,7 +66,7 @@ describe('the projector', () => {
   const folds = async (count: number) => {
     const streams = Array.from({ length: count }, (_, n) => store.readStream(streamOf(`pay_${n}`)));
     return (await Promise.all(streams)).map((events) => {
-      const readModel = foldReadModel(events);
+      const readModel = foldStream(events, foldReadModel);
       return readModel && bodyOf(readModel);
     });
   };
@@ -314,7 +316,7 @@ describe('the projector', () => {
       if (last === undefined) throw new Error('nothing stored');
       await freshness.store.append(streamOf(`pay_${n}`), last, events.slice(2));
       expect(await readModels.waitForRevision(`pay_${n}`, LIFE - 1, 5000)).toBe(true);
-      const readModel = foldReadModel(await real.readStream(streamOf(`pay_${n}`)));
+      const readModel = foldStream(await real.readStream(streamOf(`pay_${n}`)), foldReadModel);
       expect((await readModels.getAny(`pay_${n}`))?.body).toBe(readModel && bodyOf(readModel));
     });
     await Promise.all(writing);

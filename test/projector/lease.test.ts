@@ -1,7 +1,9 @@
 /** Several projectors on one set of read models: one follows the log, the others stand by. */
+
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, type ProjectorOptions, startProjector } from '../../projector/compose.ts';
 import type { Log } from '../../projector/subscription.ts';
+import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import {
   type MemoryEventStore,
   memoryEventStore,
@@ -77,7 +79,7 @@ for (const driver of readModelDrivers) {
       await store.append(streamOf(paymentId), 'none', events);
     };
     const expectWhole = async (paymentId: string): Promise<void> => {
-      const readModel = foldReadModel(await store.readStream(streamOf(paymentId)));
+      const readModel = foldStream(await store.readStream(streamOf(paymentId)), foldReadModel);
       expect(
         await readModels.waitForRevision(paymentId, readModel?.revision ?? 0, TAKE_OVER_MS_MAX),
       ).toBe(true);
@@ -165,7 +167,7 @@ for (const driver of readModelDrivers) {
       await given('pay_2');
       const { position } = await store.head(null);
       const at = await readModels.checkpoint();
-      const readModel = foldReadModel(await store.readStream(streamOf('pay_2')));
+      const readModel = foldStream(await store.readStream(streamOf('pay_2')), foldReadModel);
       if (readModel === undefined) throw new Error('no read model');
       await readModels.apply([{ kind: 'readModel', readModel }], at, position);
       store.hold(false);

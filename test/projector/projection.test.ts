@@ -1,10 +1,12 @@
 /** What becomes of a batch of events: skip, apply, heal, park (invariants P1, P2, P5). */
+
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
 import { createProjection, type Projection } from '../../projector/projection.ts';
 import type { Log } from '../../projector/subscription.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
+import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import {
   type MemoryEventStore,
   memoryEventStore,
@@ -58,7 +60,7 @@ for (const driver of readModelDrivers) {
       }
     };
     const foldOf = async (paymentId: string): Promise<string | undefined> => {
-      const readModel = foldReadModel(await store.readStream(streamOf(paymentId)));
+      const readModel = foldStream(await store.readStream(streamOf(paymentId)), foldReadModel);
       return readModel && bodyOf(readModel);
     };
     const expectWhole = async (paymentId: string): Promise<void> => {
@@ -271,7 +273,7 @@ for (const driver of readModelDrivers) {
         const unresolved = (await readModels.unresolved(1000)).map(({ paymentId }) => paymentId);
         for (const { id } of left) {
           await expectWhole(id);
-          const readModel = foldReadModel(await store.readStream(streamOf(id)));
+          const readModel = foldStream(await store.readStream(streamOf(id)), foldReadModel);
           expect(unresolved.includes(id)).toBe((readModel?.open.length ?? 0) > 0);
         }
         expect(projection.counts().healed).toBe(0);

@@ -1,9 +1,11 @@
 /** A rebuild: a new generation is filled beside the served one, compared, and served at once. */
+
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { RebuildImpossible } from '../../projector/errors.ts';
 import { type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
 import type { Log } from '../../projector/subscription.ts';
+import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import {
   type MemoryEventStore,
   memoryEventStore,
@@ -42,7 +44,7 @@ for (const driver of readModelDrivers) {
     const expectWhole = async (): Promise<void> => {
       await applied();
       for (let n = 0; n < payments; n += 1) {
-        const readModel = foldReadModel(await store.readStream(streamOf(`pay_${n}`)));
+        const readModel = foldStream(await store.readStream(streamOf(`pay_${n}`)), foldReadModel);
         expect((await readModels.getAny(`pay_${n}`))?.body).toBe(readModel && bodyOf(readModel));
       }
     };
@@ -100,7 +102,10 @@ for (const driver of readModelDrivers) {
     }, 20_000);
 
     test('puts right what was wrong, and says that it was', async () => {
-      const wrong = foldReadModel((await store.readStream(streamOf('pay_0'))).slice(0, 1));
+      const wrong = foldStream(
+        (await store.readStream(streamOf('pay_0'))).slice(0, 1),
+        foldReadModel,
+      );
       if (wrong === undefined) throw new Error('no read model');
       const at = await readModels.checkpoint();
       await readModels.apply(

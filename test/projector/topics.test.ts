@@ -9,7 +9,7 @@ import addFormatsModule from 'ajv-formats';
 import { parse } from 'yaml';
 import { MESSAGE_VERSIONS } from '../../projector/event-feed/schemas.ts';
 import { generatedTopicDocs } from '../../scripts/topics/generated.ts';
-import { EVENT_TYPES, eventSchemas } from '../../shared/payment/payment-events.ts';
+import { PAYMENT_EVENT_TYPES, paymentSchemas } from '../../shared/payment/payment-events.ts';
 import { allSampleMessages, PRIVATE_VALUES, sampleMessages } from '../support/topic-samples.ts';
 
 type Json = Record<string, unknown>;
@@ -47,8 +47,8 @@ describe('a message', () => {
     const filled = (name: string): boolean =>
       textOf('test/support/topic-samples.ts').includes(name) ||
       textOf('test/support/payment-events.ts').includes(name);
-    const names = EVENT_TYPES.flatMap((type) => Object.keys(eventSchemas[type].shape));
-    const details = Object.keys(eventSchemas.PaymentCreated.shape.details.shape);
+    const names = PAYMENT_EVENT_TYPES.flatMap((type) => Object.keys(paymentSchemas[type].shape));
+    const details = Object.keys(paymentSchemas.PaymentCreated.shape.details.shape);
     expect([...names, ...details].filter((name) => !filled(name))).toEqual([]);
     expect(new Set(PRIVATE_VALUES).size).toBe(PRIVATE_VALUES.length);
   });

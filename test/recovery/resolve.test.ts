@@ -4,7 +4,6 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { AT_WORK } from '../../command-api/provider/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import {
   type Asking,
   type CommandResponse,
@@ -242,7 +241,7 @@ describe('GET /ops/v1/unresolved', () => {
     );
     const find = async (at: CommandProcess, asking?: Asking) =>
       (await list(at, asking)).unresolved.filter(({ paymentId }) => paymentId === id);
-    const [intent] = await processes.store.readStream(streamOf(id));
+    const [intent] = await processes.events(id);
     const common = {
       paymentId: id,
       merchantId: 'm_test',

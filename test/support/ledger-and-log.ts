@@ -2,9 +2,11 @@
  * Ledger and log of a data folder whose service has ended: what our events say happened at the
  * provider, and what the provider's own ledger says.
  */
+
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { openSimulator } from '../../provider-simulator/simulator.ts';
+import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
@@ -41,8 +43,8 @@ export const paymentsOfLog = async (dataDir: string): Promise<Map<string, Logged
   for (const [stream, events] of streams) {
     const paymentId = paymentOf(stream);
     if (paymentId === undefined) continue;
-    const readModel = foldReadModel(events);
-    const state = foldState(events);
+    const readModel = foldStream(events, foldReadModel);
+    const state = foldStream(events, foldState);
     if (readModel === undefined || state === undefined) throw new Error(`nothing in ${stream}?`);
     payments.set(paymentId, { state, body: bodyOf(readModel) });
   }

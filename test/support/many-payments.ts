@@ -1,4 +1,5 @@
 /** Logs of many whole payments, made quickly, and what their documents ought to be. */
+import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
@@ -33,7 +34,7 @@ export const foldsOf = async (
 ): Promise<Map<string, string>> => {
   const bodies = new Map<string, string>();
   for (const id of paymentIds) {
-    const readModel = foldReadModel(await store.readStream(streamOf(id)));
+    const readModel = foldStream(await store.readStream(streamOf(id)), foldReadModel);
     if (readModel !== undefined) bodies.set(id, bodyOf(readModel));
   }
   return bodies;

@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import type { Command } from '../../shared/payment/commands.ts';
 import { type Decision, decide } from '../../shared/payment/decide.ts';
-import { eventSchemas, type PaymentEvent } from '../../shared/payment/payment-events.ts';
+import { type PaymentEvent, paymentSchemas } from '../../shared/payment/payment-events.ts';
 import { evolve, type PaymentState } from '../../shared/payment/state.ts';
 import { placed } from './payment-events.ts';
 
@@ -45,7 +45,7 @@ export const scenarios = (rows: readonly Scenario[]): void => {
     expect(responded).toStrictEqual(response);
     if (!Array.isArray(responded)) return;
     for (const { type, data } of responded) {
-      expect(eventSchemas[type].parse(data)).toStrictEqual(data);
+      expect(paymentSchemas[type].parse(data)).toStrictEqual(data);
     }
     expect(responseTo([...given, ...responded], when)).toStrictEqual([]);
   });

@@ -3,6 +3,7 @@ import { eventMessage, stateMessage } from '../../projector/event-feed/messages.
 import type { FeedMessage } from '../../projector/event-feed/port.ts';
 import type { MessageType } from '../../projector/event-feed/schemas.ts';
 import { followPaymentStates } from '../../projector/relay/payment-states.ts';
+import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
@@ -148,9 +149,10 @@ export const allSampleMessages = async (): Promise<FeedMessage[]> => {
   const readModels = followPaymentStates(store);
   const messages: FeedMessage[] = [];
   for (const [number, event] of (await store.readAll(null, 100)).entries()) {
-    const readModel = await readModels.after(event as RecordedEvent);
-    messages.push(eventMessage(event as RecordedEvent, readModel, { partition: 0, number }));
-    messages.push(stateMessage(event as RecordedEvent, readModel, { partition: 0 }));
+    const own = asPaymentEvent(event as RecordedEvent);
+    const readModel = await readModels.after(own);
+    messages.push(eventMessage(own, readModel, { partition: 0, number }));
+    messages.push(stateMessage(own, readModel, { partition: 0 }));
   }
   return messages;
 };

@@ -3,6 +3,7 @@
  * can be had in one test process: each has queues, cache, recovery, sweep and a clock of its own, and
  * neither knows of the other. The projector runs beside them, as the third process would.
  */
+
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { type CommandSide, openCommandSide } from '../../command-api/compose.ts';
@@ -12,7 +13,8 @@ import { type Projector, startProjector } from '../../projector/compose.ts';
 import { registerProjectorOps } from '../../projector/parked-routes.ts';
 import { openSimulator } from '../../provider-simulator/simulator.ts';
 import { AppendOutcomeUnknown } from '../../shared/event-store/errors.ts';
-import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import { asPaymentEvent, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openAuthorize } from '../../shared/http/auth/authorize.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
@@ -78,7 +80,7 @@ export type TwoCommandProcesses = {
   readModels: ReadModels;
   projector: Projector;
   ledger(paymentId?: string): Promise<LedgerEntry[]>;
-  events(paymentId: string): Promise<RecordedEvent[]>;
+  events(paymentId: string): Promise<RecordedPaymentEvent[]>;
   state(paymentId: string): Promise<PaymentState>;
   /** The body of the payment as it is now. */
   body(paymentId: string): Promise<string>;
@@ -186,7 +188,8 @@ export const openTwoCommandProcesses = async (
   };
 
   const [a, b] = [await open(), await open()];
-  const events = (paymentId: string) => store.readStream(streamOf(paymentId));
+  const events = async (paymentId: string) =>
+    (await store.readStream(streamOf(paymentId))).map(asPaymentEvent);
   return {
     a,
     b,

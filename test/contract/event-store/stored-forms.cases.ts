@@ -8,7 +8,7 @@ import {
   streamsCheck,
   verifyStreamForms,
 } from '../../../shared/event-store/verify-chain.ts';
-import { auditStreamOf } from '../../../shared/payment/payment-events.ts';
+import { auditStreamOf } from '../../../shared/payment/audit-events.ts';
 import { newEvent, wholeLife } from '../../support/payment-events.ts';
 import { type EventStoreDriver, openBeforeEach } from './opened.ts';
 

@@ -1,0 +1,14 @@
+/** The fields that events of more than one family have, as schemas for encoding. */
+import { z } from 'zod';
+import { PAYMENT_ID } from './payment-id.ts';
+
+export const text = z.string().min(1).max(255);
+export const amountMinor = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+export const paymentId = z.string().regex(PAYMENT_ID);
+
+/** The operation that an event was made for, its amount and the amount's currency. */
+export const operation = {
+  operationId: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
+  amount: amountMinor,
+  currency: z.string().regex(/^[A-Z]{3}$/),
+};
