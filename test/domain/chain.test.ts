@@ -1,0 +1,229 @@
+/**
+ * The two hash chains, on events made up in memory: what fits is passed, and each kind of damage is
+ * told with its reason and its place. test/audit/tampering.test.ts does the same to a real log.
+ */
+import { describe, expect, test } from '@jest/globals';
+import {
+  type ChainRow,
+  describeBreak,
+  GENESIS_HASH,
+  hashOf,
+  LOG_START,
+  linkLog,
+  verifyLog,
+} from '../../shared/event-store/chain.ts';
+import type { StoredForm } from '../../shared/event-store/port.ts';
+import {
+  logCheck,
+  streamsCheck,
+  verifyStreamForms,
+} from '../../shared/event-store/verify-chain.ts';
+
+const idAt = (position: number): string => `id-${position}`;
+
+/** A log of events, one for each stream name, every one of them in its place. */
+const logOf = (...streams: string[]): ChainRow[] => {
+  const log: ChainRow[] = [];
+  for (const stream of streams) {
+    const own = log.filter((row) => row.stream === stream);
+    const hashBefore = own.at(-1)?.hash ?? null;
+    const position = log.length + 1;
+    const place = { id: idAt(position), stream, revision: own.length };
+    const text = JSON.stringify({ ...place, previousHash: hashBefore ?? GENESIS_HASH });
+    const hash = hashOf(text);
+    const logHash = linkLog(log.at(-1)?.logHash ?? GENESIS_HASH, hash);
+    log.push({ ...place, position, hash, logHash, text, hashBefore });
+  }
+  return log;
+};
+
+const LOG = logOf('a', 'b', 'a', 'a', 'b');
+const formOf = (row: ChainRow): StoredForm => ({ ...row, position: String(row.position) });
+/** The form as a store hands it out that keeps no log hash, and the id in the text alone. */
+const bareFormOf = ({ position, stream, revision, hash, text }: ChainRow): StoredForm => ({
+  position: String(position),
+  stream,
+  revision,
+  hash,
+  text,
+});
+const rowAt = (index: number): ChainRow => {
+  const row = LOG[index];
+  if (row === undefined) throw new Error(`the log has no row ${index}`);
+  return row;
+};
+/** The log with one of its rows changed; a changed text gets its hash, unless one is given. */
+const changedAt = (index: number, change: Partial<ChainRow>): ChainRow[] => {
+  const hash = change.text === undefined ? {} : { hash: hashOf(change.text) };
+  return LOG.with(index, { ...rowAt(index), ...hash, ...change });
+};
+const textWith = (index: number, change: object): string =>
+  JSON.stringify({ ...JSON.parse(rowAt(index).text), ...change });
+
+test('the hashes are SHA-256 in hex, and a log hash covers the one before it and the event', () => {
+  const ofAbc = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';
+  expect(hashOf('abc')).toBe(ofAbc);
+  expect(linkLog('ab', 'c')).toBe(ofAbc);
+  expect(GENESIS_HASH).toBe('0'.repeat(64));
+  expect(LOG_START).toStrictEqual({ position: 0, logHash: GENESIS_HASH });
+});
+
+type Damage = [what: string, change: Partial<ChainRow>, reason: string];
+
+/** What may be wrong with the third row, `a` at revision 1. */
+const IN_STREAM: Damage[] = [
+  ['another text', { text: '{}', hash: rowAt(2).hash }, 'its text does not have its hash'],
+  ['another hash', { hash: rowAt(0).hash }, 'its text does not have its hash'],
+  ['no JSON', { text: '{' }, 'its text belongs to another place'],
+  ['JSON that is no object', { text: 'null' }, 'its text belongs to another place'],
+  ['another stream', { text: textWith(2, { stream: 'b' }) }, 'its text belongs to another place'],
+  ['another revision', { text: textWith(2, { revision: 2 }) }, 'its text belongs to another place'],
+];
+
+const IN_LOG: Damage[] = [
+  ...IN_STREAM,
+  ['another id', { id: idAt(9) }, 'its text belongs to another place'],
+  ['a position left out', { position: 4 }, 'position 3 is missing'],
+  ['no event before it', { hashBefore: null }, 'the event before it is missing'],
+  [
+    'another event before it',
+    { text: textWith(2, { previousHash: rowAt(1).hash }) },
+    'it does not follow the event before it',
+  ],
+  ['another log hash', { logHash: rowAt(1).logHash }, 'it does not follow in the log'],
+];
+
+describe('verifyLog', () => {
+  test('passes a whole log, in one piece and in pages, and gives its end', () => {
+    const end = { position: 5, logHash: rowAt(4).logHash };
+    expect(verifyLog(LOG)).toStrictEqual({ end });
+    const first = verifyLog(LOG.slice(0, 2));
+    expect(first).toStrictEqual({ end: { position: 2, logHash: rowAt(1).logHash } });
+    expect(verifyLog(LOG.slice(2), 'end' in first ? first.end : LOG_START)).toStrictEqual({ end });
+    expect(verifyLog([])).toStrictEqual({ end: LOG_START });
+  });
+
+  test.each(IN_LOG)('stops at the first row with %s', (_what, change, reason) => {
+    const log = changedAt(2, change);
+    const position = change.position ?? 3;
+    const broken = { position, stream: 'a', revision: 1, reason };
+    expect(verifyLog(log)).toStrictEqual({ broken });
+    expect(describeBreak(broken)).toBe(`position ${position} (stream a, revision 1): ${reason}`);
+  });
+});
+
+/** What a check says of each row, one after the other. */
+const said = async (
+  check: (form: StoredForm) => Promise<string | undefined>,
+  rows: StoredForm[],
+): Promise<(string | undefined)[]> => {
+  const reasons: (string | undefined)[] = [];
+  for (const row of rows) reasons.push(await check(row));
+  return reasons;
+};
+const NOTHING = LOG.map(() => undefined);
+
+describe('logCheck', () => {
+  test('passes a whole log, from its start and from a known end', async () => {
+    expect(await said(logCheck(), LOG.map(formOf))).toStrictEqual(NOTHING);
+    const { position, logHash } = rowAt(1);
+    const rest = LOG.slice(2).map(formOf);
+    expect(await said(logCheck({ position, logHash }), rest)).toStrictEqual(NOTHING.slice(2));
+    expect(await logCheck()(formOf(rowAt(2)))).toBe('position 1 is missing');
+  });
+
+  test('takes an id from the text where the store keeps none beside it', async () => {
+    const { id: _, ...form } = formOf(rowAt(0));
+    expect(await logCheck()(form)).toBeUndefined();
+    const noJson = { ...form, text: '{', hash: hashOf('{') };
+    expect(await logCheck()(noJson)).toBe('its text belongs to another place');
+  });
+
+  test('does not pass a form without its log hash, or without the hash before it', async () => {
+    expect(await logCheck()(bareFormOf(rowAt(0)))).toBe('it does not follow in the log');
+    const { hashBefore: _, ...form } = formOf(rowAt(2));
+    const after = { position: 2, logHash: rowAt(1).logHash };
+    expect(await logCheck(after)(form)).toBe('the event before it is missing');
+  });
+
+  test.each(IN_LOG)('tells %s', async (_what, change, reason) => {
+    const reasons = await said(logCheck(), changedAt(2, change).map(formOf));
+    expect(reasons.slice(0, 3)).toStrictEqual([undefined, undefined, reason]);
+  });
+});
+
+describe('streamsCheck', () => {
+  const unread = (): Promise<StoredForm[]> => Promise.reject(new Error('read again'));
+  const readStream = async (stream: string): Promise<StoredForm[]> =>
+    LOG.filter((row) => row.stream === stream).map(bareFormOf);
+
+  test('passes streams in turns, and reads none again that it has seen from its start', async () => {
+    expect(await said(streamsCheck(unread), LOG.map(bareFormOf))).toStrictEqual(NOTHING);
+  });
+
+  test('reads the stream of an event that it meets in the middle', async () => {
+    const rest = LOG.slice(2).map(bareFormOf);
+    expect(await said(streamsCheck(readStream), rest)).toStrictEqual(NOTHING.slice(2));
+  });
+
+  test('tells an event that is missing', async () => {
+    const rows = [rowAt(0), rowAt(3)].map(bareFormOf);
+    expect(await said(streamsCheck(unread), rows)).toStrictEqual([
+      undefined,
+      'revision 1 is missing',
+    ]);
+    const nowhere = streamsCheck(async () => []);
+    expect(await nowhere(bareFormOf(rowAt(2)))).toBe('revision 0 is missing');
+  });
+
+  test('tells an event that does not follow the one before it', async () => {
+    const text = textWith(2, { previousHash: rowAt(1).hash });
+    const reasons = await said(streamsCheck(unread), changedAt(2, { text }).map(bareFormOf));
+    expect(reasons[2]).toBe('it does not follow the event before it');
+  });
+
+  test.each(IN_STREAM)('tells %s, and passes the other stream', async (_what, change, reason) => {
+    const rows = changedAt(2, change).map(bareFormOf);
+    const reasons = await said(streamsCheck(unread), rows);
+    expect(reasons).toStrictEqual([
+      undefined,
+      undefined,
+      reason,
+      'revision 1 is missing',
+      undefined,
+    ]);
+  });
+});
+
+describe('verifyStreamForms', () => {
+  const ownOf = (rows: ChainRow[]): StoredForm[] =>
+    rows.filter(({ stream }) => stream === 'a').map(bareFormOf);
+
+  test('passes a whole stream, and one without events', () => {
+    expect(verifyStreamForms(ownOf(LOG))).toBeUndefined();
+    expect(verifyStreamForms([])).toBeUndefined();
+  });
+
+  test('names the event before which one is missing', () => {
+    const own = ownOf(LOG);
+    expect(verifyStreamForms(own.slice(1))).toStrictEqual({
+      position: '3',
+      stream: 'a',
+      revision: 1,
+      reason: 'revision 0 is missing',
+    });
+    expect(verifyStreamForms(own.toSpliced(1, 1))).toMatchObject({
+      revision: 2,
+      reason: 'revision 1 is missing',
+    });
+  });
+
+  test.each(IN_STREAM)('tells %s', (_what, change, reason) => {
+    expect(verifyStreamForms(ownOf(changedAt(2, change)))).toStrictEqual({
+      position: '3',
+      stream: 'a',
+      revision: 1,
+      reason,
+    });
+  });
+});
