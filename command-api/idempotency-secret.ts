@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { Identities } from './idempotency.ts';
 
-/** The event store was written with another idempotency secret; one line for the operator. */
+/** The event store was written with another idempotency secret. The message is for the operator. */
 export class SecretRefused extends Error {
   override name = 'SecretRefused';
 }

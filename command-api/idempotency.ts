@@ -24,7 +24,7 @@ const ID_CHARACTERS = 26;
 
 export const createIdentities = (secret: string): Identities => {
   const key = createSecretKey(Buffer.from(secret));
-  // The parts are told apart by JSON, so that no two lists of them hash alike.
+  // JSON keeps the parts apart, so that no two lists of parts hash alike.
   const hash = (...parts: unknown[]): Buffer =>
     createHmac('sha256', key).update(JSON.stringify(parts)).digest();
   return {

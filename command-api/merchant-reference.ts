@@ -3,10 +3,10 @@
  * races and over several processes. A create claims the reference, is appended, reads the claims
  * again, and goes to the provider only while the last one is its own.
  *
- * Why two of them never both go: of two claimants the later one looks at the earlier one's payment
- * after its own claim is durable. Either that payment is there by then, and the later one yields,
- * or it is appended afterwards, and then finds that the last claim is no longer its own. So every
- * payment that ever claimed is looked at, not the last one alone.
+ * Why two creates never both go to the provider: the later claimant looks at the earlier one's
+ * payment after its own claim is durable. Either that payment exists by then, and the later create
+ * yields, or it is appended afterwards, and its create then finds that the last claim is another's.
+ * So every payment that ever claimed is looked at, not the last one alone.
  */
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { bodyOf } from '../shared/payment/response.ts';
@@ -21,7 +21,7 @@ import { type CommandResponse, rejection, responseTo, unknownOutcome } from './r
 /** How long a claimant has from its claim to its payment before it is passed over. */
 const CLAIM_MS_MAX = 2_000;
 
-/** `ours`: the reference is claimed for this create; else the answer of the payment that has it. */
+/** `ours`: the reference is claimed for this create; else the response of the payment that has it. */
 export type Claimed = { kind: 'ours' } | { kind: 'held'; response: CommandResponse };
 
 /** Claims a reference for a create that is not appended yet. Throws BudgetSpent. */
@@ -33,7 +33,8 @@ export const claimReference = async (
   budget: Budget,
 ): Promise<Claimed> => {
   const { paymentId, merchantId, operationId, amountMinor: amount, currency } = create;
-  if (amount === 'too large') throw new Error('a claim for what the rules refuse');
+  if (amount === 'too large')
+    throw new Error(`${paymentId}: a claim for an amount that the rules reject`);
   const pause = pauses(budget);
   const startedMs = performance.now();
   for (;;) {
@@ -46,7 +47,7 @@ export const claimReference = async (
       await pause();
       continue;
     }
-    // Everybody before was looked at after our own claim: it stands.
+    // Every earlier claimant was looked at after our own claim was durable: our claim stands.
     if (claims.lastOperationId === operationId) return { kind: 'ours' };
     const data = { paymentId, merchantId, operationId, amount, currency };
     await deps.claims.claim(claims, data, contextOf(principal));

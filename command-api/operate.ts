@@ -1,7 +1,7 @@
 /**
- * The one road of every command that moves money: append the intent, call the provider once with
- * the intent's operation id and outside any retry loop, record the outcome, respond (gaps §6). An
- * operation that leaves the road without a recorded outcome is given to `unresolved`.
+ * The one road of authorize, sale, capture, void and refund (gaps §6): append the intent, call the
+ * provider once with the intent's operation id and outside any retry loop, record the outcome,
+ * respond. An operation that leaves the road without a recorded outcome is given to `unresolved`.
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
@@ -31,11 +31,11 @@ export type OperationRequest = {
   mayGoOn?: () => Promise<boolean>;
 };
 
-/** How far an operation has come on the road. */
+/** How far an operation has come: what recovery has to know where the road ends early. */
 type Progress = {
-  /** Nobody knows whether the intent is stored. */
-  appendUnknown?: true;
-  /** The payment as last read or appended to, once the intent is known to be stored. */
+  /** The append of the intent has begun, and nobody knows whether the intent is stored. */
+  intentUnknown?: boolean;
+  /** The payment with the intent, later with the outcome. */
   payment?: LoadedPayment;
 };
 
@@ -54,7 +54,7 @@ export const operate = async (
   const progress: Progress = {};
   deps.inFlight.begin(operationId);
   try {
-    return await takeTheRoad(deps, request, progress);
+    return await carryOut(deps, request, progress);
   } finally {
     deps.inFlight.end(operationId);
     if (isUnresolved(progress, operationId))
@@ -62,12 +62,13 @@ export const operate = async (
   }
 };
 
-const isUnresolved = ({ appendUnknown, payment }: Progress, operationId: string): boolean =>
+/** An intent that may be stored counts: without an outcome it would bar the payment (gaps §7). */
+const isUnresolved = ({ intentUnknown, payment }: Progress, operationId: string): boolean =>
   payment === undefined
-    ? appendUnknown === true
+    ? intentUnknown === true
     : operationOf(payment, operationId).ended === undefined;
 
-const takeTheRoad = async (
+const carryOut = async (
   deps: CommandDeps,
   request: OperationRequest,
   progress: Progress,
@@ -90,10 +91,7 @@ const takeTheRoad = async (
   return record(deps, request, progress, payment, outcome);
 };
 
-/**
- * Decides and appends the intent. Where nobody knows whether it is stored, no call follows it, and
- * it is unresolved: as an intent without an outcome it would bar the payment (gaps §7).
- */
+/** Decides and appends the intent. Where nobody knows whether it is stored, no call follows it. */
 const appendIntent = async (
   { paymentLog }: CommandDeps,
   { paymentId, command, principal, budget }: OperationRequest,
@@ -105,19 +103,20 @@ const appendIntent = async (
   try {
     return await paymentLog.execute(paymentId, command, contextOf(principal), budget);
   } catch (error) {
-    if (error instanceof AppendOutcomeUnknown) progress.appendUnknown = true;
+    progress.intentUnknown = error instanceof AppendOutcomeUnknown;
     throw error;
   } finally {
     budget.appending = false;
   }
 };
 
+/** Undefined where the payment has to be looked at again. */
 const responseWithoutIntent = (
   { inFlight }: CommandDeps,
   paymentId: string,
   executed: Exclude<Executed, { kind: 'done' }>,
 ): CommandResponse | undefined => {
-  // A refusal because of what another process is about to end is not final.
+  // A rejection because of what another process is about to end is not final.
   if (inFlight.leftMs(executed.payment) > 0) return undefined;
   switch (executed.kind) {
     case 'refused':

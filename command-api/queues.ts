@@ -1,6 +1,6 @@
 /**
  * One queue per payment: within a process its commands run one at a time, in the order in which
- * they came (gaps §7). A task that has begun runs to its end, whoever still waits for it.
+ * they came (gaps §7). A task that has begun runs to its end, also when its request is gone.
  */
 export type Queues = {
   /** Runs the task after every earlier one of that name. */

@@ -1,6 +1,6 @@
 /**
- * Who claimed a merchant's reference (gaps §8): one stream per reference, named by a keyed
- * hash, to which each claimant appends its payment at the exact revision it has read.
+ * The claims of merchant references (gaps §8): one stream per reference, named by a keyed hash, to
+ * which each claimant appends its payment at the exact revision it has read.
  */
 import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../shared/event-store/port.ts';
@@ -58,7 +58,7 @@ export const createReferenceClaims = (options: ReferenceClaimsOptions): Referenc
       try {
         await store.append(stream, expected, [{ id: newEventId(), time, event, context }]);
       } catch (error) {
-        // Reading again shows who stands in the stream.
+        // Reading the stream again shows whose claim is in it.
         const looksAgain =
           error instanceof RevisionConflict || error instanceof AppendOutcomeUnknown;
         if (!looksAgain) throw error;

@@ -6,11 +6,11 @@ export type Budget = {
   begunOn?: string;
   /** True while this request's own intent is being appended. */
   appending?: boolean;
-  /** The request has been answered without its outcome: nothing new may begin for it. */
+  /** The request has its response, without its outcome: no provider call may begin for it. */
   spent?: true;
 };
 
-/** The budget is spent. What was begun goes on without the request (gaps §7). */
+/** The request's budget is spent. An operation that was begun goes on without it (gaps §7). */
 export class BudgetSpent extends Error {
   override name = 'BudgetSpent';
 }

@@ -1,6 +1,6 @@
 /**
- * What a merchant is answered, made from the events alone, so that a repeat gets the same bytes
- * (gaps §8). The answer to an operation is the payment as it was at its outcome.
+ * The responses to commands, made from the events alone, so that a repeat gets the same bytes
+ * (gaps §8). The response to an operation is the payment as it was at the operation's outcome.
  */
 import { type ErrorCode, errorBody } from '../shared/http/errors.ts';
 import {
@@ -35,10 +35,10 @@ const STATUS = {
   IDEMPOTENCY_IN_PROGRESS: 409,
 } as const;
 
-/** Seconds after which a client may ask again. */
+/** Seconds after which a client may send its request again. */
 const RETRY_AFTER = '1';
 
-/** A refusal that stored nothing. */
+/** A rejection that stored nothing. */
 export const rejection = (
   status: number,
   code: ErrorCode,
@@ -94,11 +94,11 @@ const neverCarriedOut = (operation: Operation, paymentId: string): CommandRespon
 const readModelAt = (payment: LoadedPayment, revision: number): PaymentReadModel => {
   if (payment.readModel.revision === revision) return payment.readModel;
   const readModel = foldReadModel(payment.events.slice(0, revision + 1));
-  if (readModel === undefined) throw new Error('an operation of a payment that has no events');
+  if (readModel === undefined) throw new Error('a payment without events');
   return readModel;
 };
 
-/** The answer to an operation: its stored outcome, or that there is none yet. */
+/** The response to an operation: its stored outcome, or that there is none yet. */
 export const responseTo = (payment: LoadedPayment, operation: Operation): CommandResponse => {
   const { paymentId } = payment.state;
   const last = payment.events.length - 1;

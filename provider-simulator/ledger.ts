@@ -13,7 +13,7 @@ import type {
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { makeDataDir } from '../shared/runtime/data-folder.ts';
 import { ensurePrivateFile } from '../shared/runtime/private-files.ts';
-import { type Authorization, type Judgement, judgeCard, judgeFollowUp } from './rules.ts';
+import { type Authorization, decideCard, decideFollowUp, type SimulatedOutcome } from './rules.ts';
 import type { CardBehaviour } from './test-cards.ts';
 
 /** The simulator's own lines know no foreign failure codes. */
@@ -95,7 +95,7 @@ const isCarriedOut = (row: Row): row is Row & { outcome: 'APPROVED' | 'DECLINED'
 const recordedOf = (row: Row): Recorded =>
   isCarriedOut(row) ? { outcome: 'RECORDED', entry: entryOf(row) } : { outcome: 'FENCED' };
 
-const newEntry = (operation: ProviderOperation, judgement: Judgement, sequence: number) =>
+const newEntry = (operation: ProviderOperation, decided: SimulatedOutcome, sequence: number) =>
   ({
     sequence,
     operationId: operation.operationId,
@@ -103,7 +103,7 @@ const newEntry = (operation: ProviderOperation, judgement: Judgement, sequence: 
     paymentId: operation.paymentId,
     amount: operation.amount,
     currency: operation.currency,
-    ...judgement,
+    ...decided,
     providerReference: `sim_${sequence}`,
   }) satisfies SimulatedEntry;
 
@@ -136,8 +136,8 @@ const openPrivate = (file: string): DatabaseSync => {
 };
 
 /**
- * One process for each ledger: what is at work is known in memory alone. The lock is on a file of
- * its own, so that the ledger can be copied meanwhile.
+ * One process for each ledger: which operations are at work is known in memory alone. The lock is on
+ * a file of its own, so that the ledger can be copied meanwhile.
  */
 const takeLock = (file: string): DatabaseSync => {
   makeDataDir(dirname(resolve(file)));
@@ -154,9 +154,9 @@ const takeLock = (file: string): DatabaseSync => {
 const openDatabase = (file: string): DatabaseSync => {
   const db = openPrivate(file);
   try {
-    // NORMAL loses nothing at kill -9, because the rows are with the operating system by then; a
-    // power failure may cost the last ones, which a simulation can bear and its place on the path
-    // of each create asks for.
+    // NORMAL loses nothing at kill -9, because the rows are with the operating system by then. A
+    // power failure may lose the last rows: a simulation can bear that, and FULL would add a sync to
+    // each create.
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
       PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`);
     const version = db.prepare('PRAGMA user_version').get()?.user_version;
@@ -213,7 +213,7 @@ const groupCommit = (db: DatabaseSync, afterRollback: () => void) => {
     try {
       commitTogether(jobs);
     } catch {
-      // One bad job must not take its neighbours along: each tries once more on its own.
+      // One bad job must not fail the others of its transaction: each is run once more on its own.
       jobs.forEach(commitAlone);
     }
   };
@@ -253,18 +253,19 @@ export const openLedger = (file: string): Ledger => {
   };
   const mustRead = (operationId: string): Recorded => {
     const recorded = read(operationId);
-    if (recorded === undefined) throw new Error('a ledger row vanished');
+    if (recorded === undefined)
+      throw new Error(`operation ${operationId} is not in the ledger after its insert`);
     return recorded;
   };
-  const judge = (operation: ProviderOperation): Judgement =>
+  const decide = (operation: ProviderOperation): SimulatedOutcome =>
     'card' in operation
-      ? judgeCard(operation)
-      : judgeFollowUp(
+      ? decideCard(operation)
+      : decideFollowUp(
           operation,
           authorization.get(operation.authorizationId) as Authorization | undefined,
         );
   const operate = (operation: ProviderOperation, behaviour: CardBehaviour | undefined) => {
-    const entry = newEntry(operation, judge(operation), lastSequence + 1);
+    const entry = newEntry(operation, decide(operation), lastSequence + 1);
     const { changes } = insert.run(...valuesOf(entry, operation, behaviour));
     if (changes === 0) return mustRead(operation.operationId);
     lastSequence = entry.sequence;

@@ -2,7 +2,6 @@
  * How the simulated provider decides: by card number for AUTHORIZE and SALE (gaps §13), by
  * its own money rules for the rest. Pure; the ledger hands in what it knows.
  */
-
 import type { ProviderOperation, ProviderOperationKind } from '../command-api/provider/port.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { passesLuhn } from '../shared/runtime/card-numbers.ts';
@@ -11,7 +10,7 @@ import { type CardBehaviour, testCardOf } from './test-cards.ts';
 export type CardOperation = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
 export type FollowUp = Exclude<ProviderOperation, CardOperation>;
 
-export type Judgement = {
+export type SimulatedOutcome = {
   outcome: 'APPROVED' | 'DECLINED';
   failureCode?: FailureCode;
   /** The simulator's own word for the decline. */
@@ -26,27 +25,28 @@ export type Authorization = {
   amount: number;
   currency: string;
   behaviour: CardBehaviour | null;
-  /** Sums of approved follow-ups, in minor units; null where there is none. */
+  /** Totals of approved follow-ups, in minor units; null where there is none. */
   captured: number | null;
   voided: number | null;
   refunded: number | null;
 };
 
-const APPROVED: Judgement = { outcome: 'APPROVED' };
+const APPROVED: SimulatedOutcome = { outcome: 'APPROVED' };
 
-const declined = (failureCode: FailureCode, providerFailureCode: string): Judgement => ({
+const declined = (failureCode: FailureCode, providerFailureCode: string): SimulatedOutcome => ({
   outcome: 'DECLINED',
   failureCode,
   providerFailureCode,
 });
-const notPermitted = (word: string): Judgement => declined('TRANSACTION_NOT_PERMITTED', word);
+const notPermitted = (word: string): SimulatedOutcome =>
+  declined('TRANSACTION_NOT_PERMITTED', word);
 
-/** What the card of an AUTHORIZE or SALE makes the simulator do; undefined for plain cards. */
+/** What the card of an AUTHORIZE or SALE makes the simulator do; undefined for a card of no list. */
 export const behaviourOf = (operation: ProviderOperation): CardBehaviour | undefined =>
   'card' in operation ? testCardOf(operation.card.reveal().number)?.behaviour : undefined;
 
-/** The verdict on an AUTHORIZE or SALE. The card's date is not judged (gaps §13). */
-export const judgeCard = (operation: CardOperation): Judgement => {
+/** The outcome of an AUTHORIZE or SALE. The card's date is not looked at (gaps §13). */
+export const decideCard = (operation: CardOperation): SimulatedOutcome => {
   const { number } = operation.card.reveal();
   const known = testCardOf(number);
   if (known?.behaviour === undefined && known?.failureCode !== undefined) {
@@ -55,7 +55,7 @@ export const judgeCard = (operation: CardOperation): Judgement => {
   return passesLuhn(number) ? APPROVED : declined('INVALID_CARD_NUMBER', 'invalid_card_number');
 };
 
-const judgeCapture = (operation: FollowUp, authorization: Authorization): Judgement => {
+const decideCapture = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
   if (authorization.kind === 'SALE') return notPermitted('already_captured');
   if (authorization.voided !== null) return notPermitted('already_voided');
   // A capture below the authorized amount releases the rest, so there is never a second one.
@@ -68,14 +68,14 @@ const judgeCapture = (operation: FollowUp, authorization: Authorization): Judgem
     : APPROVED;
 };
 
-const judgeVoid = (operation: FollowUp, authorization: Authorization): Judgement => {
+const decideVoid = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
   if (authorization.kind === 'SALE') return notPermitted('already_captured');
   if (authorization.captured !== null) return notPermitted('already_captured');
   if (authorization.voided !== null) return notPermitted('already_voided');
   return operation.amount === authorization.amount ? APPROVED : notPermitted('other_amount');
 };
 
-const judgeRefund = (operation: FollowUp, authorization: Authorization): Judgement => {
+const decideRefund = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
   const captured =
     authorization.kind === 'SALE' ? authorization.amount : (authorization.captured ?? 0);
   if (captured === 0) return notPermitted('nothing_captured');
@@ -87,18 +87,18 @@ const judgeRefund = (operation: FollowUp, authorization: Authorization): Judgeme
     : APPROVED;
 };
 
-const judges = { CAPTURE: judgeCapture, VOID: judgeVoid, REFUND: judgeRefund };
+const deciders = { CAPTURE: decideCapture, VOID: decideVoid, REFUND: decideRefund };
 
-/** The verdict on a CAPTURE, VOID or REFUND of what the ledger knows of its authorization. */
-export const judgeFollowUp = (
+/** The outcome of a CAPTURE, VOID or REFUND, by what the ledger knows of its authorization. */
+export const decideFollowUp = (
   operation: FollowUp,
   authorization: Authorization | undefined,
-): Judgement => {
+): SimulatedOutcome => {
   const reserved = authorization?.kind === 'AUTHORIZE' || authorization?.kind === 'SALE';
   if (!reserved || authorization.outcome !== 'APPROVED') {
     return notPermitted('unknown_authorization');
   }
   if (authorization.paymentId !== operation.paymentId) return notPermitted('other_payment');
   if (authorization.currency !== operation.currency) return notPermitted('other_currency');
-  return judges[operation.kind](operation, authorization);
+  return deciders[operation.kind](operation, authorization);
 };

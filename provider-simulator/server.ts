@@ -24,10 +24,10 @@ export type SimulatorServerOptions = {
   logger?: FastifyBaseLogger | undefined;
 };
 
-/** How long a call that is never answered is held open, unless the client goes first. */
+/** How long a call without a response is held open, unless the client closes it first. */
 const SILENCE_MS_MAX = 30_000;
 
-/** An empty one is as one that is not there. */
+/** An empty parameter counts as absent. */
 const given = (number: z.ZodType<number>, otherwise: number) =>
   z.preprocess((value) => (value === '' || value === undefined ? otherwise : value), number);
 
@@ -51,11 +51,11 @@ const operationFrom = (
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** What operators ask for, without a token (settings, "Addresses every process answers"). */
+/** Routes that need no token (settings, "Addresses every process answers"). */
 const isForOperators = (route: string): boolean =>
   route.startsWith('/health/') || route === '/metrics';
 
-/** An app that refuses what carries another token. Health and metrics answer without one. */
+/** Rejects calls that carry another token or none. Health and metrics need none. */
 const checkToken = (app: FastifyInstance, token: string): void => {
   const expected = digest(`Bearer ${token}`);
   app.addHook('onRequest', async (request, reply) => {
@@ -102,7 +102,7 @@ const recordCalls = (app: FastifyInstance, metrics: Metrics): void => {
   });
 };
 
-/** Keeps calls that are never answered, so that a stop does not wait for them. */
+/** Keeps the calls that get no response, so that a stop can end them. */
 const silences = (app: FastifyInstance) => {
   const held = new Set<() => void>();
   app.addHook('preClose', async () => {

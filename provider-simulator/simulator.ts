@@ -1,6 +1,6 @@
 /**
  * The simulated provider (gaps §13): a ledger of its own and behaviour by card number.
- * `openSimulation` is the provider itself, which simulator-server.ts also puts behind HTTP;
+ * `openSimulation` is the provider itself, which server.ts also puts behind HTTP;
  * `openSimulator` is the driver of the port that runs it in the same process.
  */
 import { setTimeout as wait } from 'node:timers/promises';
@@ -66,7 +66,7 @@ export const openSimulation = (file: string): Simulation => {
       const running = atWork.get(operation.operationId);
       if (running !== undefined) return running;
       const behaviour = behaviourOf(operation);
-      // Plain cards, the many, skip this look-up: their insert finds a repeat by itself.
+      // Most cards have no behaviour and skip this look-up: their insert finds a repeat by itself.
       const recorded = behaviour === undefined ? undefined : ledger.find(operation.operationId);
       if (recorded !== undefined) return again(recorded);
       if (behaviour === 'NOT_REACHABLE') return { outcome: 'NOT_REACHABLE' };
@@ -112,7 +112,7 @@ const executeResponse = (
   return carried.responseLost ? unknown('answer_lost') : responseFrom(carried.entry, operation);
 };
 
-/** The one call's answer, or Unknown when it fails or is not there within `timeoutMs`. */
+/** The call's response, or Unknown where it fails or does not come within `timeoutMs`. */
 const withinTime = <T>(call: Promise<T | 'SILENT'>, timeoutMs: number, failed: () => void) =>
   new Promise<T | Unknown>((resolve) => {
     const timer = setTimeout(() => resolve(unknown('timeout')), timeoutMs);

@@ -1,7 +1,7 @@
 /**
- * A person ends an operation that the provider will never answer for (ADR-0013). The word is
- * recorded as the outcome, with who gave it and on what evidence; it is taken only where nothing
- * better can be had.
+ * Resolving by hand (ADR-0013): an operator gives the outcome of an unresolved operation for which
+ * the provider will never give one. The outcome is recorded with the operator and the evidence, and
+ * only where the provider, asked once more, gives none.
  */
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import {
@@ -19,7 +19,7 @@ export type Resolution = {
   paymentId: string;
   outcome: 'approved' | 'declined';
   evidence: string;
-  /** Which one, where several are open. */
+  /** Which one, where several operations are unresolved. */
   operationId?: string | undefined;
 };
 
@@ -31,10 +31,10 @@ export type Resolved =
       revision: number;
     }
   | { kind: 'unknown payment' }
-  /** In words, for the person; `retryAfterSeconds` where a later try may be taken. */
-  | { kind: 'refused'; why: string; retryAfterSeconds?: number };
+  /** In words, for the operator; `retryAfterSeconds` where a later request may be accepted. */
+  | { kind: 'rejected'; why: string; retryAfterSeconds?: number };
 
-const refused = (why: string): Resolved => ({ kind: 'refused', why });
+const rejected = (why: string): Resolved => ({ kind: 'rejected', why });
 
 const WORDS = {
   APPROVED: 'approved',
@@ -50,8 +50,8 @@ const outcomeOf = ({ outcome }: Resolution): FinalOutcomeDetails =>
     : { outcome: 'DECLINED', failureCode: 'UNKNOWN_DECLINE' };
 
 /**
- * Records a person's word for the outcome of one open operation. Asks the provider first: what it
- * says for good is recorded instead. Throws what the event store throws.
+ * Records an operator's word for the outcome of one unresolved operation. Asks the provider first: a
+ * final outcome of its own is recorded instead. Throws what the event store throws.
  */
 export const resolveByHand = async (
   deps: CommandDeps,
@@ -66,17 +66,17 @@ export const resolveByHand = async (
   return deps.queues.run(paymentId, async () => {
     const payment = await deps.paymentLog.load(paymentId, 'store');
     if (payment === undefined) return { kind: 'unknown payment' };
-    const open = openOf(payment, resolution);
-    if (typeof open === 'string') return refused(open);
+    const operation = meantOf(payment, resolution);
+    if (typeof operation === 'string') return rejected(operation);
     const leftMs = deps.inFlight.leftMs(payment);
     if (leftMs > 0) return stillRuns(leftMs);
     // seeded bug: person-asks-provider
-    const responded = await ask(deps, payment, open);
+    const responded = await ask(deps, payment, operation);
     if (responded === 'at work') return stillAtWork();
-    if (responded === undefined) return record(deps, principal, payment, open, resolution);
-    await recordOutcome(deps, payment, open.operationId, responded, 'recovery');
-    return refused(
-      `the provider has answered for the ${open.kind} itself, and that is recorded: ${WORDS[responded.outcome]}`,
+    if (responded === undefined) return record(deps, principal, payment, operation, resolution);
+    await recordOutcome(deps, payment, operation.operationId, responded, 'recovery');
+    return rejected(
+      `the provider has answered for the ${operation.kind} itself, and that is recorded: ${WORDS[responded.outcome]}`,
     );
   });
 };
@@ -85,7 +85,7 @@ const isOf = (payment: LoadedPayment | undefined, { merchantId }: Principal): bo
   payment !== undefined && (merchantId === '*' || merchantId === payment.state.merchantId);
 
 const stillRuns = (leftMs: number): Resolved => ({
-  kind: 'refused',
+  kind: 'rejected',
   why: 'its call to the provider may still run; try again when it must have ended',
   retryAfterSeconds: Math.ceil(leftMs / 1000),
 });
@@ -93,22 +93,22 @@ const stillRuns = (leftMs: number): Resolved => ({
 const AT_WORK_RETRY_SECONDS = 60;
 
 const stillAtWork = (): Resolved => ({
-  kind: 'refused',
+  kind: 'rejected',
   why: 'the provider says that it still works on it, so that money may yet move; try again later',
   retryAfterSeconds: AT_WORK_RETRY_SECONDS,
 });
 
-/** The operation that is meant, or why none is. */
-const openOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operation | string => {
-  const open = unresolvedOperations(state);
-  const [first] = open;
+/** The operation that the request means, or why it means none. */
+const meantOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operation | string => {
+  const unresolved = unresolvedOperations(state);
+  const [first] = unresolved;
   if (first === undefined)
-    return 'nothing is open on this payment: every operation has its outcome';
-  if (operationId === undefined && open.length === 1) return first;
-  const ids = open.map((o) => `${o.operationId} (${o.kind} of ${o.amountMinor})`).join(', ');
-  if (operationId === undefined) return `several operations are open, name one: ${ids}`;
-  const meant = open.find((o) => o.operationId === operationId);
-  return meant ?? `that operation is not open; open are: ${ids}`;
+    return 'nothing is unresolved on this payment: every operation has its outcome';
+  if (operationId === undefined && unresolved.length === 1) return first;
+  const ids = unresolved.map((o) => `${o.operationId} (${o.kind} of ${o.amountMinor})`).join(', ');
+  if (operationId === undefined) return `several operations are unresolved, name one: ${ids}`;
+  const meant = unresolved.find((o) => o.operationId === operationId);
+  return meant ?? `that operation is not unresolved; unresolved are: ${ids}`;
 };
 
 const record = async (
@@ -129,7 +129,7 @@ const record = async (
   if (event === undefined || revision === undefined)
     throw new Error(`${operationId}: its outcome was recorded and is not there`);
   if (event.context.requestId !== context.requestId) {
-    return refused('its outcome was found and recorded in the same moment; look at the payment');
+    return rejected('its outcome was found and recorded in the same moment; look at the payment');
   }
   return { kind: 'resolved', operation, status: recorded.state.status, revision };
 };

@@ -78,7 +78,7 @@ const response = (reply: FastifyReply, paymentId: string, resolved: Resolved): F
   switch (resolved.kind) {
     case 'unknown payment':
       return reject(reply, 'PAYMENT_NOT_FOUND');
-    case 'refused': {
+    case 'rejected': {
       const { why, retryAfterSeconds } = resolved;
       const headers =
         retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };

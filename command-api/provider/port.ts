@@ -69,9 +69,9 @@ export type LedgerEntry = {
 };
 
 export type Provider = {
-  /** Carries the operation out once. Never throws; ends within the provider's time-out. */
+  /** Carries the operation out once. Never throws; ends within the provider's timeout. */
   execute(operation: ProviderOperation): Promise<ProviderOutcome>;
-  /** The recorded outcome. Never throws; ends within the provider's time-out. */
+  /** The recorded outcome. Never throws; ends within the provider's timeout. */
   lookUp(question: OperationQuestion): Promise<Approved | Declined | NotFound | Unknown>;
   /** Fences the operation unless it was carried out already; then its outcome. Never throws. */
   fence(question: OperationQuestion): Promise<Approved | Declined | Fenced | Unknown>;

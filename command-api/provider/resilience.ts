@@ -1,6 +1,7 @@
 /**
- * Keeps a provider that is out of reach from costing every create its connect time-out, and keeps
- * calls bounded (gaps §7). It never sends a call twice; what it holds back is NOT_SENT.
+ * Circuit breaker and bulkhead around the provider (gaps §7): while it is out of reach, a create does
+ * not cost its connect timeout, and the calls at once are bounded. No call is sent twice; a call that
+ * is held back is NOT_SENT.
  */
 import {
   bulkhead,
@@ -23,7 +24,7 @@ export type ResilienceOptions = {
   queueMax?: number;
   /**
    * The longest wait for a place. Below the 2 s that other processes grant an intent beyond the
-   * provider's time-out before they ask about it.
+   * provider's timeout before they ask about it.
    */
   queueWaitMsMax?: number;
   /** A clock that only goes forward, in milliseconds. */
@@ -58,7 +59,7 @@ const onlyForward = (openMs: number, nowMs: () => number): IBackoffFactory<unkno
   return { next };
 };
 
-/** Guards `execute` of a provider; looking up, fencing and listing pass through. */
+/** Protects `execute` of a provider; looking up, fencing and listing pass through. */
 export const resilient = (
   provider: Provider,
   options: ResilienceOptions = {},
@@ -74,7 +75,7 @@ export const resilient = (
   });
 
   const throughBreaker = (send: () => Promise<ProviderOutcome>): Promise<ProviderOutcome> => {
-    // The library would let callers wait for the one call that tries the line: past their time-out.
+    // The library would let all calls wait for the one that tries the line: past their timeout.
     if (breaker.state === CircuitState.HalfOpen) return Promise.resolve(NOT_SENT);
     return breaker.execute(send);
   };

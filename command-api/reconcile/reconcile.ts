@@ -2,9 +2,9 @@
  * The provider's ledger against the log, operation by operation. Both are read once, page by page;
  * only what has no counterpart yet is kept, so that memory does not grow with the log.
  *
- * An intent is durable before the provider is asked. So the log is read on past the end of the
- * ledger, and the ledger a last time past the end of the log: what is under way meanwhile is told
- * from what is missing.
+ * An intent is durable before the provider is called. So the log is read on past the end of the
+ * ledger, and the ledger a last time past the end of the log: an operation that was carried out
+ * meanwhile is not taken for a missing one.
  */
 import { isOfPayment, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type {
@@ -16,7 +16,7 @@ import type {
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { LedgerEntry, Provider, ProviderOperationKind } from '../provider/port.ts';
 
-/** What the log says about an operation; without an outcome it is open. */
+/** What the log says about an operation; one without an outcome is unresolved. */
 type Logged = {
   operationId: string;
   paymentId: string;
@@ -32,7 +32,7 @@ export const DIFFERENCE_KINDS = [
   'MISSING_AT_PROVIDER',
   /** The provider carried out what the log never asked for. */
   'MISSING_IN_LOG',
-  /** The provider knows the outcome, the log does not (yet): recovery or `resolve` will tell it. */
+  /** The provider knows the outcome, the log does not (yet): recovery or `resolve` will record it. */
   'OPEN_IN_LOG',
   /** The log says that it was never carried out; the provider did. */
   'NEVER_SENT_IN_LOG',
@@ -139,7 +139,7 @@ const createBooks = () => {
     else counts.more += 1;
   };
 
-  /** Compares what both sides know; an open operation waits for its outcome. */
+  /** Compares what both sides know; an unresolved operation waits for its outcome. */
   const resolve = (operationId: string): void => {
     const own = logged.get(operationId);
     const entry = entries.get(operationId);
@@ -164,7 +164,7 @@ const createBooks = () => {
       return;
     }
     const own = logged.get(operationId);
-    // A sale ends with two events; the first has told the outcome.
+    // A sale ends with two events; the first holds the outcome already.
     if (own === undefined || own.outcome !== undefined) return;
     const outcome = outcomeOf(event);
     if (outcome !== undefined) logged.set(operationId, { ...own, outcome });
@@ -186,7 +186,7 @@ type Sides = {
   provider: Pick<Provider, 'ledger'>;
 };
 
-/** Throws where the provider's next page is not a later one: it would be read for ever. */
+/** Throws where the provider's next page is not a later one: its ledger would be read for ever. */
 const onward = (requested: number, next: number | null): number | null => {
   if (next !== null && next <= requested) throw new Error("the provider's ledger does not go on");
   return next;
@@ -227,7 +227,7 @@ const readTail = async ({ provider }: Sides, books: Books, from: number): Promis
   }
 };
 
-/** Operations that the log left open: their outcome may stand in the stream by now. */
+/** Operations that the log left unresolved: their outcome may stand in the stream by now. */
 const askStreams = async ({ store }: Sides, books: Books): Promise<void> => {
   for (const entry of books.entries.values()) {
     const own = books.logged.get(entry.operationId);

@@ -1,11 +1,10 @@
 /**
- * Finds the intents that have no outcome and that nobody here follows yet, at the start and every
- * minute, without reading the whole log (gaps §7). The read models list what is open up to their
- * checkpoint; payments whose document is parked are looked at one by one; and the log is read from
- * the checkpoint on, so that nothing is overlooked while the projector is behind or stopped. Any
- * number of processes may sweep at once.
+ * Finds the intents that have no outcome and that this process does not know of, at the start and
+ * every minute, without reading the whole log (gaps §7). The read models list them up to their
+ * checkpoint; parked payments, whose documents show nothing of them, are read one by one; and the
+ * log is read from the checkpoint on, so that none is overlooked while the projector is behind or
+ * stopped. Any number of processes may sweep at once.
  */
-
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
@@ -38,12 +37,12 @@ const PAGE = 500;
 
 type Events = Awaited<ReturnType<EventStore['readAll']>>;
 
-/** Notes what a page leaves open, payment by payment, over what the pages before it did. */
-const noteOpen = (open: Map<string, Set<string>>, page: Events): void => {
+/** Notes the operations that a page leaves without an outcome, beside those of the pages before. */
+const noteOperations = (unresolved: Map<string, Set<string>>, page: Events): void => {
   for (const event of page) {
     const paymentId = paymentOf(event.stream);
     if (paymentId === undefined) continue;
-    const operations = open.get(paymentId) ?? new Set();
+    const operations = unresolved.get(paymentId) ?? new Set();
     if (!isReadable(event) || !isOfPayment(event)) operations.add(`revision ${event.revision}`);
     else {
       const { type, data } = event.event;
@@ -51,21 +50,21 @@ const noteOpen = (open: Map<string, Set<string>>, page: Events): void => {
       if (isIntent) operations.add(data.operationId);
       else operations.delete(data.operationId);
     }
-    if (operations.size === 0) open.delete(paymentId);
-    else open.set(paymentId, operations);
+    if (operations.size === 0) unresolved.delete(paymentId);
+    else unresolved.set(paymentId, operations);
   }
 };
 
-/** Starts sweeping. A sweep that fails is tried again soon; it never throws. */
+/** Starts sweeping. A sweep that fails is repeated soon; none throws. */
 export const startSweep = (options: SweepOptions): Sweep => {
   const { store, readModels, unresolved, logger, everyMs = EVERY_MS } = options;
-  /** Up to here the log has been read: what was open there is followed. */
+  /** Up to here the log has been read, and what it left unresolved is known. */
   let readTo: Position | undefined;
   let timer: NodeJS.Timeout | undefined;
   let sweeping: Promise<void> | undefined;
   let stopped = false;
 
-  /** Whichever lies later; both are places behind which everything open is known. */
+  /** The later of two places before which everything unresolved is known. */
   const startOf = async (checkpoint: Position | null): Promise<Position | null> => {
     if (readTo === undefined) return checkpoint;
     const [readModels, own] = [await store.head(checkpoint), await store.head(readTo)];
@@ -73,22 +72,22 @@ export const startSweep = (options: SweepOptions): Sweep => {
   };
 
   const readLog = async (from: Position | null): Promise<Map<string, Set<string>>> => {
-    const open = new Map<string, Set<string>>();
+    const unresolvedInLog = new Map<string, Set<string>>();
     let after = from;
     for (;;) {
       const page = await store.readAll(after, PAGE);
-      noteOpen(open, page);
+      noteOperations(unresolvedInLog, page);
       after = page.at(-1)?.position ?? after;
       if (page.length < PAGE || stopped) break;
-      // Whoever serves goes first.
+      // Requests that are being served go first.
       await new Promise((resolve) => setImmediate(resolve));
     }
     if (after !== null) readTo = after;
-    return open;
+    return unresolvedInLog;
   };
 
   const sweep = async (): Promise<void> => {
-    // The checkpoint first: what is applied after it is read shows in the list or in the log.
+    // The checkpoint is read first: an event applied after that shows in the list or in the log.
     const checkpoint = await readModels.checkpoint();
     const listed = [
       ...(await readModels.unresolved(RETRY_SCHEDULES_MAX)),
@@ -97,9 +96,9 @@ export const startSweep = (options: SweepOptions): Sweep => {
     ];
     // seeded bug: sweep-reads-log
     const logged = await readLog(await startOf(checkpoint));
-    const open = new Set([...listed.map(({ paymentId }) => paymentId), ...logged.keys()]);
-    for (const paymentId of open) unresolved.track(paymentId);
-    await unresolved.dropResolved(open);
+    const found = new Set([...listed.map(({ paymentId }) => paymentId), ...logged.keys()]);
+    for (const paymentId of found) unresolved.track(paymentId);
+    await unresolved.dropResolved(found);
   };
 
   const sweepOnce = async (): Promise<void> => {
@@ -108,7 +107,11 @@ export const startSweep = (options: SweepOptions): Sweep => {
       await sweep();
     } catch (error) {
       nextMs = Math.min(nextMs, AGAIN_MS);
-      if (!stopped) logger.warn({ err: error }, 'open intents could not be listed; tried again');
+      if (!stopped)
+        logger.warn(
+          { err: error },
+          'sweep failed: unresolved operations could not be listed; the next sweep comes soon',
+        );
     }
     if (!stopped) timer = setTimeout(() => void now(), nextMs).unref();
   };

@@ -146,7 +146,11 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
       }),
     };
     if (error === undefined) logger.warn(fields, 'the outcome is still unknown');
-    else logger.warn({ ...fields, err: error }, 'recovery could not ask or record');
+    else
+      logger.warn(
+        { ...fields, err: error },
+        'recovery could not ask the provider, or could not record its outcome',
+      );
   };
 
   const schedules = createRetrySchedules({ delaysMs, nowMs, attempt, onFailed });

@@ -50,7 +50,7 @@ test(
     });
     const again = await runCli(['resolve', id, '--outcome', 'declined', ...evidence], env);
     expect([again.code, again.stdout]).toEqual([1, '']);
-    expect(again.stderr).toContain('nothing is open on this payment');
+    expect(again.stderr).toContain('nothing is unresolved on this payment');
     expect(await runCli(['unresolved'], env)).toMatchObject({
       code: 0,
       stdout: '',

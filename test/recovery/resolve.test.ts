@@ -142,9 +142,9 @@ describe('it is refused', () => {
     }
   });
 
-  test('where nothing is open', async () => {
+  test('where nothing is unresolved', async () => {
     const id = idOf(await processes.a.create());
-    const why = 'nothing is open on this payment: every operation has its outcome';
+    const why = 'nothing is unresolved on this payment: every operation has its outcome';
     expectRejected(await resolve(id, 'approved'), why);
     const open = await leaveUnresolved();
     expect((await resolve(open, 'declined')).status).toBe(200);
@@ -186,7 +186,7 @@ describe('it is refused', () => {
     expect((await creating).status).toBe(200);
   });
 
-  test('where several are open and none is named; then the one that is meant', async () => {
+  test('where several are unresolved and none is named; then the one that is meant', async () => {
     const id = idOf(await processes.a.create({ captureNow: true }));
     for (const refundAmount of [100, 200])
       await leaveUnresolved((at) => at.change('refund', id, { refundAmount }));
@@ -197,7 +197,7 @@ describe('it is refused', () => {
     );
     expectRejected(
       await resolve(id, 'approved', { operationId: 'op_other' }),
-      expect.stringContaining('that operation is not open'),
+      expect.stringContaining('that operation is not unresolved'),
     );
     const resolved = await resolve(id, 'approved', { operationId: second?.operationId });
     expect(resolved.json).toMatchObject({ amountMinor: 200, status: 'CAPTURED' });
