@@ -36,7 +36,7 @@ export const amountIn = (event: ShownEvent): string =>
 /** One server-sent event. */
 export type Sent = { event: string | undefined; id: string | undefined; data: string };
 
-/** The events of an answer, one after the other, until it ends. Throws CommandFailed on a refusal. */
+/** The events of a response, one after the other, until it ends. Throws CommandFailed for an error. */
 export async function* sentBy(response: Response): AsyncGenerator<Sent> {
   const { body } = await orFail(response);
   if (body === null) return;

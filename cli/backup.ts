@@ -27,7 +27,7 @@ const PARTS: readonly { name: string; copy: (from: string, to: string) => Promis
   { name: 'idempotency.secret', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'signing-key.json', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'events.sqlite', copy: (from, to) => copyLive(from, to) },
-  // After the events: what was under way when they were copied can be asked about.
+  // After the events: recovery can ask the copy about what was under way.
   { name: 'provider-ledger.sqlite', copy: (from, to) => copyLive(from, to) },
 ];
 const EVENTS = 'events.sqlite';

@@ -14,7 +14,7 @@ export type ClientOptions = {
   merchant?: string | undefined;
 };
 
-/** Any answer is handed back, refusals too. Throws ServiceUnreachable when nobody answers. */
+/** Any response is handed back, errors too. Throws ServiceUnreachable when nobody answers. */
 export type Client = {
   url: string;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
@@ -122,7 +122,7 @@ const NEXT: Record<string, string> = {
   SERVICE_UNAVAILABLE: 'see what is wrong: curl the address /health/ready of the service',
 };
 
-/** A refusal as one line: code, message, details, and what to do next. */
+/** An error body as one line: code, message, details, and what to do next. */
 export const rejectionLine = (status: number, body: string): string => {
   const { error, message, details } = jsonFieldsOf(body);
   if (typeof error !== 'string') return `the service answered ${status} and not in its own words`;
@@ -132,8 +132,8 @@ export const rejectionLine = (status: number, body: string): string => {
 };
 
 /**
- * The answer itself where it is a success. Throws CommandFailed with the refusal as one line; what
- * the service finds malformed is wrong usage here.
+ * The response itself where it is a success. Throws CommandFailed with the error as one line; a
+ * request that the service finds malformed is wrong usage here.
  */
 export const orFail = async (response: Response): Promise<Response> => {
   if (response.ok) return response;
@@ -141,6 +141,6 @@ export const orFail = async (response: Response): Promise<Response> => {
   throw new CommandFailed(line, response.status === 400 ? 2 : 1);
 };
 
-/** The JSON of a successful answer. Throws CommandFailed as orFail does. */
+/** The JSON of a successful response. Throws CommandFailed as orFail does. */
 export const jsonOf = async <T>(response: Promise<Response>): Promise<T> =>
   (await (await orFail(await response)).json()) as T;

@@ -11,5 +11,5 @@ export class CommandFailed extends Error {
   }
 }
 
-/** No service answers at its address: nothing was sent, or no answer came back. */
+/** No service answers at its address: nothing was sent, or no response came back. */
 export class ServiceUnreachable extends CommandFailed {}

@@ -49,10 +49,10 @@ const CAUSES: Record<string, string> = {
 };
 const SILENT = 'it takes no connection in time: a firewall between, or a wrong address?';
 
-type Door = { host: string; port: number };
+type Address = { host: string; port: number };
 
 /** Undefined once a connection stands, else the likely cause that none does. */
-const knock = ({ host, port }: Door): Promise<string | undefined> => {
+const connectTo = ({ host, port }: Address): Promise<string | undefined> => {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const socket = connect({ host, port });
   const timer = setTimeout(() => resolve(`${host}:${port}: ${SILENT}`), CONNECT_MS_MAX);
@@ -67,36 +67,36 @@ const knock = ({ host, port }: Door): Promise<string | undefined> => {
   });
 };
 
-/** The first cause where no door at all opens: of several servers one is enough. */
-const knockAll = async (doors: readonly Door[]): Promise<string | undefined> => {
-  const causes = await Promise.all(doors.map(knock));
+/** The first cause where no address takes a connection: of several servers one is enough. */
+const connectToAny = async (addresses: readonly Address[]): Promise<string | undefined> => {
+  const causes = await Promise.all(addresses.map(connectTo));
   return causes.some((cause) => cause === undefined) ? undefined : causes[0];
 };
 
-const doorOf = (text: string, byDefault: number): Door => {
+const addressOf = (text: string, byDefault: number): Address => {
   const [, host = text, port] = /^\[?(.*?)\]?(?::(\d+))?$/.exec(text) ?? [];
   return { host, port: Number(port ?? byDefault) };
 };
 
 /** The hosts of an address that may name several; none where its scheme has them looked up. */
-const doorsOf = (url: string, byDefault: number): Door[] => {
+const addressesOf = (url: string, byDefault: number): Address[] => {
   if (/^[a-z]+\+(srv|discover):/i.test(url)) return [];
   const hosts = url.replace(/^[a-z+]+:\/\/(?:[^/?#]*@)?/i, '').split(/[/?#]/)[0] ?? '';
-  return hosts.split(',').map((host) => doorOf(host, byDefault));
+  return hosts.split(',').map((host) => addressOf(host, byDefault));
 };
 
 type Requested = {
   engine: string;
   place: string;
-  doors: readonly Door[];
+  addresses: readonly Address[];
   ask: () => Promise<unknown>;
   /** What is likely where it listens and yet does not answer as it should. */
   hint: string;
 };
 
-const look = async ({ engine, place, doors, ask, hint }: Requested): Promise<EngineFinding> => {
+const look = async ({ engine, place, addresses, ask, hint }: Requested): Promise<EngineFinding> => {
   const down = (cause: string) => ({ engine, place, state: 'down' as const, fault: true, cause });
-  const closed = await knockAll(doors);
+  const closed = await connectToAny(addresses);
   if (closed !== undefined) return down(closed);
   try {
     await within(ASK_MS_MAX, ask());
@@ -129,7 +129,7 @@ const eventStore = async ({ eventStoreDbUrl: url, dataDir }: Config): Promise<En
   return look({
     engine: 'event store',
     place: withoutSecrets(url),
-    doors: doorsOf(url, 2113),
+    addresses: addressesOf(url, 2113),
     ask: async () => {
       const { openEventStoreDb } = await import(
         '../shared/event-store/eventstoredb/event-store.ts'
@@ -147,7 +147,7 @@ const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFin
   return look({
     engine: 'read models',
     place: withoutSecrets(url),
-    doors: doorsOf(url, 27017),
+    addresses: addressesOf(url, 27017),
     ask: async () => {
       const { openMongoReadModels } = await import('../shared/read-models/mongodb/read-models.ts');
       const readModels = await openMongoReadModels({ url });
@@ -160,7 +160,7 @@ const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFin
 /** Kafka's question for its versions, with the number 1, and an answer to that very question. */
 const VERSIONS = Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 255, 255]);
 
-const askKafka = ({ host, port }: Door): Promise<void> => {
+const askKafka = ({ host, port }: Address): Promise<void> => {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = connect({ host, port }, () => void socket.write(VERSIONS));
   let got = Buffer.alloc(0);
@@ -180,12 +180,12 @@ const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
     const cause = 'nothing is published; KAFKA_BROKERS would name the brokers';
     return { engine: 'Kafka', place: 'none', state: 'not set', fault: false, cause };
   }
-  const doors = set.brokers.map((broker) => doorOf(broker, 9092));
+  const addresses = set.brokers.map((broker) => addressOf(broker, 9092));
   return look({
     engine: 'Kafka',
     place: set.brokers.join(','),
-    doors,
-    ask: () => Promise.any(doors.map(askKafka)),
+    addresses,
+    ask: () => Promise.any(addresses.map(askKafka)),
     hint: 'is this its plain listener, and not the one for TLS?',
   });
 };
@@ -200,7 +200,7 @@ const provider = async ({ provider: set }: Config): Promise<EngineFinding> => {
   return look({
     engine: 'provider',
     place: withoutSecrets(url),
-    doors: [doorOf(`${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`, 443)],
+    addresses: [addressOf(`${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`, 443)],
     ask: async () => {
       const { httpProvider } = await import('../command-api/provider/http/provider.ts');
       const opened = httpProvider({ url, token, connectTimeoutMs, timeoutMs });
@@ -230,7 +230,7 @@ const service = async ({ held }: DataFolderFinding): Promise<EngineFinding> => {
     return { ...found, state: 'not ready', fault: true, cause: details.join(', ') };
   } catch {
     const closed = isSet
-      ? await knockAll(doorsOf(url, url.startsWith('https') ? 443 : 80))
+      ? await connectToAny(addressesOf(url, url.startsWith('https') ? 443 : 80))
       : undefined;
     const cause = closed ?? whyNoService(held);
     return { ...found, state: isSet ? 'down' : 'not running', fault: isSet, cause };

@@ -1,4 +1,4 @@
-/** One payment's events out of an export: the same answers as the service's, without it. */
+/** One payment's events out of an export: what the service would show, without the service. */
 import { readFileSync } from 'node:fs';
 import { StateParameters } from '../audit/contract.ts';
 import { readExportLine } from '../audit/export-lines.ts';

@@ -16,7 +16,7 @@ type Options = {
   format: Format;
 };
 
-/** Where the answers come from: the service, or an export. */
+/** Where the events come from: the service, or an export. */
 export type Source = { events(): Promise<ShownEvent[]>; state(at: At): Promise<State> };
 export type At = { revision?: string; at?: string };
 
@@ -59,16 +59,21 @@ const upTo = (events: ShownEvent[], { revision, at }: At): ShownEvent[] => {
 
 const showTimeline = (events: ShownEvent[]): void => print(...columns(events.map(rowOf)));
 
-const SUMS = ['authorizedAmount', 'capturedAmount', 'refundedAmount', 'refundableAmount'] as const;
+const AMOUNTS = [
+  'authorizedAmount',
+  'capturedAmount',
+  'refundedAmount',
+  'refundableAmount',
+] as const;
 
 const showState = (state: State): void => {
   const { payment, revision, event, now } = state;
-  const sum = (name: string): string => money(Number(payment[name]), String(payment.currency));
+  const amount = (name: string): string => money(Number(payment[name]), String(payment.currency));
   const since = 'time' in event ? `${event.type} at ${event.time} by ${event.actor}` : '';
   print(
-    `${styled('bold', String(payment.paymentId))}  ${payment.status}  ${sum('amount')}`,
+    `${styled('bold', String(payment.paymentId))}  ${payment.status}  ${amount('amount')}`,
     `revision ${revision} of ${now.revision}, after ${since}`,
-    ...columns(SUMS.map((name) => [`  ${name}`, sum(name)])),
+    ...columns(AMOUNTS.map((name) => [`  ${name}`, amount(name)])),
   );
 };
 

@@ -17,12 +17,12 @@ const rowOf = ({ time, revision, position, type, why }: AuditForbidding): string
 
 const show = (explanation: AuditExplanation): void => {
   const { command, allowed, status, amount, currency, code, details } = explanation;
-  const sum = amount === undefined ? '' : ` of ${money(amount, currency)}`;
-  const judgement = allowed
+  const ofAmount = amount === undefined ? '' : ` of ${money(amount, currency)}`;
+  const decision = allowed
     ? styled('green', 'would be allowed')
     : styled('red', `refused: ${code}`);
   print(
-    `${command}${sum} ${judgement}  (the payment is ${status})`,
+    `${command}${ofAmount} ${decision}  (the payment is ${status})`,
     ...details.map((d) => `  ${d}`),
   );
   if (explanation.forbiddenBy.length > 0) {
@@ -52,9 +52,7 @@ export const explainCommand = (): Command =>
   new Command('explain')
     .description('Says whether a command would be allowed now, and which events forbid it.')
     .argument('<paymentId>', 'the payment')
-    .addArgument(
-      new Argument('<command>', 'what is asked for').choices(['capture', 'void', 'refund']),
-    )
+    .addArgument(new Argument('<command>', 'the command').choices(['capture', 'void', 'refund']))
     .option('--amount <minor>', 'in minor units; left out: all there is')
     .option('--merchant <id>', 'as this merchant sees it')
     .addOption(formatOption())

@@ -3,10 +3,10 @@ import { REJECTION_HEADER } from '../shared/http/errors.ts';
 import { type Client, rejectionLine } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 
-const TRIES_MAX = 8;
+const ATTEMPTS_MAX = 8;
 
 /**
- * Posts until the answer is of the projector that follows the log. Throws CommandFailed, one line,
+ * Posts until the projector that follows the log responds. Throws CommandFailed, one line,
  * at any other rejection; `next` says what to do about one, by its reason, where there is something.
  */
 export const postToFollowing = async (
@@ -20,7 +20,7 @@ export const postToFollowing = async (
     if (response.ok) return response;
     const text = await response.text();
     const reason = response.headers.get(REJECTION_HEADER);
-    if (attempts === TRIES_MAX || reason !== 'STANDING_BY') {
+    if (attempts === ATTEMPTS_MAX || reason !== 'STANDING_BY') {
       throw new CommandFailed(rejectionLine(response.status, text) + next(reason));
     }
   }

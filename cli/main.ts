@@ -25,7 +25,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 const exitCodeOf = (error: unknown): number => {
   if (error instanceof CommanderError) {
-    // Help that was asked for ends with 0; help instead of a verb is for wrong usage.
+    // Help on request ends with 0; help in place of a verb means wrong usage.
     return HELP_CODES.includes(error.code) && error.exitCode === 0 ? 0 : 2;
   }
   if (!(error instanceof CommandFailed)) throw error;

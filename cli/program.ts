@@ -1,4 +1,4 @@
-/** The verbs of the command line, each made by a file of this folder and loaded when it is asked for. */
+/** The verbs of the command line, each made by a file of this folder and loaded when it is named. */
 import { Command } from 'commander';
 
 /** In the order of the help; a new verb is one line here and one file beside it. */
@@ -25,8 +25,8 @@ const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
 };
 
 /**
- * The command line, not run yet: with the verb that is asked for, or with all of them for whoever
- * asks for help or for one that there is not.
+ * The command line, not run yet: with the verb that is named, or with all of them for help and for
+ * a verb that does not exist.
  */
 export const buildProgram = async (requested?: string): Promise<Command> => {
   const program = new Command('payments')

@@ -81,7 +81,7 @@ const startRebuild = (client: Client): Promise<Response> =>
     reason === 'REBUILD_RUNNING' ? '; watch it: payments projections status' : '',
   );
 
-/** Shows the progress that an answer tells, and gives its end. */
+/** Shows the progress of a rebuild, and gives its result. */
 const follow = async (response: Response): Promise<Rebuilt> => {
   let progress: Progress | undefined;
   try {
@@ -105,14 +105,14 @@ const follow = async (response: Response): Promise<Rebuilt> => {
   );
 };
 
-const tell = (rebuilt: Rebuilt): void => {
+const show = (rebuilt: Rebuilt): void => {
   const { events, seconds, equal, old, new: fresh } = rebuilt;
   const rate = count.format(Math.round(events / Math.max(seconds, 0.001)));
   print(
     `${count.format(events)} events in ${seconds.toFixed(1)} s (${rate}/s), ${count.format(fresh.documents)} documents`,
   );
-  const sums = `${old.hash.slice(0, 16)} ${equal ? '=' : '≠'} ${fresh.hash.slice(0, 16)}`;
-  print(`checksum old ${equal ? '=' : '≠'} new: ${styled(equal ? 'green' : 'red', sums)}`);
+  const hashes = `${old.hash.slice(0, 16)} ${equal ? '=' : '≠'} ${fresh.hash.slice(0, 16)}`;
+  print(`checksum old ${equal ? '=' : '≠'} new: ${styled(equal ? 'green' : 'red', hashes)}`);
   if (!equal) {
     note(
       `The old read models were wrong (${count.format(old.documents)} documents). The new ones are served; what was wrong is gone.`,
@@ -143,7 +143,7 @@ const rebuild = async ({ yes, format }: RebuildOptions, command: Command): Promi
   const client = await openClient({ scope: 'ops:admin' });
   const rebuilt = await follow(await startRebuild(client));
   if (format === 'json') printJson(rebuilt);
-  else tell(rebuilt);
+  else show(rebuilt);
 };
 
 /** The verb `projections` with its two verbs. */

@@ -36,7 +36,7 @@ export const resolveCommand = (): Command =>
         .makeOptionMandatory(),
     )
     .requiredOption('--evidence <text>', 'how you know: kept for auditors, no card number')
-    .option('--operation <id>', 'which one, where several are open')
+    .option('--operation <id>', 'which one, where several are unresolved')
     .addOption(formatOption())
     .addHelpText(
       'after',

@@ -32,7 +32,7 @@ const nextOf = ({ nextAttemptAt, attempts }: Unresolved): string => {
   return attempts > 0 ? 'now' : 'by its own process';
 };
 
-const HEAD = ['PAYMENT', 'MERCHANT', 'OPERATION', 'MINOR', 'AGE', 'TRIES', 'NEXT TRY', 'ID'];
+const HEAD = ['PAYMENT', 'MERCHANT', 'OPERATION', 'MINOR', 'AGE', 'ATTEMPTS', 'NEXT ATTEMPT', 'ID'];
 
 const rowOf = (one: Unresolved): string[] => [
   one.paymentId,

@@ -17,9 +17,9 @@ type Options = {
   format: Format;
 };
 
-type Judgement = AuditVerification | FileVerification;
+type Verification = AuditVerification | FileVerification;
 
-const placeOf = ({ broken }: Judgement): string => {
+const placeOf = ({ broken }: Verification): string => {
   if (broken === undefined) return '';
   const { position, stream, revision, reason } = broken;
   const line = 'line' in broken ? `line ${broken.line}, ` : '';
@@ -31,18 +31,18 @@ const PROVES: Record<string, string> = {
   stream: 'a chain within each stream',
 };
 
-/** Prints the verdict. Throws CommandFailed with exit code 3 where there is a break. */
-const tell = (judgement: Judgement, { format }: Options): void => {
-  if (format === 'json') printJson(judgement);
-  if (!judgement.ok) {
+/** Prints what was found. Throws CommandFailed with exit code 3 where there is a break. */
+const show = (verification: Verification, { format }: Options): void => {
+  if (format === 'json') printJson(verification);
+  if (!verification.ok) {
     throw new CommandFailed(
-      `verification failed at ${placeOf(judgement)}; keep this copy and compare it with an export: payments export`,
+      `verification failed at ${placeOf(verification)}; keep this copy and compare it with an export: payments export`,
       3,
     );
   }
   if (format === 'json') return;
-  const { events, head } = judgement;
-  const proves = 'guarantee' in judgement ? `  (${PROVES[judgement.guarantee]})` : '';
+  const { events, head } = verification;
+  const proves = 'guarantee' in verification ? `  (${PROVES[verification.guarantee]})` : '';
   print(`${styled('green', 'intact')}  ${events} events, head ${head?.hash ?? 'none'}${proves}`);
   if (head?.logHash !== undefined) print(`log head  #${head.position} ${head.logHash}`);
 };
@@ -68,11 +68,11 @@ const verifyLog = async ({ merchant, manifest }: Options): Promise<AuditVerifica
   throw new CommandFailed('the verification broke off; start it again');
 };
 
-const judgementOf = async (
+const verificationOf = async (
   paymentId: string | undefined,
   options: Options,
   command: Command,
-): Promise<Judgement> => {
+): Promise<Verification> => {
   const { file, all, merchant } = options;
   const requested = [paymentId, file, all].filter((one) => one !== undefined).length;
   if (requested !== 1) command.error('error: name one of: a payment, --all, --file <file>');
@@ -87,8 +87,8 @@ const verify = async (
   options: Options,
   command: Command,
 ): Promise<void> => {
-  const judgement = await judgementOf(paymentId, options, command);
-  tell(judgement, options);
+  const verification = await verificationOf(paymentId, options, command);
+  show(verification, options);
   if (options.all && options.manifest === undefined && options.format === 'pretty') {
     note(
       'A chain cannot see a cut tail: compare with a head that was kept: verify --all --manifest',

@@ -37,7 +37,7 @@ export type Service = {
   app: FastifyInstance;
   /** How many events the log held when it was opened. */
   eventsAtStart: number;
-  /** Answers what is in flight, makes everything durable, closes all. */
+  /** Ends the requests in flight, makes everything durable, closes all. */
   stop(): Promise<void>;
 };
 

@@ -1,4 +1,4 @@
-/** The stories that `payments trigger` and `payments seed` tell, as requests in order. */
+/** The scenarios of `payments trigger` and `payments seed`: requests in their order. */
 
 export type Step = {
   /** What it does, in a word or two. */
@@ -7,22 +7,22 @@ export type Step = {
   /** Behind `/api/v1/payments`; `{id}` is the payment that the first step made. */
   path: string;
   body?: Record<string, unknown>;
-  /** The status that the story goes on with. */
+  /** The status that the scenario goes on with. */
   expected: number;
-  /** Asked again until the payment is PENDING no more. */
+  /** Repeated until the payment is PENDING no more. */
   untilResolved?: boolean;
 };
 
 export type Scenario = {
   summary: string;
-  /** The smallest amount, in minor units, that the story can be told with. */
+  /** The smallest amount, in minor units, that the scenario works with. */
   amountMin: number;
   steps(amount: number): Step[];
 };
 
 const APPROVED = '4242424242424242';
 const DECLINED = '4000000000000002';
-const ANSWER_LOST = '4000000000004236';
+const RESPONSE_LOST = '4000000000004236';
 
 const create = (name: string, amount: number, captureNow: boolean, number = APPROVED): Step => ({
   name,
@@ -91,10 +91,10 @@ export const SCENARIOS = {
     steps: (amount) => [{ ...create('declined', amount, false, DECLINED), expected: 402 }],
   },
   unknown: {
-    summary: "the provider acts and its answer is lost: 503, then recovery's answer",
+    summary: 'the provider acts and its response is lost: 503, then what recovery found out',
     amountMin: 1,
     steps: (amount) => [
-      { ...create('answer lost', amount, false, ANSWER_LOST), expected: 503 },
+      { ...create('response lost', amount, false, RESPONSE_LOST), expected: 503 },
       { ...READ, untilResolved: true },
     ],
   },

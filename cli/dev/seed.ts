@@ -1,4 +1,4 @@
-/** `payments seed <n>`: makes payments with every outcome, for trying what needs a full house. */
+/** `payments seed <n>`: makes payments with every outcome, to try out what needs many of them. */
 import { setTimeout } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Client, openClient, rejectionLine } from '../client.ts';
@@ -9,7 +9,7 @@ import { SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 
 /** More at once would wait for the disk and not for the network. */
 const AT_ONCE = 16;
-const TRIES_MAX = 5;
+const ATTEMPTS_MAX = 5;
 const PAYMENTS_MAX = 1_000_000;
 const PAYMENTS = '/api/v1/payments';
 
@@ -36,7 +36,7 @@ const send = async (client: Client, { body, expected }: Step, path: string): Pro
     const response = await client.post(path, body, headers);
     const text = await response.text();
     if (response.status === expected) return JSON.parse(text);
-    if (!isForLater(response.status) || attempts === TRIES_MAX) {
+    if (!isForLater(response.status) || attempts === ATTEMPTS_MAX) {
       throw new CommandFailed(rejectionLine(response.status, text));
     }
     await setTimeout(Number(response.headers.get('retry-after') ?? 1) * 1000);

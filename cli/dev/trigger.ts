@@ -1,6 +1,6 @@
 /**
- * `payments trigger <scenario>`: tells a story against the running service and prints each request
- * as it can be pasted, its answer, and the events it caused.
+ * `payments trigger <scenario>`: runs a scenario against the service and prints each request as it
+ * can be pasted, its response, and the events it caused.
  */
 import { setTimeout } from 'node:timers/promises';
 import { Argument, Command, InvalidArgumentError } from 'commander';
@@ -18,7 +18,7 @@ type EventLine = {
   amounts?: { amount: number; currency: string };
 };
 
-type Told = {
+type PlayedStep = {
   name: string;
   request: { method: string; path: string; body?: unknown };
   status: number;
@@ -27,8 +27,8 @@ type Told = {
 };
 
 const PAYMENTS = '/api/v1/payments';
-const SETTLED_WAIT_MS = 500;
-const SETTLED_TRIES_MAX = 60;
+const RESOLVED_WAIT_MS = 500;
+const RESOLVED_ATTEMPTS_MAX = 60;
 
 const minorUnits = (text: string): number => {
   if (!/^[1-9][0-9]{0,15}$/.test(text)) {
@@ -40,7 +40,7 @@ const minorUnits = (text: string): number => {
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** The request as a shell takes it; the token stays a variable. */
-const curlOf = (url: string, { method, path, body }: Told['request']): string =>
+const curlOf = (url: string, { method, path, body }: PlayedStep['request']): string =>
   [
     `curl -sS ${method === 'POST' ? '-X POST ' : ''}${quoted(url + path)}`,
     `-H "authorization: Bearer $TOKEN"`,
@@ -57,14 +57,14 @@ const eventLine = ({ revision, type, amounts }: EventLine): string => {
   return `  r${revision}  ${type}${amount}`;
 };
 
-const printTold = (url: string, { name, request, status, response, events }: Told): void => {
+const printStep = (url: string, { name, request, status, response, events }: PlayedStep): void => {
   print(styled('bold', `# ${name}`), curlOf(url, request));
   print(styled(status < 400 ? 'green' : 'yellow', String(status)), ...responseLines(response));
   if (events.length > 0) print('events', ...events.map(eventLine));
   print('');
 };
 
-/** The payment that an answer is about: its own, or the one that a 503 names in its details. */
+/** The payment that a response is about: its own, or the one that a 503 names in its details. */
 const paymentOf = (response: unknown): string | undefined => {
   const { paymentId, details } = Object(response);
   if (typeof paymentId === 'string') return paymentId;
@@ -72,16 +72,16 @@ const paymentOf = (response: unknown): string | undefined => {
   return /^paymentId (\S+)$/m.exec(named.join('\n'))?.[1];
 };
 
-/** Gives the events that are new since it was asked last; none where the audit routes refuse. */
+/** Gives the events that are new since the last call; none where the audit routes reject it. */
 const eventReader = async (): Promise<(id: string | undefined) => Promise<EventLine[]>> => {
   const audit = await openClient({ scope: 'audit:read' });
   let seen = -1;
-  let refused = false;
+  let rejected = false;
   return async (id) => {
-    if (id === undefined || refused) return [];
+    if (id === undefined || rejected) return [];
     const response = await audit.get(`/audit/v1/payments/${encodeURIComponent(id)}/events`);
     if (!response.ok) {
-      refused = true;
+      rejected = true;
       note(`payments: no events shown: ${rejectionLine(response.status, await response.text())}`);
       return [];
     }
@@ -92,7 +92,7 @@ const eventReader = async (): Promise<(id: string | undefined) => Promise<EventL
   };
 };
 
-const send = async (client: Client, { method, path, body }: Told['request']) => {
+const send = async (client: Client, { method, path, body }: PlayedStep['request']) => {
   const response = await (method === 'POST' ? client.post(path, body) : client.get(path));
   const text = await response.text();
   try {
@@ -102,20 +102,20 @@ const send = async (client: Client, { method, path, body }: Told['request']) => 
   }
 };
 
-const sendUntilResolved = async (client: Client, request: Told['request']) => {
+const sendUntilResolved = async (client: Client, request: PlayedStep['request']) => {
   let last = await send(client, request);
-  for (let attempts = 1; attempts < SETTLED_TRIES_MAX; attempts += 1) {
+  for (let attempts = 1; attempts < RESOLVED_ATTEMPTS_MAX; attempts += 1) {
     if (last.status !== 200 || Object(last.response).status !== 'PENDING') return last;
-    await setTimeout(SETTLED_WAIT_MS);
+    await setTimeout(RESOLVED_WAIT_MS);
     last = await send(client, request);
   }
   return last;
 };
 
-const tell = async (steps: Step[], format: Format): Promise<void> => {
+const play = async (steps: Step[], format: Format): Promise<void> => {
   const client = await openClient();
   const eventsOf = await eventReader();
-  const all: Told[] = [];
+  const all: PlayedStep[] = [];
   let id: string | undefined;
   let unlike: string | undefined;
   for (const { name, method, path, body, expected, untilResolved } of steps) {
@@ -126,11 +126,11 @@ const tell = async (steps: Step[], format: Format): Promise<void> => {
     };
     const { status, response } = await (untilResolved ? sendUntilResolved : send)(client, request);
     id ??= paymentOf(response);
-    const told = { name, request, status, response, events: await eventsOf(id) };
-    all.push(told);
-    if (format === 'pretty') printTold(client.url, told);
+    const played = { name, request, status, response, events: await eventsOf(id) };
+    all.push(played);
+    if (format === 'pretty') printStep(client.url, played);
     if (status !== expected) {
-      unlike = `${name} was answered ${status} where the story goes on with ${expected}`;
+      unlike = `${name} was answered ${status} where the scenario goes on with ${expected}`;
       break;
     }
   }
@@ -154,8 +154,10 @@ const SUMMARIES = SCENARIO_NAMES.map((name) => `  ${name.padEnd(16)} ${SCENARIOS
 /** The verb `trigger`. */
 export const triggerCommand = (): Command =>
   new Command('trigger')
-    .description('Tells a story against the service: each request as curl, its answer, its events.')
-    .addArgument(new Argument('<scenario>', 'which story').choices(SCENARIO_NAMES))
+    .description(
+      'Runs a scenario against the service: each request as curl, its response, its events.',
+    )
+    .addArgument(new Argument('<scenario>', 'which scenario').choices(SCENARIO_NAMES))
     .option('--amount <minor>', 'the amount of the payment in minor units', minorUnits, 2500)
     .option(
       '--set <path=value>',
@@ -169,5 +171,5 @@ export const triggerCommand = (): Command =>
       `\nScenarios:\n${SUMMARIES.join('\n')}\n\nExample:\n  payments trigger full-story --amount 2500 --set merchantReference=order-7`,
     )
     .action((name: ScenarioName, options: TriggerOptions) =>
-      tell(stepsOf(name, options), options.format),
+      play(stepsOf(name, options), options.format),
     );
