@@ -1,7 +1,8 @@
 /** What `payments doctor` says of the data folder. Nothing is made, written or locked for it. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
+import { isFileLocked } from '../shared/runtime/file-lock.ts';
 
 export type DataFolderFinding = {
   path: string;
@@ -37,23 +38,6 @@ const freeIn = (path: string): number | null => {
   }
 };
 
-/** Whether somebody has the lock; asking takes no part in it that a start could meet for long. */
-const isHeld = (path: string): boolean => {
-  const file = join(path, 'service.lock');
-  if (!existsSync(file)) return false;
-  try {
-    const lock = new DatabaseSync(file, { readOnly: true, timeout: 0 });
-    try {
-      lock.prepare('SELECT count(*) FROM sqlite_schema').get();
-      return false;
-    } finally {
-      lock.close();
-    }
-  } catch {
-    return true;
-  }
-};
-
 const filesIn = (path: string): DataFolderFinding['files'] => {
   try {
     return readdirSync(path, { withFileTypes: true })
@@ -82,7 +66,7 @@ export const lookAtDataFolder = (path: string): DataFolderFinding => {
   return {
     path,
     state: writable ? (there ? 'writable' : 'not there yet') : 'not writable',
-    held: isHeld(path),
+    held: isFileLocked(join(path, SERVICE_LOCK)),
     freeBytes,
     files: filesIn(path),
     ...(problem === undefined ? {} : { problem }),

@@ -1,16 +1,15 @@
 /**
  * The data folder of the embedded mode (settings: `DATA_DIR`): mode 0700, and held by one running
- * service at a time. The lock is SQLite's own lock on a file, which the system drops with the
- * process, so that `kill -9` leaves nothing behind to clean up.
+ * service at a time.
  */
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
-import { DataFolderRefused, makeDataDir } from '../shared/runtime/data-folder.ts';
+import { DataFolderRefused, makeDataDir, SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
+import { type FileLock, isLockHeld, takeFileLock } from '../shared/runtime/file-lock.ts';
 import { addPrivateFile } from '../shared/runtime/private-files.ts';
 
 export type DataFolder = { path(file: string): string; release(): void };
@@ -30,19 +29,17 @@ export const openDataFolder = (folder: string): DataFolder => {
     );
   }
   const lock = takeLock(folder);
-  return { path: (file) => join(folder, file), release: () => lock.close() };
+  return { path: (file) => join(folder, file), release: lock.release };
 };
 
-const takeLock = (folder: string): DatabaseSync => {
+const takeLock = (folder: string): FileLock => {
   try {
-    const lock = new DatabaseSync(join(folder, 'service.lock'), { timeout: 0 });
-    lock.exec('BEGIN EXCLUSIVE');
-    return lock;
+    return takeFileLock(join(folder, SERVICE_LOCK));
   } catch (error) {
     throw new DataFolderRefused(
-      isBusy(error)
+      isLockHeld(error)
         ? `DATA_DIR: ${folder} is held by another running service; stop it, or set another DATA_DIR`
-        : `DATA_DIR: ${folder}/service.lock cannot be locked; delete that file and start again`,
+        : `DATA_DIR: ${folder}/${SERVICE_LOCK} cannot be locked; delete that file and start again`,
     );
   }
 };
@@ -63,10 +60,6 @@ export const rejectionOf = (error: unknown, folder: string): unknown => {
     `DATA_DIR: a file in ${folder} cannot be used (${why}); give it back to the service's user, or put its last good copy there`,
   );
 };
-
-const SQLITE_BUSY = 5;
-const isBusy = (error: unknown): boolean =>
-  error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY;
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';

@@ -12,6 +12,7 @@ import type {
 } from '../command-api/provider/port.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { makeDataDir } from '../shared/runtime/data-folder.ts';
+import { type FileLock, takeFileLock } from '../shared/runtime/file-lock.ts';
 import { ensurePrivateFile } from '../shared/runtime/private-files.ts';
 import { type Authorization, decideCard, decideFollowUp, type SimulatedOutcome } from './rules.ts';
 import type { CardBehaviour } from './test-cards.ts';
@@ -129,30 +130,18 @@ const valuesOf = (
   remembered(behaviour),
 ];
 
-/** Opens a file that is readable by its owner alone, from before SQLite makes it on. */
-const openPrivate = (file: string): DatabaseSync => {
-  ensurePrivateFile(file);
-  return new DatabaseSync(file);
-};
-
 /**
  * One process for each ledger: which operations are at work is known in memory alone. The lock is on
  * a file of its own, so that the ledger can be copied meanwhile.
  */
-const takeLock = (file: string): DatabaseSync => {
+const takeLock = (file: string): FileLock => {
   makeDataDir(dirname(resolve(file)));
-  const lock = openPrivate(`${file}.lock`);
-  try {
-    lock.exec('BEGIN EXCLUSIVE');
-    return lock;
-  } catch (error) {
-    lock.close();
-    throw error;
-  }
+  return takeFileLock(`${file}.lock`);
 };
 
 const openDatabase = (file: string): DatabaseSync => {
-  const db = openPrivate(file);
+  ensurePrivateFile(file);
+  const db = new DatabaseSync(file);
   try {
     // NORMAL loses nothing at kill -9, because the rows are with the operating system by then. A
     // power failure may lose the last rows: a simulation can bear that, and FULL would add a sync to
@@ -169,11 +158,11 @@ const openDatabase = (file: string): DatabaseSync => {
   }
 };
 
-const openOrRelease = (file: string, lock: DatabaseSync): DatabaseSync => {
+const openOrRelease = (file: string, lock: FileLock): DatabaseSync => {
   try {
     return openDatabase(file);
   } catch (error) {
-    lock.close();
+    lock.release();
     throw error;
   }
 };
@@ -230,7 +219,7 @@ const groupCommit = (db: DatabaseSync, afterRollback: () => void) => {
 
 /**
  * Opens the ledger, making file (mode 0600) and folder (0700) where they are absent. Throws what
- * the file system or SQLite throws: EACCES and its kin, errcode 5 where another process holds it.
+ * the file system or SQLite throws: EACCES and its kin, as isLockHeld says where another process holds it.
  */
 export const openLedger = (file: string): Ledger => {
   const lock = takeLock(file);
@@ -292,7 +281,7 @@ export const openLedger = (file: string): Ledger => {
     close: () => {
       flush();
       db.close();
-      lock.close();
+      lock.release();
     },
   };
 };

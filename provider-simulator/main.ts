@@ -1,11 +1,11 @@
 /** `npm run start:provider`: the simulated provider as a process of its own (settings, provider.md). */
 import { join } from 'node:path';
 import type { Config } from '../shared/runtime/config.ts';
+import { isLockHeld } from '../shared/runtime/file-lock.ts';
 import { runProcess } from '../shared/runtime/process-life.ts';
 import { simulatorServer } from './server.ts';
 import { openSimulation, type Simulation } from './simulator.ts';
 
-const SQLITE_BUSY = 5;
 const IDLE_CHECK_MS = 100;
 
 /** The ledger cannot be opened. `message` is one line for the operator. */
@@ -17,9 +17,9 @@ const openOrReject = ({ dataDir }: Config): Simulation => {
   try {
     return openSimulation(join(dataDir, 'provider-ledger.sqlite'));
   } catch (error) {
-    const { errcode, code } = error as { errcode?: number; code?: string };
+    const { code } = error as NodeJS.ErrnoException;
     throw new LedgerRefused(
-      errcode === SQLITE_BUSY
+      isLockHeld(error)
         ? `DATA_DIR: another process holds the provider's ledger in ${dataDir}`
         : `DATA_DIR: cannot open the provider's ledger in ${dataDir} (${code ?? 'unknown'})`,
     );

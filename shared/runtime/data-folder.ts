@@ -7,6 +7,9 @@ export class DataFolderRefused extends Error {
   override name = 'DataFolderRefused';
 }
 
+/** The file that the service which runs on a data folder has locked. */
+export const SERVICE_LOCK = 'service.lock';
+
 const isFolder = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 
