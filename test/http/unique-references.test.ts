@@ -8,39 +8,30 @@ import {
   expectError,
   type InProcess,
   idOf,
+  locatedId,
   NO_RETRIES,
   openInProcess,
-  PAYMENTS,
   SECRET,
   token,
 } from '../support/in-process.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,
+  PAST_FLIGHT_MS,
   type TwoCommandProcesses,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
 const UNIQUE = { ...NO_RETRIES, MERCHANT_REFERENCE: 'unique' };
-const PAST_FLIGHT_MS = 7_100;
 
 let references = 0;
 const newReference = (): string => `order-${++references}`;
-const locationOf = ({ headers }: CommandResponse): string =>
-  String(headers.location).replace(`${PAYMENTS}/`, '');
 
 let processes: TwoCommandProcesses;
 beforeAll(async () => {
   processes = await openTwoCommandProcesses(UNIQUE);
 });
-afterEach(() => {
-  for (const { faults, clock, store } of [processes.a, processes.b]) {
-    faults.answersQuestions = true;
-    faults.questions = 0;
-    Object.assign(clock, { aheadMs: 0, standsAtMs: undefined });
-    store.beforeAppend = undefined;
-  }
-});
+afterEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
 
 const expectHeld = (response: CommandResponse, id: string): void =>
@@ -251,11 +242,11 @@ describe('gaps §7, §8: while the payment of the reference is PENDING', () => {
     const { a, b } = processes;
     a.faults.answersQuestions = false;
     a.faults.next('call lost');
-    const lost = locationOf(await a.create({ merchantReference }));
+    const lost = locatedId(await a.create({ merchantReference }));
     b.clock.aheadMs = PAST_FLIGHT_MS;
     b.faults.answersQuestions = false;
     const still = await b.create({ merchantReference });
-    expect([still.status, locationOf(still)]).toEqual([503, lost]);
+    expect([still.status, locatedId(still)]).toEqual([503, lost]);
     expectHeld(await b.create({ merchantReference, amount: 9 }), lost);
     b.faults.answersQuestions = true;
     const second = await b.create({ merchantReference, amount: 9 });

@@ -11,9 +11,10 @@ import { fileDocument } from '../../projector/relay/checkpoint/file.ts';
 import { type Relay, startRelay } from '../../projector/relay/relay.ts';
 import { kafka } from '../../scripts/engine-kafka.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { eventsOf, silent, writePayment } from '../support/consumer-example.ts';
+import { eventsOf, writePayment } from '../support/consumer-example.ts';
 import { expectWhole, parsed } from '../support/feed-checks.ts';
 import { countMessages, readTopic } from '../support/feed-drivers.ts';
+import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

@@ -4,18 +4,16 @@ import {
   type CommandResponse,
   expectError,
   idOf,
+  locatedId,
   NO_RETRIES,
-  PAYMENTS,
 } from '../support/in-process.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,
+  PAST_FLIGHT_MS,
   type TwoCommandProcesses,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
-
-/** PROVIDER_TIMEOUT_MS + 2 s, and a little. */
-const PAST_FLIGHT_MS = 7_100;
 
 /** As many payments as a process keeps in memory (command-api/compose.ts). */
 const SEEN_MAX = 1000;
@@ -27,15 +25,7 @@ const newKey = (): string => `key-${++keys}`;
 beforeAll(async () => {
   processes = await openTwoCommandProcesses(NO_RETRIES);
 });
-afterEach(() => {
-  for (const { clock, faults, store } of [processes.a, processes.b]) {
-    clock.aheadMs = 0;
-    faults.answersQuestions = true;
-    faults.questions = 0;
-    faults.calls.length = 0;
-    Object.assign(store, { loseResponses: 0, beforeAppend: undefined });
-  }
-});
+afterEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
 
 const kindsOf = async (processes: TwoCommandProcesses, id: string): Promise<string[]> =>
@@ -47,8 +37,6 @@ const authorized = async (at: CommandProcess): Promise<string> => idOf(await at.
 const warm = async (...both: CommandProcess[]): Promise<void> => {
   for (const at of both) await until('it is warm', async () => (await at.create()).status === 200);
 };
-const locationOf = ({ headers }: CommandResponse): string =>
-  String(headers.location).replace(`${PAYMENTS}/`, '');
 
 describe('gaps §7: in flight is not unresolved, in another process', () => {
   test('a command waits for the call, asks nobody, and is judged on what came of it', async () => {
@@ -157,7 +145,7 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
     a.faults.next('answer lost');
     const lost = await a.create();
     expect(lost.status).toBe(503);
-    const id = locationOf(lost);
+    const id = locatedId(lost);
     await until('a has asked', () => a.faults.questions > 0);
     const payment = {
       events: await processes.events(id),
@@ -333,7 +321,7 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     for (let n = 0; n < SEEN_MAX; n += 100)
       await Promise.all(Array.from({ length: 100 }, () => a.create()));
     held.release();
-    const id = locationOf(await first);
+    const id = locatedId(await first);
     const repeat = a.create(fields);
     asking.resolve();
     expect(idOf(await repeat)).toBe(id);
@@ -346,7 +334,7 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     const fields = { merchantReference: 'fenced-elsewhere' };
     a.faults.answersQuestions = false;
     a.faults.next('call lost');
-    const id = locationOf(await a.create(fields));
+    const id = locatedId(await a.create(fields));
     await until('asked in vain', () => a.faults.questions > 0);
     a.faults.answersQuestions = true;
     b.clock.aheadMs = PAST_FLIGHT_MS;
@@ -365,9 +353,9 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     a.faults.next('call lost');
     const acting = a.create(fields);
     await held.begun;
-    const fenced = locationOf(await a.create(fields));
+    const fenced = locatedId(await a.create(fields));
     held.release();
-    const approved = locationOf(await acting);
+    const approved = locatedId(await acting);
     await until('both were asked about', () => a.faults.questions === 2);
     a.faults.answersQuestions = true;
     b.clock.aheadMs = PAST_FLIGHT_MS;

@@ -7,7 +7,6 @@ import { type Projector, type ProjectorOptions, startProjector } from '../../pro
 import { LogMisfit } from '../../projector/errors.ts';
 import { trackFreshness } from '../../projector/freshness.ts';
 import { createLag, misfitOf } from '../../projector/lag.ts';
-import type { Log } from '../../projector/subscription.ts';
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
@@ -22,10 +21,10 @@ import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const LIFE = wholeLife('pay_1').length;
 
 describe('the projector', () => {

@@ -2,7 +2,6 @@
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, type ProjectorOptions, startProjector } from '../../projector/compose.ts';
-import type { Log } from '../../projector/subscription.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import {
   type MemoryEventStore,
@@ -14,9 +13,9 @@ import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
+import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 
-const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const LEASE_MS = 300;
 const TAKE_OVER_MS_MAX = 5000;
 

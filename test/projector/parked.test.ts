@@ -11,12 +11,12 @@ import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-model
 import { appendLives, foldsOf } from '../support/many-payments.ts';
 import { POISON_EVENTS, putPoisonEvents } from '../support/poison-events.ts';
 import { newSeed, randomOf } from '../support/random.ts';
+import { silent } from '../support/silent-log.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const OTHERS_MS_MAX = 1000;
-const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const seed = newSeed();
 const random = randomOf(seed);
 const HEALTHY = 20;

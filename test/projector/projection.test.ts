@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
 import { createProjection, type Projection } from '../../projector/projection.ts';
-import type { Log } from '../../projector/subscription.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import {
@@ -24,8 +23,8 @@ import {
   wholeLife,
 } from '../support/payment-events.ts';
 import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
+import { silent } from '../support/silent-log.ts';
 
-const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 /** The event as it would stand in the stream of this payment. */
 const ownedBy = (paymentId: string, event: PaymentEvent): PaymentEvent =>
   event.type === 'PaymentCreated' ? created({ ...event.data, paymentId }) : event;

@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { RebuildImpossible } from '../../projector/errors.ts';
 import { type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
-import type { Log } from '../../projector/subscription.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import {
   type MemoryEventStore,
@@ -16,9 +15,9 @@ import { RebuildRunning } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
+import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 
-const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const LIFE = wholeLife('pay_1').length;
 
 for (const driver of readModelDrivers) {

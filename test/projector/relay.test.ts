@@ -7,7 +7,6 @@ import { noRelay } from '../../projector/event-feed/none.ts';
 import { type KeyDocument, parseCheckpoint } from '../../projector/relay/checkpoint/port.ts';
 import { relayState, watchRelayMetrics } from '../../projector/relay/metrics.ts';
 import { type Relay, type RelayOptions, startRelay } from '../../projector/relay/relay.ts';
-import type { Log } from '../../projector/subscription.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
   type MemoryEventStore,
@@ -19,6 +18,7 @@ import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { expectWhole, parsed, withoutRepeats } from '../support/feed-checks.ts';
 import { type MemoryFeed, memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { newEvent, refunded, wholeLife } from '../support/payment-events.ts';
+import { silent } from '../support/silent-log.ts';
 import { until as untilWithin } from '../support/until.ts';
 
 // Many of these wait for one another's clocks; a busy machine is no failure.
@@ -26,7 +26,6 @@ jest.setTimeout(60_000);
 const until = (what: string, holds: () => boolean | Promise<boolean>): Promise<void> =>
   untilWithin(what, holds, 20_000);
 
-const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const backOff = { minMs: 1, maxMs: 8 };
 const LIFE = 6;
 

@@ -9,9 +9,9 @@ import {
 import type { Position } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { created, newEvent } from '../support/payment-events.ts';
+import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 
-const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const backOff = { minMs: 1, maxMs: 8 };
 
 /** A subscriber that keeps what it was given, and can be told to fail. */

@@ -14,9 +14,10 @@ import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { silent, writePayment } from '../support/consumer-example.ts';
+import { writePayment } from '../support/consumer-example.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { runCli } from '../support/service.ts';
+import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 
 jest.setTimeout(60_000);

@@ -5,24 +5,20 @@ import { type Sweep, startSweep } from '../../command-api/recovery/sweep.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import {
-  type CommandResponse,
   expectError,
   idOf,
   leaveUnresolved,
+  locatedId,
   openInProcess,
-  PAYMENTS,
 } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,
+  PAST_FLIGHT_MS,
   type TwoCommandProcesses,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
-
-const PAST_FLIGHT_MS = 7_100;
-const locationOf = ({ headers }: CommandResponse): string =>
-  String(headers.location).replace(`${PAYMENTS}/`, '');
 
 /** A create that the provider carried out and whose answer this process never got. */
 const leaveOpen = async (
@@ -31,7 +27,7 @@ const leaveOpen = async (
 ) => {
   at.faults.answersQuestions = false;
   at.faults.next(fault);
-  return locationOf(await at.create());
+  return locatedId(await at.create());
 };
 
 describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
@@ -129,12 +125,7 @@ beforeAll(async () => {
 });
 afterEach(() => {
   for (const sweep of sweeps.splice(0)) sweep.stop();
-  for (const { faults, clock, store } of [processes.a, processes.b]) {
-    faults.answersQuestions = true;
-    faults.questions = 0;
-    clock.aheadMs = 0;
-    store.beforeAppend = undefined;
-  }
+  processes.calm();
 });
 afterAll(() => processes[Symbol.asyncDispose]());
 
@@ -351,7 +342,7 @@ describe('faults, SQLite: while the disk is full the store takes nothing, and th
     const a = await processes.open();
     fill(a, 1);
     const response = await a.create();
-    const id = locationOf(response);
+    const id = locatedId(response);
     expect([response.status, response.json.error]).toEqual([503, 'PROVIDER_UNAVAILABLE']);
     expect(await statusOf(id)).toBe('PENDING');
     a.store.beforeAppend = undefined;
@@ -384,7 +375,7 @@ test('settings: a stop waits for the question that is asked, and asks no other',
 test('gaps §7: embedded, after a restart at once: no earlier call runs any more', async () => {
   await using service = await openInProcess({ RECOVERY_DELAYS_MS: '600000' });
   const lost = await leaveUnresolved(service, 'answer lost', () => service.create());
-  const id = locationOf(lost);
+  const id = locatedId(lost);
   expect((await service.get(id)).json.status).toBe('PENDING');
   await service.restart();
   await until('it is recovered', async () => (await service.get(id)).json.status === 'AUTHORIZED');

@@ -9,8 +9,8 @@ import {
   type CommandResponse,
   expectError,
   idOf,
+  locatedId,
   NO_RETRIES,
-  PAYMENTS,
   signToken,
 } from '../support/in-process.ts';
 import {
@@ -40,9 +40,6 @@ beforeEach(() => {
 });
 afterAll(() => processes[Symbol.asyncDispose]());
 
-const locationOf = ({ headers }: CommandResponse): string =>
-  String(headers.location).replace(`${PAYMENTS}/`, '');
-
 /** A create, or a change, that the provider acts on or not, and never answers for again. */
 const leaveUnresolved = async (
   send: (at: CommandProcess) => Promise<CommandResponse> = (at) => at.create(),
@@ -55,7 +52,7 @@ const leaveUnresolved = async (
   const response = await send(a);
   expect(response.status).toBe(503);
   await until('recovery has asked', () => a.faults.questions > requested);
-  return locationOf(response);
+  return locatedId(response);
 };
 
 const EVIDENCE = 'letter of the provider, case 4711';

@@ -6,6 +6,7 @@ import {
   type InProcess,
   idOf,
   leaveUnresolved,
+  locatedId,
   NO_RETRIES,
   openInProcess,
   PAYMENTS,
@@ -23,9 +24,6 @@ afterEach(() => {
 afterAll(() => service[Symbol.asyncDispose]());
 
 const CHANGES = ['capture', 'void', 'refund'] as const;
-
-const locationOf = ({ headers }: CommandResponse): string =>
-  String(headers.location).replace(`${PAYMENTS}/`, '');
 
 const expectUnknown = (response: CommandResponse, id: string): void => {
   expectError(response, 503, 'PROVIDER_UNAVAILABLE', [
@@ -45,14 +43,14 @@ const kindsOf = async (id: string): Promise<string[]> =>
 describe('gaps §7: a create whose outcome is unknown', () => {
   test.each(['answer lost', 'call lost'] as const)('stays PENDING: %s', async (fault) => {
     const response = await leaveUnresolved(service, fault, () => service.create());
-    const id = locationOf(response);
+    const id = locatedId(response);
     expectUnknown(response, id);
     const { json } = await service.get(id);
     expect(json).toMatchObject({ status: 'PENDING', transactions: [], authorizedAmount: 0 });
   });
 
   test('a command asks first: found as approved, and carried out on that', async () => {
-    const id = locationOf(await leaveUnresolved(service, 'answer lost', () => service.create()));
+    const id = locatedId(await leaveUnresolved(service, 'answer lost', () => service.create()));
     const { status, json } = await service.change('capture', id);
     expect([status, json.status]).toEqual([200, 'CAPTURED']);
     expect(json.transactions).toMatchObject([{ type: 'AUTH' }, { type: 'CAPTURE' }]);
@@ -60,7 +58,7 @@ describe('gaps §7: a create whose outcome is unknown', () => {
   });
 
   test('a command asks first: fenced, so FAILED and never charged', async () => {
-    const id = locationOf(await leaveUnresolved(service, 'call lost', () => service.create()));
+    const id = locatedId(await leaveUnresolved(service, 'call lost', () => service.create()));
     expectError(await service.change('capture', id), 422, 'CAPTURE_NOT_ALLOWED', [
       'only an AUTHORIZED payment can be captured; this one is FAILED',
     ]);
@@ -72,7 +70,7 @@ describe('gaps §7: a create whose outcome is unknown', () => {
   });
 
   test('a call that arrives after the fence is refused: FAILED, and never charged', async () => {
-    const id = locationOf(await leaveUnresolved(service, 'call lost', () => service.create()));
+    const id = locatedId(await leaveUnresolved(service, 'call lost', () => service.create()));
     const [late] = service.faults.calls.slice(-1);
     if (late === undefined) throw new Error('no call was made');
     await service.change('capture', id);
@@ -82,7 +80,7 @@ describe('gaps §7: a create whose outcome is unknown', () => {
   });
 
   test.each(CHANGES)('a %s while nobody can tell: 503, and nothing is sent', async (change) => {
-    const id = locationOf(await leaveUnresolved(service, 'answer lost', () => service.create()));
+    const id = locatedId(await leaveUnresolved(service, 'answer lost', () => service.create()));
     service.faults.answersQuestions = false;
     const sent = service.faults.calls.length;
     expectUnknown(await service.change(change, id), id);
@@ -204,7 +202,7 @@ describe('gaps §7: an equal create without a key', () => {
     const lost = await leaveUnresolved(service, 'answer lost', send);
     const joined = await send();
     expect(joined.status).toBe(200);
-    expect(joined.json).toMatchObject({ paymentId: locationOf(lost), status: 'AUTHORIZED' });
+    expect(joined.json).toMatchObject({ paymentId: locatedId(lost), status: 'AUTHORIZED' });
     expect(await kindsOf(idOf(joined))).toEqual(['AUTHORIZE']);
     expect(idOf(await send())).not.toBe(idOf(joined));
   });
@@ -212,12 +210,12 @@ describe('gaps §7: an equal create without a key', () => {
   test('gets 503 again where it turns out fenced, then makes a new payment', async () => {
     const lost = await leaveUnresolved(service, 'call lost', send);
     expectError(await send(), 503, 'PROVIDER_UNAVAILABLE', [
-      `paymentId ${locationOf(lost)}`,
+      `paymentId ${locatedId(lost)}`,
       'the provider did not carry it out: nothing was charged',
     ]);
     const next = await send();
     expect(next.status).toBe(200);
-    expect(idOf(next)).not.toBe(locationOf(lost));
+    expect(idOf(next)).not.toBe(locatedId(lost));
   });
 
   test.each([
@@ -229,7 +227,7 @@ describe('gaps §7: an equal create without a key', () => {
     const lost = await leaveUnresolved(service, 'answer lost', send);
     const other = await send(fields);
     expect(other.status).toBe(200);
-    expect(idOf(other)).not.toBe(locationOf(lost));
+    expect(idOf(other)).not.toBe(locatedId(lost));
     await send();
   });
 
@@ -242,7 +240,7 @@ describe('gaps §7: an equal create without a key', () => {
       await begun;
       release();
     }
-    const lost = (await Promise.all(running)).map(locationOf);
+    const lost = (await Promise.all(running)).map(locatedId);
     await until('both were asked about', () => service.faults.questions === requested + 2);
     service.faults.answersQuestions = true;
     const joined = [idOf(await send()), idOf(await send())];
@@ -296,7 +294,7 @@ describe('gaps §7: in flight is not unresolved', () => {
     await hasty.create();
     const held = hasty.faults.holdNext();
     const response = await hasty.create();
-    const id = locationOf(response);
+    const id = locatedId(response);
     expectUnknown(response, id);
     expect((await hasty.get(id)).json.status).toBe('PENDING');
     const late = await hasty.change('capture', id);
@@ -318,7 +316,7 @@ describe('gaps §7: recovery on its own', () => {
     await using patient = await openInProcess({ RECOVERY_DELAYS_MS: '5,5,5,5,600000' });
     patient.faults.answersQuestions = false;
     patient.faults.next('answer lost');
-    const id = locationOf(await patient.create());
+    const id = locatedId(await patient.create());
     await until('three tries', () => patient.faults.questions >= 3);
     patient.faults.answersQuestions = true;
     await until('the outcome', async () => (await patient.get(id)).json.status === 'AUTHORIZED');

@@ -9,16 +9,15 @@ import { kafkaFeed } from '../../projector/event-feed/kafka.ts';
 import type { EventFeed } from '../../projector/event-feed/port.ts';
 import { fileDocument } from '../../projector/relay/checkpoint/file.ts';
 import { startRelay } from '../../projector/relay/relay.ts';
-import type { Log } from '../../projector/subscription.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newEvent, wholeLife } from './payment-events.ts';
 import { NODE, ROOT } from './service.ts';
+import { silent } from './silent-log.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
-export const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 /** How many events a payment of `writePayment` has. */
 export const LIFE = 6;
 

@@ -13,6 +13,7 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { appendLives, foldsOf } from './many-payments.ts';
 import type { Random } from './random.ts';
+import { silent } from './silent-log.ts';
 import { openRows, verifyWhole } from './tampering.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -26,7 +27,6 @@ type File = (typeof FILES)[number];
 const PAGE_BYTES = 4096;
 const MERCHANT = 'm_1';
 const CAUGHT_UP_MS_MAX = 2000;
-const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
 export type WholeFolder = {
   path: string;

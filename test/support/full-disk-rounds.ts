@@ -5,11 +5,9 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@jest/globals';
-import { unresolvedOperations } from '../../shared/payment/state.ts';
 import { faultyProvider } from './faulty-provider.ts';
 import { PAYMENTS, SECRET, token } from './in-process.ts';
-import { expectKept } from './kill-rounds.ts';
-import { entriesOfEvents, entriesOfLedger, paymentsOfLog } from './ledger-and-log.ts';
+import { expectAllKept, expectKept } from './kill-rounds.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
 import { newWork, type Work, workTogether } from './rejected-writers.ts';
 import { startService, unresolvedIn } from './service.ts';
@@ -65,20 +63,6 @@ const oneRound = async (work: Work, disk: SmallDisk): Promise<number> => {
   return reads;
 };
 
-/** Nothing acknowledged is lost, nothing is open, and ledger and log say the same. */
-export const expectLedgerMatchesLog = async (
-  dataDir: string,
-  ledgerDir: string,
-  acknowledged: Work['acknowledged'],
-): Promise<void> => {
-  const payments = await paymentsOfLog(dataDir);
-  for (const [paymentId, known] of acknowledged) {
-    expectKept(known, payments.get(paymentId)?.body ?? 'not in the event store');
-  }
-  expect([...payments.values()].flatMap(({ state }) => unresolvedOperations(state))).toEqual([]);
-  expect(await entriesOfLedger(ledgerDir)).toEqual(entriesOfEvents(payments));
-};
-
 /** The rounds in one process, which is ended in good order once nothing is open any more. */
 const throughRounds = async (
   rounds: number,
@@ -119,7 +103,7 @@ export const surviveFullDisks = async (rounds: number): Promise<void> => {
   try {
     const done = await throughRounds(rounds, random, disk, provider.url).finally(provider.close);
     const { acknowledged, counts } = done.work;
-    await expectLedgerMatchesLog(disk.path, elsewhere.path, acknowledged);
+    await expectAllKept(disk.path, acknowledged, elsewhere.path);
     process.stderr.write(
       `disk full: seed ${random.seed}, ${rounds} rounds, ${counts.taken} operations ` +
         `acknowledged, ${counts.refused} refused, ${done.reads} reads on a full disk, 0 lost, ` +

@@ -216,6 +216,10 @@ export const timeless = ({ status, headers, text }: CommandResponse): object => 
 };
 
 /** The payment that an answer is about. */
+/** The payment that a response without a body of one names in its `Location`. */
+export const locatedId = ({ headers }: CommandResponse): string =>
+  String(headers.location).replace(`${PAYMENTS}/`, '');
+
 export const idOf = ({ json }: CommandResponse): string => json.paymentId;
 
 /**

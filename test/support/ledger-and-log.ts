@@ -5,13 +5,14 @@
 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { expect } from '@jest/globals';
 import { openSimulator } from '../../provider-simulator/simulator.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
-import { foldState, type PaymentState } from '../../shared/payment/state.ts';
+import { foldState, type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
 
 const PAGE = 2000;
 
@@ -82,6 +83,20 @@ export const entriesOfLedger = async (dataDir: string): Promise<Entry[]> => {
   }
   await provider.close();
   return entries.sort();
+};
+
+/**
+ * M5, once all is resolved: no operation is open, and the provider's ledger equals the fold of our
+ * events. Gives the payments of the log.
+ */
+export const expectLedgerMatchesLog = async (
+  dataDir: string,
+  ledgerDir = dataDir,
+): Promise<Map<string, LoggedPayment>> => {
+  const payments = await paymentsOfLog(dataDir);
+  expect([...payments.values()].flatMap(({ state }) => unresolvedOperations(state))).toEqual([]);
+  expect(await entriesOfLedger(ledgerDir)).toEqual(entriesOfEvents(payments));
+  return payments;
 };
 
 /** The payments of a running service that have an intent without an outcome, oldest first. */

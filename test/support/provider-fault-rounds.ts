@@ -5,16 +5,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { unresolvedOperations } from '../../shared/payment/state.ts';
 import {
   FAULTS,
   type FaultyProvider,
   faultyProvider,
   type ProviderFault,
 } from './faulty-provider.ts';
-import { entriesOfEvents, entriesOfLedger, paymentsOfLog } from './ledger-and-log.ts';
+import { expectLedgerMatchesLog } from './ledger-and-log.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
 import { type CommandResponse, type Service, startService, unresolvedIn } from './service.ts';
 import { until } from './until.ts';
@@ -100,13 +98,6 @@ const meetAll = async (service: Service, provider: FaultyProvider, rounds: reado
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
-};
-
-/** Once all is resolved: M5, the provider's ledger equals the fold of our events. */
-const expectLedgerMatchesLog = async (dataDir: string): Promise<void> => {
-  const payments = await paymentsOfLog(dataDir);
-  expect([...payments.values()].flatMap(({ state }) => unresolvedOperations(state))).toEqual([]);
-  expect(await entriesOfLedger(dataDir)).toEqual(entriesOfEvents(payments));
 };
 
 /** Meets every fault with every operation `times`, or a share of these; gives how many it met. */

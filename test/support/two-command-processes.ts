@@ -38,6 +38,9 @@ import {
 } from './in-process.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
+/** PROVIDER_TIMEOUT_MS + 2 s, and a little: no call can be in flight any more. */
+export const PAST_FLIGHT_MS = 7_100;
+
 export type StoreFaults = {
   /** How many streams have been read. */
   streamReads: number;
@@ -84,7 +87,17 @@ export type TwoCommandProcesses = {
   state(paymentId: string): Promise<PaymentState>;
   /** The body of the payment as it is now. */
   body(paymentId: string): Promise<string>;
+  /** Ends the faults of both processes, and puts their clocks right. */
+  calm(): void;
   [Symbol.asyncDispose](): Promise<void>;
+};
+
+const calm = ({ clock, faults, store }: CommandProcess): void => {
+  Object.assign(clock, { aheadMs: 0, standsAtMs: undefined });
+  faults.answersQuestions = true;
+  faults.questions = 0;
+  faults.calls.length = 0;
+  Object.assign(store, { streamReads: 0, loseResponses: 0, beforeAppend: undefined });
 };
 
 const configOf = (settings: Record<string, string>): Config => {
@@ -211,6 +224,10 @@ export const openTwoCommandProcesses = async (
       const readModel = foldReadModel(await events(paymentId));
       if (readModel === undefined) throw new Error('there is no such payment');
       return bodyOf(readModel);
+    },
+    calm: () => {
+      calm(a);
+      calm(b);
     },
     [Symbol.asyncDispose]: async () => {
       for (const { app, side } of opened) {

@@ -1,7 +1,6 @@
 /** What the read models in MongoDB do when their server is not there, says nothing, or has lost them. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { foldReadModel, type PaymentReadModel } from '../../../shared/payment/response.ts';
 import { CheckpointMoved, ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
 import {
   type MongoReadModels,
@@ -9,15 +8,10 @@ import {
 } from '../../../shared/read-models/mongodb/read-models.ts';
 import type { ReadModelChange } from '../../../shared/read-models/port.ts';
 import { type MongoDatabase, mongoServer } from '../../support/mongo-server.ts';
-import { placed, wholeLife } from '../../support/payment-events.ts';
 import { type TcpProxy, tcpProxy } from '../../support/tcp-proxy.ts';
 import { until } from '../../support/until.ts';
+import { readModelAt } from './opened.ts';
 
-const readModelAt = (paymentId: string, revision: number): PaymentReadModel => {
-  const readModel = foldReadModel(placed(wholeLife(paymentId)).slice(0, revision + 1));
-  if (readModel === undefined) throw new Error('no such revision');
-  return readModel;
-};
 const change = (paymentId: string, revision: number): ReadModelChange => ({
   kind: 'readModel',
   readModel: readModelAt(paymentId, revision),
