@@ -4,7 +4,7 @@
  * RFC 3339 in UTC with milliseconds, every position is opaque.
  */
 import { z } from 'zod';
-import { moment } from '../shared/http/fields.ts';
+import { asNumber, moment } from '../shared/http/fields.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/payment-status.ts';
 
 const ONCE = 'must be given once';
@@ -14,7 +14,8 @@ const wholeNumber = (min: number, max: number) => {
   const wording = `must be a whole number from ${min} to ${max}`;
   const holds = (value: string) =>
     /^[0-9]{1,16}$/.test(value) && Number(value) >= min && Number(value) <= max;
-  return text().refine(holds, wording).transform(Number).optional();
+  const highest = max === Number.MAX_SAFE_INTEGER ? undefined : max;
+  return text().refine(holds, wording).transform(Number).optional().meta(asNumber(min, highest));
 };
 
 const amount = () => wholeNumber(0, Number.MAX_SAFE_INTEGER);
@@ -26,71 +27,78 @@ const oneOf = <const T extends readonly string[]>(values: T) =>
 const position = () =>
   text().regex(/^[A-Za-z0-9_.:/-]{1,64}$/, 'must be start or a position of the log');
 
-export const SearchParameters = z.strictObject({
-  /** A paymentId, a merchantReference or the last four digits of a card: whole and exact. */
-  q: short().optional(),
-  status: oneOf(PAYMENT_STATUSES).optional(),
-  /** createdAt: from inclusive, to exclusive. */
-  from: moment(),
-  to: moment(),
-  minAmount: amount(),
-  maxAmount: amount(),
-  /** For a token of all merchants: narrows to one. */
-  merchant: short().optional(),
-  /** `next` of the page before. */
-  cursor: text().optional(),
-  limit: wholeNumber(1, 200),
-});
-
-export const StateParameters = z
-  .strictObject({
-    revision: wholeNumber(0, Number.MAX_SAFE_INTEGER),
-    at: moment(),
-  })
-  .refine(({ revision, at }) => revision === undefined || at === undefined, {
-    error: 'must not be given beside revision',
-    path: ['at'],
+const parameters = <const T extends z.core.$ZodLooseShape>(shape: T) =>
+  z.strictObject(shape, {
+    error: ({ code }) =>
+      code === 'unrecognized_keys' ? 'a parameter of another name is not known here' : undefined,
   });
 
-export const LogParameters = z.strictObject({
-  /** `start`, or a position: everything after it. */
-  from: position().optional(),
-  /** Only events of this time span: from inclusive, to exclusive. */
-  fromTime: moment(),
-  toTime: moment(),
-  /** At most 1000; an export (application/x-ndjson) has no limit unless one is given. */
-  limit: wholeNumber(1, 1000),
+export const SEARCH_LIMIT_DEFAULT = 50;
+
+export const SearchParameters = parameters({
+  q: short()
+    .optional()
+    .describe(
+      'A paymentId, a merchantReference or the last four digits of a card, whole and exact.',
+    ),
+  status: oneOf(PAYMENT_STATUSES).optional().describe('Payments in this state alone.'),
+  from: moment().describe('Created at this time or later.'),
+  to: moment().describe('Created before this time.'),
+  minAmount: amount().describe('At least this amount, in minor units.'),
+  maxAmount: amount().describe('At most this amount, in minor units.'),
+  merchant: short().optional().describe('Of this merchant alone; for a token of all merchants.'),
+  cursor: text().optional().describe('The `next` of the page before.'),
+  limit: wholeNumber(1, 200).meta({
+    default: SEARCH_LIMIT_DEFAULT,
+    description: 'How many at most.',
+  }),
 });
 
-export const StreamParameters = z.strictObject({
-  /** `start`, `now`, or a position: everything after it. Last-Event-ID goes before it. */
-  from: position().optional(),
+export const StateParameters = parameters({
+  revision: wholeNumber(0, Number.MAX_SAFE_INTEGER).describe('The payment at this revision.'),
+  at: moment().describe('The payment as it was at this time.'),
+}).refine(({ revision, at }) => revision === undefined || at === undefined, {
+  error: 'must not be given beside revision',
+  path: ['at'],
 });
 
-export const ExplainParameters = z
-  .strictObject({
-    command: oneOf(['capture', 'void', 'refund']),
-    amount: wholeNumber(1, Number.MAX_SAFE_INTEGER),
-  })
-  .refine(({ command, amount: requested }) => command !== 'void' || requested === undefined, {
-    error: 'is not for void, which releases the whole authorization',
-    path: ['amount'],
-  });
+export const LogParameters = parameters({
+  from: position().optional().describe('`start`, or a position: everything after it.'),
+  fromTime: moment().describe('Events of this time or later.'),
+  toTime: moment().describe('Events before this time.'),
+  limit: wholeNumber(1, 1000).describe(
+    'How many at most; an export has no limit unless one is given.',
+  ),
+});
 
-export const VerifyParameters = z
-  .strictObject({
-    /** The head of an earlier export: the log must still hold this hash at this position. */
-    position: position().optional(),
-    hash: text()
-      .regex(/^[0-9a-f]{64}$/, 'must be a hash of 64 hexadecimal digits')
-      .optional(),
-  })
-  .refine(({ position: at, hash }) => (at === undefined) === (hash === undefined), {
-    error: 'must be given together with position',
-    path: ['hash'],
-  });
+export const StreamParameters = parameters({
+  from: position()
+    .optional()
+    .describe('`start`, `now`, or a position; `Last-Event-ID` goes before it.'),
+});
 
-export const NoParameters = z.strictObject({});
+export const ExplainParameters = parameters({
+  command: oneOf(['capture', 'void', 'refund']).describe('What is asked about.'),
+  amount: wholeNumber(1, Number.MAX_SAFE_INTEGER).describe('With this amount, in minor units.'),
+}).refine(({ command, amount: requested }) => command !== 'void' || requested === undefined, {
+  error: 'is not for void, which releases the whole authorization',
+  path: ['amount'],
+});
+
+export const VerifyParameters = parameters({
+  position: position()
+    .optional()
+    .describe('With `hash`: the head of an earlier export, which the log must still hold.'),
+  hash: text()
+    .regex(/^[0-9a-f]{64}$/, 'must be a hash of 64 hexadecimal digits')
+    .optional()
+    .describe('See `position`.'),
+}).refine(({ position: at, hash }) => (at === undefined) === (hash === undefined), {
+  error: 'must be given together with position',
+  path: ['hash'],
+});
+
+export const NoParameters = parameters({});
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const minor = z.int().min(0);

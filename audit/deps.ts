@@ -1,13 +1,11 @@
-/** What the audit routes work with, and the one way that each of them begins. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { z } from 'zod';
+/** What the audit routes work with, and what several of them ask of a request. */
+import type { FastifyReply } from 'fastify';
+import { z } from 'zod';
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { Recorder } from '../shared/http/access-recorder.ts';
-import type { Principal } from '../shared/http/auth/authenticate.ts';
-import { JSON_TYPE, reject } from '../shared/http/errors.ts';
-import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/payment-id.ts';
-import type {} from '../shared/http/server/app.ts';
-import type { Streams } from '../shared/http/server/streams.ts';
+import type { Principal } from '../shared/http/auth/tokens.ts';
+import { reject } from '../shared/http/errors.ts';
+import { EVENT_STREAM, NDJSON, type Streams } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { MerchantLookup } from './merchants.ts';
 
@@ -20,53 +18,21 @@ export type AuditDeps = {
   streams: Streams;
   /** Hears of every verification of the whole log. */
   onVerified: (ok: boolean) => void;
+  /** The whole log is verified for one reader at a time. */
+  verifying: { now: boolean };
 };
 
-export type PaymentRoute = { Params: { paymentId: string } };
-
-/** The merchant whose events alone the caller may see; undefined: all. */
+/** The merchant whose events alone the sender may see; undefined: all. */
 export const onlyOf = ({ merchantId }: Principal): string | undefined =>
   merchantId === '*' ? undefined : merchantId;
 
-/** Behind the guard there is a caller. */
-export const principalOf = (request: FastifyRequest): Principal => {
-  if (request.principal === undefined) throw new Error('an audit route without its guard');
-  return request.principal;
-};
-
-const detailOf = ({ code, path, message }: z.core.$ZodIssue): string =>
-  code === 'unrecognized_keys'
-    ? 'a parameter of another name is not known here'
-    : `${path.join('.')} ${message}`;
-
-/** The parameters; undefined where they are wrong, which has then been answered. */
-export const parametersOf = <S extends z.ZodType>(
-  schema: S,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): z.output<S> | undefined => {
-  const parsed = schema.safeParse({ ...(request.query as object) });
-  if (parsed.success) return parsed.data;
-  reject(reply, 'INVALID_REQUEST', [...new Set(parsed.error.issues.map(detailOf))]);
-  return undefined;
-};
-
-/** The paymentId; undefined where it is malformed, which has then been answered. */
-export const paymentIdOf = (
-  request: FastifyRequest<PaymentRoute>,
-  reply: FastifyReply,
-): string | undefined => {
-  const paymentId = parsePaymentId(request.params.paymentId);
-  if (paymentId === undefined) reject(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM]);
-  return paymentId;
-};
-
-export const sendJson = (reply: FastifyReply, value: unknown): FastifyReply =>
-  reply.type(JSON_TYPE).send(JSON.stringify(value));
-
 /** Whether the client asks for this type and not, say, for JSON. */
-export const accepts = (request: FastifyRequest, type: string): boolean =>
+export const accepts = ({ request }: FastifyReply, type: string): boolean =>
   request.headers.accept?.toLowerCase().includes(type) === true;
+
+/** For the API document: text that is no JSON. */
+export const asLines = { [NDJSON]: z.string() };
+export const asEvents = { [EVENT_STREAM]: z.string() };
 
 /** Where a reader wants to begin: null is the start of the log. */
 export const startOf = (from: string | undefined): Position | null =>

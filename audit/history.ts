@@ -2,7 +2,7 @@
 import { decode } from '../shared/event-store/codec.ts';
 import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { RecordedEvent, StoredForm, UnreadableEvent } from '../shared/event-store/port.ts';
-import type { Principal } from '../shared/http/auth/authenticate.ts';
+import type { Principal } from '../shared/http/auth/tokens.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
 import type { AuditEvent, AuditUnreadableEvent } from './contract.ts';
@@ -13,7 +13,7 @@ type AnyEvent = RecordedEvent | UnreadableEvent;
 export type History = { merchantId: string; events: AnyEvent[]; forms: StoredForm[] };
 
 /**
- * The history of a payment that the caller may see; undefined for another merchant's as for one
+ * The history of a payment that the sender may see; undefined for another merchant's as for one
  * that does not exist. Where the first event cannot be read, the read model says whose it is.
  */
 export const historyOf = async (

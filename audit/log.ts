@@ -17,7 +17,8 @@ import { auditEvent } from './history.ts';
 
 type AnyEvent = RecordedEvent | UnreadableEvent;
 type Deps = Pick<AuditDeps, 'store' | 'merchants'>;
-type Requested = z.output<typeof LogParameters>;
+/** What of the log is wanted. */
+export type LogRequest = z.output<typeof LogParameters>;
 
 const PAGE = 250;
 const LIMIT = 100;
@@ -32,17 +33,17 @@ const timeOf = (form: StoredForm): string => {
   }
 };
 
-const inSpan = (time: string, { fromTime, toTime }: Requested): boolean =>
+const inSpan = (time: string, { fromTime, toTime }: LogRequest): boolean =>
   (fromTime === undefined || time >= fromTime) && (toTime === undefined || time < toTime);
 
 /** An event that cannot be read has no time, and is shown whatever was asked for. */
-const fits = (event: AnyEvent, requested: Requested): boolean =>
+const fits = (event: AnyEvent, requested: LogRequest): boolean =>
   'unreadable' in event || inSpan(event.time, requested);
 
 /** A page of the log. Throws RangeError for a `from` that is no position. */
 export const logPage = async (
   { store, merchants }: Deps,
-  requested: Requested,
+  requested: LogRequest,
   only: string | undefined,
 ) => {
   const limit = requested.limit ?? LIMIT;
@@ -80,24 +81,24 @@ export async function* linesOf(forms: readonly StoredForm[]): AsyncGenerator<str
 export async function* logLines(
   { store, merchants }: Deps,
   stored: StoredForms,
-  requested: Requested,
+  requested: LogRequest,
   only: string | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   let after = startOf(requested.from);
   let left = (await store.head(after)).eventsAfter;
-  let deps = requested.limit ?? Number.POSITIVE_INFINITY;
+  let wanted = requested.limit ?? Number.POSITIVE_INFINITY;
   let chain = LINES_START;
-  while (left > 0 && deps > 0) {
+  while (left > 0 && wanted > 0) {
     if (signal.aborted) throw new Error('the export was broken off');
     const page: StoredForm[] = await stored.readAll(after, Math.min(PAGE, left));
     if (page.length === 0) return;
     for (const form of page) {
-      if (deps === 0 || !inSpan(timeOf(form), requested)) continue;
+      if (wanted === 0 || !inSpan(timeOf(form), requested)) continue;
       if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
       const made = exportLine(form, chain);
       chain = made.chain;
-      deps -= 1;
+      wanted -= 1;
       yield `${made.line}\n`;
     }
     left -= page.length;

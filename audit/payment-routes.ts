@@ -1,21 +1,31 @@
 /** The audit routes about one payment, and the search that finds it. */
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { isOfPayment, type RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { Access } from '../shared/http/access-recorder.ts';
+import type { Principal } from '../shared/http/auth/tokens.ts';
 import { placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
-import { NDJSON } from '../shared/http/server/streams.ts';
-import { ExplainParameters, NoParameters, SearchParameters, StateParameters } from './contract.ts';
 import {
-  type AuditDeps,
-  accepts,
-  onlyOf,
-  type PaymentRoute,
-  parametersOf,
-  paymentIdOf,
-  principalOf,
+  asJson,
+  type RequestForm,
+  type Route,
+  type RoutesOf,
   sendJson,
-} from './deps.ts';
+} from '../shared/http/route.ts';
+import type {} from '../shared/http/server/app.ts';
+import { NDJSON } from '../shared/http/server/streams.ts';
+import {
+  AuditExplanation,
+  AuditSearchPage,
+  AuditState,
+  AuditTimeline,
+  AuditVerification,
+  ExplainParameters,
+  NoParameters,
+  SearchParameters,
+  StateParameters,
+} from './contract.ts';
+import { type AuditDeps, accepts, asLines, onlyOf } from './deps.ts';
 import { explain } from './explain.ts';
 import { COMPLETENESS_HEADER, GUARANTEE_HEADER } from './export-lines.ts';
 import { type History, historyOf, timelineOf } from './history.ts';
@@ -26,7 +36,7 @@ import { verifyPayment } from './verification.ts';
 
 type Found = History & { paymentId: string };
 
-/** The events where all of them can be read; else refused, with the place of the first that cannot. */
+/** The events where all of them can be read; else rejected, with the place of the first that cannot. */
 const readable = (reply: FastifyReply, { events }: Found): RecordedPaymentEvent[] | undefined => {
   const good: RecordedPaymentEvent[] = [];
   for (const event of events) {
@@ -41,82 +51,95 @@ const readable = (reply: FastifyReply, { events }: Found): RecordedPaymentEvent[
   return good;
 };
 
-/** Registers the routes below `/audit/v1/payments`. */
-export const registerPaymentRoutes = (
-  app: FastifyInstance,
-  authorize: onRequestHookHandler,
+type Asked = { principal: Principal; paymentId: string };
+
+/** Records the reading, then gives the history; rejects where the sender may see none. */
+const find = async (
   deps: AuditDeps,
-): void => {
-  const found = async (
-    request: FastifyRequest<PaymentRoute>,
-    reply: FastifyReply,
-    action: Access['action'],
-  ): Promise<Found | undefined> => {
-    const paymentId = paymentIdOf(request, reply);
-    if (paymentId === undefined) return undefined;
-    // seeded bug: reading-recorded
-    await deps.record(request, { action, paymentId });
-    const history = await historyOf(deps, principalOf(request), paymentId);
-    if (history !== undefined) {
-      // Only now is it known to be an id, and nothing else that somebody has typed.
-      request.paymentId = paymentId;
-      return { ...history, paymentId };
-    }
+  { principal, paymentId }: Asked,
+  reply: FastifyReply,
+  action: Access['action'],
+): Promise<Found | undefined> => {
+  // seeded bug: reading-recorded
+  await deps.record(reply.request, { action, paymentId });
+  const history = await historyOf(deps, principal, paymentId);
+  if (history === undefined) {
     reject(reply, 'PAYMENT_NOT_FOUND');
     return undefined;
-  };
-
-  app.get('/audit/v1/payments', { onRequest: authorize }, async (request, reply) => {
-    const requested = parametersOf(SearchParameters, request, reply);
-    if (requested === undefined) return reply;
-    const after = requested.cursor === undefined ? undefined : placeOf(requested.cursor);
-    if (requested.cursor !== undefined && after === undefined) {
-      return reject(reply, 'INVALID_REQUEST', ['cursor must be the next of an earlier page']);
-    }
-    await deps.record(request, { action: 'SEARCH' });
-    return sendJson(reply, await searchPage(deps, requested, onlyOf(principalOf(request)), after));
-  });
-
-  const at = (name: string) => `/audit/v1/payments/:paymentId/${name}`;
-
-  app.get<PaymentRoute>(at('events'), { onRequest: authorize }, async (request, reply) => {
-    const requested = parametersOf(NoParameters, request, reply);
-    if (requested === undefined) return reply;
-    const exporting = accepts(request, NDJSON);
-    const history = await found(request, reply, exporting ? 'EXPORT' : 'EVENTS');
-    if (history === undefined) return reply;
-    const { paymentId, merchantId, events, forms } = history;
-    if (!exporting) return sendJson(reply, { paymentId, merchantId, events: timelineOf(events) });
-    reply.header(COMPLETENESS_HEADER, 'streams').header(GUARANTEE_HEADER, 'stream');
-    return deps.streams.send(reply, NDJSON, () => linesOf(forms));
-  });
-
-  app.get<PaymentRoute>(at('state'), { onRequest: authorize }, async (request, reply) => {
-    const requested = parametersOf(StateParameters, request, reply);
-    if (requested === undefined) return reply;
-    const history = await found(request, reply, 'STATE');
-    const events = history === undefined ? undefined : readable(reply, history);
-    if (events === undefined) return reply;
-    const state = stateOf(events, requested);
-    if (!('none' in state)) return sendJson(reply, state);
-    const code = state.none === 'not yet' ? 'PAYMENT_NOT_FOUND' : 'INVALID_REQUEST';
-    return reject(reply, code, [state.detail]);
-  });
-
-  app.get<PaymentRoute>(at('verify'), { onRequest: authorize }, async (request, reply) => {
-    const requested = parametersOf(NoParameters, request, reply);
-    if (requested === undefined) return reply;
-    const history = await found(request, reply, 'VERIFY');
-    if (history === undefined) return reply;
-    const { paymentId, merchantId, forms } = history;
-    return sendJson(reply, verifyPayment(paymentId, merchantId, forms));
-  });
-
-  app.get<PaymentRoute>(at('explain'), { onRequest: authorize }, async (request, reply) => {
-    const requested = parametersOf(ExplainParameters, request, reply);
-    if (requested === undefined) return reply;
-    const history = await found(request, reply, 'EXPLAIN');
-    const events = history === undefined ? undefined : readable(reply, history);
-    return events === undefined ? reply : sendJson(reply, explain(events, requested));
-  });
+  }
+  // Only now is it known to be an id, and nothing else that somebody has typed.
+  reply.request.paymentId = paymentId;
+  return { ...history, paymentId };
 };
+
+const paymentId = 'INVALID_PAYMENT_ID' as const;
+
+const route = <const F extends RequestForm>(own: Route<AuditDeps, F>) => own;
+
+export const PAYMENT_ROUTES = {
+  searchPayments: route({
+    request: { query: SearchParameters },
+    responses: { 200: { description: 'The answer.', content: asJson(AuditSearchPage) } },
+    handle: async (deps, { principal, query }, reply) => {
+      const after = query.cursor === undefined ? undefined : placeOf(query.cursor);
+      if (query.cursor !== undefined && after === undefined) {
+        return reject(reply, 'INVALID_REQUEST', ['cursor must be the next of an earlier page']);
+      }
+      await deps.record(reply.request, { action: 'SEARCH' });
+      return sendJson(reply, await searchPage(deps, query, onlyOf(principal), after));
+    },
+  }),
+  paymentEvents: route({
+    request: { query: NoParameters, paymentId },
+    responses: {
+      200: { description: 'The answer.', content: { ...asJson(AuditTimeline), ...asLines } },
+    },
+    handle: async (deps, input, reply) => {
+      const exporting = accepts(reply, NDJSON);
+      const found = await find(deps, input, reply, exporting ? 'EXPORT' : 'EVENTS');
+      if (found === undefined) return reply;
+      const { merchantId, events, forms } = found;
+      if (!exporting) {
+        return sendJson(reply, {
+          paymentId: found.paymentId,
+          merchantId,
+          events: timelineOf(events),
+        });
+      }
+      reply.header(COMPLETENESS_HEADER, 'streams').header(GUARANTEE_HEADER, 'stream');
+      return deps.streams.send(reply, NDJSON, () => linesOf(forms));
+    },
+  }),
+  paymentState: route({
+    request: { query: StateParameters, paymentId },
+    responses: { 200: { description: 'The answer.', content: asJson(AuditState) } },
+    handle: async (deps, input, reply) => {
+      const found = await find(deps, input, reply, 'STATE');
+      const events = found === undefined ? undefined : readable(reply, found);
+      if (events === undefined) return reply;
+      const state = stateOf(events, input.query);
+      if (!('none' in state)) return sendJson(reply, state);
+      const code = state.none === 'not yet' ? 'PAYMENT_NOT_FOUND' : 'INVALID_REQUEST';
+      return reject(reply, code, [state.detail]);
+    },
+  }),
+  verifyPayment: route({
+    request: { query: NoParameters, paymentId },
+    responses: { 200: { description: 'The answer.', content: asJson(AuditVerification) } },
+    handle: async (deps, input, reply) => {
+      const found = await find(deps, input, reply, 'VERIFY');
+      if (found === undefined) return reply;
+      const { merchantId, forms } = found;
+      return sendJson(reply, verifyPayment(found.paymentId, merchantId, forms));
+    },
+  }),
+  explainCommand: route({
+    request: { query: ExplainParameters, paymentId },
+    responses: { 200: { description: 'The answer.', content: asJson(AuditExplanation) } },
+    handle: async (deps, input, reply) => {
+      const found = await find(deps, input, reply, 'EXPLAIN');
+      const events = found === undefined ? undefined : readable(reply, found);
+      return events === undefined ? reply : sendJson(reply, explain(events, input.query));
+    },
+  }),
+} satisfies Partial<RoutesOf<'audit', AuditDeps>>;

@@ -3,10 +3,8 @@ import type { z } from 'zod';
 import { cursorOf, type Place } from '../shared/http/cursor.ts';
 import type { PaymentResponse } from '../shared/payment/response.ts';
 import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
-import type { AuditFound, SearchParameters } from './contract.ts';
+import { type AuditFound, SEARCH_LIMIT_DEFAULT, type SearchParameters } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
-
-const LIMIT = 50;
 
 const foundOf = ({ merchantId, revision, body }: PaymentDocument): AuditFound => {
   const payment = JSON.parse(body) as PaymentResponse;
@@ -52,7 +50,7 @@ export const searchPage = async (
   only: string | undefined,
   after: Place | undefined,
 ) => {
-  const limit = requested.limit ?? LIMIT;
+  const limit = requested.limit ?? SEARCH_LIMIT_DEFAULT;
   // Another merchant has nothing for this caller, in the same words as an empty search.
   if (only !== undefined && requested.merchant !== undefined && requested.merchant !== only) {
     return { payments: [], next: null };

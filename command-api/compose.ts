@@ -5,7 +5,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
-import type { Authorize } from '../shared/http/auth/authorize.ts';
+import type { AuthHooks } from '../shared/http/auth/hooks.ts';
+import { registerRoutes } from '../shared/http/route.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
@@ -13,19 +14,18 @@ import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import { createInFlight, type InFlight, inFlightMsMaxOf } from './in-flight.ts';
 import { recordMetrics } from './metrics.ts';
-import { registerCommandOps } from './operator/routes.ts';
 import { createPaymentLog } from './payment-log.ts';
 import { measured } from './provider/measured.ts';
 import type { Provider } from './provider/port.ts';
 import { type ResilientProvider, resilient } from './provider/resilience.ts';
 import { createQueues } from './queues.ts';
-import { registerReconcileApi } from './reconcile/routes.ts';
+import { openReconcile } from './reconcile/routes.ts';
 import { resolveByAsking } from './recovery/ask.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved, type Unresolved } from './recovery/unresolved.ts';
 import { createReferenceClaims } from './reference-claims.ts';
 import type { Waiting } from './request-budget.ts';
-import { type CommandApi, registerCommandApi } from './routes.ts';
+import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
 
 export type CommandSideOptions = {
   config: Config;
@@ -51,8 +51,8 @@ export type CommandSide = {
    * what the first sweep may wait for (recovery/sweep.ts). Ends with `beginStop`.
    */
   startSweep(ready?: Promise<unknown>): void;
-  /** Registers the POST routes and the operator's routes over them. */
-  register(app: FastifyInstance, authorize: Authorize): void;
+  /** Registers the routes of the command side. */
+  register(app: FastifyInstance, authHooks: AuthHooks): void;
   /**
    * Begins nothing more that no request waits for, and bounds what requests wait for. Before the
    * server is closed.
@@ -133,11 +133,9 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     startSweep: (ready) => {
       sweep ??= startSweep({ store, readModels, unresolved, logger: log, ...(ready && { ready }) });
     },
-    register: (app, authorize) => {
-      registerReconcileApi(app, { authorize: authorize('audit:read'), store, provider });
-      registerCommandOps(app, { authorize: authorize('ops:admin'), deps, readModels });
-      registerCommandApi(app, {
-        authorize: authorize('payments:write'),
+    register: (app, authHooks) => {
+      registerRoutes(app, authHooks, COMMAND_ROUTES, {
+        ...openReconcile(store, provider),
         deps,
         readModels,
         requestBudgetMs: config.requestBudgetMs,

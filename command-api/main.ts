@@ -1,6 +1,6 @@
 /** `npm run start:command-api`: the POST routes as a process of its own; any number may run. */
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
-import { openAuthorize } from '../shared/http/auth/authorize.ts';
+import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
@@ -48,7 +48,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     maxInFlight: config.maxInFlight,
     servedElsewhere: SERVICE_ROUTES,
   });
-  commands.register(app, await openAuthorize(config));
+  commands.register(app, await openAuthHooks(config));
   registerHealth(app, {
     metrics,
     ready: async () => {

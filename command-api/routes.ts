@@ -1,24 +1,37 @@
 /**
- * The four POST routes. The order of checks is gaps §1: token, scope, rate, shape, existence,
- * state and amounts, provider. Up to existence nothing is stored and no provider is called.
+ * The four POST routes for merchants. The order of checks is gaps §1: token, scope, rate, shape,
+ * existence, state and amounts, provider. Up to existence nothing is stored and no provider is
+ * called.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
-import { type ErrorCode, JSON_TYPE, reject } from '../shared/http/errors.ts';
-import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/payment-id.ts';
-import type {} from '../shared/http/server/app.ts';
+import type { Principal as Sender } from '../shared/http/auth/tokens.ts';
+import { JSON_TYPE, reject } from '../shared/http/errors.ts';
+import { PaymentFailureResponse, PaymentResponse } from '../shared/http/responses.ts';
+import {
+  asJson,
+  type RequestForm,
+  type ResponseForm,
+  type Route,
+  type RoutesOf,
+} from '../shared/http/route.ts';
 import { unresolvedOperations } from '../shared/payment/state.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { textsHoldCard } from '../shared/runtime/card-numbers.ts';
 import { type ChangeKind, changePayment, identityOf } from './change-payment.ts';
 import { createPayment } from './create-payment.ts';
 import type { CommandDeps, Principal } from './deps.ts';
+import { OPERATOR_ROUTES, type OperatorDeps } from './operator/routes.ts';
 import type { LoadedPayment } from './payment-log.ts';
-import { type ParsedChange, parseCapture, parseRefund } from './request/change-request.ts';
-import { parseIdempotencyKey } from './request/idempotency-key.ts';
-import { BODY_NOT_JSON } from './request/invalid.ts';
-import { parseJson } from './request/json.ts';
-import { parseCreate } from './request/payment-request.ts';
+import { RECONCILE_ROUTES, type ReconcileDeps } from './reconcile/routes.ts';
+import {
+  CaptureRequest,
+  parseCapture,
+  parseRefund,
+  RefundRequest,
+} from './request/change-request.ts';
+import { PaymentRequest } from './request/payment-request.ts';
+import { type ChangeContent, readChange, readCreate, readVoid } from './request/read-request.ts';
 import {
   type Budget,
   BudgetSpent,
@@ -29,8 +42,6 @@ import {
 import { type CommandResponse, tryLater, unknownOutcome } from './responses.ts';
 
 export type CommandApi = {
-  /** Token, scope and rate limit, checked before the body is read (shared/http/auth/authorize.ts). */
-  authorize: onRequestHookHandler;
   deps: CommandDeps;
   readModels: Pick<ReadModelsReader, 'waitForRevision'>;
   requestBudgetMs: number;
@@ -40,94 +51,125 @@ export type CommandApi = {
   onCommand(command: string, outcome: CommandResponse['outcome'], seconds: number): void;
 };
 
-/** How long an answer waits for the read models; a GET folds the stream where that was not enough. */
+/** How long a response waits for the read models; a GET folds the stream where that was too short. */
 const READ_MODELS_WAIT_MS = 500;
 
-type ChangeRoute = { kind: ChangeKind; badId: ErrorCode; parse(value: unknown): ParsedChange };
+const REPLAYED = 'Idempotent-Replayed';
 
-const readNothing = (): ParsedChange => ({ ok: true, request: { amount: undefined }, texts: [] });
+const ended = (description: string, notAllowed: string): Record<number, ResponseForm> => ({
+  200: { description, content: asJson(PaymentResponse), headers: ['ETag', REPLAYED] },
+  422: { description: notAllowed, headers: [REPLAYED] },
+  503: {
+    description:
+      'The provider could not be reached, or its answer was lost (then `Location` is the payment, and its outcome is looked up), or the service cannot take the request now.',
+    headers: ['Retry-After', 'Location', REPLAYED],
+  },
+});
 
-const CHANGES: ChangeRoute[] = [
-  { kind: 'capture', badId: 'INVALID_REQUEST', parse: parseCapture },
-  // A void ignores its body, whatever it is (gaps §3).
-  { kind: 'void', badId: 'INVALID_PAYMENT_ID', parse: readNothing },
-  { kind: 'refund', badId: 'INVALID_REQUEST', parse: parseRefund },
-];
+const principalOf = ({ merchantId, actor }: Sender, { request }: FastifyReply): Principal => ({
+  merchantId,
+  actor,
+  requestId: request.id,
+});
 
-const bodyOf = (request: FastifyRequest): Buffer =>
-  Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+const route = <const F extends RequestForm>(own: Route<CommandApi, F>) => own;
 
-const principalOf = (request: FastifyRequest): Principal => {
-  if (request.principal === undefined) throw new Error('a route without its guard');
-  const { merchantId, actor } = request.principal;
-  return { merchantId, actor, requestId: request.id };
+const PAYMENT_ROUTES = {
+  createPayment: route({
+    request: {
+      read: readCreate,
+      body: { schema: PaymentRequest, required: true },
+      headers: ['IdempotencyKey', 'UserAgent'],
+    },
+    responses: {
+      ...ended(
+        'The payment, AUTHORIZED or CAPTURED.',
+        'A business rule forbids it, or the Idempotency-Key came with another request.',
+      ),
+      402: {
+        description: 'The provider declined it; the payment is FAILED.',
+        content: asJson(PaymentFailureResponse),
+        headers: [REPLAYED],
+      },
+    },
+    handle: (api, { principal, content: { request, key } }, reply) => {
+      const budget = startBudget(api.requestBudgetMs);
+      return run(api, reply, {
+        command: 'create',
+        budget,
+        task: createPayment(api.deps, principalOf(principal, reply), request, key, budget),
+        // Creates under one key wait for one another and for nothing else.
+        repeatsRunning: () => key !== undefined,
+      });
+    },
+  }),
+  capturePayment: route({
+    request: {
+      paymentId: 'INVALID_REQUEST',
+      read: readChange(parseCapture),
+      body: { schema: CaptureRequest, required: false },
+      headers: ['IdempotencyKey'],
+    },
+    responses: ended(
+      'The payment, CAPTURED.',
+      'The payment cannot be captured, or not with this amount.',
+    ),
+    handle: (api, input, reply) => change(api, 'capture', input, reply),
+  }),
+  voidPayment: route({
+    request: { paymentId: 'INVALID_PAYMENT_ID', read: readVoid, headers: ['IdempotencyKey'] },
+    responses: ended('The payment, VOIDED.', 'The payment is not AUTHORIZED.'),
+    handle: (api, input, reply) => change(api, 'void', input, reply),
+  }),
+  refundPayment: route({
+    request: {
+      paymentId: 'INVALID_REQUEST',
+      read: readChange(parseRefund),
+      body: { schema: RefundRequest, required: false },
+      headers: ['IdempotencyKey'],
+    },
+    responses: ended(
+      'The payment, REFUNDED, or CAPTURED while some is left.',
+      'The payment cannot be refunded, or not with this amount.',
+    ),
+    handle: (api, input, reply) => change(api, 'refund', input, reply),
+  }),
 };
 
-/** Registers the command routes on an app that has been built (shared/http/server/app.ts). */
-export const registerCommandApi = (app: FastifyInstance, api: CommandApi): void => {
-  const onRequest = api.authorize;
-  app.post('/api/v1/payments', { onRequest }, async (request, reply) => {
-    const budget = startBudget(api.requestBudgetMs);
-    const keyed = parseIdempotencyKey(request.raw.rawHeaders);
-    if (!keyed.ok) return reject(reply, 'INVALID_REQUEST', keyed.details);
-    const json = parseJson(bodyOf(request));
-    if (!json.ok) return reject(reply, 'INVALID_REQUEST', [BODY_NOT_JSON]);
-    const parsed = parseCreate(json.value, keyed.key);
-    if (!parsed.ok) return reject(reply, 'INVALID_REQUEST', parsed.details);
-    const principal = principalOf(request);
-    return run(api, reply, {
-      command: 'create',
-      budget,
-      task: createPayment(api.deps, principal, parsed.request, keyed.key, budget),
-      // Creates under one key wait for one another and for nothing else.
-      repeatsRunning: () => keyed.key !== undefined,
-    });
-  });
-
-  for (const route of CHANGES) {
-    app.post<{ Params: { paymentId: string } }>(
-      `/api/v1/payments/:paymentId/${route.kind}`,
-      { onRequest },
-      (request, reply) => change(api, route, request, reply),
-    );
-  }
+/** Every route of the command API. */
+export const COMMAND_ROUTES: RoutesOf<'command-api', CommandApi & OperatorDeps & ReconcileDeps> = {
+  ...PAYMENT_ROUTES,
+  ...OPERATOR_ROUTES,
+  ...RECONCILE_ROUTES,
 };
+
+type ChangeInput = { principal: Sender; paymentId: string; content: ChangeContent };
 
 const change = async (
   api: CommandApi,
-  { kind, badId, parse }: ChangeRoute,
-  request: FastifyRequest<{ Params: { paymentId: string } }>,
+  kind: ChangeKind,
+  { principal: sender, paymentId, content: { request, texts, key } }: ChangeInput,
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
   const budget = startBudget(api.requestBudgetMs);
-  const principal = principalOf(request);
-  const paymentId = parsePaymentId(request.params.paymentId);
-  if (paymentId === undefined) return reject(reply, badId, [PAYMENT_ID_FORM]);
-  const keyed = parseIdempotencyKey(request.raw.rawHeaders);
-  if (!keyed.ok) return reject(reply, 'INVALID_REQUEST', keyed.details);
-  const json =
-    kind === 'void' ? { ok: true as const, value: undefined } : parseJson(bodyOf(request));
-  if (!json.ok) return reject(reply, 'INVALID_REQUEST', [BODY_NOT_JSON]);
-  const parsed = parse(json.value);
-  if (!parsed.ok) return reject(reply, 'INVALID_REQUEST', parsed.details);
+  const principal = principalOf(sender, reply);
   const payment = await owned(api, principal, paymentId, reply);
   if (payment === undefined) return reply;
-  request.paymentId = paymentId;
-  const texts = keyed.key === undefined ? parsed.texts : [...parsed.texts, keyed.key];
+  reply.request.paymentId = paymentId;
   // seeded bug: card-in-change
   if (textsHoldCard(texts, payment.bin, payment.last4)) {
     return reject(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
   }
-  const requested = { kind, paymentId, ...parsed.request };
+  const requested = { kind, paymentId, ...request };
   return run(api, reply, {
     command: kind,
     budget,
-    task: changePayment(api.deps, principal, requested, keyed.key, budget),
-    repeatsRunning: () => isRunning(api, principal, requested, keyed.key),
+    task: changePayment(api.deps, principal, requested, key, budget),
+    repeatsRunning: () => isRunning(api, principal, requested, key),
   });
 };
 
-/** The caller's payment; another merchant's does not exist for it, in the same words. */
+/** The merchant's payment; another merchant's does not exist for it, in the same words. */
 const owned = async (
   { deps }: CommandApi,
   { merchantId }: Principal,

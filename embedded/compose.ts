@@ -14,15 +14,14 @@ import { type Projector, startProjector } from '../projector/compose.ts';
 import { trackFreshness } from '../projector/freshness.ts';
 import { projectionState } from '../projector/health.ts';
 import { watchProjectionMetrics } from '../projector/metrics.ts';
-import { registerProjectorOps } from '../projector/parked-routes.ts';
 import { relayState, watchRelayMetrics } from '../projector/relay/metrics.ts';
 import { openRelay, topicPrefixOf } from '../projector/relay/open-relay.ts';
-import { registerTopicRoutes } from '../projector/relay/topic-routes.ts';
+import { registerProjectorApi } from '../projector/routes.ts';
 import { openSimulator } from '../provider-simulator/simulator.ts';
 import { type Behind, behindTheStream } from '../query-api/get-payment.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { openAuthorize } from '../shared/http/auth/authorize.ts';
+import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
 import { type OpenedStore, openEventStore, openReadModels } from '../shared/open-drivers.ts';
@@ -125,29 +124,25 @@ export const openService = async (
   watchProjectionMetrics(metrics, projector);
   watchRelayMetrics(metrics, relay);
 
-  const authorize = await openAuthorize(config);
+  const authHooks = await openAuthHooks(config);
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
-  commands.register(app, authorize);
-  registerProjectorOps(app, { authorize: authorize('ops:admin'), projector, readModels });
-  registerTopicRoutes(app, {
-    authorize: authorize('ops:admin'),
+  commands.register(app, authHooks);
+  registerProjectorApi(app, authHooks, {
+    projector,
+    readModels,
     store: opened.store,
     relay,
     topicPrefix: topicPrefixOf(config),
   });
-  registerAuditApi(app, {
-    authorize: authorize('audit:read'),
+  registerAuditApi(app, authHooks, {
     store: opened.store,
     readModels,
     onVerified: metrics.chainVerified,
   });
-  registerQueryApi(app, {
-    authorize: authorize('payments:read'),
-    deps: {
-      store: opened.store,
-      readModels,
-      behind: opened.shared ? behindTheStream(opened.store) : inStepWith(projector),
-    },
+  registerQueryApi(app, authHooks, {
+    store: opened.store,
+    readModels,
+    behind: opened.shared ? behindTheStream(opened.store) : inStepWith(projector),
   });
 
   registerHealth(app, {

@@ -1,6 +1,6 @@
 /** `npm run start:projector`: read models and topics as a process; a second one stands by. */
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
-import { openAuthorize } from '../shared/http/auth/authorize.ts';
+import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
@@ -14,10 +14,9 @@ import { startProjector } from './compose.ts';
 import { LogMisfit } from './errors.ts';
 import { projectionState } from './health.ts';
 import { watchProjectionMetrics } from './metrics.ts';
-import { registerProjectorOps } from './parked-routes.ts';
 import { relayState, watchRelayMetrics } from './relay/metrics.ts';
 import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
-import { registerTopicRoutes } from './relay/topic-routes.ts';
+import { registerProjectorApi } from './routes.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log } = deps;
@@ -36,10 +35,9 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     maxInFlight: config.maxInFlight,
     servedElsewhere: SERVICE_ROUTES,
   });
-  const authorize = await openAuthorize(config);
-  registerProjectorOps(app, { authorize: authorize('ops:admin'), projector, readModels });
-  registerTopicRoutes(app, {
-    authorize: authorize('ops:admin'),
+  registerProjectorApi(app, await openAuthHooks(config), {
+    projector,
+    readModels,
     store,
     relay,
     topicPrefix: topicPrefixOf(config),

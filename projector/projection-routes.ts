@@ -2,30 +2,35 @@
  * The operator's routes over the read models as a whole: how far they are, and filling them anew
  * (ADR-0015). Scope `ops:admin`, and a token of all merchants: they hold everybody's payments.
  */
-import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
-import { speaksForAll } from '../shared/http/auth/authorize.ts';
-import { JSON_TYPE, REJECTION_HEADER, reject } from '../shared/http/errors.ts';
-import type {} from '../shared/http/server/app.ts';
+import type { FastifyReply } from 'fastify';
+import { z } from 'zod';
+import { REJECTION_HEADER, reject } from '../shared/http/errors.ts';
 import {
-  createStreams,
+  asJson,
+  type RequestForm,
+  type Route,
+  type RoutesOf,
+  sendJson,
+} from '../shared/http/route.ts';
+import {
   EVENT_STREAM,
   KEEP_ALIVE,
   type Source,
+  type Streams,
   serverSent,
 } from '../shared/http/server/streams.ts';
 import { RebuildRunning } from '../shared/read-models/errors.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Projector } from './compose.ts';
+import { ProjectionList, RebuildStarted } from './contract.ts';
 import { StandingBy } from './errors.ts';
 import type { RebuildProgress, RebuildResult } from './rebuild.ts';
 
-export type ProjectionRoutes = {
-  /** Token and scope `ops:admin`. */
-  authorize: onRequestHookHandler;
+export type ProjectionDeps = {
   projector: Pick<Projector, 'status' | 'lag' | 'rebuild' | 'rebuilds'>;
+  streams: Streams;
 };
 
-/** Long enough that whoever asks again at once has a chance. */
 /** Says when to ask again, and why not now, for a program: two reasons share one error code. */
 const forNow = ({ code }: RebuildRunning | StandingBy) => ({
   'retry-after': '5',
@@ -33,7 +38,7 @@ const forNow = ({ code }: RebuildRunning | StandingBy) => ({
 });
 const PLACE = '/ops/v1/projections';
 
-const statusOf = async ({ status, lag, rebuilds }: ProjectionRoutes['projector']) => {
+const statusOf = async ({ status, lag, rebuilds }: ProjectionDeps['projector']) => {
   const { state, checkpoint, caughtUp, parked, stuck, error } = status();
   // Where the event store is out of reach the rest is worth all the more.
   const measured = await lag().catch(() => undefined);
@@ -56,7 +61,7 @@ const statusOf = async ({ status, lag, rebuilds }: ProjectionRoutes['projector']
 type Begun = { ended: Promise<RebuildResult>; next(): Promise<RebuildProgress | undefined> };
 
 /** Resolves once it has begun. Throws what it is refused with. */
-const begin = async (projector: ProjectionRoutes['projector']): Promise<Begun> => {
+const begin = async (projector: ProjectionDeps['projector']): Promise<Begun> => {
   let latest: RebuildProgress | undefined;
   let news = Promise.withResolvers<void>();
   const ended = projector.rebuild((progress) => {
@@ -117,31 +122,43 @@ export const rejectForNow = (reply: FastifyReply, error: unknown): FastifyReply 
   throw error;
 };
 
-/** Registers the routes on an app that has been built (shared/http/server/app.ts). */
-export const registerProjectionRoutes = (
-  app: FastifyInstance,
-  { authorize: onRequest, projector }: ProjectionRoutes,
-): void => {
-  const streams = createStreams(app);
+const route = <const F extends RequestForm>(own: Route<ProjectionDeps, F>) => own;
 
-  app.get(PLACE, { onRequest }, async (request, reply) => {
-    if (!speaksForAll(request, reply)) return reply;
-    const projections = [await statusOf(projector)];
-    return reply.type(JSON_TYPE).send(JSON.stringify({ projections }));
-  });
-
-  app.post(`${PLACE}/rebuild`, { onRequest }, async (request, reply) => {
-    if (!speaksForAll(request, reply)) return reply;
-    try {
-      const begun = await begin(projector);
-      const isLive = request.headers.accept?.toLowerCase().includes(EVENT_STREAM) === true;
-      if (isLive && streams.take(reply)) {
-        return streams.send(reply, EVENT_STREAM, textsOf(begun), KEEP_ALIVE);
+export const PROJECTION_ROUTES = {
+  listProjections: route({
+    request: { allMerchants: true },
+    responses: { 200: { description: 'The answer.', content: asJson(ProjectionList) } },
+    handle: async ({ projector }, _input, reply) =>
+      sendJson(reply, { projections: [await statusOf(projector)] }),
+  }),
+  rebuildProjections: route({
+    request: { allMerchants: true },
+    responses: {
+      200: {
+        description: 'Its progress, as it goes.',
+        content: { [EVENT_STREAM]: z.string() },
+        unrecorded: true,
+      },
+      202: { description: 'It has begun.', content: asJson(RebuildStarted) },
+      503: {
+        description:
+          'Another rebuild is under way, this projector stands by, or an engine is away.',
+        headers: ['Retry-After'],
+      },
+    },
+    handle: async ({ projector, streams }, _input, reply) => {
+      try {
+        const begun = await begin(projector);
+        const { accept } = reply.request.headers;
+        const isLive = accept?.toLowerCase().includes(EVENT_STREAM) === true;
+        if (isLive && streams.take(reply)) {
+          return streams.send(reply, EVENT_STREAM, textsOf(begun), KEEP_ALIVE);
+        }
+        const started = { status: 'started', progress: PLACE };
+        return sendJson(reply.code(202).header('location', PLACE), started);
+      } catch (error) {
+        return rejectForNow(reply, error);
       }
-      const body = { status: 'started', progress: PLACE };
-      return reply.code(202).header('location', PLACE).type(JSON_TYPE).send(JSON.stringify(body));
-    } catch (error) {
-      return rejectForNow(reply, error);
-    }
-  });
-};
+    },
+  }),
+} satisfies Partial<RoutesOf<'projector', ProjectionDeps>>;

@@ -4,13 +4,9 @@
  */
 import { z } from 'zod';
 import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
-import { moment, optionalChoice, optionalText } from '../shared/http/fields.ts';
+import { asNumber, moment, optionalText } from '../shared/http/fields.ts';
 import { PaymentStatus } from '../shared/http/responses.ts';
-import type {
-  PaymentDocument,
-  PaymentSearch,
-  ReadModelsReader,
-} from '../shared/read-models/port.ts';
+import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 
 const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
@@ -18,43 +14,48 @@ const LIMIT_MAX = 100;
 const LIMIT = `must be an integer from 1 to ${LIMIT_MAX}`;
 const LIMIT_TEXT = /^([1-9][0-9]?|100)$/;
 
-/** A name that is there twice comes as an array, and is no string. */
-const ListParameters = z.strictObject({
-  status: optionalChoice(PaymentStatus.options),
-  from: moment(),
-  to: moment(),
-  merchantReference: optionalText().refine((value) => value !== '', 'must not be empty'),
-  limit: optionalText()
-    .refine((value) => value === undefined || LIMIT_TEXT.test(value), LIMIT)
-    .transform((value) => Number(value ?? LIMIT_DEFAULT)),
-  cursor: optionalText()
-    .transform((value) => (value === undefined ? undefined : (placeOf(value) ?? null)))
-    .refine((place) => place !== null, 'must be the nextCursor of an earlier answer'),
+const NAMES = ['status', 'from', 'to', 'merchantReference', 'limit', 'cursor'] as const;
+
+/**
+ * A name that is there twice comes as an array, and is no string. A name that is not known is
+ * rejected, lest a filter go unnoticed.
+ */
+export const ListParameters = z.strictObject(
+  {
+    status: PaymentStatus.optional().describe('Payments in this state alone.'),
+    from: moment().describe('Created at this time or later.'),
+    to: moment().describe('Created before this time.'),
+    merchantReference: optionalText()
+      .refine((value) => value !== '', 'must not be empty')
+      .meta({ minLength: 1, description: 'With exactly this reference.' }),
+    limit: optionalText()
+      .refine((value) => value === undefined || LIMIT_TEXT.test(value), LIMIT)
+      .transform((value) => Number(value ?? LIMIT_DEFAULT))
+      .meta({
+        ...asNumber(1, LIMIT_MAX),
+        default: LIMIT_DEFAULT,
+        description: 'How many at most.',
+      }),
+    cursor: optionalText()
+      .transform((value) => (value === undefined ? undefined : (placeOf(value) ?? null)))
+      .refine((place) => place !== null, 'must be the nextCursor of an earlier answer')
+      .meta({ minLength: 1, description: 'The `nextCursor` of the page before.' }),
+  } satisfies Record<(typeof NAMES)[number], z.ZodType>,
+  {
+    error: ({ code }) =>
+      code === 'unrecognized_keys' ? `the parameters are ${NAMES.join(', ')}` : undefined,
+  },
+);
+
+export type ListRequest = z.output<typeof ListParameters>;
+
+const searchOf = ({ status, from, to, merchantReference, cursor }: ListRequest) => ({
+  ...(status !== undefined && { status }),
+  ...(from !== undefined && { from }),
+  ...(to !== undefined && { to }),
+  ...(merchantReference !== undefined && { merchantReference }),
+  ...(cursor !== undefined && cursor !== null && { after: cursor }),
 });
-
-const KNOWN = Object.keys(ListParameters.shape).join(', ');
-
-const detailOf = ({ code, path, message }: z.core.$ZodIssue): string =>
-  code === 'unrecognized_keys' ? `the parameters are ${KNOWN}` : `${path.join('.')} ${message}`;
-
-export type ListRequest = { search: Omit<PaymentSearch, 'merchantId'>; limit: number };
-
-/** Reads the parameters of a list; a name that is not known is refused, lest a filter go unnoticed. */
-export const parseList = (
-  query: unknown,
-): { ok: true; request: ListRequest } | { ok: false; details: string[] } => {
-  const read = ListParameters.safeParse(query);
-  if (!read.success) return { ok: false, details: [...new Set(read.error.issues.map(detailOf))] };
-  const { limit, status, from, to, merchantReference, cursor } = read.data;
-  const search = {
-    ...(status !== undefined && { status }),
-    ...(from !== undefined && { from }),
-    ...(to !== undefined && { to }),
-    ...(merchantReference !== undefined && { merchantReference }),
-    ...(cursor !== undefined && cursor !== null && { after: cursor }),
-  };
-  return { ok: true, request: { search, limit } };
-};
 
 const placeOfDocument = ({ paymentId, body }: PaymentDocument): Place => {
   const { createdAt } = JSON.parse(body) as { createdAt: string };
@@ -68,9 +69,11 @@ const placeOfDocument = ({ paymentId, body }: PaymentDocument): Place => {
 export const listPayments = async (
   readModels: Pick<ReadModelsReader, 'search'>,
   merchantId: string,
-  { limit, search }: ListRequest,
+  request: ListRequest,
   bodyOf: (document: PaymentDocument) => Promise<string>,
 ): Promise<string> => {
+  const { limit } = request;
+  const search = searchOf(request);
   // One more than is shown tells whether there are more.
   // seeded bug: list-of-merchant
   const found = await readModels.search({ ...search, merchantId }, limit + 1);

@@ -1,7 +1,7 @@
 /** `npm run start:query-api`: the GET routes as a process of its own; any number may run. */
 import { registerAuditApi } from '../audit/routes.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
-import { openAuthorize } from '../shared/http/auth/authorize.ts';
+import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
@@ -20,7 +20,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const metrics = createMetrics();
   const { store, ping } = await openEventStore(drivers);
   const readModels = await openReadModels(drivers);
-  const authorize = await openAuthorize(config);
+  const authHooks = await openAuthHooks(config);
 
   const app = buildApp({
     log,
@@ -28,12 +28,8 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     maxInFlight: config.maxInFlight,
     servedElsewhere: SERVICE_ROUTES,
   });
-  registerQueryApi(app, {
-    authorize: authorize('payments:read'),
-    deps: { store, readModels, behind: behindTheStream(store) },
-  });
-  registerAuditApi(app, {
-    authorize: authorize('audit:read'),
+  registerQueryApi(app, authHooks, { store, readModels, behind: behindTheStream(store) });
+  registerAuditApi(app, authHooks, {
     store,
     readModels,
     onVerified: metrics.chainVerified,

@@ -1,58 +1,69 @@
 /** The GET routes for merchants, and the pages about the API (interface, "Get payment"; gaps §9). */
-import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
-import type { Principal } from '../shared/http/auth/authenticate.ts';
+import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { JSON_TYPE, reject } from '../shared/http/errors.ts';
-import { PAYMENT_ID_FORM, parsePaymentId } from '../shared/http/payment-id.ts';
-import type {} from '../shared/http/server/app.ts';
+import { PaymentList, PaymentResponse } from '../shared/http/responses.ts';
+import {
+  asJson,
+  type RequestForm,
+  type Route,
+  type RoutesOf,
+  registerRoutes,
+} from '../shared/http/route.ts';
 import type { PaymentDocument } from '../shared/read-models/port.ts';
 import { registerDocs } from './docs/routes.ts';
 import { getPayment, type QueryDeps } from './get-payment.ts';
-import { listPayments, parseList } from './list-payments.ts';
+import { ListParameters, listPayments } from './list-payments.ts';
 
-export type QueryApi = {
-  /** Token, scope and rate limit (shared/http/auth/authorize.ts). */
-  authorize: onRequestHookHandler;
-  deps: QueryDeps;
-};
+/** One payment that cannot be read must not take the others' page along (P5). */
+const bodyFor =
+  (deps: QueryDeps, merchantId: string) =>
+  async ({ paymentId, body }: PaymentDocument): Promise<string> => {
+    try {
+      return (await getPayment(deps, paymentId, merchantId))?.body ?? body;
+    } catch (error) {
+      if (error instanceof UnreadableStream) return body;
+      throw error;
+    }
+  };
 
-const principalOf = ({ principal }: FastifyRequest): Principal => {
-  if (principal === undefined) throw new Error('a route without its guard');
-  return principal;
-};
+const route = <const F extends RequestForm>(own: Route<QueryDeps, F>) => own;
 
-/** Registers the read routes on an app that has been built (shared/http/server/app.ts). */
-export const registerQueryApi = (app: FastifyInstance, { authorize, deps }: QueryApi): void => {
-  app.get<{ Params: { paymentId: string } }>(
-    '/api/v1/payments/:paymentId',
-    { onRequest: authorize },
-    async (request, reply) => {
-      const paymentId = parsePaymentId(request.params.paymentId);
-      if (paymentId === undefined) return reject(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM]);
-      const found = await getPayment(deps, paymentId, principalOf(request).merchantId);
+export const QUERY_ROUTES: RoutesOf<'query-api', QueryDeps> = {
+  getPayment: route({
+    request: { paymentId: 'INVALID_PAYMENT_ID' },
+    responses: {
+      200: {
+        description: 'The payment as of now.',
+        content: asJson(PaymentResponse),
+        headers: ['ETag'],
+      },
+    },
+    handle: async (deps, { principal, paymentId }, reply) => {
+      const found = await getPayment(deps, paymentId, principal.merchantId);
       // Another merchant's payment does not exist for this one, in the same words.
       if (found === undefined) return reject(reply, 'PAYMENT_NOT_FOUND');
-      request.paymentId = paymentId;
+      reply.request.paymentId = paymentId;
       return reply.header('etag', `"${found.revision}"`).type(JSON_TYPE).send(found.body);
     },
-  );
-  app.get('/api/v1/payments', { onRequest: authorize }, async (request, reply) => {
-    const parsed = parseList(request.query);
-    if (!parsed.ok) return reject(reply, 'INVALID_REQUEST', parsed.details);
-    const { merchantId } = principalOf(request);
-    // One payment that cannot be read must not take the others' page along (P5).
-    const bodyOf = async ({ paymentId, body }: PaymentDocument): Promise<string> => {
-      try {
-        return (await getPayment(deps, paymentId, merchantId))?.body ?? body;
-      } catch (error) {
-        if (error instanceof UnreadableStream) return body;
-        throw error;
-      }
-    };
-    return reply
-      .type(JSON_TYPE)
-      .send(await listPayments(deps.readModels, merchantId, parsed.request, bodyOf));
-  });
+  }),
+  listPayments: route({
+    request: { query: ListParameters },
+    responses: { 200: { description: 'A page of payments.', content: asJson(PaymentList) } },
+    handle: async (deps, { principal: { merchantId }, query }, reply) => {
+      const page = listPayments(deps.readModels, merchantId, query, bodyFor(deps, merchantId));
+      return reply.type(JSON_TYPE).send(await page);
+    },
+  }),
+};
 
+/** Registers the routes and the pages on an app that has been built (shared/http/server/app.ts). */
+export const registerQueryApi = (
+  app: FastifyInstance,
+  authHooks: AuthHooks,
+  deps: QueryDeps,
+): void => {
+  registerRoutes(app, authHooks, QUERY_ROUTES, deps);
   registerDocs(app);
 };

@@ -2,79 +2,66 @@
  * The operator's routes of the command side: what is unresolved, and the end of what the provider
  * will never answer for (ADR-0013). Scope `ops:admin`; a token of one merchant sees its own.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { z } from 'zod';
-import { JSON_TYPE, reject } from '../../shared/http/errors.ts';
-import { PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/payment-id.ts';
-import type {} from '../../shared/http/server/app.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { reject } from '../../shared/http/errors.ts';
+import {
+  asJson,
+  type Read,
+  type RequestForm,
+  type Route,
+  type RoutesOf,
+  readBy,
+  sendJson,
+} from '../../shared/http/route.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
-import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
-import type { CommandDeps, Principal } from '../deps.ts';
-import { BODY_NOT_JSON } from '../request/invalid.ts';
-import { parseJson } from '../request/json.ts';
+import type { CommandDeps } from '../deps.ts';
+import { readJson } from '../request/read-request.ts';
+import { Resolution, ResolveRequest, UnresolvedList } from './contract.ts';
 import { listUnresolved } from './list-unresolved.ts';
 import { type Resolved, resolveByHand } from './resolve.ts';
 
-export type CommandOps = {
-  /** Token and scope `ops:admin`. */
-  authorize: onRequestHookHandler;
+export type OperatorDeps = {
   deps: CommandDeps;
   readModels: Pick<ReadModelsReader, 'unresolved'>;
 };
 
-const resolutionBody = z.strictObject(
-  {
-    outcome: z.enum(['approved', 'declined'], { error: 'must be one of approved, declined' }),
-    evidence: z
-      .string({ error: 'must be a string' })
-      .refine((text) => text.trim() !== '' && text.length <= 1000, {
-        error: 'must be 1 to 1000 characters',
-      })
-      .refine((text) => !holdsLongNumber(text), {
-        error: 'must not hold a run of 12 digits or more: no card number may be kept',
-      }),
-    operationId: z.string({ error: 'must be a string' }).optional(),
-  },
-  { error: 'the body must hold outcome, evidence and at most operationId' },
-);
-
-const principalOf = ({ principal, id }: FastifyRequest): Principal => {
-  if (principal === undefined) throw new Error('a route without its guard');
-  return { merchantId: principal.merchantId, actor: principal.actor, requestId: id };
+const readResolve = (request: FastifyRequest) => {
+  const json: Read<unknown> = readJson(request);
+  return json.ok ? readBy(ResolveRequest, json.value) : json;
 };
 
-const problemOf = ({ path, message }: z.core.$ZodIssue): string =>
-  path.length === 0 ? message : `${path.join('.')} ${message}`;
+const route = <const F extends RequestForm>(own: Route<OperatorDeps, F>) => own;
 
-/** Registers the routes on an app that has been built (shared/http/server/app.ts). */
-export const registerCommandOps = (app: FastifyInstance, ops: CommandOps): void => {
-  const { authorize: onRequest, deps, readModels } = ops;
-  app.get('/ops/v1/unresolved', { onRequest }, async (request, reply) => {
-    const unresolved = await listUnresolved(deps, readModels, principalOf(request).merchantId);
-    return reply.type(JSON_TYPE).send(JSON.stringify({ unresolved }));
-  });
-
-  app.post<{ Params: { paymentId: string } }>(
-    '/ops/v1/payments/:paymentId/resolve',
-    { onRequest },
-    async (request, reply) => {
-      const paymentId = parsePaymentId(request.params.paymentId);
-      if (paymentId === undefined) return reject(reply, 'INVALID_PAYMENT_ID', [PAYMENT_ID_FORM]);
-      const json = parseJson(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0));
-      if (!json.ok) return reject(reply, 'INVALID_REQUEST', [BODY_NOT_JSON]);
-      const parsed = resolutionBody.safeParse(json.value);
-      if (!parsed.success) {
-        return reject(reply, 'INVALID_REQUEST', parsed.error.issues.map(problemOf));
-      }
-      const resolution = { paymentId, ...parsed.data };
-      const resolved = await resolveByHand(deps, principalOf(request), resolution);
-      if (resolved.kind !== 'unknown payment') request.paymentId = paymentId;
-      return response(reply, paymentId, resolved);
+export const OPERATOR_ROUTES = {
+  listUnresolved: route({
+    request: {},
+    responses: { 200: { description: 'The answer.', content: asJson(UnresolvedList) } },
+    handle: async ({ deps, readModels }, { principal }, reply) => {
+      const unresolved = await listUnresolved(deps, readModels, principal.merchantId);
+      return sendJson(reply, { unresolved });
     },
-  );
-};
+  }),
+  resolvePayment: route({
+    request: {
+      paymentId: 'INVALID_PAYMENT_ID',
+      read: readResolve,
+      body: { schema: ResolveRequest, required: true },
+    },
+    responses: {
+      200: { description: 'The answer.', content: asJson(Resolution) },
+      422: { description: 'There is nothing to resolve, or something better can be had.' },
+    },
+    handle: async ({ deps }, { principal, paymentId, content }, reply) => {
+      const { merchantId, actor } = principal;
+      const operator = { merchantId, actor, requestId: reply.request.id };
+      const resolved = await resolveByHand(deps, operator, { paymentId, ...content });
+      if (resolved.kind !== 'unknown payment') reply.request.paymentId = paymentId;
+      return respond(reply, paymentId, resolved);
+    },
+  }),
+} satisfies Partial<RoutesOf<'command-api', OperatorDeps>>;
 
-const response = (reply: FastifyReply, paymentId: string, resolved: Resolved): FastifyReply => {
+const respond = (reply: FastifyReply, paymentId: string, resolved: Resolved): FastifyReply => {
   switch (resolved.kind) {
     case 'unknown payment':
       return reject(reply, 'PAYMENT_NOT_FOUND');
@@ -96,7 +83,7 @@ const response = (reply: FastifyReply, paymentId: string, resolved: Resolved): F
         status,
         revision,
       };
-      return reply.type(JSON_TYPE).send(JSON.stringify(body));
+      return sendJson(reply, body);
     }
   }
 };

@@ -3,10 +3,10 @@
  * as the broker has them, also where there is no broker. For operators (scope `ops:admin`): the
  * topics hold every merchant's payments.
  */
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import { speaksForAll } from '../../shared/http/auth/authorize.ts';
-import { JSON_TYPE, reject } from '../../shared/http/errors.ts';
-import type {} from '../../shared/http/server/app.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { reject } from '../../shared/http/errors.ts';
+import { type RequestForm, type Route, type RoutesOf, sendJson } from '../../shared/http/route.ts';
+import { NDJSON } from '../../shared/http/server/streams.ts';
 import {
   PARTITIONS_DEFAULT,
   type Partitions,
@@ -15,11 +15,9 @@ import {
   topicName,
 } from '../event-feed/port.ts';
 import type { RelayStatus } from './relay.ts';
-import { openTopicReader, type TopicReaderOptions } from './topic-reader.ts';
+import { openTopicReader, type TopicReader, type TopicReaderOptions } from './topic-reader.ts';
 
-export type TopicRoutes = {
-  /** Token, scope `ops:admin` and rate limit (shared/http/auth/authorize.ts). */
-  authorize: onRequestHookHandler;
+export type TopicOptions = {
   store: TopicReaderOptions['store'];
   relay: { status(): RelayStatus; partitions(): Partitions | undefined };
   topicPrefix: string;
@@ -38,50 +36,66 @@ const parseLimit = (text: string | undefined): number | undefined => {
   return limit >= 1 && limit <= LIMIT_MAX ? limit : undefined;
 };
 
+export type TopicDeps = Pick<TopicOptions, 'relay' | 'topicPrefix'> & {
+  topics: TopicReader;
+  partitions(): Partitions;
+};
+
+/** What the routes work with, over the log and the relay. */
+export const openTopics = ({ store, relay, topicPrefix }: TopicOptions): TopicDeps => {
+  const partitions = (): Partitions => relay.partitions() ?? PARTITIONS_UNSET;
+  return { relay, topicPrefix, partitions, topics: openTopicReader({ store, partitions }) };
+};
+
 type Query = { from?: string | string[]; limit?: string | string[] };
 
-/** Registers `GET /ops/v1/topics` and `GET /ops/v1/topics/{topic}/messages`. */
-export const registerTopicRoutes = (
-  app: FastifyInstance,
-  { authorize, store, relay, topicPrefix }: TopicRoutes,
-): void => {
-  const partitions = (): Partitions => relay.partitions() ?? PARTITIONS_UNSET;
-  const reader = openTopicReader({ store, partitions });
-
-  app.get('/ops/v1/topics', { onRequest: authorize }, async (request, reply) => {
-    if (!speaksForAll(request, reply)) return reply;
-    const topics = TOPICS.map((topic) => ({
-      topic,
-      name: topicName(topicPrefix, topic),
-      key: 'paymentId',
-      cleanup: CLEANUP[topic],
-      partitions: partitions()[topic],
-    }));
-    return reply.type(JSON_TYPE).send(JSON.stringify({ topics, relay: relay.status() }));
-  });
-
-  app.get<{ Params: { topic: string }; Querystring: Query }>(
-    '/ops/v1/topics/:topic/messages',
-    { onRequest: authorize },
-    async (request, reply) => {
-      if (!speaksForAll(request, reply)) return reply;
-      const { topic } = request.params;
-      const { from = 'start', limit } = request.query;
-      if (!isTopic(topic)) return reject(reply, 'NOT_FOUND');
-      const events = Array.isArray(limit) ? undefined : parseLimit(limit);
-      if (events === undefined) {
-        return reject(reply, 'INVALID_REQUEST', [`limit must be a number from 1 to ${LIMIT_MAX}`]);
-      }
-      const page = Array.isArray(from)
-        ? undefined
-        : await reader.page(topic, from === 'start' ? null : from, events);
-      if (page === undefined) {
-        return reject(reply, 'INVALID_REQUEST', ['from must be start or the position of an event']);
-      }
-      return reply
-        .type('application/x-ndjson')
-        .header('next-position', page.next ?? 'start')
-        .send(page.messages.map(({ value }) => `${value}\n`).join(''));
-    },
-  );
+const sendMessages = async (
+  { topics }: TopicDeps,
+  topic: Topic,
+  { from = 'start', limit }: Query,
+  reply: FastifyReply,
+): Promise<FastifyReply> => {
+  const events = Array.isArray(limit) ? undefined : parseLimit(limit);
+  if (events === undefined) {
+    return reject(reply, 'INVALID_REQUEST', [`limit must be a number from 1 to ${LIMIT_MAX}`]);
+  }
+  const page = Array.isArray(from)
+    ? undefined
+    : await topics.page(topic, from === 'start' ? null : from, events);
+  if (page === undefined) {
+    return reject(reply, 'INVALID_REQUEST', ['from must be start or the position of an event']);
+  }
+  return reply
+    .type(NDJSON)
+    .header('next-position', page.next ?? 'start')
+    .send(page.messages.map(({ value }) => `${value}\n`).join(''));
 };
+
+const route = <const F extends RequestForm>(own: Route<TopicDeps, F>) => own;
+
+/** Without `responses`: they are in no API document. */
+export const TOPIC_ROUTES = {
+  listTopics: route({
+    request: { allMerchants: true },
+    responses: {},
+    handle: ({ relay, topicPrefix, partitions }, _input, reply) => {
+      const topics = TOPICS.map((topic) => ({
+        topic,
+        name: topicName(topicPrefix, topic),
+        key: 'paymentId',
+        cleanup: CLEANUP[topic],
+        partitions: partitions()[topic],
+      }));
+      return sendJson(reply, { topics, relay: relay.status() });
+    },
+  }),
+  readTopic: route({
+    request: { allMerchants: true },
+    responses: {},
+    handle: (deps, _input, reply) => {
+      const { params, query } = reply.request as FastifyRequest<{ Params: { topic: string } }>;
+      if (!isTopic(params.topic)) return reject(reply, 'NOT_FOUND');
+      return sendMessages(deps, params.topic, query as Query, reply);
+    },
+  }),
+} satisfies Partial<RoutesOf<'projector', TopicDeps>>;

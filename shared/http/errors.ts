@@ -40,6 +40,9 @@ export const REJECTION_HEADER = 'rejection';
 /** Seconds after which a refused client may try again, where nothing tells it better. */
 export const RETRY_AFTER_SECONDS = 1;
 
+/** The header that goes with it. */
+export const RETRY_LATER = { 'retry-after': String(RETRY_AFTER_SECONDS) };
+
 /** The JSON text of an error body: error, message, details, timestamp and nothing else. */
 export const errorBody = (code: ErrorCode, details: readonly string[], at: string): string =>
   JSON.stringify({ error: code, message: messageOf(code), details, timestamp: at });

@@ -49,12 +49,22 @@ export const requiredChoice = <const T extends readonly string[]>(values: T) =>
     },
   });
 
+/** One of these texts; a missing one is told as any other. */
+export const choice = <const T extends readonly string[]>(values: T) =>
+  z.enum(values, {
+    error: ({ input }: Issue) => (typeof input === 'string' ? oneOf(values) : NOT_TEXT),
+  });
+
 export const optionalChoice = <const T extends readonly string[]>(values: T) =>
-  z
-    .enum(values, {
-      error: ({ input }: Issue) => (typeof input === 'string' ? oneOf(values) : NOT_TEXT),
-    })
-    .optional();
+  choice(values).optional();
+
+/** What the API document says of a parameter that is a number: in an address it is a text. */
+export const asNumber = (minimum: number, maximum?: number) => ({
+  type: 'integer' as const,
+  minimum,
+  ...(maximum !== undefined && { maximum }),
+  maxLength: undefined,
+});
 
 const fromOne = (number: z.ZodNumber) =>
   number

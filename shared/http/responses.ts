@@ -9,6 +9,7 @@ import { PAYMENT_ID } from '../payment/payment-id.ts';
 import { PAYMENT_STATUSES } from '../payment/payment-status.ts';
 import type * as readModel from '../payment/response.ts';
 import { ERROR_CODES } from './errors.ts';
+import { choice } from './fields.ts';
 import { Billing, Consumer, ProductItem, Shipping, Source } from './payment-schemas.ts';
 
 const text = () => z.string().max(255);
@@ -70,7 +71,7 @@ export const Transaction = z
   })
   .meta({ id: 'Transaction' });
 
-export const PaymentStatus = z.enum(PAYMENT_STATUSES).meta({ id: 'PaymentStatus' });
+export const PaymentStatus = choice(PAYMENT_STATUSES).meta({ id: 'PaymentStatus' });
 
 export const PaymentResponse = z
   .object({

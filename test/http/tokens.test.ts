@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { createAuthHooks } from '../../shared/http/auth/hooks.ts';
+import { importSecret, openLocalKeys, signToken } from '../../shared/http/auth/local-keys.ts';
+import { createRateLimiter, type Rate } from '../../shared/http/auth/rate-limit.ts';
 import {
   createAuthenticator,
   type Principal,
   type TokenSettings,
-} from '../../shared/http/auth/authenticate.ts';
-import { createAuthorize } from '../../shared/http/auth/authorize.ts';
-import { importSecret, openLocalKeys, signToken } from '../../shared/http/auth/local-keys.ts';
-import { createRateLimiter, type Rate } from '../../shared/http/auth/rate-limit.ts';
+} from '../../shared/http/auth/tokens.ts';
 import { createVerifiedTokens } from '../../shared/http/auth/verified-tokens.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import type { Log } from '../../shared/runtime/log.ts';
@@ -306,7 +306,7 @@ describe('gaps §1, §10, §11: the guard of a route', () => {
   const start = async (rates: { merchant?: Rate; address?: Rate } = {}, settings = bySecret) => {
     const log = { info: () => undefined, error: () => undefined } as unknown as Log;
     app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-    const authorize = createAuthorize({
+    const authHooks = createAuthHooks({
       authenticator: await createAuthenticator(settings),
       rateOf: () => rates.merchant ?? OFF,
       unauthenticatedRate: rates.address ?? OFF,
@@ -314,7 +314,7 @@ describe('gaps §1, §10, §11: the guard of a route', () => {
     for (const scope of ['payments:read', 'payments:write', 'audit:read', 'ops:admin'] as const) {
       app.post(
         `/${scope.replace(':', '-')}`,
-        { onRequest: authorize(scope) },
+        { onRequest: authHooks(scope) },
         async ({ principal }) => principal,
       );
     }

@@ -11,7 +11,7 @@ import {
   type MemoryEventStore,
   memoryEventStore,
 } from '../../shared/event-store/memory/event-store.ts';
-import { openAuthorize } from '../../shared/http/auth/authorize.ts';
+import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
@@ -55,11 +55,11 @@ describe.each(Object.entries(KINDS))('a payment with an event that %s', (_, dama
     await until('it is parked', async () => (await readModels.parked(10)).length === 1);
     const read = loadConfig({ JWT_SECRET: SECRET });
     if (!read.ok) throw new Error(read.problems.join());
-    const authorize = await openAuthorize(read.config);
     app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-    registerQueryApi(app, {
-      authorize: authorize('payments:read'),
-      deps: { store, readModels, behind: behindTheStream(store) },
+    registerQueryApi(app, await openAuthHooks(read.config), {
+      store,
+      readModels,
+      behind: behindTheStream(store),
     });
   });
   afterEach(async () => {

@@ -3,13 +3,16 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { type Projector, startProjector } from '../../projector/compose.ts';
-import { registerProjectorOps } from '../../projector/parked-routes.ts';
+import { PARKED_ROUTES } from '../../projector/parked-routes.ts';
+import { PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
 import {
   type MemoryEventStore,
   memoryEventStore,
 } from '../../shared/event-store/memory/event-store.ts';
-import { openAuthorize } from '../../shared/http/auth/authorize.ts';
+import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
+import { registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
+import { createStreams } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
@@ -45,9 +48,10 @@ beforeEach(async () => {
   await projector.caughtUp;
   const read = loadConfig({ JWT_SECRET: SECRET });
   if (!read.ok) throw new Error(read.problems.join());
-  const authorize = await openAuthorize(read.config);
+  const authHooks = await openAuthHooks(read.config);
   app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-  registerProjectorOps(app, { authorize: authorize('ops:admin'), projector, readModels });
+  registerRoutes(app, authHooks, PARKED_ROUTES, { projector, readModels });
+  registerRoutes(app, authHooks, PROJECTION_ROUTES, { projector, streams: createStreams(app) });
 });
 afterEach(async () => {
   await app.close();

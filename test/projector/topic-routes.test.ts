@@ -7,9 +7,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { noRelay } from '../../projector/event-feed/none.ts';
 import type { Topic } from '../../projector/event-feed/port.ts';
 import { startRelay } from '../../projector/relay/relay.ts';
-import { registerTopicRoutes } from '../../projector/relay/topic-routes.ts';
+import { openTopics, TOPIC_ROUTES } from '../../projector/relay/topic-routes.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import { registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
@@ -34,11 +35,12 @@ const served = (
 ): FastifyInstance => {
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-  const authorize = (request: FastifyRequest, _reply: unknown, done: () => void): void => {
+  const authenticate = (request: FastifyRequest, _reply: unknown, done: () => void): void => {
     request.principal = { merchantId, actor: 'operator', scopes: new Set(['ops:admin']) };
     done();
   };
-  registerTopicRoutes(app, { authorize, store, relay, topicPrefix: 'payments' });
+  const topics = openTopics({ store, relay, topicPrefix: 'payments' });
+  registerRoutes(app, () => [authenticate], TOPIC_ROUTES, topics);
   apps.push(app);
   return app;
 };

@@ -10,14 +10,17 @@ import { type CommandSide, openCommandSide } from '../../command-api/compose.ts'
 import { createIdentities } from '../../command-api/idempotency.ts';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
-import { registerProjectorOps } from '../../projector/parked-routes.ts';
+import { PARKED_ROUTES } from '../../projector/parked-routes.ts';
+import { PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
 import { openSimulator } from '../../provider-simulator/simulator.ts';
 import { AppendOutcomeUnknown } from '../../shared/event-store/errors.ts';
 import { asPaymentEvent, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { openAuthorize } from '../../shared/http/auth/authorize.ts';
+import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
+import { registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
+import { createStreams } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { foldState, type PaymentState } from '../../shared/payment/state.ts';
@@ -180,9 +183,10 @@ export const openTwoCommandProcesses = async (
       nowMs: () => clock.standsAtMs ?? Date.now() + clock.aheadMs,
     });
     const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10_000 });
-    const authorize = await openAuthorize(config);
-    side.register(app, authorize);
-    registerProjectorOps(app, { authorize: authorize('ops:admin'), projector, readModels });
+    const authHooks = await openAuthHooks(config);
+    side.register(app, authHooks);
+    registerRoutes(app, authHooks, PARKED_ROUTES, { projector, readModels });
+    registerRoutes(app, authHooks, PROJECTION_ROUTES, { projector, streams: createStreams(app) });
     const ask = asker(app, own);
     const at: CommandProcess = {
       app,

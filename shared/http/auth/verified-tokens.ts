@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
-import type { Principal } from './authenticate.ts';
+import type { Principal } from './tokens.ts';
 
 const TOKENS_MAX = 10_000;
 

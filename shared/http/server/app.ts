@@ -13,16 +13,16 @@ import { ReadModelsUnavailable } from '../../read-models/errors.ts';
 import { newUlid } from '../../runtime/ids.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import type { Principal } from '../auth/authenticate.ts';
+import type { Principal } from '../auth/tokens.ts';
 import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
-import { RETRY_AFTER_SECONDS, reject } from '../errors.ts';
+import { RETRY_LATER, reject } from '../errors.ts';
 import { closeUnused, watchConnections } from './connections.ts';
 import { watchRoutes } from './known-routes.ts';
 import { responseClientError, responseForNode, responseHeaders } from './raw-responses.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who asks; there behind the guard (guard.ts). */
+    /** Who sent it; there behind the authenticate hook (auth/hooks.ts). */
     principal: Principal | undefined;
     /** The payment it is about, for the log; routes set it once it is well formed. */
     paymentId: string | undefined;
@@ -53,8 +53,6 @@ const HEADER_BYTES_MAX = 16_384;
 const ARRIVAL_MS = { request: 10_000, headers: 5_000, keepAlive: 5_000, check: 500 };
 /** The status in log and metrics of a request whose client left before the answer. */
 const CLIENT_LEFT = 499;
-
-const RETRY_LATER = { 'retry-after': String(RETRY_AFTER_SECONDS) };
 
 /**
  * A broken percent escape is made one that can be decoded and that no id check lets pass: then it

@@ -3,6 +3,7 @@
  * (gaps §1). The router itself only knows whether method and address fit together.
  */
 import type { FastifyInstance } from 'fastify';
+import { ROUTES } from '../route-table.ts';
 
 type Known = { pattern: RegExp; methods: Set<string> };
 
@@ -15,31 +16,9 @@ const patternOf = (template: string): RegExp => {
 };
 
 /** Routes of one base URL as `METHOD /address`, whichever process behind it serves each. */
-export const SERVICE_ROUTES = [
-  'POST /api/v1/payments',
-  'GET /api/v1/payments',
-  'GET /api/v1/payments/:paymentId',
-  'POST /api/v1/payments/:paymentId/capture',
-  'POST /api/v1/payments/:paymentId/void',
-  'POST /api/v1/payments/:paymentId/refund',
-  'GET /audit/v1/payments',
-  'GET /audit/v1/payments/:paymentId/events',
-  'GET /audit/v1/payments/:paymentId/state',
-  'GET /audit/v1/payments/:paymentId/verify',
-  'GET /audit/v1/payments/:paymentId/explain',
-  'GET /audit/v1/verify',
-  'GET /audit/v1/events',
-  'GET /audit/v1/events/stream',
-  'POST /audit/v1/reconcile',
-  'GET /ops/v1/unresolved',
-  'POST /ops/v1/payments/:paymentId/resolve',
-  'GET /ops/v1/parked',
-  'POST /ops/v1/parked/:paymentId/retry',
-  'GET /ops/v1/projections',
-  'POST /ops/v1/projections/rebuild',
-  'GET /ops/v1/topics',
-  'GET /ops/v1/topics/:topic/messages',
-] as const;
+export const SERVICE_ROUTES: readonly string[] = Object.values(ROUTES).map(
+  ({ method, path }) => `${method} ${path}`,
+);
 
 const pathOf = (url: string): string => url.split(/[?#]/, 1)[0] ?? '';
 

@@ -1,6 +1,6 @@
 /**
  * Bearer tokens (gaps §10): a JWT by a shared secret, by the keys of a real issuer, or by the
- * key pair of the data folder, becomes the merchant who asks and what it may do.
+ * key pair of the data folder, becomes the merchant, the actor and what they may do.
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -50,23 +50,23 @@ export type Principal = {
 
 export type Scope = 'payments:read' | 'payments:write' | 'audit:read' | 'ops:admin';
 
-/** What a request's Authorization header is worth. */
-export type Judgement =
+/** What checking a request's Authorization header came to. */
+export type Authentication =
   | { ok: true; principal: Principal }
   | { ok: false; details: string[] }
-  /** The issuer's keys are out of reach: neither good nor bad. */
+  /** The issuer's keys are out of reach, so the token could not be checked. */
   | { ok: 'unknown' };
 
 export type Authenticator = {
-  /** Judges a request by its raw headers; at once when the token has been verified before. */
-  authenticate(rawHeaders: readonly string[]): Judgement | Promise<Judgement>;
+  /** Checks a request by its raw headers; at once when its token has been verified before. */
+  authenticate(rawHeaders: readonly string[]): Authentication | Promise<Authentication>;
 };
 
-const refused = (detail: string): Judgement => ({ ok: false, details: [detail] });
-const MISSING = refused('the Authorization header is required');
-const EXPIRED = refused('the token has expired');
-const MALFORMED = refused('the token format is invalid');
-const UNKNOWN: Judgement = { ok: 'unknown' };
+const rejected = (detail: string): Authentication => ({ ok: false, details: [detail] });
+const MISSING = rejected('the Authorization header is required');
+const EXPIRED = rejected('the token has expired');
+const MALFORMED = rejected('the token format is invalid');
+const UNCHECKED: Authentication = { ok: 'unknown' };
 
 const NOT_BEFORE_TOLERANCE_SECONDS = 5;
 const NAME_UNITS_MAX = 255;
@@ -139,17 +139,17 @@ const isKeyAddressFault = (error: unknown): boolean =>
   error instanceof errors.JWKSInvalid ||
   error.code === 'ERR_JOSE_GENERIC';
 
-const judgementOn = (error: unknown, { kind }: KeySource): Judgement => {
+const failureOf = (error: unknown, { kind }: KeySource): Authentication => {
   if (error instanceof errors.JWTExpired) return EXPIRED;
-  // Keys that lie here are as they are: what cannot be checked with them is not theirs.
-  return kind === 'jwks-url' && isKeyAddressFault(error) ? UNKNOWN : MALFORMED;
+  // A local key set never changes, so a token that it cannot verify is invalid (401), not unchecked (503).
+  return kind === 'jwks-url' && isKeyAddressFault(error) ? UNCHECKED : MALFORMED;
 };
 
 const BEARER = /^bearer +([^\s]+)$/i;
 
 /**
- * Makes what judges tokens. Throws when a key file cannot be read or holds no key set; the address
- * of a key set is first asked when a token needs it.
+ * Makes what checks tokens. Throws when a key file cannot be read or holds no key set; the address
+ * of a key set is first called when a token needs it.
  */
 export const createAuthenticator = async (settings: TokenSettings): Promise<Authenticator> => {
   const { key, algorithms, recheckMs } = await verificationBy(settings);
@@ -169,7 +169,7 @@ export const createAuthenticator = async (settings: TokenSettings): Promise<Auth
       : await jwtVerify(token, key, options)
     ).payload;
 
-  const verify = async (token: string, digest: string): Promise<Judgement> => {
+  const verify = async (token: string, digest: string): Promise<Authentication> => {
     try {
       const payload = await payloadOf(token);
       const nowMs = Date.now();
@@ -183,7 +183,7 @@ export const createAuthenticator = async (settings: TokenSettings): Promise<Auth
       verified.keep(digest, principal, exp, nowMs);
       return { ok: true, principal };
     } catch (error) {
-      return judgementOn(error, settings.keys);
+      return failureOf(error, settings.keys);
     }
   };
 

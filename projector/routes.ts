@@ -1,0 +1,36 @@
+/** The routes of the projector, all for operators (scope `ops:admin`). */
+import type { FastifyInstance } from 'fastify';
+import type { AuthHooks } from '../shared/http/auth/hooks.ts';
+import { type RoutesOf, registerRoutes } from '../shared/http/route.ts';
+import { createStreams } from '../shared/http/server/streams.ts';
+import { PARKED_ROUTES, type ParkedDeps } from './parked-routes.ts';
+import { PROJECTION_ROUTES, type ProjectionDeps } from './projection-routes.ts';
+import {
+  openTopics,
+  TOPIC_ROUTES,
+  type TopicDeps,
+  type TopicOptions,
+} from './relay/topic-routes.ts';
+
+/** Every route of the projector. */
+export const PROJECTOR_ROUTES: RoutesOf<'projector', ParkedDeps & ProjectionDeps & TopicDeps> = {
+  ...PARKED_ROUTES,
+  ...PROJECTION_ROUTES,
+  ...TOPIC_ROUTES,
+};
+
+export type ProjectorApi = TopicOptions & ParkedDeps & Pick<ProjectionDeps, 'projector'>;
+
+/** Registers the routes on an app that has been built (shared/http/server/app.ts). */
+export const registerProjectorApi = (
+  app: FastifyInstance,
+  authHooks: AuthHooks,
+  { store, relay, topicPrefix, projector, readModels }: ProjectorApi,
+): void => {
+  registerRoutes(app, authHooks, PROJECTOR_ROUTES, {
+    ...openTopics({ store, relay, topicPrefix }),
+    projector,
+    readModels,
+    streams: createStreams(app),
+  });
+};

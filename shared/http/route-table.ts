@@ -1,0 +1,221 @@
+/**
+ * Every route under the service's base URL that needs a token, written once: where it is, the scope
+ * it takes, the service that serves it, and what it is for. Each service binds what the route reads,
+ * responds and does in its own routes.ts. The API documents, `405` with `Allow` in every process
+ * (server/known-routes.ts) and the check of the gateway's paths come from here.
+ */
+import type { Scope } from './auth/tokens.ts';
+
+/** The folder that serves a route. */
+export type Service = 'command-api' | 'query-api' | 'audit' | 'projector';
+
+/** The process that a service runs in where each runs in its own (ADR-0014). */
+export const PROCESS_OF = {
+  'command-api': 'command-api',
+  'query-api': 'query-api',
+  audit: 'query-api',
+  projector: 'projector',
+} as const satisfies Record<Service, string>;
+
+export type RoutePlace = {
+  method: 'GET' | 'POST';
+  /** As the router takes it: `:name` is a parameter. */
+  path: `/${string}`;
+  scope: Scope;
+  service: Service;
+  /** In no API document where left out. */
+  summary?: string;
+  /** CommonMark. */
+  description?: string;
+};
+
+export const ROUTES = {
+  createPayment: {
+    method: 'POST',
+    path: '/api/v1/payments',
+    scope: 'payments:write',
+    service: 'command-api',
+    summary: 'Create a payment',
+    description:
+      'Authorizes, or with `captureNow` authorizes and captures in one step. The answer is a 200 or a 402 only when the provider has answered.',
+  },
+  listPayments: {
+    method: 'GET',
+    path: '/api/v1/payments',
+    scope: 'payments:read',
+    service: 'query-api',
+    summary: 'List payments',
+    description:
+      'An addition. The own payments, newest first. A page ends with `nextCursor` while there are more; payments made meanwhile do not move the pages that follow.',
+  },
+  getPayment: {
+    method: 'GET',
+    path: '/api/v1/payments/:paymentId',
+    scope: 'payments:read',
+    service: 'query-api',
+    summary: 'Get a payment',
+  },
+  capturePayment: {
+    method: 'POST',
+    path: '/api/v1/payments/:paymentId/capture',
+    scope: 'payments:write',
+    service: 'command-api',
+    summary: 'Capture a payment',
+    description:
+      'Takes the authorized amount, or `captureAmount` of it; the rest is released. `amount` is an alias. Without an amount no field but `reason` may stand in the body.',
+  },
+  voidPayment: {
+    method: 'POST',
+    path: '/api/v1/payments/:paymentId/void',
+    scope: 'payments:write',
+    service: 'command-api',
+    summary: 'Void a payment',
+    description: 'Releases the authorization. A body is ignored.',
+  },
+  refundPayment: {
+    method: 'POST',
+    path: '/api/v1/payments/:paymentId/refund',
+    scope: 'payments:write',
+    service: 'command-api',
+    summary: 'Refund a payment',
+    description:
+      'Gives back what is left, or `refundAmount` of it. `amount` is an alias. Without an amount no field but `reason` may stand in the body.',
+  },
+  searchPayments: {
+    method: 'GET',
+    path: '/audit/v1/payments',
+    scope: 'audit:read',
+    service: 'audit',
+    summary: 'Find payments',
+    description: 'Newest first, over all merchants that the token may see.',
+  },
+  paymentEvents: {
+    method: 'GET',
+    path: '/audit/v1/payments/:paymentId/events',
+    scope: 'audit:read',
+    service: 'audit',
+    summary: 'What happened to a payment',
+    description:
+      'Its events, oldest first. `Accept: application/x-ndjson` gives the export, one stored event per line.',
+  },
+  paymentState: {
+    method: 'GET',
+    path: '/audit/v1/payments/:paymentId/state',
+    scope: 'audit:read',
+    service: 'audit',
+    summary: 'A payment as it was then',
+    description:
+      'At a revision or a time, with the event that led there and what is different now.',
+  },
+  verifyPayment: {
+    method: 'GET',
+    path: '/audit/v1/payments/:paymentId/verify',
+    scope: 'audit:read',
+    service: 'audit',
+    summary: "Verify a payment's chain",
+  },
+  explainCommand: {
+    method: 'GET',
+    path: '/audit/v1/payments/:paymentId/explain',
+    scope: 'audit:read',
+    service: 'audit',
+    summary: 'Would this be allowed now, and if not, why',
+  },
+  readLog: {
+    method: 'GET',
+    path: '/audit/v1/events',
+    scope: 'audit:read',
+    service: 'audit',
+    summary: 'The log from a position',
+    description: 'In pages; `Accept: application/x-ndjson` gives the export.',
+  },
+  streamLog: {
+    method: 'GET',
+    path: '/audit/v1/events/stream',
+    scope: 'audit:read',
+    service: 'audit',
+    summary: 'The log, live',
+    description: 'Server-sent events; the id of each is its position.',
+  },
+  verifyLog: {
+    method: 'GET',
+    path: '/audit/v1/verify',
+    scope: 'audit:read',
+    service: 'audit',
+    summary: 'Verify the whole log',
+    description: '`Accept: text/event-stream` gives progress, then the result.',
+  },
+  reconcile: {
+    method: 'POST',
+    path: '/audit/v1/reconcile',
+    scope: 'audit:read',
+    service: 'command-api',
+    summary: "Compare the provider's ledger with the log",
+    description: 'For a token of all merchants.',
+  },
+  listUnresolved: {
+    method: 'GET',
+    path: '/ops/v1/unresolved',
+    scope: 'ops:admin',
+    service: 'command-api',
+    summary: 'Operations whose outcome nobody knows yet',
+  },
+  resolvePayment: {
+    method: 'POST',
+    path: '/ops/v1/payments/:paymentId/resolve',
+    scope: 'ops:admin',
+    service: 'command-api',
+    summary: 'End an operation by hand',
+    description: 'Where the provider will never answer; the word and its evidence are recorded.',
+  },
+  listParked: {
+    method: 'GET',
+    path: '/ops/v1/parked',
+    scope: 'ops:admin',
+    service: 'projector',
+    summary: 'Payments whose document stopped at an event',
+  },
+  retryParked: {
+    method: 'POST',
+    path: '/ops/v1/parked/:paymentId/retry',
+    scope: 'ops:admin',
+    service: 'projector',
+    summary: 'Read a parked payment again',
+  },
+  listProjections: {
+    method: 'GET',
+    path: '/ops/v1/projections',
+    scope: 'ops:admin',
+    service: 'projector',
+    summary: 'How far the read models are',
+    description: "Against the event store's own head. For a token of all merchants.",
+  },
+  rebuildProjections: {
+    method: 'POST',
+    path: '/ops/v1/projections/rebuild',
+    scope: 'ops:admin',
+    service: 'projector',
+    summary: 'Fill the read models anew',
+    description:
+      'Beside those that are served, which go on being read. `Accept: text/event-stream` gives `progress`, then `result` or `failed`. For a token of all merchants.',
+  },
+  listTopics: {
+    method: 'GET',
+    path: '/ops/v1/topics',
+    scope: 'ops:admin',
+    service: 'projector',
+  },
+  readTopic: {
+    method: 'GET',
+    path: '/ops/v1/topics/:topic/messages',
+    scope: 'ops:admin',
+    service: 'projector',
+  },
+} as const satisfies Record<string, RoutePlace>;
+
+export type RouteId = keyof typeof ROUTES;
+
+/** The ids of one service's routes. */
+export type RouteIdOf<S extends Service> = {
+  [Id in RouteId]: (typeof ROUTES)[Id]['service'] extends S ? Id : never;
+}[RouteId];

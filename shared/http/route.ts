@@ -1,0 +1,138 @@
+/**
+ * What a service binds to an id of route-table.ts, and how it comes to be served: the auth hooks
+ * before the body is read, then one reading of the request in the contract's words, then the
+ * handler (gaps §1).
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import type { AuthHooks } from './auth/hooks.ts';
+import type { Principal } from './auth/tokens.ts';
+import { type ErrorCode, JSON_TYPE, reject } from './errors.ts';
+import { PAYMENT_ID_FORM, parsePaymentId } from './payment-id.ts';
+import { ROUTES, type RouteId, type RouteIdOf, type Service } from './route-table.ts';
+import type {} from './server/app.ts';
+
+/** What was read, or what `details` say of what could not be. */
+export type Read<T> = { ok: true; value: T } | { ok: false; details: string[] };
+
+/** What a route reads of a request, in the order in which it is checked. */
+export type RequestForm = {
+  /** A token of one merchant is 403: the route is about all of them. */
+  allMerchants?: true;
+  /** The query parameters. The messages of the schema are the contract's, without the name. */
+  query?: z.ZodObject;
+  /** The code for a `:paymentId` that is not well formed. */
+  paymentId?: ErrorCode;
+  /** Reads headers and body; what it does not accept is 400 INVALID_REQUEST. */
+  read?: (request: FastifyRequest) => Read<unknown>;
+  /** For the API document alone: what `read` takes. */
+  body?: { schema: z.ZodType; required: boolean };
+  /** For the API document alone: the headers that `read` looks at, and those that are ignored. */
+  headers?: readonly ('IdempotencyKey' | 'UserAgent')[];
+};
+
+/** What a handler is given: who asks, and what the request's form has read. */
+export type Input<F extends RequestForm> = {
+  principal: Principal;
+  query: F extends { query: infer Q extends z.ZodType } ? z.output<Q> : undefined;
+  paymentId: F extends { paymentId: ErrorCode } ? string : undefined;
+  content: F extends { read: (request: FastifyRequest) => Read<infer T> } ? T : undefined;
+};
+
+export type ResponseHeader = 'ETag' | 'Retry-After' | 'Location' | 'Idempotent-Replayed';
+
+/** One status of a route, for the API document. */
+export type ResponseForm = {
+  description: string;
+  /** Content type → the body. The error body as JSON where left out. */
+  content?: Readonly<Record<string, z.ZodType>>;
+  headers?: readonly ResponseHeader[];
+  /** There is no recorded example: it has no end, or nothing makes it happen. */
+  unrecorded?: true;
+};
+
+/**
+ * A route as its service has it. `responses` are its own alone: those that the hooks, the server
+ * and the reading of a request give are the same for all (scripts/openapi/document.ts).
+ */
+export type Route<Deps, F extends RequestForm = RequestForm> = {
+  request: F;
+  responses: Readonly<Record<number, ResponseForm>>;
+  handle: (
+    deps: Deps,
+    input: Input<F>,
+    reply: FastifyReply,
+  ) => FastifyReply | Promise<FastifyReply>;
+};
+
+/** A route whose form is not known any more. */
+export type AnyRoute<Deps> = Omit<Route<Deps>, 'handle'> & {
+  handle: (deps: Deps, input: never, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>;
+};
+
+/** All routes of a service: one that is missing, or is another service's, does not compile. */
+export type RoutesOf<S extends Service, Deps> = Readonly<Record<RouteIdOf<S>, AnyRoute<Deps>>>;
+
+export const asJson = (schema: z.ZodType) => ({ 'application/json': schema });
+
+export const sendJson = (reply: FastifyReply, value: unknown): FastifyReply =>
+  reply.type(JSON_TYPE).send(JSON.stringify(value));
+
+const detailOf = ({ path, message }: z.core.$ZodIssue): string =>
+  path.length === 0 ? message : `${path.join('.')} ${message}`;
+
+/** Reads a value by a schema whose messages are the contract's wordings. */
+export const readBy = <T>(schema: z.ZodType<T>, value: unknown): Read<T> => {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return { ok: true, value: parsed.data };
+  return { ok: false, details: [...new Set(parsed.error.issues.map(detailOf))] };
+};
+
+const NOTHING: Read<undefined> = { ok: true, value: undefined };
+
+/** The handler's input; undefined when the request has been rejected. */
+const inputOf = (
+  form: RequestForm,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Input<RequestForm> | undefined => {
+  const { principal } = request;
+  if (principal === undefined) throw new Error('the route has no authenticate hook');
+  const rejected = (code: ErrorCode, details: string[]): undefined => {
+    reject(reply, code, details);
+  };
+  if (form.allMerchants && principal.merchantId !== '*') {
+    return rejected('FORBIDDEN', ['a token of all merchants is required']);
+  }
+  const query = form.query === undefined ? NOTHING : readBy(form.query, request.query);
+  if (!query.ok) return rejected('INVALID_REQUEST', query.details);
+  let paymentId: string | undefined;
+  if (form.paymentId !== undefined) {
+    paymentId = parsePaymentId((request.params as { paymentId: string }).paymentId);
+    if (paymentId === undefined) return rejected(form.paymentId, [PAYMENT_ID_FORM]);
+  }
+  const content = form.read === undefined ? NOTHING : form.read(request);
+  if (!content.ok) return rejected('INVALID_REQUEST', content.details);
+  return { principal, query: query.value, paymentId, content: content.value } as never;
+};
+
+/** Registers routes on an app that has been built (server/app.ts); each is given `deps`. */
+export const registerRoutes = <Deps>(
+  app: FastifyInstance,
+  authHooks: AuthHooks,
+  routes: Readonly<Partial<Record<RouteId, AnyRoute<Deps>>>>,
+  deps: NoInfer<Deps>,
+): void => {
+  for (const [id, { request: form, handle }] of Object.entries(routes)) {
+    const { method, path, scope } = ROUTES[id as RouteId];
+    app.route({
+      method,
+      url: path,
+      onRequest: authHooks(scope),
+      handler: (request, reply) => {
+        const input = inputOf(form, request, reply);
+        return input === undefined ? reply : handle(deps, input as never, reply);
+      },
+    });
+  }
+};
