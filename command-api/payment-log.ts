@@ -2,7 +2,6 @@
  * Load, decide, append; again on a conflict of revisions. The only loop around an append, and it
  * holds no effect but the append itself (gaps §6).
  */
-import { setTimeout as wait } from 'node:timers/promises';
 import {
   AppendOutcomeUnknown,
   RevisionConflict,
@@ -19,6 +18,7 @@ import { type Decision, decide } from '../shared/payment/decide.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
 import { evolve, type PaymentState } from '../shared/payment/state.ts';
+import { AROUND, jittered, pause } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
@@ -152,7 +152,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
         // seeded bug: refusal-after-unknown
         else if (unknown === undefined || !(error instanceof StoreUnavailable)) throw error;
         if (budget.leftMs() === 0) throw unknown;
-        await wait(PAUSE_MS * (0.5 + Math.random()));
+        await pause(jittered(PAUSE_MS, AROUND));
       }
     }
   };

@@ -5,6 +5,7 @@
  * about together.
  */
 
+import { jittered, SLIGHTLY } from '../../shared/runtime/back-off.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 
 /** `in flight`: a call may still be running elsewhere, so that it is too early to ask. */
@@ -55,8 +56,6 @@ const PAST_FLIGHT_MS = 100;
 
 type Running = RetrySchedule & { cancelTimer?: () => void; queued: boolean };
 
-const jittered = (delayMs: number): number => delayMs * (0.9 + Math.random() * 0.2);
-
 export const createRetrySchedules = (options: RetrySchedulesOptions): RetrySchedules => {
   const { delaysMs, nowMs, startTimer = startBackgroundTimer, attempt, onFailed } = options;
   const schedules = new Map<string, Running>();
@@ -74,7 +73,7 @@ export const createRetrySchedules = (options: RetrySchedulesOptions): RetrySched
     // seeded bug: attempts-without-end
     schedule.attempts += 1;
     const { attempts } = schedule;
-    const nextAttemptMs = jittered(delaysMs[attempts - 1] ?? HOUR_MS);
+    const nextAttemptMs = jittered(delaysMs[attempts - 1] ?? HOUR_MS, SLIGHTLY);
     attemptIn(paymentId, schedule, nextAttemptMs);
     onFailed(paymentId, { attempts, nextAttemptMs, ...(error !== undefined && { error }) });
   };
@@ -89,7 +88,7 @@ export const createRetrySchedules = (options: RetrySchedulesOptions): RetrySched
     if ('error' in attempted) attemptLater(paymentId, schedule, attempted.error);
     else if (attempted.kind === 'resolved') end(paymentId);
     else if (attempted.kind === 'unresolved') attemptLater(paymentId, schedule);
-    else attemptIn(paymentId, schedule, attempted.leftMs + jittered(PAST_FLIGHT_MS));
+    else attemptIn(paymentId, schedule, attempted.leftMs + jittered(PAST_FLIGHT_MS, SLIGHTLY));
   };
 
   const drain = (): void => {

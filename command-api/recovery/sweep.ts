@@ -10,6 +10,7 @@ import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
+import { jittered, SLIGHTLY } from '../../shared/runtime/back-off.ts';
 import { RETRY_SCHEDULES_MAX } from './retry-schedule.ts';
 import type { Unresolved } from './unresolved.ts';
 
@@ -102,7 +103,7 @@ export const startSweep = (options: SweepOptions): Sweep => {
   };
 
   const sweepOnce = async (): Promise<void> => {
-    let nextMs = everyMs * (0.9 + Math.random() * 0.2);
+    let nextMs = jittered(everyMs, SLIGHTLY);
     try {
       await sweep();
     } catch (error) {
