@@ -23,7 +23,7 @@ export type OpenRelay = {
 /** Its own document, apart from the read models: neither a wipe nor a rebuild publishes again. */
 const openCheckpoint = async ({ config, fileOf }: OpenRelay): Promise<KeyDocument> => {
   if (config.mongoUrl === undefined) return fileDocument(fileOf('feed-checkpoint.json'));
-  const { mongoKeyDocument } = await import('../../shared/read-models/mongodb/read-models.ts');
+  const { mongoKeyDocument } = await import('../../shared/read-models/mongodb/key-document.ts');
   return mongoKeyDocument({ url: config.mongoUrl, name: 'feed-checkpoint' });
 };
 

@@ -1,5 +1,5 @@
 import { afterAll } from '@jest/globals';
-import { mongoKeyDocument } from '../../../shared/read-models/mongodb/read-models.ts';
+import { mongoKeyDocument } from '../../../shared/read-models/mongodb/key-document.ts';
 import { mongoServer } from '../../support/mongo-server.ts';
 import { describeKeyDocument } from './describe-key-document.ts';
 

@@ -1,0 +1,96 @@
+/** The calls that one batch of read models is made of, each with a budget of its own. */
+import type { Collection } from 'mongodb';
+import { type Database, type Generation, quick } from './database.ts';
+import type { Batch, StoredPayment } from './documents.ts';
+
+/** How many documents one call carries. */
+export const PIECE_MAX = 500;
+
+const INDEXES: { name: string; key: Record<string, 1 | -1> }[] = [
+  { name: 'unresolved', key: { openSince: 1, _id: 1 } },
+  { name: 'time', key: { createdAt: -1, _id: -1 } },
+  { name: 'merchant', key: { merchantId: 1, createdAt: -1, _id: -1 } },
+  { name: 'reference', key: { merchantReference: 1 } },
+  { name: 'last4', key: { last4: 1, createdAt: -1, _id: -1 } },
+];
+const UNORDERED = { ordered: false } as const;
+
+const pieces = <T>(all: T[]): T[][] =>
+  Array.from({ length: Math.ceil(all.length / PIECE_MAX) }, (_, n) =>
+    all.slice(n * PIECE_MAX, (n + 1) * PIECE_MAX),
+  );
+
+/** FerretDB finds one id by its index, and several by reading everything. */
+export const oneOf = (ids: string[]) => (ids.length === 1 ? (ids[0] as string) : { $in: ids });
+
+/** The stored revisions of payments, of those that are there. */
+export const revisionsIn = (payments: Collection<StoredPayment>, ids: string[]) =>
+  payments
+    .find({ _id: oneOf(ids) }, { ...quick, projection: { revision: 1 } })
+    .toArray() as Promise<Pick<StoredPayment, '_id' | 'revision'>[]>;
+
+export const byId = (found: { _id: string; revision: number }[]): Map<string, number> =>
+  new Map(found.map(({ _id, revision }) => [_id, revision]));
+
+/** Makes the indexes of a generation that has none yet. */
+export const makeIndexes = async (
+  { write }: Pick<Database, 'write'>,
+  { payments }: Generation,
+): Promise<void> => {
+  // One by one: FerretDB 1.24 breaks the connection at a list that it has in part.
+  for (const { key, name } of INDEXES) await write(() => payments.createIndex(key, { name }));
+};
+
+/** Writes what is newer than what is stored. */
+export const writeReadModels = async (
+  { write }: Pick<Database, 'write'>,
+  { payments }: Generation,
+  readModels: Batch['readModels'],
+  stored: Map<string, number>,
+): Promise<void> => {
+  const documents = [...readModels.values()].map((written) => written.stored);
+  const added = documents.filter(({ _id }) => !stored.has(_id));
+  const changed = documents.filter(({ _id, revision }) => (stored.get(_id) ?? revision) < revision);
+  const replacements = changed.map(({ _id, ...replacement }) => ({
+    replaceOne: {
+      filter: { _id, revision: { $lt: replacement.revision } },
+      replacement,
+      // Also where it is gone; a newer one makes this a duplicate key.
+      upsert: true,
+    },
+  }));
+  // Each piece has a budget of its own, so that a long batch is no slow server.
+  for (const piece of pieces(added)) await write(() => payments.insertMany(piece, UNORDERED));
+  for (const piece of pieces(replacements)) await write(() => payments.bulkWrite(piece, UNORDERED));
+};
+
+/** Parks payments that are not past the event already, and ends the parking of those that are. */
+export const writeParkings = async (
+  { write }: Pick<Database, 'write'>,
+  { payments, parked }: Generation,
+  { readModels, parkings }: Batch,
+  before: { stored: Map<string, number>; parked: Map<string, number> },
+): Promise<void> => {
+  const revisionNow = (id: string) =>
+    Math.max(before.stored.get(id) ?? -1, readModels.get(id)?.stored.revision ?? -1);
+  const over = [...before.parked].filter(([id, revision]) => revision <= revisionNow(id));
+  const open = [...parkings.values()].filter((p) => revisionNow(p.paymentId) < p.revision);
+  const listed = [
+    ...over.map(([_id, revision]) => ({ deleteOne: { filter: { _id, revision } } })),
+    ...open.map(({ paymentId, revision, reason, time }) => ({
+      updateOne: {
+        filter: { _id: paymentId },
+        update: { $set: { revision, reason }, $setOnInsert: { since: time } },
+        upsert: true,
+      },
+    })),
+  ];
+  if (listed.length > 0) await write(() => parked.bulkWrite(listed));
+  const marks = open.map(({ paymentId: _id, revision }) => ({
+    updateOne: {
+      filter: { _id, revision: { $lt: revision } },
+      update: { $set: { parkedAt: revision } },
+    },
+  }));
+  if (marks.length > 0) await write(() => payments.bulkWrite(marks, UNORDERED));
+};

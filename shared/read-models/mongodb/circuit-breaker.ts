@@ -1,0 +1,97 @@
+/**
+ * The circuit breaker before a server that may be gone: every call in its budget, and none that has
+ * no chance. It is ours and not cockatiel's, which closes by letting one caller's call through: here
+ * a question of our own is what tries the server, so that no request waits for a dead one.
+ */
+import { within } from '../../runtime/back-off.ts';
+import { ReadModelsUnavailable } from '../errors.ts';
+
+/** How often a server that did not answer is asked whether it is there again. */
+const PROBE_MS = 250;
+const CLOSED = 'the read models are closed';
+
+export type Failure = {
+  /** One line for the log. */
+  reason: string;
+  /** True when the server did not answer, false when it answered with an error. */
+  gone: boolean;
+};
+
+export type CircuitBreakerOptions = {
+  /** A question that any server answers at once. */
+  probe(): Promise<unknown>;
+  probeMsMax: number;
+  /** What an error says about the server; undefined when it is about something else. */
+  failureOf(error: unknown): Failure | undefined;
+  /** The server has stopped answering. */
+  onOpen(): void;
+};
+
+export type CircuitBreaker = {
+  /** True while calls are rejected without being made. */
+  isOpen(): boolean;
+  /** Throws ReadModelsUnavailable for what `failureOf` knows, and when the time is over. */
+  call<T>(ms: number, run: () => Promise<T>): Promise<T>;
+  /** Rejects every call from here on. */
+  stop(): void;
+};
+
+const inTime = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
+  within(
+    ms,
+    run(),
+    () => new ReadModelsUnavailable(`the read models did not answer within ${ms} ms`),
+  );
+
+/**
+ * After one call without an answer the rest are rejected at once, until the server answers a probe:
+ * whoever can do without the read models need not wait for them.
+ */
+export const createCircuitBreaker = (options: CircuitBreakerOptions): CircuitBreaker => {
+  const { probe, probeMsMax, failureOf, onOpen } = options;
+  let stopped = false;
+  let openedBy: string | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  const tryServer = async (): Promise<void> => {
+    try {
+      await inTime(probeMsMax, probe);
+      openedBy = undefined;
+    } catch {
+      planProbe();
+    }
+  };
+  const planProbe = (): void => {
+    if (!stopped) timer = setTimeout(tryServer, PROBE_MS).unref();
+  };
+  const open = (reason: string): void => {
+    if (openedBy !== undefined || stopped) return;
+    openedBy = reason;
+    onOpen();
+    planProbe();
+  };
+  const rejection = (): string | undefined => (stopped ? CLOSED : openedBy);
+
+  return {
+    isOpen: () => rejection() !== undefined,
+    call: async (ms, run) => {
+      const reason = rejection();
+      if (reason !== undefined) throw new ReadModelsUnavailable(reason);
+      try {
+        return await inTime(ms, run);
+      } catch (error) {
+        const failure =
+          error instanceof ReadModelsUnavailable
+            ? { reason: error.message, gone: true }
+            : failureOf(error);
+        if (failure === undefined) throw error;
+        if (failure.gone) open(failure.reason);
+        throw new ReadModelsUnavailable(stopped ? CLOSED : failure.reason);
+      }
+    },
+    stop: () => {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+};

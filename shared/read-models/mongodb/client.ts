@@ -1,0 +1,82 @@
+/** The client of MongoDB: its settings, and what its errors say. */
+import {
+  MongoBulkWriteError,
+  MongoClient,
+  type MongoClientOptions,
+  MongoError,
+  MongoNetworkError,
+  MongoNetworkTimeoutError,
+  MongoServerError,
+} from 'mongodb';
+import { ReadModelsUnavailable } from '../errors.ts';
+import type { Failure } from './circuit-breaker.ts';
+
+const DUPLICATE_KEY = 11000;
+const NAMESPACE_NOT_FOUND = 26;
+
+const CLIENT_OPTIONS: MongoClientOptions = {
+  appName: 'payments',
+  // The client's defaults acknowledge writes that a failover loses, and wait 30 s for a dead server.
+  writeConcern: { w: 'majority', j: true, wtimeoutMS: 2000 },
+  readConcern: { level: 'majority' },
+  readPreference: 'primary',
+  serverSelectionTimeoutMS: 2000,
+  connectTimeoutMS: 2000,
+  socketTimeoutMS: 5000,
+  waitQueueTimeoutMS: 1000,
+  maxAdaptiveRetries: 0,
+  maxPoolSize: 50,
+  ignoreUndefined: true,
+};
+
+/** A client that connects with its first call. Throws ReadModelsUnavailable, one line, for an address that is none. */
+export const clientOf = (url: string): MongoClient => {
+  // The client would take "test" where the path names no database. Its own words may repeat the
+  // address, and the password in it.
+  if (!/^mongodb(\+srv)?:\/\/[^/?#]+\/[^/?#]+(\?|$)/.test(url))
+    throw new ReadModelsUnavailable(
+      'the address of the read models names no MongoDB server and database',
+    );
+  try {
+    return new MongoClient(url, CLIENT_OPTIONS);
+  } catch {
+    throw new ReadModelsUnavailable(
+      'the address of the read models is not one that MongoDB understands',
+    );
+  }
+};
+
+/** Never the server's own words about an operation: they may quote a document. */
+const reasonOf = (error: MongoError): string => {
+  if (error instanceof MongoServerError)
+    return `the read models' server refused: ${error.codeName ?? error.code ?? error.name}`;
+  return `the read models cannot be reached: ${error.message.split('\n', 1)[0] ?? error.name}`;
+};
+
+/** What an error says about the server; undefined when it says something about documents. */
+export const failureOf = (error: unknown): Failure | undefined => {
+  if (isDuplicate(error) || !(error instanceof MongoError)) return undefined;
+  // A server that says no is there.
+  return { reason: reasonOf(error), gone: !(error instanceof MongoServerError) };
+};
+
+/** True where somebody else has stored a document of that id, and nothing else went wrong. */
+export const isDuplicate = (error: unknown): boolean => {
+  if (error instanceof MongoBulkWriteError)
+    return [error.writeErrors].flat().every((one) => one.code === DUPLICATE_KEY);
+  return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
+};
+
+/** A broken connection says little about the server. Every call here may be made twice. */
+export const againAfterBreak =
+  <T>(run: () => Promise<T>) =>
+  (error: unknown): Promise<T> => {
+    if (error instanceof MongoNetworkError && !(error instanceof MongoNetworkTimeoutError))
+      return run();
+    throw error;
+  };
+
+/** Passes over that a collection is not there. */
+export const unlessMissing = (error: unknown): void => {
+  if (!(error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND)) throw error;
+};

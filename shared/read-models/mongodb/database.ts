@@ -1,0 +1,101 @@
+/** The database, and the generations of read models in it, of which one is served. */
+import type { Collection, Db, MongoClient } from 'mongodb';
+import { createCircuitBreaker } from './circuit-breaker.ts';
+import { againAfterBreak, clientOf, failureOf } from './client.ts';
+import { FORM, type StoredControl, type StoredParking, type StoredPayment } from './documents.ts';
+
+/** No call outlives these, whatever the client's own time-outs do. */
+export const READ_MS_MAX = 2500;
+const WRITE_MS_MAX = 5000;
+/** How long another process's switch of generations may go unnoticed. */
+export const SERVED_MS_MAX = 1000;
+
+/** For a read that a server answers at once. */
+export const quick = { maxTimeMS: READ_MS_MAX };
+
+export type Generation = {
+  n: number;
+  payments: Collection<StoredPayment>;
+  parked: Collection<StoredParking>;
+  /** The control document that holds its checkpoint. */
+  checkpointId: string;
+};
+
+/** The control document that names the generation which is served. */
+export const SERVED = 'served';
+
+export type Ask = <T>(run: () => Promise<T>) => Promise<T>;
+
+/** A database that may be out of reach: each call ends in its time with ReadModelsUnavailable. */
+export type Database = {
+  db: Db;
+  control: Collection<StoredControl>;
+  /** Calls that may take `ms` milliseconds. A connection that breaks is tried once more. */
+  ask<T>(ms: number, run: () => Promise<T>): Promise<T>;
+  read: Ask;
+  write: Ask;
+  generationOf(n: number): Generation;
+  isDown(): boolean;
+  close(): Promise<void>;
+};
+
+/** Connects with its first call; `onDown` hears when the server has stopped answering. */
+export const openDatabase = (url: string, onDown: () => void): Database => {
+  const client: MongoClient = clientOf(url);
+  const db = client.db();
+  const breaker = createCircuitBreaker({
+    probe: () => db.command({ ping: 1 }),
+    probeMsMax: READ_MS_MAX,
+    failureOf,
+    onOpen: onDown,
+  });
+  const ask: Database['ask'] = (ms, run) =>
+    breaker.call(ms, () => run().catch(againAfterBreak(run)));
+  return {
+    db,
+    control: db.collection<StoredControl>(`${FORM}_control`),
+    ask,
+    read: (run) => ask(READ_MS_MAX, run),
+    write: (run) => ask(WRITE_MS_MAX, run),
+    generationOf: (n) => ({
+      n,
+      payments: db.collection(`${FORM}_${n}_payments`),
+      parked: db.collection(`${FORM}_${n}_parked`),
+      checkpointId: `checkpoint_${n}`,
+    }),
+    isDown: breaker.isOpen,
+    close: async () => {
+      breaker.stop();
+      await client.close();
+    },
+  };
+};
+
+/** Which generation is served, as far as this process knows. */
+export type Served = {
+  /** The served one, looked up where it was last known too long ago. */
+  now(): Promise<Generation>;
+  /** Notes that another one is served. */
+  set(n: number): void;
+  /** Looks it up at the next question. */
+  forget(): void;
+};
+
+export const createServed = ({ control, read, generationOf }: Database): Served => {
+  let served = { atMs: Number.NEGATIVE_INFINITY, ...generationOf(1) };
+  const set = (n: number): void => {
+    served = { atMs: performance.now(), ...generationOf(n) };
+  };
+  return {
+    now: async () => {
+      if (performance.now() - served.atMs < SERVED_MS_MAX) return served;
+      const found = await read(() => control.findOne({ _id: SERVED }, quick));
+      set(found?.generation ?? 1);
+      return served;
+    },
+    set,
+    forget: () => {
+      served.atMs = Number.NEGATIVE_INFINITY;
+    },
+  };
+};

@@ -1,0 +1,174 @@
+/**
+ * Writing a generation of read models. A batch is written documents first, checkpoint after. Both are
+ * compared and set (a document only over a lower revision, the checkpoint only over the one it
+ * started from), so that a batch that is repeated, or written by two projectors at once, is harmless.
+ */
+import type { Position } from '../../event-store/port.ts';
+import type { PaymentReadModel } from '../../payment/response.ts';
+import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
+import { CheckpointMoved, ReadModelsUnavailable } from '../errors.ts';
+import type { ReadModelsWriter } from '../port.ts';
+import {
+  byId,
+  makeIndexes,
+  oneOf,
+  revisionsIn,
+  writeParkings,
+  writeReadModels,
+} from './batch-writes.ts';
+import { isDuplicate } from './client.ts';
+import { type Database, type Generation, quick, SERVED } from './database.ts';
+import { type Batch, batchOf, readModelOf, type StoredControl, text } from './documents.ts';
+
+/** Rounds of a write that another writer got ahead of; each one finds newer documents. */
+const ROUNDS_MAX = 5;
+/** How many written read models are kept for the next event (some 3 kB each). */
+const RECENT_READ_MODELS_MAX = 4096;
+/** What a writer needs to know of the database it writes to. */
+export type WriterDeps = {
+  database: Pick<Database, 'control' | 'read' | 'write'>;
+  /** The generation to write to, as it was when a batch begins. */
+  generation(): Promise<Generation>;
+  /** Refuses a batch for another generation than the one that should be written to. */
+  check(at: Generation, control: StoredControl[]): void;
+  onWritten(paymentId: string, revision: number): void;
+};
+
+export type Writer = Pick<ReadModelsWriter, 'checkpoint' | 'checkpointHash' | 'load' | 'apply'> & {
+  /** Read models as last written here, the latest last. */
+  recent: BoundedMap<PaymentReadModel>;
+};
+
+/** For a writer that starts from elsewhere than the stored checkpoint. */
+const moved = (from: Position | null) =>
+  new CheckpointMoved(`the read models' checkpoint is no longer ${from}`);
+
+/** A writer of one generation, or of whichever is served: see `WriterDeps.generation`. */
+export const createWriter = (deps: WriterDeps): Writer => {
+  const { generation } = deps;
+  const { control, read, write } = deps.database;
+  const recent = createBoundedMap<PaymentReadModel>(RECENT_READ_MODELS_MAX);
+  /** The checkpoint as last seen here: any other means that the read models were wiped or moved. */
+  let seen: Position | null | undefined;
+  let indexed: number | undefined;
+
+  const indexOnce = async (at: Generation): Promise<void> => {
+    if (indexed === at.n) return;
+    await makeIndexes(deps.database, at);
+    indexed = at.n;
+  };
+
+  /** Refuses a writer that starts from elsewhere, or writes to read models that are served no more. */
+  const checkPlace = async (at: Generation, from: Position | null): Promise<void> => {
+    const ids = [SERVED, at.checkpointId];
+    const found = await read(() => control.find({ _id: { $in: ids } }, quick).toArray());
+    deps.check(at, found);
+    const position = found.find(({ _id }) => _id === at.checkpointId)?.position ?? null;
+    if (position !== from) throw moved(from);
+  };
+
+  const knownOf = (id: string): [string, number][] => {
+    const revision = recent.get(id)?.revision;
+    return revision === undefined ? [] : [[id, revision]];
+  };
+
+  /** What is stored now, as far as this batch needs to know. */
+  const readBefore = async (at: Generation, { ids, parkings }: Batch, round: number) => {
+    const known = new Map(ids.flatMap((id) => knownOf(id)));
+    // At first what was written or read here is believed: where that is wrong, a guard says so.
+    const believed = round === 1 && parkings.size === 0;
+    const [stored, parked] = await read(() =>
+      Promise.all([
+        believed ? [] : revisionsIn(at.payments, ids),
+        at.parked.find({ _id: oneOf(ids) }, quick).toArray(),
+      ]),
+    );
+    return { stored: believed ? known : byId(stored), parked: byId(parked) };
+  };
+
+  /** Throws a duplicate key's error when more is stored than was known. */
+  const writeBatch = async (at: Generation, batch: Batch, round: number): Promise<void> => {
+    const before = await readBefore(at, batch, round);
+    for (const [id, parkedAt] of before.parked) {
+      const written = batch.readModels.get(id);
+      if (written !== undefined) written.stored.parkedAt = parkedAt;
+    }
+    await writeReadModels(deps.database, at, batch.readModels, before.stored);
+    await writeParkings(deps.database, at, batch, before);
+    for (const [id, { readModel, stored: written }] of batch.readModels) {
+      if ((before.stored.get(id) ?? -1) >= written.revision) continue;
+      recent.set(id, readModel);
+      deps.onWritten(id, written.revision);
+    }
+  };
+
+  const writeUntilNewest = async (at: Generation, batch: Batch): Promise<void> => {
+    for (let round = 1; ; round += 1) {
+      try {
+        return await writeBatch(at, batch, round);
+      } catch (error) {
+        if (!isDuplicate(error)) throw error;
+        if (round === ROUNDS_MAX)
+          throw new ReadModelsUnavailable('another writer is always faster');
+      }
+    }
+  };
+
+  const moveCheckpoint = async (
+    _id: string,
+    from: Position | null,
+    to: Position | null,
+    hash: string | null,
+  ) => {
+    if (from === to) return;
+    try {
+      const { matchedCount, upsertedCount } = await write(() =>
+        control.updateOne(
+          { _id, position: from },
+          { $set: { position: to, hash } },
+          { upsert: from === null },
+        ),
+      );
+      if (matchedCount + upsertedCount === 0) throw moved(from);
+      seen = to;
+    } catch (error) {
+      throw isDuplicate(error) ? moved(from) : error;
+    }
+  };
+
+  return {
+    recent,
+    checkpoint: async () => {
+      const { checkpointId } = await generation();
+      const stored = await read(() => control.findOne({ _id: checkpointId }, quick));
+      const position = stored?.position ?? null;
+      if (position !== seen) recent.clear();
+      seen = position;
+      if (position === null) indexed = undefined;
+      return position;
+    },
+    checkpointHash: async (position) => {
+      const { checkpointId } = await generation();
+      const stored = await read(() => control.findOne({ _id: checkpointId }, quick));
+      return stored?.position === position ? (stored.hash ?? null) : null;
+    },
+    load: async (paymentId) => {
+      const readModel = recent.get(paymentId);
+      if (readModel !== undefined) return readModel;
+      const { payments } = await generation();
+      const stored = await read(() => payments.findOne({ _id: text(paymentId) }, quick));
+      if (stored === null) return undefined;
+      const loaded = readModelOf(stored);
+      recent.set(paymentId, loaded);
+      return loaded;
+    },
+    apply: async (changes, from, to, hash) => {
+      const batch = batchOf(changes);
+      const at = await generation();
+      await checkPlace(at, from);
+      await indexOnce(at);
+      if (batch.ids.length > 0) await writeUntilNewest(at, batch);
+      await moveCheckpoint(at.checkpointId, from, to, hash ?? null);
+    },
+  };
+};
