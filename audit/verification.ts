@@ -1,13 +1,7 @@
 /** Proof on demand: one payment's chain, or every event of the log, from what is stored. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Position, StoredForm, StoredForms } from '../shared/event-store/port.ts';
-import {
-  breakAt,
-  type Check,
-  logCheck,
-  streamsCheck,
-  verifyStreamForms,
-} from '../shared/event-store/verify-chain.ts';
+import { breakAt, storedCheck, verifyStream } from '../shared/event-store/verify-chain.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 
@@ -26,7 +20,7 @@ export const verifyPayment = (
   merchantId: string,
   forms: readonly StoredForm[],
 ): AuditVerification => {
-  const broken = verifyStreamForms(forms);
+  const broken = verifyStream(forms);
   return {
     ok: broken === undefined,
     guarantee: 'stream',
@@ -66,7 +60,7 @@ export async function* verifyLogForms(
   { stored, only, known, signal }: LogVerification,
 ): AsyncGenerator<Progress, AuditVerification | undefined> {
   const guarantee = only === undefined ? stored.guarantee : 'stream';
-  const check: Check = guarantee === 'log' ? logCheck() : streamsCheck(stored.readStream);
+  const check = storedCheck(stored, guarantee);
   const { eventsAfter: of } = await store.head(null);
   let read = 0;
   let verified = 0;

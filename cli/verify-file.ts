@@ -11,7 +11,15 @@ import {
   LINES_START,
   readExportLine,
 } from '../audit/export-lines.ts';
-import { GENESIS_HASH, hashOf, linkLog } from '../shared/event-store/chain.ts';
+import { GENESIS_HASH } from '../shared/event-store/chain.ts';
+import {
+  hashReason,
+  logReason,
+  previousReason,
+  revisionReason,
+  type StreamEnd,
+} from '../shared/event-store/verify-chain.ts';
+import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Manifest, manifestFileOf, readManifest } from './export-manifest.ts';
 
@@ -57,22 +65,16 @@ async function* piecesOf(file: string, onBytes: (bytes: Buffer) => void): AsyncG
 type Stored = { stream: string; revision: number; previousHash: string };
 
 const storedIn = (text: string): Stored => {
-  try {
-    const { stream, revision, previousHash } = Object(JSON.parse(text));
-    return {
-      stream: String(stream),
-      revision: Number(revision),
-      previousHash: String(previousHash),
-    };
-  } catch {
-    return { stream: '', revision: -1, previousHash: '' };
-  }
+  const { stream = '', revision = -1, previousHash = '' } = jsonFieldsOf(text);
+  return {
+    stream: String(stream),
+    revision: Number(revision),
+    previousHash: String(previousHash),
+  };
 };
 
 const NOT_A_LINE = 'it is not a line of an export';
 const NOT_ITS_CHAIN = 'it was changed, or a line before it is missing, added or swapped';
-
-type StreamEnd = { revision: number; hash: string };
 
 /** Checks lines one after the other; gives why one does not fit, or undefined. */
 const lineCheck = ({ completeness }: Manifest) => {
@@ -80,32 +82,30 @@ const lineCheck = ({ completeness }: Manifest) => {
   let chain = LINES_START;
   let logHash = GENESIS_HASH;
 
-  const streamReason = ({ hash }: ExportLine, stored: Stored): string | undefined => {
+  const reasonInStream = ({ hash }: ExportLine, stored: Stored): string | undefined => {
     const { stream, revision, previousHash } = stored;
     const end = ends.get(stream);
     ends.set(stream, { revision, hash });
     // The first event of a range may stand in the middle of its stream.
     if (end === undefined && completeness === 'range') return undefined;
-    const expected = (end?.revision ?? -1) + 1;
-    if (revision !== expected) return `revision ${expected} is missing`;
-    return previousHash === (end?.hash ?? GENESIS_HASH)
-      ? undefined
-      : 'it does not follow the event before it';
+    return revisionReason(revision, end) ?? previousReason(previousHash, end?.hash);
   };
 
-  const logReason = (line: ExportLine): string | undefined => {
+  const reasonInLog = (line: ExportLine): string | undefined => {
     if (completeness !== 'log') return undefined;
-    logHash = linkLog(logHash, line.hash);
-    return line.logHash === logHash ? undefined : 'it does not follow in the log';
+    const reason = logReason(line, logHash);
+    if (reason === undefined) logHash = line.logHash ?? '';
+    return reason;
   };
 
   return {
     chain: () => chain,
     reasonFor: (line: ExportLine, stored: Stored): string | undefined => {
-      if (hashOf(line.text) !== line.hash) return 'its text does not have its hash';
+      const changed = hashReason(line);
+      if (changed !== undefined) return changed;
       if (line.chain !== expectedChain(line, chain)) return NOT_ITS_CHAIN;
       chain = line.chain;
-      return streamReason(line, stored) ?? logReason(line);
+      return reasonInStream(line, stored) ?? reasonInLog(line);
     },
   };
 };

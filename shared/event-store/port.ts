@@ -45,7 +45,7 @@ export type RecordedEvent<E extends DomainEvent = DomainEvent> = NewEvent<E> & {
   position: Position;
   /** The version its data was stored with. */
   schemaVersion: number;
-  /** SHA-256 in hex over the stored form and `previousHash` (hash-chain.ts). */
+  /** SHA-256 in hex over the stored form and `previousHash` (chain.ts). */
   hash: string;
   previousHash: string;
 };
@@ -68,7 +68,7 @@ export type StoredForm = {
   revision: number;
   /** The hash that stands beside the text. */
   hash: string;
-  /** The text that was hashed: canonical JSON (hash-chain.ts). */
+  /** The text that was hashed: canonical JSON (chain.ts). */
   text: string;
   /** The event's id and its link in the chain over the whole log, where the store keeps them. */
   id?: string;

@@ -1,82 +1,169 @@
 /**
- * Verifies stored forms, one after the other, in whatever order a log or a stream hands them out.
- * Only the text is looked at, so an event that no longer decodes is verified like any other.
+ * The one verifier of the chains (chain.ts): of the log when it is opened, of what an auditor asks
+ * about, and of an exported file. Only the text is looked at, so an event that no longer decodes is
+ * verified like any other.
  */
 import { createBoundedMap } from '../runtime/bounded-map.ts';
-import { LOG_START, type LogEnd, streamReason, verifyLog } from './chain.ts';
-import type { Position, StoredForm, StoredForms } from './port.ts';
+import { jsonFieldsOf } from '../runtime/json-fields.ts';
+import { GENESIS_HASH, hashOf, LOG_START, type LogEnd, linkLog } from './chain.ts';
+import type { StoredForm, StoredForms } from './port.ts';
+
+/** An event to verify, as a store or a file holds it; `P` is how its position is written. */
+export type Link<P = unknown> = Omit<StoredForm, 'position'> & { position: P };
 
 /** The first event that does not fit, and why. */
-export type Break = { position: Position; stream: string; revision: number; reason: string };
+export type Break<P = unknown> = { position: P; stream: string; revision: number; reason: string };
 
-/** Gives why a form does not follow those before it, or undefined where it does. */
-export type Check = (form: StoredForm) => Promise<string | undefined>;
+/** Gives why a link does not follow those that were checked before it; undefined where it does. */
+export type Check = (link: Link) => string | undefined;
 
-/** Streams known by heart; the end of any other is read again when one of its events comes up. */
-const STREAMS_KNOWN_MAX = 100_000;
-
-const idIn = (text: string): string => {
-  try {
-    return String(Object(JSON.parse(text)).id);
-  } catch {
-    return '';
-  }
-};
-
-const inStream = (form: StoredForm, hashBefore: string | null): string | undefined =>
-  streamReason({ ...form, id: form.id ?? idIn(form.text), hashBefore });
-
-const missing = (revision: number): string => `revision ${revision} is missing`;
-
-/** Checks the chain over the whole log, from its first event or from a known end. */
-export const logCheck = (from: LogEnd = LOG_START): Check => {
-  let end = from;
-  return async (form) => {
-    const { position, id = idIn(form.text), logHash = '', hashBefore = null } = form;
-    const row = { ...form, position: Number(position), id, logHash, hashBefore };
-    const result = verifyLog([row], end);
-    if ('broken' in result) return result.broken.reason;
-    end = result.end;
-    return undefined;
-  };
-};
-
-type StreamEnd = { revision: number; hash: string };
-
-/** Checks each stream on its own; its events come in their order, with others in between. */
-export const streamsCheck = (readStream: StoredForms['readStream']): Check => {
-  const ends = createBoundedMap<StreamEnd>(STREAMS_KNOWN_MAX);
-  const remember = ({ stream, revision, hash }: StoredForm): void => {
-    ends.set(stream, { revision, hash });
-  };
-  const endBefore = async ({ stream, revision }: StoredForm): Promise<StreamEnd | undefined> =>
-    ends.get(stream) ??
-    (revision === 0
-      ? undefined
-      : (await readStream(stream)).find((form) => form.revision === revision - 1));
-  return async (form) => {
-    const end = await endBefore(form);
-    if (form.revision !== (end?.revision ?? -1) + 1) return missing((end?.revision ?? -1) + 1);
-    const reason = inStream(form, end?.hash ?? null);
-    if (reason === undefined) remember(form);
-    return reason;
-  };
-};
-
-/** Verifies one whole stream: its first break, or undefined. */
-export const verifyStreamForms = (forms: readonly StoredForm[]): Break | undefined => {
-  let before: StoredForm | undefined;
-  for (const form of forms) {
-    const expected = (before?.revision ?? -1) + 1;
-    const reason =
-      form.revision === expected ? inStream(form, before?.hash ?? null) : missing(expected);
-    if (reason !== undefined) return breakAt(form, reason);
-    before = form;
+/** Runs over links in their order and gives the first break, or undefined where every link holds. */
+export const verifyLinks = <P>(links: Iterable<Link<P>>, check: Check): Break<P> | undefined => {
+  for (const link of links) {
+    const reason = check(link);
+    if (reason !== undefined) return breakAt(link, reason);
   }
   return undefined;
 };
 
-export const breakAt = (
-  { position, stream, revision }: Pick<StoredForm, 'position' | 'stream' | 'revision'>,
+export const breakAt = <P>(
+  { position, stream, revision }: Pick<Link<P>, 'position' | 'stream' | 'revision'>,
   reason: string,
-): Break => ({ position, stream, revision, reason });
+): Break<P> => ({ position, stream, revision, reason });
+
+/** One line that names the place of a break, for an operator. */
+export const describeBreak = ({ position, stream, revision, reason }: Break): string =>
+  `position ${position} (stream ${stream}, revision ${revision}): ${reason}`;
+
+/** Why a text is not the one that was hashed. */
+export const hashReason = ({ text, hash }: Pick<Link, 'text' | 'hash'>): string | undefined =>
+  hashOf(text) === hash ? undefined : 'its text does not have its hash';
+
+const placeReason = (link: Link, named: Record<string, unknown>): string | undefined => {
+  const { stream, revision, id = String(named.id) } = link;
+  const isThere = named.stream === stream && named.revision === revision && named.id === id;
+  return isThere ? undefined : 'its text belongs to another place';
+};
+
+/** The last event of a stream that was verified. */
+export type StreamEnd = { revision: number; hash: string };
+
+/** Why an event does not come right after the end of its stream; undefined: nothing stands there. */
+export const revisionReason = (
+  revision: number,
+  end: StreamEnd | undefined,
+): string | undefined => {
+  const next = (end?.revision ?? -1) + 1;
+  return revision === next ? undefined : `revision ${next} is missing`;
+};
+
+/** Why an event does not name the hash of the event before it in its stream. */
+export const previousReason = (
+  previousHash: unknown,
+  hashBefore: string | null | undefined,
+): string | undefined =>
+  previousHash === (hashBefore ?? GENESIS_HASH)
+    ? undefined
+    : 'it does not follow the event before it';
+
+/** Why an event's log hash does not follow the log hash before it. */
+export const logReason = (
+  { hash, logHash }: Pick<Link, 'hash' | 'logHash'>,
+  logHashBefore: string,
+): string | undefined => {
+  // seeded bug: log-linked
+  if (linkLog(logHashBefore, hash) !== logHash) return 'it does not follow in the log';
+  return undefined;
+};
+
+/**
+ * Checks the chain over the whole log, from its first event or from a known end. Each link says
+ * itself which hash stands before it in its stream. `end` is where the links have come to.
+ */
+export const logCheck = (from: LogEnd = LOG_START): { check: Check; end: () => LogEnd } => {
+  let end = from;
+  const reasonFor = (link: Link): string | undefined => {
+    const position = end.position + 1;
+    if (Number(link.position) !== position) return `position ${position} is missing`;
+    const named = jsonFieldsOf(link.text);
+    const own = hashReason(link) ?? placeReason(link, named);
+    if (own !== undefined) return own;
+    const { hashBefore = null } = link;
+    if (link.revision > 0 && hashBefore === null) return 'the event before it is missing';
+    return previousReason(named.previousHash, hashBefore) ?? logReason(link, end.logHash);
+  };
+  const check: Check = (link) => {
+    const reason = reasonFor(link);
+    if (reason === undefined)
+      end = { position: Number(link.position), logHash: link.logHash ?? '' };
+    return reason;
+  };
+  return { check, end: () => end };
+};
+
+/**
+ * Verifies links in the order of the log, the first of which must follow `from`. A whole log can be
+ * verified in pages: each page starts from the end of the last.
+ */
+export const verifyLog = <P>(
+  links: Iterable<Link<P>>,
+  from: LogEnd = LOG_START,
+): { end: LogEnd } | { broken: Break<P> } => {
+  const { check, end } = logCheck(from);
+  const broken = verifyLinks(links, check);
+  return broken === undefined ? { end: end() } : { broken };
+};
+
+/** Where streams end, as far as they have been verified; what it forgets has to be told again. */
+export type StreamEnds = {
+  get(stream: string): StreamEnd | undefined;
+  set(stream: string, end: StreamEnd): unknown;
+};
+
+/** Checks each stream on its own; its events come in their order, with others in between. */
+export const streamsCheck =
+  (ends: StreamEnds = new Map()): Check =>
+  (link) => {
+    const { stream, revision, hash } = link;
+    const end = ends.get(stream);
+    const named = jsonFieldsOf(link.text);
+    const reason =
+      revisionReason(revision, end) ??
+      hashReason(link) ??
+      placeReason(link, named) ??
+      previousReason(named.previousHash, end?.hash);
+    if (reason === undefined) ends.set(stream, { revision, hash });
+    return reason;
+  };
+
+/** Verifies one whole stream: its first break, or undefined. */
+export const verifyStream = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
+  verifyLinks(links, streamsCheck());
+
+/** Streams known by heart; the end of any other is read again when one of its events comes up. */
+const STREAMS_KNOWN_MAX = 100_000;
+
+/**
+ * Checks what a store hands out over all streams, by the chain that `guarantee` names. Throws what
+ * the store throws.
+ */
+export const storedCheck = (
+  { readStream }: Pick<StoredForms, 'readStream'>,
+  guarantee: StoredForms['guarantee'],
+): ((form: StoredForm) => Promise<string | undefined>) => {
+  if (guarantee === 'log') {
+    const { check } = logCheck();
+    return async (form) => check(form);
+  }
+  const ends = createBoundedMap<StreamEnd>(STREAMS_KNOWN_MAX);
+  const check = streamsCheck(ends);
+  return async (form) => {
+    const { stream, revision } = form;
+    if (revision > 0 && ends.get(stream) === undefined) {
+      const before = (await readStream(stream)).find((one) => one.revision === revision - 1);
+      // Not the form itself, which would keep its text in memory.
+      if (before !== undefined) ends.set(stream, { revision: before.revision, hash: before.hash });
+    }
+    return check(form);
+  };
+};

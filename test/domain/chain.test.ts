@@ -3,27 +3,24 @@
  * told with its reason and its place. test/audit/tampering.test.ts does the same to a real log.
  */
 import { describe, expect, test } from '@jest/globals';
-import {
-  type ChainRow,
-  describeBreak,
-  GENESIS_HASH,
-  hashOf,
-  LOG_START,
-  linkLog,
-  verifyLog,
-} from '../../shared/event-store/chain.ts';
+import { GENESIS_HASH, hashOf, LOG_START, linkLog } from '../../shared/event-store/chain.ts';
 import type { StoredForm } from '../../shared/event-store/port.ts';
 import {
+  describeBreak,
+  type Link,
   logCheck,
-  streamsCheck,
-  verifyStreamForms,
+  storedCheck,
+  verifyLog,
+  verifyStream,
 } from '../../shared/event-store/verify-chain.ts';
+
+type Row = Required<Link<number>>;
 
 const idAt = (position: number): string => `id-${position}`;
 
 /** A log of events, one for each stream name, every one of them in its place. */
-const logOf = (...streams: string[]): ChainRow[] => {
-  const log: ChainRow[] = [];
+const logOf = (...streams: string[]): Row[] => {
+  const log: Row[] = [];
   for (const stream of streams) {
     const own = log.filter((row) => row.stream === stream);
     const hashBefore = own.at(-1)?.hash ?? null;
@@ -38,22 +35,22 @@ const logOf = (...streams: string[]): ChainRow[] => {
 };
 
 const LOG = logOf('a', 'b', 'a', 'a', 'b');
-const formOf = (row: ChainRow): StoredForm => ({ ...row, position: String(row.position) });
+const formOf = (row: Row): StoredForm => ({ ...row, position: String(row.position) });
 /** The form as a store hands it out that keeps no log hash, and the id in the text alone. */
-const bareFormOf = ({ position, stream, revision, hash, text }: ChainRow): StoredForm => ({
+const bareFormOf = ({ position, stream, revision, hash, text }: Row): StoredForm => ({
   position: String(position),
   stream,
   revision,
   hash,
   text,
 });
-const rowAt = (index: number): ChainRow => {
+const rowAt = (index: number): Row => {
   const row = LOG[index];
   if (row === undefined) throw new Error(`the log has no row ${index}`);
   return row;
 };
 /** The log with one of its rows changed; a changed text gets its hash, unless one is given. */
-const changedAt = (index: number, change: Partial<ChainRow>): ChainRow[] => {
+const changedAt = (index: number, change: Partial<Row>): Row[] => {
   const hash = change.text === undefined ? {} : { hash: hashOf(change.text) };
   return LOG.with(index, { ...rowAt(index), ...hash, ...change });
 };
@@ -68,7 +65,7 @@ test('the hashes are SHA-256 in hex, and a log hash covers the one before it and
   expect(LOG_START).toStrictEqual({ position: 0, logHash: GENESIS_HASH });
 });
 
-type Damage = [what: string, change: Partial<ChainRow>, reason: string];
+type Damage = [what: string, change: Partial<Row>, reason: string];
 
 /** What may be wrong with the third row, `a` at revision 1. */
 const IN_STREAM: Damage[] = [
@@ -114,7 +111,7 @@ describe('verifyLog', () => {
 
 /** What a check says of each row, one after the other. */
 const said = async (
-  check: (form: StoredForm) => Promise<string | undefined>,
+  check: (form: StoredForm) => string | undefined | Promise<string | undefined>,
   rows: StoredForm[],
 ): Promise<(string | undefined)[]> => {
   const reasons: (string | undefined)[] = [];
@@ -125,66 +122,71 @@ const NOTHING = LOG.map(() => undefined);
 
 describe('logCheck', () => {
   test('passes a whole log, from its start and from a known end', async () => {
-    expect(await said(logCheck(), LOG.map(formOf))).toStrictEqual(NOTHING);
+    expect(await said(logCheck().check, LOG.map(formOf))).toStrictEqual(NOTHING);
     const { position, logHash } = rowAt(1);
     const rest = LOG.slice(2).map(formOf);
-    expect(await said(logCheck({ position, logHash }), rest)).toStrictEqual(NOTHING.slice(2));
-    expect(await logCheck()(formOf(rowAt(2)))).toBe('position 1 is missing');
+    expect(await said(logCheck({ position, logHash }).check, rest)).toStrictEqual(NOTHING.slice(2));
+    expect(logCheck().check(formOf(rowAt(2)))).toBe('position 1 is missing');
   });
 
   test('takes an id from the text where the store keeps none beside it', async () => {
     const { id: _, ...form } = formOf(rowAt(0));
-    expect(await logCheck()(form)).toBeUndefined();
+    expect(logCheck().check(form)).toBeUndefined();
     const noJson = { ...form, text: '{', hash: hashOf('{') };
-    expect(await logCheck()(noJson)).toBe('its text belongs to another place');
+    expect(logCheck().check(noJson)).toBe('its text belongs to another place');
   });
 
   test('does not pass a form without its log hash, or without the hash before it', async () => {
-    expect(await logCheck()(bareFormOf(rowAt(0)))).toBe('it does not follow in the log');
+    expect(logCheck().check(bareFormOf(rowAt(0)))).toBe('it does not follow in the log');
     const { hashBefore: _, ...form } = formOf(rowAt(2));
     const after = { position: 2, logHash: rowAt(1).logHash };
-    expect(await logCheck(after)(form)).toBe('the event before it is missing');
+    expect(logCheck(after).check(form)).toBe('the event before it is missing');
   });
 
   test.each(IN_LOG)('tells %s', async (_what, change, reason) => {
-    const reasons = await said(logCheck(), changedAt(2, change).map(formOf));
+    const reasons = await said(logCheck().check, changedAt(2, change).map(formOf));
     expect(reasons.slice(0, 3)).toStrictEqual([undefined, undefined, reason]);
   });
 });
 
-describe('streamsCheck', () => {
+describe('storedCheck of each stream', () => {
   const unread = (): Promise<StoredForm[]> => Promise.reject(new Error('read again'));
   const readStream = async (stream: string): Promise<StoredForm[]> =>
     LOG.filter((row) => row.stream === stream).map(bareFormOf);
 
   test('passes streams in turns, and reads none again that it has seen from its start', async () => {
-    expect(await said(streamsCheck(unread), LOG.map(bareFormOf))).toStrictEqual(NOTHING);
+    expect(
+      await said(storedCheck({ readStream: unread }, 'stream'), LOG.map(bareFormOf)),
+    ).toStrictEqual(NOTHING);
   });
 
   test('reads the stream of an event that it meets in the middle', async () => {
     const rest = LOG.slice(2).map(bareFormOf);
-    expect(await said(streamsCheck(readStream), rest)).toStrictEqual(NOTHING.slice(2));
+    expect(await said(storedCheck({ readStream }, 'stream'), rest)).toStrictEqual(NOTHING.slice(2));
   });
 
   test('tells an event that is missing', async () => {
     const rows = [rowAt(0), rowAt(3)].map(bareFormOf);
-    expect(await said(streamsCheck(unread), rows)).toStrictEqual([
+    expect(await said(storedCheck({ readStream: unread }, 'stream'), rows)).toStrictEqual([
       undefined,
       'revision 1 is missing',
     ]);
-    const nowhere = streamsCheck(async () => []);
+    const nowhere = storedCheck({ readStream: async () => [] }, 'stream');
     expect(await nowhere(bareFormOf(rowAt(2)))).toBe('revision 0 is missing');
   });
 
   test('tells an event that does not follow the one before it', async () => {
     const text = textWith(2, { previousHash: rowAt(1).hash });
-    const reasons = await said(streamsCheck(unread), changedAt(2, { text }).map(bareFormOf));
+    const reasons = await said(
+      storedCheck({ readStream: unread }, 'stream'),
+      changedAt(2, { text }).map(bareFormOf),
+    );
     expect(reasons[2]).toBe('it does not follow the event before it');
   });
 
   test.each(IN_STREAM)('tells %s, and passes the other stream', async (_what, change, reason) => {
     const rows = changedAt(2, change).map(bareFormOf);
-    const reasons = await said(streamsCheck(unread), rows);
+    const reasons = await said(storedCheck({ readStream: unread }, 'stream'), rows);
     expect(reasons).toStrictEqual([
       undefined,
       undefined,
@@ -195,31 +197,31 @@ describe('streamsCheck', () => {
   });
 });
 
-describe('verifyStreamForms', () => {
-  const ownOf = (rows: ChainRow[]): StoredForm[] =>
+describe('verifyStream', () => {
+  const ownOf = (rows: Row[]): StoredForm[] =>
     rows.filter(({ stream }) => stream === 'a').map(bareFormOf);
 
   test('passes a whole stream, and one without events', () => {
-    expect(verifyStreamForms(ownOf(LOG))).toBeUndefined();
-    expect(verifyStreamForms([])).toBeUndefined();
+    expect(verifyStream(ownOf(LOG))).toBeUndefined();
+    expect(verifyStream([])).toBeUndefined();
   });
 
   test('names the event before which one is missing', () => {
     const own = ownOf(LOG);
-    expect(verifyStreamForms(own.slice(1))).toStrictEqual({
+    expect(verifyStream(own.slice(1))).toStrictEqual({
       position: '3',
       stream: 'a',
       revision: 1,
       reason: 'revision 0 is missing',
     });
-    expect(verifyStreamForms(own.toSpliced(1, 1))).toMatchObject({
+    expect(verifyStream(own.toSpliced(1, 1))).toMatchObject({
       revision: 2,
       reason: 'revision 1 is missing',
     });
   });
 
   test.each(IN_STREAM)('tells %s', (_what, change, reason) => {
-    expect(verifyStreamForms(ownOf(changedAt(2, change)))).toStrictEqual({
+    expect(verifyStream(ownOf(changedAt(2, change)))).toStrictEqual({
       position: '3',
       stream: 'a',
       revision: 1,

@@ -6,7 +6,7 @@
  * This process must be the only one that writes the file.
  */
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
-import { type ChainRow, GENESIS_HASH, hashOf } from '../chain.ts';
+import { GENESIS_HASH, hashOf } from '../chain.ts';
 import { decode, type EncodedEvent, encode, isReadable } from '../codec.ts';
 import {
   AppendOutcomeUnknown,
@@ -26,6 +26,7 @@ import type {
   StoredForms,
   UnreadableEvent,
 } from '../port.ts';
+import type { Link } from '../verify-chain.ts';
 import { follow, type LiveTail, liveTail, positionNumber } from './live-tail.ts';
 import { Failed, startThread, type Thread } from './thread.ts';
 import type { AppendJob, AppendOutcome, Failure, Row } from './worker.ts';
@@ -173,7 +174,7 @@ function readers(
   };
 }
 
-const storedForm = (row: ChainRow): StoredForm => ({ ...row, position: String(row.position) });
+const storedForm = (row: Link<number>): StoredForm => ({ ...row, position: String(row.position) });
 
 function storedForms(thread: Thread): StoredForms {
   return {

@@ -4,15 +4,8 @@
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
-import {
-  type ChainRow,
-  describeBreak,
-  GENESIS_HASH,
-  LOG_START,
-  type LogEnd,
-  linkLog,
-  verifyLog,
-} from '../chain.ts';
+import { GENESIS_HASH, LOG_START, type LogEnd, linkLog } from '../chain.ts';
+import { describeBreak, type Link, verifyLog } from '../verify-chain.ts';
 import { createSchema, versionOf } from './schema.ts';
 
 /** `maxPages` caps the file's size; only tests set it, to meet a full disk. */
@@ -46,8 +39,8 @@ export type Asks = {
   lastRevision: { args: { stream: string }; response: number | null };
   readAll: { args: { after: number; limit: number }; response: Row[] };
   /** Rows as they are stored, with all that their chains rest on. */
-  storedStream: { args: { stream: string }; response: ChainRow[] };
-  storedAll: { args: { after: number; limit: number }; response: ChainRow[] };
+  storedStream: { args: { stream: string }; response: Link<number>[] };
+  storedAll: { args: { after: number; limit: number }; response: Link<number>[] };
   hashAt: { args: { position: number }; response: string | null };
   /** The time of the first event after a position. */
   timeAfter: { args: { after: number }; response: string | null };
@@ -206,7 +199,7 @@ function verifyTail(): LogEnd {
   const before = start === 0 ? LOG_START : (statements.endAt.get(start) as LogEnd | undefined);
   if (before === undefined)
     throw new Error(`the event log is damaged: position ${start} is missing`);
-  const result = verifyLog(statements.chain.iterate(start) as Iterable<ChainRow>, before);
+  const result = verifyLog(statements.chain.iterate(start) as Iterable<Link<number>>, before);
   if ('broken' in result) {
     throw new Error(`the event log is damaged at ${describeBreak(result.broken)}`);
   }

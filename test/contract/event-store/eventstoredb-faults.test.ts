@@ -15,7 +15,7 @@ import {
   openEventStoreDb,
 } from '../../../shared/event-store/eventstoredb/event-store.ts';
 import type { NewEvent, RecordedEvent } from '../../../shared/event-store/port.ts';
-import { verifyStreamForms } from '../../../shared/event-store/verify-chain.ts';
+import { verifyStream } from '../../../shared/event-store/verify-chain.ts';
 import {
   type AppendFault,
   type Drop,
@@ -320,8 +320,8 @@ test('gaps §6: what is stored is what was hashed, and a stream verifies by itse
   await store.append('payment-1', at(first), [newEvent(authorized())]);
   const forms = await store.stored.readStream('payment-1');
   expect(forms.map(({ hash, text }) => hashOf(text) === hash)).toEqual([true, true]);
-  expect(verifyStreamForms(forms)).toBeUndefined();
-  expect(verifyStreamForms(forms.slice(1))).toMatchObject({ reason: 'revision 0 is missing' });
+  expect(verifyStream(forms)).toBeUndefined();
+  expect(verifyStream(forms.slice(1))).toMatchObject({ reason: 'revision 0 is missing' });
   expect(await store.stored.readAll(null, 10)).toEqual(forms);
   expect(store.stored.guarantee).toBe('stream');
 });

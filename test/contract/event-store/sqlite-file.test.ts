@@ -7,7 +7,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
-import { type ChainRow, describeBreak, verifyLog } from '../../../shared/event-store/chain.ts';
 import {
   AppendOutcomeUnknown,
   RevisionConflict,
@@ -19,7 +18,12 @@ import {
   type SqliteEventStore,
   type SqliteEventStoreOptions,
 } from '../../../shared/event-store/sqlite/event-store.ts';
-import { verifyStreamForms } from '../../../shared/event-store/verify-chain.ts';
+import {
+  describeBreak,
+  type Link,
+  verifyLog,
+  verifyStream,
+} from '../../../shared/event-store/verify-chain.ts';
 import { authorized, created, newEvent } from '../../support/payment-events.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -57,7 +61,7 @@ const run = (sql: string): void => withDatabase((database) => database.exec(sql)
 const forge = (sql: string): void =>
   run(`DROP TRIGGER events_no_update; DROP TRIGGER events_no_delete; ${sql}`);
 
-const chainRows = (): ChainRow[] =>
+const chainRows = (): Link<number>[] =>
   withDatabase(
     (database) =>
       database
@@ -68,7 +72,7 @@ const chainRows = (): ChainRow[] =>
            LEFT JOIN events b ON b.stream_id = e.stream_id AND b.revision = e.revision - 1
            ORDER BY e.position`,
         )
-        .all() as unknown as ChainRow[],
+        .all() as unknown as Link<number>[],
   );
 
 /** Two events each in two streams, interleaved, and the store closed again. */
@@ -158,9 +162,9 @@ describe('history cannot change', () => {
     const own = rows
       .filter(({ stream }) => stream === 'payment-b')
       .map((row) => ({ ...row, position: String(row.position) }));
-    expect(verifyStreamForms(own)).toBeUndefined();
-    expect(verifyStreamForms(own.slice(1))).toMatchObject({ reason: 'revision 0 is missing' });
-    expect(verifyStreamForms(own.slice(1).map((row) => ({ ...row, revision: 0 })))).toMatchObject({
+    expect(verifyStream(own)).toBeUndefined();
+    expect(verifyStream(own.slice(1))).toMatchObject({ reason: 'revision 0 is missing' });
+    expect(verifyStream(own.slice(1).map((row) => ({ ...row, revision: 0 })))).toMatchObject({
       reason: 'its text belongs to another place',
     });
   });

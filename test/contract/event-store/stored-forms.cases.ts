@@ -3,11 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { hashOf } from '../../../shared/event-store/chain.ts';
 import { decode } from '../../../shared/event-store/codec.ts';
 import type { EventStore, Position } from '../../../shared/event-store/port.ts';
-import {
-  logCheck,
-  streamsCheck,
-  verifyStreamForms,
-} from '../../../shared/event-store/verify-chain.ts';
+import { storedCheck, verifyStream } from '../../../shared/event-store/verify-chain.ts';
 import { auditStreamOf } from '../../../shared/payment/audit-events.ts';
 import { newEvent, wholeLife } from '../../support/payment-events.ts';
 import { type EventStoreDriver, openBeforeEach } from './opened.ts';
@@ -36,14 +32,14 @@ export const storedFormCases = (driver: EventStoreDriver): void => {
       const forms = await stored.readStream(stream);
       expect(forms.map((form) => decode(form))).toEqual(events);
       for (const { text, hash } of forms) expect(hashOf(text)).toBe(hash);
-      expect(verifyStreamForms(forms)).toBeUndefined();
+      expect(verifyStream(forms)).toBeUndefined();
 
       const all = await stored.readAll(start, 1000);
       const streams = all.map((form) => form.stream);
       expect(streams.filter((one) => one === stream)).toHaveLength(6);
       expect(streams.filter((one) => one === auditStreamOf(run))).toHaveLength(6);
       const first = await stored.readAll(null, 1000);
-      const check = stored.guarantee === 'log' ? logCheck() : streamsCheck(stored.readStream);
+      const check = storedCheck(stored, stored.guarantee);
       for (const form of first) expect(await check(form)).toBeUndefined();
       expect(await stored.readStream('payment-unknown')).toEqual([]);
     });
