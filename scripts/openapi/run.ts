@@ -13,6 +13,7 @@ import { importSecret, signToken } from '../../shared/http/auth/local-keys.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
+import { SECRET_ALGORITHM } from '../../shared/runtime/key-algorithms.ts';
 import type { Recording } from './document.ts';
 
 const SECRET = 'the secret that the examples of the documents are signed with';
@@ -23,7 +24,7 @@ type Body = { paymentId: string };
 
 /** A token of the run; without a scope it has all rights of the merchant. */
 export const tokenOf = async (merchantId: string, scope?: string): Promise<string> => {
-  const signer = { algorithm: 'HS256', key: await importSecret(SECRET) } as const;
+  const signer = { algorithm: SECRET_ALGORITHM, key: await importSecret(SECRET) } as const;
   const claims = { merchantId, merchantClaim: 'merchant_id', ttlSeconds: 600, scope };
   return signToken(signer, claims);
 };

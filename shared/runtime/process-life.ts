@@ -122,7 +122,7 @@ export const runProcess = async <P, O extends Opened>(
   process.stderr.write(options.banner(opened, baseUrlOf(config, port), config));
 };
 
-/** For processes that keep everything in servers: no file of theirs is ever asked for. */
+/** In place of the path of a file, for a process that keeps everything in servers. Always throws. */
 export const noFiles = (name?: string): never => {
-  throw new Error(`a process without files was asked for ${name ?? 'one'}`);
+  throw new Error(`a process that keeps no files needs no path for ${name ?? 'one'}`);
 };
