@@ -12,8 +12,8 @@ import { openDataFolder } from '../../embedded/data-folder.ts';
 import { importSecret, signToken } from '../../shared/http/auth/local-keys.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { loadConfig } from '../../shared/runtime/config.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
 import { SECRET_ALGORITHM } from '../../shared/runtime/key-algorithms.ts';
+import { createLogger } from '../../shared/runtime/log.ts';
 import type { Recording } from './document.ts';
 
 const SECRET = 'the secret that the examples of the documents are signed with';

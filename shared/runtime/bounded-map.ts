@@ -1,6 +1,6 @@
 /**
  * Maps with an end to their size: what is remembered only to spare work, and may be forgotten at
- * any time. The library is imported here alone.
+ * any time (ADR-0097). The library is imported here alone.
  */
 import { LRUCache } from 'lru-cache';
 

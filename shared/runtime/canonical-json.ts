@@ -1,6 +1,6 @@
 /**
  * Canonical JSON (RFC 8785): what events are hashed as, and requests are recognised by. The library
- * is imported here alone; test/runtime/canonical-json.test.ts compares it with the RFC's own one.
+ * is imported here alone (ADR-0095); test/runtime/canonical-json.test.ts compares it with the RFC's own one.
  */
 import { configure } from 'safe-stable-stringify';
 

@@ -1,4 +1,4 @@
-/** The ids this service makes: all of them sort by the time they were made. */
+/** The ids this service makes: all of them sort by the time they were made (ADR-0096). */
 import { v7 } from 'uuid';
 import { crockford } from './crockford.ts';
 
