@@ -326,9 +326,9 @@ describe('L5: both folds accept the same streams', () => {
       fc.property(candidates, (tried) => {
         tried.reduce(tryNext, { events: [], state: undefined, readModel: undefined });
       }),
-      { numRuns: 1000 },
+      { numRuns: propertyRuns(1000) },
     );
-    expect(Math.min(seen.accepted, seen.refused)).toBeGreaterThan(1000);
+    expect(Math.min(seen.accepted, seen.refused)).toBeGreaterThan(propertyRuns(1000));
   });
 });
 
