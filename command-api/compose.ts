@@ -2,7 +2,6 @@
  * The command side put together over its engines, for the embedded process and for a process of its
  * own: provider, payment log, recovery, the POST routes and the routes of operators.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
@@ -26,6 +25,7 @@ import { createUnresolved, type Unresolved } from './recovery/unresolved.ts';
 import { createReferenceClaims } from './reference-claims.ts';
 import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
+import { createStop } from './stop.ts';
 
 export type CommandSideOptions = {
   config: Config;
@@ -66,12 +66,6 @@ export type CommandSide = {
 };
 
 const CACHED_PAYMENTS_MAX = 1000;
-/** Below the 9 s after which the process stops hard (shared/runtime/process-life.ts). */
-const STOP_MS_MAX = 8_300;
-const STOP_MS_MIN = 200;
-/** Below the 8 s after which connections are cut (shared/http/server/app.ts). */
-const ANSWERED_MS_MAX = 7_000;
-
 const rulesOf = (config: Config, merchantId: string) => {
   const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
   return {
@@ -124,8 +118,8 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   const deps = createDeps(options, provider);
   const { inFlight, unresolved } = deps;
   const waiting: Waiting = new Set();
+  const stop = createStop(deps, waiting);
   let sweep: Sweep | undefined;
-  let stopBeganMs: number | undefined;
   return {
     provider,
     inFlight,
@@ -144,18 +138,11 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
       });
     },
     beginStop: () => {
-      stopBeganMs ??= performance.now();
       sweep?.stop();
-      unresolved.stopAsking();
-      // A provider that takes longer than the stop has: what was begun is answered as unknown.
-      setTimeout(() => {
-        for (const spend of waiting) spend();
-      }, ANSWERED_MS_MAX).unref();
+      stop.begin();
     },
     stop: async () => {
-      const goneMs = performance.now() - (stopBeganMs ?? performance.now());
-      const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - goneMs);
-      await Promise.race([deps.queues.idle(), delay(waitMs, undefined, { ref: false })]);
+      await stop.finish();
       await provider.close();
     },
   };

@@ -3,25 +3,15 @@
  * ended, and whose outcome is not recorded. Each of their payments has a retry schedule, by which
  * the provider is asked until the outcome is known (ask.ts).
  */
-import {
-  type Operation,
-  type OperationKind,
-  unresolvedOperations,
-} from '../../shared/payment/state.ts';
-import { type InFlight, intentTimeOf } from '../in-flight.ts';
+import { unresolvedOperations } from '../../shared/payment/state.ts';
+import type { InFlight } from '../in-flight.ts';
 import type { LoadedPayment, PaymentLog } from '../payment-log.ts';
 import type { Queues } from '../queues.ts';
 import { type Attempted, createRetrySchedules, type FailedAttempt } from './retry-schedule.ts';
+import { createUnresolvedIndex, type KnownOperation } from './unresolved-index.ts';
 
-/** An operation whose call has ended without an outcome; amounts in minor units. */
-export type UnresolvedOperation = {
-  paymentId: string;
-  merchantId: string;
-  operation: OperationKind;
-  operationId: string;
-  amountMinor: number;
-  /** The time of its intent. */
-  since: string;
+/** An unresolved operation, and when the provider is asked about it again. */
+export type UnresolvedOperation = KnownOperation & {
   /** How often this process has asked for the outcome in vain. */
   attempts: number;
   /** Null while an attempt waits for its turn, and where another process asks. */
@@ -65,77 +55,35 @@ export type UnresolvedOptions = {
   logger: { warn(fields: object, message: string): void };
 };
 
-/** What this process remembers of an unresolved payment. */
-type Remembered = {
-  merchantId: string;
-  operations: (Pick<UnresolvedOperation, 'operation' | 'operationId' | 'amountMinor' | 'since'> & {
-    fingerprint: string;
-  })[];
-};
-
-const rememberedOf = (payment: LoadedPayment, operation: Operation) => ({
-  operation: operation.kind,
-  operationId: operation.operationId,
-  amountMinor: operation.amountMinor,
-  since: intentTimeOf(payment, operation),
-  fingerprint: operation.identity.fingerprint,
-});
-
 export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
   const { paymentLog, queues, inFlight, resolve, delaysMs, nowMs, logger } = options;
-  const remembered = new Map<string, Remembered>();
-  /** Payments of unresolved creates by fingerprint: equal creates can have run side by side. */
-  const creates = new Map<string, Set<string>>();
+  const index = createUnresolvedIndex(inFlight);
   let stopped = false;
-
-  const forget = (paymentId: string): void => {
-    for (const { fingerprint } of remembered.get(paymentId)?.operations ?? []) {
-      const equal = creates.get(fingerprint);
-      equal?.delete(paymentId);
-      if (equal?.size === 0) creates.delete(fingerprint);
-    }
-    remembered.delete(paymentId);
-  };
-
-  /** Remembers what is unresolved now; an operation that may be in flight elsewhere is not. */
-  const remember = (paymentId: string, payment: LoadedPayment): void => {
-    forget(paymentId);
-    const { state } = payment;
-    const unresolved = unresolvedOperations(state).filter(
-      (open) => !inFlight.mayRun(payment, open),
-    );
-    if (unresolved.length === 0) return;
-    const operations = unresolved.map((operation) => rememberedOf(payment, operation));
-    remembered.set(paymentId, { merchantId: state.merchantId, operations });
-    const create = operations.find(({ operation }) => operation === 'create')?.fingerprint;
-    if (create !== undefined)
-      creates.set(create, (creates.get(create) ?? new Set()).add(paymentId));
-  };
 
   const drop = (paymentId: string): void => {
     schedules.end(paymentId);
     inFlight.forget(paymentId);
-    forget(paymentId);
+    index.delete(paymentId);
   };
 
   const update: Unresolved['update'] = (paymentId, payment) => {
     if (payment === undefined || unresolvedOperations(payment.state).length === 0) drop(paymentId);
-    else if (remembered.has(paymentId)) remember(paymentId, payment);
+    else if (index.has(paymentId)) index.put(payment);
   };
 
   const attempt = async (paymentId: string): Promise<Attempted> => {
     const payment = await queues.run(paymentId, () => resolve(paymentId, () => !stopped));
     if (payment === undefined || unresolvedOperations(payment.state).length === 0)
       return { kind: 'resolved' };
-    remember(paymentId, payment);
+    index.put(payment);
     const leftMs = inFlight.leftMs(payment);
-    return leftMs > 0 && !remembered.has(paymentId)
+    return leftMs > 0 && !index.has(paymentId)
       ? { kind: 'in flight', leftMs }
       : { kind: 'unresolved' };
   };
 
   const onFailed = (paymentId: string, { attempts, nextAttemptMs, error }: FailedAttempt): void => {
-    const oldest = remembered.get(paymentId)?.operations[0];
+    const [oldest] = index.of(paymentId);
     const fields = {
       paymentId,
       attempts,
@@ -166,7 +114,7 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
       schedules.beginAnew(paymentId);
       if (schedules.get(paymentId) === undefined) return;
       inFlight.sawEnd(paymentId, operationId);
-      if (payment !== undefined) remember(paymentId, payment);
+      if (payment !== undefined) index.put(payment);
     },
     track: (paymentId) => {
       // An operation that this process carries out is added by operate.ts if it stays unknown.
@@ -174,7 +122,7 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
     },
     update,
     dropResolved: async (stillUnresolved) => {
-      for (const paymentId of [...remembered.keys()]) {
+      for (const paymentId of index.paymentIds()) {
         if (stillUnresolved.has(paymentId)) continue;
         await queues.run(paymentId, async () => {
           const payment = await paymentLog.load(paymentId, 'store');
@@ -182,27 +130,19 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
         });
       }
     },
-    equalCreate: (fingerprint) => creates.get(fingerprint)?.values().next().value,
+    equalCreate: index.createOf,
     metrics: () => {
-      const since = [...remembered.values()].flatMap(({ operations }) =>
-        operations.map((operation) => operation.since),
-      );
+      const since = index.all().map((operation) => operation.since);
       const oldest = since.reduce((least, time) => (time < least ? time : least), '9');
       const oldestSeconds = since.length === 0 ? 0 : (nowMs() - Date.parse(oldest)) / 1000;
-      return { count: remembered.size, oldestSeconds: Math.max(0, oldestSeconds) };
+      return { count: index.paymentIds().length, oldestSeconds: Math.max(0, oldestSeconds) };
     },
     list: () =>
-      [...remembered].flatMap(([paymentId, { merchantId, operations }]) => {
-        const { attempts = 0, nextAttemptAtMs } = schedules.get(paymentId) ?? {};
+      index.all().map((operation) => {
+        const { attempts = 0, nextAttemptAtMs } = schedules.get(operation.paymentId) ?? {};
         const nextAttemptAt =
           nextAttemptAtMs === undefined ? null : new Date(nextAttemptAtMs).toISOString();
-        return operations.map(({ fingerprint: _, ...operation }) => ({
-          paymentId,
-          merchantId,
-          ...operation,
-          attempts,
-          nextAttemptAt,
-        }));
+        return { ...operation, attempts, nextAttemptAt };
       }),
     stopAsking: () => {
       stopped = true;

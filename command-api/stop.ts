@@ -1,0 +1,39 @@
+/** How the command side stops: it begins nothing new, and waits for what has begun. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { CommandDeps } from './deps.ts';
+import type { Waiting } from './request-budget.ts';
+
+export type Stop = {
+  /** Asks about nothing more that no request waits for, and bounds what requests wait for. */
+  begin(): void;
+  /** Resolves when the queues are empty, or when the process has no more time. */
+  finish(): Promise<void>;
+};
+
+/** Below the 9 s after which the process stops hard (shared/runtime/process-life.ts). */
+const STOP_MS_MAX = 8_300;
+const STOP_MS_MIN = 200;
+/** Below the 8 s after which connections are cut (shared/http/server/app.ts). */
+const RESPONDED_MS_MAX = 7_000;
+
+export const createStop = (
+  { queues, unresolved }: Pick<CommandDeps, 'queues' | 'unresolved'>,
+  waiting: Waiting,
+): Stop => {
+  let beganMs: number | undefined;
+  return {
+    begin: () => {
+      beganMs ??= performance.now();
+      unresolved.stopAsking();
+      // A provider call may outlast the stop: its request is answered with an unknown outcome.
+      setTimeout(() => {
+        for (const spend of waiting) spend();
+      }, RESPONDED_MS_MAX).unref();
+    },
+    finish: async () => {
+      const goneMs = performance.now() - (beganMs ?? performance.now());
+      const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - goneMs);
+      await Promise.race([queues.idle(), delay(waitMs, undefined, { ref: false })]);
+    },
+  };
+};
