@@ -12,7 +12,7 @@ const FOLLOW_MS = 500;
 
 type Listed = {
   topics: { name: string; key: string; cleanup: string; partitions: number }[];
-  relay: { state: string; error?: string; checkpoint: string | null; held: number };
+  relay: { state: string; error?: string; checkpoint: string | null; parked: number };
 };
 
 const list = async ({ format }: { format: Format }): Promise<void> => {
@@ -35,7 +35,7 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
   note(
     relay.state === 'off'
       ? 'no broker is set (KAFKA_BROKERS): nothing is sent, "payments topics tail" shows what would be'
-      : `relay ${relay.state}${why}, sent up to ${relay.checkpoint ?? 'nothing yet'}, held back: ${relay.held}`,
+      : `relay ${relay.state}${why}, sent up to ${relay.checkpoint ?? 'nothing yet'}, parked: ${relay.parked}`,
   );
 };
 

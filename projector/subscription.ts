@@ -1,6 +1,6 @@
 /** The one catch-up loop: whoever follows the log follows it through here. */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
+import { type BackOff, backOffMs, pause } from '../shared/runtime/back-off.ts';
 
 export type Log = {
   info(fields: object, message: string): void;
@@ -23,7 +23,7 @@ export type SubscriptionOptions = {
   subscriber: Subscriber;
   logger: Log;
   /** Waits after an error or an end: from `minMs`, doubled each time, up to `maxMs`. */
-  backOff?: { minMs: number; maxMs: number };
+  backOff?: BackOff;
 };
 
 export type Subscription = {
@@ -60,7 +60,7 @@ export const runSubscription = ({
     failures = 0;
   };
 
-  const follow = async (): Promise<void> => {
+  const followLog = async (): Promise<void> => {
     leaving = new AbortController();
     const signal = AbortSignal.any([stopping.signal, leaving.signal]);
     const from = await subscriber.start();
@@ -76,16 +76,18 @@ export const runSubscription = ({
     status.state = 'backing-off';
     status.error = reason;
     status.restarts += 1;
-    const fullMs = Math.min(backOff.maxMs, backOff.minMs * 2 ** failures);
-    const waitMs = Math.round(fullMs * (0.5 + Math.random() / 2));
-    failures = Math.min(failures + 1, 20);
-    logger.warn({ reason, waitMs }, 'subscription interrupted, it starts again');
-    await delay(waitMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    const waitMs = backOffMs(backOff, failures);
+    failures += 1;
+    logger.warn(
+      { reason, waitMs },
+      'subscription interrupted: it starts again from the checkpoint',
+    );
+    await pause(waitMs, stopping.signal);
   };
 
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      const reason = await follow().then(
+      const reason = await followLog().then(
         () => (leaving.signal.aborted ? 'asked to start again' : 'the subscription ended'),
         (error: unknown) => (error instanceof Error ? error.message : String(error)),
       );

@@ -13,6 +13,7 @@ import {
   type Producer,
 } from 'kafkajs';
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
+import { within } from '../../shared/runtime/back-off.ts';
 import { FeedUnavailable } from './errors.ts';
 import {
   type EventFeed,
@@ -94,40 +95,31 @@ const openConnection = ({ brokers }: KafkaOptions, timeoutsMs: typeof TIMEOUTS_M
   let connected = false;
 
   /** The step, or FeedUnavailable when it fails, takes too long, or the client is dropped. */
-  const within = async <T>(what: string, timeoutMs: number, step: Promise<T>): Promise<T> => {
-    const ending = new AbortController();
-    const signal = AbortSignal.any([dropped.signal, ending.signal]);
-    const late = delay(timeoutMs, undefined, { signal }).then(
-      () => Promise.reject(new Error(`no end of it after ${timeoutMs} ms`)),
-      () => Promise.reject(givenUp()),
-    );
+  const inTime = async <T>(what: string, timeoutMs: number, step: Promise<T>): Promise<T> => {
+    const late = (): Error => new Error(`no end of it after ${timeoutMs} ms`);
     try {
-      return await Promise.race([step, late]);
+      return await within(timeoutMs, step, late, dropped.signal);
     } catch (error) {
       throw new FeedUnavailable(`Kafka: could not ${what} (${reasonOf(error)})`);
-    } finally {
-      ending.abort();
-      late.catch(() => undefined);
-      step.catch(() => undefined);
     }
   };
 
   return {
     admin: () => kafka.admin(),
-    within,
+    inTime,
     producer: async (): Promise<Producer> => {
-      if (!connected) await within('connect', timeoutsMs.admin, producer.connect());
+      if (!connected) await inTime('connect', timeoutsMs.admin, producer.connect());
       connected = true;
       return producer;
     },
     drop: (): void => {
-      dropped.abort();
+      dropped.abort(givenUp());
       // kafkajs does not notice a socket that closes without an error.
       for (const socket of sockets) socket.destroy(givenUp());
       // Its timers end with it; whether it says so is of no interest.
       producer.disconnect().catch(() => undefined);
     },
-    end: () => within('disconnect', timeoutsMs.close, producer.disconnect()),
+    end: () => inTime('disconnect', timeoutsMs.close, producer.disconnect()),
   };
 };
 
@@ -219,11 +211,11 @@ export const kafkaFeed = (options: KafkaOptions): EventFeed => {
         let ended = false;
         const found = findPartitions(admin, names, () => ended);
         try {
-          return await own.within('see to the topics', timeoutsMs.admin, found);
+          return await own.inTime('see to the topics', timeoutsMs.admin, found);
         } finally {
           ended = true;
           await own
-            .within('disconnect', timeoutsMs.close, admin.disconnect())
+            .inTime('disconnect', timeoutsMs.close, admin.disconnect())
             .catch(() => undefined);
         }
       }),
@@ -242,7 +234,7 @@ export const kafkaFeed = (options: KafkaOptions): EventFeed => {
             timestamp: String(timestampMs),
           })),
         });
-        await own.within('send', timeoutsMs.send, sent);
+        await own.inTime('send', timeoutsMs.send, sent);
       }),
     close: async () => {
       closed = true;

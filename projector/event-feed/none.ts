@@ -10,7 +10,7 @@ export const noRelay = (): Relay => ({
   status: () => ({
     state: 'off',
     checkpoint: null,
-    held: 0,
+    parked: 0,
     counts: { published: 0, restarts: 0 },
   }),
   lag: async () => undefined,

@@ -6,16 +6,16 @@ import type { Relay } from './relay.ts';
 
 /** A broker that is away makes no process unready: commands and reads do without it. */
 export const relayState = (relay: Relay): EngineState => {
-  const { state, held, error } = relay.status();
+  const { state, parked, error } = relay.status();
   if (state === 'off') return { state };
-  return { state, held, ...(error === undefined ? {} : { reason: error }) };
+  return { state, parked, ...(error === undefined ? {} : { reason: error }) };
 };
 
 export const watchRelayMetrics = (metrics: Metrics, relay: Relay): void => {
   let seen = 0;
   metrics.beforeScrape(async () => {
-    const { held, counts } = relay.status();
-    metrics.relayParked.set(held);
+    const { parked, counts } = relay.status();
+    metrics.relayParked.set(parked);
     metrics.relayPublished.add(counts.published - seen);
     seen = counts.published;
     const lag = await relay.lag();

@@ -37,14 +37,14 @@ export type TopicReaderOptions = {
 };
 
 /** What the walk has come to: each partition's next number, and the payments that are left out. */
-type Walk = { counters: number[]; held: Set<string> };
+type Walk = { counters: number[]; parked: Set<string> };
 
 const PLACES_MAX = 1_000;
 const STEP_EVENTS = 1_000;
 
-const copyOf = ({ counters, held }: Walk): Walk => ({
+const copyOf = ({ counters, parked }: Walk): Walk => ({
   counters: [...counters],
-  held: new Set(held),
+  parked: new Set(parked),
 });
 
 /** A reader; it remembers where its last pages ended. */
@@ -56,14 +56,14 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
     places.set(placeName(position), copyOf(walk));
   };
 
-  /** The messages of one event, or none where the relay would hold it back. */
+  /** The messages of one event, or none where the relay would park it. */
   const walkOver = async (
     walk: Walk,
     readModels: ReturnType<typeof followPaymentStates>,
     event: RecordedEvent | UnreadableEvent,
   ): Promise<Record<Topic, FeedMessage> | undefined> => {
     const paymentId = paymentOf(event.stream);
-    if (paymentId === undefined || walk.held.has(paymentId)) return undefined;
+    if (paymentId === undefined || walk.parked.has(paymentId)) return undefined;
     try {
       if ('unreadable' in event) throw new Error(event.unreadable);
       const messages = await messagesOf(event, readModels, { ...walk, partitions: partitions() });
@@ -71,7 +71,7 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
       return messages;
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      walk.held.add(paymentId);
+      walk.parked.add(paymentId);
       return undefined;
     }
   };
@@ -80,7 +80,7 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
   const walkTo = async (position: Position | null): Promise<Walk | undefined> => {
     const known = places.get(placeName(position));
     if (known !== undefined) return copyOf(known);
-    const walk: Walk = { counters: [], held: new Set() };
+    const walk: Walk = { counters: [], parked: new Set() };
     if (position === null) return walk;
     const readModels = followPaymentStates(store);
     let at: Position | null = null;

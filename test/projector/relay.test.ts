@@ -108,7 +108,7 @@ describe('P3: the relay', () => {
       await untilWhole(parts, relay);
       await append(parts.store, 5, 9);
       await untilWhole(parts, relay);
-      expect(relay.status()).toMatchObject({ state: 'running', held: 0 });
+      expect(relay.status()).toMatchObject({ state: 'running', parked: 0 });
       expect(relay.status().counts).toEqual({ published: 9 * LIFE, restarts: 0 });
       expect(await relay.lag()).toMatchObject({ events: 0, stuck: false });
     });
@@ -295,7 +295,7 @@ describe('the relay and its topics', () => {
       const metrics = createMetrics();
       watchRelayMetrics(metrics, relay);
       await untilSent(parts, relay);
-      expect(relayState(relay)).toEqual({ state: 'running', held: 0 });
+      expect(relayState(relay)).toEqual({ state: 'running', parked: 0 });
       parts.feed.down(true);
       await append(parts.store, 2, 3);
       await until('it shows', () => relayState(relay).reason === 'the broker is down');
@@ -320,7 +320,7 @@ describe('P5: an event that cannot be read', () => {
     parts.store.damage(streamOf('pay_1'), 2, 'of a later version');
     await relaying(parts, async (relay) => {
       await untilSent(parts, relay);
-      expect(relay.status()).toMatchObject({ state: 'running', held: 1 });
+      expect(relay.status()).toMatchObject({ state: 'running', parked: 1 });
     });
     const sent = (await logOf(parts.store)).filter(
       ({ stream, revision }) => stream !== streamOf('pay_1') || revision < 2,
@@ -337,7 +337,7 @@ describe('P5: an event that cannot be read', () => {
     await append(parts.store, 1, 2);
     await relaying(parts, async (relay) => {
       await untilSent(parts, relay);
-      expect(relay.status()).toMatchObject({ state: 'running', held: 1 });
+      expect(relay.status()).toMatchObject({ state: 'running', parked: 1 });
     });
     const sent = (await logOf(parts.store)).filter(
       ({ stream, revision }) => stream !== streamOf('pay_9') || revision < 1,
@@ -370,7 +370,7 @@ describe('P5: an event that cannot be read', () => {
     await relaying(parts, async (relay) => {
       await until(
         'released',
-        () => relay.status().held === 0 && relay.status().checkpoint !== null,
+        () => relay.status().parked === 0 && relay.status().checkpoint !== null,
       );
       await untilWhole(parts, relay);
     });

@@ -23,11 +23,11 @@ export type KeyDocument = {
 const count = z.int().min(0);
 const partitions = z.int().min(1);
 
-/** A payment that an unreadable event stopped: its revisions `from` to `to` were not sent. */
-const heldPayment = z.object({ from: count, to: count, reason: z.string(), since: z.string() });
+/** A payment parked at an event that cannot be sent: its revisions `from` to `to` are left out. */
+const parkedPayment = z.object({ from: count, to: count, reason: z.string(), since: z.string() });
 
 const relayCheckpoint = z.object({
-  /** Everything up to here is sent, but for what is held. */
+  /** Everything up to here is sent, but for the parked payments. */
   position: z.string().nullable(),
   /** Of the event there: tells whether the log is still the one that was sent. */
   hash: z.string().nullable().default(null),
@@ -35,7 +35,8 @@ const relayCheckpoint = z.object({
   partitions: z.object({ events: partitions, state: partitions }),
   /** How many messages each partition of the events topic has: the next one's number. */
   counters: z.array(count),
-  held: z.record(z.string(), heldPayment),
+  /** The parked payments; the name is that of the stored form. */
+  held: z.record(z.string(), parkedPayment),
 });
 export type RelayCheckpoint = z.infer<typeof relayCheckpoint>;
 
