@@ -74,7 +74,7 @@ describe('the audit trail', () => {
     });
   });
 
-  test('a lost answer records nothing twice', async () => {
+  test('a lost response of the event store records nothing twice', async () => {
     const store = memoryEventStore();
     const record = createRecorder(store);
     store.loseNextResponse();
@@ -83,7 +83,7 @@ describe('the audit trail', () => {
     expect((await readingsOf(store)).map(({ revision }) => revision)).toEqual([0, 1]);
   });
 
-  test('where the log takes nothing, the reading is refused; afterwards it goes on', async () => {
+  test('where the log takes no record, the read is rejected; afterwards reads go on', async () => {
     const store = memoryEventStore();
     let full = true;
     const record = createRecorder({

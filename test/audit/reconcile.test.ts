@@ -107,11 +107,11 @@ describe('what is under way meanwhile is no difference', () => {
     const stream = streamOf('pay_1');
     const [first] = await store.append(stream, 'none', [newEvent(created())]);
     const { ledger } = ledgerOf([entry()]);
-    let requested = 0;
+    let pages = 0;
     const provider = {
       ledger: async (after: number) => {
-        requested += 1;
-        if (requested === 2 && first !== undefined) {
+        pages += 1;
+        if (pages === 2 && first !== undefined) {
           await store.append(stream, first, [newEvent(authorized())]);
         }
         return ledger(after);
@@ -124,12 +124,12 @@ describe('what is under way meanwhile is no difference', () => {
     const store = memoryEventStore();
     const entries: LedgerEntry[] = [];
     const { ledger } = { ledger: (after: number) => ledgerOf(entries).ledger(after) };
-    let requested = 0;
+    let pages = 0;
     const provider = {
       ledger: async (after: number) => {
         const page = await ledger(after);
-        requested += 1;
-        if (requested === 1) {
+        pages += 1;
+        if (pages === 1) {
           await store.append(
             streamOf('pay_1'),
             'none',

@@ -198,7 +198,7 @@ describe('verification', () => {
     expect(log.json.head).toMatchObject({ position: String(log.json.events) });
   });
 
-  test('tells its progress as server-sent events, and ends with the result', async () => {
+  test('sends its progress as server-sent events, and ends with the result', async () => {
     const { text, headers } = await read('/verify', all, { accept: 'text/event-stream' });
     expect(headers['content-type']).toBe('text/event-stream');
     const names = [...text.matchAll(/^event: (\w+)$/gm)].map(([, name]) => name);
@@ -320,7 +320,7 @@ describe('explain: would it be allowed now', () => {
     expect(typesOf(json)).toEqual(['PaymentCaptureRequested r2']);
   });
 
-  test('a refund that the provider declined before is told', async () => {
+  test('the explanation names a refund that the provider declined before', async () => {
     const paymentId = idOf(await service.create({ number: '4000000000004251', captureNow: true }));
     await service.change('refund', paymentId);
     expect((await explain(paymentId, 'command=refund')).declined).toEqual([
@@ -388,7 +388,7 @@ describe('who may read what', () => {
     expect(payments).toHaveLength(1);
   });
 
-  test('on merchant routes a token of all merchants is refused', async () => {
+  test('on merchant routes a token of all merchants is rejected', async () => {
     const everything = await token('*', 'audit:read payments:read');
     const response = await service.get(story, { token: everything });
     expectError(response, 403, 'FORBIDDEN', ['the token is for no single merchant']);

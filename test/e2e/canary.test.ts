@@ -282,7 +282,7 @@ describe(`gaps §4: card data, seed ${random.seed}`, () => {
     expect(searchFor([number])(`before ${hide(number)} after`)).toHaveLength(1);
   });
 
-  test('no number and no CVV is in any file, log line, answer or metric', async () => {
+  test('no card number and no CVV is in any file, log line, response or metric', async () => {
     const env = { LOG_LEVEL: 'trace', PROVIDER_TIMEOUT_MS: '300' };
     await using service = await startService({ dataDir, env });
     await walkAll(service);

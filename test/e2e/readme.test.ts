@@ -65,7 +65,7 @@ const story = MISSING.length === 0 ? test : test.skip;
 const reason = MISSING.length === 0 ? '' : ` (skipped: ${MISSING.join(', ')} not installed)`;
 
 describe('README: the first payment, the auditor, the operator', () => {
-  test('the story covers a capture, a refund, a decline, a lost answer and a retry', () => {
+  test('the story covers a capture, a refund, a decline, a lost response and a retry', () => {
     const said = storyIn(README).map(({ prints }) => prints);
     expect(said.filter((line) => line !== '').length).toBeGreaterThanOrEqual(7);
     expect(README).toContain(`API=${ADDRESS}/api/v1/payments`);

@@ -50,7 +50,7 @@ const isRefused = async (url: string): Promise<boolean> =>
   );
 
 describe('SIGTERM', () => {
-  test('with requests in flight: all are answered, none is lost, the exit code is 0', async () => {
+  test('with requests in flight: each gets its response, none is lost, the exit code is 0', async () => {
     await using service = await startService({ dataDir: folder });
     const token = await service.token();
     const idle = rawClient(service.port, 'GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n');

@@ -103,7 +103,7 @@ test('examples hold no card number but the test cards, and no token', () => {
   expect(read('docs/openapi.json')).not.toMatch(/eyJ[\w-]+\.eyJ/);
 });
 
-describe('an answer that is not as described fails the test that received it', () => {
+describe('a response that is not as the API describes fails the test that received it', () => {
   const path = '/api/v1/payments/{paymentId}';
   const good = (): Received => ({
     method: 'GET',

@@ -386,7 +386,7 @@ describe('gaps §1: the order of checks on create', () => {
     expectError(response, 403, 'FORBIDDEN', ['the scope payments:write is required']);
   });
 
-  test('without a token not even the size of the body is told', async () => {
+  test("without a token the response does not even name the limit of the body's size", async () => {
     const response = await service.ask('POST', PAYMENTS, ' '.repeat(65_537), { token: null });
     expectError(response, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
   });
@@ -396,7 +396,7 @@ describe('gaps §1: the order of checks on create', () => {
     expectError(response, 400, 'INVALID_REQUEST', ['captureNow must be a boolean']);
   });
 
-  test('a broken rule and a card that is declined: 422, the provider is not asked', async () => {
+  test('a broken business rule with a card that would be declined: 422, the provider is not called', async () => {
     const before = service.faults.calls.length;
     const response = await service.create({ number: '4000000000000002', currency: 'EUR' });
     expectError(response, 422, 'BUSINESS_RULE_VIOLATION', ['currency must be USD']);

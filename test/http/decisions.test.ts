@@ -31,7 +31,7 @@ const rowsOf = ({ json }: CommandResponse): string[] =>
   json.transactions.map(({ type, amount, result }) => `${type} ${amount} ${result}`);
 
 describe('gaps §1', () => {
-  test('every answer has no-store and a Request-Id of its own, none tells its server', async () => {
+  test('every response has no-store and a Request-Id of its own, none names its server', async () => {
     const responses = [
       await service.create(),
       await service.create({ number: '4000000000000002' }),
@@ -47,7 +47,7 @@ describe('gaps §1', () => {
     );
   });
 
-  test("the caller's own Request-Id is not taken over", async () => {
+  test('the Request-Id of the request is not taken over', async () => {
     const headers = { 'request-id': 'forged', 'x-request-id': 'forged' };
     const response = await service.get('unknown', { headers });
     expect(JSON.stringify(response.headers)).not.toContain('forged');
@@ -82,7 +82,7 @@ describe('gaps §2', () => {
 });
 
 describe('gaps §3', () => {
-  test('old address keys are read, the answer says street and zip', async () => {
+  test('old address keys are read, the response says street and zip', async () => {
     const address = { line1: '1 Old Road', postalCode: '12345', city: 'Ulm' };
     const { json } = await service.create({ billing: { address } });
     expect(json.billing).toEqual({
@@ -128,7 +128,7 @@ describe('gaps §4', () => {
     expect(created.text).not.toContain('9731');
   });
 
-  test('the number in blocks is refused wherever it stands, on capture and refund too', async () => {
+  test('the card number in blocks is rejected wherever it stands, on capture and refund too', async () => {
     const text = 'x 4242-4242 4242-4242';
     expect((await service.create({ merchantReference: text })).status).toBe(400);
     expect((await service.create({ unknown: { deep: [text] } })).status).toBe(400);

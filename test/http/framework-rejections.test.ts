@@ -197,12 +197,12 @@ describe('gaps §1: what is no well-formed request has the error body', () => {
     expect(response.headers.allow).toBe('GET, POST');
   });
 
-  test('a request that came in whole gets its own answer, not that of the rubbish behind it', async () => {
+  test('a whole request gets its own response, whatever malformed bytes follow it', async () => {
     const head = `POST /slow HTTP/1.1\r\n${host}content-length: 0\r\n\r\n`;
-    const responded = raw(`${head}rubbish\r\n\r\n`);
+    const receiving = raw(`${head}rubbish\r\n\r\n`);
     await slowStarted;
     release();
-    const response = await responded;
+    const response = await receiving;
     expect(response.status).toBe(200);
     expect(response.body).toBe('{"done":true}');
   });
@@ -323,7 +323,7 @@ describe('gaps §3: bodies', () => {
 });
 
 describe('gaps §1 and §7: our own faults', () => {
-  test('a bug is 500 and tells nothing', async () => {
+  test('a bug is 500, and its body shows nothing of the error', async () => {
     const body = expectError(await raw(request('POST /broken')), 500, 'INTERNAL_ERROR');
     expect(body.details).toEqual([]);
   });
@@ -334,7 +334,7 @@ describe('gaps §1 and §7: our own faults', () => {
     expect(response.headers['retry-after']).toBe('1');
   });
 
-  test('above the cap of requests at once: 503, but health answers', async () => {
+  test('above MAX_IN_FLIGHT requests get 503, and health still responds', async () => {
     await closeGracefully(app, 1000);
     await start(1);
     const first = raw(request('POST /slow'));
@@ -365,7 +365,7 @@ describe('gaps §1 and §7: our own faults', () => {
 });
 
 describe('gaps §1: shutdown', () => {
-  test('requests in flight are answered, new ones on old connections are 503, then it ends', async () => {
+  test('requests in flight get their response, new ones on open connections get 503, then the server ends', async () => {
     const slow = raw('POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n');
     await slowStarted;
     let text = '';
@@ -427,7 +427,7 @@ test('gaps §4: the log line of a request has ids, route and status, and no addr
   expect(Object.keys(lines[0] ?? {}).sort()).toEqual(keys);
 });
 
-test('surfaces: metrics name route and status, health tells its engines', async () => {
+test('surfaces: metrics name route and status, health names its engines', async () => {
   await raw(request('GET /api/v1/payments/pay_1'));
   const { body, headers } = await raw(request('GET /metrics'));
   expect(headers['content-type']).toMatch(/^text\/plain/);

@@ -353,7 +353,7 @@ describe('gaps §8: repeats at the same time', () => {
     expect(await service.ledger(id)).toHaveLength(2);
   });
 
-  test('different creates with one key: one is carried out, the others are told', async () => {
+  test('different creates with one key: one is carried out, the others are rejected', async () => {
     const key = newKey();
     const responses = await Promise.all(
       [1, 2, 3, 4].map((amount) => service.create({ amount }, { key })),

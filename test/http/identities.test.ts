@@ -38,7 +38,7 @@ describe('gaps §8: what a repeat is recognised by', () => {
     );
   });
 
-  test('the order of the fields does not tell requests apart, anything else does', () => {
+  test('requests that differ in the order of fields alone are the same, all others differ', () => {
     const request = { amount: 2500, details: { a: 'x', b: [1, 2] }, card: { last4: '4242' } };
     const turned = { card: { last4: '4242' }, details: { b: [1, 2], a: 'x' }, amount: 2500 };
     expect(identities.fingerprintOf(turned)).toBe(identities.fingerprintOf(request));

@@ -134,7 +134,7 @@ describe('refusals', () => {
     expectError(await list('', all), 403, 'FORBIDDEN', ['the token is for no single merchant']);
   });
 
-  test('a malformed parameter is told to nobody without a token', async () => {
+  test('a malformed parameter is named only to a request with a valid token', async () => {
     const response = await service.ask('GET', `${PAYMENTS}?limit=0`, undefined, { token: null });
     expectError(response, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
   });

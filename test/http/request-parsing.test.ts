@@ -231,7 +231,7 @@ describe('gaps §3: the smallest and the whole create request', () => {
     expect(created(empty)).toEqual(created(smallest));
   });
 
-  test('a listed currency that is not USD is for the rules to refuse', () => {
+  test('a listed currency that is not USD is accepted here: the business rules refuse it', () => {
     expect(created({ ...smallest, currency: 'EUR' }).currency).toBe('EUR');
   });
 
@@ -255,7 +255,7 @@ const CARD_REQUIRED = [
 const METHOD_REQUIRED = ['paymentMethod.type is required', ...CARD_REQUIRED];
 const ALL_REQUIRED = ['amount is required', 'currency is required', ...METHOD_REQUIRED];
 
-describe('gaps §3: details of a refused create', () => {
+describe('gaps §3: details of a rejected create', () => {
   test.each([
     ['no body', undefined, ALL_REQUIRED],
     ['{}', {}, ALL_REQUIRED],
@@ -410,7 +410,7 @@ describe('gaps §3: details of a refused create', () => {
     expect(at(21)).toEqual(['previousFailures must have at most 20 items']);
   });
 
-  test('1,000 faults are answered with 100 of them', () => {
+  test('of 1,000 faults in a body the response names 100', () => {
     const result = details(parseCreate({ ...smallest, productItems: Array(200).fill({}) }));
     expect(result).toHaveLength(100);
   });
@@ -559,7 +559,7 @@ describe('gaps §8: the Idempotency-Key', () => {
       'Idempotency-Key must be 1 to 255 visible ASCII characters',
     ]);
   });
-  test('two of them are refused, equal ones too', () => {
+  test('two Idempotency-Key headers are rejected, equal ones too', () => {
     const twice = ['Idempotency-Key', 'a', 'Accept', '*/*', 'idempotency-key', 'a'];
     expect(details(parseIdempotencyKey(twice))).toEqual(['Idempotency-Key must be given once']);
   });

@@ -46,10 +46,10 @@ describe('the places of streams', () => {
   /** All have asked before the first of them begins. */
   const statuses = async (...merchants: string[]) => {
     arrived = 0;
-    const requested = merchants.map(ask);
+    const asking = merchants.map(ask);
     await until('all have asked', () => arrived === merchants.length);
     ready.resolve();
-    return (await Promise.all(requested)).map(({ status }) => status).toSorted();
+    return (await Promise.all(asking)).map(({ status }) => status).toSorted();
   };
 
   test('one merchant has so many, however many ask at once; others have theirs', async () => {

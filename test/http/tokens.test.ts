@@ -70,7 +70,7 @@ describe('gaps §10: the Authorization header', () => {
     expect(await judgementOn(bySecret, ...headers)).toEqual({ ok: false, details });
   });
 
-  test('two of them are refused, good ones too', async () => {
+  test('two Authorization headers are rejected, valid ones too', async () => {
     const header = `Bearer ${await signed(good())}`;
     expect(await judgementOn(bySecret, header, header)).toEqual({ ok: false, details: MALFORMED });
   });
@@ -185,12 +185,12 @@ describe('gaps §10: signatures and algorithms', () => {
 describe('gaps §10: a key set by address', () => {
   let issuer: Server;
   let response: { status: number; body: string };
-  let requested: number;
+  let fetches: number;
   const url = () => `http://127.0.0.1:${(issuer.address() as { port: number }).port}/keys`;
 
   beforeAll(async () => {
     issuer = createServer((_request, reply) => {
-      requested += 1;
+      fetches += 1;
       reply.writeHead(response.status).end(response.body);
     });
     await new Promise<void>((resolve) => issuer.listen(0, '127.0.0.1', resolve));
@@ -199,8 +199,8 @@ describe('gaps §10: a key set by address', () => {
     issuer.close();
   });
 
-  test('out of reach: neither good nor bad; back again: judged, and then remembered', async () => {
-    requested = 0;
+  test('a key set out of reach leaves a token undecided; once it is back, the token is verified and remembered', async () => {
+    fetches = 0;
     response = { status: 500, body: '' };
     const { privateKey, publicKey } = await generateKeyPair('ES256');
     const jwk = { ...(await exportJWK(publicKey)), kid: 'k1' };
@@ -219,7 +219,7 @@ describe('gaps §10: a key set by address', () => {
     expect(await judge()).toMatchObject({ ok: true });
     response = { status: 500, body: '' };
     expect(await judge()).toMatchObject({ ok: true });
-    expect(requested).toBe(3);
+    expect(fetches).toBe(3);
   });
 });
 
@@ -287,7 +287,7 @@ describe('gaps §10: verified tokens are remembered', () => {
     ]);
   });
 
-  test('the second time the answer is there at once', async () => {
+  test('a token that was verified before is accepted at once', async () => {
     const authenticator = await createAuthenticator(bySecret);
     const headers = ['Authorization', `Bearer ${await signed(good())}`];
     const first = authenticator.authenticate(headers);
@@ -297,7 +297,7 @@ describe('gaps §10: verified tokens are remembered', () => {
   });
 });
 
-describe('gaps §1, §10, §11: the guard of a route', () => {
+describe('gaps §1, §10, §11: the authenticate and authorize hooks of a route', () => {
   let app: FastifyInstance;
   afterEach(async () => {
     await app.close();
@@ -386,7 +386,7 @@ describe('gaps §1, §10, §11: the guard of a route', () => {
     expect((await ask('payments:read', { merchant_id: 'm_2' })).status).toBe(200);
   });
 
-  test('a refused scope draws on no bucket: 403 comes before 429', async () => {
+  test('a request without the scope draws on no bucket: 403 comes before 429', async () => {
     await start({ merchant: { perSecond: 0.1, burst: 1 } });
     const statuses = [];
     for (let i = 0; i < 3; i += 1) statuses.push((await ask('ops:admin', {})).status);

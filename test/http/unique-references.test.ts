@@ -101,7 +101,7 @@ describe('gaps §8: a second payment with a reference that is not FAILED', () =>
     expect(repeat.headers).toMatchObject({ 'idempotent-replayed': 'true' });
   });
 
-  test('what the rules refuse claims nothing', async () => {
+  test('a create that the business rules refuse claims no reference', async () => {
     const merchantReference = newReference();
     expect((await processes.a.create({ merchantReference, currency: 'EUR' })).status).toBe(422);
     expect(await claimsOf(merchantReference)).toEqual([]);
@@ -141,7 +141,7 @@ describe('gaps §8: a claim is passed on', () => {
     expect(await claimsOf(merchantReference)).toEqual(['pay_dead', idOf(second)]);
   });
 
-  test('a claimant that was passed over finds it out after PaymentCreated, and asks nobody', async () => {
+  test('a claimant that was passed over notices after PaymentCreated, and never calls the provider', async () => {
     const merchantReference = newReference();
     const { a, b } = processes;
     // a has claimed; before its payment is appended, b claims as well and is carried out.
@@ -214,7 +214,7 @@ describe('gaps §8: a claim is passed on', () => {
 });
 
 describe('gaps §7, §8: while the payment of the reference is PENDING', () => {
-  test('running: waited for, then judged', async () => {
+  test('a running create is waited for, and then the new one is judged by its outcome', async () => {
     const merchantReference = newReference();
     const { a, b } = processes;
     const held = a.faults.holdNext();
@@ -237,7 +237,7 @@ describe('gaps §7, §8: while the payment of the reference is PENDING', () => {
     expect(await processes.ledger(idOf(await first))).toHaveLength(1);
   });
 
-  test('unresolved: asked for first; found fenced, the claim is passed on', async () => {
+  test('an unresolved create is looked up first; found fenced, its claim is passed on', async () => {
     const merchantReference = newReference();
     const { a, b } = processes;
     a.faults.answersQuestions = false;
@@ -261,27 +261,27 @@ describe('faults, races: 64 creates with one reference, from two processes', () 
     Promise.all(Array.from({ length: 64 }, (_, n) => send(n % 2 ? processes.a : processes.b, n)));
   const chargesFor = async (since: number) => (await processes.ledger()).slice(since);
 
-  /** Whoever had no turn in time is told 503, and asks again. */
-  const responded = (responses: CommandResponse[]) =>
+  /** A request that had no turn within its budget got 503, and is sent again. */
+  const inTime = (responses: CommandResponse[]) =>
     responses.filter(({ status }) => status !== 503);
 
-  test('equal ones: one charge, and all are told of it', async () => {
+  test('equal creates: one charge, and all get its body', async () => {
     const merchantReference = newReference();
     const before = (await processes.ledger()).length;
     const responses = await race((at) => at.create({ merchantReference }));
     const last = await processes.a.create({ merchantReference });
-    for (const { status, text } of responded([...responses, last]))
+    for (const { status, text } of inTime([...responses, last]))
       expect([status, text]).toEqual([200, last.text]);
     expect(last.status).toBe(200);
     expect(await chargesFor(before)).toHaveLength(1);
   });
 
-  test('different ones: one is made, the others are refused', async () => {
+  test('different creates: one payment is made, the others are rejected', async () => {
     const merchantReference = newReference();
     const before = (await processes.ledger()).length;
     const responses = await race((at, n) => at.create({ merchantReference, amount: n + 1 }));
     const last = await processes.a.create({ merchantReference, amount: 100 });
-    const all = responded([...responses, last]);
+    const all = inTime([...responses, last]);
     const made = all.filter(({ status }) => status === 200);
     expect(made).toHaveLength(1);
     for (const response of all)

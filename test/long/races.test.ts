@@ -81,8 +81,8 @@ const linesOf = async (processes: TwoCommandProcesses, id: string): Promise<stri
   return state.operations
     .filter(({ ended }) => ended?.outcome === 'APPROVED' || ended?.outcome === 'DECLINED')
     .map(({ operationId, kind, amountMinor, ended }) => {
-      const requested = kind === 'create' && state.captureNow ? 'SALE' : KINDS[kind];
-      return `${operationId} ${requested} ${amountMinor} ${ended?.outcome}`;
+      const providerKind = kind === 'create' && state.captureNow ? 'SALE' : KINDS[kind];
+      return `${operationId} ${providerKind} ${amountMinor} ${ended?.outcome}`;
     });
 };
 

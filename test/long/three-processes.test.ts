@@ -18,12 +18,12 @@ const TEST_MS = 240_000;
 const missing = ferretdb.available();
 const about = missing === undefined ? describe : describe.skip;
 
-type Responded = { status: number; text: string; json: Record<string, unknown> };
+type Reply = { status: number; text: string; json: Record<string, unknown> };
 
 /** A merchant of a deployment; `base` may be the gateway or one of the processes. */
 const merchantOf = async ({ env }: ThreeProcesses) => {
   const bearer = await signToken({ merchant_id: 'm_long', sub: 'tester' }, env.JWT_SECRET);
-  const send = async (base: string, path: string, body?: object): Promise<Responded> => {
+  const send = async (base: string, path: string, body?: object): Promise<Reply> => {
     const response = await fetch(`${base}${PAYMENTS}${path}`, {
       method: body === undefined ? 'GET' : 'POST',
       headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },

@@ -47,7 +47,7 @@ const withSlowRead = () => {
 };
 
 describe('gaps §6: what a process has appended it does not unlearn', () => {
-  test('a read that began before and comes back after it changes nothing', async () => {
+  test('a read that began before an append and ends after it does not take the append out of memory', async () => {
     const { readStream, letGo } = withSlowRead();
     const log = logOver({ readStream });
     const slow = log.load(ID, 'cache');
@@ -86,19 +86,19 @@ describe('gaps §7: an append whose outcome is unknown', () => {
     };
   };
 
-  test('stays unknown when its repeat is refused', async () => {
+  test('an append with an unknown outcome stays unknown when its repeat is refused', async () => {
     const log = logOver({ append: inTurn('lost', 'refused') });
     await expect(begin(log, 200)).rejects.toThrow(AppendOutcomeUnknown);
     expect(await types()).toContain('PaymentCaptureRequested');
   });
 
-  test('is known once a later repeat is answered: stored once', async () => {
+  test('an append with an unknown outcome is known once a later repeat succeeds: stored once', async () => {
     const log = logOver({ append: inTurn('lost', 'refused', 'refused', 'taken') });
     expect((await begin(log)).kind).toBe('done');
     expect((await types()).filter((type) => type === 'PaymentCaptureRequested')).toHaveLength(1);
   });
 
-  test('a first try that is refused has stored nothing, and is told as that', async () => {
+  test('a first append that is refused has stored nothing, and throws StoreUnavailable', async () => {
     const log = logOver({ append: inTurn('refused') });
     await expect(begin(log)).rejects.toThrow(StoreUnavailable);
   });

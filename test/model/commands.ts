@@ -58,7 +58,7 @@ const expectAsModelled = ({ json }: CommandResponse, model: Model): void => {
 const sendUnder = async (service: InProcess, fault: Meet, send: () => Promise<CommandResponse>) => {
   if (fault === 'none' || fault === 'declined') return send();
   const { faults } = service;
-  const requested = faults.questions;
+  const questions = faults.questions;
   const called = faults.calls.length;
   faults.answersQuestions = false;
   faults.next(fault);
@@ -66,7 +66,7 @@ const sendUnder = async (service: InProcess, fault: Meet, send: () => Promise<Co
   const wasCalled = faults.calls.length > called;
   if (!wasCalled) faults.forget();
   else if (fault !== 'not sent') {
-    await until('recovery has asked', () => faults.questions > requested);
+    await until('recovery has asked', () => faults.questions > questions);
   }
   faults.answersQuestions = true;
   return response;

@@ -70,7 +70,7 @@ test('what no process answers has the body of every other 503 (interface, "Error
   }
 });
 
-test('no answer says which server the gateway is', () => {
+test('no response says which server the gateway is', () => {
   expect(caddyfile).toContain('\theader {\n\t\t-Server\n\t\t-Via\n\t}');
   expect(caddyfile).toContain('handle_errors {\n\t\theader -Server');
 });

@@ -66,16 +66,16 @@ test('every figure that is promised is served', () => {
 });
 
 describe('ops/grafana/payments.json', () => {
-  const requested = dashboard.panels.flatMap(({ title, targets = [] }) =>
+  const queried = dashboard.panels.flatMap(({ title, targets = [] }) =>
     targets.flatMap(({ expr }) => namesIn(expr).map((name) => [title, name] as const)),
   );
 
   test('asks for figures that exist', () => {
-    expect(requested.filter(([, name]) => !served.has(name))).toEqual([]);
+    expect(queried.filter(([, name]) => !served.has(name))).toEqual([]);
   });
 
   test('shows every figure that is promised', () => {
-    const shown = new Set(requested.map(([, name]) => name));
+    const shown = new Set(queried.map(([, name]) => name));
     expect(PROMISED.filter((name) => !shown.has(name))).toEqual([]);
   });
 });

@@ -39,7 +39,7 @@ const warm = async (...both: CommandProcess[]): Promise<void> => {
 };
 
 describe('gaps §7: in flight is not unresolved, in another process', () => {
-  test('a command waits for the call, asks nobody, and is judged on what came of it', async () => {
+  test('a command waits for the call in flight, looks nothing up, and is judged by its outcome', async () => {
     const { a, b } = processes;
     const id = await authorized(a);
     const held = a.faults.holdNext();
@@ -61,7 +61,7 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
     expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE', 'CAPTURE']);
   });
 
-  test('a refund that another process refuses is judged anew once that one has ended', async () => {
+  test('a refund that an operation of another process excludes is judged anew once that one has ended', async () => {
     const { a, b } = processes;
     const id = idOf(await a.create({ captureNow: true, number: '4000000000004251' }));
     const held = a.faults.holdNext();
@@ -105,7 +105,7 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
     expect(await typesOf(processes, id)).not.toContain('PaymentVoidRequested');
   });
 
-  test('until its intent is older than PROVIDER_TIMEOUT_MS + 2 s nobody fences it', async () => {
+  test('no process fences an operation before its intent is older than PROVIDER_TIMEOUT_MS + 2 s', async () => {
     await using processes = await openTwoCommandProcesses({
       ...NO_RETRIES,
       REQUEST_BUDGET_MS: '500',
@@ -139,7 +139,7 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
     ]);
   });
 
-  test('its own process knows when the call ended, and asks at once', async () => {
+  test('the process of the call knows when it ended, and looks it up at once', async () => {
     const { a, b } = processes;
     a.faults.answersQuestions = false;
     a.faults.next('answer lost');
@@ -159,7 +159,7 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
     expect(b.faults.questions).toBe(0);
   });
 
-  test('a call that would begin too late for others to wait for it is not begun', async () => {
+  test('a provider call that would begin after other processes stop waiting for it is not begun', async () => {
     const { a } = processes;
     const id = await authorized(a);
     a.store.beforeAppend = async () => {
@@ -283,7 +283,7 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     expectError(await b.change('capture', 'pay_unknown'), 404, 'PAYMENT_NOT_FOUND');
   });
 
-  test('a refusal is only given from the stream as it is now', async () => {
+  test('a command is only rejected by the stream as it is now', async () => {
     const { a, b } = processes;
     const id = await authorized(b);
     expect((await a.change('capture', id)).status).toBe(200);
@@ -382,7 +382,7 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
 });
 
 describe('gaps §6, §7: the same ids at the same revision, and budgets', () => {
-  test('an append whose answer is lost is repeated: stored once, charged once', async () => {
+  test('an append whose response is lost is repeated: stored once, charged once', async () => {
     const { a } = processes;
     a.store.loseResponses = 3;
     const response = await a.create({ captureNow: true });
@@ -418,7 +418,7 @@ describe('gaps §6, §7: the same ids at the same revision, and budgets', () => 
     expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE']);
   });
 
-  test('whoever lost the answer to its last append still follows the intent up', async () => {
+  test('a process whose last append has no known outcome still looks the intent up', async () => {
     await using processes = await openTwoCommandProcesses({
       RECOVERY_DELAYS_MS: Array(50).fill('100').join(),
       REQUEST_BUDGET_MS: '400',

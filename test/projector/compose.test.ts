@@ -218,7 +218,7 @@ describe('the projector', () => {
     await expect(start()).rejects.toThrow(/^the event log has another event at [^\n]+$/);
   });
 
-  test('one that starts beside another that moves on meanwhile is not refused', async () => {
+  test('a projector that starts while another one moves the checkpoint is not refused', async () => {
     await given(1);
     const first = await start();
     await first.caughtUp;

@@ -128,7 +128,7 @@ describe('GET /ops/v1/projections', () => {
     });
   });
 
-  test('where the event store is out of reach the rest is still told', async () => {
+  test('where the event store is out of reach, the status still shows everything else', async () => {
     let isGone = false;
     const { projection, projector } = await open({
       store: (own) => ({
@@ -167,7 +167,7 @@ test('both routes: an operator of all merchants alone', async () => {
 });
 
 describe('POST /ops/v1/projections/rebuild', () => {
-  test('202 at once, and the status tells of it to its end', async () => {
+  test('responds 202 at once, and the status shows the rebuild until it ends', async () => {
     const { ask, projection, projector, metrics } = await open();
     await projector.caughtUp;
     expect(await metrics.text()).toContain('\npayments_projection_rebuild_ratio 0\n');
@@ -198,7 +198,7 @@ describe('POST /ops/v1/projections/rebuild', () => {
     expect(told.at(-1)).toMatchObject({ name: 'result', data: { events: EVENTS, equal: true } });
   });
 
-  test('a second one is refused in words, and the first goes on', async () => {
+  test('a second rebuild is rejected with the reason, and the first goes on', async () => {
     const { summing, held, wrap } = heldSum();
     const { ask, projector } = await open({ readModels: wrap });
     await projector.caughtUp;
@@ -239,7 +239,7 @@ describe('POST /ops/v1/projections/rebuild', () => {
     expect(eventsIn(again.body).at(-1)?.name).toBe('result');
   });
 
-  test('a projector that stands by refuses in words, and its status says so', async () => {
+  test('a projector that stands by rejects the rebuild with the reason, and its status says so', async () => {
     const parked = { paymentId: 'pay_1', revision: 1, reason: 'poison', since: timeOf(1) };
     const { ask, projection, projector } = await open({
       readModels: (own) => ({ ...own, lease: async () => false, parked: async () => [parked] }),

@@ -121,7 +121,7 @@ for (const driver of readModelDrivers) {
       await expectWhole();
     });
 
-    test('a second one is refused while the first runs, and may follow it', async () => {
+    test('a second rebuild is refused while the first runs, and may follow it', async () => {
       const first = projector.rebuild();
       await expect(projector.rebuild()).rejects.toThrow(RebuildRunning);
       expect((await first).equal).toBe(true);

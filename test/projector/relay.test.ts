@@ -138,7 +138,7 @@ describe('P3: the relay', () => {
     });
   });
 
-  test('an answer that is lost, with all, some or none stored, is a repeat to the byte', async () => {
+  test('a lost acknowledgement, with all, some or no messages stored, leads to a repeat to the byte', async () => {
     const parts = openParts();
     await append(parts.store, 0, 3);
     parts.feed.loseResponses(7, 0, 3, 5);
@@ -272,7 +272,7 @@ describe('the relay and its topics', () => {
     expect(parts.feed.stored('events')).toEqual([]);
   });
 
-  test('a broker that does not answer shows, and does not hold up the stop', async () => {
+  test('a broker that does not respond shows in the status, and does not hold up the stop', async () => {
     const parts = openParts();
     await append(parts.store, 0, 1);
     parts.feed.freeze(true);
@@ -393,7 +393,7 @@ describe('P5: an event that cannot be read', () => {
 });
 
 describe('one relay at a time', () => {
-  test('one that may not run stands by, and takes over from where the other was', async () => {
+  test('a relay that may not run stands by, and takes over from where the other one was', async () => {
     const parts = openParts();
     const may = { first: true, second: false };
     await append(parts.store, 0, 3);
@@ -410,7 +410,7 @@ describe('one relay at a time', () => {
     expect(parts.feed.stored('events')).toHaveLength(5 * LIFE);
   });
 
-  test('one that was overtaken without noticing is refused its checkpoint and halts', async () => {
+  test('a relay that was overtaken without noticing cannot save its checkpoint and halts', async () => {
     const parts = openParts();
     await append(parts.store, 0, 1);
     const first = startRelay({ ...parts, logger: silent, backOff });

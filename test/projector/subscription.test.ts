@@ -97,7 +97,7 @@ describe('the catch-up loop', () => {
     });
   });
 
-  test('an end without an error is answered by another start', async () => {
+  test('a subscription that ends without an error is started again', async () => {
     const store = memoryEventStore();
     await append(store, 0, 2);
     await follow(store, async (subscriber) => {
@@ -146,7 +146,7 @@ describe('the catch-up loop', () => {
     }
   });
 
-  test('asked to start again it does, from the checkpoint', async () => {
+  test('restart() starts the subscription again from the checkpoint', async () => {
     const store = memoryEventStore();
     await append(store, 0, 2);
     await follow(store, async (subscriber, subscription) => {

@@ -40,7 +40,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     return { vain, clock, retrySchedules };
   };
 
-  test('one try at once, then the waits with ±10% jitter, counted from the last try', async () => {
+  test('one attempt at once, then the waits with ±10% jitter, counted from the last attempt', async () => {
     const tried: number[] = [];
     const { vain, clock, retrySchedules } = retrySchedulesOver(async () => {
       tried.push(clock.nowMs());
@@ -61,7 +61,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
       expect(waitedMs[n]).toBeCloseTo(step.nextAttemptMs, 6);
   });
 
-  test('the jitter is drawn anew: what broke at once does not ask at once', async () => {
+  test('each wait has a jitter of its own: payments that failed together are not looked up together', async () => {
     const { vain, retrySchedules } = retrySchedulesOver(
       async () => ({ kind: 'unresolved' }),
       [10_000],
@@ -72,7 +72,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     expect(new Set(vain.map(({ nextAttemptMs }) => nextAttemptMs)).size).toBeGreaterThan(30);
   });
 
-  test('8 are asked about at once, whatever waits', async () => {
+  test('8 payments are looked up at once, however many wait', async () => {
     let running = 0;
     let most = 0;
     let done = 0;
@@ -89,7 +89,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     expect(retrySchedules.get('pay_1')).toBeUndefined();
   });
 
-  test('something else unresolved on the payment begins the retry schedule anew, at once', async () => {
+  test('another unresolved operation of the payment begins the retry schedule anew, at once', async () => {
     const { vain, clock, retrySchedules } = retrySchedulesOver(
       async () => ({ kind: 'unresolved' }),
       [600_000],
@@ -104,7 +104,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     expect(vain[1]?.attempts).toBe(1);
   });
 
-  test('a try that fails counts, and the retry schedule goes on', async () => {
+  test('an attempt that throws counts, and the retry schedule goes on', async () => {
     const { vain, clock, retrySchedules } = retrySchedulesOver(
       () => Promise.reject(new Error('no store')),
       [5],
@@ -173,7 +173,7 @@ const counted = () => {
   return { reads, store };
 };
 
-describe('gaps §7: open intents are found without scanning the log', () => {
+describe('gaps §7: unresolved payments are found without scanning the log', () => {
   test('by the read models, after a restart, at once; the log is not read', async () => {
     const id = await leaveOpen(processes.a);
     await caughtUp();
@@ -226,7 +226,7 @@ describe('gaps §7: open intents are found without scanning the log', () => {
     await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
   });
 
-  test('what may be in flight elsewhere is not asked about before its time', async () => {
+  test('what may be in flight in another process is not looked up before its time', async () => {
     const held = processes.a.faults.holdNext();
     const creating = processes.a.create();
     await held.begun;
@@ -360,14 +360,14 @@ test('settings: a stop waits for the question that is asked, and asks no other',
     faults.next('answer lost');
     expect((await service.change('refund', id, { refundAmount })).status).toBe(503);
   }
-  const responded = Promise.withResolvers<void>();
-  faults.beforeResponse = responded.promise;
+  const mayRespond = Promise.withResolvers<void>();
+  faults.beforeResponse = mayRespond.promise;
   // The next process asks about each of the three, one after the other.
   const before = faults.questions;
   await service.restart();
   await until('a question is asked', () => faults.questions > before);
   const stopping = service[Symbol.asyncDispose]();
-  responded.resolve();
+  mayRespond.resolve();
   await stopping;
   expect(faults.questions).toBe(before + 1);
 });

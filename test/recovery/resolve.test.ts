@@ -48,10 +48,10 @@ const leaveUnresolved = async (
   const { a } = processes;
   a.faults.answersQuestions = false;
   a.faults.next(fault);
-  const requested = a.faults.questions;
+  const before = a.faults.questions;
   const response = await send(a);
   expect(response.status).toBe(503);
-  await until('recovery has asked', () => a.faults.questions > requested);
+  await until('recovery has asked', () => a.faults.questions > before);
   return locatedId(response);
 };
 
@@ -122,7 +122,7 @@ describe('a person’s word is recorded as the outcome, with actor and evidence'
   });
 });
 
-describe('it is refused', () => {
+describe('resolving by hand is rejected', () => {
   test('while the provider says that it is still at work, for a day', async () => {
     const { provider } = processes.a.side;
     const { lookUp } = provider;
@@ -264,8 +264,8 @@ describe('GET /ops/v1/unresolved', () => {
   });
 });
 
-describe('faults, late answers: the log keeps what came first', () => {
-  test('a call that answers other than what is recorded is said in the log', async () => {
+describe('faults, late responses: the event log keeps the outcome that came first', () => {
+  test("a call whose outcome differs from the recorded one is reported in the service's log", async () => {
     const { a, b } = processes;
     const id = idOf(await a.create());
     const held = a.faults.holdNext();

@@ -49,7 +49,7 @@ describe('gaps §7: a create whose outcome is unknown', () => {
     expect(json).toMatchObject({ status: 'PENDING', transactions: [], authorizedAmount: 0 });
   });
 
-  test('a command asks first: found as approved, and carried out on that', async () => {
+  test('a command looks the create up first: found approved, the command is carried out', async () => {
     const id = locatedId(await leaveUnresolved(service, 'answer lost', () => service.create()));
     const { status, json } = await service.change('capture', id);
     expect([status, json.status]).toEqual([200, 'CAPTURED']);
@@ -57,7 +57,7 @@ describe('gaps §7: a create whose outcome is unknown', () => {
     expect(await kindsOf(id)).toEqual(['AUTHORIZE', 'CAPTURE']);
   });
 
-  test('a command asks first: fenced, so FAILED and never charged', async () => {
+  test('a command looks the create up first: fenced, so FAILED and never charged', async () => {
     const id = locatedId(await leaveUnresolved(service, 'call lost', () => service.create()));
     expectError(await service.change('capture', id), 422, 'CAPTURE_NOT_ALLOWED', [
       'only an AUTHORIZED payment can be captured; this one is FAILED',
@@ -69,7 +69,7 @@ describe('gaps §7: a create whose outcome is unknown', () => {
     expect(await kindsOf(id)).toEqual([]);
   });
 
-  test('a call that arrives after the fence is refused: FAILED, and never charged', async () => {
+  test('a call that reaches the provider after the fence is not carried out: FAILED, and never charged', async () => {
     const id = locatedId(await leaveUnresolved(service, 'call lost', () => service.create()));
     const [late] = service.faults.calls.slice(-1);
     if (late === undefined) throw new Error('no call was made');
@@ -234,14 +234,14 @@ describe('gaps §7: an equal create without a key', () => {
   test('where two equal ones are unresolved, each is joined before a third is made', async () => {
     const held = [service.faults.holdNext('answer lost'), service.faults.holdNext('answer lost')];
     service.faults.answersQuestions = false;
-    const requested = service.faults.questions;
+    const before = service.faults.questions;
     const running = [send(), send()];
     for (const { begun, release } of held) {
       await begun;
       release();
     }
     const lost = (await Promise.all(running)).map(locatedId);
-    await until('both were asked about', () => service.faults.questions === requested + 2);
+    await until('both were asked about', () => service.faults.questions === before + 2);
     service.faults.answersQuestions = true;
     const joined = [idOf(await send()), idOf(await send())];
     expect(joined.toSorted()).toEqual(lost.toSorted());
@@ -260,9 +260,9 @@ describe('gaps §7: an equal create without a key', () => {
 });
 
 describe('gaps §7: in flight is not unresolved', () => {
-  test('a second capture waits and is judged on the new state; nobody asks', async () => {
+  test('a second capture waits and is judged by the new state; nothing is looked up', async () => {
     const id = await authorized();
-    const requested = service.faults.questions;
+    const before = service.faults.questions;
     const held = service.faults.holdNext();
     const first = service.change('capture', id);
     await held.begun;
@@ -272,7 +272,7 @@ describe('gaps §7: in flight is not unresolved', () => {
     expectError(await second, 422, 'CAPTURE_NOT_ALLOWED', [
       'only an AUTHORIZED payment can be captured; this one is CAPTURED',
     ]);
-    expect(service.faults.questions).toBe(requested);
+    expect(service.faults.questions).toBe(before);
     expect(await kindsOf(id)).toEqual(['AUTHORIZE', 'CAPTURE']);
   });
 
@@ -312,7 +312,7 @@ describe('gaps §7: in flight is not unresolved', () => {
 });
 
 describe('gaps §7: recovery on its own', () => {
-  test('asks again along the retry schedule until there is an answer, and sends nothing again', async () => {
+  test('looks it up along the retry schedule until the outcome is known, and sends nothing again', async () => {
     await using patient = await openInProcess({ RECOVERY_DELAYS_MS: '5,5,5,5,600000' });
     patient.faults.answersQuestions = false;
     patient.faults.next('answer lost');

@@ -23,13 +23,13 @@ test('it writes every secret that the compose file asks for, fresh and for its o
   const files = ['one', 'two'].map((name) => join(folder, name));
   for (const file of files) expect(write(file).status).toBe(0);
   const compose = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
-  const requested = new Set([...compose.matchAll(/\$\{([A-Z_]+):\?/g)].map(([, name]) => name));
+  const wanted = new Set([...compose.matchAll(/\$\{([A-Z_]+):\?/g)].map(([, name]) => name));
   const values = files.flatMap((file) => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(new Set(secretsIn(file).keys())).toEqual(requested);
+    expect(new Set(secretsIn(file).keys())).toEqual(wanted);
     return [...secretsIn(file).values()];
   });
-  expect(new Set(values).size).toBe(2 * requested.size);
+  expect(new Set(values).size).toBe(2 * wanted.size);
   // 32 bytes, in characters that a shell takes as they are.
   for (const value of values) expect(value).toMatch(/^[A-Za-z0-9_-]{43}$/);
 });

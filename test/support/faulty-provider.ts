@@ -43,7 +43,7 @@ export type FaultyProvider = {
 const LATE_MS = 600;
 const DRIP_MS = 100;
 
-type Responded = { status: number; body: string };
+type Reply = { status: number; body: string };
 type Call = { method: string; path: string; body: Buffer; headers: Record<string, string> };
 
 const bodyOf = async (incoming: IncomingMessage): Promise<Buffer> => {
@@ -61,11 +61,11 @@ const drip = (outgoing: ServerResponse): void => {
   outgoing.on('close', () => clearInterval(timer));
 };
 
-const send = (outgoing: ServerResponse, { status, body }: Responded): void => {
+const send = (outgoing: ServerResponse, { status, body }: Reply): void => {
   outgoing.writeHead(status, { 'content-type': 'application/json' }).end(body);
 };
 
-const changed = ({ status, body }: Responded, change: object): Responded => ({
+const changed = ({ status, body }: Reply, change: object): Reply => ({
   status,
   body: JSON.stringify({ ...(JSON.parse(body) as object), ...change }),
 });
@@ -80,7 +80,7 @@ export const faultyProvider = async (ledgerFile: string): Promise<FaultyProvider
   /** Operations about which questions go wrong, and how often still. */
   const doubtful = new Map<string, { fault: ProviderFault; times: number }>();
 
-  const forward = async ({ method, path, body, headers }: Call): Promise<Responded> => {
+  const forward = async ({ method, path, body, headers }: Call): Promise<Reply> => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
       headers,
@@ -138,7 +138,7 @@ export const faultyProvider = async (ledgerFile: string): Promise<FaultyProvider
   };
 
   /** A question that goes wrong: a 404 that is not true yet, or "still at work". */
-  const doubtfulResponse = ({ method, path }: Call): Responded | undefined => {
+  const doubtfulResponse = ({ method, path }: Call): Reply | undefined => {
     const doubt = doubtful.get(path);
     if (doubt === undefined || doubt.times === 0) return undefined;
     if (doubt.fault === 'its not found is late') {

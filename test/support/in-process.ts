@@ -231,11 +231,11 @@ export const leaveUnresolved = async (
   fault: 'answer lost' | 'call lost',
   send: () => Promise<CommandResponse>,
 ): Promise<CommandResponse> => {
-  const requested = faults.questions;
+  const before = faults.questions;
   faults.answersQuestions = false;
   faults.next(fault);
   const response = await send();
-  await until('recovery has asked', () => faults.questions > requested);
+  await until('recovery has asked', () => faults.questions > before);
   faults.answersQuestions = true;
   return response;
 };

@@ -62,8 +62,8 @@ export const entriesOfEvents = (payments: ReadonlyMap<string, LoggedPayment>): E
       return state.operations
         .filter(({ ended }) => ended?.outcome === 'APPROVED' || ended?.outcome === 'DECLINED')
         .map(({ operationId, kind, amountMinor, ended }): Entry => {
-          const requested = kind === 'create' && captureNow ? 'SALE' : KINDS[kind];
-          return `${operationId} ${requested} ${paymentId} ${amountMinor} ${ended?.outcome ?? ''}`;
+          const providerKind = kind === 'create' && captureNow ? 'SALE' : KINDS[kind];
+          return `${operationId} ${providerKind} ${paymentId} ${amountMinor} ${ended?.outcome ?? ''}`;
         });
     })
     .sort();

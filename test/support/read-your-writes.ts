@@ -6,17 +6,17 @@ import { payment } from './in-process.ts';
 import type { Random } from './random.ts';
 import type { Body } from './service.ts';
 
-type Responded = { status: number; text: string };
+type Reply = { status: number; text: string };
 
 /** The way to a service; undefined where it died before its answer was there. */
 export type PairLine = {
-  post(path: string, body: object): Promise<Responded | undefined>;
-  get(paymentId: string): Promise<Responded | undefined>;
+  post(path: string, body: object): Promise<Reply | undefined>;
+  get(paymentId: string): Promise<Reply | undefined>;
 };
 
 export type Pairs = {
   /** How many were asked for in all. */
-  requested: number;
+  posts: number;
   /** How many had both answers to compare, and how many payments were compared again later. */
   compared: number;
   comparedAgain: number;
@@ -27,7 +27,7 @@ export type Pairs = {
 };
 
 export const noPairs = (): Pairs => ({
-  requested: 0,
+  posts: 0,
   compared: 0,
   comparedAgain: 0,
   last: new Map(),
@@ -44,7 +44,7 @@ const nextOf = (paid: Body, random: Random): [path: string, body: object] | unde
   return [`/${paymentId}/refund`, { refundAmount: random.between(1, refundableAmount) }];
 };
 
-const compare = (pairs: Pairs, after: string, text: string, got: Responded): void => {
+const compare = (pairs: Pairs, after: string, text: string, got: Reply): void => {
   if (got.status === 200 && got.text === text) return;
   pairs.wrong.push(`after ${after}: ${got.status} ${got.text}\nwhere it was ${text}`);
 };
@@ -55,7 +55,7 @@ const pair = async (
   path: string,
   body: object,
 ): Promise<Body | undefined> => {
-  pairs.requested += 1;
+  pairs.posts += 1;
   const known = pairs.last.get(path.split('/')[1] ?? '');
   if (known !== undefined) known.touched = true;
   const response = await line.post(path, body);
@@ -74,7 +74,7 @@ export type Writing = { line: PairLine; pairs: Pairs; random: Random; until: num
 
 const writer = async (writing: Writing): Promise<void> => {
   const { random, pairs } = writing;
-  while (pairs.requested < writing.until) {
+  while (pairs.posts < writing.until) {
     const fields = { amount: random.between(100, 9999), captureNow: random.chance(0.3) };
     let paid = await pair(writing, '', payment(fields));
     if (paid === undefined) return;

@@ -41,12 +41,12 @@ export const responseTo = (given: PaymentEvent[], when: Command): CommandRespons
  */
 export const scenarios = (rows: readonly Scenario[]): void => {
   test.each(rows)('$title', ({ given, when, response }) => {
-    const responded = responseTo(given, when);
-    expect(responded).toStrictEqual(response);
-    if (!Array.isArray(responded)) return;
-    for (const { type, data } of responded) {
+    const decided = responseTo(given, when);
+    expect(decided).toStrictEqual(response);
+    if (!Array.isArray(decided)) return;
+    for (const { type, data } of decided) {
       expect(paymentSchemas[type].parse(data)).toStrictEqual(data);
     }
-    expect(responseTo([...given, ...responded], when)).toStrictEqual([]);
+    expect(responseTo([...given, ...decided], when)).toStrictEqual([]);
   });
 };

@@ -42,7 +42,7 @@ export const appendingCases = (driver: EventStoreDriver): void => {
         expect(await store.readStream(named(1))).toHaveLength(2);
       });
 
-      test('gaps §9: the last revision of a stream is told, null where there is none', async () => {
+      test('gaps §9: lastRevision gives the last revision of a stream, null where there is none', async () => {
         expect(await store.lastRevision(named(1))).toBeNull();
         await store.append(named(1), 'none', batchOf(3));
         expect(await store.lastRevision(named(1))).toBe(2);
@@ -103,7 +103,7 @@ export const appendingCases = (driver: EventStoreDriver): void => {
         expect(new Set(all.map(({ position }) => position)).size).toBe(120);
       });
 
-      test('what is refused leaves nothing behind: no event, an event beside its schema, an odd name', async () => {
+      test('an append of no event, of one that breaks its schema or under a malformed name stores nothing', async () => {
         const odd = newEvent({ ...authorized(), data: { amount: -1 } } as never);
         const cases: [string, NewEvent[]][] = [
           [named(1), []],

@@ -110,8 +110,8 @@ describe('an append', () => {
       const first = await store.append('payment-1', 'none', batch());
       standIn.fail('append', fault);
       const event = newEvent(captureRequested());
-      const requested = fault === 'slow' || fault === 'not leader' ? brisk : hasty;
-      const result = await resolved(() => requested.append('payment-1', at(first[1]), [event]));
+      const called = fault === 'slow' || fault === 'not leader' ? brisk : hasty;
+      const result = await resolved(() => called.append('payment-1', at(first[1]), [event]));
       if (fault === 'not leader') expect(result).toBeInstanceOf(StoreUnavailable);
       else if (fault === 'slow') expect(result).toHaveLength(1);
       else if (fault === 'wrong revision') expect(result).toBeInstanceOf(RevisionConflict);

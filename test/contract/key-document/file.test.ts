@@ -17,12 +17,12 @@ describe('the checkpoint file', () => {
     expect(statSync(fileOf('mode')).mode & 0o777).toBe(0o600);
   });
 
-  test('a damaged one is refused, not taken for a start from the beginning', async () => {
+  test('a damaged checkpoint file is refused, not taken for a start from the beginning', async () => {
     writeFileSync(fileOf('damaged'), '{"version":');
     await expect(fileDocument(fileOf('damaged')).load()).rejects.toThrow(/damaged.json is damaged/);
   });
 
-  test('a draft that a crash left beside it does not count', async () => {
+  test('a draft that a crash left beside the checkpoint file does not count', async () => {
     const document = fileDocument(fileOf('draft'));
     await document.save('1', 0);
     writeFileSync(`${fileOf('draft')}.new`, 'half');

@@ -235,8 +235,8 @@ describe('provider.md: fences and look-ups', () => {
 });
 
 describe("provider.md: of an answer's text only the codes go on, cleaned", () => {
-  const declinedBy = async (codes: object, requested: ProviderOperation = operation) =>
-    (await answering(200, { ...outcome, outcome: 'DECLINED', ...codes })).execute(requested);
+  const declinedBy = async (codes: object, sent: ProviderOperation = operation) =>
+    (await answering(200, { ...outcome, outcome: 'DECLINED', ...codes })).execute(sent);
 
   test('gaps §12: a code of the list goes on as it is', async () => {
     const codes = { failureCode: 'LOST_CARD', providerFailureCode: '41.lost-card_x' };

@@ -35,14 +35,14 @@ export const operationIdCases = (driver: ProviderDriver): void => {
     test('an answer about another amount or currency is Unknown', async () => {
       const { operationId } = await authorized();
       const mismatch = { outcome: 'UNKNOWN', reason: 'mismatch' };
-      const requested = { operationId, amount: 2000, currency: 'USD' };
+      const question = { operationId, amount: 2000, currency: 'USD' };
       expect(await provider.execute(authorize(undefined, { operationId, amount: 1 }))).toEqual(
         mismatch,
       );
-      expect(await provider.lookUp({ ...requested, amount: 1999 })).toEqual(mismatch);
-      expect(await provider.lookUp({ ...requested, currency: 'EUR' })).toEqual(mismatch);
-      expect(await provider.fence({ ...requested, amount: 2001 })).toEqual(mismatch);
-      expect(await provider.lookUp(requested)).toEqual(approved);
+      expect(await provider.lookUp({ ...question, amount: 1999 })).toEqual(mismatch);
+      expect(await provider.lookUp({ ...question, currency: 'EUR' })).toEqual(mismatch);
+      expect(await provider.fence({ ...question, amount: 2001 })).toEqual(mismatch);
+      expect(await provider.lookUp(question)).toEqual(approved);
     });
 
     test('of 32 calls at once with one id, one is carried out', async () => {

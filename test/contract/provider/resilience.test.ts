@@ -49,7 +49,7 @@ const inTurn = (responses: ProviderOutcome[]) => {
 const notSent = (times: number): ProviderOutcome[] => Array(times).fill(NOT_SENT);
 
 describe('gaps §7: the breaker', () => {
-  test('opens after 5 calls in a row that could not be sent, and for PUT alone', async () => {
+  test('the breaker opens after 5 calls in a row that could not be sent, and for PUT alone', async () => {
     const provider = resilientHttp(await refusedUrl());
     for (let call = 1; call <= 5; call += 1) {
       expect(provider.breakerOpen()).toBe(false);
@@ -64,7 +64,7 @@ describe('gaps §7: the breaker', () => {
     });
   });
 
-  test('open, it sends nothing; after 1 s one call tries, and an answer closes it', async () => {
+  test('an open breaker sends nothing; after 1 s it lets one call through, whose outcome closes it', async () => {
     const { provider, calls } = inTurn(notSent(5));
     const clock = manualClock();
     const behind = resilient(provider, clock);
@@ -77,7 +77,7 @@ describe('gaps §7: the breaker', () => {
     expect([calls(), behind.breakerOpen()]).toEqual([6, false]);
   });
 
-  test('the wall clock, which can be set back, has no part in it', async () => {
+  test('the wall clock, which can be set back, does not decide when the breaker lets a call through', async () => {
     const { provider } = inTurn(notSent(5));
     const clock = manualClock();
     // By the wall clock the hour has not passed, and neither has it with a clock that was set back.
@@ -88,7 +88,7 @@ describe('gaps §7: the breaker', () => {
     expect(behind.breakerOpen()).toBe(false);
   });
 
-  test('the call that tries and could not be sent opens it for another while', async () => {
+  test('a trial call that could not be sent opens the breaker for another second', async () => {
     const { provider, calls } = inTurn(notSent(7));
     const clock = manualClock();
     const behind = resilient(provider, clock);
@@ -102,7 +102,7 @@ describe('gaps §7: the breaker', () => {
     expect(calls()).toBe(6);
   });
 
-  test('while one call tries, the others do not wait for it', async () => {
+  test('calls during the trial call are NotSent at once and do not wait for it', async () => {
     const trying = Promise.withResolvers<ProviderOutcome>();
     let calls = 0;
     const provider = providerThat(async () => {
@@ -121,7 +121,7 @@ describe('gaps §7: the breaker', () => {
     expect([calls, behind.breakerOpen()]).toEqual([6, false]);
   });
 
-  test('an answer in between starts the count anew, Unknown and declined ones too', async () => {
+  test('any call that was sent starts the count anew, Unknown and declined ones too', async () => {
     const others: ProviderOutcome[] = [
       { outcome: 'UNKNOWN', reason: 'timeout' },
       { outcome: 'DECLINED', failureCode: 'LOST_CARD' },
@@ -134,7 +134,7 @@ describe('gaps §7: the breaker', () => {
 });
 
 describe('gaps §7: the bounded queue', () => {
-  test('no place in the queue is NotSent; those in it are sent in order, each once', async () => {
+  test('a call without a place in the queue is NotSent; those in the queue are sent in order, each once', async () => {
     const pending: Array<() => void> = [];
     const server = await serve((_request, response) => {
       pending.push(() => response.writeHead(500).end());
@@ -143,7 +143,7 @@ describe('gaps §7: the bounded queue', () => {
     const operations = Array.from({ length: 5 }, () => authorize());
     const responses = operations.map((operation) => provider.execute(operation));
     expect(await responses[4]).toEqual(NOT_SENT);
-    for (let responded = 0; responded < 4; responded += 1) {
+    for (let call = 0; call < 4; call += 1) {
       await until('a call arrives', () => pending.length > 0);
       pending.shift()?.();
     }

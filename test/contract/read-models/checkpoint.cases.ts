@@ -33,7 +33,7 @@ export const checkpointCases = (driver: ReadModelDriver): void => {
       ]).toEqual(before);
     });
 
-    test('the checkpoint is compared: a writer from elsewhere is refused and writes nothing', async () => {
+    test('a writer whose checkpoint is not the stored one is refused and writes nothing', async () => {
       await readModels.apply([change(readModelAt('pay_1', 0))], null, 'p1');
       for (const from of [null, 'p0', 'p2']) {
         await expect(

@@ -63,7 +63,7 @@ export const generationCases = (driver: ReadModelDriver): void => {
       expect(await readModels.checkpoint()).toBe('p2');
     });
 
-    test('one at a time: a second is refused until the first has ended', async () => {
+    test('a second generation is refused until the first has ended', async () => {
       for (const served of [false, true]) {
         const next = await readModels.openGeneration();
         await expect(readModels.openGeneration()).rejects.toThrow(RebuildRunning);

@@ -27,8 +27,8 @@ export const leaseCases = (driver: ReadModelDriver): void => {
       async () => {
         const other = await openAnother();
         try {
-          const requested = [readModels.lease('a', 10_000), other.lease('b', 10_000)];
-          const [a, b] = await Promise.all(requested);
+          const asking = [readModels.lease('a', 10_000), other.lease('b', 10_000)];
+          const [a, b] = await Promise.all(asking);
           expect([a, b].filter(Boolean)).toHaveLength(1);
           const [first, second] = a ? ['a', 'b'] : ['b', 'a'];
           expect(await other.lease(second as string, 10_000)).toBe(false);

@@ -24,7 +24,7 @@ export const parkingCases = (driver: ReadModelDriver): void => {
       expect(await readModels.parked(1)).toHaveLength(1);
     });
 
-    test('parked again elsewhere: the place moves, the time stays', async () => {
+    test('a payment parked again at another revision keeps the time of the first', async () => {
       await readModels.apply([parking('pay_1', 2, 5)], null, 'p1');
       await readModels.apply([parking('pay_1', 4, 9)], 'p1', 'p1');
       expect(await readModels.parked(10)).toEqual([
@@ -32,7 +32,7 @@ export const parkingCases = (driver: ReadModelDriver): void => {
       ]);
     });
 
-    test('a read model at the poisoned revision or beyond takes the payment out again', async () => {
+    test('a read model at the parked revision or beyond ends the parking', async () => {
       await readModels.apply([change(readModelAt('pay_1', 1)), parking('pay_1', 3)], null, 'p1');
       await readModels.apply([change(readModelAt('pay_1', 2))], 'p1', 'p1');
       expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 2, parked: true });

@@ -19,7 +19,7 @@ export const unresolvedCases = (driver: ReadModelDriver): void => {
       readModels = opened;
     });
 
-    test('gaps §7: unresolved payments are those with an open intent, oldest first', async () => {
+    test('gaps §7: payments with an unresolved operation are listed, oldest first', async () => {
       const open = (paymentId: string, n: number): PaymentReadModel => {
         const event = created({ paymentId });
         const readModel = foldReadModel([{ revision: 0, time: timeOf(n), event }]);
@@ -38,7 +38,7 @@ export const unresolvedCases = (driver: ReadModelDriver): void => {
       expect((await readModels.unresolved(10)).map((u) => u.paymentId)).toEqual(['pay_c', 'pay_a']);
     });
 
-    test('with two intents open the older one counts', async () => {
+    test('of two unresolved operations of a payment the older one counts', async () => {
       const events = placed([
         ...wholeLife('pay_1').slice(0, 4),
         refundRequested({ operationId: 'a', amount: 100 }),
