@@ -262,8 +262,7 @@ describe('faults, races: 64 creates with one reference, from two processes', () 
   const chargesFor = async (since: number) => (await processes.ledger()).slice(since);
 
   /** A request that had no turn within its budget got 503, and is sent again. */
-  const inTime = (responses: CommandResponse[]) =>
-    responses.filter(({ status }) => status !== 503);
+  const inTime = (responses: CommandResponse[]) => responses.filter(({ status }) => status !== 503);
 
   test('equal creates: one charge, and all get its body', async () => {
     const merchantReference = newReference();
