@@ -10,12 +10,16 @@ import { PAYMENT_STATUSES } from '../shared/payment/payment-status.ts';
 const ONCE = 'must be given once';
 const text = () => z.string({ error: ONCE });
 
-const wholeNumber = (min: number, max: number) => {
+const wholeNumber = (min: number, max: number, more: { default?: number } = {}) => {
   const wording = `must be a whole number from ${min} to ${max}`;
   const holds = (value: string) =>
     /^[0-9]{1,16}$/.test(value) && Number(value) >= min && Number(value) <= max;
   const highest = max === Number.MAX_SAFE_INTEGER ? undefined : max;
-  return text().refine(holds, wording).transform(Number).optional().meta(asNumber(min, highest));
+  return text()
+    .refine(holds, wording)
+    .meta({ ...asNumber(min, highest), ...more })
+    .transform(Number)
+    .optional();
 };
 
 const amount = () => wholeNumber(0, Number.MAX_SAFE_INTEGER);
@@ -48,10 +52,7 @@ export const SearchParameters = parameters({
   maxAmount: amount().describe('At most this amount, in minor units.'),
   merchant: short().optional().describe('Of this merchant alone; for a token of all merchants.'),
   cursor: text().optional().describe('The `next` of the page before.'),
-  limit: wholeNumber(1, 200).meta({
-    default: SEARCH_LIMIT_DEFAULT,
-    description: 'How many at most.',
-  }),
+  limit: wholeNumber(1, 200, { default: SEARCH_LIMIT_DEFAULT }).describe('How many at most.'),
 });
 
 export const StateParameters = parameters({

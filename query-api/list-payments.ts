@@ -30,12 +30,8 @@ export const ListParameters = z.strictObject(
       .meta({ minLength: 1, description: 'With exactly this reference.' }),
     limit: optionalText()
       .refine((value) => value === undefined || LIMIT_TEXT.test(value), LIMIT)
-      .transform((value) => Number(value ?? LIMIT_DEFAULT))
-      .meta({
-        ...asNumber(1, LIMIT_MAX),
-        default: LIMIT_DEFAULT,
-        description: 'How many at most.',
-      }),
+      .meta({ ...asNumber(1, LIMIT_MAX), default: LIMIT_DEFAULT, description: 'How many at most.' })
+      .transform((value) => Number(value ?? LIMIT_DEFAULT)),
     cursor: optionalText()
       .transform((value) => (value === undefined ? undefined : (placeOf(value) ?? null)))
       .refine((place) => place !== null, 'must be the nextCursor of an earlier answer')

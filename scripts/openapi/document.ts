@@ -1,13 +1,23 @@
 /**
- * What every API description of the service is made of: components from zod schemas, operations
- * from a table, and examples that were recorded from a running service. A status without a
- * recorded example is refused, and so is a recorded one that no operation names.
+ * Writes an API document: operations from the table of routes, components from the zod schemas that
+ * the routes parse and respond with, examples from what a running service responded. A status
+ * without a recorded example is an error, and so is a recorded one that no route names.
  */
 import { z } from 'zod';
+import { AUDIT_ROUTES } from '../../audit/routes.ts';
+import { COMMAND_ROUTES } from '../../command-api/routes.ts';
+import manifest from '../../package.json' with { type: 'json' };
+import { PROJECTOR_ROUTES } from '../../projector/routes.ts';
+import { QUERY_ROUTES } from '../../query-api/routes.ts';
+import { ErrorBody } from '../../shared/http/responses.ts';
+import type { AnyRoute, ResponseForm } from '../../shared/http/route.ts';
+import { ROUTES, type RouteId, type RoutePlace } from '../../shared/http/route-table.ts';
+import { HEADERS, PARAMETERS, type Part } from '../../shared/http/standard-parts.ts';
+import { standardResponses } from '../../shared/http/standard-responses.ts';
 
-/** One answer of the running service, with ids and times replaced by stable ones. */
+/** One response of the running service, with ids and times replaced by stable ones. */
 export type Recording = {
-  operationId: string;
+  id: RouteId;
   /** Names the example, in words. */
   name: string;
   /** The request's body, where it is worth showing. */
@@ -16,46 +26,26 @@ export type Recording = {
   body: unknown;
 };
 
-/** A header, parameter or schema object as OpenAPI has it. */
-export type Part = Record<string, unknown>;
-
-export type Operation = {
-  operationId: string;
-  method: 'get' | 'post';
-  path: string;
-  summary: string;
-  description?: string;
-  tag: string;
-  parameters: Part[];
-  /** The name of the request's component. */
-  request?: { schema: string; required: boolean };
-  /** Status → what it means, the component of its body, and the names of its headers. */
-  responses: Record<number, CommandResponse>;
-};
-
-export type CommandResponse = {
-  description: string;
-  /** Content type → the component of the body or a schema; `ErrorBody` as JSON where left out. */
-  content?: Record<string, string | Part>;
-  /** There is no recording of it: it has no end, or nothing makes it happen. */
-  unrecorded?: true;
-  /** Names in components.headers; those of every answer and of every error are added. */
-  headers?: string[];
+export const BOUND: Readonly<Record<RouteId, Omit<AnyRoute<never>, 'handle'>>> = {
+  ...COMMAND_ROUTES,
+  ...QUERY_ROUTES,
+  ...AUDIT_ROUTES,
+  ...PROJECTOR_ROUTES,
 };
 
 const JSON_TYPE = 'application/json';
 
-export const refTo = (kind: 'schemas' | 'headers' | 'parameters', name: string): Part => ({
+const refTo = (kind: 'schemas' | 'headers' | 'parameters', name: string): Part => ({
   $ref: `#/components/${kind}/${name}`,
 });
 
-/** Named zod schemas as OpenAPI components, sorted by name. Exports that are no schema are left out. */
-export const schemasOf = (modules: readonly Record<string, unknown>[]): Part => {
-  const registry = z.registry<{ id: string }>();
-  const named = modules.flatMap((module) => Object.entries(module));
-  for (const [id, schema] of named) if (schema instanceof z.ZodType) registry.add(schema, { id });
+/** Every named schema, and each route's query as `<id>Query`, as JSON Schema. */
+const namedSchemas = (): Record<string, Part> => {
+  for (const [id, { request }] of Object.entries(BOUND)) {
+    if (request.query !== undefined) z.globalRegistry.add(request.query, { id: `${id}Query` });
+  }
   const uri = (id: string) => `#/components/schemas/${id}`;
-  const { schemas } = z.toJSONSchema(registry, { io: 'input', uri });
+  const { schemas } = z.toJSONSchema(z.globalRegistry, { io: 'input', uri });
   const entries = Object.entries(schemas).map(([name, { $schema: _, $id: __, ...schema }]) => [
     name,
     schema,
@@ -63,32 +53,26 @@ export const schemasOf = (modules: readonly Record<string, unknown>[]): Part => 
   return Object.fromEntries(entries.sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
 };
 
-const header = (description: string, schema: Part, required = true): Part => ({
-  description,
-  required,
-  schema: { type: 'string', ...schema },
-});
-
-export const HEADERS: Readonly<Record<string, Part>> = {
-  'Request-Id': header('Names this request in the log.', { pattern: '^[0-9A-Z]{26}$' }),
-  'Cache-Control': header('Nothing is kept on the way.', { const: 'no-store' }),
-  ETag: header('The revision of the payment.', { pattern: '^"[0-9]+"$' }),
-  Link: header('Leads to what docs/errors.md says of this error.', {
-    pattern: '^</docs/errors#[a-z_]+>; rel="help"$',
-  }),
-  'Retry-After': header('Seconds to wait before another try.', { pattern: '^[1-9][0-9]*$' }),
-  'WWW-Authenticate': header('How to authenticate.', { const: 'Bearer' }),
-  Location: header(
-    'The payment, where there is one to look at.',
-    { pattern: '^/api/v1/payments/[A-Za-z0-9_-]{1,32}$' },
-    false,
-  ),
-  'Idempotent-Replayed': header(
-    'There when another request under this key did it.',
-    { const: 'true' },
-    false,
-  ),
+const bare = (schema: z.ZodType): Part => {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input' });
+  return rest;
 };
+
+const schemaOf = (schema: z.ZodType): Part => {
+  const id = z.globalRegistry.get(schema)?.id;
+  return typeof id === 'string' ? refTo('schemas', id) : bare(schema);
+};
+
+type Query = { properties?: Record<string, Part>; required?: string[] };
+
+const queryParameters = ({ properties = {}, required = [] }: Query): Part[] =>
+  Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    description,
+    schema,
+  }));
 
 const camel = (name: string): string =>
   name
@@ -102,82 +86,123 @@ const examplesOf = (recordings: readonly Recording[], shownOf: (one: Recording) 
     recordings.map((one) => [camel(one.name), { summary: one.name, value: shownOf(one) }]),
   );
 
-const headersOf = (status: number, { headers = [] }: CommandResponse): Part => {
+const responseOf = (status: number, response: ResponseForm, recordings: Recording[]): Part => {
+  const { description, content = { [JSON_TYPE]: ErrorBody }, headers = [] } = response;
   const names = ['Request-Id', 'Cache-Control', ...(status >= 400 ? ['Link'] : []), ...headers];
-  return Object.fromEntries(names.map((name) => [name, refTo('headers', name)]));
-};
-
-const responseOf = (status: number, response: CommandResponse, recordings: Recording[]): Part => {
-  const content = response.content ?? { [JSON_TYPE]: 'ErrorBody' };
+  const examples = recordings.length > 0 && { examples: examplesOf(recordings, (one) => one.body) };
   return {
-    description: response.description,
-    headers: headersOf(status, response),
+    description,
+    headers: Object.fromEntries(names.map((name) => [name, refTo('headers', name)])),
     content: Object.fromEntries(
       Object.entries(content).map(([type, schema]) => [
         type,
-        {
-          schema: typeof schema === 'string' ? refTo('schemas', schema) : schema,
-          ...(type === JSON_TYPE &&
-            recordings.length > 0 && { examples: examplesOf(recordings, ({ body }) => body) }),
-        },
+        { schema: schemaOf(schema), ...(type === JSON_TYPE && examples) },
       ]),
     ),
   };
 };
 
-const requestBodyOf = (operation: Operation, recordings: Recording[]): Part => {
-  if (operation.request === undefined) return {};
-  const { schema, required } = operation.request;
-  const shown = recordings.filter(({ request, status }) => request !== undefined && status < 403);
-  const examples = examplesOf(
-    shown.filter(({ status }) => status !== 400),
-    ({ request }) => request,
+const responsesOf = (id: RouteId, recordings: Recording[]): Part => {
+  const { request, responses: own } = BOUND[id];
+  const responses = { ...standardResponses(ROUTES[id], request), ...own };
+  const stray = recordings.find(({ status }) => responses[status] === undefined);
+  if (stray) throw new Error(`${id}: ${stray.status} (${stray.name}) is not described`);
+  return Object.fromEntries(
+    Object.entries(responses).map(([key, response]) => {
+      const status = Number(key);
+      const shown = recordings.filter((one) => one.status === status);
+      if (shown.length === 0 && !response.unrecorded)
+        throw new Error(`${id}: ${status} was not recorded`);
+      return [key, responseOf(status, response, shown)];
+    }),
   );
-  const content = { [JSON_TYPE]: { schema: refTo('schemas', schema), examples } };
-  return { requestBody: { required, content } };
 };
 
-const operationOf = (operation: Operation, recordings: Recording[]): Part => {
-  const { operationId, summary, description, tag, parameters } = operation;
-  const own = recordings.filter((one) => one.operationId === operationId);
-  const responses = Object.entries(operation.responses).map(([key, response]) => {
-    const status = Number(key);
-    const examples = own.filter((one) => one.status === status);
-    if (examples.length === 0 && !response.unrecorded)
-      throw new Error(`${operationId} ${status} was not recorded`);
-    return [key, responseOf(status, response, examples)];
-  });
-  const stray = own.find(({ status }) => operation.responses[status] === undefined);
-  if (stray) throw new Error(`${operationId}: ${stray.status} (${stray.name}) is not described`);
+const requestBodyOf = (id: RouteId, recordings: Recording[]): Part => {
+  const { body } = BOUND[id].request;
+  if (body === undefined) return {};
+  const shown = recordings.filter(
+    ({ request, status }) => request !== undefined && status < 403 && status !== 400,
+  );
+  const examples = examplesOf(shown, ({ request }) => request);
+  const content = { [JSON_TYPE]: { schema: schemaOf(body.schema), examples } };
+  return { requestBody: { required: body.required, content } };
+};
+
+const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): Part => {
+  const { summary, description, path }: RoutePlace = ROUTES[id];
+  const recordings = all.filter((one) => one.id === id);
+  const { headers = [] } = BOUND[id].request;
+  const named = [...(path.includes(':paymentId') ? ['PaymentId'] : []), ...headers];
+  const parameters = [...named.map((name) => refTo('parameters', name)), ...queryParameters(query)];
   return {
     tags: [tag],
-    operationId,
+    operationId: id,
     summary,
-    ...(description !== undefined && { description }),
+    description,
     ...(parameters.length > 0 && { parameters }),
-    ...requestBodyOf(operation, own),
-    responses: Object.fromEntries(responses),
+    ...requestBodyOf(id, recordings),
+    responses: responsesOf(id, recordings),
   };
 };
 
-/** The paths of a document. Throws where operations and recordings do not fit together. */
-export const pathsOf = (operations: readonly Operation[], recordings: Recording[]): Part => {
-  const paths: Record<string, Part> = {};
-  for (const operation of operations) {
-    const { path, method } = operation;
-    paths[path] = { ...paths[path], [method]: operationOf(operation, recordings) };
-  }
-  return paths;
+/** The components that a part of the document refers to, and those that they refer to. */
+const componentsOf = (part: unknown, all: Record<string, Record<string, Part>>): Part => {
+  const found = new Set<string>();
+  const visit = (at: unknown): void => {
+    for (const [, ref = ''] of JSON.stringify(at).matchAll(/"\$ref":"#\/components\/([^"]+)"/g)) {
+      if (found.has(ref)) continue;
+      found.add(ref);
+      const [kind = '', name = ''] = ref.split('/');
+      visit(all[kind]?.[name]);
+    }
+  };
+  visit(part);
+  return Object.fromEntries(
+    Object.entries(all).map(([kind, parts]) => [
+      kind,
+      Object.fromEntries(Object.entries(parts).filter(([name]) => found.has(`${kind}/${name}`))),
+    ]),
+  );
 };
 
-export const SECURITY = {
-  security: [{ bearer: [] }],
-  securitySchemes: {
-    bearer: {
-      type: 'http',
-      scheme: 'bearer',
-      bearerFormat: 'JWT',
-      description: 'On a local service `npx payments token` prints one.',
+export type DocumentForm = {
+  info: { title: string; description: string };
+  /** Names of groups of routes, with what each is. */
+  tags: Readonly<Record<string, string>>;
+  /** The tag of a route; undefined where the route is not in this document. */
+  tagOf(id: RouteId): string | undefined;
+};
+
+/** The whole document. Throws where routes and recordings do not fit together. */
+export const documentOf = ({ info, tags, tagOf }: DocumentForm, recordings: Recording[]): Part => {
+  const schemas = namedSchemas();
+  const paths: Record<string, Part> = {};
+  for (const [key, { method, path }] of Object.entries(ROUTES)) {
+    const id = key as RouteId;
+    const tag = tagOf(id);
+    if (tag === undefined) continue;
+    const template = path.replaceAll(/:(\w+)/g, '{$1}');
+    const operation = operationOf(id, tag, schemas[`${id}Query`] ?? {}, recordings);
+    paths[template] = { ...paths[template], [method.toLowerCase()]: operation };
+  }
+  return {
+    openapi: '3.1.0',
+    info: { ...info, version: manifest.version, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: '/', description: 'The service that serves this page' }],
+    security: [{ bearer: [] }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'On a local service `npx payments token` prints one.',
+        },
+      },
+      ...componentsOf(paths, { parameters: PARAMETERS, headers: HEADERS, schemas }),
     },
-  },
+  };
 };

@@ -10,17 +10,29 @@ import type { Provider } from '../../command-api/provider/port.ts';
 import { openService, type Service } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { importSecret, signToken } from '../../shared/http/auth/local-keys.ts';
+import { ROUTES, type RouteId } from '../../shared/http/route-table.ts';
+import type {} from '../../shared/http/server/app.ts';
+import { mayBeTooLarge } from '../../shared/http/standard-responses.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { loadConfig } from '../../shared/runtime/config.ts';
 import { SECRET_ALGORITHM } from '../../shared/runtime/key-algorithms.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
-import type { Recording } from './document.ts';
+import { BOUND, type Recording } from './document.ts';
 
 const SECRET = 'the secret that the examples of the documents are signed with';
-export const PAYMENTS = '/api/v1/payments';
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 
 type Body = { paymentId: string };
+
+/** Where a request is sent to. */
+export type Target = { id: RouteId; url: string };
+
+const UNKNOWN_ID = 'pay_00000000000000000000000000';
+
+export const to = (id: RouteId, paymentId = UNKNOWN_ID, query = ''): Target => ({
+  id,
+  url: ROUTES[id].path.replace(':paymentId', paymentId) + query,
+});
 
 /** A token of the run; without a scope it has all rights of the merchant. */
 export const tokenOf = async (merchantId: string, scope?: string): Promise<string> => {
@@ -106,9 +118,9 @@ type Sent = { body?: unknown; token?: string | undefined; key?: string; show?: b
 
 /** Sends requests to a service and keeps what is to be recorded. */
 const recorder = (service: Service, own: string, recordings: Recording[]) => {
-  const send = async (method: string, url: string, { body, token = own, key }: Sent = {}) => {
+  const send = async ({ id, url }: Target, { body, token = own, key }: Sent = {}) => {
     const response = await service.app.inject({
-      method: method as 'GET',
+      method: ROUTES[id].method,
       url,
       headers: {
         ...(token !== '' && { authorization: `Bearer ${token}` }),
@@ -120,21 +132,48 @@ const recorder = (service: Service, own: string, recordings: Recording[]) => {
     });
     return { status: response.statusCode, body: response.json() as Body };
   };
-  const record = async (
-    [operationId, method, url]: Route,
-    name: string,
-    sent: Sent = {},
-  ): Promise<Body> => {
-    const { status, body } = await send(method, url, sent);
+  const record = async (target: Target, name: string, sent: Sent = {}): Promise<Body> => {
+    // Requests side by side are recorded in the order in which they were sent.
+    const at = recordings.push({ id: target.id, name, status: 0, body: undefined }) - 1;
+    const received = await send(target, sent);
     const request = sent.show && { request: sent.body };
-    recordings.push({ operationId, name, status, body, ...request });
-    return body;
+    recordings[at] = { id: target.id, name, ...received, ...request };
+    return received.body;
   };
   return { send, record };
 };
 
 export type Recorder = ReturnType<typeof recorder>;
-export type Route = [operationId: string, method: 'GET' | 'POST', url: string];
+
+export type Tokens = { withoutScope: string; limited: string };
+
+/** What the auth hooks and the server reject on every route. `drain` uses the rate of `limited` up. */
+export const recordForAll = async (
+  { record, send }: Recorder,
+  targets: readonly Target[],
+  tokens: Tokens,
+  drain: Target,
+): Promise<void> => {
+  for (const target of targets) {
+    await record(target, 'No token', { token: '' });
+    await record(target, 'Scope missing', { token: tokens.withoutScope });
+    await send(drain, { token: tokens.limited });
+    await record(target, 'Too many requests', { token: tokens.limited });
+    if (mayBeTooLarge(ROUTES[target.id], BOUND[target.id].request)) {
+      await record(target, 'Too large', { body: ' '.repeat(65_537) });
+    }
+  }
+};
+
+/** The last of a run: it takes no requests any more. */
+export const recordShuttingDown = async (
+  { record }: Recorder,
+  service: Service,
+  targets: readonly Target[],
+): Promise<void> => {
+  service.app.lifecycle.closing = true;
+  for (const target of targets) await record(target, 'Shutting down');
+};
 
 export type Run = (
   settings: NodeJS.ProcessEnv,
@@ -143,10 +182,11 @@ export type Run = (
 
 /**
  * Gives `record` what opens the service, any number of times over one folder, and removes the
- * folder. `token` is sent where a request names none.
+ * folder. `token` is sent where a request names none; `stable` makes bodies the same at every run.
  */
 export const recordRuns = async (
   token: string,
+  stable: (body: unknown) => unknown,
   record: (run: Run, faults: Faults) => Promise<void>,
 ): Promise<Recording[]> => {
   const dataDir = mkdtempSync(join(tmpdir(), 'payments-examples-'));
@@ -165,5 +205,5 @@ export const recordRuns = async (
   } finally {
     rmSync(dataDir, { recursive: true, force: true });
   }
-  return recordings;
+  return recordings.map((one) => ({ ...one, body: stable(one.body) }));
 };

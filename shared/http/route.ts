@@ -39,7 +39,12 @@ export type Input<F extends RequestForm> = {
   content: F extends { read: (request: FastifyRequest) => Read<infer T> } ? T : undefined;
 };
 
-export type ResponseHeader = 'ETag' | 'Retry-After' | 'Location' | 'Idempotent-Replayed';
+export type ResponseHeader =
+  | 'ETag'
+  | 'Idempotent-Replayed'
+  | 'Location'
+  | 'Retry-After'
+  | 'WWW-Authenticate';
 
 /** One status of a route, for the API document. */
 export type ResponseForm = {
@@ -52,8 +57,8 @@ export type ResponseForm = {
 };
 
 /**
- * A route as its service has it. `responses` are its own alone: those that the hooks, the server
- * and the reading of a request give are the same for all (scripts/openapi/document.ts).
+ * A route as its service has it. `responses` are its own alone: standard-responses.ts has what the
+ * hooks, the server and the reading of a request respond.
  */
 export type Route<Deps, F extends RequestForm = RequestForm> = {
   request: F;
