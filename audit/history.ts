@@ -93,7 +93,7 @@ const next = (
   }
 };
 
-/** Every event with the sums after it, oldest first. */
+/** Every event with the payment's amounts after it, oldest first. */
 export const timelineOf = (events: readonly AnyEvent[]): (AuditEvent | AuditUnreadableEvent)[] => {
   let readModel: PaymentReadModel | undefined;
   return events.map((event) => {

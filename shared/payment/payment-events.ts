@@ -156,7 +156,7 @@ export const paymentSchemas = {
   PaymentAuthorized: z.strictObject(approval),
   /** The provider took `amount`; `releasedAmount` (from 1) is what a partial capture gave back. */
   PaymentCaptured: z.strictObject({ ...approval, releasedAmount: amountMinor.optional() }),
-  /** The authorization was released whole; `amount` is the authorized sum. */
+  /** The authorization was released whole; `amount` is the authorized amount. */
   PaymentVoided: z.strictObject(approval),
   /** The provider gave `amount` back. */
   PaymentRefunded: z.strictObject(approval),

@@ -126,20 +126,20 @@ const pick = (state: PaymentState | undefined, which: number): string => {
   return pool[Math.floor(which * pool.length)]?.operationId ?? operationId(0);
 };
 
-/** The sums of a state; what a status has no field for is nothing yet. */
-const sumsOf = (state: PaymentState | undefined) => ({
+/** The amounts of a state; what a status has no field for is nothing yet. */
+const amountsOf = (state: PaymentState | undefined) => ({
   authorizedAmount: state !== undefined && 'authorizedAmount' in state ? state.authorizedAmount : 0,
   capturedAmount: state !== undefined && 'capturedAmount' in state ? state.capturedAmount : 0,
   refundedAmount: state !== undefined && 'refundedAmount' in state ? state.refundedAmount : 0,
 });
 
-const sum = (numbers: number[]): number => numbers.reduce((total, n) => total + n, 0);
+const total = (numbers: number[]): number => numbers.reduce((before, n) => before + n, 0);
 const reservedIn = (state: PaymentState | undefined): number =>
-  sum(unresolvedOperations(state).flatMap((o) => (o.kind === 'refund' ? [o.amountMinor] : [])));
+  total(unresolvedOperations(state).flatMap((o) => (o.kind === 'refund' ? [o.amountMinor] : [])));
 
 /** The most that a capture or refund may ask for. */
 const ceilingOf = (state: PaymentState | undefined): number => {
-  const { authorizedAmount, capturedAmount, refundedAmount } = sumsOf(state);
+  const { authorizedAmount, capturedAmount, refundedAmount } = amountsOf(state);
   if (state?.status === 'AUTHORIZED') return authorizedAmount;
   return capturedAmount - refundedAmount - reservedIn(state);
 };
@@ -250,9 +250,9 @@ const always = (seen: Seen, runs = propertyRuns(300)): void => {
 };
 
 describe('project and evolve agree', () => {
-  test('on status, sums, what is open and what is left to refund', () => {
+  test('on status, amounts, what is unresolved and what is left to refund', () => {
     always((_before, _command, { state, readModel }) => {
-      const { capturedAmount, refundedAmount, ...rest } = sumsOf(state);
+      const { capturedAmount, refundedAmount, ...rest } = amountsOf(state);
       expect(readModel?.response).toMatchObject({
         ...rest,
         status: state?.status,
@@ -335,7 +335,7 @@ describe('L5: both folds accept the same streams', () => {
 describe('money', () => {
   test('M1: captured never exceeds authorized, nor authorized the created amount', () => {
     always((_before, _command, { state }) => {
-      const { authorizedAmount, capturedAmount } = sumsOf(state);
+      const { authorizedAmount, capturedAmount } = amountsOf(state);
       expect(capturedAmount).toBeLessThanOrEqual(authorizedAmount);
       if (state !== undefined) expect(authorizedAmount).toBeLessThanOrEqual(state.amount);
     });
@@ -343,7 +343,7 @@ describe('money', () => {
 
   test('M2: refunds, open ones included, never exceed captured', () => {
     always((_before, _command, { state }) => {
-      const { capturedAmount, refundedAmount } = sumsOf(state);
+      const { capturedAmount, refundedAmount } = amountsOf(state);
       expect(refundedAmount + reservedIn(state)).toBeLessThanOrEqual(capturedAmount);
     });
   });
@@ -370,7 +370,7 @@ describe('money', () => {
 
   test('M7: what is captured and what is released are the authorized amount', () => {
     always((before, _command, { events }) => {
-      const { authorizedAmount } = sumsOf(before.state);
+      const { authorizedAmount } = amountsOf(before.state);
       for (const { event } of events.slice(before.events.length)) {
         if (event.type !== 'PaymentCaptured' || authorizedAmount === 0) continue;
         expect(event.data.amount + (event.data.releasedAmount ?? 0)).toBe(authorizedAmount);

@@ -217,7 +217,7 @@ describe('gaps §5: capture', () => {
 describe('gaps §5: void', () => {
   scenarios([
     {
-      title: 'carries the authorized sum',
+      title: 'carries the authorized amount',
       given: [created({ amount: 700 }), authorized({ amount: 700 })],
       when: voidIt({ reason: 'order cancelled' }),
       response: [voidRequested({ ...newly, amount: 700, reason: 'order cancelled' })],
@@ -258,7 +258,7 @@ describe('gaps §5, §7: refund', () => {
       response: [refundRequested({ ...newly, amount: 1, reason: 'damaged' })],
     },
     {
-      title: 'an omitted amount is what is left of the captured, not of the authorized, sum',
+      title: 'an omitted amount is what is left of the captured, not of the authorized, amount',
       given: partly,
       when: refund(),
       response: [refundRequested({ ...newly, amount: 1200 })],

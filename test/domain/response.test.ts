@@ -74,7 +74,7 @@ const taken = { id: `CAPT_${FIRST}`, type: 'CAPTURE', ...succeeded, createdAt: t
 
 const asAuthorized = [created(), authorized()];
 const asCaptured = [...asAuthorized, captureRequested(), captured({ operationId: FIRST })];
-const sums = { authorizedAmount: 2500, capturedAmount: 2500 };
+const amounts = { authorizedAmount: 2500, capturedAmount: 2500 };
 
 type Row = [title: string, events: PaymentEvent[], differs: Partial<PaymentResponse>];
 
@@ -90,7 +90,7 @@ describe('gaps §5: the body after each event', () => {
       'a sale: PaymentAuthorized and PaymentCaptured are one SALE (gaps §6)',
       [created({ captureNow: true }), authorized(), captured()],
       {
-        ...sums,
+        ...amounts,
         captureNow: true,
         status: 'CAPTURED',
         refundableAmount: 2500,
@@ -122,7 +122,7 @@ describe('gaps §5: the body after each event', () => {
     [
       'PaymentCaptured: a CAPTURE',
       asCaptured,
-      { ...sums, status: 'CAPTURED', refundableAmount: 2500, transactions: [auth, taken] },
+      { ...amounts, status: 'CAPTURED', refundableAmount: 2500, transactions: [auth, taken] },
     ],
     [
       'a partial PaymentCaptured: amount and authorizedAmount stay, the release is no transaction',
@@ -154,7 +154,7 @@ describe('gaps §5: the body after each event', () => {
       { status: 'AUTHORIZED', authorizedAmount: 2500, transactions: [auth] },
     ],
     [
-      'PaymentVoided: a VOID with the authorized sum, which authorizedAmount keeps',
+      'PaymentVoided: a VOID with the authorized amount, which authorizedAmount keeps',
       [...asAuthorized, voidRequested(), voided()],
       {
         status: 'VOIDED',
@@ -180,13 +180,13 @@ describe('gaps §5: the body after each event', () => {
     [
       'PaymentRefundRequested: reserved, not yet refunded (gaps §7)',
       [...asCaptured, refundRequested({ amount: 800 })],
-      { ...sums, status: 'CAPTURED', refundableAmount: 1700, transactions: [auth, taken] },
+      { ...amounts, status: 'CAPTURED', refundableAmount: 1700, transactions: [auth, taken] },
     ],
     [
       'PaymentRefunded in part: a REFUND, still CAPTURED',
       [...asCaptured, refundRequested({ amount: 800 }), refunded({ amount: 800 })],
       {
-        ...sums,
+        ...amounts,
         status: 'CAPTURED',
         refundedAmount: 800,
         refundableAmount: 1700,
@@ -204,10 +204,10 @@ describe('gaps §5: the body after each event', () => {
       },
     ],
     [
-      'PaymentRefunded of the whole captured sum: REFUNDED',
+      'PaymentRefunded of the whole captured amount: REFUNDED',
       [...asCaptured, refundRequested(), refunded()],
       {
-        ...sums,
+        ...amounts,
         status: 'REFUNDED',
         refundedAmount: 2500,
         transactions: [
@@ -221,7 +221,7 @@ describe('gaps §5: the body after each event', () => {
       'PaymentRefundDeclined: a failed REFUND, its reservation is released',
       [...asCaptured, refundRequested(), refundDeclined()],
       {
-        ...sums,
+        ...amounts,
         status: 'CAPTURED',
         refundableAmount: 2500,
         transactions: [
@@ -239,7 +239,7 @@ describe('gaps §5: the body after each event', () => {
   });
 });
 
-test('gaps §5: refunds reach the captured sum of a partial capture in steps', () => {
+test('gaps §5: refunds reach the captured amount of a partial capture in steps', () => {
   const third = operationId(3);
   const { response } = readModelOf([
     ...asAuthorized,

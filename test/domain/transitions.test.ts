@@ -1,0 +1,158 @@
+/**
+ * The table of transitions, written down a second time by hand: for each status, the events that may
+ * follow and the status they lead to. Every other event is refused by both folds (M8, L5).
+ */
+import { describe, expect, test } from '@jest/globals';
+import {
+  PAYMENT_EVENT_TYPES,
+  type PaymentEvent,
+  type PaymentEventType,
+} from '../../shared/payment/payment-events.ts';
+import { PAYMENT_STATUSES, type PaymentStatus } from '../../shared/payment/payment-status.ts';
+import { foldReadModel, project } from '../../shared/payment/response.ts';
+import { evolve, foldState } from '../../shared/payment/state.ts';
+import {
+  authorized,
+  captureDeclined,
+  captured,
+  captureRequested,
+  created,
+  failed,
+  operationId,
+  placed,
+  refundDeclined,
+  refunded,
+  refundRequested,
+  timeOf,
+  voidDeclined,
+  voided,
+  voidRequested,
+} from '../support/payment-events.ts';
+
+const FIRST = operationId(1);
+const asAuthorized = [created(), authorized()];
+const asCaptured = [...asAuthorized, captureRequested(), captured({ operationId: FIRST })];
+
+const STREAMS: Record<PaymentStatus, PaymentEvent[]> = {
+  PENDING: [created()],
+  AUTHORIZED: asAuthorized,
+  CAPTURED: asCaptured,
+  REFUNDED: [...asCaptured, refundRequested(), refunded()],
+  VOIDED: [...asAuthorized, voidRequested(), voided()],
+  FAILED: [created(), failed()],
+};
+
+/** What may follow a status: the events after it, the last of which is looked at, and where it leads. */
+type Followed = [events: PaymentEvent[], to: PaymentStatus];
+
+const intend = { capture: captureRequested(), void: voidRequested(), refund: refundRequested() };
+const TABLE: Record<PaymentStatus, Followed[]> = {
+  PENDING: [
+    [[authorized()], 'AUTHORIZED'],
+    [[failed()], 'FAILED'],
+  ],
+  AUTHORIZED: [
+    [[intend.capture], 'AUTHORIZED'],
+    [[intend.capture, captured({ operationId: FIRST })], 'CAPTURED'],
+    [[intend.capture, captureDeclined()], 'AUTHORIZED'],
+    [[intend.void], 'AUTHORIZED'],
+    [[intend.void, voided()], 'VOIDED'],
+    [[intend.void, voidDeclined()], 'AUTHORIZED'],
+  ],
+  CAPTURED: [
+    [[intend.refund], 'CAPTURED'],
+    [[refundRequested({ amount: 800 }), refunded({ amount: 800 })], 'CAPTURED'],
+    [[intend.refund, refunded()], 'REFUNDED'],
+    [[intend.refund, refundDeclined()], 'CAPTURED'],
+  ],
+  REFUNDED: [],
+  VOIDED: [],
+  FAILED: [],
+};
+
+const EVENTS: Record<PaymentEventType, PaymentEvent> = {
+  PaymentCreated: created(),
+  PaymentAuthorized: authorized(),
+  PaymentFailed: failed(),
+  PaymentCaptureRequested: captureRequested(),
+  PaymentCaptured: captured(),
+  PaymentCaptureDeclined: captureDeclined(),
+  PaymentVoidRequested: voidRequested(),
+  PaymentVoided: voided(),
+  PaymentVoidDeclined: voidDeclined(),
+  PaymentRefundRequested: refundRequested(),
+  PaymentRefunded: refunded(),
+  PaymentRefundDeclined: refundDeclined(),
+};
+
+describe.each(PAYMENT_STATUSES)('after %s', (status) => {
+  const given = STREAMS[status];
+  const followed = TABLE[status];
+
+  test('the events of the table lead where it says', () => {
+    for (const [events, to] of [[[], status] as Followed, ...followed]) {
+      const stream = placed([...given, ...events]);
+      expect(foldState(stream)?.status).toBe(to);
+      expect(foldReadModel(stream)?.response.status).toBe(to);
+    }
+  });
+
+  test('every other event is damage for both folds', () => {
+    const stream = placed(given);
+    const state = foldState(stream);
+    const readModel = foldReadModel(stream);
+    const allowed = followed.map(([events]) => events.at(-1)?.type);
+    for (const type of PAYMENT_EVENT_TYPES.filter((one) => !allowed.includes(one))) {
+      const next = { revision: given.length, time: timeOf(given.length), event: EVENTS[type] };
+      const why =
+        type === 'PaymentCreated'
+          ? 'PaymentCreated is not the first event of its stream'
+          : `${type} cannot follow status ${status}`;
+      expect(() => evolve(state, next)).toThrow(new Error(why));
+      expect(() => project(readModel, next)).toThrow(new Error(why));
+    }
+  });
+});
+
+describe('an operation begins once and ends once', () => {
+  const refused: [what: string, given: PaymentEvent[], event: PaymentEvent, why: string][] = [
+    [
+      'an outcome without its intent',
+      asAuthorized,
+      voided(),
+      'PaymentVoided without an unresolved intent of its operation',
+    ],
+    [
+      'a second outcome of one operation',
+      [...asCaptured, refundRequested(), refundDeclined()],
+      refundDeclined(),
+      'PaymentRefundDeclined without an unresolved intent of its operation',
+    ],
+    [
+      'an intent of an operation that has no outcome yet',
+      [...asCaptured, refundRequested()],
+      refundRequested(),
+      'PaymentRefundRequested of an operation that has begun already',
+    ],
+    [
+      'the capture of a sale, where the payment is no sale',
+      asAuthorized,
+      captured(),
+      'PaymentCaptured without an unresolved intent of its operation',
+    ],
+  ];
+
+  test.each(refused)('%s is damage for both folds', (_what, given, event, why) => {
+    const stream = placed([...given, event]);
+    expect(() => foldState(stream)).toThrow(new Error(why));
+    expect(() => foldReadModel(stream)).toThrow(new Error(why));
+  });
+
+  test('a sale ends its create twice: PaymentCaptured comes after PaymentAuthorized', () => {
+    const sale = placed([created({ captureNow: true }), authorized(), captured()]);
+    expect(foldState(sale)?.operations).toMatchObject([
+      { kind: 'create', ended: { outcome: 'APPROVED', revision: 2 } },
+    ]);
+    expect(foldReadModel(sale)?.open).toEqual([]);
+  });
+});
