@@ -4,7 +4,7 @@
  */
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
-import { foldReadModel, type PaymentReadModel } from '../shared/payment/response.ts';
+import { foldReadModel } from '../shared/payment/response.ts';
 import { foldState, type PaymentState } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { AuditExplanation, AuditForbidding } from './contract.ts';
@@ -116,14 +116,14 @@ const declinesOf = (
     ];
   });
 
-type Judgement = Pick<AuditExplanation, 'allowed' | 'amount' | 'code' | 'details' | 'forbiddenBy'>;
+type Permission = Pick<AuditExplanation, 'allowed' | 'amount' | 'code' | 'details' | 'forbiddenBy'>;
 
-const judgementOf = (
+const permissionOf = (
   events: readonly RecordedPaymentEvent[],
   state: PaymentState,
   question: Question,
   decision: Decision,
-): Judgement => {
+): Permission => {
   switch (decision.kind) {
     case 'events': {
       const [requested] = decision.events;
@@ -143,31 +143,34 @@ const judgementOf = (
     }
     case 'exists':
     case 'repeated':
-      throw new Error('a question is no create, and has no key');
+      throw new Error(`${question.command} without a key cannot be a repeat, and is no create`);
   }
 };
 
-/** The answer of `explain`; `events` is the whole stream. Throws where the stream does not fold. */
+/**
+ * The body of `explain`; `events` is the whole stream. Throws where the stream does not fold, and
+ * where it is empty.
+ */
 export const explain = (
   events: readonly RecordedPaymentEvent[],
   question: Question,
 ): AuditExplanation => {
   const state = foldState(events);
-  if (state === undefined) throw new Error('a payment without events');
+  const readModel = foldReadModel(events);
+  if (state === undefined || readModel === undefined) throw new Error('a payment without events');
   const decision = decide(state, {
     kind: question.command,
     operationId: newOperationId(),
     amountMinor: question.amount,
     identity: { fingerprint: 'explain' },
   });
-  const readModel = foldReadModel(events) as PaymentReadModel;
   return {
     paymentId: state.paymentId,
     command: question.command,
     status: readModel.response.status,
     revision: readModel.revision,
     currency: state.currency,
-    ...judgementOf(events, state, question, decision),
+    ...permissionOf(events, state, question, decision),
     declined: declinesOf(events, question),
   };
 };

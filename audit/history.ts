@@ -46,7 +46,7 @@ const paymentIdIn = (stream: string): { paymentId?: string } => {
   return paymentId === undefined ? {} : { paymentId };
 };
 
-/** An event as it is shown; `read model` is the payment after it, where its stream has been folded. */
+/** An event as it is shown; `readModel` is the payment after it, where its stream has been folded. */
 export const auditEvent = (
   recorded: AnyEvent,
   readModel?: PaymentReadModel,
@@ -66,7 +66,7 @@ export const auditEvent = (
     causationId: context.causationId,
     id,
     schemaVersion,
-    ...(amounts === undefined ? {} : { amounts: { ...amounts, ...sumsOf(readModel) } }),
+    ...(amounts === undefined ? {} : { amounts: { ...amounts, ...amountsIn(readModel) } }),
     ...(readModel === undefined ? {} : { status: readModel.response.status }),
     hash,
     previousHash,
@@ -74,13 +74,13 @@ export const auditEvent = (
   };
 };
 
-const sumsOf = (readModel: PaymentReadModel | undefined): Partial<Amounts> => {
+const amountsIn = (readModel: PaymentReadModel | undefined): Partial<Amounts> => {
   if (readModel === undefined) return {};
   const { authorizedAmount, capturedAmount, refundedAmount, refundableAmount } = readModel.response;
   return { authorizedAmount, capturedAmount, refundedAmount, refundableAmount };
 };
 
-/** The read model after one more event, undefined from the first on that does not fit. */
+/** The read model after one more event; undefined from the first event on that cannot follow. */
 const next = (
   readModel: PaymentReadModel | undefined,
   event: AnyEvent,

@@ -1,6 +1,7 @@
 /**
- * Whose an event is: the merchant that the first event of its stream names. Where that event is not
- * what was stored, the read models say whose payment it was, or its owner would never hear of it.
+ * Finds the merchant of an event: the one that the first event of its stream names. Where that first
+ * event was changed, the merchant comes from the read models, so that a merchant who verifies its own
+ * payments is still told of the damage.
  */
 import { hashOf } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
@@ -33,7 +34,7 @@ const merchantIn = (event: RecordedEvent | UnreadableEvent): string | undefined 
 const merchantInForm = (form: StoredForm): string | undefined =>
   hashOf(form.text) === form.hash ? merchantIn(decode(form)) : undefined;
 
-/** Makes what knows the owners of the events of a log; those seen lately by heart. */
+/** Makes the look-up. It keeps the merchants of the streams that it met last in memory. */
 export const createMerchantLookup = (
   store: EventStore,
   readModels: Pick<ReadModelsReader, 'getAny'>,
@@ -51,7 +52,7 @@ export const createMerchantLookup = (
     return first === undefined ? undefined : merchantInForm(first);
   };
 
-  const bySight = async (paymentId: string): Promise<string | undefined> => {
+  const fromReadModels = async (paymentId: string): Promise<string | undefined> => {
     try {
       return (await readModels.getAny(paymentId))?.merchantId;
     } catch (error) {
@@ -66,8 +67,9 @@ export const createMerchantLookup = (
   ): Promise<string | undefined> => {
     const paymentId = paymentOf(stream);
     if (paymentId === undefined) return undefined;
-    if (revision === 0) return keep(stream, here() ?? (await bySight(paymentId)));
-    const merchantId = known.get(stream) ?? (await lookUp(stream)) ?? (await bySight(paymentId));
+    if (revision === 0) return keep(stream, here() ?? (await fromReadModels(paymentId)));
+    const merchantId =
+      known.get(stream) ?? (await lookUp(stream)) ?? (await fromReadModels(paymentId));
     return keep(stream, merchantId);
   };
 

@@ -140,7 +140,7 @@ export const streamsCheck =
 export const verifyStream = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
   verifyLinks(links, streamsCheck());
 
-/** Streams known by heart; the end of any other is read again when one of its events comes up. */
+/** Ends of streams that are kept in memory; any other is read again when its next event comes up. */
 const STREAMS_KNOWN_MAX = 100_000;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The rules: what happens when a command meets a state. Pure, synchronous and total: every pair
- * has exactly one answer (test/domain/decide.test.ts holds the table). An operation id that the
+ * The rules: which events a command leads to in a state, or why it is refused. Pure, synchronous and
+ * total: every pair has exactly one decision (test/domain/decide-table.ts holds the table). An operation id that the
  * state already knows yields no events, so every command is safe to repeat.
  */
 import type { ChangeCommand, Command, CreateCommand, RecordCommand } from './commands.ts';
@@ -29,13 +29,16 @@ export type Decision =
 
 const happened = (...events: PaymentEvent[]): Decision => ({ kind: 'events', events });
 
-/** The answer to a command in a state. Throws only where the caller has a bug. */
+/**
+ * What a command comes to in a state; undefined is the state of a payment that does not exist. Throws
+ * Error only for a bug of its caller: a change of no payment, or an outcome of an unknown operation.
+ */
 export const decide = (state: PaymentState | undefined, command: Command): Decision => {
   if (command.kind === 'create') return create(state, command);
   if (state === undefined) throw new Error(`${command.kind} on a payment that does not exist`);
   if (command.kind === 'record') return record(state, command);
   if (state.operations.some((o) => o.operationId === command.operationId)) return happened();
-  // Whoever looked before may have looked too early: here the exact revision stands behind it.
+  // An earlier look-up may have read an older revision; the append expects exactly this one.
   const earlier = operationUnder(state, command.identity.keyHash);
   // seeded bug: repeat-at-append
   if (earlier !== undefined && !isFree(earlier)) return { kind: 'repeated' };
@@ -169,7 +172,7 @@ const refund = (state: PaymentState, command: ChangeCommand): Decision => {
 const record = (state: PaymentState, command: RecordCommand): Decision => {
   const { operationId } = command;
   const operation = state.operations.find((o) => o.operationId === operationId);
-  if (operation === undefined) throw new Error('an outcome for an operation that was never begun');
+  if (operation === undefined) throw new Error(`operation ${operationId} was never begun`);
   // seeded bug: one-outcome
   if (operation.ended !== undefined) return happened();
   if (command.outcome === 'APPROVED') return happened(...approved(state, operation, command));

@@ -1,5 +1,5 @@
 /**
- * What the rules can answer instead of events. The HTTP status and the message of the public codes
+ * What a decision can be instead of events. The HTTP status and the message of the public codes
  * stand in shared/http/errors.ts.
  */
 import type { Operation } from './state.ts';

@@ -1,6 +1,6 @@
 /**
- * The payment as it is answered: a fold of `project` over the stream gives the PaymentResponse of
- * the interface. The command side, the projector and the query side's fold all use this one
+ * The payment as a response shows it: a fold of `project` over the stream gives the PaymentResponse
+ * of the interface. The command side, the projector and the query side's fold all use this one
  * function, so the bodies of one revision are the same to the byte (gaps §9).
  */
 import type {

@@ -488,7 +488,7 @@ describe('an outcome needs its intent', () => {
       title: 'an outcome of an operation that was never begun is a bug of the caller',
       given: asAuthorized,
       when: record(NEW_OPERATION),
-      response: { throws: 'an outcome for an operation that was never begun' },
+      response: { throws: `operation ${NEW_OPERATION} was never begun` },
     },
   ]);
 });
