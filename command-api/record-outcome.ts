@@ -22,7 +22,7 @@ const contextOf = (intent: EventContext, intentId: string, by: RecordedBy | 'rec
  * throws.
  */
 export const recordOutcome = async (
-  { paymentLog, unresolved }: Pick<CommandDeps, 'paymentLog' | 'unresolved'>,
+  { paymentLog }: Pick<CommandDeps, 'paymentLog'>,
   payment: LoadedPayment,
   operationId: string,
   outcome: FinalOutcomeDetails,
@@ -42,6 +42,5 @@ export const recordOutcome = async (
   const budget = startBudget(RECORD_BUDGET_MS);
   const recorded = await paymentLog.execute(paymentId, command, context, budget);
   if (recorded.kind !== 'done') throw new Error(`${operationId}: an outcome was ${recorded.kind}`);
-  unresolved.update(paymentId, recorded.payment);
   return recorded.payment;
 };

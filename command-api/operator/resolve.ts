@@ -74,7 +74,9 @@ export const resolveByHand = async (
     const responded = await ask(deps, payment, operation);
     if (responded === 'at work') return stillAtWork();
     if (responded === undefined) return record(deps, principal, payment, operation, resolution);
-    await recordOutcome(deps, payment, operation.operationId, responded, 'recovery');
+    const { operationId } = operation;
+    const recorded = await recordOutcome(deps, payment, operationId, responded, 'recovery');
+    deps.unresolved.update(paymentId, recorded);
     return rejected(
       `the provider has answered for the ${operation.kind} itself, and that is recorded: ${WORDS[responded.outcome]}`,
     );
@@ -123,6 +125,7 @@ const record = async (
   const outcome = outcomeOf(resolution);
   const by = { context, resolution: { evidence } };
   const recorded = await recordOutcome(deps, payment, operationId, outcome, by);
+  deps.unresolved.update(payment.state.paymentId, recorded);
   const operation = operationOf(recorded, operationId);
   const revision = operation.ended?.revision;
   const event = recorded.events.findLast((e) => e.revision === revision);

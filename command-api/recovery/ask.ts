@@ -50,6 +50,7 @@ const askAndRecord = async (
   const outcome = await ask(deps, payment, operation);
   if (outcome === undefined || outcome === 'at work') return payment;
   const recorded = await recordOutcome(deps, payment, operationId, outcome, 'recovery');
+  deps.unresolved.update(paymentId, recorded);
   deps.logger.info({ paymentId, operation: kind, outcome: outcome.outcome }, 'outcome recovered');
   return recorded;
 };
