@@ -1,18 +1,16 @@
 /**
- * The wire between sqlite.ts and the worker thread that owns the file: numbered calls, each of
+ * The wire between event-store.ts and the worker thread that owns the file: numbered calls, each of
  * which ends with an answer or a Failed.
  */
 import { Worker } from 'node:worker_threads';
-import type { AskName, Asks, Failure, Reply, WorkerOptions } from './worker.ts';
-
-/** The thread could not do what it was asked. `message` is one line for the log. */
-export class Failed extends Error {
-  readonly failure: Failure;
-  constructor(failure: Failure) {
-    super(failure.message);
-    this.failure = failure;
-  }
-}
+import {
+  type AskName,
+  type Asks,
+  Failed,
+  type Failure,
+  type Reply,
+  type WorkerOptions,
+} from './messages.ts';
 
 export type Thread = {
   /** The last position of the log when it was opened, 0 when empty. */

@@ -1,0 +1,124 @@
+/** The SQLite file of the event store: how it is opened, its statements, and what its errors say. */
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { Failure, WorkerOptions } from './messages.ts';
+import { createSchema } from './schema.ts';
+
+// The fix of a WAL bug that could corrupt the file is in this version and later ones.
+const OLDEST_SQLITE = [3, 51, 3] as const;
+
+const SQLITE_BUSY = 5;
+const SQLITE_FULL = 13;
+const SQLITE_CONSTRAINT = 19;
+const SQLITE_IOERR_WRITE = 778;
+
+const ROW = 'e.position, s.name, e.revision, e.hash, e.text';
+const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
+
+// No number that somebody else has put there may stop the reading: the chain tells of it.
+const CHAIN_ROWS = `SELECT min(e.position, ${Number.MAX_SAFE_INTEGER}) AS position,
+    s.name AS stream, min(e.revision, ${Number.MAX_SAFE_INTEGER}) AS revision, e.id, e.hash,
+    e.log_hash AS logHash, e.text,
+    (SELECT b.hash FROM events b
+     WHERE b.stream_id = e.stream_id AND b.revision = e.revision - 1) AS hashBefore
+  FROM ${EVENTS}`;
+
+/** SQLite's extended result code, 0 for an error that is not SQLite's. */
+export const codeOf = (error: unknown): number => Number(Object(error).errcode ?? 0);
+/** The words of an error, whatever was thrown. */
+export const messageOf = (error: unknown): string => String(Object(error).message ?? error);
+
+/** What an error says about the file; `committing` where the failed statement was the commit. */
+export function failureOf(error: unknown, committing: boolean): Failure {
+  const code = codeOf(error);
+  const message = `${messageOf(error)} (SQLite error ${code})`;
+  if (code === SQLITE_FULL || code === SQLITE_IOERR_WRITE) {
+    return { kind: 'full', message, unknown: false };
+  }
+  if ((code & 0xff) === SQLITE_BUSY) return { kind: 'busy', message, unknown: false };
+  // After a failed fsync the pages may or may not be on the disk, and a second fsync may lie.
+  // seeded bug: commit-of-unknown-outcome
+  return { kind: 'fatal', message, unknown: committing };
+}
+
+/** True where a row broke a constraint, and the file is as sound as before. */
+export const isConstraint = (error: unknown): boolean =>
+  (codeOf(error) & 0xff) === SQLITE_CONSTRAINT;
+
+/** Opens the file, or makes it. Throws for one that cannot be used. */
+export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
+  const database = new DatabaseSync(file, { timeout: 5000 });
+  rejectOldSqlite(database);
+  // seeded bug: commit-on-disk
+  database.exec(`
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = FULL;
+    PRAGMA foreign_keys = ON;
+    PRAGMA trusted_schema = OFF;
+    PRAGMA cell_size_check = ON;
+    PRAGMA recursive_triggers = ON; -- else REPLACE deletes past the triggers
+    PRAGMA wal_autocheckpoint = 0; -- see checkpoint()
+  `);
+  createSchema(database);
+  // After the schema, which must always fit.
+  if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
+  return database;
+}
+
+function rejectOldSqlite(database: DatabaseSync): void {
+  const version = String(database.prepare('SELECT sqlite_version() AS v').get()?.v);
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  const older = major - OLDEST_SQLITE[0] || minor - OLDEST_SQLITE[1] || patch - OLDEST_SQLITE[2];
+  if (older < 0) {
+    throw new Error(`SQLite ${version} is too old, ${OLDEST_SQLITE.join('.')} is needed`);
+  }
+}
+
+/** Every statement that is run on the file. */
+export function prepareAll(database: DatabaseSync) {
+  const rows = (sql: string): StatementSync => {
+    const statement = database.prepare(sql);
+    statement.setReturnArrays(true);
+    return statement;
+  };
+  return {
+    begin: database.prepare('BEGIN IMMEDIATE'),
+    commit: database.prepare('COMMIT'),
+    savepoint: database.prepare('SAVEPOINT append'),
+    release: database.prepare('RELEASE append'),
+    undo: database.prepare('ROLLBACK TO append'),
+    end: database.prepare(
+      'SELECT position, log_hash AS logHash FROM events ORDER BY position DESC LIMIT 1',
+    ),
+    last: database.prepare(
+      `SELECT s.id, e.revision, e.hash FROM ${EVENTS} WHERE s.name = ?
+       ORDER BY e.revision DESC LIMIT 1`,
+    ),
+    addStream: database.prepare('INSERT INTO streams (name) VALUES (?)'),
+    addEvent: database.prepare(
+      `INSERT INTO events (position, stream_id, revision, id, hash, log_hash, text)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    storedFrom: rows(
+      `SELECT e.id, ${ROW} FROM ${EVENTS} WHERE s.name = ? AND e.revision > ?
+       ORDER BY e.revision LIMIT ?`,
+    ),
+    readStream: rows(`SELECT ${ROW} FROM ${EVENTS} WHERE s.name = ? ORDER BY e.revision`),
+    lastRevision: database.prepare(
+      `SELECT max(e.revision) AS revision FROM ${EVENTS} WHERE s.name = ?`,
+    ),
+    readAll: rows(`SELECT ${ROW} FROM ${EVENTS} WHERE e.position > ? ORDER BY e.position LIMIT ?`),
+    hashAt: database.prepare('SELECT hash FROM events WHERE position = ?'),
+    timeAfter: database.prepare(
+      `SELECT text ->> '$.time' AS time FROM events WHERE position > ? ORDER BY position LIMIT 1`,
+    ),
+    addMeta: database.prepare('INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING'),
+    getMeta: database.prepare('SELECT value FROM meta WHERE key = ?'),
+    walPages: database.prepare('PRAGMA wal_checkpoint(NOOP)'),
+    chain: database.prepare(`${CHAIN_ROWS} WHERE e.position > ? ORDER BY e.position`),
+    chainPage: database.prepare(`${CHAIN_ROWS} WHERE e.position > ? ORDER BY e.position LIMIT ?`),
+    chainOfStream: database.prepare(`${CHAIN_ROWS} WHERE s.name = ? ORDER BY e.revision`),
+    endAt: database.prepare('SELECT position, log_hash AS logHash FROM events WHERE position = ?'),
+  };
+}
+
+export type Statements = ReturnType<typeof prepareAll>;

@@ -1,0 +1,134 @@
+/** Appends in groups: many of them become one transaction with one fsync. */
+import { GENESIS_HASH } from '../chain.ts';
+import { type EncodedEvent, encode } from '../codec.ts';
+import { AppendOutcomeUnknown, RevisionConflict, StoreUnavailable } from '../errors.ts';
+import type { Expected, NewEvent, RecordedEvent } from '../port.ts';
+import { allReadable } from '../readable.ts';
+import type { LiveTail } from './live-tail.ts';
+import { type AppendJob, type AppendOutcome, Failed, type Failure } from './messages.ts';
+import { decodeRow, rethrow } from './rows.ts';
+import type { Thread } from './thread.ts';
+
+// Above it appends are refused: a disk that stands still must not fill the memory.
+const WAITING_APPENDS_MAX = 10_000;
+
+/** Counters since the store was opened. */
+export type SqliteEventStoreStats = {
+  /** Appends that were stored, not counting repeats. */
+  appends: number;
+  /** Transactions that stored something: one fsync each. */
+  commits: number;
+  events: number;
+};
+
+type Logger = { warn(details: object, message: string): void };
+
+type Waiting = {
+  stream: string;
+  job: AppendJob;
+  encoded: EncodedEvent[];
+  resolve: (events: RecordedEvent[]) => void;
+  reject: (error: Error) => void;
+};
+
+const jobOf = (stream: string, expected: Expected, encoded: EncodedEvent[]): AppendJob => ({
+  stream,
+  revision: expected === 'none' ? -1 : expected.revision,
+  hash: expected === 'none' ? GENESIS_HASH : expected.hash,
+  ids: encoded.map(({ recorded }) => recorded.id),
+  hashes: encoded.map(({ recorded }) => recorded.hash),
+  texts: encoded.map(({ text }) => text),
+});
+
+function appendError({ message, unknown }: Failure): Error {
+  return unknown ? new AppendOutcomeUnknown(message) : new StoreUnavailable(message);
+}
+
+/**
+ * Everything appended within a turn of the event loop, or while the thread is at work on the group
+ * before, goes over in one message and becomes one transaction with one fsync.
+ */
+export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | undefined) {
+  const counters: SqliteEventStoreStats = { appends: 0, commits: 0, events: 0 };
+  let waiting: Waiting[] = [];
+  let working: Promise<void> | undefined;
+  let full = false;
+
+  async function work(): Promise<void> {
+    while (waiting.length > 0) {
+      await new Promise((resolve) => setImmediate(resolve));
+      const group = waiting;
+      waiting = [];
+      await commit(group);
+    }
+    working = undefined;
+  }
+
+  async function commit(group: Waiting[]): Promise<void> {
+    const jobs = group.map(({ job }) => job);
+    const outcomes = await thread.ask('append', { jobs }).catch((error: Failed) => error);
+    if (outcomes instanceof Failed) reject(group, outcomes.failure);
+    else resolve(group, outcomes);
+  }
+
+  function reject(group: Waiting[], failure: Failure): void {
+    if (failure.kind === 'full' && !full) logger?.warn({}, `event store: ${failure.message}`);
+    full = failure.kind === 'full';
+    for (const { reject } of group) reject(appendError(failure));
+  }
+
+  function hasRoom(): void {
+    if (full) logger?.warn({}, 'event store: the disk takes events again');
+    full = false;
+  }
+
+  function resolve(group: Waiting[], outcomes: AppendOutcome[]): void {
+    const eventsBefore = counters.events;
+    for (const [index, one] of group.entries()) resolveOne(one, outcomes[index] as AppendOutcome);
+    if (counters.events === eventsBefore) return;
+    counters.commits += 1;
+    tail.announce();
+    hasRoom();
+  }
+
+  function resolveOne({ stream, encoded, resolve, reject }: Waiting, outcome: AppendOutcome): void {
+    try {
+      if (typeof outcome === 'number') resolve(placed(encoded, outcome));
+      else if ('repeated' in outcome) resolve(allReadable(outcome.repeated.map(decodeRow)));
+      else reject(new RevisionConflict(`${stream} ${outcome.conflict}`));
+    } catch (error) {
+      reject(error as Error);
+    }
+  }
+
+  function placed(encoded: EncodedEvent[], first: number): RecordedEvent[] {
+    counters.appends += 1;
+    counters.events += encoded.length;
+    return encoded.map(({ recorded }, index) => {
+      const event = Object.assign(recorded, { position: String(first + index) });
+      tail.push(event);
+      return event;
+    });
+  }
+
+  return {
+    counters,
+    async append(stream: string, expected: Expected, events: NewEvent[]): Promise<RecordedEvent[]> {
+      if (waiting.length >= WAITING_APPENDS_MAX) {
+        throw new StoreUnavailable('too many appends wait for the disk');
+      }
+      const encoded = encode(stream, expected, events);
+      return new Promise((resolve, reject) => {
+        waiting.push({ stream, job: jobOf(stream, expected, encoded), encoded, resolve, reject });
+        working ??= work();
+      });
+    },
+    async ping(): Promise<void> {
+      if (!full) return;
+      await thread.ask('probe', {}).catch(rethrow);
+      hasRoom();
+    },
+    /** Resolves when every append so far has its answer. */
+    done: (): Promise<void> => working ?? Promise.resolve(),
+  };
+}

@@ -1,0 +1,65 @@
+/**
+ * What goes between the event store (event-store.ts) and the thread that owns its file (worker.ts).
+ */
+import type { Link } from '../verify-chain.ts';
+
+/** `maxPages` caps the file's size; only tests set it, to meet a full disk. */
+export type WorkerOptions = { file: string; maxPages?: number | undefined };
+
+/** One append. `revision` and `hash` are those of the stream's expected last event, -1 for none. */
+export type AppendJob = {
+  stream: string;
+  revision: number;
+  hash: string;
+  ids: string[];
+  hashes: string[];
+  texts: string[];
+};
+
+/** A stored event: position, stream, revision, hash, text. */
+export type Row = [number, string, number, string, string];
+
+/** The first position of a stored append; the rows of one stored before; or why it was refused. */
+export type AppendOutcome = number | { repeated: Row[] } | { conflict: string };
+
+/** `busy`: try again later; `full`: the disk is; `fatal`: take no more writes, exit; `unusable`: the file cannot be opened. */
+export type FailureKind = 'busy' | 'full' | 'fatal' | 'unusable';
+/** `unknown` is true when the failed commit may turn out to be stored after a restart. */
+export type Failure = { kind: FailureKind; message: string; unknown: boolean };
+
+/** What can be asked of the thread, and what it answers. */
+export type Asks = {
+  append: { args: { jobs: AppendJob[] }; response: AppendOutcome[] };
+  readStream: { args: { stream: string }; response: Row[] };
+  lastRevision: { args: { stream: string }; response: number | null };
+  readAll: { args: { after: number; limit: number }; response: Row[] };
+  /** Rows as they are stored, with all that their chains rest on. */
+  storedStream: { args: { stream: string }; response: Link<number>[] };
+  storedAll: { args: { after: number; limit: number }; response: Link<number>[] };
+  hashAt: { args: { position: number }; response: string | null };
+  /** The time of the first event after a position. */
+  timeAfter: { args: { after: number }; response: string | null };
+  claimMeta: { args: { key: string; value: string }; response: string };
+  /** A small durable write that changes nothing: whether the disk takes events. */
+  probe: { args: object; response: null };
+  /** Ends the thread, after everything asked before. */
+  close: { args: object; response: null };
+};
+export type AskName = keyof Asks;
+
+/** Calls are numbered from 1. */
+export type Request = {
+  [N in AskName]: { call: number; name: N; args: Asks[N]['args'] };
+}[AskName];
+
+/** Call 0 answers the start with the last position; -1 is a failure that nobody asked for. */
+export type Reply = { call: number; value: unknown } | { call: number; failure: Failure };
+
+/** The thread could not do what it was asked. `message` is one line for the log. */
+export class Failed extends Error {
+  readonly failure: Failure;
+  constructor(failure: Failure) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}

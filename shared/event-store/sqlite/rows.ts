@@ -1,0 +1,26 @@
+/** What the thread hands back: its rows as events, its failures as the port's errors. */
+import { hashOf } from '../chain.ts';
+import { decode, isReadable } from '../codec.ts';
+import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
+import type { RecordedEvent, UnreadableEvent } from '../port.ts';
+import { Failed, type Row } from './messages.ts';
+
+/** Throws the port's error for a failure of the thread, and any other error as it is. */
+export function rethrow(error: unknown): never {
+  if (!(error instanceof Failed)) throw error;
+  const { message, failure } = error;
+  throw failure.kind === 'unusable'
+    ? new StoreFileUnusable(message)
+    : new StoreUnavailable(message);
+}
+
+/** Never throws on what is stored. */
+export function decodeRow([number, stream, revision, hash, text]: Row):
+  | RecordedEvent
+  | UnreadableEvent {
+  const position = String(number);
+  const event = decode({ position, stream, revision, hash, text });
+  // A flipped bit can leave a text that reads well: another amount, another card.
+  if (!isReadable(event) || hashOf(text) === hash) return event;
+  return { stream, revision, position, unreadable: 'its text does not have its hash' };
+}
