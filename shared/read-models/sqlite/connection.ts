@@ -1,0 +1,150 @@
+/** The read models' SQLite file: opened, replaced where it cannot be used, and its statements. */
+import { rmSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { firstLineOf } from '../../runtime/error-text.ts';
+import { ensurePrivateFile } from '../../runtime/private-files.ts';
+import { ReadModelsUnavailable } from '../errors.ts';
+import { DamagedDocument } from '../row-checksum.ts';
+import { GENERATION, SCHEMA } from './schema.ts';
+
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
+/** The tables are not those that their version promises. */
+const SQLITE_ERROR = 1;
+
+export type SqliteReadModelsOptions = {
+  file: string;
+  /** How long a statement waits for a lock that another process holds. */
+  timeoutMs?: number;
+  logger?: { warn(fields: object, message: string): void };
+};
+
+/** Why an existing file cannot be used as it is. */
+class UnusableFile extends Error {}
+
+const prepared = (db: DatabaseSync) => ({
+  db,
+  begin: db.prepare('BEGIN IMMEDIATE'),
+  commit: db.prepare('COMMIT'),
+  rollback: db.prepare('ROLLBACK'),
+  document: db.prepare(
+    'SELECT merchant_id AS merchantId, revision, open, sum, body FROM payment WHERE payment_id = ?',
+  ),
+  isParked: db.prepare('SELECT 1 FROM parked WHERE payment_id = ?'),
+  revision: db.prepare('SELECT revision FROM payment WHERE payment_id = ?'),
+  // seeded bug: newer-revision
+  write: db.prepare(
+    `INSERT INTO payment (payment_id, merchant_id, revision, status, created_at, amount, last4,
+       merchant_reference, open_since, open, sum, body)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (payment_id) DO UPDATE SET revision = excluded.revision, status = excluded.status,
+       open_since = excluded.open_since, open = excluded.open, sum = excluded.sum,
+       body = excluded.body
+     WHERE excluded.revision > payment.revision`,
+  ),
+  park: db.prepare(
+    `INSERT INTO parked (payment_id, revision, reason, since) SELECT ?, ?, ?, ?
+     WHERE NOT EXISTS (SELECT 1 FROM payment WHERE payment_id = ? AND revision >= ?)
+     ON CONFLICT (payment_id) DO UPDATE SET revision = excluded.revision, reason = excluded.reason`,
+  ),
+  unpark: db.prepare('DELETE FROM parked WHERE payment_id = ? AND revision <= ?'),
+  unresolved: db.prepare(
+    `SELECT payment_id AS paymentId, merchant_id AS merchantId, open_since AS since FROM payment
+     WHERE open_since IS NOT NULL ORDER BY open_since, rowid LIMIT ?`,
+  ),
+  parked: db.prepare(
+    `SELECT payment_id AS paymentId, revision, reason, since FROM parked
+     ORDER BY since, rowid LIMIT ?`,
+  ),
+  page: db.prepare(
+    `SELECT rowid, payment_id AS paymentId, merchant_id AS merchantId, revision, open, body
+     FROM payment WHERE rowid > ? ORDER BY rowid LIMIT ?`,
+  ),
+  checkpoint: db.prepare('SELECT position, hash FROM checkpoint'),
+  move: db.prepare(
+    `UPDATE checkpoint SET position = ?1, hash = iif(position IS ?1, hash, ?2)
+     WHERE position IS ?3`,
+  ),
+});
+export type Connection = ReturnType<typeof prepared>;
+
+/** Makes the tables of a new file; throws UnusableFile at another generation's. */
+const makeTables = (db: DatabaseSync): void => {
+  const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
+  if (tables?.n === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT;`);
+  const found = db.prepare('PRAGMA user_version').get()?.user_version;
+  if (found !== GENERATION)
+    throw new UnusableFile(`it has the form ${found}, this version writes ${GENERATION}`);
+};
+
+const connect = (file: string, timeoutMs: number): Connection => {
+  ensurePrivateFile(file);
+  const db = new DatabaseSync(file, { timeout: timeoutMs });
+  try {
+    // NORMAL: a power failure may take the last changes, their checkpoint with them; the events
+    // are safe in the log, and the changes are made again.
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+    db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON');
+    // 64 MB of pages: a read of a payment that is not the latest costs half as much.
+    // 4000 pages of log: pages that are written again and again are moved a quarter as often.
+    db.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000');
+    makeTables(db);
+    const connection = prepared(db);
+    // A damage that the first reads meet is found here, where the file can still be replaced.
+    connection.parked.get(1);
+    connection.checkpoint.get();
+    return connection;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+};
+
+/** SQLite's primary result code; undefined for an error that is not SQLite's. */
+const sqliteCode = (error: unknown): number | undefined => {
+  const { errcode } = error as { errcode?: number };
+  return errcode === undefined ? undefined : errcode & 0xff;
+};
+/** True for a file, or a document in it, that is not what was written. */
+export const isDamage = (error: unknown): boolean =>
+  error instanceof DamagedDocument || [CORRUPT, NOT_A_DATABASE].includes(sqliteCode(error) ?? 0);
+
+/** Removes a file with what SQLite keeps beside it. */
+export const removeFile = (file: string): void => {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+};
+
+const openOrReplace = ({ file, timeoutMs = 5000, logger }: SqliteReadModelsOptions): Connection => {
+  try {
+    return connect(file, timeoutMs);
+  } catch (error) {
+    if (!(error instanceof UnusableFile || isDamage(error) || sqliteCode(error) === SQLITE_ERROR))
+      throw error;
+    logger?.warn(
+      { file, reason: firstLineOf(error) },
+      'read models thrown away: the file could not be used; they are filled again',
+    );
+    removeFile(file);
+    return connect(file, timeoutMs);
+  }
+};
+
+/** The port's error for one of the file; any other error as it is. */
+export const unavailable = (error: unknown): unknown => {
+  if (error instanceof DamagedDocument) return new ReadModelsUnavailable(error.message);
+  const { code } = error as { code?: string };
+  const expected = ['ERR_SQLITE_ERROR', 'ERR_INVALID_STATE', 'EACCES', 'EROFS', 'ENOENT', 'EPERM'];
+  if (code === undefined || !expected.includes(code)) return error;
+  return new ReadModelsUnavailable(
+    `the file of the read models cannot be used: ${firstLineOf(error)}`,
+  );
+};
+
+/** Opens the file, or an empty one in its place. Throws ReadModelsUnavailable. */
+export const openConnection = (options: SqliteReadModelsOptions): Connection => {
+  try {
+    return openOrReplace(options);
+  } catch (error) {
+    throw unavailable(error);
+  }
+};

@@ -1,0 +1,56 @@
+/** Read models filled in a file beside the served one, which it then replaces. */
+import { ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
+import type { NextGeneration, ReadModels } from '../port.ts';
+import { removeFile, unavailable } from './connection.ts';
+
+export type NextGenerationOptions = {
+  /** Where it is filled. */
+  file: string;
+  open(file: string): ReadModels;
+  /** Whether the served ones are. */
+  isOpen(): boolean;
+  /** Puts the file in the place of the served one. Throws ReadModelsUnavailable. */
+  replaceBy(file: string): void;
+};
+
+/** Opens one generation at a time: see ReadModelsRebuild. */
+export const createGenerations = ({ file, open, isOpen, replaceBy }: NextGenerationOptions) => {
+  let rebuilding = false;
+
+  const openGeneration = async (): Promise<NextGeneration> => {
+    if (rebuilding) throw new RebuildRunning('the read models are being rebuilt already');
+    if (!isOpen()) throw new ReadModelsUnavailable('the read models are closed');
+    rebuilding = true;
+    let next: ReadModels;
+    try {
+      removeFile(file);
+      next = open(file);
+    } catch (error) {
+      rebuilding = false;
+      throw unavailable(error);
+    }
+    const { checkpoint, load, apply, parked } = next;
+    let ended = false;
+    const end = async (): Promise<void> => {
+      if (ended) return;
+      ended = true;
+      await next.close();
+      removeFile(file);
+      rebuilding = false;
+    };
+    return {
+      checkpoint,
+      load,
+      apply,
+      parked,
+      checksum: next.checksum,
+      serve: async () => {
+        await next.close();
+        replaceBy(file);
+      },
+      end,
+    };
+  };
+
+  return openGeneration;
+};

@@ -1,0 +1,41 @@
+/** The tables of the read models' SQLite file. A file of another form is filled anew, not migrated. */
+import { READ_MODEL_VERSION } from '../../payment/response.ts';
+
+/** Names the tables below; raise it with any change of them. */
+const SCHEMA_VERSION = 4;
+/** Stored as user_version: a file of another generation is filled anew. */
+export const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
+
+// What never changes in a payment is written once, so that an update leaves its indexes alone; what
+// is searched stands before the body, so that a scan stops short of it. An index of last4 would cost
+// a new payment a third of its time, since its places are random; as the end of another one it is
+// read along, in order.
+export const SCHEMA = `
+  CREATE TABLE payment (
+    payment_id TEXT NOT NULL PRIMARY KEY,
+    merchant_id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    last4 TEXT NOT NULL,
+    merchant_reference TEXT,
+    open_since TEXT,
+    open TEXT,
+    sum INTEGER NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX payment_unresolved ON payment (open_since) WHERE open_since IS NOT NULL;
+  CREATE INDEX payment_merchant ON payment (merchant_id, created_at, payment_id, last4, amount);
+  CREATE INDEX payment_reference ON payment (merchant_reference)
+    WHERE merchant_reference IS NOT NULL;
+  CREATE TABLE parked (
+    payment_id TEXT NOT NULL PRIMARY KEY,
+    revision INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    since TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE checkpoint (only INTEGER PRIMARY KEY CHECK (only = 1), position TEXT, hash TEXT) STRICT;
+  INSERT INTO checkpoint VALUES (1, NULL, NULL);
+  PRAGMA user_version = ${GENERATION};
+`;
