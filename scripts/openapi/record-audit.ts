@@ -8,7 +8,6 @@ import {
   type Recorder,
   recordForAll,
   recordRuns,
-  recordShuttingDown,
   smallest,
   type Target,
   to,
@@ -109,12 +108,11 @@ export const recordAuditApi = async (): Promise<Recording[]> => {
   const tokens = { withoutScope: merchant, limited: await tokenOf('m_limited', scope) };
   return recordRuns(await tokenOf('*', scope), stabilizerOfAll(), (run, faults) =>
     // One question, and none while the rest is recorded.
-    run({ RECOVERY_DELAYS_MS: '600000' }, async (own, service) => {
+    run({ RECOVERY_DELAYS_MS: '600000' }, async (own) => {
       await recordReadings(own, merchant);
       await recordOperating(own, merchant, faults);
       await recordMalformed(own);
       await recordForAll(own, ALL, tokens, UNRESOLVED);
-      await recordShuttingDown(own, service, ALL);
     }),
   );
 };

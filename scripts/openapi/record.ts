@@ -8,7 +8,6 @@ import {
   type Recorder,
   recordForAll,
   recordRuns,
-  recordShuttingDown,
   smallest,
   type Target,
   to,
@@ -113,12 +112,11 @@ export const recordMerchantApi = async (): Promise<Recording[]> => {
   const tokens = { withoutScope, limited: await tokenOf('m_limited') };
   const hasty = { REQUEST_BUDGET_MS: String(BUDGET_MS), PROVIDER_TIMEOUT_MS: String(BUDGET_MS) };
   return recordRuns(await tokenOf('m_demo'), stabilizer(), async (run, faults) => {
-    await run({}, async (own, service) => {
+    await run({}, async (own) => {
       await recordOutcomes(own);
       await recordMalformed(own);
-      await recordForAll(own, ALL, tokens, LIST);
       await recordFaults(own, faults);
-      await recordShuttingDown(own, service, ALL);
+      await recordForAll(own, ALL, tokens, LIST);
     });
     await run(hasty, (own) => recordHeld(own, faults));
   });

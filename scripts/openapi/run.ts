@@ -1,9 +1,9 @@
 /**
- * A run of the embedded service that answers are recorded from: over a folder of its own, with the
- * real engines. A store is made to fail, and a provider to hold or lose its answers, only where a
+ * A run of the embedded service that responses are recorded from: over a folder of its own, with the
+ * real engines. A store is made to fail, and a provider to hold or lose its responses, only where a
  * fault is to be seen.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Provider } from '../../command-api/provider/port.ts';
@@ -62,12 +62,12 @@ export type Faults = { storeFails: boolean; held: Promise<void>; responsesLost: 
 const faultyReadModels =
   (faults: Faults) =>
   (own: ReadModels): ReadModels => {
-    const orFail = <A extends unknown[], T>(call: (...args: A) => T) => {
-      return (...args: A): T => {
+    const orFail =
+      <A extends unknown[], T>(call: (...args: A) => T) =>
+      (...args: A): T => {
         if (faults.storeFails) throw new Error('a fault for the examples');
         return call(...args);
       };
-    };
     return {
       ...own,
       get: orFail(own.get),
@@ -140,44 +140,40 @@ const recorder = (service: Service, own: string, recordings: Recording[]) => {
     recordings[at] = { id: target.id, name, ...received, ...request };
     return received.body;
   };
-  return { send, record };
+  const shutDown = (): void => {
+    service.app.lifecycle.closing = true;
+  };
+  return { send, record, shutDown };
 };
 
 export type Recorder = ReturnType<typeof recorder>;
 
-export type Tokens = { withoutScope: string; limited: string };
-
-/** What the auth hooks and the server reject on every route. `drain` uses the rate of `limited` up. */
+/**
+ * What every route rejects: first the auth hooks, then the server that shuts down, which ends the
+ * run. `drain` uses up the rate of `limited`.
+ */
 export const recordForAll = async (
-  { record, send }: Recorder,
+  { record, send, shutDown }: Recorder,
   targets: readonly Target[],
-  tokens: Tokens,
+  { withoutScope, limited }: { withoutScope: string; limited: string },
   drain: Target,
 ): Promise<void> => {
   for (const target of targets) {
     await record(target, 'No token', { token: '' });
-    await record(target, 'Scope missing', { token: tokens.withoutScope });
-    await send(drain, { token: tokens.limited });
-    await record(target, 'Too many requests', { token: tokens.limited });
+    await record(target, 'Scope missing', { token: withoutScope });
+    await send(drain, { token: limited });
+    await record(target, 'Too many requests', { token: limited });
     if (mayBeTooLarge(ROUTES[target.id], BOUND[target.id].request)) {
       await record(target, 'Too large', { body: ' '.repeat(65_537) });
     }
   }
-};
-
-/** The last of a run: it takes no requests any more. */
-export const recordShuttingDown = async (
-  { record }: Recorder,
-  service: Service,
-  targets: readonly Target[],
-): Promise<void> => {
-  service.app.lifecycle.closing = true;
+  shutDown();
   for (const target of targets) await record(target, 'Shutting down');
 };
 
 export type Run = (
   settings: NodeJS.ProcessEnv,
-  work: (own: Recorder, service: Service) => Promise<void>,
+  work: (own: Recorder) => Promise<void>,
 ) => Promise<void>;
 
 /**
@@ -189,21 +185,17 @@ export const recordRuns = async (
   stable: (body: unknown) => unknown,
   record: (run: Run, faults: Faults) => Promise<void>,
 ): Promise<Recording[]> => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'payments-examples-'));
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'payments-examples-'));
   const faults: Faults = { storeFails: false, held: Promise.resolve(), responsesLost: false };
   const recordings: Recording[] = [];
   const run: Run = async (settings, work) => {
-    const service = await openOver(dataDir, settings, faults);
+    const service = await openOver(folder.path, settings, faults);
     try {
-      await work(recorder(service, token, recordings), service);
+      await work(recorder(service, token, recordings));
     } finally {
       await service.stop();
     }
   };
-  try {
-    await record(run, faults);
-  } finally {
-    rmSync(dataDir, { recursive: true, force: true });
-  }
+  await record(run, faults);
   return recordings.map((one) => ({ ...one, body: stable(one.body) }));
 };

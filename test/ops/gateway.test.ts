@@ -5,6 +5,7 @@ import { expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { helpLink } from '../../shared/http/error-guide.ts';
 import { errorBody, JSON_TYPE, RETRY_AFTER_SECONDS } from '../../shared/http/errors.ts';
+import { PROCESS_OF, ROUTES, type Service } from '../../shared/http/route-table.ts';
 import { ROOT } from '../support/service.ts';
 
 const fileText = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
@@ -33,6 +34,30 @@ test('each request goes to the process that can answer it (architecture)', () =>
   expect(caddyfile).toContain('@query path /audit /audit/*');
   expect(caddyfile).toContain('@read method GET HEAD');
   expect(caddyfile).toContain('@ops path /ops /ops/*');
+});
+
+/** `@name path /a /b/*` or `@name method GET`, by name. */
+const matchers = new Map(
+  [...caddyfile.matchAll(/^\t@(\S+) (path|method) (.+)$/gm)].map(([, name, kind, values = '']) => [
+    `@${name}`,
+    { kind, values: values.split(' ') },
+  ]),
+);
+
+const fits = (matcher: string, method: string, path: string): boolean => {
+  const isAt = (value: string): boolean =>
+    value.endsWith('*') ? path.startsWith(value.slice(0, -1)) : path === value;
+  if (matcher === '') return true;
+  const named = matchers.get(matcher);
+  if (named === undefined) return isAt(matcher);
+  return named.kind === 'method' ? named.values.includes(method) : named.values.some(isAt);
+};
+
+test.each<[method: string, path: string, service: Service]>(
+  Object.values(ROUTES).map(({ method, path, service }) => [method, path, service]),
+)('%s %s goes to the process of %s, as the table of routes says', (method, path, service) => {
+  const sent = routes.find(([matcher = '']) => fits(matcher, method, path.replace(/:\w+/, 'x')));
+  expect(sent?.[1]).toBe(PROCESS_OF[service]);
 });
 
 test('every address behind the gateway is that of a process', () => {
