@@ -129,6 +129,14 @@ describe('logCheck', () => {
     expect(logCheck().check(formOf(rowAt(2)))).toBe('position 1 is missing');
   });
 
+  test('stays where it was at a link that does not fit', () => {
+    const { check, end } = logCheck();
+    check(formOf(rowAt(0)));
+    expect(check({ ...formOf(rowAt(1)), logHash: rowAt(0).logHash })).toBeDefined();
+    expect(end()).toStrictEqual({ position: 1, logHash: rowAt(0).logHash });
+    expect(check(formOf(rowAt(1)))).toBeUndefined();
+  });
+
   test('takes an id from the text where the store keeps none beside it', async () => {
     const { id: _, ...form } = formOf(rowAt(0));
     expect(logCheck().check(form)).toBeUndefined();
@@ -149,8 +157,19 @@ describe('logCheck', () => {
   });
 });
 
+const unread = (): Promise<StoredForm[]> => Promise.reject(new Error('read again'));
+
+describe('storedCheck of the log', () => {
+  test('passes a whole log without reading a stream, and tells an event that was changed', async () => {
+    const check = storedCheck({ readStream: unread }, 'log');
+    expect(await said(check, LOG.map(formOf))).toStrictEqual(NOTHING);
+    const rows = changedAt(2, { logHash: rowAt(1).logHash }).map(formOf);
+    const reasons = await said(storedCheck({ readStream: unread }, 'log'), rows);
+    expect(reasons[2]).toBe('it does not follow in the log');
+  });
+});
+
 describe('storedCheck of each stream', () => {
-  const unread = (): Promise<StoredForm[]> => Promise.reject(new Error('read again'));
   const readStream = async (stream: string): Promise<StoredForm[]> =>
     LOG.filter((row) => row.stream === stream).map(bareFormOf);
 
@@ -161,8 +180,11 @@ describe('storedCheck of each stream', () => {
   });
 
   test('reads the stream of an event that it meets in the middle', async () => {
-    const rest = LOG.slice(2).map(bareFormOf);
-    expect(await said(storedCheck({ readStream }, 'stream'), rest)).toStrictEqual(NOTHING.slice(2));
+    for (const start of [2, 3]) {
+      const rest = LOG.slice(start).map(bareFormOf);
+      const reasons = await said(storedCheck({ readStream }, 'stream'), rest);
+      expect(reasons).toStrictEqual(NOTHING.slice(start));
+    }
   });
 
   test('tells an event that is missing', async () => {
