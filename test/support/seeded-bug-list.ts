@@ -23,7 +23,7 @@ const INTENT_AND_PROVIDER: SeededBug[] = [
       before: `await deps.provider.execute({
           operationId,
           paymentId: request.paymentId,
-          amount: Number(request.command.amount),
+          amount: Number(request.command.amountMinor),
           currency: 'USD',
           ...request.call,
         });`,
