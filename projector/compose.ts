@@ -1,19 +1,17 @@
 /** The projector as one thing to start, ask and stop: in its own process, or inside another. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
-import { LogMisfit, StandingBy } from './errors.ts';
+import type { BackOff } from '../shared/runtime/back-off.ts';
+import { StandingBy } from './errors.ts';
 import { type Freshness, trackFreshness } from './freshness.ts';
-import { createLag, type Lag, misfitOf } from './lag.ts';
+import { createLag, type Lag } from './lag.ts';
 import { keepLease } from './lease.ts';
-import { createProjection, type Projection } from './projection.ts';
+import { checkBeforeStart, rejectMisfit } from './log-check.ts';
+import { createProjection } from './projection.ts';
 import { type RebuildProgress, type RebuildResult, rebuild } from './rebuild.ts';
 import { createRebuilds, type Rebuilds } from './rebuilds.ts';
-import {
-  type Log,
-  runSubscription,
-  type Subscription,
-  type SubscriptionState,
-} from './subscription.ts';
+import { type Log, runSubscription, type SubscriptionState } from './subscription.ts';
+import { look } from './watch.ts';
 
 export type ProjectorOptions = {
   store: EventStore;
@@ -21,7 +19,7 @@ export type ProjectorOptions = {
   logger: Log;
   /** Given where this process also appends, through `freshness.store`. */
   freshness?: Freshness;
-  backOff?: { minMs: number; maxMs: number };
+  backOff?: BackOff;
   /** How often it looks for a checkpoint that stands still and for read models wiped while idle. */
   watchMs?: number;
   /** How long the checkpoint may stand still while there are events to apply. */
@@ -69,46 +67,6 @@ export type Projector = {
 };
 
 const standingBy = () => new StandingBy('another projector follows the log, ask it');
-
-const rejectMisfit = async (
-  store: EventStore,
-  readModels: ReadModels,
-  checkpoint: Position | null,
-): Promise<void> => {
-  const hash = checkpoint === null ? null : await readModels.checkpointHash(checkpoint);
-  const misfit = await misfitOf(store, checkpoint, hash);
-  if (misfit === undefined) return;
-  throw new LogMisfit(
-    `the event log ${misfit} the read models' checkpoint (${checkpoint}): it was cut, or restored from another copy; put the right log back, or delete the read models to fill them from this one`,
-  );
-};
-
-/** Refuses at once where log and read models are there and do not fit; else the loop finds out. */
-const checkBeforeStart = async ({ store, readModels }: ProjectorOptions): Promise<void> => {
-  try {
-    await rejectMisfit(store, readModels, await readModels.checkpoint());
-  } catch (error) {
-    if (error instanceof LogMisfit) throw error;
-  }
-};
-
-type Watched = {
-  lag(): Promise<Lag>;
-  projection: Projection;
-  subscription: Subscription;
-  logger: Log;
-};
-
-/** One look at what the loop itself cannot notice; gives whether the checkpoint is stuck. */
-const look = async ({ lag, projection, subscription, logger }: Watched): Promise<boolean> => {
-  if (subscription.status().state === 'running' && !(await projection.inStep())) {
-    logger.warn({}, 'the read models are not where they were left, they are followed up anew');
-    subscription.restart();
-  }
-  const { stuck, events, seconds } = await lag();
-  if (stuck) logger.error({ events, seconds }, 'the projection stands still');
-  return stuck;
-};
 
 const stateOf = (
   state: SubscriptionState,
@@ -168,7 +126,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
       start: async () => {
         await lease.take();
         const from = await projection.start();
-        await rejectMisfit(store, readModels, from);
+        await rejectMisfit(options, from);
         return from;
       },
       events: projection.events,

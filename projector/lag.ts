@@ -12,27 +12,6 @@ export type Lag = {
   stuck: boolean;
 };
 
-/** How a log shows that it is not the one that was followed up to a checkpoint. */
-export type Misfit = 'ends before' | 'has another event at';
-
-/**
- * The misfit, or undefined: whoever followed the log up to here has seen events that no longer
- * exist when it ends before the checkpoint, or when the event there is not that of `hash` (null
- * where it is not known).
- */
-export const misfitOf = async (
-  store: Pick<EventStore, 'head' | 'hashAt'>,
-  checkpoint: Position | null,
-  hash: string | null,
-): Promise<Misfit | undefined> => {
-  if (checkpoint === null) return undefined;
-  const { position, eventsAfter } = await store.head(checkpoint);
-  if (eventsAfter === 0 && position !== checkpoint) return 'ends before';
-  // seeded bug: same-log
-  if (hash === null || (await store.hashAt(checkpoint)) === hash) return undefined;
-  return 'has another event at';
-};
-
 export type LagOptions = {
   store: Pick<EventStore, 'head'>;
   checkpoint(): Position | null;
