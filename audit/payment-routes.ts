@@ -51,12 +51,12 @@ const readable = (reply: FastifyReply, { events }: Found): RecordedPaymentEvent[
   return good;
 };
 
-type Asked = { principal: Principal; paymentId: string };
+type HistoryRequest = { principal: Principal; paymentId: string };
 
 /** Records the reading, then gives the history; rejects where the sender may see none. */
 const find = async (
   deps: AuditDeps,
-  { principal, paymentId }: Asked,
+  { principal, paymentId }: HistoryRequest,
   reply: FastifyReply,
   action: Access['action'],
 ): Promise<Found | undefined> => {

@@ -67,7 +67,7 @@ const changeOrRepeat = async (
   const { paymentId } = change;
   if (budget.leftMs() === 0) throw new BudgetSpent();
   const hasKey = identity.keyHash !== undefined;
-  // A replay is only ever given from a stream just read; a new operation is guarded by its revision.
+  // A replay is only ever given from a stream just read; a new operation is protected by its revision.
   let payment = await waitForInFlight(deps, paymentId, hasKey ? 'store' : 'cache', budget);
   if (payment === undefined)
     throw new Error(`${change.kind} of ${paymentId}, which does not exist`);

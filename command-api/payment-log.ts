@@ -158,7 +158,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   };
 
   const execute: PaymentLog['execute'] = async (paymentId, command, context, budget) => {
-    // A create knows its revision: the exact expectation is the guard, not the read.
+    // A create knows its revision: the exact expectation protects it, not the read.
     let payment = command.kind === 'create' ? undefined : await load(paymentId, 'cache');
     let justRead = command.kind === 'create';
     // Dropped from the cache and read again meanwhile, the payment may be from before the intent.

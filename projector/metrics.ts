@@ -1,4 +1,4 @@
-/** The projection's figures that are read when somebody scrapes. */
+/** The projection's metrics that are read when somebody scrapes. */
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import type { Projector } from './compose.ts';
 

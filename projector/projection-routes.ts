@@ -73,7 +73,7 @@ const begin = async (projector: ProjectionDeps['projector']): Promise<Begun> => 
   await Promise.race([news.promise, ended]);
   return {
     ended,
-    /** Undefined at the end; progress that came while nobody asked is told as its last alone. */
+    /** Undefined at the end; progress that came while nobody asked is lastSeen as its last alone. */
     next: async () => {
       const isOver = await Promise.race([
         news.promise.then(() => false),
@@ -83,10 +83,10 @@ const begin = async (projector: ProjectionDeps['projector']): Promise<Begun> => 
         ),
       ]);
       if (isOver && latest === undefined) return undefined;
-      const told = latest;
+      const lastSeen = latest;
       latest = undefined;
       news = Promise.withResolvers<void>();
-      return told;
+      return lastSeen;
     },
   };
 };
@@ -98,8 +98,8 @@ const textsOf = ({ ended, next }: Begun): Source =>
       signal.addEventListener('abort', () => resolve(undefined));
     });
     const nextOrLeft = () => Promise.race([left, next()]);
-    for (let told = await nextOrLeft(); told !== undefined; told = await nextOrLeft()) {
-      yield serverSent('progress', told);
+    for (let lastSeen = await nextOrLeft(); lastSeen !== undefined; lastSeen = await nextOrLeft()) {
+      yield serverSent('progress', lastSeen);
     }
     if (signal.aborted) return;
     try {

@@ -1,5 +1,5 @@
 /**
- * From events to documents (house rule: skip, apply, heal a gap, park a poison event). A batch is
+ * From events to documents (skip, apply, heal a gap, park a poison event). A batch is
  * folded per payment and written once, with the checkpoint, in one step.
  *
  * An event that cannot be applied stops its own payment only. An engine that is out of reach is

@@ -1,5 +1,5 @@
 /**
- * What leaves the house: for each event type the fields that its message carries, and the fields of
+ * What leaves the service: for each event type the fields that its message carries, and the fields of
  * a state message. These are lists of what may go out; what is not listed here stays inside, also
  * when an event gains a field. Nobody's name, e-mail, phone, postal or network address is in them,
  * nor free text a person typed; of a card only bin, last4 and brand.

@@ -70,7 +70,7 @@ const until = async (
 };
 
 type Unresolved = { unresolved: { nextAttemptAt: string | null }[] };
-const hasAsked = ({ unresolved: [one] }: Unresolved) => typeof one?.nextAttemptAt === 'string';
+const hasLookedUp = ({ unresolved: [one] }: Unresolved) => typeof one?.nextAttemptAt === 'string';
 type Projections = { projections: { lagEvents: number | null }[] };
 const isApplied = ({ projections: [one] }: Projections) => one?.lagEvents === 0;
 
@@ -82,7 +82,7 @@ const recordOperating = async (own: Recorder, merchant: string, faults: Faults):
   const lost = await send(CREATE, { body: smallest(APPROVED), token: merchant });
   const [named = ''] = (lost.body as unknown as { details: string[] }).details;
   const paymentId = named.replace('paymentId ', '');
-  await until(own, UNRESOLVED, hasAsked);
+  await until(own, UNRESOLVED, hasLookedUp);
   await record(UNRESOLVED, 'One create');
   await record(resolve(paymentId), 'The outcome is missing', { body: {} });
   await record(resolve(paymentId), 'Declined, on evidence', { body: EVIDENCE, show: true });

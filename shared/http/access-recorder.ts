@@ -76,7 +76,8 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     // A card number that somebody searches for must not get into the log this way (gaps §4): an id that could be a card number is cut as every other text is.
     const isPlain = paymentId === undefined || withoutLongNumbers(paymentId) === paymentId;
     const named = paymentId === undefined ? {} : { paymentId };
-    if (request.principal === undefined) throw new Error('an audit route without its guard');
+    if (request.principal === undefined)
+      throw new Error('an audit route without its authenticate hook');
     const { merchantId, actor } = request.principal;
     const now = new Date().toISOString();
     const { last } = end;

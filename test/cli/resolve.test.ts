@@ -28,7 +28,7 @@ test(
   'what is open is listed, ended with evidence, and gone',
   async () => {
     const { a } = processes;
-    a.faults.answersQuestions = false;
+    a.faults.respondsToLookUps = false;
     a.faults.next('call lost');
     const lost = await a.create();
     const id = String(lost.headers.location).replace(`${PAYMENTS}/`, '');

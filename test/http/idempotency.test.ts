@@ -23,7 +23,7 @@ beforeAll(async () => {
   service = await openInProcess(NO_RETRIES);
 });
 afterEach(() => {
-  service.faults.answersQuestions = true;
+  service.faults.respondsToLookUps = true;
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
@@ -282,11 +282,11 @@ describe('gaps §8: a 503 is not stored, the repeat resumes what is unresolved',
     const key = newKey();
     const send = () => service.create({}, { key });
     const lost = await leaveUnresolved(service, 'answer lost', send);
-    service.faults.answersQuestions = false;
+    service.faults.respondsToLookUps = false;
     const still = await send();
     expect([still.status, still.headers.location]).toEqual([503, lost.headers.location]);
     expect(still.headers).not.toHaveProperty('idempotent-replayed');
-    service.faults.answersQuestions = true;
+    service.faults.respondsToLookUps = true;
     const found = await send();
     expect(found.status).toBe(200);
     expect(lost.headers.location).toBe(`${PAYMENTS}/${idOf(found)}`);
@@ -299,9 +299,9 @@ describe('gaps §8: a 503 is not stored, the repeat resumes what is unresolved',
     const id = await suited(change);
     const send = () => service.change(change, id, undefined, { key });
     await leaveUnresolved(service, 'answer lost', send);
-    service.faults.answersQuestions = false;
+    service.faults.respondsToLookUps = false;
     expect((await send()).status).toBe(503);
-    service.faults.answersQuestions = true;
+    service.faults.respondsToLookUps = true;
     const found = await send();
     expect(found.status).toBe(200);
     expect((await send()).text).toBe(found.text);

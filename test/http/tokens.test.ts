@@ -1,4 +1,4 @@
-/** Tokens, rights and rates (gaps §10, §11), by the guard that the routes have. */
+/** Tokens, rights and rates (gaps §10, §11), by the auth hooks that the routes have. */
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';

@@ -240,15 +240,15 @@ describe('gaps §7, §8: while the payment of the reference is PENDING', () => {
   test('an unresolved create is looked up first; found fenced, its claim is passed on', async () => {
     const merchantReference = newReference();
     const { a, b } = processes;
-    a.faults.answersQuestions = false;
+    a.faults.respondsToLookUps = false;
     a.faults.next('call lost');
     const lost = locatedId(await a.create({ merchantReference }));
     b.clock.aheadMs = PAST_FLIGHT_MS;
-    b.faults.answersQuestions = false;
+    b.faults.respondsToLookUps = false;
     const still = await b.create({ merchantReference });
     expect([still.status, locatedId(still)]).toEqual([503, lost]);
     expectHeld(await b.create({ merchantReference, amount: 9 }), lost);
-    b.faults.answersQuestions = true;
+    b.faults.respondsToLookUps = true;
     const second = await b.create({ merchantReference, amount: 9 });
     expect(second.status).toBe(200);
     expect((await processes.state(lost)).status).toBe('FAILED');

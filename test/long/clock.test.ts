@@ -74,16 +74,16 @@ const operate = async (send: (at: CommandProcess) => Promise<CommandResponse>): 
   const at = random.chance(0.5) ? processes.a : processes.b;
   const isLost = random.chance(0.15);
   if (isLost) at.faults.next('answer lost');
-  at.faults.answersQuestions = !isLost;
+  at.faults.respondsToLookUps = !isLost;
   const response = await send(at);
   seen.operations += 1;
   expect(response.status).toBe(isLost ? 503 : 200);
   const id = isLost ? (String(response.headers.location).split('/').at(-1) ?? '') : idOf(response);
   if (!isLost) return id;
   moveClocks();
-  await until('its retry schedule climbs', () => at.faults.questions > 2);
+  await until('its retry schedule goes on', () => at.faults.questions > 2);
   at.faults.questions = 0;
-  at.faults.answersQuestions = true;
+  at.faults.respondsToLookUps = true;
   moveClocks();
   await until('its retry schedule ends', async () => !(await unresolved(id)));
   seen.recovered += 1;
@@ -160,7 +160,7 @@ test.each([
   ['a day behind', -DAY_MS],
 ])('gaps §7: a process whose clock is %s ends what a dead one left open', async (_, aheadMs) => {
   const dead = await processes.open();
-  dead.faults.answersQuestions = false;
+  dead.faults.respondsToLookUps = false;
   dead.faults.next('answer lost');
   const response = await dead.create();
   const id = String(response.headers.location).split('/').at(-1) ?? '';

@@ -103,11 +103,11 @@ describe(`faults, races: ${ROUNDS} rounds of ${AT_ONCE} at once, two processes (
     async () => {
       await using processes = await openTwoCommandProcesses(HASTY);
       const random = randomOf(SEED);
-      const quiet = await processes.open();
+      const faultless = await processes.open();
       const counts: Record<number, number> = {};
       for (let round = 0; round < ROUNDS; round++) {
         const { a, b } = processes;
-        const id = idOf(await quiet.create({ captureNow: random.chance(0.6) }));
+        const id = idOf(await faultless.create({ captureNow: random.chance(0.6) }));
         b.clock.aheadMs = random.between(0, 4_000);
         for (const at of [a, b]) loseSome(at, random, 12);
         const responses = await Promise.all(

@@ -60,7 +60,7 @@ const sendUnder = async (service: InProcess, fault: Meet, send: () => Promise<Co
   const { faults } = service;
   const questions = faults.questions;
   const called = faults.calls.length;
-  faults.answersQuestions = false;
+  faults.respondsToLookUps = false;
   faults.next(fault);
   const response = await send();
   const wasCalled = faults.calls.length > called;
@@ -68,7 +68,7 @@ const sendUnder = async (service: InProcess, fault: Meet, send: () => Promise<Co
   else if (fault !== 'not sent') {
     await until('recovery has asked', () => faults.questions > questions);
   }
-  faults.answersQuestions = true;
+  faults.respondsToLookUps = true;
   return response;
 };
 

@@ -141,7 +141,7 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
 
   test('the process of the call knows when it ended, and looks it up at once', async () => {
     const { a, b } = processes;
-    a.faults.answersQuestions = false;
+    a.faults.respondsToLookUps = false;
     a.faults.next('answer lost');
     const lost = await a.create();
     expect(lost.status).toBe(503);
@@ -154,7 +154,7 @@ describe('gaps §7: in flight is not unresolved, in another process', () => {
     };
     expect(b.side.inFlight.leftMs(payment)).toBeGreaterThan(3_000);
     expect(a.side.inFlight.leftMs(payment)).toBe(0);
-    a.faults.answersQuestions = true;
+    a.faults.respondsToLookUps = true;
     expect((await a.change('capture', id)).json.status).toBe('CAPTURED');
     expect(b.faults.questions).toBe(0);
   });
@@ -332,11 +332,11 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
   test('a create that another process has fenced is not joined: its repeat is a new payment', async () => {
     const { a, b } = processes;
     const fields = { merchantReference: 'fenced-elsewhere' };
-    a.faults.answersQuestions = false;
+    a.faults.respondsToLookUps = false;
     a.faults.next('call lost');
     const id = locatedId(await a.create(fields));
     await until('asked in vain', () => a.faults.questions > 0);
-    a.faults.answersQuestions = true;
+    a.faults.respondsToLookUps = true;
     b.clock.aheadMs = PAST_FLIGHT_MS;
     b.side.unresolved.track(id);
     await until('b has ended it', async () => (await processes.state(id)).status === 'FAILED');
@@ -348,7 +348,7 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
   test('where the first of two equal ones was fenced elsewhere, the second is joined', async () => {
     const { a, b } = processes;
     const fields = { merchantReference: 'two-at-once' };
-    a.faults.answersQuestions = false;
+    a.faults.respondsToLookUps = false;
     const held = a.faults.holdNext('answer lost');
     a.faults.next('call lost');
     const acting = a.create(fields);
@@ -357,7 +357,7 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     held.release();
     const approved = locatedId(await acting);
     await until('both were asked about', () => a.faults.questions === 2);
-    a.faults.answersQuestions = true;
+    a.faults.respondsToLookUps = true;
     b.clock.aheadMs = PAST_FLIGHT_MS;
     b.side.unresolved.track(fenced);
     await until('b has ended it', async () => (await processes.state(fenced)).status === 'FAILED');
@@ -369,7 +369,7 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     const { a, b } = processes;
     const id = idOf(await a.create({ captureNow: true }));
     const refund = (at: CommandProcess) => at.change('refund', id, { refundAmount: 500 });
-    a.faults.answersQuestions = false;
+    a.faults.respondsToLookUps = false;
     a.faults.next('answer lost');
     expect((await refund(a)).status).toBe(503);
     b.clock.aheadMs = PAST_FLIGHT_MS;

@@ -192,10 +192,10 @@ describe('POST /ops/v1/projections/rebuild', () => {
     await projector.caughtUp;
     const { status, headers, body } = await ask('POST', `${PLACE}/rebuild`, LIVE);
     expect([status, headers['content-type']]).toEqual([200, 'text/event-stream']);
-    const told = eventsIn(body);
-    expect(told.length).toBeGreaterThan(1);
-    expect(told.slice(0, -1).map(({ name }) => name)).toEqual(told.slice(1).map(() => 'progress'));
-    expect(told.at(-1)).toMatchObject({ name: 'result', data: { events: EVENTS, equal: true } });
+    const sent = eventsIn(body);
+    expect(sent.length).toBeGreaterThan(1);
+    expect(sent.slice(0, -1).map(({ name }) => name)).toEqual(sent.slice(1).map(() => 'progress'));
+    expect(sent.at(-1)).toMatchObject({ name: 'result', data: { events: EVENTS, equal: true } });
   });
 
   test('a second rebuild is rejected with the reason, and the first goes on', async () => {
@@ -264,12 +264,12 @@ describe('POST /ops/v1/projections/rebuild', () => {
     const bearer = await signToken({ merchant_id: '*', sub: 'jane', scope: 'ops:admin' });
     const headers = { ...LIVE, authorization: `Bearer ${bearer}` };
     const { body } = await fetch(`${url}${PLACE}/rebuild`, { method: 'POST', headers });
-    const told: string[] = [];
+    const sent: string[] = [];
     for await (const part of body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      told.push(part);
-      if (told.length === 1) void closeGracefully(app);
+      sent.push(part);
+      if (sent.length === 1) void closeGracefully(app);
     }
-    expect(eventsIn(told.join('')).map(({ name }) => name)).toEqual(['progress']);
+    expect(eventsIn(sent.join('')).map(({ name }) => name)).toEqual(['progress']);
     held.resolve();
   });
 });

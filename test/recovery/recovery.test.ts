@@ -25,7 +25,7 @@ const leaveOpen = async (
   at: CommandProcess,
   fault: 'answer lost' | 'call lost' = 'answer lost',
 ) => {
-  at.faults.answersQuestions = false;
+  at.faults.respondsToLookUps = false;
   at.faults.next(fault);
   return locatedId(await at.create());
 };
@@ -355,7 +355,7 @@ test('settings: a stop waits for the question that is asked, and asks no other',
   const service = await openInProcess({ RECOVERY_DELAYS_MS: '600000' });
   const { faults } = service;
   const id = idOf(await service.create({ captureNow: true }));
-  faults.answersQuestions = false;
+  faults.respondsToLookUps = false;
   for (const refundAmount of [1, 2, 3]) {
     faults.next('answer lost');
     expect((await service.change('refund', id, { refundAmount })).status).toBe(503);

@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   for (const { faults, clock } of [processes.a, processes.b]) {
-    faults.answersQuestions = true;
+    faults.respondsToLookUps = true;
     clock.aheadMs = 0;
   }
 });
@@ -46,7 +46,7 @@ const leaveUnresolved = async (
   fault: 'answer lost' | 'call lost' = 'call lost',
 ): Promise<string> => {
   const { a } = processes;
-  a.faults.answersQuestions = false;
+  a.faults.respondsToLookUps = false;
   a.faults.next(fault);
   const before = a.faults.questions;
   const response = await send(a);
@@ -155,7 +155,7 @@ describe('resolving by hand is rejected', () => {
     'where the provider answers itself (%s): %s is recorded',
     async (fault, word, status) => {
       const id = await leaveUnresolved((at) => at.create(), fault);
-      processes.a.faults.answersQuestions = true;
+      processes.a.faults.respondsToLookUps = true;
       expectRejected(
         await resolve(id, 'declined'),
         `the provider has answered for the create itself, and that is recorded: ${word}`,
@@ -272,7 +272,7 @@ describe('faults, late responses: the event log keeps the outcome that came firs
     const capturing = a.change('capture', id);
     await held.begun;
     b.clock.aheadMs = 7_100;
-    b.faults.answersQuestions = false;
+    b.faults.respondsToLookUps = false;
     expect((await resolve(id, 'declined', {}, all, b)).status).toBe(200);
     held.release();
     expect((await capturing).status).toBe(422);

@@ -19,7 +19,7 @@ beforeAll(async () => {
   service = await openInProcess(NO_RETRIES);
 });
 afterEach(() => {
-  service.faults.answersQuestions = true;
+  service.faults.respondsToLookUps = true;
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
@@ -81,7 +81,7 @@ describe('gaps §7: a create whose outcome is unknown', () => {
 
   test.each(CHANGES)('a %s while nobody can tell: 503, and nothing is sent', async (change) => {
     const id = locatedId(await leaveUnresolved(service, 'answer lost', () => service.create()));
-    service.faults.answersQuestions = false;
+    service.faults.respondsToLookUps = false;
     const sent = service.faults.calls.length;
     expectUnknown(await service.change(change, id), id);
     expect(service.faults.calls).toHaveLength(sent);
@@ -141,7 +141,7 @@ describe('gaps §7: an unresolved capture excludes every other command', () => {
   test.each(others)('%s %j: asks; still unknown: 503', async (change, body) => {
     const id = await authorized();
     await leaveUnresolved(service, 'answer lost', () => service.change('capture', id));
-    service.faults.answersQuestions = false;
+    service.faults.respondsToLookUps = false;
     expectUnknown(await service.change(change, id, body), id);
     expect(await kindsOf(id)).toEqual(['AUTHORIZE', 'CAPTURE']);
   });
@@ -165,7 +165,7 @@ describe('gaps §7: the amount of an open refund counts against the ceiling', ()
   test('what is left can be refunded meanwhile, not more; then both are there', async () => {
     const id = await captured();
     await leaveUnresolved(service, 'answer lost', () => refund(id, 1000));
-    service.faults.answersQuestions = false;
+    service.faults.respondsToLookUps = false;
     const open = (await service.get(id)).json;
     expect(open).toMatchObject({ refundedAmount: 0, refundableAmount: 1500, status: 'CAPTURED' });
     expectError(await refund(id, 1501), 422, 'REFUND_NOT_ALLOWED', [
@@ -180,7 +180,7 @@ describe('gaps §7: the amount of an open refund counts against the ceiling', ()
     expectError(await refund(id), 422, 'REFUND_NOT_ALLOWED', [
       'refundAmount must not exceed the 0 left to refund',
     ]);
-    service.faults.answersQuestions = true;
+    service.faults.respondsToLookUps = true;
     const joined = await refund(id, 1000);
     expect(joined.json).toMatchObject({ status: 'REFUNDED', refundedAmount: 2500 });
     expect(await kindsOf(id)).toEqual(['SALE', 'REFUND', 'REFUND']);
@@ -233,7 +233,7 @@ describe('gaps §7: an equal create without a key', () => {
 
   test('where two equal ones are unresolved, each is joined before a third is made', async () => {
     const held = [service.faults.holdNext('answer lost'), service.faults.holdNext('answer lost')];
-    service.faults.answersQuestions = false;
+    service.faults.respondsToLookUps = false;
     const before = service.faults.questions;
     const running = [send(), send()];
     for (const { begun, release } of held) {
@@ -242,7 +242,7 @@ describe('gaps §7: an equal create without a key', () => {
     }
     const lost = (await Promise.all(running)).map(locatedId);
     await until('both were asked about', () => service.faults.questions === before + 2);
-    service.faults.answersQuestions = true;
+    service.faults.respondsToLookUps = true;
     const joined = [idOf(await send()), idOf(await send())];
     expect(joined.toSorted()).toEqual(lost.toSorted());
     expect(lost).not.toContain(idOf(await send()));
@@ -314,11 +314,11 @@ describe('gaps §7: in flight is not unresolved', () => {
 describe('gaps §7: recovery on its own', () => {
   test('looks it up along the retry schedule until the outcome is known, and sends nothing again', async () => {
     await using patient = await openInProcess({ RECOVERY_DELAYS_MS: '5,5,5,5,600000' });
-    patient.faults.answersQuestions = false;
+    patient.faults.respondsToLookUps = false;
     patient.faults.next('answer lost');
     const id = locatedId(await patient.create());
     await until('three tries', () => patient.faults.questions >= 3);
-    patient.faults.answersQuestions = true;
+    patient.faults.respondsToLookUps = true;
     await until('the outcome', async () => (await patient.get(id)).json.status === 'AUTHORIZED');
     expect(patient.faults.calls).toHaveLength(1);
     expect(await patient.ledger(id)).toHaveLength(1);

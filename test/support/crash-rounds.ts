@@ -13,7 +13,7 @@ import { type CommandResponse, NODE, type Service, startService, unresolvedIn } 
 import { until } from './until.ts';
 
 const PAYMENTS = '/api/v1/payments';
-const ANSWER_LOST = '4000000000004236';
+const RESPONSE_LOST = '4000000000004236';
 const CALL_LOST = '4000000000004228';
 /** Recovery asks at once and then again soon. */
 const ENV = { LOG_LEVEL: 'silent', RECOVERY_DELAYS_MS: '50,50,50,100,100,200,500,1000' };
@@ -56,7 +56,7 @@ const underWay = (point: CrashPoint, paymentId: string, reference: string): Unde
   const [operation] = point.split(': ') as [Operation];
   const key = { 'idempotency-key': reference };
   if (operation === 'recovery') {
-    const number = point.endsWith('fence') ? CALL_LOST : ANSWER_LOST;
+    const number = point.endsWith('fence') ? CALL_LOST : RESPONSE_LOST;
     // What never reaches the provider ends unknown again when it is repeated.
     const ends = number === CALL_LOST ? [503] : [200];
     return { point, path: PAYMENTS, body: body(reference, {}, number), key, ends };

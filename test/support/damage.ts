@@ -160,11 +160,11 @@ export const DAMAGES: readonly { name: string; file: File; damage: Damage }[] = 
   })),
 ];
 
-/** `refused` and `told` name the file, the event or the payment; `wrong` is what must not be. */
+/** `refused` and `named` name the file, the event or the payment; `wrong` is what must not be. */
 export type Judgement =
   | { kind: 'right' }
   | { kind: 'refused'; line: string }
-  | { kind: 'told'; line: string }
+  | { kind: 'named'; line: string }
   | { kind: 'wrong'; line: string };
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
@@ -201,18 +201,18 @@ const isBefore = (older: string, whole: string): boolean => {
 
 const judge = async (parts: Parts, bodies: WholeFolder['bodies']): Promise<Judgement> => {
   const report = await verified(parts.store);
-  let told: string | undefined;
+  let named: string | undefined;
   for (const [id, body] of bodies) {
     const response = await responseOf(parts, id);
     if (response === body) continue;
-    const isTold =
+    const isNamed =
       response.startsWith('refused: ') || (report !== undefined && isBefore(response, body));
-    if (!isTold)
+    if (!isNamed)
       return { kind: 'wrong', line: `${id}: ${response}\nverify: ${report ?? 'intact'}` };
-    told ??= `${id}: ${response.slice(0, 120)}`;
+    named ??= `${id}: ${response.slice(0, 120)}`;
   }
-  const line = told ?? report;
-  return line === undefined ? { kind: 'right' } : { kind: 'told', line };
+  const line = named ?? report;
+  return line === undefined ? { kind: 'right' } : { kind: 'named', line };
 };
 
 /** Opens the folder as a start does, asks for every payment, and verifies the whole log. */

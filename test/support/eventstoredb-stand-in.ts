@@ -6,7 +6,7 @@
  * appends, positions that are not counted, events of its own in the log, inclusive reads and
  * exclusive subscriptions. And it goes wrong on demand.
  *
- * What it is not: durable (its file is never synced), a cluster, guarded by TLS or passwords, slow
+ * What it is not: durable (its file is never synced), a cluster, protected by TLS or passwords, slow
  * as a disk is, or able to drop a slow reader by itself. It knows no links, metadata streams,
  * deletes, scavenges, projections, batch appends or filter checkpoints. A driver that passes here
  * has been tested for its use of the client and for its faults, not against the server.

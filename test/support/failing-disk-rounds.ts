@@ -15,7 +15,7 @@ import { until } from './until.ts';
 
 const TAKEN_BEFORE = 100;
 const ENDED_MS_MAX = 10_000;
-const SETTLED_MS_MAX = 15_000;
+const RESOLVED_MS_MAX = 15_000;
 const SETTINGS = { JWT_SECRET: SECRET, LOG_LEVEL: 'warn' };
 
 export type FailedSync = {
@@ -49,8 +49,8 @@ const resolved = async (dataDir: string): Promise<void> => {
   await using again = await startService({ dataDir, env: SETTINGS });
   // The read models first: what they do not show yet may be open.
   const behind = () => metricOf(again, 'payments_projection_lag_events');
-  await until('the read models are there', async () => (await behind()) === 0, SETTLED_MS_MAX);
-  await until('all is resolved', () => openPaymentsIn(dataDir).length === 0, SETTLED_MS_MAX);
+  await until('the read models are there', async () => (await behind()) === 0, RESOLVED_MS_MAX);
+  await until('all is resolved', () => openPaymentsIn(dataDir).length === 0, RESOLVED_MS_MAX);
   again.kill();
   expect((await again.exited).code).toBe(0);
 };

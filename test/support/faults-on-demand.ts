@@ -9,7 +9,7 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 export type Fault = 'answer lost' | 'call lost' | 'not sent';
 
 export type Held = {
-  /** Resolves when the call has reached the provider's door. */
+  /** Resolves when the call has reached the provider. */
   begun: Promise<void>;
   /** Lets the call go on. */
   release(): void;
@@ -21,10 +21,10 @@ export type ProviderFaults = {
   next(fault: Fault): void;
   /** Drops the faults that no call has met. */
   forget(): void;
-  /** The next call waits at the provider's door until it is released; its answer may get lost. */
+  /** The next call waits at the provider until it is released; its answer may get lost. */
   holdNext(then?: 'answer lost'): Held;
   /** While false, questions (look up, fence) get no answer. */
-  answersQuestions: boolean;
+  respondsToLookUps: boolean;
   /** How many questions were asked. */
   questions: number;
   /** Questions wait for this before they are answered. */
@@ -61,7 +61,7 @@ export const providerFaults = (): ProviderFaults => {
   const question = async <T>(ask: () => Promise<T>): Promise<T | typeof UNKNOWN> => {
     faults.questions += 1;
     await faults.beforeResponse;
-    return faults.answersQuestions ? ask() : UNKNOWN;
+    return faults.respondsToLookUps ? ask() : UNKNOWN;
   };
 
   const faults: ProviderFaults = {
@@ -83,7 +83,7 @@ export const providerFaults = (): ProviderFaults => {
       planned.push({ arrived: begun.resolve, released: released.promise, responseLost });
       return { begun: begun.promise, release: released.resolve };
     },
-    answersQuestions: true,
+    respondsToLookUps: true,
     questions: 0,
     beforeResponse: undefined,
     calls: [],

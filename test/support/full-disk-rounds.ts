@@ -20,7 +20,7 @@ const WRITERS = 8;
 const CHANGED_MS_MAX = 10_000;
 /** The log goes on in the room of its write-ahead log, slowly, for the read models' file has none. */
 const REFUSED_MS_MAX = 30_000;
-const SETTLED_MS_MAX = 30_000;
+const RESOLVED_MS_MAX = 30_000;
 const SETTINGS = {
   JWT_SECRET: SECRET,
   LOG_LEVEL: 'warn',
@@ -86,7 +86,7 @@ const throughRounds = async (
   await until(
     'all is resolved',
     async () => (await unresolvedIn(work.service)) === 0,
-    SETTLED_MS_MAX,
+    RESOLVED_MS_MAX,
   );
   expect(service.running()).toBe(true);
   service.kill();

@@ -232,10 +232,10 @@ export const leaveUnresolved = async (
   send: () => Promise<CommandResponse>,
 ): Promise<CommandResponse> => {
   const before = faults.questions;
-  faults.answersQuestions = false;
+  faults.respondsToLookUps = false;
   faults.next(fault);
   const response = await send();
   await until('recovery has asked', () => faults.questions > before);
-  faults.answersQuestions = true;
+  faults.respondsToLookUps = true;
   return response;
 };

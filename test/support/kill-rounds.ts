@@ -14,9 +14,9 @@ import { until } from './until.ts';
 import { type Acknowledged, startWriters, type Work } from './writers.ts';
 
 const WRITERS = 16;
-/** With every core busy elsewhere; the quiet figure stands in docs/reliability.md. */
+/** With every core busy elsewhere; the figure of an idle machine stands in docs/reliability.md. */
 const READY_MS_MAX = 6000;
-const SETTLED_MS_MAX = 15_000;
+const RESOLVED_MS_MAX = 15_000;
 const ENV = { LOG_LEVEL: 'warn' };
 
 /** What was acknowledged is in `body`: all of it, or as its beginning when more was under way. */
@@ -95,7 +95,7 @@ export const surviveKills = async (rounds: number): Promise<void> => {
     await until(
       'nothing is unresolved',
       () => openPaymentsIn(dataDir).length === 0,
-      SETTLED_MS_MAX,
+      RESOLVED_MS_MAX,
     );
     await killNow(service);
     report(random.seed, rounds, operations, readyMs);

@@ -13,7 +13,7 @@ export type ManualClock = {
 type Timer = { atMs: number; work: () => void };
 
 /** Long enough for every promise that needs no timer and no other process. */
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const runPromises = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export const manualClock = (): ManualClock => {
   let nowMs = 0;
@@ -30,12 +30,12 @@ export const manualClock = (): ManualClock => {
     },
     advance: async (ms) => {
       const endMs = nowMs + ms;
-      await settle();
+      await runPromises();
       for (let timer = nextUntil(endMs); timer !== undefined; timer = nextUntil(endMs)) {
         nowMs = timer.atMs;
         timers.delete(timer);
         timer.work();
-        await settle();
+        await runPromises();
       }
       nowMs = endMs;
     },

@@ -31,7 +31,7 @@ const SETTINGS = {
 /** What a busy machine may add to a budget. */
 const SLACK_MS = 3000;
 const AT_ONCE = 8;
-const SETTLED_MS_MAX = 30_000;
+const RESOLVED_MS_MAX = 30_000;
 const KINDS = {
   auth: 'AUTHORIZE',
   sale: 'SALE',
@@ -110,7 +110,11 @@ export const surviveProviderFaults = async (times: number, share = 1): Promise<n
     const env = { ...SETTINGS, PROVIDER_URL: provider.url };
     await using service = await startService({ dataDir, env });
     await meetAll(service, provider, rounds);
-    await until('all is resolved', async () => (await unresolvedIn(service)) === 0, SETTLED_MS_MAX);
+    await until(
+      'all is resolved',
+      async () => (await unresolvedIn(service)) === 0,
+      RESOLVED_MS_MAX,
+    );
     service.kill();
     await service.exited;
   } finally {

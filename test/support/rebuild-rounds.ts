@@ -16,10 +16,10 @@ import { type Acknowledged, startWriters, type Work } from './writers.ts';
 const PLACE = '/ops/v1/projections';
 const WAIT_MS_MAX = 60_000;
 
-type Told = { event: string; data: { done: number; total: number; equal?: boolean } };
+type Progress = { event: string; data: { done: number; total: number; equal?: boolean } };
 
 /** The events of a rebuild as they come; ends without a result when the service dies. */
-async function* rebuildIn(service: Service): AsyncGenerator<Told> {
+async function* rebuildIn(service: Service): AsyncGenerator<Progress> {
   const response = await fetch(`${service.url}${PLACE}/rebuild`, {
     method: 'POST',
     headers: {
@@ -64,7 +64,7 @@ const readAlong = (work: Work, from: ReadonlyMap<string, Acknowledged>) => {
     }
     return reads;
   })();
-  // Its failure is told by `end`.
+  // Its failure is reported by `end`.
   reading.catch(() => undefined);
   return {
     end: () => {
@@ -111,10 +111,10 @@ export const surviveRebuilds = async (rounds: RebuildRounds): Promise<void> => {
     }
     const begun = await begin(Math.min(operations, 50));
     const reading = readAlong(begun.work, new Map(begun.work.acknowledged));
-    const told: Told[] = [];
-    for await (const one of rebuildIn(service)) told.push(one);
+    const progress: Progress[] = [];
+    for await (const one of rebuildIn(service)) progress.push(one);
     expect(await reading.end()).toBeGreaterThan(0);
-    expect(told.at(-1)).toMatchObject({ event: 'result', data: { equal: true } });
+    expect(progress.at(-1)).toMatchObject({ event: 'result', data: { equal: true } });
     await end(begun);
     const booked = await paymentsOfLog(dataDir);
     for (const [paymentId, { body, touched }] of kept) {

@@ -12,7 +12,7 @@ import type { Change, SeededBug, UnnoticedBug } from './seeded-bugs.ts';
 
 const without = (part: RegExp): Change => ({ replace: part, by: '' });
 
-/** The condition goes, and what it guarded happens always. */
+/** The condition goes, and what it protected happens always. */
 const UNCONDITIONAL = without(/if \(.*\) (?=return|throw)/);
 
 const INTENT_AND_PROVIDER: SeededBug[] = [

@@ -1,4 +1,4 @@
-/** A door before a server, over real sockets: it can be shut, opened again, and held still. */
+/** A proxy before a server, over real sockets: it can be shut, opened again, and held still. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export type TcpProxy = {

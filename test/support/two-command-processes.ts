@@ -97,7 +97,7 @@ export type TwoCommandProcesses = {
 
 const calm = ({ clock, faults, store }: CommandProcess): void => {
   Object.assign(clock, { aheadMs: 0, standsAtMs: undefined });
-  faults.answersQuestions = true;
+  faults.respondsToLookUps = true;
   faults.questions = 0;
   faults.calls.length = 0;
   Object.assign(store, { streamReads: 0, loseResponses: 0, beforeAppend: undefined });

@@ -24,7 +24,7 @@ export type Work = {
 };
 
 const APPROVED = '4242424242424242';
-const ANSWER_LOST = '4000000000004236';
+const RESPONSE_LOST = '4000000000004236';
 const SLOW = '4000000000004269';
 
 /** Sends a POST; undefined when the service died before its answer was there. */
@@ -44,7 +44,7 @@ const send = async ({ url, token }: Line, path: string, body: unknown) => {
 
 const newPayment = (random: Random) => {
   const { card } = payment.paymentMethod;
-  const number = random.chance(0.04) ? SLOW : random.chance(0.05) ? ANSWER_LOST : APPROVED;
+  const number = random.chance(0.04) ? SLOW : random.chance(0.05) ? RESPONSE_LOST : APPROVED;
   return {
     ...payment,
     amount: random.between(100, 9999),

@@ -1,6 +1,6 @@
 /**
  * The event store in EventStoreDB, through its gRPC client, which this folder alone imports. Each
- * guard here has its reason in ADR-0007.
+ * precaution here has its reason in ADR-0007 and ADR-0031 to ADR-0036.
  */
 import { encode } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';

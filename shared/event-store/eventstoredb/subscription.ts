@@ -173,16 +173,16 @@ type Session = ReturnType<typeof startSession>;
 
 /** Delivers one session's events in batches, and says when it has caught up. */
 async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
-  let told = false;
+  let saidCaughtUp = false;
   while (session.ending() === undefined) {
     if (!session.isEmpty()) {
       // What arrived together goes out together.
       await nextTurn();
       yield { kind: 'events', events: session.take().map(fromServer) };
-      told = false;
-    } else if (session.isLive() && !told) {
+      saidCaughtUp = false;
+    } else if (session.isLive() && !saidCaughtUp) {
       yield { kind: 'caught-up' };
-      told = true;
+      saidCaughtUp = true;
     } else {
       await session.changed();
     }

@@ -151,7 +151,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     subscribed.count += 1;
     subscribed.after = after;
     let at = after;
-    let told = false;
+    let saidCaughtUp = false;
     while (!signal.aborted && mine === epoch) {
       // Read and then waited in one go, or a change in between would be missed.
       const events = held ? [] : page(at, batchMax);
@@ -159,8 +159,8 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       if (last !== undefined) {
         at = last.position;
         yield { kind: 'events', events };
-      } else if (!told && !held) {
-        told = true;
+      } else if (!saidCaughtUp && !held) {
+        saidCaughtUp = true;
         yield { kind: 'caught-up' };
       } else {
         await nextChange(signal);

@@ -77,7 +77,7 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
     for (const { reject } of group) reject(appendError(failure));
   }
 
-  function hasRoom(): void {
+  function hasSpace(): void {
     if (full) logger?.warn({}, 'event store: the disk takes events again');
     full = false;
   }
@@ -88,7 +88,7 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
     if (counters.events === eventsBefore) return;
     counters.commits += 1;
     tail.announce();
-    hasRoom();
+    hasSpace();
   }
 
   function resolveOne({ stream, encoded, resolve, reject }: Waiting, outcome: AppendOutcome): void {
@@ -126,7 +126,7 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
     async ping(): Promise<void> {
       if (!full) return;
       await thread.ask('probe', {}).catch(rethrow);
-      hasRoom();
+      hasSpace();
     },
     /** Resolves when every append so far has its answer. */
     done: (): Promise<void> => working ?? Promise.resolve(),

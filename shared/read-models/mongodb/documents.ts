@@ -7,7 +7,7 @@ import type { PaymentSearch, ReadModelChange } from '../port.ts';
 /** Names the form of the documents below; raise it with any change of them. */
 const SCHEMA_VERSION = 1;
 /** Begins every collection's name: another version fills collections of its own beside these. */
-export const FORM = `views_${SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION}`;
+export const FORM = `read_models_${SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION}`;
 
 export type StoredPayment = {
   _id: string;

@@ -75,7 +75,7 @@ export const createWriter = (deps: WriterDeps): Writer => {
   /** What is stored now, as far as this batch needs to know. */
   const readBefore = async (at: Generation, { ids, parkings }: Batch, round: number) => {
     const known = new Map(ids.flatMap((id) => knownOf(id)));
-    // At first what was written or read here is believed: where that is wrong, a guard says so.
+    // At first what was written or read here is believed: where that is wrong, the compared revision says so.
     const believed = round === 1 && parkings.size === 0;
     const [stored, parked] = await read(() =>
       Promise.all([

@@ -62,7 +62,7 @@ const at = (event: RecordedEvent | undefined) => ({
   hash: event?.hash ?? '',
 });
 
-/** Settles in time, in the port's own words if it fails. */
+/** Ends in time, with an error of the port if it fails. */
 async function resolved<T>(work: () => Promise<T>): Promise<T | Error> {
   const began = performance.now();
   const result = await work().catch((error: Error) => error);

@@ -121,23 +121,23 @@ const suite = 'skip' in mongo ? describe.skip : describe;
 
 suite(`read models in MongoDB whose server fails${reason}`, () => {
   let database: MongoDatabase;
-  let door: TcpProxy;
+  let proxy: TcpProxy;
   let readModels: MongoReadModels;
 
   beforeEach(async () => {
     if ('skip' in mongo) return;
     database = mongo.database();
     const { hostname, port } = new URL(database.url);
-    door = await tcpProxy(hostname, Number(port));
+    proxy = await tcpProxy(hostname, Number(port));
     const url = new URL(database.url);
-    url.host = `127.0.0.1:${door.port}`;
+    url.host = `127.0.0.1:${proxy.port}`;
     url.searchParams.set('directConnection', 'true');
     readModels = await openMongoReadModels({ url: url.href });
     await readModels.apply([change('pay_1', 0)], null, 'p1');
   });
   afterEach(async () => {
     await readModels.close();
-    await door.close();
+    await proxy.close();
     await database.drop();
   });
   const expectBack = async (): Promise<void> => {
@@ -158,23 +158,23 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
   };
 
   test('killed: refused within the budgets, at once from then on, and back by itself', async () => {
-    door.shut();
+    proxy.shut();
     await expectRefusals(readModels);
-    door.open();
+    proxy.open();
     await expectBack();
   }, 30_000);
 
   test('frozen: the same, although its connections stay', async () => {
-    door.freeze();
+    proxy.freeze();
     await expectRefusals(readModels);
-    door.thaw();
+    proxy.thaw();
     await expectBack();
   }, 30_000);
 
   test('a broken connection is made anew, and nobody notices', async () => {
     for (let round = 0; round < 5; round += 1) {
-      door.shut();
-      door.open();
+      proxy.shut();
+      proxy.open();
       expect(await readModels.get('pay_1', 'm_1')).toMatchObject({ revision: 0 });
     }
   });
@@ -183,7 +183,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     const waits = Array.from({ length: 256 }, (_, n) =>
       readModels.waitForRevision(`pay_${n}`, 9, 60_000),
     );
-    door.shut();
+    proxy.shut();
     expect(await Promise.all(waits)).toEqual(waits.map(() => false));
   }, 30_000);
 
@@ -203,8 +203,8 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
   test('an answer lost on its way: the batch again changes nothing and goes on', async () => {
     const batch = [change('pay_1', 1), change('pay_2', 0)];
     const lost = readModels.apply(batch, 'p1', 'p2').catch((error: unknown) => error);
-    door.shut();
-    door.open();
+    proxy.shut();
+    proxy.open();
     const outcome = await lost;
     if (outcome !== undefined) {
       await until('back', () =>

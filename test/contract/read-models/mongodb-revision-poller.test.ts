@@ -16,7 +16,7 @@ describe('gaps §9: waiting for revisions that another process writes', () => {
         seen.atOnce += 1;
         seen.mostAtOnce = Math.max(seen.mostAtOnce, seen.atOnce);
         if (responseMs > 0)
-          await new Promise<void>((answered) => clock.startTimer(answered, responseMs));
+          await new Promise<void>((respond) => clock.startTimer(respond, responseMs));
         seen.atOnce -= 1;
         return new Map([...revisions].filter(([id]) => ids.includes(id)));
       },

@@ -1,0 +1,110 @@
+/**
+ * The words of the last column of docs/glossary.md are gone. A word that has no other meaning is
+ * searched for in all text; a word with an ordinary meaning as well is searched for in the
+ * identifiers of the code alone, part by part: `askedAt` and `ASKED_MAX` both hold `asked`.
+ */
+import { expect, test } from '@jest/globals';
+import { projectFiles, textOf } from '../support/project-files.ts';
+
+/** The glossary and the changelog name the old words; the other four pages are the contract's. */
+const PAGES_OF_THEIR_OWN = [
+  'docs/glossary.md',
+  'docs/interface.md',
+  'docs/decisions/contract-gaps.md',
+  'docs/settings.md',
+  'docs/provider.md',
+  'CHANGELOG.md',
+  'test/docs/glossary.test.ts',
+];
+const CODE = /\.(ts|js|cjs|mjs)$/;
+/** What runs in production; tests, scripts and pages measure and show figures. */
+const SERVICE =
+  /^(shared|command-api|projector|query-api|audit|embedded|cli|provider-simulator)\/.*\.ts$/;
+
+type Rule = { say: string; not: RegExp; in?: RegExp };
+
+const IN_TEXT: readonly Rule[] = [
+  { say: 'resolve', not: /(?<!all)settl(e|es|ed|ing|ement|ements)(?![a-z])|unsettled/i },
+  { say: 'outcome', not: /\b(fates?|verdicts?)\b/i },
+  { say: 'read model', not: /\bviews?(?![a-z-])|\b(un)?viewed\b|document stores?\b/i },
+  { say: 'parked', not: /dead[ _-]?letter/i },
+  { say: 'deps', not: /\b[Hh]ouses?\b|\brooms\b|\b(its|each|every|one|two) room\b/ },
+  { say: 'in flight, or idle', not: /(?<!--)\bquiet(ly)?\b/i },
+  { say: 'retry schedule, attempt', not: /\bladders?\b|NO_LADDER|\bclimb(s|ed|ing)?\b/i },
+  { say: 'circuit breaker, bulkhead, timeout', not: /\bdoors?\b|\bknock(s|ed|ing)?\b/i },
+  { say: 'authenticate hook, timeout', not: /\bguard(s|ed|ing)?\b/i },
+  { say: 'metrics', not: /\bfigures\b/i, in: SERVICE },
+];
+
+const IN_IDENTIFIERS: readonly { say: string; not: readonly string[] }[] = [
+  { say: 'resolve', not: ['settle', 'settles', 'settled', 'settling', 'settlement', 'unsettled'] },
+  { say: 'outcome', not: ['fate', 'fates', 'verdict', 'verdicts'] },
+  { say: 'read model', not: ['view', 'views'] },
+  { say: 'request, response, reject', not: ['asked', 'answer', 'answers', 'answered', 'told'] },
+  { say: 'deps', not: ['room', 'rooms', 'house', 'houses'] },
+  { say: 'in flight', not: ['quiet'] },
+  { say: 'retry schedule, attempt', not: ['ladder', 'ladders', 'climb', 'climbs'] },
+  {
+    say: 'circuit breaker, timeout',
+    not: ['door', 'doors', 'knock', 'guard', 'guards', 'guarded'],
+  },
+  { say: 'metrics', not: ['figure', 'figures'] },
+  { say: 'merchant, actor, principal', not: ['caller', 'callers', 'owner', 'owners'] },
+];
+
+/** What the platform and libraries name themselves. */
+const NAMED_BY_OTHERS = new Set(['allSettled', 'DataView']);
+/** Comments, texts and regular expressions hold no identifiers. */
+const NO_IDENTIFIERS = new RegExp(
+  [
+    String.raw`/\*[\s\S]*?\*/`,
+    String.raw`//[^\n]*`,
+    String.raw`'(?:\\.|[^'\\\n])*'`,
+    String.raw`"(?:\\.|[^"\\\n])*"`,
+    '`(?:\\\\.|[^`\\\\])*`',
+    String.raw`(?<=[(,=:[!&|?{};]\s*)/(?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n])+/[a-z]*`,
+  ].join('|'),
+  'g',
+);
+
+const linesOf = (path: string, text = textOf(path)): [string, string][] =>
+  text.split('\n').map((line, index) => [`${path}:${index + 1}`, line]);
+
+const files = projectFiles.filter((path) => !PAGES_OF_THEIR_OWN.includes(path));
+
+test.each(IN_TEXT)('text: say "$say"', ({ not, in: where = /./ }) => {
+  const found = files
+    .filter((path) => where.test(path))
+    .flatMap((path) => linesOf(path))
+    .filter(([, line]) => not.test(line));
+  expect(found.map(([place, line]) => `${place} ${line.trim().slice(0, 100)}`)).toEqual([]);
+});
+
+const identifiers = files
+  .filter((path) => CODE.test(path))
+  .flatMap((path) =>
+    linesOf(
+      path,
+      textOf(path).replace(NO_IDENTIFIERS, (text) => text.replace(/[^\n]/g, ' ')),
+    ),
+  )
+  .flatMap(([place, line]) =>
+    (line.match(/[A-Za-z_$][\w$]*/g) ?? []).map((name) => ({
+      place,
+      name,
+      parts: name.split(/(?<=[a-z0-9])(?=[A-Z])|_/).map((part) => part.toLowerCase()),
+    })),
+  )
+  .filter(({ name }) => !NAMED_BY_OTHERS.has(name));
+
+test.each(IN_IDENTIFIERS)('identifiers: say "$say"', ({ not }) => {
+  const found = identifiers.filter(({ parts }) => parts.some((part) => not.includes(part)));
+  expect(found.map(({ place, name }) => `${place} ${name}`)).toEqual([]);
+});
+
+test('names of files follow the same words', () => {
+  const words = new Set(IN_IDENTIFIERS.flatMap(({ not }) => not));
+  const named = files.filter((path) => CODE.test(path));
+  const found = named.filter((path) => path.split(/[/.-]/).some((part) => words.has(part)));
+  expect(found).toEqual([]);
+});
