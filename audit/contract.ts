@@ -1,5 +1,5 @@
 /**
- * The audit routes' parameters and answers, as schemas: requests are parsed with the first, the
+ * The audit routes' parameters and responses, as schemas: requests are parsed with the first, the
  * second document of the API is written from both. Every amount is in minor units, every time is
  * RFC 3339 in UTC with milliseconds, every position is opaque.
  */
@@ -186,7 +186,7 @@ export const AuditState = z
     revision: z.int(),
     /** The event that led to it. */
     event: AuditEvent,
-    /** What GET would have answered then (PaymentResponse of the merchants' document). */
+    /** What GET would have responded then (PaymentResponse of the merchants' document). */
     payment: z.record(z.string(), z.unknown()),
     now: z.object({ revision: z.int() }),
     differences: z.array(AuditDifference),
@@ -238,10 +238,10 @@ export const AuditExplanation = z
     /** Of the payment now. */
     status: z.enum(PAYMENT_STATUSES),
     revision: z.int(),
-    /** What would be asked of the provider. */
+    /** The amount of the provider's call. */
     amount: minor.optional(),
     currency: z.string(),
-    /** The error that a merchant would get; UNRESOLVED where the provider would be asked first. */
+    /** The error that a merchant would get; UNRESOLVED where an earlier operation would be looked up first. */
     code: z.string().optional(),
     details: z.array(z.string()),
     forbiddenBy: z.array(AuditForbidding),

@@ -1,4 +1,4 @@
-/** What the audit routes work with, and what several of them ask of a request. */
+/** What the audit routes work with, and what several of them do with a request. */
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { EventStore, Position } from '../shared/event-store/port.ts';
@@ -26,7 +26,7 @@ export type AuditDeps = {
 export const onlyOf = ({ merchantId }: Principal): string | undefined =>
   merchantId === '*' ? undefined : merchantId;
 
-/** Whether the client asks for this type and not, say, for JSON. */
+/** Whether the client accepts this type rather than, say, JSON. */
 export const accepts = ({ request }: FastifyReply, type: string): boolean =>
   request.headers.accept?.toLowerCase().includes(type) === true;
 

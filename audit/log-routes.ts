@@ -116,7 +116,7 @@ export const LOG_ROUTES = {
   readLog: route({
     request: { query: LogParameters },
     responses: {
-      200: { description: 'The answer.', content: { ...asJson(AuditLogPage), ...asLines } },
+      200: { description: 'The response.', content: { ...asJson(AuditLogPage), ...asLines } },
     },
     handle: async (deps, input, reply) => {
       const { principal, query } = input;
@@ -135,7 +135,7 @@ export const LOG_ROUTES = {
   }),
   streamLog: route({
     request: { query: StreamParameters, read: readLastEventId },
-    responses: { 200: { description: 'The answer.', content: asEvents, unrecorded: true } },
+    responses: { 200: { description: 'The response.', content: asEvents, unrecorded: true } },
     handle: async (deps, { principal, query, content: lastId }, reply) => {
       if (!deps.streams.take(reply)) return rejectBusy(reply, TOO_MANY);
       const from = lastId ?? query.from;
@@ -159,7 +159,7 @@ export const LOG_ROUTES = {
   verifyLog: route({
     request: { query: VerifyParameters },
     responses: {
-      200: { description: 'The answer.', content: { ...asJson(AuditVerification), ...asEvents } },
+      200: { description: 'The response.', content: { ...asJson(AuditVerification), ...asEvents } },
     },
     handle: async (deps, { principal, query: { position, hash } }, reply) => {
       const { stored } = deps.store;

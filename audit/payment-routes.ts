@@ -7,6 +7,7 @@ import { placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
 import {
   asJson,
+  okJson,
   type RequestForm,
   type Route,
   type RoutesOf,
@@ -79,7 +80,7 @@ const route = <const F extends RequestForm>(own: Route<AuditDeps, F>) => own;
 export const PAYMENT_ROUTES = {
   searchPayments: route({
     request: { query: SearchParameters },
-    responses: { 200: { description: 'The answer.', content: asJson(AuditSearchPage) } },
+    responses: okJson(AuditSearchPage),
     handle: async (deps, { principal, query }, reply) => {
       const after = query.cursor === undefined ? undefined : placeOf(query.cursor);
       if (query.cursor !== undefined && after === undefined) {
@@ -92,7 +93,7 @@ export const PAYMENT_ROUTES = {
   paymentEvents: route({
     request: { query: NoParameters, paymentId },
     responses: {
-      200: { description: 'The answer.', content: { ...asJson(AuditTimeline), ...asLines } },
+      200: { description: 'The response.', content: { ...asJson(AuditTimeline), ...asLines } },
     },
     handle: async (deps, input, reply) => {
       const exporting = accepts(reply, NDJSON);
@@ -112,7 +113,7 @@ export const PAYMENT_ROUTES = {
   }),
   paymentState: route({
     request: { query: StateParameters, paymentId },
-    responses: { 200: { description: 'The answer.', content: asJson(AuditState) } },
+    responses: okJson(AuditState),
     handle: async (deps, input, reply) => {
       const found = await find(deps, input, reply, 'STATE');
       const events = found === undefined ? undefined : readable(reply, found);
@@ -125,7 +126,7 @@ export const PAYMENT_ROUTES = {
   }),
   verifyPayment: route({
     request: { query: NoParameters, paymentId },
-    responses: { 200: { description: 'The answer.', content: asJson(AuditVerification) } },
+    responses: okJson(AuditVerification),
     handle: async (deps, input, reply) => {
       const found = await find(deps, input, reply, 'VERIFY');
       if (found === undefined) return reply;
@@ -135,7 +136,7 @@ export const PAYMENT_ROUTES = {
   }),
   explainCommand: route({
     request: { query: ExplainParameters, paymentId },
-    responses: { 200: { description: 'The answer.', content: asJson(AuditExplanation) } },
+    responses: okJson(AuditExplanation),
     handle: async (deps, input, reply) => {
       const found = await find(deps, input, reply, 'EXPLAIN');
       const events = found === undefined ? undefined : readable(reply, found);

@@ -231,7 +231,7 @@ const storedOrNot = (): CommandResponse =>
     'it is not known whether anything was stored; nothing was sent to the provider',
   ]);
 
-/** The command's answer, or why there is none yet. What else it throws, shared/http/server/app.ts answers. */
+/** The command's response, or why there is none yet. Any other error is app.ts's to reject with. */
 const responseOf = async (
   { task, budget, repeatsRunning }: Running,
   waiting: Waiting,
@@ -239,7 +239,7 @@ const responseOf = async (
   try {
     return await withinBudget(task, budget, waiting);
   } catch (error) {
-    // The append and the budget end at one time: whichever is told first, it means the same.
+    // The append and the budget end at one time: whichever comes first, it means the same.
     if (error instanceof AppendOutcomeUnknown) return storedOrNot();
     if (!(error instanceof BudgetSpent)) throw error;
     if (budget.begunOn !== undefined) return unknownOutcome(budget.begunOn);

@@ -7,6 +7,7 @@ import type { Principal } from '../shared/http/auth/tokens.ts';
 import { reject } from '../shared/http/errors.ts';
 import {
   asJson,
+  okJson,
   type RequestForm,
   type Route,
   type RoutesOf,
@@ -45,14 +46,14 @@ const route = <const F extends RequestForm>(own: Route<ParkedDeps, F>) => own;
 export const PARKED_ROUTES = {
   listParked: route({
     request: {},
-    responses: { 200: { description: 'The answer.', content: asJson(ParkedList) } },
+    responses: okJson(ParkedList),
     handle: async (deps, { principal }, reply) =>
       sendJson(reply, { parked: await parkedFor(deps, principal) }),
   }),
   retryParked: route({
     request: { paymentId: 'INVALID_PAYMENT_ID' },
     responses: {
-      200: { description: 'The answer.', content: asJson(ParkedRetry), unrecorded: true },
+      200: { description: 'The response.', content: asJson(ParkedRetry), unrecorded: true },
     },
     handle: async (deps, { principal, paymentId }, reply) => {
       const { projector, readModels } = deps;

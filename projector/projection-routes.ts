@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { REJECTION_HEADER, reject } from '../shared/http/errors.ts';
 import {
   asJson,
+  okJson,
   type RequestForm,
   type Route,
   type RoutesOf,
@@ -60,7 +61,7 @@ const statusOf = async ({ status, lag, rebuilds }: ProjectionDeps['projector']) 
 /** A rebuild that has begun: what it reports from now on, and its end. */
 type Begun = { ended: Promise<RebuildResult>; next(): Promise<RebuildProgress | undefined> };
 
-/** Resolves once it has begun. Throws what it is refused with. */
+/** Resolves once the rebuild has begun. Throws RebuildRunning and StandingBy. */
 const begin = async (projector: ProjectionDeps['projector']): Promise<Begun> => {
   let latest: RebuildProgress | undefined;
   let news = Promise.withResolvers<void>();
@@ -68,12 +69,12 @@ const begin = async (projector: ProjectionDeps['projector']): Promise<Begun> => 
     latest = progress;
     news.resolve();
   });
-  // Nobody may be listening any more when it fails; what became of it stays to be asked for.
+  // The client may be gone when the rebuild fails; GET on the same path still tells its end.
   ended.catch(() => undefined);
   await Promise.race([news.promise, ended]);
   return {
     ended,
-    /** Undefined at the end; progress that came while nobody asked is lastSeen as its last alone. */
+    /** Undefined at the end; of progress that came between two calls only the last is given. */
     next: async () => {
       const isOver = await Promise.race([
         news.promise.then(() => false),
@@ -83,10 +84,10 @@ const begin = async (projector: ProjectionDeps['projector']): Promise<Begun> => 
         ),
       ]);
       if (isOver && latest === undefined) return undefined;
-      const lastSeen = latest;
+      const progress = latest;
       latest = undefined;
       news = Promise.withResolvers<void>();
-      return lastSeen;
+      return progress;
     },
   };
 };
@@ -98,8 +99,8 @@ const textsOf = ({ ended, next }: Begun): Source =>
       signal.addEventListener('abort', () => resolve(undefined));
     });
     const nextOrLeft = () => Promise.race([left, next()]);
-    for (let lastSeen = await nextOrLeft(); lastSeen !== undefined; lastSeen = await nextOrLeft()) {
-      yield serverSent('progress', lastSeen);
+    for (let step = await nextOrLeft(); step !== undefined; step = await nextOrLeft()) {
+      yield serverSent('progress', step);
     }
     if (signal.aborted) return;
     try {
@@ -127,7 +128,7 @@ const route = <const F extends RequestForm>(own: Route<ProjectionDeps, F>) => ow
 export const PROJECTION_ROUTES = {
   listProjections: route({
     request: { allMerchants: true },
-    responses: { 200: { description: 'The answer.', content: asJson(ProjectionList) } },
+    responses: okJson(ProjectionList),
     handle: async ({ projector }, _input, reply) =>
       sendJson(reply, { projections: [await statusOf(projector)] }),
   }),

@@ -18,7 +18,7 @@ export type QueryDeps = {
 };
 
 /**
- * Asked before the document is read, for afterwards the answer may be about a newer one; what it
+ * Called before the document is read, for afterwards it may tell of a newer one; what it
  * gives tells of a document's revision whether events after it may be stored.
  */
 export type Behind = (paymentId: string) => (revision: number) => boolean | Promise<boolean>;
@@ -31,7 +31,7 @@ export const behindTheStream =
       if (error instanceof StoreUnavailable) return undefined;
       throw error;
     });
-    // Nobody may come to ask: then nobody is told of its failure either.
+    // A request that finds no document never awaits it: its failure must not end the process.
     last.catch(() => undefined);
     // With the event store out of reach the document is all there is.
     return async (revision) => {
@@ -40,13 +40,13 @@ export const behindTheStream =
     };
   };
 
-/** What GET answers: the JSON text and the revision it stands for. */
+/** What GET responds with: the JSON text and the revision it stands for. */
 export type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
 
 /**
  * The merchant's payment as of now, or undefined when it has none of that id: another merchant's
- * is not told from one that does not exist. Throws StoreUnavailable when neither the read models nor
- * the event store can answer.
+ * payment and one that does not exist look the same. Throws StoreUnavailable when neither the read models nor
+ * the event store can be read.
  */
 export const getPayment = async (
   deps: QueryDeps,

@@ -1,11 +1,11 @@
 /**
- * The operator's routes of the command side: what is unresolved, and the end of what the provider
- * will never answer for (ADR-0013). Scope `ops:admin`; a token of one merchant sees its own.
+ * The operator's routes of the command side: what is unresolved, and the end by hand of what the
+ * provider will never tell of (ADR-0013). Scope `ops:admin`; a token of one merchant sees its own.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
 import {
-  asJson,
+  okJson,
   type Read,
   type RequestForm,
   type Route,
@@ -35,7 +35,7 @@ const route = <const F extends RequestForm>(own: Route<OperatorDeps, F>) => own;
 export const OPERATOR_ROUTES = {
   listUnresolved: route({
     request: {},
-    responses: { 200: { description: 'The answer.', content: asJson(UnresolvedList) } },
+    responses: okJson(UnresolvedList),
     handle: async ({ deps, readModels }, { principal }, reply) => {
       const unresolved = await listUnresolved(deps, readModels, principal.merchantId);
       return sendJson(reply, { unresolved });
@@ -48,7 +48,7 @@ export const OPERATOR_ROUTES = {
       body: { schema: ResolveRequest, required: true },
     },
     responses: {
-      200: { description: 'The answer.', content: asJson(Resolution) },
+      ...okJson(Resolution),
       422: { description: 'There is nothing to resolve, or something better can be had.' },
     },
     handle: async ({ deps }, { principal, paymentId, content }, reply) => {

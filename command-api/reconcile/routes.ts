@@ -8,7 +8,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import { createRecorder, type Recorder } from '../../shared/http/access-recorder.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import {
-  asJson,
+  okJson,
   type RequestForm,
   type Route,
   type RoutesOf,
@@ -20,7 +20,7 @@ import { type Reconciliation, reconcile } from './reconcile.ts';
 
 export type ReconcileDeps = {
   record: Recorder;
-  /** One reconciliation at a time: whoever asks meanwhile gets the same. */
+  /** One reconciliation runs at a time: a request that comes meanwhile gets the same outcome. */
   reconcileOnce(): Promise<Reconciliation>;
 };
 
@@ -53,7 +53,7 @@ export const RECONCILE_ROUTES = {
   reconcile: route({
     // What the provider knows and the log does not belongs to no merchant yet.
     request: { allMerchants: true },
-    responses: { 200: { description: 'The answer.', content: asJson(contract.Reconciliation) } },
+    responses: okJson(contract.Reconciliation),
     handle: async ({ record, reconcileOnce }, _input, reply) => {
       await record(reply.request, { action: 'RECONCILE' });
       try {

@@ -57,7 +57,7 @@ const parseChange = (
 ): ParsedChange => {
   if (value === undefined) return { ok: true, request: { amount: undefined }, texts: [] };
   if (!isObject(value)) return invalid(BODY_NOT_OBJECT);
-  // Beside the reason no null is absent: an amount that is there as null is refused.
+  // Beside the reason no null is absent: an amount that is there as null is rejected.
   const { reason: given, ...rest } = value;
   const read = schema.safeParse(given === null ? rest : value);
   if (!read.success) return invalid(...detailsOf(read.error.issues));

@@ -1,9 +1,9 @@
-/** How a body that breaks the contract is told: one detail per field, in the contract's words. */
+/** What `details` say of a body that breaks the contract: one detail a field, in its words. */
 import type { z } from 'zod';
 import { REQUIRED } from '../../shared/http/fields.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 
-/** A longer list of faults helps nobody. */
+/** At most this many details: a client mends the first ones first. */
 export const DETAILS_MAX = 100;
 
 export type Invalid = { ok: false; details: string[] };

@@ -1,7 +1,7 @@
 /**
  * Reads a request body as JSON, whatever its content type says (gaps §3). Nothing is rounded
  * away: a number that is no integer, or that no double can hold, is read as one that every schema
- * refuses.
+ * rejects.
  */
 import { isUtf8 } from 'node:buffer';
 

@@ -105,7 +105,7 @@ const withoutNulls = (value: unknown, depth = 0): unknown => {
   );
 };
 
-/** A `null` counts as absent; nearly no request has one, so only a refused one is looked at again. */
+/** A `null` counts as absent; nearly no request has one, so only a body that does not fit is read again. */
 const readObject = <T>(schema: z.ZodType<T>, body: JsonObject) => {
   const result = schema.safeParse(body);
   return result.success ? result : schema.safeParse(withoutNulls(body));
@@ -175,7 +175,7 @@ const cardNumberDetails = (
 
 /**
  * Reads the body of a create. The key is looked at for the card number alone; its form is
- * `parseIdempotencyKey`'s to judge.
+ * checked by `parseIdempotencyKey`.
  */
 export const parseCreate = (
   value: unknown,

@@ -52,7 +52,7 @@ const asPage = (reply: FastifyReply, type: string): FastifyReply =>
       })
     : reply.type(type);
 
-/** Registers the pages; files are read when they are asked for. */
+/** Registers the pages; files are read at each request. */
 export const registerDocs = (app: FastifyInstance): void => {
   for (const [path, { type, file }] of Object.entries(FILES)) {
     app.get(path, async (_request, reply) => asPage(reply, type).send(await readFile(file)));

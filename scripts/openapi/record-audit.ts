@@ -1,4 +1,4 @@
-/** Records answers of the auditors' and operators' routes, refusals included. */
+/** Records responses of the auditors' and operators' routes, rejections included. */
 import { setTimeout } from 'node:timers/promises';
 import type { Recording } from './document.ts';
 import {

@@ -1,4 +1,4 @@
-/** Records an answer for every status of every merchant route. */
+/** Records a response for every status of every merchant route. */
 import { setTimeout } from 'node:timers/promises';
 import type { Recording } from './document.ts';
 import {
@@ -31,7 +31,7 @@ const recordOutcomes = async ({ record, send }: Recorder): Promise<void> => {
     (await send(CREATE, { body })).body.paymentId;
   const show = true;
   const { paymentId } = await record(CREATE, 'Authorized', { body: example('payment'), show });
-  // Ids do not tell an order within a millisecond, and the pages are to come out alike each time.
+  // Ids made within one millisecond have no order, and the pages have to be alike at every run.
   await setTimeout(5);
   await record(CREATE, 'Sold in one step', { body: example('sale'), key: 'order-1', show });
   await record(to('listPayments', '', '?limit=1'), 'The first page of one');
@@ -86,7 +86,7 @@ const recordFaults = async (own: Recorder, faults: Faults): Promise<void> => {
   faults.storeFails = false;
 };
 
-/** The provider holds its answers back: first requests end unknown, repeats find them running. */
+/** The provider holds its responses back: first requests end unknown, repeats find them running. */
 const recordHeld = async (own: Recorder, faults: Faults): Promise<void> => {
   const [capturing, ...others] = await suited(own);
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -105,7 +105,7 @@ const recordHeld = async (own: Recorder, faults: Faults): Promise<void> => {
 
 /**
  * The recordings, the same at every run. Takes one to two seconds, most of them spent waiting for
- * requests whose provider does not answer.
+ * requests whose provider does not respond.
  */
 export const recordMerchantApi = async (): Promise<Recording[]> => {
   const withoutScope = await tokenOf('m_demo', 'audit:read');

@@ -1,6 +1,6 @@
 /**
  * Reading is itself recorded, in the log (ADR-0011): who read what and when stands there before
- * the answer leaves. A process writes into streams of its own, so it never meets another writer.
+ * the response leaves. A process writes into streams of its own, so it never meets another writer.
  */
 import type { FastifyRequest } from 'fastify';
 import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts';
@@ -12,13 +12,13 @@ import { newEventId, newUlid } from '../runtime/ids.ts';
 export type Access = {
   action: AuditLogEvent['data']['action'];
   paymentId?: string | undefined;
-  /** What the answer follows, beside or instead of the request's own parameters. */
+  /** What the response follows, beside or instead of the request's own parameters. */
   parameters?: Record<string, string>;
 };
 
 /**
  * Resolves once the access is durable. Throws what the store throws: what cannot be recorded is not
- * answered.
+ * sent.
  */
 export type Recorder = (request: FastifyRequest, access: Access) => Promise<void>;
 
@@ -77,7 +77,7 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     const isPlain = paymentId === undefined || withoutLongNumbers(paymentId) === paymentId;
     const named = paymentId === undefined ? {} : { paymentId };
     if (request.principal === undefined)
-      throw new Error('an audit route without its authenticate hook');
+      throw new Error('the audit route has no authenticate hook');
     const { merchantId, actor } = request.principal;
     const now = new Date().toISOString();
     const { last } = end;

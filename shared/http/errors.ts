@@ -1,5 +1,5 @@
 /**
- * Every error code with its HTTP status and message, and the one form of an error answer
+ * Every error code with its HTTP status and message, and the one form of an error response
  * (interface, "Error body"; gaps §1). Codes are stable: clients switch on them.
  */
 import type { FastifyReply } from 'fastify';
@@ -37,17 +37,17 @@ export const messageOf = (code: ErrorCode): string => ERRORS[code][1];
 /** The header that tells apart rejections which share a code: `STANDING_BY`, `REBUILD_RUNNING`. */
 export const REJECTION_HEADER = 'rejection';
 
-/** Seconds after which a refused client may try again, where nothing tells it better. */
+/** Seconds after which a rejected client may try again, where nothing better is known. */
 export const RETRY_AFTER_SECONDS = 1;
 
-/** The header that goes with it. */
+/** The same as a header. */
 export const RETRY_LATER = { 'retry-after': String(RETRY_AFTER_SECONDS) };
 
 /** The JSON text of an error body: error, message, details, timestamp and nothing else. */
 export const errorBody = (code: ErrorCode, details: readonly string[], at: string): string =>
   JSON.stringify({ error: code, message: messageOf(code), details, timestamp: at });
 
-/** Answers with an error body. `status` is for the transport's own refusals alone. */
+/** Responds with an error body. `status` is for what the transport itself rejects. */
 export const reject = (
   reply: FastifyReply,
   code: ErrorCode,
@@ -61,5 +61,5 @@ export const reject = (
     .type(JSON_TYPE)
     .send(errorBody(code, details, new Date().toISOString()));
 
-/** The content type of every JSON answer. */
+/** The content type of every JSON response. */
 export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -49,7 +49,7 @@ export const requiredChoice = <const T extends readonly string[]>(values: T) =>
     },
   });
 
-/** One of these texts; a missing one is told as any other. */
+/** One of these texts; a missing one gets the wording of a wrong one. */
 export const choice = <const T extends readonly string[]>(values: T) =>
   z.enum(values, {
     error: ({ input }: Issue) => (typeof input === 'string' ? oneOf(values) : NOT_TEXT),
@@ -71,7 +71,7 @@ const fromOne = (number: z.ZodNumber) =>
     .refine((value) => Number.isInteger(value) && value >= 1, NOT_POSITIVE)
     .meta({ type: 'integer', minimum: 1 });
 
-/** From 1, and with no upper end: one above 2^53-1 is for the rules to refuse (gaps §3). */
+/** From 1, and with no upper end: one above 2^53-1 is for the rules to reject (gaps §3). */
 export const positiveInteger = () => fromOne(z.number({ error: requiredOr(NOT_POSITIVE) }));
 
 export const optionalPositiveInteger = () => fromOne(z.number({ error: NOT_POSITIVE })).optional();
@@ -95,7 +95,7 @@ export const NOT_OBJECT = 'must be an object';
 export const object = <T extends z.core.$ZodLooseShape>(shape: T) =>
   z.object(shape, { error: NOT_OBJECT });
 
-/** An object that has to be there: a missing one is told by its required leaves. */
+/** An object that has to be there: `details` name the required leaves of a missing one. */
 export const requiredObject = <T extends z.core.$ZodLooseShape>(shape: T) =>
   z.object(shape, { error: requiredOr(NOT_OBJECT) });
 

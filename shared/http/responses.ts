@@ -1,6 +1,6 @@
 /**
- * The answers of the contract (interface, "Resources and their fields"), as schemas: what the API
- * description shows and what tests hold every answer against. The bodies themselves are made by
+ * The responses of the contract (interface, "Resources and their fields"), as schemas: what the API
+ * description shows and what tests hold every response against. The bodies themselves are made by
  * shared/payment/response.ts and errors.ts and are not checked on their way out.
  */
 import { z } from 'zod';
@@ -110,7 +110,7 @@ export const PaymentFailureResponse = z
   })
   .meta({ id: 'PaymentFailureResponse' });
 
-/** The answer of `GET /api/v1/payments`, an addition to the contract. */
+/** The response of `GET /api/v1/payments`, an addition to the contract. */
 export const PaymentList = z
   .object({
     payments: z.array(PaymentResponse),

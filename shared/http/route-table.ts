@@ -37,7 +37,7 @@ export const ROUTES = {
     service: 'command-api',
     summary: 'Create a payment',
     description:
-      'Authorizes, or with `captureNow` authorizes and captures in one step. The answer is a 200 or a 402 only when the provider has answered.',
+      'Authorizes, or with `captureNow` authorizes and captures in one step. The response is a 200 or a 402 only when the provider has responded.',
   },
   listPayments: {
     method: 'GET',

@@ -31,7 +31,7 @@ export type RequestForm = {
   headers?: readonly ('IdempotencyKey' | 'UserAgent')[];
 };
 
-/** What a handler is given: who asks, and what the request's form has read. */
+/** What a handler is given: who sent the request, and what its form has read. */
 export type Input<F extends RequestForm> = {
   principal: Principal;
   query: F extends { query: infer Q extends z.ZodType } ? z.output<Q> : undefined;
@@ -79,6 +79,11 @@ export type AnyRoute<Deps> = Omit<Route<Deps>, 'handle'> & {
 export type RoutesOf<S extends Service, Deps> = Readonly<Record<RouteIdOf<S>, AnyRoute<Deps>>>;
 
 export const asJson = (schema: z.ZodType) => ({ 'application/json': schema });
+
+/** The one 200 of a route that responds with JSON and needs no words about it. */
+export const okJson = (schema: z.ZodType) => ({
+  200: { description: 'The response.', content: asJson(schema) },
+});
 
 export const sendJson = (reply: FastifyReply, value: unknown): FastifyReply =>
   reply.type(JSON_TYPE).send(JSON.stringify(value));

@@ -1,4 +1,4 @@
-/** The headers and parameters that routes share, as the API documents tell them. */
+/** The headers and parameters that routes share, as the API documents describe them. */
 import { PAYMENT_ID } from '../payment/payment-id.ts';
 import type { RequestForm, ResponseHeader } from './route.ts';
 

@@ -1,6 +1,6 @@
 /**
  * What every route may respond beside what its service names: the responses of the auth hooks, of
- * the reading of a request and of the server, as the API documents tell them.
+ * the reading of a request and of the server, as the API documents describe them.
  */
 import type { RequestForm, ResponseForm } from './route.ts';
 import type { RoutePlace } from './route-table.ts';

@@ -1,5 +1,5 @@
 /**
- * The first checks of every route that needs a token, in their order (gaps §1): who asks (401),
+ * The first checks of every route that needs a token, in their order (gaps §1): who sent it (401),
  * whether the scope is there (403), whether the rate allows it (429). They are hooks, which run
  * before the body is read: nothing of the request is looked at before they have passed.
  */

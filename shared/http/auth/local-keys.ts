@@ -68,7 +68,7 @@ export const importSecret = (secret: string): Promise<CryptoKey> =>
 
 export type TokenClaims = {
   merchantId: string;
-  /** Who asks, for the audit trail; left out: the merchant. */
+  /** The actor, for the audit trail; left out: the merchant. */
   subject?: string | undefined;
   /** The claim that names the merchant: the first of JWT_MERCHANT_CLAIM. */
   merchantClaim: string;

@@ -40,7 +40,7 @@ export type TokenSettings = {
   algorithms?: readonly string[] | undefined;
 };
 
-/** Who asks. `scopes` absent: all rights of the merchant. `*` is all merchants. */
+/** Who sent a request. `scopes` absent: all rights of the merchant. `*` is all merchants. */
 export type Principal = {
   merchantId: string;
   /** The token's subject, for the audit trail. */

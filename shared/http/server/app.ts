@@ -1,6 +1,6 @@
 /**
- * The HTTP server both APIs are registered on: limits, time-outs, one form of refusal whoever
- * refuses, one log line and one measurement per request. Built apart from listening.
+ * The HTTP server that routes are registered on: limits, time-outs, one form of rejection whoever
+ * rejects, one log line and one measurement per request. Built apart from listening.
  */
 import Fastify, {
   type FastifyError,
@@ -51,7 +51,7 @@ export type AppOptions = {
 const BODY_BYTES_MAX = 65_536;
 const HEADER_BYTES_MAX = 16_384;
 const ARRIVAL_MS = { request: 10_000, headers: 5_000, keepAlive: 5_000, check: 500 };
-/** The status in log and metrics of a request whose client left before the answer. */
+/** The status in log and metrics of a request whose client left before the response. */
 const CLIENT_LEFT = 499;
 
 /**
@@ -84,7 +84,7 @@ const addRefusals = (app: FastifyInstance, options: AppOptions): void => {
   app.setNotFoundHandler(rejectUnknown);
   app.addHook('onRequest', (request, reply, done) => {
     const { headers, httpVersion } = request.raw;
-    // A body is JSON whatever its content type says: the framework is not to judge it (§3).
+    // A body is JSON whatever its content type says: the framework must not reject it (gaps §3).
     headers['content-type'] = undefined;
     // seeded bug: requests-at-once
     if (headers.host === undefined && httpVersion === '1.1') {
@@ -100,7 +100,7 @@ const addRefusals = (app: FastifyInstance, options: AppOptions): void => {
 
 const ERROR_CODE = /^\{"error":"([A-Z_]+)"/;
 
-/** Leads from an error to its entry in docs/errors.md, whoever has made the answer. */
+/** Leads from an error to its entry in docs/errors.md, whoever has made the response. */
 const addHelpLink = (reply: FastifyReply, payload: unknown): void => {
   const code = typeof payload === 'string' ? ERROR_CODE.exec(payload)?.[1] : undefined;
   if (code !== undefined) reply.header('link', helpLink(code));
@@ -115,7 +115,7 @@ const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void =>
     // seeded bug: route-logged
     const route = request.routeOptions.url ?? 'unknown';
     metrics.requestSeconds.observe(durationMs / 1000, request.method, route, String(status));
-    // Somebody asks every few seconds; what goes wrong with it is worth a line.
+    // A health check comes every few seconds: only one that fails is worth a line.
     const level = isHealth(request) && status < 400 ? 'debug' : 'info';
     log[level](
       {
@@ -139,7 +139,7 @@ const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void =>
     reply.raw.once('close', () => record(request, reply));
     done();
   });
-  // A request whose client has left is still worked on, and so counts until it has its answer.
+  // A request whose client has left is still worked on, and so counts until it has its response.
   app.addHook('onSend', (_request, reply, payload, done) => {
     lifecycle.inFlight -= 1;
     if (lifecycle.closing) reply.header('connection', 'close');

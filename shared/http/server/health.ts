@@ -1,4 +1,4 @@
-/** What operators ask of a process: is it there, can it do its job, what has it measured. */
+/** What operators watch of a process: whether it is there, whether it can do its job, its metrics. */
 import type { FastifyInstance } from 'fastify';
 import type { ReadModels } from '../../read-models/port.ts';
 import { reasonOf } from '../../runtime/error-text.ts';
@@ -23,7 +23,7 @@ export const engineState = async (
   }
 };
 
-/** The two engines of a process of its own, both asked at once. */
+/** The two engines of a process of its own, both pinged at once. */
 export const enginesState = async (
   ping: () => Promise<void>,
   readModels: Pick<ReadModels, 'checkpoint'>,

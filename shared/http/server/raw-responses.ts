@@ -1,5 +1,5 @@
 /**
- * The refusals that Node would give before a request reaches the framework, without a body: broken
+ * What Node itself would reject before a request reaches the framework, without a body: broken
  * syntax, headers too large, time-outs, expectations, tunnels. Here they get the contract's body
  * (gaps §1).
  */
@@ -10,7 +10,7 @@ import { helpLink } from '../error-guide.ts';
 import { type ErrorCode, errorBody, JSON_TYPE } from '../errors.ts';
 import { openResponse } from './connections.ts';
 
-/** How long a refused client may still send before its socket is closed for good. */
+/** How long a rejected client may still send before its socket is closed for good. */
 const LINGER_MS = 500;
 
 type Rejection = { status: number; code: ErrorCode; detail: string };
@@ -48,7 +48,7 @@ const NO_EXPECTATION: Rejection = {
   detail: 'the Expect header must be 100-continue',
 };
 
-/** The headers that every answer has, whoever makes it. */
+/** The headers that every response has, whoever makes it. */
 export const responseHeaders = (requestId: string): Record<string, string> => ({
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -77,7 +77,7 @@ const responseText = (rejection: Rejection): string => {
   return `${[status, ...lines].join('\r\n')}\r\n\r\n${body}`;
 };
 
-/** Ends the socket after the answer; a client that goes on sending is cut off a little later. */
+/** Ends the socket after the response; a client that goes on sending is cut off a little later. */
 const responseAndClose = (socket: Duplex, rejection: Rejection): void => {
   if (!socket.writable) {
     socket.destroy();
@@ -89,7 +89,7 @@ const responseAndClose = (socket: Duplex, rejection: Rejection): void => {
 
 /**
  * Answers what is no request. A request on the same connection that came in whole and is still
- * being worked on gets its own answer first: a 400 in its place would be taken for its outcome.
+ * being worked on gets its own response first: a 400 in its place would be taken for its outcome.
  */
 export const responseClientError = (error: Error & { code?: string }, socket: Duplex): void => {
   if (socket.destroyed || socket.writableEnded) return;
@@ -97,7 +97,7 @@ export const responseClientError = (error: Error & { code?: string }, socket: Du
   if (pending?.req.complete) {
     pending.once('close', () => socket.destroy());
   } else if (pending?.headersSent || pending?.socket === null) {
-    // Half an answer, or one of an earlier request, is on its way: nothing can be added to it.
+    // Half a response, or one of an earlier request, is on its way: nothing can be added to it.
     socket.destroy();
   } else {
     responseAndClose(socket, REFUSALS[error.code ?? ''] ?? BROKEN);
@@ -109,7 +109,7 @@ const rejectExpectation = (_request: IncomingMessage, response: ServerResponse):
   response.writeHead(NO_EXPECTATION.status, headersOf(NO_EXPECTATION, body)).end(body);
 };
 
-/** Takes over what Node would answer by itself on a server. */
+/** Takes over what Node would respond by itself on a server. */
 export const responseForNode = (server: Server): void => {
   server.on('checkExpectation', rejectExpectation);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {

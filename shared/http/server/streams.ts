@@ -1,5 +1,5 @@
 /**
- * Answers that go on for a while: server-sent events and exports. Only what the client takes is
+ * Responses that go on for a while: server-sent events and exports. Only what the client takes is
  * read, so a slow one costs no memory; one that takes nothing for a while is let go. They end at
  * once when the server closes, so that no shutdown waits for them.
  */
@@ -7,16 +7,16 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type {} from './app.ts';
 
-/** Makes the texts of an answer until `signal` is aborted. */
+/** Makes the texts of a response until `signal` is aborted. */
 export type Source = (signal: AbortSignal) => AsyncGenerator<string>;
 
 export type Streams = {
   /**
-   * Takes a place for this answer, until it has ended; false where all are taken, or all that one
+   * Takes a place for this response, until it has ended; false where all are taken, or all that one
    * merchant may have.
    */
   take(reply: FastifyReply): boolean;
-  /** Answers with what the source makes. A keep-alive is sent where it is silent for a while. */
+  /** Responds with what the source makes. A keep-alive is sent where it is silent for a while. */
   send(reply: FastifyReply, type: string, source: Source, keepAlive?: string): FastifyReply;
 };
 
@@ -46,7 +46,7 @@ async function* withKeepAlive(
   { keepAliveMs, stalledMs }: StreamLimits,
   leave: () => void,
 ): AsyncGenerator<string> {
-  // What is yielded is asked for again as soon as the client has room for more.
+  // The generator goes on as soon as the client has room for more.
   const watched = function* (text: string): Generator<string> {
     const timer = setTimeout(leave, stalledMs);
     try {
@@ -68,7 +68,7 @@ async function* withKeepAlive(
   }
 }
 
-/** Calls back once the client has its answer or has left, be it long ago. */
+/** Calls back once the client has its response or has left, be it long ago. */
 export const whenGone = ({ raw }: FastifyReply, gone: () => void): void => {
   if (raw.destroyed) gone();
   else raw.once('close', gone);
@@ -87,7 +87,7 @@ export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMIT
     return merchantId !== '*' && own.length >= limits.ownMax;
   };
   const enter = (reply: FastifyReply, leave: () => void): void => {
-    // Also comes when the client has left, and then before a source is asked again.
+    // Also comes when the client has left, and then before the source makes more.
     if (!open.has(reply)) whenGone(reply, () => open.delete(reply));
     open.set(reply, { merchantId: reply.request.principal?.merchantId, leave });
   };
