@@ -87,13 +87,13 @@ export const eventMessage = (
   return message('events', partition, attributes, publicEventData[type].parse(data));
 };
 
-const stateOf = ({ merchantId, revision, open, response }: PaymentReadModel): object =>
+const stateOf = ({ merchantId, revision, unresolved, response }: PaymentReadModel): object =>
   publicState.parse({
     ...response,
     merchantId,
     revision,
     card: response.paymentMethod.card,
-    openOperations: open.length,
+    unresolvedOperations: unresolved.length,
   });
 
 /**

@@ -107,7 +107,7 @@ export const publicState = z.object({
   captureNow: created.captureNow,
   card: cardSeen,
   ...orderSeen,
-  openOperations: z.int().min(0).describe('Intents that have no outcome yet'),
+  unresolvedOperations: z.int().min(0).describe('Intents that have no outcome yet'),
   transactions: z.array(
     z.object({
       id: z.string(),

@@ -25,7 +25,7 @@ export type Batch = {
 export const batchFrom = (checkpoint: RelayCheckpoint): Batch => ({
   messages: { events: [], state: [] },
   bytes: 0,
-  next: { ...checkpoint, counters: [...checkpoint.counters], held: { ...checkpoint.held } },
+  next: { ...checkpoint, counters: [...checkpoint.counters], parked: { ...checkpoint.parked } },
 });
 
 export const isFull = ({ messages, bytes }: Batch): boolean =>

@@ -86,13 +86,13 @@ export const createPublisher = ({
   const park = async (event: StoredEvent, paymentId: string, reason: string): Promise<void> => {
     const { next } = batchFrom(place.taken());
     const since = new Date().toISOString();
-    const known = next.held[paymentId] ?? { from: event.revision, reason, since, to: 0 };
-    if (Object.keys(next.held).length >= PARKED_MAX && next.held[paymentId] === undefined) {
+    const known = next.parked[paymentId] ?? { from: event.revision, reason, since, to: 0 };
+    if (Object.keys(next.parked).length >= PARKED_MAX && next.parked[paymentId] === undefined) {
       throw new Error(
         `more than ${PARKED_MAX} payments have events that cannot be read: ${reason}`,
       );
     }
-    next.held[paymentId] = { ...known, to: event.revision };
+    next.parked[paymentId] = { ...known, to: event.revision };
     stand(next, event);
     if (!(await place.save(next))) throw lostPlace();
     logger.error(
@@ -108,7 +108,7 @@ export const createPublisher = ({
     paymentId: string,
   ): Promise<string | undefined> => {
     // seeded bug: held-back
-    if (batch.next.held[paymentId] !== undefined) return 'an event before it is parked';
+    if (batch.next.parked[paymentId] !== undefined) return 'an event before it is parked';
     if ('unreadable' in event) return event.unreadable;
     try {
       await addEvent(batch, paymentStates, event);
@@ -135,15 +135,15 @@ export const createPublisher = ({
 
   /** Sends what was left out of a payment, once all of it can be read. */
   const sendMissed = async (paymentId: string): Promise<void> => {
-    const known = place.taken().held[paymentId];
+    const known = place.taken().parked[paymentId];
     if (known === undefined) return;
     const stream = await store.readStream(streamOf(paymentId));
     const missed = stream.filter(({ revision }) => revision >= known.from && revision <= known.to);
     let batch = batchFrom(place.taken());
     for (const event of missed) {
       await addEvent(batch, paymentStates, event).catch(rejectOne);
-      if (event.revision === known.to) delete batch.next.held[paymentId];
-      else batch.next.held[paymentId] = { ...known, from: event.revision + 1 };
+      if (event.revision === known.to) delete batch.next.parked[paymentId];
+      else batch.next.parked[paymentId] = { ...known, from: event.revision + 1 };
       if (isFull(batch)) {
         await flush(batch);
         batch = batchFrom(place.taken());
@@ -157,7 +157,7 @@ export const createPublisher = ({
   };
 
   const sendParked = async (): Promise<void> => {
-    for (const paymentId of Object.keys(place.taken().held)) {
+    for (const paymentId of Object.keys(place.taken().parked)) {
       try {
         await sendMissed(paymentId);
       } catch (error) {

@@ -185,7 +185,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     status: () => ({
       ...stateNow(),
       checkpoint: place.now()?.position ?? null,
-      parked: Object.keys(place.now()?.held ?? {}).length,
+      parked: Object.keys(place.now()?.parked ?? {}).length,
       counts: { published: publisher.published(), restarts: subscription.status().restarts },
     }),
     stop: async () => {

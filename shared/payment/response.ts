@@ -77,8 +77,8 @@ export type PaymentReadModel = {
   merchantId: string;
   /** The revision, from 0, of the last event in it. */
   revision: number;
-  /** Operation ids and times of the intents that have no outcome yet. */
-  open: { operationId: string; amount: number; since: string }[];
+  /** The intents that have no outcome yet, oldest first; `since` is the intent's time. */
+  unresolved: { operationId: string; amount: number; since: string }[];
   response: PaymentResponse;
 };
 
@@ -136,7 +136,7 @@ const created = (
   return {
     merchantId: data.merchantId,
     revision,
-    open: [{ operationId: data.operationId, amount: data.amount, since: time }],
+    unresolved: [{ operationId: data.operationId, amount: data.amount, since: time }],
     response: {
       paymentId: data.paymentId,
       ...(merchantReference === undefined ? {} : { merchantReference }),
@@ -209,18 +209,22 @@ const changes = (
   }
 };
 
-type OpenOperations = PaymentReadModel['open'];
+type UnresolvedIntents = PaymentReadModel['unresolved'];
 
-const openAfter = (open: OpenOperations, event: FollowingEvent, since: string): OpenOperations => {
+const unresolvedAfter = (
+  unresolved: UnresolvedIntents,
+  event: FollowingEvent,
+  since: string,
+): UnresolvedIntents => {
   const { operationId, amount } = event.data;
-  if (isIntent(event)) return [...open, { operationId, amount, since }];
-  return open.filter((o) => o.operationId !== operationId);
+  if (isIntent(event)) return [...unresolved, { operationId, amount, since }];
+  return unresolved.filter((o) => o.operationId !== operationId);
 };
 
 /** Throws where the event cannot follow, as the rules' fold does. */
-const checkFollows = ({ response, open }: PaymentReadModel, event: FollowingEvent): void => {
+const checkFollows = ({ response, unresolved }: PaymentReadModel, event: FollowingEvent): void => {
   inStatusFor(event.type, response);
-  const isUnresolved = open.some((o) => o.operationId === event.data.operationId);
+  const isUnresolved = unresolved.some((o) => o.operationId === event.data.operationId);
   checkOperation(event, { isUnresolved, captureNow: response.captureNow });
 };
 
@@ -241,17 +245,17 @@ export const project = (
   }
   if (readModel === undefined) throw new Error('the stream has no PaymentCreated');
   checkFollows(readModel, event);
-  const open = openAfter(readModel.open, event, time);
+  const unresolved = unresolvedAfter(readModel.unresolved, event, time);
   const changed = changes(readModel.response, event, time);
   const response = { ...readModel.response, ...changed, updatedAt: time };
-  response.refundableAmount = refundableAmount(response, open);
-  return { merchantId: readModel.merchantId, revision, open, response };
+  response.refundableAmount = refundableAmount(response, unresolved);
+  return { merchantId: readModel.merchantId, revision, unresolved, response };
 };
 
 /** Only captured payments have unresolved refunds: before a capture nothing is refundable. */
-const refundableAmount = (response: PaymentResponse, open: OpenOperations): number => {
+const refundableAmount = (response: PaymentResponse, unresolved: UnresolvedIntents): number => {
   const { capturedAmount, refundedAmount } = response;
-  const reserved = capturedAmount === 0 ? 0 : open.reduce((total, o) => total + o.amount, 0);
+  const reserved = capturedAmount === 0 ? 0 : unresolved.reduce((total, o) => total + o.amount, 0);
   return capturedAmount - refundedAmount - reserved;
 };
 

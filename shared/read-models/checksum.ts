@@ -8,8 +8,8 @@ export type DocumentToSum = {
   paymentId: string;
   merchantId: string;
   revision: number;
-  /** JSON text of the open intents; none and null are the same. */
-  open?: string | null | undefined;
+  /** JSON text of the unresolved intents; none and null are the same. */
+  unresolved?: string | null | undefined;
   body: string;
 };
 
@@ -18,8 +18,8 @@ export const startChecksum = () => {
   const sum = new Uint8Array(HASH_BYTES);
   let documents = 0;
   return {
-    add: ({ paymentId, merchantId, revision, open, body }: DocumentToSum): void => {
-      const whole = JSON.stringify([paymentId, merchantId, revision, open ?? null, body]);
+    add: ({ paymentId, merchantId, revision, unresolved, body }: DocumentToSum): void => {
+      const whole = JSON.stringify([paymentId, merchantId, revision, unresolved ?? null, body]);
       const hash = createHash('sha256').update(whole).digest();
       for (let at = 0; at < HASH_BYTES; at += 1) sum[at] = (sum[at] ?? 0) ^ (hash[at] ?? 0);
       documents += 1;

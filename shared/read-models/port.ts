@@ -72,7 +72,7 @@ export type ReadModelsReader = {
    * Never throws: a caller that waited in vain folds the stream.
    */
   waitForRevision(paymentId: string, revision: number, timeoutMs: number): Promise<boolean>;
-  /** Payments with an open intent, oldest first. */
+  /** Payments with an unresolved intent, oldest first. */
   unresolved(limit: number): Promise<UnresolvedPayment[]>;
   /** Parked payments, oldest first. */
   parked(limit: number): Promise<ParkedPayment[]>;

@@ -4,11 +4,11 @@
  */
 import { crc32 } from 'node:zlib';
 
-/** A document as its row has it; `open` is the JSON text of the open intents. */
+/** A document as its row has it; `unresolved` is the JSON text of the unresolved intents. */
 export type SummedRow = {
   merchantId: string;
   revision: number;
-  open: string | null;
+  unresolved: string | null;
   body: string;
   sum: number;
 };
@@ -20,8 +20,8 @@ export class DamagedDocument extends Error {
 
 /** CRC-32 over all that is read from a row, and over the payment it was looked up by. */
 export const sumOf = (paymentId: string, row: Omit<SummedRow, 'sum'>): number => {
-  const { merchantId, revision, open, body } = row;
-  return crc32(body, crc32(`${paymentId} ${merchantId} ${revision} ${open ?? ''} `));
+  const { merchantId, revision, unresolved, body } = row;
+  return crc32(body, crc32(`${paymentId} ${merchantId} ${revision} ${unresolved ?? ''} `));
 };
 
 /** The row itself. Throws DamagedDocument. */

@@ -260,7 +260,7 @@ describe('project and evolve agree', () => {
         refundedAmount,
         refundableAmount: capturedAmount - refundedAmount - reservedIn(state),
       });
-      expect(readModel?.open.map((o) => o.operationId)).toStrictEqual(
+      expect(readModel?.unresolved.map((o) => o.operationId)).toStrictEqual(
         unresolvedOperations(state).map((o) => o.operationId),
       );
     });
@@ -425,7 +425,7 @@ describe('L2, L5: the fold', () => {
       for (const { ended, operationId: id, kind } of operationsOf(state)) {
         if (ended === undefined) continue;
         const readModel = foldReadModel(events.slice(0, ended.revision + 1));
-        expect(readModel?.open.map((o) => o.operationId)).not.toContain(id);
+        expect(readModel?.unresolved.map((o) => o.operationId)).not.toContain(id);
         expect(readModel?.response.transactions.at(-1)?.id.slice(-26)).toBe(id);
         if (kind === 'create') expect(readModel?.response.transactions).toHaveLength(1);
       }

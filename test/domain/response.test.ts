@@ -369,9 +369,11 @@ describe('what the read models keep beside the body', () => {
     const readModel = readModelOf([...asCaptured, refundRequested({ amount: 800 })]);
     expect(readModel.merchantId).toBe('m_1');
     expect(readModel.revision).toBe(4);
-    expect(readModel.open).toStrictEqual([{ operationId: SECOND, amount: 800, since: timeOf(4) }]);
-    expect(readModelOf(asCaptured).open).toStrictEqual([]);
-    expect(readModelOf([created()]).open).toStrictEqual([
+    expect(readModel.unresolved).toStrictEqual([
+      { operationId: SECOND, amount: 800, since: timeOf(4) },
+    ]);
+    expect(readModelOf(asCaptured).unresolved).toStrictEqual([]);
+    expect(readModelOf([created()]).unresolved).toStrictEqual([
       { operationId: ZERO, amount: 2500, since: timeOf(0) },
     ]);
   });

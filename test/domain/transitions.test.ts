@@ -153,6 +153,6 @@ describe('an operation begins once and ends once', () => {
     expect(foldState(sale)?.operations).toMatchObject([
       { kind: 'create', ended: { outcome: 'APPROVED', revision: 2 } },
     ]);
-    expect(foldReadModel(sale)?.open).toEqual([]);
+    expect(foldReadModel(sale)?.unresolved).toEqual([]);
   });
 });

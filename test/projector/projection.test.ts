@@ -273,7 +273,7 @@ for (const driver of readModelDrivers) {
         for (const { id } of left) {
           await expectWhole(id);
           const readModel = foldStream(await store.readStream(streamOf(id)), foldReadModel);
-          expect(unresolved.includes(id)).toBe((readModel?.open.length ?? 0) > 0);
+          expect(unresolved.includes(id)).toBe((readModel?.unresolved.length ?? 0) > 0);
         }
         expect(projection.counts().healed).toBe(0);
       };

@@ -106,7 +106,9 @@ export const openPaymentsIn = (dataDir: string): string[] => {
     timeout: 1000,
   });
   const rows = readModels
-    .prepare('SELECT payment_id FROM payment WHERE open_since IS NOT NULL ORDER BY open_since')
+    .prepare(
+      'SELECT payment_id FROM payment WHERE unresolved_since IS NOT NULL ORDER BY unresolved_since',
+    )
     .all();
   readModels.close();
   return rows.map((row) => String(row.payment_id));

@@ -35,8 +35,8 @@ const relayCheckpoint = z.object({
   partitions: z.object({ events: partitions, state: partitions }),
   /** How many messages each partition of the events topic has: the next one's number. */
   counters: z.array(count),
-  /** The parked payments; the name is that of the stored form. */
-  held: z.record(z.string(), parkedPayment),
+  /** The parked payments, by paymentId. */
+  parked: z.record(z.string(), parkedPayment),
 });
 export type RelayCheckpoint = z.infer<typeof relayCheckpoint>;
 
@@ -46,7 +46,7 @@ export const checkpointAtStart = (counts: RelayCheckpoint['partitions']): RelayC
   hash: null,
   partitions: counts,
   counters: Array.from({ length: counts.events }, () => 0),
-  held: {},
+  parked: {},
 });
 
 /** Reads a stored checkpoint. Throws Error when it is none: then nothing may be guessed. */

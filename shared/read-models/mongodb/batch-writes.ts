@@ -7,7 +7,7 @@ import type { Batch, StoredPayment } from './documents.ts';
 export const PIECE_MAX = 500;
 
 const INDEXES: { name: string; key: Record<string, 1 | -1> }[] = [
-  { name: 'unresolved', key: { openSince: 1, _id: 1 } },
+  { name: 'unresolved', key: { unresolvedSince: 1, _id: 1 } },
   { name: 'time', key: { createdAt: -1, _id: -1 } },
   { name: 'merchant', key: { merchantId: 1, createdAt: -1, _id: -1 } },
   { name: 'reference', key: { merchantReference: 1 } },
@@ -74,10 +74,10 @@ export const writeParkings = async (
   const revisionNow = (id: string) =>
     Math.max(before.stored.get(id) ?? -1, readModels.get(id)?.stored.revision ?? -1);
   const over = [...before.parked].filter(([id, revision]) => revision <= revisionNow(id));
-  const open = [...parkings.values()].filter((p) => revisionNow(p.paymentId) < p.revision);
+  const current = [...parkings.values()].filter((p) => revisionNow(p.paymentId) < p.revision);
   const listed = [
     ...over.map(([_id, revision]) => ({ deleteOne: { filter: { _id, revision } } })),
-    ...open.map(({ paymentId, revision, reason, time }) => ({
+    ...current.map(({ paymentId, revision, reason, time }) => ({
       updateOne: {
         filter: { _id: paymentId },
         update: { $set: { revision, reason }, $setOnInsert: { since: time } },
@@ -86,7 +86,7 @@ export const writeParkings = async (
     })),
   ];
   if (listed.length > 0) await write(() => parked.bulkWrite(listed));
-  const marks = open.map(({ paymentId: _id, revision }) => ({
+  const marks = current.map(({ paymentId: _id, revision }) => ({
     updateOne: {
       filter: { _id, revision: { $lt: revision } },
       update: { $set: { parkedAt: revision } },

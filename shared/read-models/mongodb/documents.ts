@@ -18,10 +18,10 @@ export type StoredPayment = {
   amount: number;
   last4: string;
   merchantReference?: string;
-  /** Since when the oldest open intent waits; absent when there is none. */
-  openSince?: string;
-  /** JSON text of the open intents. */
-  open?: string;
+  /** Since when the oldest unresolved intent waits; absent when there is none. */
+  unresolvedSince?: string;
+  /** JSON text of the unresolved intents. */
+  unresolved?: string;
   /** The event that stopped this document; over once the revision has reached it. */
   parkedAt?: number;
   /** JSON text: a document of fields would not come back to the byte. */
@@ -50,7 +50,7 @@ export const text = (value: unknown): string => {
 export const storedOf = (readModel: PaymentReadModel): StoredPayment => {
   const { paymentId, createdAt, status, amount, merchantReference, paymentMethod } =
     readModel.response;
-  const first = readModel.open[0];
+  const first = readModel.unresolved[0];
   return {
     _id: text(paymentId),
     merchantId: text(readModel.merchantId),
@@ -62,7 +62,7 @@ export const storedOf = (readModel: PaymentReadModel): StoredPayment => {
     ...(merchantReference === undefined ? {} : { merchantReference }),
     ...(first === undefined
       ? {}
-      : { openSince: first.since, open: JSON.stringify(readModel.open) }),
+      : { unresolvedSince: first.since, unresolved: JSON.stringify(readModel.unresolved) }),
     body: bodyOf(readModel),
   };
 };
@@ -70,12 +70,12 @@ export const storedOf = (readModel: PaymentReadModel): StoredPayment => {
 export const readModelOf = ({
   merchantId,
   revision,
-  open,
+  unresolved,
   body,
 }: StoredPayment): PaymentReadModel => ({
   merchantId,
   revision,
-  open: open === undefined ? [] : JSON.parse(open),
+  unresolved: unresolved === undefined ? [] : JSON.parse(unresolved),
   response: JSON.parse(body),
 });
 

@@ -54,18 +54,18 @@ export const createReader = (
     },
     unresolved: async (limit) => {
       const { payments } = await now();
-      const projection = { merchantId: 1, openSince: 1 };
+      const projection = { merchantId: 1, unresolvedSince: 1 };
       const found = await read(() =>
         payments
-          .find({ openSince: { $gt: '' } }, { ...quick, projection })
-          .sort({ openSince: 1, _id: 1 })
+          .find({ unresolvedSince: { $gt: '' } }, { ...quick, projection })
+          .sort({ unresolvedSince: 1, _id: 1 })
           .limit(limit)
           .toArray(),
       );
-      return found.map(({ _id, merchantId, openSince = '' }) => ({
+      return found.map(({ _id, merchantId, unresolvedSince = '' }) => ({
         paymentId: _id,
         merchantId,
-        since: openSince,
+        since: unresolvedSince,
       }));
     },
     parked: async (limit) => parkedIn({ read }, await now(), limit),

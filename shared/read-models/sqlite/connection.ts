@@ -28,17 +28,17 @@ const prepared = (db: DatabaseSync) => ({
   commit: db.prepare('COMMIT'),
   rollback: db.prepare('ROLLBACK'),
   document: db.prepare(
-    'SELECT merchant_id AS merchantId, revision, open, sum, body FROM payment WHERE payment_id = ?',
+    'SELECT merchant_id AS merchantId, revision, unresolved, sum, body FROM payment WHERE payment_id = ?',
   ),
   isParked: db.prepare('SELECT 1 FROM parked WHERE payment_id = ?'),
   revision: db.prepare('SELECT revision FROM payment WHERE payment_id = ?'),
   // seeded bug: newer-revision
   write: db.prepare(
     `INSERT INTO payment (payment_id, merchant_id, revision, status, created_at, amount, last4,
-       merchant_reference, open_since, open, sum, body)
+       merchant_reference, unresolved_since, unresolved, sum, body)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (payment_id) DO UPDATE SET revision = excluded.revision, status = excluded.status,
-       open_since = excluded.open_since, open = excluded.open, sum = excluded.sum,
+       unresolved_since = excluded.unresolved_since, unresolved = excluded.unresolved, sum = excluded.sum,
        body = excluded.body
      WHERE excluded.revision > payment.revision`,
   ),
@@ -49,15 +49,15 @@ const prepared = (db: DatabaseSync) => ({
   ),
   unpark: db.prepare('DELETE FROM parked WHERE payment_id = ? AND revision <= ?'),
   unresolved: db.prepare(
-    `SELECT payment_id AS paymentId, merchant_id AS merchantId, open_since AS since FROM payment
-     WHERE open_since IS NOT NULL ORDER BY open_since, rowid LIMIT ?`,
+    `SELECT payment_id AS paymentId, merchant_id AS merchantId, unresolved_since AS since FROM payment
+     WHERE unresolved_since IS NOT NULL ORDER BY unresolved_since, rowid LIMIT ?`,
   ),
   parked: db.prepare(
     `SELECT payment_id AS paymentId, revision, reason, since FROM parked
      ORDER BY since, rowid LIMIT ?`,
   ),
   page: db.prepare(
-    `SELECT rowid, payment_id AS paymentId, merchant_id AS merchantId, revision, open, body
+    `SELECT rowid, payment_id AS paymentId, merchant_id AS merchantId, revision, unresolved, body
      FROM payment WHERE rowid > ? ORDER BY rowid LIMIT ?`,
   ),
   checkpoint: db.prepare('SELECT position, hash FROM checkpoint'),

@@ -37,10 +37,10 @@ const RECENT_READ_MODELS_MAX = 4096;
 /** How many documents a checksum reads before it lets other work take its turn. */
 const PAGE = 250;
 
-const readModelOf = ({ merchantId, revision, open, body }: SummedRow): PaymentReadModel => ({
+const readModelOf = ({ merchantId, revision, unresolved, body }: SummedRow): PaymentReadModel => ({
   merchantId,
   revision,
-  open: open === null ? [] : JSON.parse(open),
+  unresolved: unresolved === null ? [] : JSON.parse(unresolved),
   response: JSON.parse(body),
 });
 
@@ -114,8 +114,8 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     const body = bodyOf(readModel);
     const { merchantId, revision } = readModel;
     const { paymentId, status, createdAt, amount, merchantReference } = readModel.response;
-    const first = readModel.open[0];
-    const open = first === undefined ? null : JSON.stringify(readModel.open);
+    const first = readModel.unresolved[0];
+    const unresolved = first === undefined ? null : JSON.stringify(readModel.unresolved);
     const { changes } = at.write.run(
       paymentId,
       merchantId,
@@ -126,8 +126,8 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
       readModel.response.paymentMethod.card.last4,
       merchantReference ?? null,
       first?.since ?? null,
-      open,
-      sumOf(paymentId, { merchantId, revision, open, body }),
+      unresolved,
+      sumOf(paymentId, { merchantId, revision, unresolved, body }),
       body,
     );
     if (anyParked) at.unpark.run(paymentId, revision);

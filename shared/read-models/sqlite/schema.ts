@@ -20,12 +20,12 @@ export const SCHEMA = `
     amount INTEGER NOT NULL,
     last4 TEXT NOT NULL,
     merchant_reference TEXT,
-    open_since TEXT,
-    open TEXT,
+    unresolved_since TEXT,
+    unresolved TEXT,
     sum INTEGER NOT NULL,
     body TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX payment_unresolved ON payment (open_since) WHERE open_since IS NOT NULL;
+  CREATE INDEX payment_unresolved ON payment (unresolved_since) WHERE unresolved_since IS NOT NULL;
   CREATE INDEX payment_merchant ON payment (merchant_id, created_at, payment_id, last4, amount);
   CREATE INDEX payment_reference ON payment (merchant_reference)
     WHERE merchant_reference IS NOT NULL;

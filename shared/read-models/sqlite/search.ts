@@ -28,14 +28,14 @@ const find = (db: DatabaseSync, conditions: Condition[], limit: number): Found[]
   const values = conditions.flatMap(([, ...rest]) => rest);
   const rows = db
     .prepare(
-      `SELECT payment_id AS paymentId, merchant_id AS merchantId, revision, open, sum, body,
+      `SELECT payment_id AS paymentId, merchant_id AS merchantId, revision, unresolved, sum, body,
          created_at AS createdAt,
          EXISTS (SELECT 1 FROM parked WHERE parked.payment_id = payment.payment_id) AS parked
        FROM payment WHERE ${where} ORDER BY created_at DESC, payment_id DESC LIMIT ?`,
     )
     .all(...values, limit);
   return rows.map((row) => {
-    const { open: _, sum: __, ...found } = row as unknown as Found & SummedRow;
+    const { unresolved: _, sum: __, ...found } = row as unknown as Found & SummedRow;
     intact(found.paymentId, row as unknown as SummedRow);
     return { ...found, parked: row.parked === 1 };
   });

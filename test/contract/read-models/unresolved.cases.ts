@@ -48,7 +48,7 @@ export const unresolvedCases = (driver: ReadModelDriver): void => {
       if (readModel === undefined) throw new Error('no read model');
       await readModels.apply([change(readModel)], null, 'p1');
       expect(await readModels.unresolved(1)).toMatchObject([{ since: timeOf(4) }]);
-      expect((await readModels.load('pay_1'))?.open).toHaveLength(2);
+      expect((await readModels.load('pay_1'))?.unresolved).toHaveLength(2);
     });
   });
 };
