@@ -4,9 +4,8 @@
  * called.
  */
 import type { FastifyReply } from 'fastify';
-import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { Principal as Sender } from '../shared/http/auth/tokens.ts';
-import { JSON_TYPE, reject } from '../shared/http/errors.ts';
+import { reject } from '../shared/http/errors.ts';
 import { PaymentFailureResponse, PaymentResponse } from '../shared/http/responses.ts';
 import {
   asJson,
@@ -16,7 +15,6 @@ import {
   type RoutesOf,
 } from '../shared/http/route.ts';
 import { unresolvedOperations } from '../shared/payment/state.ts';
-import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { textsHoldCard } from '../shared/runtime/card-numbers.ts';
 import { type ChangeKind, changePayment, identityOf } from './change-payment.ts';
 import { createPayment } from './create-payment.ts';
@@ -32,27 +30,11 @@ import {
 } from './request/change-request.ts';
 import { PaymentRequest } from './request/payment-request.ts';
 import { type ChangeContent, readChange, readCreate, readVoid } from './request/read-request.ts';
-import {
-  type Budget,
-  BudgetSpent,
-  startBudget,
-  type Waiting,
-  withinBudget,
-} from './request-budget.ts';
-import { type CommandResponse, tryLater, unknownOutcome } from './responses.ts';
+import { startBudget } from './request-budget.ts';
+import { type RespondDeps, respondInBudget } from './respond-in-budget.ts';
 
-export type CommandApi = {
-  deps: CommandDeps;
-  readModels: Pick<ReadModelsReader, 'waitForRevision'>;
-  requestBudgetMs: number;
-  /** The requests that wait; a stop ends their waits before their connections are cut. */
-  waiting: Waiting;
-  /** Called once for each command, with its time in seconds. */
-  onCommand(command: string, outcome: CommandResponse['outcome'], seconds: number): void;
-};
-
-/** How long a response waits for the read models; a GET folds the stream where that was too short. */
-const READ_MODELS_WAIT_MS = 500;
+/** What the routes for merchants work with. */
+export type CommandApi = RespondDeps & { deps: CommandDeps; requestBudgetMs: number };
 
 const REPLAYED = 'Idempotent-Replayed';
 
@@ -94,7 +76,7 @@ const PAYMENT_ROUTES = {
     },
     handle: (api, { principal, content: { request, key } }, reply) => {
       const budget = startBudget(api.requestBudgetMs);
-      return run(api, reply, {
+      return respondInBudget(api, reply, {
         command: 'create',
         budget,
         task: createPayment(api.deps, principalOf(principal, reply), request, key, budget),
@@ -161,7 +143,7 @@ const change = async (
     return reject(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
   }
   const requested = { kind, paymentId, ...request };
-  return run(api, reply, {
+  return respondInBudget(api, reply, {
     command: kind,
     budget,
     task: changePayment(api.deps, principal, requested, key, budget),
@@ -195,64 +177,3 @@ const isRunning = (
   if (keyHash === undefined || payment === undefined) return false;
   return unresolvedOperations(payment.state).some((o) => o.identity.keyHash === keyHash);
 };
-
-type Running = {
-  command: string;
-  budget: Budget;
-  task: Promise<CommandResponse>;
-  /** Asked when the budget is spent before the command had its turn. */
-  repeatsRunning(): boolean;
-};
-
-const run = async (
-  api: CommandApi,
-  reply: FastifyReply,
-  running: Running,
-): Promise<FastifyReply> => {
-  const { command, budget } = running;
-  const startedAt = performance.now();
-  const response = await responseOf(running, api.waiting);
-  if (response.seen !== undefined) {
-    const { paymentId, revision } = response.seen;
-    reply.request.paymentId = paymentId;
-    await api.readModels.waitForRevision(
-      paymentId,
-      revision,
-      Math.min(READ_MODELS_WAIT_MS, budget.leftMs()),
-    );
-  }
-  api.onCommand(command, response.outcome, (performance.now() - startedAt) / 1000);
-  return send(reply, response);
-};
-
-/** No provider call follows an intent that may not be stored (operate.ts). */
-const storedOrNot = (): CommandResponse =>
-  tryLater('SERVICE_UNAVAILABLE', [
-    'it is not known whether anything was stored; nothing was sent to the provider',
-  ]);
-
-/** The command's response, or why there is none yet. Any other error is app.ts's to reject with. */
-const responseOf = async (
-  { task, budget, repeatsRunning }: Running,
-  waiting: Waiting,
-): Promise<CommandResponse> => {
-  try {
-    return await withinBudget(task, budget, waiting);
-  } catch (error) {
-    // The append and the budget end at one time: whichever comes first, it means the same.
-    if (error instanceof AppendOutcomeUnknown) return storedOrNot();
-    if (!(error instanceof BudgetSpent)) throw error;
-    if (budget.begunOn !== undefined) return unknownOutcome(budget.begunOn);
-    if (budget.appending === true) return storedOrNot();
-    return repeatsRunning()
-      ? tryLater('IDEMPOTENCY_IN_PROGRESS', ['the first request with this key still runs'])
-      : tryLater('SERVICE_UNAVAILABLE', ['the turn of this request did not come in time']);
-  }
-};
-
-const send = (reply: FastifyReply, { status, body, headers }: CommandResponse): FastifyReply =>
-  reply
-    .code(status)
-    .headers(headers ?? {})
-    .type(JSON_TYPE)
-    .send(body);
