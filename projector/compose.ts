@@ -1,57 +1,63 @@
-/** The projector as one thing to start, ask and stop: in its own process, or inside another. */
+/** Puts the projector together, to start, ask and stop: in its own process, or in the embedded one. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
+import { trackCatchUp } from './catch-up.ts';
 import { StandingBy } from './errors.ts';
 import { type Freshness, trackFreshness } from './freshness.ts';
-import { createLag, type Lag } from './lag.ts';
-import { keepLease } from './lease.ts';
+import type { Lag } from './lag.ts';
+import { keepLease, type Lease } from './lease.ts';
 import { checkBeforeStart, rejectMisfit } from './log-check.ts';
-import { createProjection } from './projection.ts';
-import { type RebuildProgress, type RebuildResult, rebuild } from './rebuild.ts';
+import { createProjection, type Projection } from './projection.ts';
+import type { RebuildProgress, RebuildResult } from './rebuild.ts';
 import { createRebuilds, type Rebuilds } from './rebuilds.ts';
-import { type Log, runSubscription, type SubscriptionState } from './subscription.ts';
-import { look } from './watch.ts';
+import {
+  type Log,
+  runSubscription,
+  type Subscriber,
+  type SubscriptionState,
+} from './subscription.ts';
+import { startWatch } from './watch.ts';
 
 export type ProjectorOptions = {
   store: EventStore;
   readModels: ReadModels;
   logger: Log;
-  /** Given where this process also appends, through `freshness.store`. */
+  /** Set where this process appends as well, through `freshness.store`. */
   freshness?: Freshness;
   backOff?: BackOff;
-  /** How often it looks for a checkpoint that stands still and for read models wiped while idle. */
+  /** How often the projector looks for a checkpoint that stands still, and for wiped read models. */
   watchMs?: number;
   /** How long the checkpoint may stand still while there are events to apply. */
   stillMsMax?: number;
-  /** After how long of silence another projector takes over. */
+  /** How long a projector is silent before another one takes over. */
   leaseMs?: number;
 };
 
 export type ProjectorStatus = {
   /** `standing-by`: another projector follows the log. */
   state: 'starting' | 'catching-up' | 'running' | 'backing-off' | 'standing-by' | 'stopped';
-  /** Its own, or the stored one as last seen while it stands by. */
+  /** This projector's, or the stored one as last seen while it stands by. */
   checkpoint: Position | null;
-  /** Has caught up since the start, or since the read models were last lost. */
+  /** The projector has caught up since the start, or since the read models were last lost. */
   caughtUp: boolean;
-  /** The head moved away and the checkpoint did not follow, as the last look found it. */
+  /** At the last look there were events to apply, and the checkpoint had not moved for too long. */
   stuck: boolean;
   /** Payments parked now. */
   parked: number;
-  /** Why it is backing off. */
+  /** Why the projector last backed off; unset once it goes on. */
   error?: string;
-  /** Since the start, for metrics to read. */
+  /** Since the start. `parkings`: each time that a payment was parked. */
   counts: { events: number; healed: number; parkings: number; restarts: number };
 };
 
 export type Projector = {
-  /** Resolves at the first catch-up; stays open while an engine is out of reach. */
+  /** Resolves at the first catch-up; pending while an engine is out of reach. */
   caughtUp: Promise<void>;
   status(): ProjectorStatus;
   /** Measured now, against the store's own head. Throws StoreUnavailable. */
   lag(): Promise<Lag>;
-  /** See Freshness: ask before reading the document. */
+  /** See Freshness: to be called before the document is read. */
   isBehind(paymentId: string): boolean;
   /** Reads a parked payment's stream again; true when its document is whole now. Throws StandingBy. */
   retryParked(paymentId: string): Promise<boolean>;
@@ -60,13 +66,11 @@ export type Projector = {
    * `rebuild` throws.
    */
   rebuild(onProgress?: (progress: RebuildProgress) => void): Promise<RebuildResult>;
-  /** What is known of this process's rebuilds. */
+  /** The rebuild of this process that runs, else its last one. */
   rebuilds: Pick<Rebuilds, 'latest'>;
   /** Resolves when the batch in hand is applied. */
   stop(): Promise<void>;
 };
-
-const standingBy = () => new StandingBy('another projector follows the log, ask it');
 
 const stateOf = (
   state: SubscriptionState,
@@ -77,6 +81,23 @@ const stateOf = (
   return state === 'running' && !caughtUp ? 'catching-up' : state;
 };
 
+/** What follows the log once the lease is taken. Its `start` throws LogMisfit, and what the engines throw. */
+const subscriberOf = (
+  engines: Pick<ProjectorOptions, 'store' | 'readModels'>,
+  lease: Lease,
+  projection: Projection,
+  caughtUp: () => void,
+): Subscriber => ({
+  start: async () => {
+    await lease.take();
+    const from = await projection.start();
+    await rejectMisfit(engines, from);
+    return from;
+  },
+  events: projection.events,
+  caughtUp,
+});
+
 /**
  * Starts filling the read models from their checkpoint. Throws LogMisfit when the log is not the one that
  * they were filled from. An engine out of reach is no error here: the loop waits for it.
@@ -85,118 +106,64 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
   const { store, readModels, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
   await checkBeforeStart(options);
 
-  const freshness = options.freshness ?? trackFreshness(store);
-  const first = Promise.withResolvers<void>();
-  let caughtUp = false;
-  let stuck = false;
-  const projection = createProjection({
-    store,
-    readModels,
-    logger,
-    freshness: {
-      ...freshness,
-      lost: () => {
-        caughtUp = false;
-        freshness.lost();
-      },
-    },
-  });
-
+  const catchUp = trackCatchUp(options.freshness ?? trackFreshness(store));
+  const { freshness } = catchUp;
+  const projection = createProjection({ store, readModels, logger, freshness });
   const lease = keepLease({
     readModels,
     logger,
     ...(leaseMs === undefined ? {} : { ttlMs: leaseMs }),
     onLost: () => {
-      caughtUp = false;
+      catchUp.lost();
       subscription.restart();
     },
   });
-  const stopping = new AbortController();
-  const rebuilds = createRebuilds();
-  let rebuilding: Promise<unknown> = Promise.resolve();
-  /** Where the projector that has the lease has come to. */
-  let theirs: Position | null = null;
-  const checkpoint = () => (lease.standingBy() ? theirs : projection.checkpoint());
-
   const subscription = runSubscription({
     store,
     logger,
     ...(backOff === undefined ? {} : { backOff }),
-    subscriber: {
-      start: async () => {
-        await lease.take();
-        const from = await projection.start();
-        await rejectMisfit(options, from);
-        return from;
-      },
-      events: projection.events,
-      caughtUp: () => {
-        caughtUp = true;
-        freshness.caughtUp();
-        first.resolve();
-      },
-    },
+    subscriber: subscriberOf(options, lease, projection, catchUp.reached),
   });
+  const parts = { store, readModels, lease, projection, subscription, logger };
+  const watch = startWatch({ ...parts, everyMs: watchMs, stillMsMax });
+  const rebuilds = createRebuilds({ store, readModels, logger, hold: projection.hold });
 
-  const lag = createLag({
-    store,
-    checkpoint,
-    ...(stillMsMax === undefined ? {} : { stillMsMax }),
-  });
-  const watch = setInterval(async () => {
-    if (lease.standingBy()) theirs = await readModels.checkpoint().catch(() => theirs);
-    look({ lag, projection, subscription, logger }).then(
-      (found) => {
-        stuck = found;
-      },
-      // An engine out of reach; the loop says so itself.
-      () => undefined,
-    );
-  }, watchMs);
-  watch.unref();
+  const rejectStandingBy = (): void => {
+    if (lease.standingBy()) throw new StandingBy('another projector follows the log, ask it');
+  };
 
   return {
-    caughtUp: first.promise,
+    caughtUp: catchUp.first,
     status: () => {
       const { state, error, restarts } = subscription.status();
       const { parked, ...counts } = projection.counts();
       return {
-        state: stateOf(state, caughtUp, lease.standingBy()),
-        checkpoint: checkpoint(),
-        caughtUp,
-        stuck,
+        state: stateOf(state, catchUp.now(), lease.standingBy()),
+        checkpoint: watch.checkpoint(),
+        caughtUp: catchUp.now(),
+        stuck: watch.stuck(),
         parked,
         ...(error === undefined ? {} : { error }),
         counts: { ...counts, restarts },
       };
     },
-    lag,
+    lag: watch.lag,
     isBehind: freshness.isBehind,
     retryParked: async (paymentId) => {
-      if (lease.standingBy()) throw standingBy();
+      rejectStandingBy();
       return projection.retryParked(paymentId);
     },
     rebuild: async (onProgress) => {
-      if (lease.standingBy()) throw standingBy();
-      const { hold } = projection;
-      const { signal } = stopping;
-      const result = rebuilds.follow((report) => {
-        const both = (progress: RebuildProgress): void => {
-          report(progress);
-          onProgress?.(progress);
-        };
-        return rebuild({ store, readModels, logger, hold, signal, onProgress: both });
-      });
-      rebuilding = Promise.allSettled([rebuilding, result]);
-      return result;
+      rejectStandingBy();
+      return rebuilds.run(onProgress);
     },
     rebuilds,
     stop: async () => {
-      stopping.abort();
-      clearInterval(watch);
+      rebuilds.abort();
+      watch.stop();
       const released = lease.stop();
       await subscription.stop();
-      await rebuilding;
+      await rebuilds.ended();
       await released;
     },
   };

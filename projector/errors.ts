@@ -1,14 +1,14 @@
-/** The projector's own errors. What its engines throw is in the errors.ts of their ports. */
+/** The errors of the projector. Those of its engines are in the errors.ts of their ports. */
 
-/** Another projector follows the log, so the request is that one's to carry out. Nothing was done. */
+/** Another projector follows the log: only that projector can carry out the request. Nothing was done. */
 export class StandingBy extends Error {
   readonly code = 'STANDING_BY';
   override name = 'StandingBy';
 }
 
 /**
- * The log is not the one that the read models were filled from. Nothing was applied, and trying
- * again does not help: a person puts the right log back. `message` is one line.
+ * The log is not the one that the read models were filled from. Nothing was applied, and a new attempt
+ * does not help: an operator has to put the right log back. `message` is one line.
  */
 export class LogMisfit extends Error {
   readonly code = 'LOG_MISFIT';
@@ -16,13 +16,13 @@ export class LogMisfit extends Error {
 }
 
 /**
- * The log ends before the place where the served read models are, so new ones cannot be filled up
- * to it. The old ones are still served. `message` is one line.
+ * The log ends before the checkpoint of the served read models, so new ones cannot reach it. The old
+ * ones are still served. `message` is one line.
  */
 export class RebuildImpossible extends Error {
   readonly code = 'REBUILD_IMPOSSIBLE';
   override name = 'RebuildImpossible';
 }
 
-/** The errors with which the projector turns down a request or its own start. */
+/** Every error that the projector rejects a request or its own start with. */
 export type ProjectorError = StandingBy | LogMisfit | RebuildImpossible;

@@ -1,7 +1,7 @@
 /**
- * Knows, without asking anybody, which payments have events that their document does not show yet
- * (gaps §9: behind is never guessed). Exact where every append of the installation goes
- * through `store`, as in the embedded mode; a service of several processes compares revisions.
+ * Knows in memory which payments have events that their document does not show yet (gaps §9: behind
+ * is never guessed). Exact where every append of the installation goes through `store`, as in the
+ * embedded mode; with several processes, GET compares revisions instead (query-api/get-payment.ts).
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { EventStore, Expected } from '../shared/event-store/port.ts';
@@ -11,9 +11,9 @@ import { paymentOf } from '../shared/payment/payment-events.ts';
 type Tracked = { appending: number; committed: number; applied: number };
 
 export type Freshness = {
-  /** The same store; its appends are remembered. Command side and recovery append through it. */
+  /** The given store, whose appends are tracked. The command side and recovery append through it. */
   store: EventStore;
-  /** The projector has dealt with the payment's events up to this revision. */
+  /** The projector has applied, or parked, the payment's events up to this revision. */
   applied(paymentId: string, revision: number): void;
   /** The projector is about to follow the log from its checkpoint, at first or again. */
   starting(): void;
@@ -22,27 +22,27 @@ export type Freshness = {
   /** The documents went back, or were wiped: everything is behind until the next `caughtUp`. */
   lost(): void;
   /**
-   * True when the payment's document may be older than its last committed event. Ask before
-   * reading the document: asked afterwards, the answer may already be about a newer one.
+   * True when the payment's document may be older than its last committed event. To be called before
+   * the document is read: after that, false may already be about a newer document.
    */
   isBehind(paymentId: string): boolean;
-  /** How many payments are remembered now; they leave when they are applied. */
+  /** How many payments are tracked now; one that is applied is not tracked any more. */
   size(): number;
 };
 
 const lastRevision = (expected: Expected, count: number): number =>
   (expected === 'none' ? -1 : expected.revision) + count;
 
-/** Some 20 MB: more are only behind while the read models are out of reach for long. */
+/** Some 20 MB. More payments are behind only where the read models are out of reach for long. */
 const TRACKED_MAX = 100_000;
 
-/** Wraps a store so that what is behind is known. Everything is behind until `caughtUp`. */
+/** Tracks the appends of a store, at most `trackedMax` payments. Every payment is behind until `caughtUp`. */
 export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Freshness => {
   const tracked = new Map<string, Tracked>();
   let committedAtStart = new Map<string, number>();
   let ready = false;
 
-  /** Everything counts as behind instead, until the log has been followed to its end again. */
+  /** Every payment counts as behind instead, until the log has been followed to its end again. */
   const stopTracking = (): void => {
     ready = false;
     for (const [paymentId, { appending }] of tracked)
@@ -62,7 +62,7 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Fre
   };
 
   const applied = (paymentId: string, revision: number): void => {
-    // The subscription can be faster than the append's own answer, hence the applied revision.
+    // The subscription can deliver an event before its append resolves, hence `applied` is kept.
     const entry = tracked.get(paymentId);
     if (entry === undefined) return;
     entry.applied = Math.max(entry.applied, revision);
@@ -81,7 +81,7 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Fre
       committed();
       return recorded;
     } catch (error) {
-      // It may be stored; the payment counts as behind until something shows which.
+      // The events may be stored: the payment counts as behind until it is known.
       if (error instanceof AppendOutcomeUnknown) committed();
       throw error;
     } finally {
@@ -104,8 +104,9 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Fre
       close: () => store.close(),
     },
     applied,
-    // An apply whose answer was lost is not delivered again, and an append of unknown outcome may
-    // never be: once caught up, nothing that was remembered before is still to come.
+    // A batch whose apply was stored but not acknowledged is not delivered again, and an append of
+    // unknown outcome may never be delivered: after `caughtUp`, no event from before `starting` is
+    // still to come.
     starting: () => {
       committedAtStart = new Map([...tracked].map(([id, { committed }]) => [id, committed]));
     },

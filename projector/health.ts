@@ -1,7 +1,8 @@
-/** The projector as its operators see it in /health/ready. */
+/** The projector in the response of /health/ready. */
 import type { EngineState } from '../shared/http/server/health.ts';
 import type { Projector } from './compose.ts';
 
+/** The state of the projection, `stuck` before any other, with the reason of a back-off. */
 export const projectionState = (projector: Projector): EngineState => {
   const { state, caughtUp, parked, stuck, error } = projector.status();
   return {

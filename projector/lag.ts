@@ -16,11 +16,11 @@ export type LagOptions = {
   store: Pick<EventStore, 'head'>;
   checkpoint(): Position | null;
   now?(): number;
-  /** How long the checkpoint may stand still while there are events to apply. */
+  /** How long, in milliseconds, the checkpoint may stand still while there are events to apply. */
   stillMsMax?: number;
 };
 
-/** A gauge that remembers when the checkpoint last moved. Throws StoreUnavailable. */
+/** Makes a function that measures the lag, and remembers when the checkpoint last moved. It throws StoreUnavailable. */
 export const createLag = ({
   store,
   checkpoint,

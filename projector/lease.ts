@@ -9,48 +9,50 @@ import type { Log } from './subscription.ts';
 export type LeaseOptions = {
   readModels: Pick<ReadModelsWriter, 'lease' | 'release'>;
   logger: Log;
-  /** How long another projector waits for one that fell silent; a third of it lies between asks. */
+  /** How long the lease lasts without a renewal; it is renewed, or asked for, three times as often. */
   ttlMs?: number;
-  /** It was held, and is not any more. */
+  /** Called when this projector had the lease and lost it. */
   onLost(): void;
 };
 
 export type Lease = {
-  /** Resolves when the lease is ours. Throws ReadModelsUnavailable, and an AbortError at `stop`. */
+  /** Resolves once this projector has the lease. Throws ReadModelsUnavailable, and an AbortError at `stop`. */
   take(): Promise<void>;
-  /** True while another projector has it and this one waits. */
+  /** True while another projector has the lease and this one waits for it. */
   standingBy(): boolean;
-  /** Stops asking, and lets go. Never throws. */
+  /** Stops renewing and releases the lease. Never throws. */
   stop(): Promise<void>;
 };
 
+/** Takes the lease when `take` is called, and renews it from then on. */
 export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOptions): Lease => {
   const holder = crypto.randomUUID();
   const everyMs = ttlMs / 3;
   const stopping = new AbortController();
-  /** Until when it is ours, by this process's clock; undefined while it is not. */
-  let heldUntil: number | undefined;
+  /** Until when this projector has the lease, by its own clock; undefined while it has none. */
+  let ownUntil: number | undefined;
   let standingBy = false;
 
-  const ask = async (): Promise<boolean> => {
+  const request = async (): Promise<boolean> => {
     const until = performance.now() + ttlMs;
     const taken = await readModels.lease(holder, ttlMs);
-    heldUntil = taken ? until : undefined;
+    ownUntil = taken ? until : undefined;
     // seeded bug: one-projector
     return taken;
   };
   const lose = (reason: string): void => {
-    heldUntil = undefined;
-    logger.warn({ reason }, 'this projector no longer follows the log');
+    ownUntil = undefined;
+    logger.warn({ reason }, 'projector no longer follows the log: lease lost');
     onLost();
   };
   const renew = async (): Promise<void> => {
-    if (heldUntil === undefined) return;
+    if (ownUntil === undefined) return;
     try {
-      if (!(await ask())) lose('another projector has taken over');
+      if (!(await request())) lose('another projector has taken over');
     } catch {
-      // While the read models are out of reach nobody else can take it either: see it through.
-      if (heldUntil !== undefined && performance.now() > heldUntil) lose('it could not be renewed');
+      // While the read models are out of reach no other projector can take the lease either.
+      if (ownUntil !== undefined && performance.now() > ownUntil)
+        lose('the lease could not be renewed');
     }
   };
   let renewing: Promise<void> = Promise.resolve();
@@ -58,9 +60,9 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
     renewing = renew();
   }, everyMs).unref();
 
-  const waitForIt = async (): Promise<void> => {
-    while (!(await ask())) {
-      if (!standingBy) logger.info({}, 'another projector follows the log, this one stands by');
+  const waitForLease = async (): Promise<void> => {
+    while (!(await request())) {
+      if (!standingBy) logger.info({}, 'projector stands by: another projector follows the log');
       standingBy = true;
       await delay(everyMs, undefined, { signal: stopping.signal });
     }
@@ -70,8 +72,8 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
     take: async () => {
       stopping.signal.throwIfAborted();
       try {
-        await waitForIt();
-        if (standingBy) logger.info({}, 'this projector takes over');
+        await waitForLease();
+        if (standingBy) logger.info({}, 'projector takes over: it follows the log now');
       } finally {
         standingBy = false;
       }
@@ -80,10 +82,10 @@ export const keepLease = ({ readModels, logger, ttlMs = 6000, onLost }: LeaseOpt
     stop: async () => {
       stopping.abort();
       clearInterval(timer);
-      // A renewal under way would take again what is let go.
+      // A renewal under way would take the lease again after the release.
       await renewing;
-      if (heldUntil === undefined) return;
-      heldUntil = undefined;
+      if (ownUntil === undefined) return;
+      ownUntil = undefined;
       await readModels.release(holder).catch(() => undefined);
     },
   };

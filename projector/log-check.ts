@@ -1,15 +1,15 @@
-/** Whether the log is still the one that was followed up to a checkpoint, or another one. */
+/** Whether a log still holds the events that were followed up to a checkpoint, or is another log. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { LogMisfit } from './errors.ts';
 
-/** How a log shows that it is not the one that was followed up to a checkpoint. */
+/** How a log differs from the one that was followed up to a checkpoint. */
 export type Misfit = 'ends before' | 'has another event at';
 
 /**
- * The misfit, or undefined: whoever followed the log up to here has seen events that no longer
- * exist when it ends before the checkpoint, or when the event there is not that of `hash` (null
- * where it is not known).
+ * How the log misfits a checkpoint, or undefined where it fits. `hash` is that of the event at the
+ * checkpoint, null where it is not known. A log that ends before the checkpoint, or has another event
+ * there, has lost events that were applied or sent. Throws StoreUnavailable.
  */
 export const misfitOf = async (
   store: Pick<EventStore, 'head' | 'hashAt'>,
@@ -26,7 +26,7 @@ export const misfitOf = async (
 
 type Engines = { store: EventStore; readModels: Pick<ReadModels, 'checkpoint' | 'checkpointHash'> };
 
-/** Throws LogMisfit where the log does not fit the read models' checkpoint. */
+/** Throws LogMisfit where the log does not fit the read models' checkpoint, and what the engines throw. */
 export const rejectMisfit = async (
   { store, readModels }: Engines,
   checkpoint: Position | null,
@@ -40,8 +40,8 @@ export const rejectMisfit = async (
 };
 
 /**
- * Throws LogMisfit at once where log and read models are there and do not fit. Where one of them is
- * out of reach the loop finds out.
+ * Throws LogMisfit before the start where the log does not fit the read models. An engine out of reach
+ * is no error: the catch-up loop checks again once the engine is back.
  */
 export const checkBeforeStart = async (engines: Engines): Promise<void> => {
   try {

@@ -1,4 +1,4 @@
-/** `npm run start:projector`: read models and topics as a process; a second one stands by. */
+/** `npm run start:projector`: the projector and the relay as a process; a second one stands by. */
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
@@ -87,5 +87,5 @@ await runProcess({
       },
       process.stderr,
     ),
-  farewell: 'what was applied is in the read models',
+  farewell: 'every applied event is in the read models',
 });

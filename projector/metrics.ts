@@ -1,19 +1,20 @@
-/** The projection's metrics that are read when somebody scrapes. */
+/** The metrics of the projection that are measured at a scrape. */
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import type { Projector } from './compose.ts';
 
-/** A position begins with a number that grows; as a figure, never computed with. */
-const metricOf = (position: string | null): number => Number.parseInt(position ?? '0', 10);
+/** A position begins with a number that grows: for a graph, never for a decision. */
+const numberOf = (position: string | null): number => Number.parseInt(position ?? '0', 10);
 
+/** Sets the metrics of a projector at every scrape. `lag` throws StoreUnavailable: the older values stay. */
 export const watchProjectionMetrics = (metrics: Metrics, projector: Projector): void => {
   metrics.beforeScrape(async () => {
     const { checkpoint, parked } = projector.status();
-    metrics.projectionPosition.set({ projection: 'payments' }, metricOf(checkpoint));
+    metrics.projectionPosition.set({ projection: 'payments' }, numberOf(checkpoint));
     metrics.parked.set(parked);
     const { done = 0, total = 0 } = projector.rebuilds.latest() ?? {};
     metrics.rebuildRatio.set(total === 0 ? 0 : done / total);
     const { events, seconds, head } = await projector.lag();
-    metrics.headPosition.set(metricOf(head));
+    metrics.headPosition.set(numberOf(head));
     metrics.projectionLagEvents.set(events);
     metrics.projectionLagSeconds.set(seconds);
   });

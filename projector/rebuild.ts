@@ -1,7 +1,7 @@
 /**
- * Read models filled anew from the log, beside those that are served, which go on being read and
- * followed. The last step compares both at one checkpoint and switches at once. Topics have their
- * own way through the log: a rebuild publishes nothing.
+ * Fills a new generation of read models from the log. The served generation is read and updated
+ * meanwhile; the last step compares both at one checkpoint and switches in one step. The relay has its
+ * own checkpoint: a rebuild publishes nothing.
  */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type {
@@ -17,9 +17,10 @@ import type { Log } from './subscription.ts';
 const BATCH = 250;
 
 export type RebuildProgress = {
-  /** Events that are in the new read models, and those in the log. */
+  /** Events in the new read models, and in the log. */
   done: number;
   total: number;
+  /** Events per second since the rebuild began. */
   perSecond: number;
   secondsLeft: number;
 };
@@ -28,7 +29,7 @@ export type RebuildResult = {
   events: number;
   seconds: number;
   checkpoint: Position | null;
-  /** Both at this checkpoint. Where they differ the new one is right, and is the one served. */
+  /** Both at `checkpoint`. Where they differ, the new read models are right, and they are served. */
   old: ReadModelsChecksum;
   new: ReadModelsChecksum;
   equal: boolean;
@@ -38,14 +39,14 @@ export type RebuildOptions = {
   store: Pick<EventStore, 'readAll' | 'readStream' | 'head'>;
   readModels: Pick<ReadModelsWriter, 'checkpoint'> & ReadModelsRebuild;
   logger: Log;
-  /** Runs a step while nothing is applied to the served read models. */
+  /** Runs a step while no event is applied to the served read models. */
   hold<T>(step: () => Promise<T>): Promise<T>;
   /** Called after every batch. */
   onProgress?(progress: RebuildProgress): void;
   signal?: AbortSignal;
 };
 
-/** Events after the new checkpoint, none of them beyond the served one: at last they are equal. */
+/** The next events of the new read models, none beyond the served checkpoint: both end at one place. */
 const nextEvents = async (
   { store }: RebuildOptions,
   from: Position | null,
@@ -60,8 +61,8 @@ const nextEvents = async (
 };
 
 /**
- * Fills until no more than `left` events are missing to the served checkpoint. It moves meanwhile,
- * perhaps as fast as we do: only while it is held can it be reached for certain.
+ * Fills until the last batch had at most `left` events before the served checkpoint. That checkpoint
+ * moves meanwhile, perhaps as fast as this loop: only under `hold` is reaching it certain.
  */
 const fill = async (
   options: RebuildOptions,
@@ -79,7 +80,7 @@ const fill = async (
   }
 };
 
-const reporter = ({ onProgress }: RebuildOptions, projection: Projection, total: number) => {
+const progressOf = ({ onProgress }: RebuildOptions, projection: Projection, total: number) => {
   const began = performance.now();
   const seconds = (): number => (performance.now() - began) / 1000;
   return {
@@ -87,7 +88,7 @@ const reporter = ({ onProgress }: RebuildOptions, projection: Projection, total:
     report: (): void => {
       const done = projection.counts().events;
       const perSecond = done / Math.max(seconds(), 0.001);
-      // The log grows meanwhile.
+      // The log grows during the rebuild, so `done` can pass the `total` of its start.
       const left = Math.max(0, total - done);
       onProgress?.({
         done,
@@ -108,7 +109,7 @@ const fillAndServe = async (
   const projection = createProjection({ store, readModels: next, freshness, logger });
   await projection.start();
   const { eventsAfter } = await store.head(null);
-  const { report, seconds } = reporter(options, projection, eventsAfter);
+  const { report, seconds } = progressOf(options, projection, eventsAfter);
   await fill(options, projection, report, BATCH - 1);
   return hold(async () => {
     await fill(options, projection, report, 0);
@@ -128,14 +129,15 @@ const fillAndServe = async (
 
 /**
  * Rebuilds the read models. Throws RebuildRunning while another rebuild is under way,
- * RebuildImpossible, what the engines throw, and the signal's reason; the old ones are served then.
+ * RebuildImpossible, what the engines throw, and the signal's reason; then the old read models are
+ * still served.
  */
 export const rebuild = async (options: RebuildOptions): Promise<RebuildResult> => {
   const next = await options.readModels.openGeneration();
   try {
     return await fillAndServe(options, next);
   } finally {
-    // What cannot be removed now is at the next rebuild.
+    // A generation that cannot be removed now is removed at the next rebuild.
     await next.end().catch(() => undefined);
   }
 };

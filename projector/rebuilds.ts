@@ -1,52 +1,73 @@
-/** What is known of the rebuilds of this process: the one that runs, else the last one. */
+/** The rebuilds of this process: starts them, and knows the one that runs, else the last one. */
 import { reasonOf } from '../shared/runtime/error-text.ts';
-import type { RebuildProgress, RebuildResult } from './rebuild.ts';
+import {
+  type RebuildOptions,
+  type RebuildProgress,
+  type RebuildResult,
+  rebuild,
+} from './rebuild.ts';
 
 export type RebuildState = RebuildProgress & {
   state: 'running' | 'done' | 'failed';
+  /** RFC 3339, as `endedAt`. */
   startedAt: string;
   endedAt?: string;
-  /** Where it is done. */
+  /** Set in the state `done`. */
   result?: RebuildResult;
   /** Why it failed. */
   reason?: string;
 };
 
 export type Rebuilds = {
-  /** Undefined where none was started since the process was. */
+  /** Undefined where no rebuild was started since the process was. */
   latest(): RebuildState | undefined;
-  /**
-   * Follows a rebuild that `run` carries out, and hands on its result. One that fails before it
-   * has begun, because another one runs, leaves what is known of that other one.
-   */
-  follow(
-    run: (onProgress: (progress: RebuildProgress) => void) => Promise<RebuildResult>,
-  ): Promise<RebuildResult>;
+  /** Throws what `rebuild` throws. One that is rejected because another one runs leaves `latest` as it is. */
+  run(onProgress?: RebuildOptions['onProgress']): Promise<RebuildResult>;
+  /** Stops a rebuild that runs, at its next batch. */
+  abort(): void;
+  /** Resolves when no rebuild runs any more. */
+  ended(): Promise<unknown>;
 };
 
-export const createRebuilds = (): Rebuilds => {
+export const createRebuilds = (
+  options: Omit<RebuildOptions, 'onProgress' | 'signal'>,
+): Rebuilds => {
+  const stopping = new AbortController();
   let latest: RebuildState | undefined;
+  let running: Promise<unknown> = Promise.resolve();
+
+  const runOne = async (onProgress: RebuildOptions['onProgress']): Promise<RebuildResult> => {
+    const startedAt = new Date().toISOString();
+    // Unset until the first progress: before that, another rebuild may be the one that runs.
+    let own: RebuildState | undefined;
+    const note = (change: Partial<RebuildState>): void => {
+      if (own === undefined) return;
+      own = { ...own, ...change };
+      latest = own;
+    };
+    const report = (progress: RebuildProgress): void => {
+      own ??= { state: 'running', startedAt, ...progress };
+      note(progress);
+      onProgress?.(progress);
+    };
+    try {
+      const result = await rebuild({ ...options, signal: stopping.signal, onProgress: report });
+      note({ state: 'done', endedAt: new Date().toISOString(), result });
+      return result;
+    } catch (error) {
+      note({ state: 'failed', endedAt: new Date().toISOString(), reason: reasonOf(error) });
+      throw error;
+    }
+  };
+
   return {
     latest: () => latest,
-    follow: async (run) => {
-      const startedAt = new Date().toISOString();
-      let own: RebuildState | undefined;
-      const show = (change: Partial<RebuildState>): void => {
-        if (own === undefined) return;
-        own = { ...own, ...change };
-        latest = own;
-      };
-      try {
-        const result = await run((progress) => {
-          own ??= { state: 'running', startedAt, ...progress };
-          show(progress);
-        });
-        show({ state: 'done', endedAt: new Date().toISOString(), result });
-        return result;
-      } catch (error) {
-        show({ state: 'failed', endedAt: new Date().toISOString(), reason: reasonOf(error) });
-        throw error;
-      }
+    run: (onProgress) => {
+      const result = runOne(onProgress);
+      running = Promise.allSettled([running, result]);
+      return result;
     },
+    abort: () => stopping.abort(),
+    ended: () => running,
   };
 };

@@ -1,4 +1,4 @@
-/** The one catch-up loop: whoever follows the log follows it through here. */
+/** The catch-up loop: the projector and the relay follow the log through it. */
 import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
 import { type BackOff, backOffMs, pause } from '../shared/runtime/back-off.ts';
 
@@ -8,7 +8,7 @@ export type Log = {
   error(fields: object, message: string): void;
 };
 
-/** What follows the log. An error thrown by any of them starts the loop again. */
+/** The part that follows the log. An error that one of these functions throws starts the loop again. */
 export type Subscriber = {
   /** Called at every start: the position to follow the log from. */
   start(): Promise<Position | null>;
@@ -27,7 +27,7 @@ export type SubscriptionOptions = {
 };
 
 export type Subscription = {
-  /** What the loop does now, why it last backed off, and how often it has started again. */
+  /** The loop's state, why it last backed off, and how often it has started again. */
   status(): { state: SubscriptionState; error?: string; restarts: number };
   /** Leaves the running subscription and starts again from the checkpoint. */
   restart(): void;
@@ -37,8 +37,8 @@ export type Subscription = {
 
 /**
  * Follows the log from the subscriber's own checkpoint, batch after batch in order, until stopped.
- * Any error and any end, expected or not, is answered in one way: a bounded, jittered wait and
- * another start from the checkpoint. So an engine that is out of reach loses and parks nothing.
+ * After any error and any end, expected or not, the loop waits (bounded, with jitter) and starts again
+ * from the checkpoint. So an engine out of reach loses no event and parks no payment.
  */
 export const runSubscription = ({
   store,
@@ -88,7 +88,7 @@ export const runSubscription = ({
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       const reason = await followLog().then(
-        () => (leaving.signal.aborted ? 'asked to start again' : 'the subscription ended'),
+        () => (leaving.signal.aborted ? 'restart requested' : 'the subscription ended'),
         (error: unknown) => (error instanceof Error ? error.message : String(error)),
       );
       if (!stopping.signal.aborted) await wait(reason);

@@ -1,34 +1,74 @@
-/** What the catch-up loop itself cannot notice: read models wiped while idle, and a checkpoint that stands still. */
-import type { Lag } from './lag.ts';
+/**
+ * What the catch-up loop itself cannot notice: read models wiped while no event comes, a checkpoint
+ * that stands still, and where the projector that has the lease is.
+ */
+import type { EventStore, Position } from '../shared/event-store/port.ts';
+import type { ReadModels } from '../shared/read-models/port.ts';
+import { createLag, type Lag } from './lag.ts';
+import type { Lease } from './lease.ts';
 import type { Projection } from './projection.ts';
 import type { Log, Subscription } from './subscription.ts';
 
-export type Watched = {
-  lag(): Promise<Lag>;
-  projection: Projection;
-  subscription: Subscription;
+export type WatchOptions = {
+  store: Pick<EventStore, 'head'>;
+  readModels: Pick<ReadModels, 'checkpoint'>;
+  lease: Pick<Lease, 'standingBy'>;
+  projection: Pick<Projection, 'inStep' | 'checkpoint'>;
+  subscription: Pick<Subscription, 'status' | 'restart'>;
   logger: Log;
+  /** Between two looks. */
+  everyMs: number;
+  /** See LagOptions. */
+  stillMsMax: number | undefined;
 };
 
-/** One look; gives whether the checkpoint is stuck. Throws what the engines throw. */
-export const look = async ({
-  lag,
-  projection,
-  subscription,
-  logger,
-}: Watched): Promise<boolean> => {
-  if (subscription.status().state === 'running' && !(await projection.inStep())) {
+export type Watch = {
+  /** This projector's checkpoint, or the stored one as last seen while it stands by. */
+  checkpoint(): Position | null;
+  /** Measured now. Throws StoreUnavailable. */
+  lag(): Promise<Lag>;
+  /** Whether the checkpoint was stuck at the last look. */
+  stuck(): boolean;
+  stop(): void;
+};
+
+/** Starts looking. */
+export const startWatch = (options: WatchOptions): Watch => {
+  const { store, readModels, lease, projection, subscription, logger, stillMsMax } = options;
+  let stuck = false;
+  /** The checkpoint of the projector that has the lease. */
+  let followed: Position | null = null;
+
+  const checkpoint = () => (lease.standingBy() ? followed : projection.checkpoint());
+  const lag = createLag({
+    store,
+    checkpoint,
+    ...(stillMsMax === undefined ? {} : { stillMsMax }),
+  });
+
+  const restartIfOutOfStep = async (): Promise<void> => {
+    if (subscription.status().state !== 'running' || (await projection.inStep())) return;
     logger.warn(
       {},
       'read models wiped or moved by another writer: they are filled again from their checkpoint',
     );
     subscription.restart();
-  }
-  const { stuck, events, seconds } = await lag();
-  if (stuck)
+  };
+
+  const look = async (): Promise<void> => {
+    if (lease.standingBy()) followed = await readModels.checkpoint().catch(() => followed);
+    await restartIfOutOfStep();
+    const { events, seconds, ...found } = await lag();
+    stuck = found.stuck;
+    if (!stuck) return;
     logger.error(
       { events, seconds },
       'projection stuck: the log grows and the checkpoint does not move',
     );
-  return stuck;
+  };
+  // An engine out of reach ends a look; the catch-up loop reports the engine.
+  const timer = setInterval(() => void look().catch(() => undefined), options.everyMs);
+  timer.unref();
+
+  return { checkpoint, lag, stuck: () => stuck, stop: () => clearInterval(timer) };
 };

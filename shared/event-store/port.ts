@@ -58,6 +58,9 @@ export type UnreadableEvent = {
   unreadable: string;
 };
 
+/** An event as a reader of the whole log gets it. */
+export type LogEvent = RecordedEvent | UnreadableEvent;
+
 /**
  * An event as it stands in the store, not decoded: what proofs and exports are made of. What today's
  * code cannot read is there all the same.

@@ -483,7 +483,7 @@ const READ_MODELS: SeededBug[] = [
   {
     name: 'a gap in the events of a payment is not healed',
     at: 'gap-healed',
-    change: { replace: /\w+\(.*\) \? (.*) : .*(?=;)/, by: '$1' },
+    change: { replace: /revision === .* \? (.*) : .*(?=;)/, by: '$1' },
     test: 'test/projector/projection.test.ts',
   },
   {

@@ -1,0 +1,118 @@
+/**
+ * From the events of a batch to the read models of their payments, without writing anything: skip an
+ * event that the read model has, apply the next one, heal a gap from the stream, stop at a poison event.
+ */
+import { UnreadableStream } from '../shared/event-store/errors.ts';
+import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
+import type { EventStore, LogEvent, RecordedEvent } from '../shared/event-store/port.ts';
+import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
+import { type PaymentReadModel, project } from '../shared/payment/response.ts';
+import type { ReadModels } from '../shared/read-models/port.ts';
+import { reasonOf } from '../shared/runtime/error-text.ts';
+import type { Log } from './subscription.ts';
+
+/** One payment after a batch: its last good read model, and the event that stopped it, if any. */
+export type Folded = {
+  readModel: PaymentReadModel | undefined;
+  poison?: { revision: number; reason: string };
+};
+
+export type FoldOptions = {
+  store: Pick<EventStore, 'readStream'>;
+  readModels: Pick<ReadModels, 'load'>;
+  logger: Log;
+  /** The events of a parked payment are skipped. */
+  isParked(paymentId: string): boolean;
+};
+
+export type PaymentFolds = {
+  /** Folds a batch on top of the stored read models. Throws what the engines throw. */
+  foldBatch(events: LogEvent[]): Promise<Map<string, Folded>>;
+  /**
+   * Folds a payment's whole stream, for a gap, a retry or a repair by hand. A stream that ends before
+   * the revision `atLeast`, or cannot be read, gives a poison event. Throws StoreUnavailable.
+   */
+  foldStream(paymentId: string, atLeast: number): Promise<Folded>;
+  /** How many gaps have been healed since the start. */
+  healed(): number;
+};
+
+const revisionOf = ({ readModel }: Folded): number => readModel?.revision ?? -1;
+
+const applyOne = (readModel: PaymentReadModel | undefined, event: RecordedEvent): Folded => {
+  try {
+    return { readModel: project(readModel, asPaymentEvent(event)) };
+  } catch (error) {
+    // seeded bug: poison-parks-one
+    return { readModel, poison: { revision: event.revision, reason: reasonOf(error) } };
+  }
+};
+
+const foldUntilPoison = (events: RecordedEvent[]): Folded => {
+  let folded: Folded = { readModel: undefined };
+  for (const event of events) {
+    folded = applyOne(folded.readModel, event);
+    if (folded.poison !== undefined) return folded;
+  }
+  return folded;
+};
+
+/** The folds of one projection. */
+export const createPaymentFolds = ({
+  store,
+  readModels,
+  logger,
+  isParked,
+}: FoldOptions): PaymentFolds => {
+  let healed = 0;
+
+  const foldStream = async (paymentId: string, atLeast: number): Promise<Folded> => {
+    try {
+      const folded = foldUntilPoison(await store.readStream(streamOf(paymentId)));
+      if (folded.poison !== undefined || revisionOf(folded) >= atLeast) return folded;
+      return { ...folded, poison: { revision: atLeast, reason: 'its stream ends before it' } };
+    } catch (error) {
+      if (!(error instanceof UnreadableStream)) throw error;
+      return { readModel: undefined, poison: { revision: atLeast, reason: reasonOf(error) } };
+    }
+  };
+
+  const heal = (paymentId: string, { revision }: LogEvent): Promise<Folded> => {
+    healed += 1;
+    logger.warn({ paymentId, revision }, 'gap in the events of a payment: its stream is read');
+    return foldStream(paymentId, revision);
+  };
+
+  const next = async (
+    before: Folded | undefined,
+    paymentId: string,
+    event: LogEvent,
+  ): Promise<Folded | undefined> => {
+    if (before?.poison !== undefined || isParked(paymentId)) return before;
+    const { revision } = event;
+    // A first event needs no look-up: where a document exists already, the write is skipped.
+    const readModel =
+      before?.readModel ?? (revision === 0 ? undefined : await readModels.load(paymentId));
+    const applied = revisionOf({ readModel });
+    // seeded bug: already-applied
+    if (revision <= applied) return before;
+    if ('unreadable' in event) return { readModel, poison: { revision, reason: event.unreadable } };
+    // seeded bug: gap-healed
+    return revision === applied + 1 ? applyOne(readModel, event) : heal(paymentId, event);
+  };
+
+  return {
+    foldBatch: async (events) => {
+      const payments = new Map<string, Folded>();
+      for (const event of events) {
+        const paymentId = paymentOf(event.stream);
+        if (paymentId === undefined) continue;
+        const folded = await next(payments.get(paymentId), paymentId, event);
+        if (folded !== undefined) payments.set(paymentId, folded);
+      }
+      return payments;
+    },
+    foldStream,
+    healed: () => healed,
+  };
+};
