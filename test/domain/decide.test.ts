@@ -326,6 +326,24 @@ describe('gaps §5, §7: refund', () => {
   ]);
 });
 
+describe('gaps §7: an approval that a person records', () => {
+  const resolution = { evidence: "the provider's report of the day" };
+  scenarios([
+    {
+      title: 'PaymentVoided with the evidence',
+      given: [...asAuthorized, voidRequested()],
+      when: { ...record(FIRST), resolution },
+      response: [voided({ resolution })],
+    },
+    {
+      title: 'PaymentCaptured with the evidence',
+      given: [...asAuthorized, captureRequested()],
+      when: { ...record(FIRST), resolution },
+      response: [captured({ operationId: FIRST, resolution })],
+    },
+  ]);
+});
+
 describe('gaps §7: outcomes that are no approval', () => {
   const declined: FinalOutcomeDetails = {
     outcome: 'DECLINED',
@@ -373,6 +391,24 @@ describe('gaps §7: outcomes that are no approval', () => {
           response: [{ type, data: neverCarriedOut(operation, 'FENCED') } as PaymentEvent],
         },
       ];
+    }),
+  );
+
+  scenarios(
+    intents.map(({ given, operation, ended }): Scenario => {
+      const resolution = { evidence: "the provider's report of the day" };
+      const { type } = ended();
+      return {
+        title: `${type} by a person, with the evidence`,
+        given,
+        when: { ...record(operation, { outcome: 'NOT_SENT' }), resolution },
+        response: [
+          {
+            type,
+            data: { ...neverCarriedOut(operation, 'NOT_SENT'), resolution },
+          } as PaymentEvent,
+        ],
+      };
     }),
   );
 
