@@ -149,7 +149,8 @@ const operationsAfter = (state: PaymentState, { event, revision }: Next): Operat
   // From the end: what is ended was begun lately, and a payment can have thousands of refunds.
   const at = operations.findLastIndex((o) => o.operationId === event.data.operationId);
   const isUnresolved = operations[at] !== undefined && operations[at].ended === undefined;
-  checkOperation(event, { isUnresolved, captureNow });
+  const createOperationId = createOf(state).operationId;
+  checkOperation(event, { isUnresolved, captureNow, createOperationId });
   switch (event.type) {
     case 'PaymentCaptureRequested':
       return [...operations, begun('capture', event.data, revision)];
@@ -187,8 +188,10 @@ export const operationUnder = (
     : state.operations.findLast(({ identity }) => identity.keyHash === keyHash);
 
 /** What the provider knows a later operation's authorization by: the id of the create. */
-export const authorizationIdOf = (state: PaymentState): string => {
-  const create = state.operations[0];
-  if (create === undefined) throw new Error(`payment ${state.paymentId} has no create`);
-  return create.operationId;
+export const authorizationIdOf = (state: PaymentState): string => createOf(state).operationId;
+
+const createOf = ({ operations, paymentId }: PaymentState): Operation => {
+  const create = operations[0];
+  if (create === undefined) throw new Error(`payment ${paymentId} has no create`);
+  return create;
 };

@@ -67,6 +67,8 @@ type Known = {
   /** The intent of the event's operation is there, and no outcome after it. */
   isUnresolved: boolean;
   captureNow: boolean;
+  /** The create's operation id; absent in the answer's fold, which keeps no ended operation. */
+  createOperationId?: string;
 };
 
 /** An intent begins an operation, every other event that follows is the outcome of one. */
@@ -74,12 +76,19 @@ export const isIntent = ({ type }: FollowingEvent): boolean => type.endsWith('Re
 
 /**
  * A sale is one operation with two outcome events: PaymentCaptured comes when PaymentAuthorized
- * has ended the create already.
+ * has ended the create already, and names the create's operation.
  */
-export const isCaptureOfSale = ({ type }: FollowingEvent, { isUnresolved, captureNow }: Known) =>
-  type === 'PaymentCaptured' && captureNow && !isUnresolved;
+const isCaptureOfSale = ({ type, data }: FollowingEvent, known: Known): boolean => {
+  const { isUnresolved, captureNow, createOperationId = data.operationId } = known;
+  const isOfCreate = data.operationId === createOperationId;
+  return type === 'PaymentCaptured' && captureNow && !isUnresolved && isOfCreate;
+};
 
-/** Throws where an intent begins what has no outcome yet, and where an outcome has no intent. */
+/**
+ * Throws Error where an intent begins an operation that has no outcome yet, and where an outcome
+ * has no unresolved intent. A capture of a sale under another id than the create's is found only by
+ * a fold that gives `createOperationId`.
+ */
 export const checkOperation = (event: FollowingEvent, known: Known): void => {
   if (isIntent(event)) {
     if (known.isUnresolved) throw new Error(`${event.type} of an operation that has begun already`);

@@ -148,6 +148,16 @@ describe('an operation begins once and ends once', () => {
     expect(() => foldReadModel(stream)).toThrow(new Error(why));
   });
 
+  test.each([
+    ['an unknown operation', []],
+    ['a declined capture', [captureRequested(), captureDeclined()]],
+  ])("a sale's PaymentCaptured that names %s is damage for the rules", (_what, between) => {
+    const sale = [created({ captureNow: true }), authorized(), ...between];
+    expect(() => foldState(placed([...sale, captured({ operationId: FIRST })]))).toThrow(
+      new Error('PaymentCaptured without an unresolved intent of its operation'),
+    );
+  });
+
   test('a sale ends its create twice: PaymentCaptured comes after PaymentAuthorized', () => {
     const sale = placed([created({ captureNow: true }), authorized(), captured()]);
     expect(foldState(sale)?.operations).toMatchObject([
