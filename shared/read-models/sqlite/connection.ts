@@ -22,24 +22,24 @@ export type SqliteReadModelsOptions = {
 /** Why an existing file cannot be used as it is. */
 class UnusableFile extends Error {}
 
-const prepared = (db: DatabaseSync) => ({
-  db,
+const prepare = (db: DatabaseSync) => ({
   begin: db.prepare('BEGIN IMMEDIATE'),
   commit: db.prepare('COMMIT'),
   rollback: db.prepare('ROLLBACK'),
   document: db.prepare(
-    'SELECT merchant_id AS merchantId, revision, unresolved, sum, body FROM payment WHERE payment_id = ?',
+    `SELECT merchant_id AS merchantId, revision, unresolved, checksum, body FROM payment
+     WHERE payment_id = ?`,
   ),
   isParked: db.prepare('SELECT 1 FROM parked WHERE payment_id = ?'),
   revision: db.prepare('SELECT revision FROM payment WHERE payment_id = ?'),
   // seeded bug: newer-revision
   write: db.prepare(
     `INSERT INTO payment (payment_id, merchant_id, revision, status, created_at, amount, last4,
-       merchant_reference, unresolved_since, unresolved, sum, body)
+       merchant_reference, unresolved_since, unresolved, checksum, body)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (payment_id) DO UPDATE SET revision = excluded.revision, status = excluded.status,
-       unresolved_since = excluded.unresolved_since, unresolved = excluded.unresolved, sum = excluded.sum,
-       body = excluded.body
+       unresolved_since = excluded.unresolved_since, unresolved = excluded.unresolved,
+       checksum = excluded.checksum, body = excluded.body
      WHERE excluded.revision > payment.revision`,
   ),
   park: db.prepare(
@@ -49,8 +49,8 @@ const prepared = (db: DatabaseSync) => ({
   ),
   unpark: db.prepare('DELETE FROM parked WHERE payment_id = ? AND revision <= ?'),
   unresolved: db.prepare(
-    `SELECT payment_id AS paymentId, merchant_id AS merchantId, unresolved_since AS since FROM payment
-     WHERE unresolved_since IS NOT NULL ORDER BY unresolved_since, rowid LIMIT ?`,
+    `SELECT payment_id AS paymentId, merchant_id AS merchantId, unresolved_since AS since
+     FROM payment WHERE unresolved_since IS NOT NULL ORDER BY unresolved_since, rowid LIMIT ?`,
   ),
   parked: db.prepare(
     `SELECT payment_id AS paymentId, revision, reason, since FROM parked
@@ -66,7 +66,13 @@ const prepared = (db: DatabaseSync) => ({
      WHERE position IS ?3`,
   ),
 });
-export type Connection = ReturnType<typeof prepared>;
+
+/** The open file with its statements. */
+export type Connection = ReturnType<typeof prepare> & {
+  db: DatabaseSync;
+  /** Whether any payment may be parked: spares each read and write a look into an empty table. */
+  anyParked: boolean;
+};
 
 /** Makes the tables of a new file; throws UnusableFile at another generation's. */
 const makeTables = (db: DatabaseSync): void => {
@@ -89,11 +95,11 @@ const connect = (file: string, timeoutMs: number): Connection => {
     // 4000 pages of log: pages that are written again and again are moved a quarter as often.
     db.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000');
     makeTables(db);
-    const connection = prepared(db);
+    const statements = prepare(db);
     // A damage that the first reads meet is found here, where the file can still be replaced.
-    connection.parked.get(1);
-    connection.checkpoint.get();
-    return connection;
+    const anyParked = statements.parked.get(1) !== undefined;
+    statements.checkpoint.get();
+    return { ...statements, db, anyParked };
   } catch (error) {
     db.close();
     throw error;

@@ -22,7 +22,7 @@ export const SCHEMA = `
     merchant_reference TEXT,
     unresolved_since TEXT,
     unresolved TEXT,
-    sum INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
     body TEXT NOT NULL
   ) STRICT;
   CREATE INDEX payment_unresolved ON payment (unresolved_since) WHERE unresolved_since IS NOT NULL;

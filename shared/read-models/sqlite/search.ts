@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { documentsOf, type Found, newestOf } from '../found.ts';
 import type { PaymentDocument, PaymentSearch } from '../port.ts';
-import { intact, type SummedRow } from '../row-checksum.ts';
+import { type DocumentRow, intact } from '../row-checksum.ts';
 
 type Condition = [sql: string, ...values: (string | number)[]];
 
@@ -28,15 +28,15 @@ const find = (db: DatabaseSync, conditions: Condition[], limit: number): Found[]
   const values = conditions.flatMap(([, ...rest]) => rest);
   const rows = db
     .prepare(
-      `SELECT payment_id AS paymentId, merchant_id AS merchantId, revision, unresolved, sum, body,
-         created_at AS createdAt,
+      `SELECT payment_id AS paymentId, merchant_id AS merchantId, revision, unresolved,
+         checksum, body, created_at AS createdAt,
          EXISTS (SELECT 1 FROM parked WHERE parked.payment_id = payment.payment_id) AS parked
        FROM payment WHERE ${where} ORDER BY created_at DESC, payment_id DESC LIMIT ?`,
     )
     .all(...values, limit);
   return rows.map((row) => {
-    const { unresolved: _, sum: __, ...found } = row as unknown as Found & SummedRow;
-    intact(found.paymentId, row as unknown as SummedRow);
+    const { unresolved: _, checksum: __, ...found } = row as unknown as Found & DocumentRow;
+    intact(found.paymentId, row as unknown as DocumentRow);
     return { ...found, parked: row.parked === 1 };
   });
 };

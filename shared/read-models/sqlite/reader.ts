@@ -1,0 +1,49 @@
+/** Reading the read models of the SQLite file, and of what is cached from it. */
+import type {
+  ParkedPayment,
+  PaymentDocument,
+  ReadModelsReader,
+  UnresolvedPayment,
+} from '../port.ts';
+import { type DocumentRow, intact } from '../row-checksum.ts';
+import type { CachedDocument, Caches } from './caches.ts';
+import type { Connection } from './connection.ts';
+import type { ReplaceableFile } from './replaceable-file.ts';
+import { searchSqlite } from './search.ts';
+
+/** The reading half of the port; `waitForRevision` needs the writer's process as well. */
+export const createReader = (
+  { run }: ReplaceableFile,
+  { documents }: Caches,
+): Omit<ReadModelsReader, 'waitForRevision'> => {
+  const read = (at: Connection, paymentId: string): CachedDocument | undefined => {
+    const row = at.document.get(paymentId) as DocumentRow | undefined;
+    if (row === undefined) return undefined;
+    const { merchantId, revision, body } = intact(paymentId, row);
+    const document = { merchantId, revision, body };
+    documents.set(paymentId, document);
+    return document;
+  };
+
+  const documentOf = (paymentId: string): PaymentDocument | undefined =>
+    run((at) => {
+      const document = documents.get(paymentId) ?? read(at, paymentId);
+      if (document === undefined) return undefined;
+      const parked = at.anyParked && at.isParked.get(paymentId) !== undefined;
+      return { paymentId, ...document, parked };
+    });
+
+  return {
+    get: async (paymentId, merchantId) => {
+      const document = documentOf(paymentId);
+      // seeded bug: document-of-merchant
+      return document?.merchantId === merchantId ? document : undefined;
+    },
+    getAny: async (paymentId) => documentOf(paymentId),
+    search: async (search, limit) => run(({ db }) => searchSqlite(db, search, limit)),
+    unresolved: async (limit) =>
+      run((at) => at.unresolved.all(limit).map((row) => ({ ...row }) as UnresolvedPayment)),
+    parked: async (limit) =>
+      run((at) => at.parked.all(limit).map((row) => ({ ...row }) as ParkedPayment)),
+  };
+};

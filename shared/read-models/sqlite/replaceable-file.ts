@@ -1,0 +1,75 @@
+/**
+ * The read models' file while the service runs: an empty file replaces it when it turns out damaged,
+ * and the next generation's file replaces it at the end of a rebuild.
+ */
+import { renameSync } from 'node:fs';
+import { firstLineOf } from '../../runtime/error-text.ts';
+import {
+  type Connection,
+  isDamage,
+  openConnection,
+  removeFile,
+  type SqliteReadModelsOptions,
+  unavailable,
+} from './connection.ts';
+
+export type ReplaceableFile = {
+  /**
+   * Runs a step on the file. Throws ReadModelsUnavailable where the file cannot be used; a damaged
+   * file is then replaced by an empty one, so that the next step can run.
+   */
+  run<T>(step: (at: Connection) => T): T;
+  /** Puts another file in the place of this one. Throws ReadModelsUnavailable. */
+  replaceBy(file: string): void;
+  isOpen(): boolean;
+  close(): void;
+};
+
+/** Opens the file; `onReplaced` is called whenever another one takes its place. */
+export const openReplaceableFile = (
+  options: SqliteReadModelsOptions,
+  onReplaced: () => void,
+): ReplaceableFile => {
+  let at = openConnection(options);
+
+  const replaceDamaged = (error: unknown): void => {
+    options.logger?.warn(
+      { file: options.file, reason: firstLineOf(error) },
+      'read models are damaged',
+    );
+    at.db.close();
+    onReplaced();
+    removeFile(options.file);
+    at = openConnection(options);
+  };
+
+  const run: ReplaceableFile['run'] = (step) => {
+    try {
+      return step(at);
+    } catch (error) {
+      if (isDamage(error)) replaceDamaged(error);
+      throw unavailable(error);
+    }
+  };
+
+  /** In one turn of the event loop, so that no reader finds the file missing. */
+  const replace = (file: string): void => {
+    at.db.close();
+    try {
+      // A crash leaves the old file or the new one, each of them whole.
+      renameSync(file, options.file);
+    } finally {
+      onReplaced();
+      at = openConnection(options);
+    }
+  };
+
+  return {
+    run,
+    replaceBy: (file) => run(() => replace(file)),
+    isOpen: () => at.db.isOpen,
+    close: () => {
+      if (at.db.isOpen) at.db.close();
+    },
+  };
+};
