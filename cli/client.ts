@@ -7,7 +7,7 @@ import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
 import { makeToken, readSettings } from './settings.ts';
 
-export type ClientOptions = {
+type ClientOptions = {
   /** The rights it asks for; left out: all those of the merchant. */
   scope?: string | undefined;
   /** Left out: `*` where the scope is for auditors or operators, else m_demo. */

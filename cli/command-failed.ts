@@ -1,5 +1,5 @@
 /** What a verb ends with: 0 done, 1 failed, 2 wrong usage, 3 verification failed. */
-export type ExitCode = 0 | 1 | 2 | 3;
+type ExitCode = 0 | 1 | 2 | 3;
 
 /** A command could not do its work; `message` is the line for the user, with what to do next. */
 export class CommandFailed extends Error {

@@ -1,5 +1,6 @@
 /** What `payments doctor` says of the settings: value and origin of each, secrets hidden. */
-import { type Config, loadConfig, settingsTable } from '../shared/runtime/config.ts';
+import { type Config, loadConfig } from '../shared/runtime/config.ts';
+import { settingsTable } from '../shared/runtime/settings.ts';
 
 export type SettingFinding = { name: string; value: string; origin: 'environment' | 'default' };
 

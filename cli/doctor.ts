@@ -9,7 +9,7 @@ import { type EngineFinding, lookAtEngines } from './doctor-engines.ts';
 import { lookAtSettings, type SettingFinding } from './doctor-settings.ts';
 import { columns, type Format, formatOption, note, print, printJson, styled } from './output.ts';
 
-export type Finding = {
+type Finding = {
   ok: boolean;
   /** What is wrong with the settings, one line each; with any of them no process starts. */
   problems: string[];

@@ -37,7 +37,7 @@ const signerOf = async ({ tokens: { keys }, dataDir }: Config): Promise<Signer> 
   );
 };
 
-export type TokenOptions = {
+type TokenOptions = {
   merchant: string;
   /** Who asks; left out: the merchant. */
   subject?: string | undefined;

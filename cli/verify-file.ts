@@ -23,7 +23,7 @@ import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Manifest, manifestFileOf, readManifest } from './export-manifest.ts';
 
-export type FileBreak = {
+type FileBreak = {
   /** From 1. */
   line: number;
   position?: string;

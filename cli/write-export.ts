@@ -92,7 +92,7 @@ const writeLines = async (body: AsyncIterable<Uint8Array>, out: string): Promise
 };
 
 /** What an export is made from: the body of the response, and its headers. */
-export type Incoming = { body: AsyncIterable<Uint8Array>; headers: Headers };
+type Incoming = { body: AsyncIterable<Uint8Array>; headers: Headers };
 
 /** Writes file and manifest. Throws CommandFailed, and leaves no file, where the export is not whole. */
 export const writeExport = async (

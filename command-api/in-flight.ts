@@ -7,7 +7,7 @@
  * its intent is so old that the call must have ended.
  */
 import { type Operation, unresolvedOperations } from '../shared/payment/state.ts';
-import { AROUND, jittered, pause as wait } from '../shared/runtime/back-off.ts';
+import { jittered, WIDE_JITTER, pause as wait } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import type { CommandDeps } from './deps.ts';
 import type { LoadedPayment } from './payment-log.ts';
@@ -121,7 +121,7 @@ export const pauses = (budget: Budget): ((atMostMs?: number) => Promise<void>) =
   return async (atMostMs = PAUSE_MS_MAX) => {
     const leftMs = budget.leftMs();
     if (leftMs === 0) throw new BudgetSpent();
-    await wait(Math.min(jittered(pauseMs, AROUND), atMostMs, leftMs));
+    await wait(Math.min(jittered(pauseMs, WIDE_JITTER), atMostMs, leftMs));
     pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX);
   };
 };

@@ -74,7 +74,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
 
 await runProcess({
   mode: 'command-api',
-  refusals: [SecretRefused, StoreUnavailable],
+  operatorErrors: [SecretRefused, StoreUnavailable],
   prepare: () => undefined,
   open,
   banner: (_opened, baseUrl, { warnings }) =>

@@ -18,7 +18,7 @@ import { type Decision, decide } from '../shared/payment/decide.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
 import { evolve, type PaymentState } from '../shared/payment/state.ts';
-import { AROUND, jittered, pause } from '../shared/runtime/back-off.ts';
+import { jittered, pause, WIDE_JITTER } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
@@ -152,7 +152,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
         // seeded bug: refusal-after-unknown
         else if (unknown === undefined || !(error instanceof StoreUnavailable)) throw error;
         if (budget.leftMs() === 0) throw unknown;
-        await pause(jittered(PAUSE_MS, AROUND));
+        await pause(jittered(PAUSE_MS, WIDE_JITTER));
       }
     }
   };

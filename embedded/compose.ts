@@ -1,6 +1,6 @@
 /**
- * Everything in one process: event store, read models, projector, provider, recovery and both APIs,
- * built over one data folder. Listening, banner and signals are main.ts's.
+ * Everything in one process over one data folder: event store, read models, projector, provider,
+ * recovery and all APIs. main.ts listens, prints the banner and handles signals.
  */
 import type { FastifyInstance } from 'fastify';
 import { registerAuditApi } from '../audit/routes.ts';
@@ -40,7 +40,7 @@ export type Service = {
   stop(): Promise<void>;
 };
 
-/** What tests put between the service and its engines: each gets the real one to delegate to. */
+/** What tests put between the service and its engines: each gets the real engine to delegate to. */
 export type Wrappers = {
   store?: (own: EventStore) => EventStore;
   provider?: (own: Provider) => Provider;
@@ -57,7 +57,7 @@ const openProvider = async (config: Config, log: Log, ledgerFile: string): Promi
 
 const asItIs = <T>(own: T): T => own;
 
-/** What the projector knows of its own process; see Behind. */
+/** Behind is known without a read of the event store: the projector runs in this process. */
 const inStepWith =
   (projector: Projector): Behind =>
   (paymentId) => {
@@ -102,7 +102,7 @@ export const openService = async (
     sharedStore: opened.shared,
     readModels: {
       ...readModels,
-      // While the read models are being filled anew, GET folds the streams: nothing is worth a wait.
+      // Until the projector has caught up GET folds the stream, so waiting would gain nothing.
       waitForRevision: async (paymentId, revision, timeoutMs) =>
         projector.status().caughtUp && readModels.waitForRevision(paymentId, revision, timeoutMs),
     },

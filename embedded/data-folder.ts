@@ -1,6 +1,6 @@
 /**
- * The data folder of the embedded mode (settings: `DATA_DIR`): mode 0700, and held by one running
- * service at a time.
+ * The data folder of the embedded mode (`DATA_DIR`, docs/settings.md): mode 0700, and locked by one
+ * running service at a time.
  */
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,13 +12,14 @@ import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { type FileLock, isLockHeld, takeFileLock } from '../shared/runtime/file-lock.ts';
 import { addPrivateFile } from '../shared/runtime/private-files.ts';
 
+/** A locked data folder: the paths of its files, and the end of the lock. */
 export type DataFolder = { path(file: string): string; release(): void };
 
 /** Makes the folder where it is missing and takes its lock. Throws DataFolderRefused. */
 export const openDataFolder = (folder: string): DataFolder => {
   try {
     makeDataDir(folder);
-    // One that was made for us with other rights; where something lies already, it may be others'.
+    // An empty folder was made for us, so its mode is ours; one with files may belong to others.
     if (readdirSync(folder).length === 0) chmodSync(folder, 0o700);
     const probe = join(folder, '.write-test');
     writeFileSync(probe, '', { mode: 0o600 });
@@ -48,10 +49,10 @@ const takeLock = (folder: string): FileLock => {
 const isAboutAFile = (error: Error): boolean =>
   'syscall' in error || 'errcode' in error || error instanceof ReadModelsUnavailable;
 
-/** A file of the folder that cannot be used, as one line; any other error as it is. */
-export const rejectionOf = (error: unknown, folder: string): unknown => {
+/** Turns an error about a file of the folder into a DataFolderRefused; returns any other as it is. */
+export const asDataFolderRefused = (error: unknown, folder: string): unknown => {
   if (!(error instanceof Error) || error instanceof DataFolderRefused) return error;
-  // The event store names its file, and what is wrong with it.
+  // This message already names the file and what is wrong with it.
   if (error instanceof StoreFileUnusable)
     return new DataFolderRefused(`DATA_DIR: ${error.message}`);
   if (!isAboutAFile(error)) return error;
@@ -67,14 +68,17 @@ const codeOf = (error: unknown): string =>
 const SECRET_FILE = 'idempotency.secret';
 const SECRET_MIN = 16;
 
-/** The secret behind derived ids and fingerprints, made on the first start (gaps §8). */
+/**
+ * The secret behind derived ids and fingerprints, made on the first start (gaps §8). Throws
+ * DataFolderRefused when the file holds too short a secret.
+ */
 export const idempotencySecret = async (folder: DataFolder): Promise<string> => {
   const file = folder.path(SECRET_FILE);
-  // Whole and on disk before it has its name: events are written with it from now on.
+  // Durable before its first use: without it no repeated request would be recognised.
   if (!existsSync(file)) await addPrivateFile(file, randomBytes(32).toString('base64url'));
   const secret = readFileSync(file, 'utf8').trim();
   if (secret.length >= SECRET_MIN) return secret;
   throw new DataFolderRefused(
-    `DATA_DIR: ${file} holds no secret of ${SECRET_MIN} characters; put its last good copy back, for with another one repeated requests would be charged again`,
+    `DATA_DIR: ${file} holds no secret of ${SECRET_MIN} characters; restore its last good copy, because with another secret repeated requests would be charged again`,
   );
 };

@@ -1,4 +1,4 @@
-/** `npm start`: the whole service in one process on the embedded store (settings, "Commands"). */
+/** `npm start`: the whole service in one process (docs/settings.md, "Commands"). */
 import { SecretRefused } from '../command-api/idempotency-secret.ts';
 import { LogMisfit } from '../projector/errors.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
@@ -7,11 +7,11 @@ import type { Config } from '../shared/runtime/config.ts';
 import { DataFolderRefused } from '../shared/runtime/data-folder.ts';
 import { runProcess } from '../shared/runtime/process-life.ts';
 import { openService } from './compose.ts';
-import { openDataFolder, rejectionOf } from './data-folder.ts';
+import { asDataFolderRefused, openDataFolder } from './data-folder.ts';
 
 const count = new Intl.NumberFormat('en-US');
 
-const whatItIs = ({ dataDir, eventStoreDbUrl }: Config, events: number): string => {
+const modeAndData = ({ dataDir, eventStoreDbUrl }: Config, events: number): string => {
   if (eventStoreDbUrl !== undefined) return `mode embedded (${dataDir}, events in EventStoreDB)`;
   return `mode embedded (${dataDir}, ${count.format(events)} ${events === 1 ? 'event' : 'events'})`;
 };
@@ -23,16 +23,16 @@ const notForProduction = ({ provider, tokens }: Config): string[] => [
 
 await runProcess({
   mode: 'embedded',
-  refusals: [DataFolderRefused, StoreUnavailable, SecretRefused, LogMisfit],
+  operatorErrors: [DataFolderRefused, StoreUnavailable, SecretRefused, LogMisfit],
   prepare: ({ dataDir }) => openDataFolder(dataDir),
   open: ({ config, log, prepared, onFatal }) =>
     openService(config, prepared, log, onFatal).catch((error: unknown) => {
-      throw rejectionOf(error, config.dataDir);
+      throw asDataFolderRefused(error, config.dataDir);
     }),
   banner: ({ eventsAtStart }, baseUrl, config) =>
     bannerOf(
       {
-        what: whatItIs(config, eventsAtStart),
+        what: modeAndData(config, eventsAtStart),
         addresses: [
           ['API', `${baseUrl}/api/v1/payments`],
           ['Docs', `${baseUrl}/docs`],

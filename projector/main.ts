@@ -71,7 +71,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
 
 await runProcess({
   mode: 'projector',
-  refusals: [StoreUnavailable, LogMisfit],
+  operatorErrors: [StoreUnavailable, LogMisfit],
   prepare: () => undefined,
   open,
   banner: (_opened, baseUrl, { warnings, kafka }) =>

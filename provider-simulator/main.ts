@@ -28,7 +28,7 @@ const openOrReject = ({ dataDir }: Config): Simulation => {
 
 await runProcess({
   mode: 'provider',
-  refusals: [LedgerRefused],
+  operatorErrors: [LedgerRefused],
   prepare: openOrReject,
   open: async ({ config, log, prepared: simulation }) => {
     const app = simulatorServer({ simulation, token: config.provider.token, logger: log });

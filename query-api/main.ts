@@ -54,7 +54,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
 
 await runProcess({
   mode: 'query-api',
-  refusals: [StoreUnavailable],
+  operatorErrors: [StoreUnavailable],
   prepare: () => undefined,
   open,
   banner: (_opened, baseUrl, { warnings }) =>

@@ -13,7 +13,7 @@ export type JestReport = {
 
 type TestResult = { status: string; fullName: string; ancestorTitles?: string[] };
 
-export type TestSummary = { lines: string[]; exitCode: number };
+type TestSummary = { lines: string[]; exitCode: number };
 
 const isSkipped = ({ status }: TestResult): boolean => status === 'pending' || status === 'todo';
 const groupOf = ({ ancestorTitles, fullName }: TestResult): string =>

@@ -5,7 +5,7 @@
  * about together.
  */
 
-import { jittered, SLIGHTLY } from '../../shared/runtime/back-off.ts';
+import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 
 /** `in flight`: a call may still be running elsewhere, so that it is too early to ask. */
@@ -73,7 +73,7 @@ export const createRetrySchedules = (options: RetrySchedulesOptions): RetrySched
     // seeded bug: attempts-without-end
     schedule.attempts += 1;
     const { attempts } = schedule;
-    const nextAttemptMs = jittered(delaysMs[attempts - 1] ?? HOUR_MS, SLIGHTLY);
+    const nextAttemptMs = jittered(delaysMs[attempts - 1] ?? HOUR_MS, NARROW_JITTER);
     attemptIn(paymentId, schedule, nextAttemptMs);
     onFailed(paymentId, { attempts, nextAttemptMs, ...(error !== undefined && { error }) });
   };
@@ -88,7 +88,7 @@ export const createRetrySchedules = (options: RetrySchedulesOptions): RetrySched
     if ('error' in attempted) attemptLater(paymentId, schedule, attempted.error);
     else if (attempted.kind === 'resolved') end(paymentId);
     else if (attempted.kind === 'unresolved') attemptLater(paymentId, schedule);
-    else attemptIn(paymentId, schedule, attempted.leftMs + jittered(PAST_FLIGHT_MS, SLIGHTLY));
+    else attemptIn(paymentId, schedule, attempted.leftMs + jittered(PAST_FLIGHT_MS, NARROW_JITTER));
   };
 
   const drain = (): void => {

@@ -10,7 +10,7 @@ import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { jittered, SLIGHTLY } from '../../shared/runtime/back-off.ts';
+import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import { RETRY_SCHEDULES_MAX } from './retry-schedule.ts';
 import type { Unresolved } from './unresolved.ts';
 
@@ -103,7 +103,7 @@ export const startSweep = (options: SweepOptions): Sweep => {
   };
 
   const sweepOnce = async (): Promise<void> => {
-    let nextMs = jittered(everyMs, SLIGHTLY);
+    let nextMs = jittered(everyMs, NARROW_JITTER);
     try {
       await sweep();
     } catch (error) {

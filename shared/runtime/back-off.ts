@@ -1,20 +1,20 @@
 /**
- * Time-outs, waits and jitter, for every loop that tries again. The back-off is cockatiel's. Its
- * time-out is not used: it makes a policy, an abort signal and its emitters, once for every call,
- * for here the limit is what is left of a budget.
+ * Time limits, waits and jitter, for every loop that tries again. The back-off is cockatiel's. Its
+ * timeout is not used: a timeout policy has one fixed limit, here each call has its own (what is
+ * left of a budget), and a new policy with its abort signal and emitters for each call is slow.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { halfJitterGenerator } from 'cockatiel';
 
-/** Which part of a wait is left to chance, as factors of it. */
-export type Jitter = { least: number; most: number };
+/** The range of the random factor that a wait is multiplied by. */
+type Jitter = { least: number; most: number };
 
-/** Around the wait itself: for those whose mean is what counts. */
-export const AROUND: Jitter = { least: 0.5, most: 1.5 };
-/** For waits that somebody reads as they are set. */
-export const SLIGHTLY: Jitter = { least: 0.9, most: 1.1 };
+/** For waits of which only the mean matters. */
+export const WIDE_JITTER: Jitter = { least: 0.5, most: 1.5 };
+/** For waits that an operator sets or reads, and expects to be about as long as written. */
+export const NARROW_JITTER: Jitter = { least: 0.9, most: 1.1 };
 
-/** `ms` times a random factor, so that those who failed together do not come back together. */
+/** `ms` times a random factor, so that loops which failed together do not retry together. */
 export const jittered = (ms: number, { least, most }: Jitter): number =>
   ms * (least + Math.random() * (most - least));
 
@@ -22,22 +22,22 @@ export const jittered = (ms: number, { least, most }: Jitter): number =>
 export type BackOff = { minMs: number; maxMs: number };
 
 /**
- * How long to wait after so many failures in a row, in milliseconds: `minMs` doubled for each of
- * them, `maxMs` at most, of which half is left to chance.
+ * How long to wait after so many failures in a row, in milliseconds: `minMs` doubled for each
+ * failure, `maxMs` at most; half of the wait is random.
  */
 export const backOffMs = ({ minMs, maxMs }: BackOff, failures: number): number => {
   const bounds = { initialDelay: minMs, maxDelay: maxMs, exponent: 2 };
   return halfJitterGenerator(failures, { ...bounds, generator: halfJitterGenerator })[0];
 };
 
-/** Waits, or until the signal is aborted; never rejects. */
+/** Waits `ms` milliseconds, or until the signal is aborted; never rejects. */
 export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
   delay(ms, undefined, { signal }).catch(() => undefined);
 
 /**
- * Waits for work that is under way, `ms` milliseconds at most. Rejects with what `late` makes when
- * the time is over, and with the signal's reason when it is aborted. What the work does after that
- * is heard by nobody.
+ * Waits for work that has begun, `ms` milliseconds at most. Rejects with the error of `late` when
+ * the time is over, and with the signal's reason when it is aborted. The work itself goes on; its
+ * later result or error is ignored.
  */
 export const within = async <T>(
   ms: number,

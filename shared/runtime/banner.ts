@@ -1,17 +1,17 @@
-/** What a person sees once a process answers. */
+/** The text on stderr once a process listens. */
 import { styleText } from 'node:util';
 import manifest from '../../package.json' with { type: 'json' };
 
-export type BannerFacts = {
-  /** What it is and what it works on, such as `mode embedded (data/, 0 events)`. */
+type BannerFacts = {
+  /** The mode and the data the process works on, such as `mode embedded (data/, 0 events)`. */
   what: string;
-  /** Lines of names and addresses, two to a line. */
+  /** Names and addresses, printed two to a line. */
   addresses: readonly (readonly [name: string, address: string])[];
-  /** Why this is not fit for production; empty when nothing speaks against it. */
+  /** What makes this process unfit for production; empty when nothing does. */
   notForProduction: readonly string[];
-  /** Things in the settings that work but should be looked at. */
+  /** Settings that work but are unsafe or incomplete. */
   warnings: readonly string[];
-  /** What to do next. */
+  /** What the reader can do next. */
   next?: string;
 };
 

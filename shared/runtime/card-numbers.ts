@@ -1,31 +1,32 @@
 /**
- * What counts as a card number in a text that would be kept or shown (gaps §4).
- * There are four definitions, because what is known and what may be lost differ from place to place:
+ * What counts as a card number in a text that would be stored or shown (gaps §4).
+ * There are four definitions: the places differ in what they know of the card, and in which other
+ * digits they must not lose.
  *
- * - the request's own number, where the request carries it: exact, in any text and key of a create
- *   and in the codes that the provider gives back;
- * - a payment's first six and last four in 12 to 19 digits: on capture, void and refund the number
- *   itself is no longer known;
- * - any run of 12 digits, in free text that is kept and where no number is known: the evidence of an
- *   operator, the search of an auditor, a provider's code;
- * - a run of 13 to 19 digits that passes the Luhn check, in lines of the log: these hold times,
- *   positions and amounts as well, and a shorter or unchecked run would spoil those.
+ * - The request's own number, exactly: in any text and key of a create, and in the codes that the
+ *   provider returns for it.
+ * - A payment's first six and last four digits, in a run of 12 to 19: on capture, void and refund,
+ *   where the number itself is no longer known.
+ * - Any run of 12 digits: in free text that is stored and where no number is known, such as the
+ *   evidence of an operator, the search of an auditor, a provider's code.
+ * - A run of 13 to 19 digits that passes the Luhn check: in lines of the log, which hold times,
+ *   positions and amounts as well. A shorter or unchecked run would destroy those.
  */
 import { CARD_DIGITS_MAX, CARD_DIGITS_MIN, TWELVE_DIGITS } from '../payment/card.ts';
 
-/** Spaces and dashes of every kind between the digits of a number do not hide it. */
+/** Spaces, dashes and invisible characters: between the digits of a number they do not hide it. */
 const GAPS = /[\s\p{Pd}\p{Cf}\u2212]+/gu;
 
-/** Whether a text holds this very number, plain or in blocks. */
+/** Whether a text holds this number, plain or in blocks. */
 export const holdsCardNumber = (text: string, number: string): boolean =>
   text.length >= number.length &&
   (text.includes(number) || text.replace(GAPS, '').includes(number));
 
-/** Whether the digits of a text, whatever stands between them, hold this very number. */
+/** Whether the digits of a text hold this number, with any other characters in between. */
 export const digitsHoldCardNumber = (text: string, number: string): boolean =>
   text.replace(/[^0-9]/g, '').includes(number);
 
-/** No further than a number can be long: a text of digits alone is not read again and again. */
+/** Stops after the longest card number, so that a text of digits alone is searched in linear time. */
 const endOfDigits = (text: string, from: number): number => {
   const last = Math.min(text.length, from + CARD_DIGITS_MAX);
   let end = from;
@@ -33,7 +34,7 @@ const endOfDigits = (text: string, from: number): number => {
   return end;
 };
 
-/** Whether 12 to 19 digits of the text begin with the one and end with the other. */
+/** Whether 12 to 19 digits of the text begin with `first6` and end with `last4`. */
 const holdsMaskedNumber = (text: string, first6: string, last4: string): boolean => {
   const compact = text.length < CARD_DIGITS_MIN ? '' : text.replace(GAPS, '');
   for (let at = compact.indexOf(first6); at !== -1; at = compact.indexOf(first6, at + 1)) {
@@ -54,7 +55,7 @@ export const textsHoldCard = (texts: readonly string[], bin: string, last4: stri
 export const holdsLongNumber = (text: string): boolean =>
   TWELVE_DIGITS.test(text.replace(GAPS, ''));
 
-/** In blocks too; an underscore is one more thing that stands between the words of a search. */
+/** Also in blocks; in a search an underscore separates blocks too. */
 const LONG_NUMBER = /\d(?:[\s\p{Pd}\p{Cf}\u2212_]*\d){11,}/gu;
 
 /** The text with every run of 12 digits or more cut to its last four. */

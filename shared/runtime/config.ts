@@ -1,6 +1,7 @@
 /**
- * The environment, parsed once (docs/settings.md). A wrong setting refuses the start as a whole:
- * every problem is listed, each names its setting, and none repeats a value that may be a secret.
+ * The environment, parsed once (docs/settings.md). With any wrong setting the process does not
+ * start: every problem is listed, each line names its setting, and none repeats a value that may be
+ * a secret.
  */
 import { join, resolve } from 'node:path';
 import type { CardBrand } from '../payment/card.ts';
@@ -14,29 +15,27 @@ import {
   TOPIC_PREFIX_DEFAULT,
 } from './settings.ts';
 
-export { settingsTable } from './settings.ts';
-
 /**
- * `embedded`: everything in one process. `provider`: the simulated provider served by itself. The
- * others are the three processes, of which there may be several each.
+ * `embedded`: everything in one process. `provider`: the simulated provider in a process of its own.
+ * The others are the three processes of docs/several-processes.md; each may run more than once.
  */
 export type Mode = 'embedded' | 'provider' | DistributedMode;
-export type DistributedMode = 'command-api' | 'query-api' | 'projector';
+type DistributedMode = 'command-api' | 'query-api' | 'projector';
 
-/** Where the keys come from that tokens are checked with (gaps §10). */
-export type TokenKeys =
+/** The source of the keys that verify tokens (gaps §10). */
+type TokenKeys =
   | { kind: 'secret'; secret: string }
   | { kind: 'jwks-url'; url: string }
   | { kind: 'jwks-file'; path: string; jwks: { keys: Record<string, unknown>[] } }
-  /** The ES256 pair that is made in the data folder on first start. */
+  /** The ES256 key pair in the data folder, made on first use. */
   | { kind: 'local'; folder: string };
 
 /** A token bucket: `perSecond` 0 is off; `burst` is its size in requests. */
-export type RateLimit = { perSecond: number; burst: number };
+type RateLimit = { perSecond: number; burst: number };
 
-/** The rules of one merchant: its own settings over the installation's. */
+/** The rules of one merchant: its own settings, else the installation's. */
 export type MerchantRules = {
-  /** In minor units; BUSINESS_RULE_VIOLATION above (gaps §3). */
+  /** In minor units; a higher amount is a BUSINESS_RULE_VIOLATION (gaps §3). */
   maxAmount: number;
   /** Undefined: every brand, unknown ones included (gaps §3). */
   acceptedBrands: readonly CardBrand[] | undefined;
@@ -48,7 +47,7 @@ export type Config = {
   mode: Mode;
   host: string;
   port: number;
-  /** Absolute. A relative setting counts from the project's folder, as `npm start` does. */
+  /** Absolute. A relative setting is resolved from the project's folder. */
   dataDir: string;
   logLevel: NonNullable<ParsedSettings['LOG_LEVEL']>;
   /** Undefined: SQLite in `dataDir`. May hold a password: never log it. */
@@ -63,7 +62,7 @@ export type Config = {
     audience: string | undefined;
     /** The first of these claims that is present names the merchant. */
     merchantClaims: string[];
-    /** Undefined: by the kind of key. */
+    /** Undefined: all that the kind of key allows. */
     algorithms: string[] | undefined;
   };
   provider: {
@@ -79,16 +78,16 @@ export type Config = {
   maxInFlight: number;
   /** Per address, for requests without a valid token (gaps §11). */
   unauthenticatedRateLimit: RateLimit;
-  /** Undefined: the one in the data folder, made on first start (gaps §8). */
+  /** Undefined: the secret in the data folder, made on first start (gaps §8). */
   idempotencySecret: string | undefined;
   /** The rules of a merchant that the merchants' file does not name. */
   rules: MerchantRules;
   merchants: ReadonlyMap<string, MerchantSettings>;
-  /** Sentences for the banner and the log. */
+  /** One line each, for the banner. */
   warnings: readonly string[];
 };
 
-export type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] };
+type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] };
 
 const PROJECT_DIR = join(import.meta.dirname, '../..');
 const PORTS: Record<Mode, number> = {
@@ -107,8 +106,8 @@ const withoutBlanks = (env: NodeJS.ProcessEnv) =>
   Object.fromEntries(Object.entries(env).filter(([, value]) => !isBlank(value)));
 
 const LOOPBACK = /^(localhost|127\.[0-9.]+|\[::1\])$/;
-/** True when the address is https, or its host is this machine (provider.md). */
-const isPrivateLine = (url: string): boolean => {
+/** True when the address is https, or its host is this machine (docs/provider.md). */
+const isEncryptedOrLocal = (url: string): boolean => {
   const { protocol, hostname } = new URL(url);
   return protocol === 'https:' || LOOPBACK.test(hostname);
 };
@@ -128,7 +127,7 @@ const providerProblems = (parsed: ParsedSettings): string[] => {
     );
   }
   const url = parsed.PROVIDER_URL;
-  if (url !== undefined && !isPrivateLine(url) && parsed.PROVIDER_ALLOW_HTTP !== 'true') {
+  if (url !== undefined && !isEncryptedOrLocal(url) && parsed.PROVIDER_ALLOW_HTTP !== 'true') {
     problems.push('PROVIDER_URL must be https (or set PROVIDER_ALLOW_HTTP=true)');
   }
   return problems;
@@ -162,7 +161,7 @@ const tokenProblems = (parsed: ParsedSettings): string[] => {
   return problems;
 };
 
-/** Limits are on where several processes serve the world (gaps §11). */
+/** The default rates: on for the several processes, off for one on its own (gaps §11). */
 const ratesOf = (mode: Mode) =>
   isDistributed(mode)
     ? { merchant: 1_000, unauthenticated: 50 }
@@ -173,7 +172,7 @@ const rateProblems = (mode: Mode, parsed: ParsedSettings): string[] =>
     ? ['RATE_LIMIT_BURST must be at least 1 when RATE_LIMIT_PER_SECOND is set']
     : [];
 
-/** What one process has by itself and several have to be given (settings). */
+/** Settings that the embedded mode has defaults for, and each of several processes must be given. */
 const distributedProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
   if (!isDistributed(mode)) return [];
   const problems = [];
@@ -195,11 +194,14 @@ const distributedProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
   return problems;
 };
 
-/** Each process would make a secret of its own, and charge the others' repeats again (§8). */
+/**
+ * With a secret of its own, a process would not recognise a key that another process has seen, and
+ * would charge a repeated request again (gaps §8).
+ */
 const secretProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
   const shared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
   return mode !== 'provider' && shared && parsed.IDEMPOTENCY_SECRET === undefined
-    ? ['IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same in every process']
+    ? ['IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same value in every process']
     : [];
 };
 
@@ -242,8 +244,8 @@ const warningsOf = (parsed: ParsedSettings): string[] => {
       if (parsed[name] === undefined) warnings.push(`${name} is not set, so it is not checked`);
     }
   }
-  if (parsed.JWT_JWKS_URL !== undefined && !isPrivateLine(parsed.JWT_JWKS_URL)) {
-    warnings.push('JWT_JWKS_URL is plain http: whoever is on the line can replace the keys');
+  if (parsed.JWT_JWKS_URL !== undefined && !isEncryptedOrLocal(parsed.JWT_JWKS_URL)) {
+    warnings.push('JWT_JWKS_URL is plain http: anyone on the network path can replace the keys');
   }
   return warnings;
 };
@@ -329,23 +331,24 @@ const configFrom = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
 };
 
 /**
- * Parses the environment for a mode. An empty text counts as unset. Never throws: what is wrong,
- * an unreadable file included, comes back as one line per problem that names the setting.
+ * Parses the environment for a mode. An empty text counts as unset. Never throws: each problem, an
+ * unreadable file included, is one line in `problems` that names its setting.
  */
 export const loadConfig = (env: NodeJS.ProcessEnv, mode: Mode = 'embedded'): ConfigResult => {
   const read = settingsSchema.safeParse(withoutBlanks(env));
   if (read.success) return configFrom(mode, read.data);
   const problems = read.error.issues.map(({ path, message }) => `${String(path[0])} ${message}`);
-  // The good settings are judged among themselves all the same, so that all is said at once.
-  const wrong = read.error.issues.map(({ path }) => String(path[0]));
-  const good = Object.entries(env).filter(([name]) => !wrong.includes(name));
-  const rest = loadConfig(Object.fromEntries(good), mode);
+  // The valid settings are still checked against each other, so that one start lists every problem.
+  const invalid = read.error.issues.map(({ path }) => String(path[0]));
+  const valid = Object.entries(env).filter(([name]) => !invalid.includes(name));
+  const rest = loadConfig(Object.fromEntries(valid), mode);
   const further = rest.ok ? [] : rest.problems;
-  const isNews = (line: string) => !wrong.some((name) => line.includes(name));
-  return { ok: false, problems: [...problems, ...further.filter(isNews)] };
+  // Without the invalid settings the rest may seem incomplete: such a line would be wrong.
+  const isNew = (line: string) => !invalid.some((name) => line.includes(name));
+  return { ok: false, problems: [...problems, ...further.filter(isNew)] };
 };
 
-/** The rules that hold for a merchant; a burst left out beside an own rate is twice that rate. */
+/** The rules of a merchant. With a rate of its own and no burst, its burst is twice that rate. */
 export const merchantRules = (config: Config, merchantId: string): MerchantRules => {
   const own = config.merchants.get(merchantId);
   if (own === undefined) return config.rules;

@@ -3,8 +3,8 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const BITS_PER_CHARACTER = 5;
 
 /**
- * The first `length` characters of some bytes, 5 bits each; `bits` is what is left over from before
- * the first byte, so that 128 bits fill 26 characters as they do in a ULID. Keeps the bytes' order.
+ * The first `length` characters of some bytes, 5 bits each. `leadingZeroBits` are put before the
+ * first byte, so that 128 bits fill 26 characters as in a ULID. Texts sort as their bytes do.
  */
 export const crockford = (bytes: Uint8Array, length: number, leadingZeroBits = 0): string => {
   let text = '';

@@ -1,4 +1,4 @@
-/** Making the data folder, the same way for the service and the command line. */
+/** Makes the data folder, in the same way for the service and the command line. */
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -7,17 +7,17 @@ export class DataFolderRefused extends Error {
   override name = 'DataFolderRefused';
 }
 
-/** The file that the service which runs on a data folder has locked. */
+/** The file in the data folder that a running service has locked. */
 export const SERVICE_LOCK = 'service.lock';
 
 const isFolder = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 
 /**
- * Makes a folder and those above it, with mode 0700. Throws what the file system throws.
+ * Makes a folder and its missing parents, with mode 0700. Throws what the file system throws.
  *
- * Step by step, because Node's own `recursive` never returns where a file system answers "no such
- * entry" to a mkdir in a folder that exists, as /proc does.
+ * Not with mkdirSync's `recursive`: it never returns on a file system that gives ENOENT for a mkdir
+ * in an existing folder, as /proc does.
  */
 export const makeDataDir = (path: string): void => {
   if (isFolder(path)) return;
@@ -25,7 +25,7 @@ export const makeDataDir = (path: string): void => {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process was faster.
+    // Another process may have made it meanwhile.
     if (!isFolder(path)) throw error;
   }
 };

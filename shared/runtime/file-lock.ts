@@ -1,6 +1,6 @@
 /**
- * A lock that one process holds at a time: SQLite's own lock on a file, which the system drops with
- * the process, so that `kill -9` leaves nothing behind to clean up.
+ * A lock that one process holds at a time: SQLite's own lock on a file. The operating system drops
+ * it when the process ends, so that `kill -9` leaves nothing behind to clean up.
  */
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -13,7 +13,10 @@ const SQLITE_BUSY = 5;
 /** Whether taking a lock failed because another process holds it. */
 export const isLockHeld = (error: unknown): boolean => Object(error).errcode === SQLITE_BUSY;
 
-/** Takes the lock, or throws at once: see isLockHeld; else what the file system or SQLite throws. */
+/**
+ * Takes the lock without waiting. Throws an error that isLockHeld recognises when another process
+ * holds it, else what the file system or SQLite throws.
+ */
 export const takeFileLock = (file: string): FileLock => {
   ensurePrivateFile(file);
   const lock = new DatabaseSync(file, { timeout: 0 });
@@ -26,7 +29,10 @@ export const takeFileLock = (file: string): FileLock => {
   }
 };
 
-/** Whether a process holds the lock. The look is short, and a start meanwhile hardly meets it. */
+/**
+ * Whether a process holds the lock. The check shares the lock for an instant; a service that starts
+ * in that instant finds it held.
+ */
 export const isFileLocked = (file: string): boolean => {
   if (!existsSync(file)) return false;
   try {

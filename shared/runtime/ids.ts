@@ -1,4 +1,4 @@
-/** The ids this service makes: all of them sort by the time they were made (ADR-0096). */
+/** The ids that this service makes: all of them sort by the time they were made (ADR-0096). */
 import { v7 } from 'uuid';
 import { crockford } from './crockford.ts';
 
@@ -11,7 +11,7 @@ const bytes = new Uint8Array(UUID_BYTES);
 
 /**
  * A UUID of version 7 in the form of a ULID: 26 characters of Crockford base 32, the first ten of
- * them the milliseconds. Each is greater than all those this process made before.
+ * them the milliseconds. Each is greater than all that this process made before.
  */
 export const newUlid = (): string =>
   crockford(v7(undefined, bytes), ULID_CHARACTERS, LEADING_ZERO_BITS);

@@ -1,7 +1,7 @@
 /**
- * The log: one JSON line per thing that happened, on stdout or in a file. Callers log ids, route
- * templates and codes, never bodies, headers or addresses; redaction and the scrubber are the nets
- * below that rule (gaps §4).
+ * The log: one JSON line for each occurrence, on stdout or in a file. Code logs ids, route templates
+ * and codes, never bodies, headers or addresses. Redaction by field name and the card number
+ * scrubber are a second protection where code breaks that rule (gaps §4).
  */
 import { openSync } from 'node:fs';
 import pino, { type Logger } from 'pino';
@@ -10,20 +10,20 @@ import { scrubCardNumbers } from './card-numbers.ts';
 export type Log = Logger;
 export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
 
-export type LogOptions = {
+type LogOptions = {
   level: LogLevel;
-  /** `stdout`, or the path of a file that is appended to and readable by its owner alone. */
+  /** `stdout`, or a file to append to; it is made with mode 0600. */
   destination: 'stdout' | { file: string };
 };
 
-/** What waits for a blocked or full destination; lines beyond it are dropped, not kept in memory. */
+/** Kept in memory while the destination is blocked or full; further lines are dropped. */
 const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Lines are written in chunks, for a write costs more than the line: how many bytes, or how late. */
+/** A write costs more than making a line, so lines are written at this size or after this delay. */
 const CHUNK_BYTES = 4096;
 const DELAY_MS_MAX = 100;
 
-const UNDER_WAY_MS = 20;
+const WRITE_IN_FLIGHT_MS = 20;
 
 const SECRETS: ReadonlySet<string> = new Set([
   'authorization',
@@ -38,8 +38,8 @@ const SECRETS: ReadonlySet<string> = new Set([
 const DEPTH_MAX = 3;
 
 /**
- * The fields of a line without what is secret by its name. pino's own redaction does the same by
- * paths, but its wildcards cost three times what the rest of the line does.
+ * The fields of a line, with the values of secret names replaced. pino's own redaction does the same
+ * by paths, but its wildcards cost three times as much as the rest of the line.
  */
 const redacted = (fields: Record<string, unknown>, depth = 0): Record<string, unknown> => {
   const kept: Record<string, unknown> = {};
@@ -58,7 +58,7 @@ type Described = { type: string; code?: unknown; message: string; cause?: Descri
 
 const CAUSES_MAX = 3;
 
-/** Type, code and message of an error and its causes: its other fields may hold anything. */
+/** Type, code and message of an error and its causes. Other fields may hold secrets: left out. */
 const describeError = (error: unknown, depth = 0): Described | undefined => {
   if (typeof error !== 'object' || error === null || !('message' in error)) return undefined;
   const { name, code, message, cause } = error as Error & { code?: unknown };
@@ -72,8 +72,8 @@ const describeError = (error: unknown, depth = 0): Described | undefined => {
 };
 
 /**
- * Opens the log. Lines are written asynchronously; `flush` writes what is left, blocks while it
- * does and is called once, before the process ends. Throws when the file cannot be opened.
+ * Opens the log. Lines are written asynchronously; `flush` writes the rest synchronously and is
+ * called once, before the process ends. Throws when the file cannot be opened.
  */
 export const createLogger = ({
   level,
@@ -87,13 +87,13 @@ export const createLogger = ({
     periodicFlush: DELAY_MS_MAX,
     maxLength: BUFFER_BYTES_MAX,
   });
-  // A full disk or a closed pipe costs lines, never the service.
+  // A full disk or a closed pipe loses log lines and must not end the service.
   stream.on('error', () => undefined);
   const log = pino(
     {
       level,
       base: null,
-      // The default, an epoch in 13 digits, passes the scrubber's check one time in ten.
+      // The default time has 13 digits, and one in ten of those passes the scrubber's Luhn check.
       timestamp: pino.stdTimeFunctions.isoTime,
       // seeded bug: log-redaction
       formatters: { level: (label) => ({ level: label }), log: redacted },
@@ -104,12 +104,12 @@ export const createLogger = ({
     stream,
   );
   const flush = (): void => {
-    // A write under way is in another thread, out of reach of flushSync: it needs a moment to end.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, UNDER_WAY_MS);
+    // A write in flight runs in another thread, and flushSync cannot wait for it: give it a moment.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WRITE_IN_FLIGHT_MS);
     try {
       stream.flushSync();
     } catch {
-      // The destination is gone: there is nowhere left to tell.
+      // The destination is gone, so there is nowhere to report this.
     }
   };
   return { log, flush };

@@ -1,4 +1,4 @@
-/** What may differ from merchant to merchant: the file that `MERCHANTS_FILE` names. */
+/** The settings of single merchants, from the file that `MERCHANTS_FILE` names. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { CARD_BRANDS } from '../payment/card.ts';
@@ -11,7 +11,7 @@ const merchantSettings = z.strictObject({
   rateLimitPerSecond: rate,
   rateLimitBurst: rate,
 });
-/** One merchant's own settings; what is left out is the installation's. */
+/** One merchant's own settings; for a field left out the installation's setting applies. */
 export type MerchantSettings = z.infer<typeof merchantSettings>;
 const merchantsFile = z.record(z.string().min(1).max(255), merchantSettings);
 
@@ -25,7 +25,7 @@ const WORDINGS: Record<string, string> = {
 
 const problemOf = ({ code, path, ...issue }: z.core.$ZodIssue): string => {
   const [merchant, field] = path.map(String);
-  if (merchant === undefined) return 'must hold a JSON object by merchant id';
+  if (merchant === undefined) return 'must hold a JSON object with merchant ids as keys';
   if (code === 'unrecognized_keys' && 'keys' in issue) {
     return `${merchant} has unknown fields: ${issue.keys.join(', ')}`;
   }
@@ -33,16 +33,16 @@ const problemOf = ({ code, path, ...issue }: z.core.$ZodIssue): string => {
   return `${merchant}.${field} ${WORDINGS[field]}`;
 };
 
-const withoutBurst = (merchants: [string, MerchantSettings][]): string[] =>
+const zeroBurstProblems = (merchants: [string, MerchantSettings][]): string[] =>
   merchants
     .filter(([, own]) => own.rateLimitBurst === 0 && (own.rateLimitPerSecond ?? 0) > 0)
-    .map(([id]) => `${id}.rateLimitBurst must be at least 1 beside a rate`);
+    .map(([id]) => `${id}.rateLimitBurst must be at least 1 when rateLimitPerSecond is set`);
 
-export type MerchantsRead = { merchants: Map<string, MerchantSettings>; problems: string[] };
+type MerchantsRead = { merchants: Map<string, MerchantSettings>; problems: string[] };
 
 const failed = (...problems: string[]): MerchantsRead => ({ merchants: new Map(), problems });
 
-const readJson = (file: string): { text: string } | { problem: string } => {
+const readText = (file: string): { text: string } | { problem: string } => {
   try {
     return { text: readFileSync(file, 'utf8') };
   } catch (error) {
@@ -52,9 +52,12 @@ const readJson = (file: string): { text: string } | { problem: string } => {
   }
 };
 
-/** Parses a JSON file. The problem names neither its content nor the parser's words. */
+/**
+ * Parses a JSON file. Never throws. `problem` is a line without the name of the setting; it quotes
+ * neither the content nor the parser's message, which may show a secret.
+ */
 export const readJsonFile = (file: string): { value: unknown } | { problem: string } => {
-  const read = readJson(file);
+  const read = readText(file);
   if ('problem' in read) return read;
   try {
     return { value: JSON.parse(read.text) };
@@ -63,7 +66,7 @@ export const readJsonFile = (file: string): { value: unknown } | { problem: stri
   }
 };
 
-/** Reads and checks the merchants' file; every problem is listed, without the setting's name. */
+/** Reads and checks the merchants' file. Never throws; problems are without the setting's name. */
 export const readMerchants = (file: string): MerchantsRead => {
   const read = readJsonFile(file);
   if ('problem' in read) return failed(read.problem);
@@ -72,6 +75,6 @@ export const readMerchants = (file: string): MerchantsRead => {
   const entries = Object.entries(parsed.data);
   return {
     merchants: new Map(entries),
-    problems: withoutBurst(entries),
+    problems: zeroBurstProblems(entries),
   };
 };

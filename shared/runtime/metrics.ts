@@ -1,14 +1,14 @@
 /**
  * The metrics, by the names that dashboards and alerts use. No label holds an id, a merchant or
- * card data. What is measured per request is kept in plain numbers and only turned into labels
- * when somebody scrapes: a label object per request costs more than all the rest of it.
+ * card data. Measurements of a request are kept as plain numbers and get their label objects at a
+ * scrape: a label object for each request costs more than the rest of the measurement.
  */
 import { type Counter, Gauge, type Histogram, Registry } from 'prom-client';
 
 /** Counts by label values, given in the order of the label names. */
-export type CounterOf<L extends string[]> = { add(count: number, ...labels: L): void };
+type CounterOf<L extends string[]> = { add(count: number, ...labels: L): void };
 /** Measures by label values, given in the order of the label names. */
-export type HistogramOf<L extends string[]> = { observe(value: number, ...labels: L): void };
+type HistogramOf<L extends string[]> = { observe(value: number, ...labels: L): void };
 
 type Shape = { name: string; help: string; labelNames?: readonly string[] };
 type Sample = { value: number; labels: Record<string, string | number>; metricName?: string };
@@ -20,7 +20,7 @@ const labelsOf = (names: readonly string[], key: string): Record<string, string>
   return Object.fromEntries(names.map((name, at) => [name, values[at] ?? '']));
 };
 
-/** The registry asks a metric for nothing but `name` and `get`. */
+/** The registry uses nothing of a metric but `name` and `get`. */
 const register = <M>(registry: Registry, shape: Shape, type: string, values: () => Sample[]) => {
   const { name, help } = shape;
   const get = async () => ({ name, help, type, aggregator: 'sum', values: values() });
@@ -94,7 +94,7 @@ const histogram = <L extends string[]>(
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Makes the metrics of one process, each at its start value. */
+/** Makes the metrics of one process, each at its start value. Times are in seconds. */
 export const createMetrics = () => {
   const registry = new Registry();
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
@@ -112,14 +112,14 @@ export const createMetrics = () => {
       registry,
       {
         name: 'http_server_request_duration_seconds',
-        help: 'Time to answer a request.',
+        help: 'Time from a request to its response.',
         labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
       },
       SECONDS,
     ),
     commands: counter<[command: string, outcome: string]>(registry, {
       name: 'payments_commands_total',
-      help: 'Commands by what became of them.',
+      help: 'Commands by outcome.',
       labelNames: ['command', 'outcome'],
     }),
     commandSeconds: histogram<[command: string]>(
@@ -159,7 +159,7 @@ export const createMetrics = () => {
       'payments_unresolved_oldest_seconds',
       'Age of the oldest operation whose outcome is not known.',
     ),
-    headPosition: gauge('payments_store_head_position', 'Where the log ends.'),
+    headPosition: gauge('payments_store_head_position', 'Position of the last event in the log.'),
     projectionPosition: new Gauge({
       name: 'payments_projection_position',
       help: 'Position up to which everything is in the read models.',
@@ -178,7 +178,7 @@ export const createMetrics = () => {
       'payments_projection_rebuild_ratio',
       'How far the running or the last rebuild has come, up to 1; 0 for none since the start.',
     ),
-    parked: gauge('payments_parked', 'Payments parked at an event without meaning.'),
+    parked: gauge('payments_parked', 'Payments that the projector has parked at a poison event.'),
     relayLagEvents: new Gauge({
       name: 'payments_relay_lag_events',
       help: 'Events not yet sent to the topic; nothing where no broker is set.',
@@ -191,14 +191,14 @@ export const createMetrics = () => {
     }),
     relayParked: gauge(
       'payments_relay_parked',
-      'Payments held back at an event that cannot be read.',
+      'Payments that the relay has parked at a poison event.',
     ),
     /** Whether the whole log has just been verified without a break. */
     chainVerified: (ok: boolean): void => {
       if (ok) chainLastOk.set(Math.floor(Date.now() / 1000));
       else chainBreaks.add(1);
     },
-    /** Has a reading taken (gauges set) whenever somebody scrapes. One that fails is left out. */
+    /** Runs `take`, which sets gauges, at each scrape. When it fails, its gauges keep their values. */
     beforeScrape: (take: () => void | Promise<void>): void => {
       readings.push(take);
     },

@@ -1,6 +1,6 @@
 /**
- * Files that only their owner can read (mode 0600), written so that after any crash there is the old
- * one or the new one and never half of one: beside it first, synced, then given its name.
+ * Files that only their owner can read (mode 0600). After a crash the file is the old one or the new
+ * one, never half of one: the content goes to a draft beside it, is synced and then renamed.
  */
 import { randomUUID } from 'node:crypto';
 import { chmodSync, closeSync, openSync } from 'node:fs';
@@ -20,7 +20,7 @@ export const syncPath = async (path: string): Promise<void> => {
 };
 
 const writeDraft = async (draft: string, content: string): Promise<void> => {
-  // One that was left behind would keep its rights.
+  // A draft that a crash left behind would keep its own mode.
   await rm(draft, { force: true });
   const handle = await open(draft, 'wx', PRIVATE);
   try {
@@ -33,8 +33,8 @@ const writeDraft = async (draft: string, content: string): Promise<void> => {
 };
 
 /**
- * Writes a file, over the one that is there. Calls for one file must not overlap. Throws what the
- * file system throws.
+ * Writes a file, and replaces the one that is there. Calls for one file must not overlap. Throws what
+ * the file system throws.
  */
 export const replacePrivateFile = async (file: string, content: string): Promise<void> => {
   const draft = `${file}.new`;
@@ -44,8 +44,8 @@ export const replacePrivateFile = async (file: string, content: string): Promise
 };
 
 /**
- * Writes a file unless there is one, whoever else tries at the same time: a link never replaces a
- * file. Throws what the file system throws.
+ * Writes a file unless there is one, also when several processes try at the same time: a link never
+ * replaces a file. Throws what the file system throws.
  */
 export const addPrivateFile = async (file: string, content: string): Promise<void> => {
   const draft = `${file}.${randomUUID()}`;
@@ -61,8 +61,8 @@ export const addPrivateFile = async (file: string, content: string): Promise<voi
 };
 
 /**
- * Makes an empty file for SQLite where there is none: SQLite would make it readable by others, and
- * gives the files beside it the rights of this one. Throws what the file system throws.
+ * Makes an empty file for SQLite where there is none: SQLite would make it readable by others. Its
+ * files beside this one get the same mode. Throws what the file system throws.
  */
 export const ensurePrivateFile = (file: string): void => {
   closeSync(openSync(file, 'a', PRIVATE));

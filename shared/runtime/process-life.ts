@@ -1,49 +1,49 @@
 /**
- * The life of a process that serves: settings, log, listening, signals and the way out, the same
- * for every mode (settings, "Commands"). What an operator can mend is said in one line on stderr
- * with exit code 1; anything else is a fault of ours and keeps its stack.
+ * The life of a serving process, the same for every mode: settings, log, listening, signals and
+ * shutdown (docs/settings.md, "Commands"). A problem that an operator can mend is one line on stderr
+ * and exit code 1. Any other error is a bug of ours and goes to the log with its causes.
  */
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { type Config, loadConfig, type Mode } from './config.ts';
-import { createLogger, type Log, type LogLevel } from './log.ts';
+import { createLogger, type Log } from './log.ts';
 
-/** What has been opened: a server that does not listen yet, and how it all ends. */
+/** An opened process: a server that does not listen yet, and `stop`, which closes everything. */
 export type Opened = { app: FastifyInstance; stop(): Promise<void> };
 
-export type ProcessOptions<P, O extends Opened> = {
+type ProcessOptions<P, O extends Opened> = {
   mode: Mode;
-  /** Errors whose message is one line for the operator. */
-  refusals: readonly (abstract new (
+  /** Errors that an operator can mend: their message is one line that says how. */
+  operatorErrors: readonly (abstract new (
     ...args: never[]
   ) => Error)[];
-  /** Before the log is opened, which may lie in the data folder. */
+  /** Runs before the log is opened, because the log file may lie in the data folder. */
   prepare(config: Config): P;
   open(deps: {
     config: Config;
     log: Log;
     prepared: P;
-    /** Ends the process with code 1 and one line: what cannot be gone on with. */
+    /** Ends the process with exit code 1 and one line, for an error after which it cannot go on. */
     onFatal(error: Error): void;
   }): Promise<O>;
-  /** What a person reads on stderr once it listens. */
+  /** The text on stderr once the process listens. */
   banner(opened: O, baseUrl: string, config: Config): string;
-  /** What has been made sure of at the end, such as `all events are on disk`. */
+  /** What holds after a clean stop, such as `all events are on disk`. */
   farewell: string;
 };
 
-/** What is left of the promised 10 s when a stop hangs. */
+/** A stop that hangs is ended after this time, within the promised 10 s (docs/settings.md). */
 const STOP_MS_MAX = 9_000;
 
-const reject = (problems: readonly string[]): never => {
+const exitWith = (problems: readonly string[]): never => {
   for (const problem of problems) process.stderr.write(`payments: ${problem}\n`);
   process.exit(1);
 };
 
 const readSettings = (mode: Mode): Config => {
   const read = loadConfig(process.env, mode);
-  return read.ok ? read.config : reject(read.problems);
+  return read.ok ? read.config : exitWith(read.problems);
 };
 
 const listen = async ({ app }: Opened, { host, port }: Config): Promise<number> => {
@@ -52,8 +52,8 @@ const listen = async ({ app }: Opened, { host, port }: Config): Promise<number> 
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE')
-      return reject([`PORT: ${port} is in use; stop what uses it, or set another PORT`]);
-    return reject([`HOST, PORT: cannot listen on ${host}:${port} (${code ?? 'unknown error'})`]);
+      return exitWith([`PORT: ${port} is in use; stop what uses it, or set another PORT`]);
+    return exitWith([`HOST, PORT: cannot listen on ${host}:${port} (${code ?? 'unknown error'})`]);
   }
   return (app.server.address() as AddressInfo).port;
 };
@@ -61,31 +61,30 @@ const listen = async ({ app }: Opened, { host, port }: Config): Promise<number> 
 const baseUrlOf = ({ host }: Config, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
-/** Runs until a signal ends it. Never returns with an error: it exits. */
+/** Runs a process until a signal ends it. Throws any error that is not an operator error. */
 export const runProcess = async <P, O extends Opened>(
   options: ProcessOptions<P, O>,
 ): Promise<void> => {
-  /** One line for what an operator can mend. */
-  const orReject = async <T>(step: () => T | Promise<T>): Promise<T> => {
+  const isForOperator = (error: unknown): error is Error =>
+    options.operatorErrors.some((kind) => error instanceof kind);
+  const orExit = async <T>(step: () => T | Promise<T>): Promise<T> => {
     try {
       return await step();
     } catch (error) {
-      if (error instanceof Error && options.refusals.some((kind) => error instanceof kind)) {
-        return reject([error.message]);
-      }
+      if (isForOperator(error)) return exitWith([error.message]);
       throw error;
     }
   };
 
-  // Files of this process are its owner's alone, those that libraries make included.
+  // Files that libraries make are readable by their owner alone, too.
   process.umask(0o077);
   const config = readSettings(options.mode);
-  const prepared = await orReject(() => options.prepare(config));
+  const prepared = await orExit(() => options.prepare(config));
   const { log, flush } = createLogger({
-    level: config.logLevel as LogLevel,
+    level: config.logLevel,
     destination: process.stdout.isTTY ? { file: join(config.dataDir, 'service.log') } : 'stdout',
   });
-  // Whichever way it ends: lines wait a moment for others before they are written.
+  // On every way out: log lines are buffered for a moment before they are written.
   process.on('exit', flush);
 
   const die = (error: unknown, message: string): never => {
@@ -98,7 +97,7 @@ export const runProcess = async <P, O extends Opened>(
   process.on('unhandledRejection', (error) => die(error, 'unhandled rejection'));
 
   const onFatal = (error: Error): void => {
-    if (options.refusals.some((kind) => error instanceof kind)) reject([error.message]);
+    if (isForOperator(error)) exitWith([error.message]);
     die(error, 'the event store takes no more events');
   };
   let opened: O | undefined;
@@ -106,8 +105,11 @@ export const runProcess = async <P, O extends Opened>(
   const stop = async (): Promise<void> => {
     if (stopping) return;
     stopping = true;
-    setTimeout(() => die(new Error('the stop took too long'), 'stopped hard'), STOP_MS_MAX).unref();
-    // Before it listens nothing has been taken on.
+    setTimeout(
+      () => die(new Error(`closing took longer than ${STOP_MS_MAX} ms`), 'stop failed'),
+      STOP_MS_MAX,
+    ).unref();
+    // Undefined until the process has opened; until then it has accepted no request.
     await opened?.stop();
     log.info(`stopped: ${options.farewell}`);
     if (process.stdout.isTTY) process.stdout.write(`Stopped: ${options.farewell}.\n`);
@@ -116,13 +118,13 @@ export const runProcess = async <P, O extends Opened>(
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
 
-  opened = await orReject(() => options.open({ config, log, prepared, onFatal }));
+  opened = await orExit(() => options.open({ config, log, prepared, onFatal }));
   if (stopping) return;
   const port = await listen(opened, config);
   process.stderr.write(options.banner(opened, baseUrlOf(config, port), config));
 };
 
-/** In place of the path of a file, for a process that keeps everything in servers. Always throws. */
+/** Stands in for `fileOf` in a process that keeps no files: always throws. */
 export const noFiles = (name?: string): never => {
-  throw new Error(`a process that keeps no files needs no path for ${name ?? 'one'}`);
+  throw new Error(`a process that keeps no files needs no path for ${name ?? 'a file'}`);
 };

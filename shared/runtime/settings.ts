@@ -6,20 +6,20 @@ import { z } from 'zod';
 import { CARD_BRANDS } from '../payment/card.ts';
 import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
 
-/** The largest sum of gaps §3, in minor units. */
+/** The largest amount of gaps §3, in minor units. */
 export const MAX_AMOUNT_DEFAULT = 99_999_999;
-/** The retry schedule of gaps §7, in milliseconds; after its last step recovery asks hourly. */
+/** The retry schedule of gaps §7, in milliseconds; after its last step recovery tries hourly. */
 export const RECOVERY_DELAYS_MS_DEFAULT = [
   1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000,
 ];
-/** What the names of the topics begin with. */
+/** The prefix of the topics' names. */
 export const TOPIC_PREFIX_DEFAULT = 'payments';
 const DAY_MS = 86_400_000;
 
 const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM];
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-// The messages are ours and never hold the value: it may be a secret.
+// Messages are our own texts and never hold the value, which may be a secret.
 const checked = (holds: (value: string) => boolean, error: string) =>
   z.string().refine(holds, { error, abort: true });
 
@@ -165,7 +165,7 @@ export const settings = {
   ),
   RECOVERY_DELAYS_MS: setting(
     RECOVERY_DELAYS_MS_DEFAULT.join(','),
-    'the retry schedule of recovery: the wait before each try, then hourly',
+    'the retry schedule of recovery: the wait before each attempt, then hourly',
     listOf(delayMs, `must be a comma list of milliseconds from 1 to ${DAY_MS}`).transform((items) =>
       items.map(Number),
     ),
@@ -227,7 +227,7 @@ export const settingsTable: { name: string; default: string; meaning: string }[]
 ).map(([name, row]) => ({ name, default: row.defaultText, meaning: row.meaning }));
 
 /** True for a brand that a merchant can accept (gaps §3). */
-export function isBrand(value: string): value is (typeof CARD_BRANDS)[number] {
+function isBrand(value: string): value is (typeof CARD_BRANDS)[number] {
   return (CARD_BRANDS as readonly string[]).includes(value);
 }
 

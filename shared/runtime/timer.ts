@@ -1,4 +1,7 @@
-/** Runs `work` once after `delayMs`; what it gives back cancels it. Tests pass one of their own. */
+/**
+ * Runs `work` once after `delayMs` milliseconds; the returned function cancels it. A parameter where
+ * time matters, so that tests can pass a manual clock.
+ */
 export type StartTimer = (work: () => void, delayMs: number) => () => void;
 
 /** Node's own timer. */
@@ -7,7 +10,7 @@ export const startTimer: StartTimer = (work, delayMs) => {
   return () => clearTimeout(timer);
 };
 
-/** Node's own timer, which does not keep the process running. */
+/** Node's own timer, without keeping the process alive. */
 export const startBackgroundTimer: StartTimer = (work, delayMs) => {
   const timer = setTimeout(work, delayMs).unref();
   return () => clearTimeout(timer);

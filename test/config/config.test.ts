@@ -256,7 +256,7 @@ describe('settings that are wrong', () => {
         `MONGODB_URL must be set for the ${mode}`,
         ...(mode === 'command-api' ? [expect.stringContaining('PROVIDER_URL must be set')] : []),
         `one of JWT_SECRET, JWT_JWKS_URL, JWT_JWKS_FILE must be set for the ${mode}`,
-        'IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same in every process',
+        'IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same value in every process',
       ]);
     });
 
@@ -269,7 +269,7 @@ describe('settings that are wrong', () => {
     test('embedded: EventStoreDB needs the secret that others would have too', () => {
       const { IDEMPOTENCY_SECRET: _, ...without } = whole;
       expect(problemsOf(without)).toEqual([
-        'IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same in every process',
+        'IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same value in every process',
       ]);
       expect(problemsOf(whole)).toEqual([]);
     });
@@ -353,7 +353,7 @@ describe('the merchants file', () => {
   });
 
   test.each<[unknown, string]>([
-    [[], 'MERCHANTS_FILE must hold a JSON object by merchant id'],
+    [[], 'MERCHANTS_FILE must hold a JSON object with merchant ids as keys'],
     [{ m_1: 5 }, 'MERCHANTS_FILE m_1 must be an object of settings'],
     [{ m_1: { maxAmount: '5' } }, 'MERCHANTS_FILE m_1.maxAmount must be a whole number from 1'],
     [{ m_1: { maxAmuont: 5 } }, 'MERCHANTS_FILE m_1 has unknown fields: maxAmuont'],

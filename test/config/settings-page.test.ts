@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { settingsTable } from '../../shared/runtime/config.ts';
+import { settingsTable } from '../../shared/runtime/settings.ts';
 
 test('the settings page shows the very table that the environment is parsed by', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/settings.md'), 'utf8');

@@ -1,7 +1,7 @@
 /** Waits between two tries, and time-outs: their bounds, and what is left behind. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { AROUND, backOffMs, jittered, pause, within } from '../../shared/runtime/back-off.ts';
+import { backOffMs, jittered, pause, WIDE_JITTER, within } from '../../shared/runtime/back-off.ts';
 
 const late = () => new Error('late');
 const TRIES = 200;
@@ -24,7 +24,7 @@ test('a back-off doubles up to its bound, and half of it is left to chance', () 
 });
 
 test('jitter stays within its factors', () => {
-  const waits = many(() => jittered(1000, AROUND));
+  const waits = many(() => jittered(1000, WIDE_JITTER));
   expect(Math.min(...waits)).toBeGreaterThanOrEqual(500);
   expect(Math.max(...waits)).toBeLessThanOrEqual(1500);
 });

@@ -7,7 +7,7 @@ import { type CrashPoint, dyingAt } from './crash-points.ts';
 
 await runProcess({
   mode: 'embedded',
-  refusals: [],
+  operatorErrors: [],
   prepare: ({ dataDir }) => openDataFolder(dataDir),
   open: ({ config, log, prepared, onFatal }) =>
     openService(config, prepared, log, onFatal, dyingAt(process.env.CRASH_AT as CrashPoint)),
