@@ -4,13 +4,14 @@ import type { AuditEvent, AuditUnreadableEvent } from '../audit/contract.ts';
 import { type Client, openClient, orFail } from './client.ts';
 import { money } from './output.ts';
 
+/** An event as the audit routes show it. */
 export type ShownEvent = AuditEvent | AuditUnreadableEvent;
 
-/** The service with the rights of an auditor, of one merchant where one is named. */
+/** A client with the scope audit:read, for one merchant where `merchant` is given, else for all. */
 export const auditClient = (merchant?: string): Promise<Client> =>
   openClient({ scope: 'audit:read', merchant });
 
-/** A path with those of the parameters that are there. */
+/** A path with its query; parameters that are undefined are left out. */
 export const pathOf = (path: string, parameters: Record<string, unknown> = {}): string => {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
   const query = new URLSearchParams(
@@ -19,25 +20,30 @@ export const pathOf = (path: string, parameters: Record<string, unknown> = {}): 
   return query === '' ? path : `${path}?${query}`;
 };
 
+/** The path of a payment's audit route, such as `events` or `verify`. */
 export const paymentPath = (
   paymentId: string,
   name: string,
   parameters?: Record<string, unknown>,
 ): string => pathOf(`/audit/v1/payments/${encodeURIComponent(paymentId)}/${name}`, parameters);
 
-/** The time of day, or the whole moment where the day matters. */
+/** The time of day of an RFC 3339 time, with milliseconds. */
 export const clockOf = (time: string): string => time.slice(11, 23);
 
+/** Date and time of day of an RFC 3339 time, with milliseconds. */
+export const dateAndClockOf = (time: string): string => `${time.slice(0, 10)} ${clockOf(time)}`;
+
+/** The amount of an event as money; empty where the event has none. */
 export const amountIn = (event: ShownEvent): string =>
   'amounts' in event && event.amounts !== undefined
     ? money(event.amounts.amount, event.amounts.currency)
     : '';
 
 /** One server-sent event. */
-export type Sent = { event: string | undefined; id: string | undefined; data: string };
+export type ServerSentEvent = { event: string | undefined; id: string | undefined; data: string };
 
-/** The events of a response, one after the other, until it ends. Throws CommandFailed for an error. */
-export async function* sentBy(response: Response): AsyncGenerator<Sent> {
+/** The server-sent events of a response, until it ends. Throws CommandFailed for an error response. */
+export async function* serverSentEvents(response: Response): AsyncGenerator<ServerSentEvent> {
   const { body } = await orFail(response);
   if (body === null) return;
   const events = body

@@ -1,6 +1,6 @@
 /**
  * `payments backup <folder>`: a copy of the data folder while the service runs. What it holds and
- * in which order is ADR-0078: a place in the log never ends up ahead of the copied log.
+ * in which order is ADR-0078: no copied checkpoint is ever ahead of the copied log.
  */
 import {
   chmodSync,
@@ -20,19 +20,19 @@ import { CommandFailed } from './command-failed.ts';
 import { type Format, formatOption, note, print, printJson } from './output.ts';
 import { readSettings } from './settings.ts';
 
-/** In the order of copying. The read models are not among them: they are filled from the events. */
+/** In the order of copying. Read models are not copied: they are rebuilt from the events. */
 const PARTS: readonly { name: string; copy: (from: string, to: string) => Promise<void> }[] = [
-  // Before the events: behind them it costs messages sent twice, ahead of them it stops the feed.
+  // Before the events: a checkpoint behind the log sends messages twice, one ahead stops the relay.
   { name: 'feed-checkpoint.json', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'idempotency.secret', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'signing-key.json', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'events.sqlite', copy: (from, to) => copyLive(from, to) },
-  // After the events: recovery can ask the copy about what was under way.
+  // After the events: recovery finds every operation here whose intent was copied.
   { name: 'provider-ledger.sqlite', copy: (from, to) => copyLive(from, to) },
 ];
 const EVENTS = 'events.sqlite';
 
-/** One step for all pages, else every commit meanwhile would make it begin again. */
+/** All pages in one step: between two steps a commit would make SQLite start the copy again. */
 const ALL_PAGES = 2 ** 31 - 1;
 const BUSY_MS = 5_000;
 const SQLITE_FULL = 13;
@@ -46,13 +46,13 @@ const copyLive = async (from: string, to: string): Promise<void> => {
   }
 };
 
-/** Throws where the copy is no whole database. */
-const check = (file: string): void => {
+/** Throws when the copy is damaged. */
+const checkDatabase = (file: string): void => {
   const copy = new DatabaseSync(file);
   try {
     const [found] = copy.prepare('PRAGMA quick_check(1)').all();
     if (found?.quick_check !== 'ok') throw new Error(String(found?.quick_check));
-    // A copy is one file: nothing of it lies in a write-ahead log beside it.
+    // Makes the copy one file, without a write-ahead log beside it.
     copy.exec('PRAGMA journal_mode = DELETE');
   } finally {
     copy.close();
@@ -77,7 +77,7 @@ const copyParts = async (from: string, to: string): Promise<Copied['files']> => 
     const target = join(to, name);
     await copy(join(from, name), target);
     chmodSync(target, 0o600);
-    if (name.endsWith('.sqlite')) check(target);
+    if (name.endsWith('.sqlite')) checkDatabase(target);
     await syncPath(target);
     files.push({ name, bytes: statSync(target).size });
   }
@@ -92,7 +92,7 @@ const whyOf = (error: unknown): string => {
     : (message ?? 'unknown error');
 };
 
-/** Everything below a name of its own first: a copy that was broken off never looks whole. */
+/** Copies into a folder of another name first, so that an interrupted copy never looks whole. */
 const copyFolder = async (from: string, to: string): Promise<Copied> => {
   const partial = join(dirname(to), `.${basename(to)}.partial`);
   try {
@@ -107,7 +107,7 @@ const copyFolder = async (from: string, to: string): Promise<Copied> => {
   } catch (error) {
     rmSync(partial, { recursive: true, force: true });
     throw new CommandFailed(
-      `the backup failed, nothing was left behind: ${whyOf(error)}; see payments doctor`,
+      `the backup failed and left no files behind: ${whyOf(error)}; see payments doctor`,
     );
   }
 };
@@ -119,13 +119,13 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
   const { dataDir, eventStoreDbUrl } = readSettings();
   if (eventStoreDbUrl !== undefined) {
     throw new CommandFailed(
-      'EVENTSTOREDB_URL is set, so the events are not in DATA_DIR; docs/operations.md says how to back the servers up',
+      'EVENTSTOREDB_URL is set, so the events are not in DATA_DIR; docs/operations.md says how to back up the servers',
     );
   }
   const folder = resolve(target);
   if (existsSync(folder)) {
     throw new CommandFailed(
-      `${folder} exists already, and a backup replaces nothing; name another`,
+      `${folder} exists already, and a backup replaces nothing; name another folder`,
     );
   }
   if (!existsSync(join(dataDir, EVENTS))) {
@@ -135,14 +135,16 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
   if (format === 'json') return printJson(copied);
   print(`${folder}  ${count.format(copied.events)} events`);
   for (const { name, bytes } of copied.files) print(`  ${name}  ${count.format(bytes)} bytes`);
-  note(`It holds secrets: keep it as safe as the service. Try it: DATA_DIR=${folder} npm start`);
+  note(
+    `The backup holds secrets: keep it as safe as the service. To try it: DATA_DIR=${folder} npm start`,
+  );
 };
 
 /** The verb `backup`. */
 export const backupCommand = (): Command =>
   new Command('backup')
-    .description('Copies the data folder while the service runs; the embedded store alone.')
-    .argument('<folder>', 'where to; must not exist yet')
+    .description('Copies the data folder of the embedded store while the service runs.')
+    .argument('<folder>', 'the folder to write; must not exist yet')
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments backup /backups/payments-2026-11-21')
     .action(runBackup);

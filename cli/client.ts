@@ -1,6 +1,6 @@
 /**
- * The service as the verbs talk to it: PAYMENTS_URL, else HOST and PORT of the settings;
- * PAYMENTS_TOKEN, else a token signed with JWT_SECRET or the key pair in DATA_DIR.
+ * The HTTP client of the verbs. Its address is PAYMENTS_URL, else HOST and PORT of the settings. Its
+ * token is PAYMENTS_TOKEN, else one signed with JWT_SECRET or the key pair in DATA_DIR.
  */
 import { userInfo } from 'node:os';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
@@ -8,13 +8,13 @@ import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
 import { makeToken, readSettings } from './settings.ts';
 
 type ClientOptions = {
-  /** The rights it asks for; left out: all those of the merchant. */
+  /** The scopes of a signed token, separated by spaces; left out: all scopes of a merchant. */
   scope?: string | undefined;
   /** Left out: `*` where the scope is for auditors or operators, else m_demo. */
   merchant?: string | undefined;
 };
 
-/** Any response is handed back, errors too. Throws ServiceUnreachable when nobody answers. */
+/** Returns every response, errors too. Throws ServiceUnreachable when there is none. */
 export type Client = {
   url: string;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
@@ -45,7 +45,7 @@ const serviceUrl = (): string => {
 
 const isForAll = (scope: string | undefined): boolean => /\b(audit|ops):/.test(scope ?? '');
 
-/** Hands out a token that is good for a while yet: a verb that follows the log outlives one. */
+/** Gives a token with half its life left at least: a verb that follows the log outlives one token. */
 const tokens = ({ scope, merchant }: ClientOptions): (() => Promise<string>) => {
   const given = process.env.PAYMENTS_TOKEN?.trim();
   if (given !== undefined && given !== '') return async () => given;
@@ -63,7 +63,7 @@ const tokens = ({ scope, merchant }: ClientOptions): (() => Promise<string>) => 
   };
 };
 
-/** Who sits here, for the audit trail; a container may know no name for its user. */
+/** The user of this machine, for the audit trail; in a container the user may have no name. */
 const subject = (): string => {
   try {
     return `cli:${userInfo().username}`.slice(0, 255);
@@ -114,26 +114,28 @@ export const openClient = async (options: ClientOptions = {}): Promise<Client> =
 
 /** What to do next, by the code of an error body. */
 const NEXT: Record<string, string> = {
-  UNAUTHORIZED: 'set PAYMENTS_TOKEN to a good token, or unset it to have one made',
+  UNAUTHORIZED:
+    'set PAYMENTS_TOKEN to a valid token, or unset it, and one is signed with the settings',
   FORBIDDEN:
     'set PAYMENTS_TOKEN to a token with that scope: payments token --merchant "*" --scope …',
-  PAYMENT_NOT_FOUND: 'look for it: payments find',
+  PAYMENT_NOT_FOUND: 'search for it: payments find',
   INVALID_REQUEST: 'see the options: payments help',
-  SERVICE_UNAVAILABLE: 'see what is wrong: curl the address /health/ready of the service',
+  SERVICE_UNAVAILABLE: 'the reason is at /health/ready of the service, or: payments doctor',
 };
 
 /** An error body as one line: code, message, details, and what to do next. */
 export const rejectionLine = (status: number, body: string): string => {
   const { error, message, details } = jsonFieldsOf(body);
-  if (typeof error !== 'string') return `the service answered ${status} and not in its own words`;
+  if (typeof error !== 'string')
+    return `the service responded ${status} without an error body of its own`;
   const list = Array.isArray(details) && details.length > 0 ? ` (${details.join('; ')})` : '';
   const next = NEXT[error];
   return `${error}: ${String(message).replace(/\.$/, '')}${list}${next === undefined ? '' : `; ${next}`}`;
 };
 
 /**
- * The response itself where it is a success. Throws CommandFailed with the error as one line; a
- * request that the service finds malformed is wrong usage here.
+ * Returns a successful response. Throws CommandFailed with the error as one line; a 400 means wrong
+ * usage of the verb, exit code 2.
  */
 export const orFail = async (response: Response): Promise<Response> => {
   if (response.ok) return response;

@@ -1,4 +1,4 @@
-/** What a verb ends with: 0 done, 1 failed, 2 wrong usage, 3 verification failed. */
+/** The exit code of a verb: 0 done, 1 failed, 2 wrong usage, 3 verification failed. */
 type ExitCode = 0 | 1 | 2 | 3;
 
 /** A command could not do its work; `message` is the line for the user, with what to do next. */
@@ -11,5 +11,5 @@ export class CommandFailed extends Error {
   }
 }
 
-/** No service answers at its address: nothing was sent, or no response came back. */
+/** The service gave no response: it cannot be reached, or the connection was lost. */
 export class ServiceUnreachable extends CommandFailed {}

@@ -1,4 +1,4 @@
-/** `payments docs`: the address of the API page, with a token that its bearer box is filled with. */
+/** `payments docs`: the address of the API page, with a token that the page fills in. */
 import { Command } from 'commander';
 import { openClient } from './client.ts';
 import { print } from './output.ts';
@@ -7,7 +7,7 @@ import { makeToken, readSettings } from './settings.ts';
 type DocsOptions = { merchant: string; scope: string };
 
 const TTL_SECONDS = 3600;
-/** Both documents can be tried out. */
+/** The page shows both API documents, and requests of both can be tried. */
 const SCOPE = 'payments:read payments:write audit:read';
 
 const tokenOf = async ({ merchant, scope }: DocsOptions): Promise<string> => {
@@ -16,7 +16,7 @@ const tokenOf = async ({ merchant, scope }: DocsOptions): Promise<string> => {
   return makeToken(readSettings(), { merchant, scope, ttlSeconds: TTL_SECONDS });
 };
 
-/** The fragment never leaves the browser, and the page takes it out of the address bar. */
+/** The token is in the fragment: browsers never send it, and the page clears it from the address. */
 const printAddress = async (options: DocsOptions): Promise<void> => {
   const { url } = await openClient();
   print(`${url}/docs#token=${await tokenOf(options)}`);
@@ -26,7 +26,7 @@ const printAddress = async (options: DocsOptions): Promise<void> => {
 export const docsCommand = (): Command =>
   new Command('docs')
     .description('Prints the address of the API page with a token in it, good for an hour.')
-    .option('--merchant <id>', 'the merchant it speaks for', 'm_demo')
-    .option('--scope <scopes>', 'rights, separated by spaces', SCOPE)
+    .option('--merchant <id>', 'the merchant of the token', 'm_demo')
+    .option('--scope <scopes>', 'the scopes of the token, separated by spaces', SCOPE)
     .addHelpText('after', '\nExample:\n  open "$(payments docs)"')
     .action(printAddress);

@@ -1,4 +1,4 @@
-/** What `payments doctor` says of the data folder. Nothing is made, written or locked for it. */
+/** What `payments doctor` reports about the data folder. It makes, writes and locks nothing. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
@@ -7,7 +7,7 @@ import { isFileLocked } from '../shared/runtime/file-lock.ts';
 export type DataFolderFinding = {
   path: string;
   state: 'writable' | 'not there yet' | 'not writable';
-  /** A service runs on it. */
+  /** A running service has locked the folder. */
   held: boolean;
   freeBytes: number | null;
   files: { name: string; bytes: number }[];
@@ -16,7 +16,7 @@ export type DataFolderFinding = {
 
 const FREE_BYTES_MIN = 100e6;
 
-const mayWrite = (path: string): boolean => {
+const isWritableFolder = (path: string): boolean => {
   try {
     accessSync(path, constants.W_OK | constants.X_OK);
     return statSync(path).isDirectory();
@@ -25,9 +25,9 @@ const mayWrite = (path: string): boolean => {
   }
 };
 
-/** The folder itself, or the nearest one above it that is there. */
-const nearest = (path: string): string =>
-  existsSync(path) || dirname(path) === path ? path : nearest(dirname(path));
+/** The folder itself, or its nearest parent that exists. */
+const nearestExisting = (path: string): string =>
+  existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path));
 
 const freeIn = (path: string): number | null => {
   try {
@@ -53,19 +53,20 @@ const problemOf = (path: string, writable: boolean, freeBytes: number | null) =>
   if (!writable)
     return `DATA_DIR: ${path} cannot be written to; give the service a folder of its own`;
   return freeBytes !== null && freeBytes < FREE_BYTES_MIN
-    ? `DATA_DIR: less than 100 MB are free at ${path}; make room before appends are refused`
+    ? `DATA_DIR: less than 100 MB are free at ${path}; free some space before appends fail`
     : undefined;
 };
 
+/** Examines the data folder, or the place where the first start would make it. Never throws. */
 export const lookAtDataFolder = (path: string): DataFolderFinding => {
-  const there = existsSync(path);
-  const at = nearest(path);
-  const writable = mayWrite(at);
+  const exists = existsSync(path);
+  const at = nearestExisting(path);
+  const writable = isWritableFolder(at);
   const freeBytes = freeIn(at);
   const problem = problemOf(path, writable, freeBytes);
   return {
     path,
-    state: writable ? (there ? 'writable' : 'not there yet') : 'not writable',
+    state: writable ? (exists ? 'writable' : 'not there yet') : 'not writable',
     held: isFileLocked(join(path, SERVICE_LOCK)),
     freeBytes,
     files: filesIn(path),

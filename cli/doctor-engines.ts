@@ -1,11 +1,13 @@
 /**
- * What `payments doctor` says of the engines: each is asked as the service would ask it, and where
- * it does not answer the likely cause is named. A server's client is loaded only where one is set.
+ * What `payments doctor` reports about the engines: each is called as the service would call it, and
+ * the likely cause is named where one does not respond. A server's client is loaded only when its
+ * address is set.
  */
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { within } from '../shared/runtime/back-off.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
@@ -15,25 +17,20 @@ import { withoutSecrets } from './doctor-settings.ts';
 
 export type EngineFinding = {
   engine: string;
-  /** Where it is, without secrets. */
+  /** The address or file, without secrets. */
   place: string;
   state: 'up' | 'down' | 'not ready' | 'not set' | 'not running' | 'empty' | 'in the service';
-  /** It is set, and cannot be used. */
+  /** The engine is set and cannot be used. */
   fault: boolean;
-  /** Likely cause and what to do, in words. */
+  /** The likely cause, or what to do. */
   cause?: string;
 };
 
 const CONNECT_MS_MAX = 2_000;
-const ASK_MS_MAX = 8_000;
+const PROBE_MS_MAX = 8_000;
+const noResponse = (): Error => new Error(`no response within ${PROBE_MS_MAX} ms`);
 
-const within = async <T>(ms: number, step: Promise<T>): Promise<T> => {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error(`no answer within ${ms} ms`)), ms);
-  return Promise.race([step, late.promise]).finally(() => clearTimeout(timer));
-};
-
-/** One line; of several servers that all failed, what the first one said. */
+/** An error as one line; where several servers failed, that of the first one. */
 const lineOf = (error: unknown): string => {
   const [first] = error instanceof AggregateError ? error.errors : [error];
   return withoutSecrets(firstLineOf(first));
@@ -43,15 +40,15 @@ const CAUSES: Record<string, string> = {
   ECONNREFUSED: 'nothing listens there: is the server started, and is this its port?',
   ENOTFOUND: 'no host has this name: is it misspelt, or a name of another network?',
   EAI_AGAIN: 'names cannot be looked up: is this machine on the network?',
-  EHOSTUNREACH: 'no way leads to this host: is it on, and on this network?',
-  ENETUNREACH: 'no way leads to this network: is this machine on it?',
-  ECONNRESET: 'it hangs up at once: is this the port of something else, or one that wants TLS?',
+  EHOSTUNREACH: 'no route leads to this host: is it running, and on this network?',
+  ENETUNREACH: 'no route leads to this network: is this machine on it?',
+  ECONNRESET: 'the connection is closed at once: is it the port of another server, or one for TLS?',
 };
-const SILENT = 'it takes no connection in time: a firewall between, or a wrong address?';
+const SILENT = 'no connection in time: is a firewall in between, or the address wrong?';
 
 type Address = { host: string; port: number };
 
-/** Undefined once a connection stands, else the likely cause that none does. */
+/** Undefined once connected, else the likely cause of the failure. */
 const connectTo = ({ host, port }: Address): Promise<string | undefined> => {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const socket = connect({ host, port });
@@ -67,7 +64,7 @@ const connectTo = ({ host, port }: Address): Promise<string | undefined> => {
   });
 };
 
-/** The first cause where no address takes a connection: of several servers one is enough. */
+/** Undefined when one of the addresses can be connected to, else the cause of the first failure. */
 const connectToAny = async (addresses: readonly Address[]): Promise<string | undefined> => {
   const causes = await Promise.all(addresses.map(connectTo));
   return causes.some((cause) => cause === undefined) ? undefined : causes[0];
@@ -78,28 +75,29 @@ const addressOf = (text: string, byDefault: number): Address => {
   return { host, port: Number(port ?? byDefault) };
 };
 
-/** The hosts of an address that may name several; none where its scheme has them looked up. */
+/** The hosts of an address that may name several; none for a scheme whose hosts come from DNS. */
 const addressesOf = (url: string, byDefault: number): Address[] => {
   if (/^[a-z]+\+(srv|discover):/i.test(url)) return [];
   const hosts = url.replace(/^[a-z+]+:\/\/(?:[^/?#]*@)?/i, '').split(/[/?#]/)[0] ?? '';
   return hosts.split(',').map((host) => addressOf(host, byDefault));
 };
 
-type Requested = {
+type Probe = {
   engine: string;
   place: string;
   addresses: readonly Address[];
-  ask: () => Promise<unknown>;
-  /** What is likely where it listens and yet does not answer as it should. */
+  /** One call to the engine, as the service makes it. Throws when the engine cannot be used. */
+  call: () => Promise<unknown>;
+  /** The likely cause where the engine listens and the call fails all the same. */
   hint: string;
 };
 
-const look = async ({ engine, place, addresses, ask, hint }: Requested): Promise<EngineFinding> => {
+const probe = async ({ engine, place, addresses, call, hint }: Probe): Promise<EngineFinding> => {
   const down = (cause: string) => ({ engine, place, state: 'down' as const, fault: true, cause });
   const closed = await connectToAny(addresses);
   if (closed !== undefined) return down(closed);
   try {
-    await within(ASK_MS_MAX, ask());
+    await within(PROBE_MS_MAX, call(), noResponse);
     return { engine, place, state: 'up', fault: false };
   } catch (error) {
     return down(`it listens, but: ${lineOf(error)}; ${hint}`);
@@ -126,11 +124,11 @@ const lookAtFile = (engine: string, folder: string, name: string): EngineFinding
 
 const eventStore = async ({ eventStoreDbUrl: url, dataDir }: Config): Promise<EngineFinding> => {
   if (url === undefined) return lookAtFile('event store', dataDir, 'events.sqlite');
-  return look({
+  return probe({
     engine: 'event store',
     place: withoutSecrets(url),
     addresses: addressesOf(url, 2113),
-    ask: async () => {
+    call: async () => {
       const { openEventStoreDb } = await import(
         '../shared/event-store/eventstoredb/event-store.ts'
       );
@@ -144,11 +142,11 @@ const eventStore = async ({ eventStoreDbUrl: url, dataDir }: Config): Promise<En
 
 const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFinding> => {
   if (url === undefined) return lookAtFile('read models', dataDir, 'read-models.sqlite');
-  return look({
+  return probe({
     engine: 'read models',
     place: withoutSecrets(url),
     addresses: addressesOf(url, 27017),
-    ask: async () => {
+    call: async () => {
       const { openMongoReadModels } = await import('../shared/read-models/mongodb/read-models.ts');
       const readModels = await openMongoReadModels({ url });
       await readModels.ping().finally(() => void readModels.close());
@@ -157,35 +155,35 @@ const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFin
   });
 };
 
-/** Kafka's question for its versions, with the number 1, and an answer to that very question. */
-const VERSIONS = Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 255, 255]);
+/** Kafka's ApiVersions request with the correlation id 1, which its response repeats. */
+const VERSIONS_REQUEST = Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 255, 255]);
 
-const askKafka = ({ host, port }: Address): Promise<void> => {
+const callKafka = ({ host, port }: Address): Promise<void> => {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const socket = connect({ host, port }, () => void socket.write(VERSIONS));
-  let got = Buffer.alloc(0);
+  const socket = connect({ host, port }, () => void socket.write(VERSIONS_REQUEST));
+  let received = Buffer.alloc(0);
   socket.on('data', (part) => {
-    got = Buffer.concat([got, part]);
-    if (got.length < 8) return;
-    if (got.readInt32BE(4) === 1) resolve();
-    else reject(new Error('what it answers is not Kafka'));
+    received = Buffer.concat([received, part]);
+    if (received.length < 8) return;
+    if (received.readInt32BE(4) === 1) resolve();
+    else reject(new Error('its response is not one of Kafka'));
   });
   socket.once('error', reject);
-  socket.once('close', () => reject(new Error('it hangs up without an answer')));
+  socket.once('close', () => reject(new Error('it closed the connection without a response')));
   return promise.finally(() => socket.destroy());
 };
 
 const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
   if (set === undefined) {
-    const cause = 'nothing is published; KAFKA_BROKERS would name the brokers';
+    const cause = 'nothing is published; set KAFKA_BROKERS to the brokers to publish';
     return { engine: 'Kafka', place: 'none', state: 'not set', fault: false, cause };
   }
   const addresses = set.brokers.map((broker) => addressOf(broker, 9092));
-  return look({
+  return probe({
     engine: 'Kafka',
     place: set.brokers.join(','),
     addresses,
-    ask: () => Promise.any(addresses.map(askKafka)),
+    call: () => Promise.any(addresses.map(callKafka)),
     hint: 'is this its plain listener, and not the one for TLS?',
   });
 };
@@ -193,15 +191,15 @@ const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
 const provider = async ({ provider: set }: Config): Promise<EngineFinding> => {
   const { url, token, connectTimeoutMs, timeoutMs } = set;
   if (url === undefined) {
-    const cause = 'simulated: it moves no money; PROVIDER_URL would name a real one';
+    const cause = 'simulated, moves no money; set PROVIDER_URL to use a real one';
     return { engine: 'provider', place: 'none', state: 'in the service', fault: false, cause };
   }
   const { hostname, port, protocol } = new URL(url);
-  return look({
+  return probe({
     engine: 'provider',
     place: withoutSecrets(url),
     addresses: [addressOf(`${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`, 443)],
-    ask: async () => {
+    call: async () => {
       const { httpProvider } = await import('../command-api/provider/http/provider.ts');
       const opened = httpProvider({ url, token, connectTimeoutMs, timeoutMs });
       await opened.ledger(0, 1).finally(() => void opened.close());
@@ -214,7 +212,7 @@ type Ready = { status?: string; details?: string[] };
 
 const whyNoService = (held: boolean): string =>
   held
-    ? 'a service holds the data folder, so it listens elsewhere: do HOST and PORT here differ from its own?'
+    ? 'a running service holds the data folder, so it listens elsewhere: are HOST and PORT here its own?'
     : 'start it: npm start, or set PAYMENTS_URL';
 
 const service = async ({ held }: DataFolderFinding): Promise<EngineFinding> => {
@@ -223,7 +221,7 @@ const service = async ({ held }: DataFolderFinding): Promise<EngineFinding> => {
   const found = { engine: 'service', place: withoutSecrets(url) };
   try {
     const response = await fetch(`${url}/health/ready`, {
-      signal: AbortSignal.timeout(ASK_MS_MAX),
+      signal: AbortSignal.timeout(PROBE_MS_MAX),
     });
     const { details = [] } = (await response.json()) as Ready;
     if (response.ok) return { ...found, state: 'up', fault: false };
@@ -237,7 +235,7 @@ const service = async ({ held }: DataFolderFinding): Promise<EngineFinding> => {
   }
 };
 
-/** Asks all of them at once. Throws CommandFailed where PAYMENTS_URL is no address. */
+/** Examines all engines at once. Throws CommandFailed where PAYMENTS_URL is no address. */
 export const lookAtEngines = (
   config: Config,
   dataFolder: DataFolderFinding,

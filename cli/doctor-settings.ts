@@ -1,12 +1,12 @@
-/** What `payments doctor` says of the settings: value and origin of each, secrets hidden. */
+/** What `payments doctor` reports about the settings: value and origin of each, secrets hidden. */
 import { type Config, loadConfig } from '../shared/runtime/config.ts';
 import { settingsTable } from '../shared/runtime/settings.ts';
 
 export type SettingFinding = { name: string; value: string; origin: 'environment' | 'default' };
 
 const SECRETS = new Set(['JWT_SECRET', 'IDEMPOTENCY_SECRET', 'PROVIDER_TOKEN', 'PAYMENTS_TOKEN']);
-/** Of the command line alone, which is why the settings' own table has them not. */
-const OF_THE_CLIENT = [
+/** Settings of the command line alone: they are not in the table of the service's settings. */
+const CLIENT_SETTINGS = [
   { name: 'PAYMENTS_URL', default: 'HOST and PORT' },
   { name: 'PAYMENTS_TOKEN', default: 'made with JWT_SECRET or the key in DATA_DIR' },
 ];
@@ -30,11 +30,11 @@ const shown = (name: string, value: string): string => {
   return ADDRESSES.includes(name) ? withoutSecrets(value) : value;
 };
 
-/** All settings; `config` is there where no problem is. */
+/** All settings and their problems, one line each; `config` is undefined where there is a problem. */
 export const lookAtSettings = (
   env: NodeJS.ProcessEnv,
 ): { settings: SettingFinding[]; problems: string[]; config: Config | undefined } => {
-  const settings = [...settingsTable, ...OF_THE_CLIENT].map(
+  const settings = [...settingsTable, ...CLIENT_SETTINGS].map(
     ({ name, default: byDefault }): SettingFinding => {
       const value = env[name]?.trim() ?? '';
       return value === ''

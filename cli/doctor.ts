@@ -1,6 +1,6 @@
 /**
- * `payments doctor`: every setting with its origin, the data folder, and whether each engine
- * answers, with the likely cause where one does not. It changes nothing and needs no service.
+ * `payments doctor`: every setting with its origin, the data folder, and whether each engine can be
+ * used, with the likely cause where one cannot. It changes nothing and needs no running service.
  */
 import { Command } from 'commander';
 import { CommandFailed } from './command-failed.ts';
@@ -11,7 +11,7 @@ import { columns, type Format, formatOption, note, print, printJson, styled } fr
 
 type Finding = {
   ok: boolean;
-  /** What is wrong with the settings, one line each; with any of them no process starts. */
+  /** Problems of the settings, one line each; with any of them no process starts. */
   problems: string[];
   warnings: readonly string[];
   settings: SettingFinding[];
@@ -63,10 +63,11 @@ const show = ({ settings, problems, warnings, dataFolder, engines }: Finding): v
 };
 
 const failure = ({ problems, dataFolder, engines }: Finding): string => {
-  if (problems.length > 0) return 'the settings are refused as they are; docs/settings.md has them';
+  if (problems.length > 0)
+    return 'no process starts with these settings; docs/settings.md describes each';
   const faults = engines.filter(({ fault }) => fault).map(({ engine }) => engine);
   if (faults.length === 0) return `${dataFolder?.problem}`;
-  return `${faults.join(', ')} cannot be used; the cause stands above, and docs/operations.md says what to do`;
+  return `${faults.join(', ')} cannot be used; the causes are above, and docs/operations.md says what to do`;
 };
 
 const doctor = async ({ format }: { format: Format }): Promise<void> => {
@@ -75,13 +76,18 @@ const doctor = async ({ format }: { format: Format }): Promise<void> => {
   else show(finding);
   if (!finding.ok) throw new CommandFailed(failure(finding));
   if (format === 'pretty')
-    note('', 'Nothing is wrong. How far the read models are: payments projections status');
+    note(
+      '',
+      'Nothing is wrong. Next: payments projections status shows how far the read models are',
+    );
 };
 
 /** The verb `doctor`. */
 export const doctorCommand = (): Command =>
   new Command('doctor')
-    .description('Every setting with its origin, the data folder, and whether each engine answers.')
+    .description(
+      'Checks every setting with its origin, the data folder, and whether each engine can be used.',
+    )
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments doctor')
     .action(doctor);

@@ -1,4 +1,4 @@
-/** One payment's events out of an export: what the service would show, without the service. */
+/** One payment's events from an export, shown as the service would show them, without the service. */
 import { readFileSync } from 'node:fs';
 import { StateParameters } from '../audit/contract.ts';
 import { readExportLine } from '../audit/export-lines.ts';
@@ -18,7 +18,7 @@ const linesIn = (file: string): string[] => {
   }
 };
 
-/** Throws CommandFailed where the file cannot be read or holds nothing of the payment. */
+/** Throws CommandFailed when the file cannot be read, or holds no event of the payment. */
 export const fileSource = (paymentId: string, file: string): Source => {
   const stream = streamOf(paymentId);
   const events = linesIn(file).flatMap((line) => {
@@ -33,9 +33,9 @@ export const fileSource = (paymentId: string, file: string): Source => {
   return {
     events: async () => timelineOf(events),
     state: async (at) => {
-      const requested = StateParameters.safeParse(at);
-      if (!requested.success) throw new CommandFailed('--at must be a revision or a time', 2);
-      const state = stateOf(events.filter(isReadable).filter(isOfPayment), requested.data);
+      const parameters = StateParameters.safeParse(at);
+      if (!parameters.success) throw new CommandFailed('--at must be a revision or a time', 2);
+      const state = stateOf(events.filter(isReadable).filter(isOfPayment), parameters.data);
       if ('none' in state) throw new CommandFailed(state.detail);
       return state;
     },

@@ -1,8 +1,8 @@
-/** `payments events`: what happened to a payment, what it was at a moment, what has changed since. */
+/** `payments events`: a payment's events, its state at a moment, and what has changed since. */
 import { Command } from 'commander';
 import type { AuditTimeline } from '../audit/contract.ts';
 import type { State } from '../audit/state.ts';
-import { amountIn, auditClient, paymentPath, type ShownEvent } from './audit.ts';
+import { amountIn, auditClient, dateAndClockOf, paymentPath, type ShownEvent } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
@@ -18,6 +18,7 @@ type Options = {
 
 /** Where the events come from: the service, or an export. */
 export type Source = { events(): Promise<ShownEvent[]>; state(at: At): Promise<State> };
+/** A moment of a payment; with neither field the present. */
 export type At = { revision?: string; at?: string };
 
 const atOf = (text: string | undefined): At => {
@@ -38,14 +39,7 @@ const rowOf = (event: ShownEvent): string[] => {
   const place = [`r${event.revision}`, `#${event.position}`];
   if ('unreadable' in event) return ['', ...place, 'cannot be read', '', event.unreadable];
   const { time, type, status = '', actor } = event;
-  return [
-    `${time.slice(0, 10)} ${time.slice(11, 23)}`,
-    ...place,
-    type,
-    amountIn(event),
-    status,
-    actor,
-  ];
+  return [dateAndClockOf(time), ...place, type, amountIn(event), status, actor];
 };
 
 const upTo = (events: ShownEvent[], { revision, at }: At): ShownEvent[] => {
@@ -89,7 +83,7 @@ const showEvents = async (paymentId: string, options: Options): Promise<void> =>
   const source =
     file === undefined
       ? await serviceSource(paymentId, merchant)
-      : // What reads stored events takes its time to load, and this verb alone needs it.
+      : // Loaded only here: decoding stored events needs modules that are slow to load.
         (await import('./events-of-file.ts')).fileSource(paymentId, file);
   const at = atOf(options.at);
   const isJson = format === 'json';
@@ -108,12 +102,12 @@ const showEvents = async (paymentId: string, options: Options): Promise<void> =>
 /** The verb `events`. */
 export const eventsCommand = (): Command =>
   new Command('events')
-    .description('Shows what happened to a payment, oldest first, or what it was at a moment.')
-    .argument('<paymentId>', 'the payment; payments find finds it')
+    .description('Shows the events of a payment, oldest first, or its state at a moment.')
+    .argument('<paymentId>', 'the payment; to search for it: payments find')
     .option('--at <when>', 'a revision, or a time (RFC 3339)')
-    .option('--state', 'the payment as it was then, left out: the events up to then')
+    .option('--state', 'the state of the payment then; left out: its events up to then')
     .option('--diff', 'what has changed from then to now')
-    .option('--file <file>', 'from an export, without any service')
+    .option('--file <file>', 'read the events from an export; no service is needed')
     .option('--merchant <id>', 'as this merchant sees it')
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments events pay_01… --state --at 2026-03-03T12:00:00Z')

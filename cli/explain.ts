@@ -1,14 +1,14 @@
-/** `payments explain`: would it be allowed now, and if not, which events forbid it. */
+/** `payments explain`: whether a command would be allowed now, and if not, which events forbid it. */
 import { Argument, Command } from 'commander';
 import type { AuditExplanation, AuditForbidding } from '../audit/contract.ts';
-import { auditClient, paymentPath } from './audit.ts';
+import { auditClient, dateAndClockOf, paymentPath } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
 
 type Options = { amount?: string; merchant?: string; format: Format };
 
 const rowOf = ({ time, revision, position, type, why }: AuditForbidding): string[] => [
-  `  ${time.slice(0, 10)} ${time.slice(11, 23)}`,
+  `  ${dateAndClockOf(time)}`,
   `r${revision}`,
   `#${position}`,
   type,
@@ -34,7 +34,7 @@ const show = (explanation: AuditExplanation): void => {
       one.failureCode,
       one.providerFailureCode ?? '',
     ]);
-    print('tried before', ...columns(rows));
+    print('declined by the provider before', ...columns(rows));
   }
 };
 
@@ -53,7 +53,7 @@ export const explainCommand = (): Command =>
     .description('Says whether a command would be allowed now, and which events forbid it.')
     .argument('<paymentId>', 'the payment')
     .addArgument(new Argument('<command>', 'the command').choices(['capture', 'void', 'refund']))
-    .option('--amount <minor>', 'in minor units; left out: all there is')
+    .option('--amount <minor>', 'in minor units; left out: the whole remaining amount')
     .option('--merchant <id>', 'as this merchant sees it')
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments explain pay_01… refund --amount 2000')

@@ -1,6 +1,6 @@
 /**
- * What is written beside an export: its range, its count, its head and the hash of the file. Whoever
- * keeps a manifest elsewhere can tell later that the end was cut off, or everything rewritten.
+ * The manifest beside an export: its range, count and head, and the hash of the file. A manifest that
+ * is kept elsewhere shows later that the end of the log was cut off, or the whole log rewritten.
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -8,6 +8,7 @@ import { CommandFailed } from './command-failed.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 
+/** The JSON form of a manifest, version 1 (docs/audit.md). */
 export const manifestShape = z.strictObject({
   format: z.literal('payments-export'),
   version: z.literal(1),
@@ -17,7 +18,7 @@ export const manifestShape = z.strictObject({
     from: z.string().optional(),
     to: z.string().optional(),
   }),
-  /** What the export is whole of; a `range` may begin in the middle of a stream. */
+  /** What the export holds completely; a `range` may begin in the middle of a stream. */
   completeness: z.enum(['log', 'streams', 'range']),
   guarantee: z.enum(['log', 'stream']),
   count: z.int().min(0),
@@ -38,16 +39,17 @@ export const manifestShape = z.strictObject({
 });
 export type Manifest = z.infer<typeof manifestShape>;
 
+/** The path of the manifest of an export. */
 export const manifestFileOf = (file: string): string => `${file}.manifest.json`;
 
-/** Reads a manifest. Throws CommandFailed with exit code 3: without it nothing is proven. */
+/** Reads a manifest. Throws CommandFailed with exit code 3, because nothing is proven without one. */
 export const readManifest = (file: string): Manifest => {
   try {
     return manifestShape.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is missing' : 'is damaged';
     throw new CommandFailed(
-      `${file} ${why}: without the manifest a cut tail cannot be seen; take it from where you keep it, or export again: payments export --out`,
+      `${file} ${why}: without the manifest a cut end cannot be seen; restore it from your copy, or export again: payments export --out`,
       3,
     );
   }

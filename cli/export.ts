@@ -50,9 +50,9 @@ const exportEvents = async (
 /** The verb `export`. */
 export const exportCommand = (): Command =>
   new Command('export')
-    .description('Writes events as JSON lines, and a manifest that proves them.')
+    .description('Writes events as JSON lines, and a manifest to verify them with.')
     .argument('[paymentId]', 'one payment; left out: the whole log')
-    .requiredOption('--out <file>', 'where to; the manifest stands beside it')
+    .requiredOption('--out <file>', 'the file to write; its manifest is written beside it')
     .option('--from <from>', 'a time (inclusive), or a position (everything after it)')
     .option('--to <time>', 'a time (exclusive)')
     .option('--merchant <id>', 'only this merchant')

@@ -1,4 +1,4 @@
-/** `payments find`: payments without their id, by what one knows of them. */
+/** `payments find`: searches payments whose id is not known. */
 import { Command } from 'commander';
 import type { AuditFound } from '../audit/contract.ts';
 import { auditClient, pathOf } from './audit.ts';
@@ -48,7 +48,7 @@ const find = async (q: string | undefined, { format, ...parameters }: Options): 
     return;
   }
   if (page.payments.length === 0)
-    return note('No payment fits. Next: payments find, without filters');
+    return note('No payment matches. Next: payments find, without filters');
   const [header = '', ...rows] = columns([HEADER, ...page.payments.map(rowOf)]);
   print(styled('bold', header), ...rows);
   if (page.next !== null) note(`There are more: add --cursor ${page.next}`);
@@ -65,8 +65,8 @@ export const findCommand = (): Command =>
     .option('--min-amount <minor>', 'in minor units: 1500 is 15.00 USD')
     .option('--max-amount <minor>', 'in minor units')
     .option('--merchant <id>', 'only this merchant')
-    .option('--limit <n>', 'how many at most, up to 200')
-    .option('--cursor <cursor>', 'goes on behind an earlier page')
+    .option('--limit <n>', 'how many payments at most, up to 200')
+    .option('--cursor <cursor>', 'continue after an earlier page')
     .addOption(formatOption())
     .addHelpText(
       'after',

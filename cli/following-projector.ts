@@ -1,4 +1,7 @@
-/** Two projectors share one address where a gateway stands before them; one of them follows the log. */
+/**
+ * Behind a gateway two projectors share one address. One of them follows the log, and only that one
+ * accepts commands of operators.
+ */
 import { REJECTION_HEADER } from '../shared/http/errors.ts';
 import { type Client, rejectionLine } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
@@ -6,8 +9,8 @@ import { CommandFailed } from './command-failed.ts';
 const ATTEMPTS_MAX = 8;
 
 /**
- * Posts until the projector that follows the log responds. Throws CommandFailed, one line,
- * at any other rejection; `next` says what to do about one, by its reason, where there is something.
+ * Posts again until the projector that follows the log responds. Throws CommandFailed, one line, at
+ * any other rejection; `next` returns what to add to that line, by the reason of the rejection.
  */
 export const postToFollowing = async (
   client: Client,

@@ -1,7 +1,14 @@
-/** `payments listen`: events as they happen; a dropped connection goes on where it was. */
+/** `payments listen`: events as they happen; after a lost connection it resumes where it was. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { Command } from 'commander';
-import { amountIn, auditClient, clockOf, pathOf, type ShownEvent, sentBy } from './audit.ts';
+import {
+  amountIn,
+  auditClient,
+  clockOf,
+  pathOf,
+  type ShownEvent,
+  serverSentEvents,
+} from './audit.ts';
 import type { Client } from './client.ts';
 import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
 import { type Format, formatOption, note, print } from './output.ts';
@@ -37,19 +44,19 @@ const show = (event: ShownEvent, options: Options): void => {
 
 type Place = { last: string | undefined; connected: boolean };
 
-/** Follows until the connection ends; remembers the last position. */
+/** Prints events until the connection ends, and keeps the last position in `place`. */
 const follow = async (client: Client, options: Options, place: Place): Promise<void> => {
   const response = await client.get(pathOf('/audit/v1/events/stream', { from: options.from }), {
     accept: 'text/event-stream',
     ...(place.last !== undefined && { 'last-event-id': place.last }),
   });
-  // The service may be on its way out or up; anything else would be refused again.
+  // After a connection, 503 means that the service restarts. Another rejection would come again.
   if (response.status === 503 && place.connected) return;
   const { ok } = response;
   if (ok && place.connected) note(`reconnected, resumed at #${place.last ?? options.from}`);
   else if (ok) note(`listening at ${client.url}; Ctrl-C ends`);
   place.connected ||= ok;
-  for await (const { event, id, data } of sentBy(response)) {
+  for await (const { event, id, data } of serverSentEvents(response)) {
     place.last = id ?? place.last;
     if (event !== 'caught-up') show(JSON.parse(data), options);
   }
@@ -73,10 +80,10 @@ const listen = async (options: Options): Promise<void> => {
 /** The verb `listen`. */
 export const listenCommand = (): Command =>
   new Command('listen')
-    .description('Prints events as they happen.')
+    .description('Prints events as they happen, until it is interrupted.')
     .option('--type <type>', 'only this type, such as PaymentCaptured')
     .option('--payment <paymentId>', 'only this payment')
-    .option('--from <from>', 'start, now, or a position: everything after it', 'now')
+    .option('--from <from>', 'start, now, or a position: only events after it', 'now')
     .option('--merchant <id>', 'only this merchant')
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments listen --type PaymentRefunded --from start')

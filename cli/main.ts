@@ -10,14 +10,14 @@ const HELP_CODES = ['commander.helpDisplayed', 'commander.help', 'commander.vers
 
 const program = await buildProgram(process.argv[2]);
 
-// An override of the exit, else commander ends with 1 where the usage was wrong.
+// Without the override commander ends with exit code 1, not 2, for wrong usage.
 const overrideExit = (command: Command): void => {
   command.exitOverride();
   command.commands.forEach(overrideExit);
 };
 overrideExit(program);
 
-// A reader that has seen enough (`| head`) is no failure.
+// A reader that ends early (`| head`) is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit(0);

@@ -1,4 +1,4 @@
-/** `payments parked`: payments whose document stopped at an event that cannot be applied. */
+/** `payments parked`: payments that the projector has parked at a poison event. */
 import { Command } from 'commander';
 import { jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
@@ -15,8 +15,8 @@ const list = async ({ format }: Options): Promise<void> => {
   if (format === 'json') return printJson(parked);
   if (parked.length === 0) return note('No payment is parked.');
   const rows = parked.map((one) => [one.paymentId, String(one.revision), one.since, one.reason]);
-  print(...columns([['PAYMENT', 'AT', 'SINCE', 'REASON'], ...rows]));
-  note('When the cause is gone: payments parked retry <paymentId>');
+  print(...columns([['PAYMENT', 'REVISION', 'SINCE', 'REASON'], ...rows]));
+  note('Once the cause is mended: payments parked retry <paymentId>');
 };
 
 const retry = async (paymentId: string, { format }: Options): Promise<void> => {
@@ -24,26 +24,26 @@ const retry = async (paymentId: string, { format }: Options): Promise<void> => {
   const path = `/ops/v1/parked/${encodeURIComponent(paymentId)}/retry`;
   const retried = await jsonOf<Retried>(postToFollowing(client, path));
   if (format === 'json') printJson(retried);
-  else if (retried.whole) print(`${paymentId}  its document is whole again`);
+  else if (retried.whole) print(`${paymentId}  no longer parked, its read models are whole`);
   if (retried.whole) return;
   const { at = '?', reason = 'unknown' } = retried;
   throw new CommandFailed(`${paymentId} is still parked at revision ${at}: ${reason}`);
 };
 
-/** The verb `parked` with its two verbs. */
+/** The verb `parked` with its verbs `list` and `retry`. */
 export const parkedCommand = (): Command => {
   const command = new Command('parked').description(
-    'Payments whose document stopped at an event that cannot be applied; GET folds their events.',
+    'Lists and retries payments parked at an event that cannot be applied; GET serves them from their events.',
   );
   command
     .command('list')
-    .description('Lists them, the oldest first.')
+    .description('Lists the parked payments, the oldest first.')
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments parked list --format json')
     .action(list);
   command
     .command('retry')
-    .description('Reads the payment’s events again, once the cause is gone.')
+    .description('Applies the events of a parked payment again, once the cause is mended.')
     .argument('<paymentId>', 'the payment, see payments parked list')
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments parked retry pay_01J…')

@@ -1,4 +1,4 @@
-/** The verbs of the command line, each made by a file of this folder and loaded when it is named. */
+/** The verbs of the command line, each in a file of this folder that is loaded when it is named. */
 import { Command } from 'commander';
 
 /** In the order of the help; a new verb is one line here and one file beside it. */
@@ -25,8 +25,8 @@ const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
 };
 
 /**
- * The command line, not run yet: with the verb that is named, or with all of them for help and for
- * a verb that does not exist.
+ * The command line, before it runs: with the requested verb alone, or with all verbs for the help and
+ * for a verb that does not exist.
  */
 export const buildProgram = async (requested?: string): Promise<Command> => {
   const program = new Command('payments')

@@ -1,12 +1,12 @@
 /**
- * Progress of work whose end is known, on stderr: a bar with rate and time left in a terminal, a
- * plain line every two seconds in a pipe, so that a log of it can be read.
+ * Progress on stderr, of work whose total is known: in a terminal a bar with rate and time left, in a
+ * pipe a plain line every two seconds, which reads well in a log.
  */
 import { SingleBar } from 'cli-progress';
 import { note } from './output.ts';
 
 export type Progress = {
-  /** How many are done so far; `total` where it has become known, or has grown, meanwhile. */
+  /** How many are done so far; `total` when it has become known or has grown. */
   update(done: number, total?: number): void;
   /** Ends the bar or prints the last line. */
   stop(): void;
@@ -16,7 +16,7 @@ const LINE_EVERY_MS = 2_000;
 
 const count = new Intl.NumberFormat('en-US');
 
-/** Per second, and the seconds left, from how many were done since `startedAtMs`. */
+/** The rate per second, and the seconds left, computed from the time since `startedAtMs`. */
 const rateOf = (done: number, total: number, startedAtMs: number) => {
   const seconds = Math.max((performance.now() - startedAtMs) / 1000, 0.001);
   const perSecond = done / seconds;
@@ -61,6 +61,6 @@ const lines = (what: string, first: number, startedAtMs: number): Progress => {
   };
 };
 
-/** Shows how far `what` is, until it is stopped. */
+/** Shows the progress of `what` until `stop` is called. */
 export const startProgress = (what: string, total: number): Progress =>
   (process.stderr.isTTY ? bar : lines)(what, total, performance.now());

@@ -1,19 +1,19 @@
-/** `payments projections`: how far the read models are, and filling them anew. */
+/** `payments projections`: how far the read models are, and their rebuild. */
 import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
-import { sentBy } from './audit.ts';
+import { serverSentEvents } from './audit.ts';
 import { type Client, jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { postToFollowing } from './following-projector.ts';
 import { columns, type Format, formatOption, note, print, printJson, styled } from './output.ts';
 import { type Progress, startProgress } from './progress-bar.ts';
 
-const PLACE = '/ops/v1/projections';
+const ROUTE = '/ops/v1/projections';
 
 type Checksum = { documents: number; hash: string };
 type Rebuilt = { events: number; seconds: number; equal: boolean; old: Checksum; new: Checksum };
-type Filling = { done: number; total: number; perSecond: number; secondsLeft: number };
-type Rebuild = Filling & {
+type RebuildProgress = { done: number; total: number; perSecond: number; secondsLeft: number };
+type Rebuild = RebuildProgress & {
   state: 'running' | 'done' | 'failed';
   startedAt: string;
   endedAt?: string;
@@ -59,13 +59,14 @@ const rebuildLine = (rebuild: Rebuild): string => {
 };
 
 const adviceFor = ({ state, parked }: Status): void => {
-  if (state === 'stuck') note('It stands still while events come in: payments doctor');
-  if (parked > 0) note('Some payments are parked: payments parked list');
+  if (state === 'stuck')
+    note('The checkpoint stands still while events come in. Next: payments doctor');
+  if (parked > 0) note('Some payments are parked. Next: payments parked list');
 };
 
 const status = async ({ format }: { format: Format }): Promise<void> => {
   const client = await openClient({ scope: 'ops:admin' });
-  const { projections } = await jsonOf<{ projections: Status[] }>(client.get(PLACE));
+  const { projections } = await jsonOf<{ projections: Status[] }>(client.get(ROUTE));
   if (format === 'json') return printJson(projections);
   const head = ['PROJECTION', 'STATE', 'CHECKPOINT', 'HEAD', 'BEHIND', 'PARKED'];
   print(...columns([head, ...projections.map(rowOf)]));
@@ -77,15 +78,15 @@ const status = async ({ format }: { format: Format }): Promise<void> => {
 };
 
 const startRebuild = (client: Client): Promise<Response> =>
-  postToFollowing(client, `${PLACE}/rebuild`, { accept: 'text/event-stream' }, (reason) =>
+  postToFollowing(client, `${ROUTE}/rebuild`, { accept: 'text/event-stream' }, (reason) =>
     reason === 'REBUILD_RUNNING' ? '; watch it: payments projections status' : '',
   );
 
-/** Shows the progress of a rebuild, and gives its result. */
+/** Shows the progress of a rebuild and returns its result. */
 const follow = async (response: Response): Promise<Rebuilt> => {
   let progress: Progress | undefined;
   try {
-    for await (const { event, data } of sentBy(response)) {
+    for await (const { event, data } of serverSentEvents(response)) {
       const value = JSON.parse(data);
       if (event === 'failed') {
         throw new CommandFailed(
@@ -93,7 +94,7 @@ const follow = async (response: Response): Promise<Rebuilt> => {
         );
       }
       if (event === 'result') return value;
-      const { done, total } = value as Filling;
+      const { done, total } = value as RebuildProgress;
       progress ??= startProgress('rebuild', total);
       progress.update(Math.min(done, total));
     }
@@ -101,7 +102,7 @@ const follow = async (response: Response): Promise<Rebuilt> => {
     progress?.stop();
   }
   throw new CommandFailed(
-    'the connection to the projector was lost; see what became of it: payments projections status',
+    'the connection to the projector was lost; the state of the rebuild: payments projections status',
   );
 };
 
@@ -115,18 +116,18 @@ const show = (rebuilt: Rebuilt): void => {
   print(`checksum old ${equal ? '=' : '≠'} new: ${styled(equal ? 'green' : 'red', hashes)}`);
   if (!equal) {
     note(
-      `The old read models were wrong (${count.format(old.documents)} documents). The new ones are served; what was wrong is gone.`,
+      `The old read models were wrong (${count.format(old.documents)} documents). The new, correct ones are served now.`,
     );
   }
 };
 
-const agrees = async (): Promise<boolean> => {
+const isConfirmed = async (): Promise<boolean> => {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    const said = await terminal.question(
-      'Fill the read models anew from the event log? Reads go on meanwhile. [y/N] ',
+    const line = await terminal.question(
+      'Rebuild the read models from the event log? Reads go on meanwhile. [y/N] ',
     );
-    return /^y(es)?$/i.test(said.trim());
+    return /^y(es)?$/i.test(line.trim());
   } finally {
     terminal.close();
   }
@@ -138,7 +139,7 @@ const rebuild = async ({ yes, format }: RebuildOptions, command: Command): Promi
   if (yes !== true) {
     const isTerminal = process.stdin.isTTY === true && process.stderr.isTTY === true;
     if (!isTerminal) command.error('error: without a terminal: payments projections rebuild --yes');
-    if (!(await agrees())) throw new CommandFailed('nothing was done');
+    if (!(await isConfirmed())) throw new CommandFailed('not confirmed, so nothing was rebuilt');
   }
   const client = await openClient({ scope: 'ops:admin' });
   const rebuilt = await follow(await startRebuild(client));
@@ -146,23 +147,23 @@ const rebuild = async ({ yes, format }: RebuildOptions, command: Command): Promi
   else show(rebuilt);
 };
 
-/** The verb `projections` with its two verbs. */
+/** The verb `projections` with its verbs `status` and `rebuild`. */
 export const projectionsCommand = (): Command => {
   const command = new Command('projections').description(
-    'The read models: how far they are, and filling them anew from the event log.',
+    'Shows how far the read models are, and rebuilds them from the event log.',
   );
   command
     .command('status')
-    .description('Where they are, how far behind, and the rebuild that runs or ran last.')
+    .description('Shows the checkpoint, how far it is behind, and the running or the last rebuild.')
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments projections status')
     .action(status);
   command
     .command('rebuild')
     .description(
-      'Fills new ones beside those that are served, compares both, and switches at once.',
+      'Builds a new generation beside the served one, compares both, and switches to the new one.',
     )
-    .option('--yes', 'do not ask; needed where there is no terminal')
+    .option('--yes', 'do not ask for confirmation; needed where there is no terminal')
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments projections rebuild --yes')
     .action(rebuild);

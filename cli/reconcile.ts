@@ -1,4 +1,4 @@
-/** `payments reconcile`: does the provider agree? Lists every difference; exit code 3 where it does not. */
+/** `payments reconcile`: lists what the log and the provider's ledger differ in; exit code 3 if any. */
 import { Command } from 'commander';
 import type { Difference, Reconciliation } from '../command-api/reconcile/reconcile.ts';
 import { auditClient } from './audit.ts';
@@ -9,7 +9,7 @@ import { columns, type Format, formatOption, money, print, printJson, styled } f
 const sideOf = (side: Difference['log'] | Difference['provider']): string =>
   side === undefined
     ? 'nothing'
-    : `${side.kind} ${money(side.amount, side.currency)} ${side.outcome ?? 'open'}`;
+    : `${side.kind} ${money(side.amount, side.currency)} ${side.outcome ?? 'unresolved'}`;
 
 const rowOf = ({ kind, paymentId, operationId, log, provider }: Difference): string[] => [
   kind,
@@ -22,8 +22,8 @@ const rowOf = ({ kind, paymentId, operationId, log, provider }: Difference): str
 const HEADER = ['DIFFERENCE', 'PAYMENT', 'OPERATION', 'LOG', 'PROVIDER'];
 
 const show = ({ ok, operations, entries, unreadable, differences }: Reconciliation): void => {
-  const judgement = ok ? styled('green', 'agree') : styled('red', 'differ');
-  print(`log and provider ${judgement}: ${operations} operations, ${entries} ledger entries`);
+  const comparison = ok ? styled('green', 'agree') : styled('red', 'differ');
+  print(`log and provider ${comparison}: ${operations} operations, ${entries} ledger entries`);
   if (unreadable > 0) print(`${unreadable} events cannot be read; next: payments verify --all`);
   if (differences.length > 0) print(...columns([HEADER, ...differences.map(rowOf)]));
 };

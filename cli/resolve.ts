@@ -1,4 +1,4 @@
-/** `payments resolve`: ends an operation that the provider will never answer for (ADR-0013). */
+/** `payments resolve`: ends an operation whose outcome the provider will never report (ADR-0013). */
 import { Command, Option } from 'commander';
 import { jsonOf, openClient } from './client.ts';
 import { type Format, formatOption, print, printJson } from './output.ts';
@@ -27,16 +27,19 @@ const resolve = async (paymentId: string, options: Options): Promise<void> => {
 export const resolveCommand = (): Command =>
   new Command('resolve')
     .description(
-      'Records what became of an operation that the provider will never answer for. It asks the provider first: a definite answer is recorded instead, and this is refused.',
+      'Records the outcome of an operation that the provider will never report. The provider is asked first: if it reports a definite outcome, that one is recorded and this command is refused.',
     )
     .argument('<paymentId>', 'the payment, see payments unresolved')
     .addOption(
-      new Option('--outcome <outcome>', 'what became of it')
+      new Option('--outcome <outcome>', 'the outcome of the operation')
         .choices(['approved', 'declined'])
         .makeOptionMandatory(),
     )
-    .requiredOption('--evidence <text>', 'how you know: kept for auditors, no card number')
-    .option('--operation <id>', 'which one, where several are unresolved')
+    .requiredOption(
+      '--evidence <text>',
+      'how you know the outcome; stored for auditors, must hold no card number',
+    )
+    .option('--operation <id>', 'the operation id, where several operations are unresolved')
     .addOption(formatOption())
     .addHelpText(
       'after',

@@ -1,5 +1,4 @@
-/** The settings as the verbs need them, and tokens signed with what they hold (gaps §10). */
-
+/** The settings as the verbs need them, and tokens signed with their keys (gaps §10). */
 import {
   importSecret,
   openLocalKeys,
@@ -11,7 +10,7 @@ import { makeDataDir } from '../shared/runtime/data-folder.ts';
 import { SECRET_ALGORITHM } from '../shared/runtime/key-algorithms.ts';
 import { CommandFailed } from './command-failed.ts';
 
-/** The settings of the environment. Throws CommandFailed with every problem in them. */
+/** Reads the settings from the environment. Throws CommandFailed with every problem. */
 export const readSettings = (): Config => {
   const result = loadConfig(process.env);
   if (!result.ok) throw new CommandFailed(result.problems.join('\npayments: '));
@@ -38,9 +37,11 @@ const signerOf = async ({ tokens: { keys }, dataDir }: Config): Promise<Signer> 
 };
 
 type TokenOptions = {
+  /** `*` for a token of all merchants. */
   merchant: string;
-  /** Who asks; left out: the merchant. */
+  /** The actor; left out: the merchant. */
   subject?: string | undefined;
+  /** Separated by spaces; left out: all scopes of a merchant. */
   scope?: string | undefined;
   ttlSeconds: number;
 };

@@ -16,8 +16,9 @@ const ttlSeconds = (text: string): number => {
   return seconds;
 };
 
-const merchantId = (text: string): string => {
-  if (text === '' || text.length > 255) throw new InvalidArgumentError('It must be 1 to 255 long.');
+const claimText = (text: string): string => {
+  if (text === '' || text.length > 255)
+    throw new InvalidArgumentError('It must be 1 to 255 characters long.');
   return text;
 };
 
@@ -32,11 +33,19 @@ const printToken = async ({ merchant, subject, scope, ttl }: Options): Promise<v
 export const tokenCommand = (): Command =>
   new Command('token')
     .description('Prints an access token, signed with JWT_SECRET or the key pair in DATA_DIR.')
-    .option('--merchant <id>', 'the merchant it speaks for', merchantId, 'm_demo')
-    .option('--subject <name>', 'who asks, for the audit trail; left out: the merchant', merchantId)
-    .option('--scope <scopes>', 'rights, separated by spaces; left out: all of them')
+    .option(
+      '--merchant <id>',
+      'the merchant of the token; * for all merchants',
+      claimText,
+      'm_demo',
+    )
+    .option('--subject <name>', 'the actor, for the audit trail; left out: the merchant', claimText)
+    .option(
+      '--scope <scopes>',
+      'the scopes, separated by spaces; left out: all scopes of a merchant',
+    )
     .addOption(
-      new Option('--ttl <time>', 'how long it is good, such as 30s, 15m or 7d')
+      new Option('--ttl <time>', 'how long the token is valid, such as 30s, 15m or 7d')
         .argParser(ttlSeconds)
         .default(3600, '1h'),
     )

@@ -1,6 +1,6 @@
 /**
- * `payments topics`: the topics, and the values of their messages to the byte, one a line. The
- * service computes them from the log, so they are the same with a broker and without.
+ * `payments topics`: the topics, and the values of their messages, one on each line. The service
+ * computes them from the log, so they are the same bytes with a broker and without.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
@@ -34,7 +34,7 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
   const why = relay.error === undefined ? '' : `: ${relay.error}`;
   note(
     relay.state === 'off'
-      ? 'no broker is set (KAFKA_BROKERS): nothing is sent, "payments topics tail" shows what would be'
+      ? 'no broker is set (KAFKA_BROKERS), so nothing is sent; payments topics tail shows the messages'
       : `relay ${relay.state}${why}, sent up to ${relay.checkpoint ?? 'nothing yet'}, parked: ${relay.parked}`,
   );
 };
@@ -62,21 +62,23 @@ const tail = async ({ topic, from, follow = false }: TailOptions): Promise<void>
 /** The verb `topics`. */
 export const topicsCommand = (): Command =>
   new Command('topics')
-    .description('The topics that other systems read, with a broker or without one.')
+    .description('Shows the topics that other systems read, with a broker or without one.')
     .addCommand(
       new Command('list')
-        .description('Lists the topics and how far they are.')
+        .description('Lists the topics, and how far the relay has sent events to them.')
         .addOption(formatOption())
         .action(list),
     )
     .addCommand(
       new Command('tail')
-        .description('Prints the values of the messages as the broker has them, one a line.')
+        .description('Prints the values of the messages as the broker has them, one on each line.')
         .addOption(
-          new Option('--topic <topic>', 'which one').choices(['events', 'state']).default('events'),
+          new Option('--topic <topic>', 'which topic')
+            .choices(['events', 'state'])
+            .default('events'),
         )
-        .option('--from <position>', 'after this globalposition, or start', 'start')
-        .option('--follow', 'goes on as events come, until it is ended')
+        .option('--from <position>', 'only messages after this globalposition, or start', 'start')
+        .option('--follow', 'print new messages as they come, until it is interrupted')
         .action(tail),
     )
     .addHelpText('after', '\nExample:\n  payments topics tail --topic state | jq .data.status');

@@ -29,10 +29,19 @@ const span = (ms: number): string => {
 
 const nextOf = ({ nextAttemptAt, attempts }: Unresolved): string => {
   if (nextAttemptAt !== null) return `in ${span(Date.parse(nextAttemptAt) - Date.now())}`;
-  return attempts > 0 ? 'now' : 'by its own process';
+  return attempts > 0 ? 'now' : 'by the process that sent it';
 };
 
-const HEAD = ['PAYMENT', 'MERCHANT', 'OPERATION', 'MINOR', 'AGE', 'ATTEMPTS', 'NEXT ATTEMPT', 'ID'];
+const HEAD = [
+  'PAYMENT',
+  'MERCHANT',
+  'OPERATION',
+  'AMOUNT (MINOR)',
+  'AGE',
+  'ATTEMPTS',
+  'NEXT ATTEMPT',
+  'ID',
+];
 
 const rowOf = (one: Unresolved): string[] => [
   one.paymentId,
@@ -53,7 +62,7 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
   if (format === 'json') return printJson(unresolved);
   if (unresolved.length === 0) return note('Nothing is unresolved.');
   print(...columns([HEAD, ...unresolved.map(rowOf)]));
-  note('Where the provider will never answer: payments resolve <paymentId> --help');
+  note('Where the provider will never report the outcome: payments resolve <paymentId> --help');
 };
 
 /** The verb `unresolved`. */

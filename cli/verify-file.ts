@@ -1,7 +1,7 @@
 /**
  * Verifies an export with nothing but the file and its manifest: no server, no access to the store.
- * Every line is checked against itself, the line before it, its stream and, where the export is
- * whole, the log; then the file as a whole against the manifest.
+ * Every line is checked by its own hash, against the line before it, in its stream and, where the
+ * export is complete, in the log; then the whole file is checked against the manifest.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
@@ -24,7 +24,7 @@ import { CommandFailed } from './command-failed.ts';
 import { type Manifest, manifestFileOf, readManifest } from './export-manifest.ts';
 
 type FileBreak = {
-  /** From 1. */
+  /** Counted from 1. */
   line: number;
   position?: string;
   stream?: string;
@@ -45,7 +45,7 @@ const NEWLINE = 10;
 
 type Piece = { bytes: Buffer; ended: boolean };
 
-/** The lines of a file as bytes, without their breaks; `ended` is false where the break is missing. */
+/** The lines of a file as bytes without line breaks; `ended` is false where the break is missing. */
 async function* piecesOf(file: string, onBytes: (bytes: Buffer) => void): AsyncGenerator<Piece> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
@@ -76,7 +76,7 @@ const storedIn = (text: string): Stored => {
 const NOT_A_LINE = 'it is not a line of an export';
 const NOT_ITS_CHAIN = 'it was changed, or a line before it is missing, added or swapped';
 
-/** Checks lines one after the other; gives why one does not fit, or undefined. */
+/** Checks lines one after the other; `reasonFor` returns why a line is broken, or undefined. */
 const lineCheck = ({ completeness }: Manifest) => {
   const ends = new Map<string, StreamEnd>();
   let chain = LINES_START;
@@ -112,12 +112,13 @@ const lineCheck = ({ completeness }: Manifest) => {
 
 type Seen = { events: number; bytes: number; sha256: string; chain: string };
 
-/** What the manifest knows and the lines cannot: how many there were, and how they ended. */
+/** Checks what the lines alone cannot show: their number, the last one, and the bytes of the file. */
 const wholeReason = (seen: Seen, manifest: Manifest): string | undefined => {
   if (seen.events < manifest.count) {
-    return `the file ends after it: ${seen.events} of ${manifest.count} events are there`;
+    return `the file ends after this line, with ${seen.events} of ${manifest.count} events`;
   }
-  if (seen.events > manifest.count) return `more events than the ${manifest.count} exported`;
+  if (seen.events > manifest.count)
+    return `the file holds more than the ${manifest.count} exported events`;
   // seeded bug: manifest-chain
   if (seen.chain !== manifest.chain) return 'the file does not end as the manifest says';
   if (seen.bytes !== manifest.bytes || seen.sha256 !== manifest.sha256) {
@@ -135,7 +136,7 @@ const placeOf = (line: number, read: ExportLine | undefined): Omit<FileBreak, 'r
 const isWhole = ({ bytes, ended }: Piece): boolean =>
   ended && Buffer.from(bytes.toString('utf8')).equals(bytes);
 
-/** The manifest itself is checked for what it says of the last line. */
+/** Checks that the head in the manifest is the last line. */
 const headReason = (last: ExportLine | undefined, { head }: Manifest): string | undefined => {
   const same =
     last?.position === head?.position &&
@@ -144,12 +145,12 @@ const headReason = (last: ExportLine | undefined, { head }: Manifest): string | 
   return same ? undefined : 'it is not the head that the manifest names';
 };
 
-/** Verifies an export. Throws CommandFailed where file or manifest cannot be read. */
+/** Verifies an export. Throws CommandFailed when the file or its manifest cannot be read. */
 export const verifyFile = async (
   file: string,
   manifestFile: string = manifestFileOf(file),
 ): Promise<FileVerification> => {
-  if (!existsSync(file)) throw new CommandFailed(`${file} is not there`);
+  if (!existsSync(file)) throw new CommandFailed(`${file} does not exist`);
   const manifest = readManifest(manifestFile);
   const check = lineCheck(manifest);
   const sha256 = createHash('sha256');

@@ -1,7 +1,7 @@
-/** `payments verify`: has anyone changed the log? Exit code 3 and the first break where they have. */
+/** `payments verify`: whether the log was changed; if so, the first break and exit code 3. */
 import { Command } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
-import { auditClient, pathOf, paymentPath, sentBy } from './audit.ts';
+import { auditClient, pathOf, paymentPath, serverSentEvents } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { readManifest } from './export-manifest.ts';
@@ -31,7 +31,7 @@ const PROVES: Record<string, string> = {
   stream: 'a chain within each stream',
 };
 
-/** Prints what was found. Throws CommandFailed with exit code 3 where there is a break. */
+/** Prints a verification. Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format }: Options): void => {
   if (format === 'json') printJson(verification);
   if (!verification.ok) {
@@ -57,7 +57,7 @@ const verifyLog = async ({ merchant, manifest }: Options): Promise<AuditVerifica
   const progress = startProgress('verify', 1);
   const response = await client.get(path, { accept: 'text/event-stream' });
   try {
-    for await (const { event, data } of sentBy(response)) {
+    for await (const { event, data } of serverSentEvents(response)) {
       const value = JSON.parse(data);
       if (event === 'progress') progress.update(value.verified, value.of);
       if (event === 'result') return value;
@@ -65,7 +65,9 @@ const verifyLog = async ({ merchant, manifest }: Options): Promise<AuditVerifica
   } finally {
     progress.stop();
   }
-  throw new CommandFailed('the verification broke off; start it again');
+  throw new CommandFailed(
+    'the connection was lost before the result; start the verification again',
+  );
 };
 
 const verificationOf = async (
@@ -74,8 +76,8 @@ const verificationOf = async (
   command: Command,
 ): Promise<Verification> => {
   const { file, all, merchant } = options;
-  const requested = [paymentId, file, all].filter((one) => one !== undefined).length;
-  if (requested !== 1) command.error('error: name one of: a payment, --all, --file <file>');
+  const targets = [paymentId, file, all].filter((one) => one !== undefined).length;
+  if (targets !== 1) command.error('error: name exactly one of: a payment, --all, --file <file>');
   if (file !== undefined) return verifyFile(file, options.manifest);
   if (all === true) return verifyLog(options);
   const client = await auditClient(merchant);
@@ -91,7 +93,7 @@ const verify = async (
   show(verification, options);
   if (options.all && options.manifest === undefined && options.format === 'pretty') {
     note(
-      'A chain cannot see a cut tail: compare with a head that was kept: verify --all --manifest',
+      'The chain cannot show a cut end. Compare with a kept head: payments verify --all --manifest <file>',
     );
   }
 };
@@ -99,11 +101,14 @@ const verify = async (
 /** The verb `verify`. */
 export const verifyCommand = (): Command =>
   new Command('verify')
-    .description('Verifies one payment, the whole log, or an export without any service.')
+    .description('Verifies one payment, the whole log, or an export.')
     .argument('[paymentId]', 'one payment')
     .option('--all', 'every event of the log')
-    .option('--file <file>', 'an export; its manifest stands beside it')
-    .option('--manifest <file>', 'with --all: the log must still hold the head of that export')
+    .option('--file <file>', 'an export, with its manifest beside it; no service is needed')
+    .option(
+      '--manifest <file>',
+      'with --all: the log must still hold the head of this manifest; with --file: its manifest',
+    )
     .option('--merchant <id>', 'only this merchant')
     .addOption(formatOption())
     .addHelpText(

@@ -1,4 +1,4 @@
-/** Writes an export as it arrives: the file, and the manifest beside it. */
+/** Writes an export while it is received: the file, and its manifest beside it. */
 import { createHash } from 'node:crypto';
 import { renameSync, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -34,13 +34,14 @@ const writeAll = async (body: AsyncIterable<Uint8Array>, handle: FileHandle): Pr
     rest = lines.pop() ?? '';
     for (const line of lines) takeLine(written, line);
   }
-  if (rest !== '') throw new CommandFailed('the export broke off; start it again');
+  if (rest !== '')
+    throw new CommandFailed('the export ended in the middle of a line; start it again');
   return { ...written, sha256: sha256.digest('hex') };
 };
 
 const takeLine = (written: Written, line: string): void => {
   const read = readExportLine(line);
-  if (read === undefined) throw new CommandFailed('the service sent something else than an export');
+  if (read === undefined) throw new CommandFailed('the response of the service is not an export');
   written.count += 1;
   written.first ??= read;
   written.last = read;
@@ -69,10 +70,10 @@ const manifestOf = (written: Written, range: Manifest['range'], headers: Headers
     sha256: written.sha256,
   });
 
-/** Writes beside the file first, so that a broken export is never taken for a whole one. */
+/** Writes to a draft beside the file first, so that a part of an export never looks whole. */
 const writeLines = async (body: AsyncIterable<Uint8Array>, out: string): Promise<Written> => {
   const part = `${out}.part`;
-  // One that was left behind would keep its rights.
+  // A draft that a crash left behind would keep its own mode.
   rmSync(part, { force: true });
   const handle = await open(part, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     throw new CommandFailed(`${out} cannot be written (${error.code}); choose another --out`);
@@ -85,16 +86,16 @@ const writeLines = async (body: AsyncIterable<Uint8Array>, out: string): Promise
   } catch (error) {
     rmSync(part, { force: true });
     if (error instanceof CommandFailed) throw error;
-    throw new CommandFailed(`the export broke off (${(error as Error).message}); start it again`);
+    throw new CommandFailed(`the export failed (${(error as Error).message}); start it again`);
   } finally {
     await handle.close();
   }
 };
 
-/** What an export is made from: the body of the response, and its headers. */
+/** The response that holds an export: its body and headers. */
 type Incoming = { body: AsyncIterable<Uint8Array>; headers: Headers };
 
-/** Writes file and manifest. Throws CommandFailed, and leaves no file, where the export is not whole. */
+/** Writes file and manifest. Throws CommandFailed, and leaves no file, when the export is cut off. */
 export const writeExport = async (
   { body, headers }: Incoming,
   out: string,

@@ -1,6 +1,6 @@
 /**
- * `--set path=value`: fields of a create request by their path. Everything is judged before the
- * first call, so that no override is ever ignored in silence.
+ * `--set path=value`: fields of a create request by their path. All overrides are checked before the
+ * first request, so that none is silently ignored.
  */
 import { z } from 'zod';
 import { PaymentRequest } from '../../command-api/request/payment-request.ts';
@@ -11,8 +11,8 @@ type Json = Record<string, unknown>;
 
 const wrong = (message: string): CommandFailed => new CommandFailed(message, 2);
 
-const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
-  schema instanceof z.ZodOptional ? bare(schema.unwrap()) : schema;
+const withoutOptional = (schema: z.core.$ZodType): z.core.$ZodType =>
+  schema instanceof z.ZodOptional ? withoutOptional(schema.unwrap()) : schema;
 
 /** `productItems[0].name` as its steps. */
 const stepsOf = (path: string): string[] => path.replace(/\[(\d+)\]/g, '.$1').split('.');
@@ -21,15 +21,15 @@ const stepsOf = (path: string): string[] => path.replace(/\[(\d+)\]/g, '.$1').sp
 const schemaAt = (path: string): z.core.$ZodType | undefined => {
   let schema: z.core.$ZodType | undefined = PaymentRequest;
   for (const step of stepsOf(path)) {
-    const at: z.core.$ZodType | undefined = schema && bare(schema);
+    const at: z.core.$ZodType | undefined = schema && withoutOptional(schema);
     if (at instanceof z.ZodObject && Object.hasOwn(at.shape, step)) schema = at.shape[step];
     else if (at instanceof z.ZodArray && /^\d{1,3}$/.test(step)) schema = at.element;
     else return undefined;
   }
-  return schema && bare(schema);
+  return schema && withoutOptional(schema);
 };
 
-/** A text where the field is one; else JSON where it is JSON, so that 5 is a number. */
+/** A text field takes the text. Any other field takes it as JSON where it is, so that 5 is a number. */
 const readAs = (schema: z.core.$ZodType, text: string): unknown => {
   if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return text;
   try {
@@ -43,7 +43,8 @@ const put = (target: Json, [step = '', ...rest]: string[], value: unknown): void
   if (rest.length === 0) target[step] = value;
   else {
     const inner = target[step] ?? (/^\d+$/.test(rest[0] ?? '') ? [] : {});
-    if (typeof inner !== 'object') throw wrong(`--set: ${step} has a value of its own already`);
+    if (typeof inner !== 'object')
+      throw wrong(`--set: ${step} already has a value, so it cannot hold fields`);
     target[step] = inner;
     put(inner as Json, rest, value);
   }
@@ -54,16 +55,16 @@ const KNOWN_CARDS: ReadonlySet<unknown> = new Set(TEST_CARDS.map(({ number }) =>
 const checkCard = (body: Json): void => {
   const number: unknown = Object(Object(body.paymentMethod).card).number;
   if (number === undefined || KNOWN_CARDS.has(number)) return;
-  throw wrong('--set: only test cards are sent from here; they are listed by: payments cards');
+  throw wrong('--set: only test cards are allowed here; list them with: payments cards');
 };
 
-/** A copy of a create request with the overrides in it. Throws CommandFailed, wrong usage. */
+/** A copy of a create request with the overrides in it. Throws CommandFailed with exit code 2. */
 export const withOverrides = (body: Json, overrides: readonly string[]): Json => {
   const changed = structuredClone(body);
   for (const override of overrides) {
     const [, path = '', text = ''] = /^([^=]+)=(.*)$/s.exec(override) ?? [];
     if (path === '')
-      throw wrong('--set: it must be path=value, such as consumer.email=a@b.example');
+      throw wrong('--set: the override must be path=value, such as consumer.email=a@b.example');
     const schema = schemaAt(path);
     if (schema === undefined) {
       throw wrong(`--set: a payment request has no field ${path}; see docs/interface.md`);

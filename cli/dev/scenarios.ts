@@ -1,18 +1,20 @@
-/** The scenarios of `payments trigger` and `payments seed`: requests in their order. */
+/** The scenarios of `payments trigger` and `payments seed`: lists of requests. */
 
+/** One request of a scenario. */
 export type Step = {
-  /** What it does, in a word or two. */
+  /** What the request does, in a word or two. */
   name: string;
   method: 'GET' | 'POST';
   /** Behind `/api/v1/payments`; `{id}` is the payment that the first step made. */
   path: string;
   body?: Record<string, unknown>;
-  /** The status that the scenario goes on with. */
+  /** The HTTP status to expect; with another one the scenario ends. */
   expected: number;
-  /** Repeated until the payment is PENDING no more. */
+  /** Send the request again until the payment is no longer PENDING. */
   untilResolved?: boolean;
 };
 
+/** A scenario of the help: what it does, and its requests for an amount in minor units. */
 export type Scenario = {
   summary: string;
   /** The smallest amount, in minor units, that the scenario works with. */
@@ -56,11 +58,11 @@ const change = (kind: 'capture' | 'void' | 'refund', body: Record<string, unknow
 
 const READ: Step = { name: 'get', method: 'GET', path: '/{id}', expected: 200 };
 
-const some = (amount: number): number => Math.floor((amount * 3) / 5);
+const threeFifths = (amount: number): number => Math.floor((amount * 3) / 5);
 
 const capturedInPart = (amount: number): Step[] => [
   create('authorize', amount, false),
-  change('capture', { captureAmount: some(amount) }),
+  change('capture', { captureAmount: threeFifths(amount) }),
 ];
 
 /** By name, in the order of the help. */
@@ -76,12 +78,12 @@ export const SCENARIOS = {
     steps: (amount) => [create('sale', amount, true)],
   },
   'partial-capture': {
-    summary: 'authorizes, captures three fifths; the rest is released',
+    summary: 'authorizes and captures three fifths; the rest is released',
     amountMin: 2,
     steps: capturedInPart,
   },
   refund: {
-    summary: 'sells, then gives all of it back',
+    summary: 'authorizes and captures in one step, then refunds all of it',
     amountMin: 1,
     steps: (amount) => [create('sale', amount, true), change('refund')],
   },
@@ -91,7 +93,8 @@ export const SCENARIOS = {
     steps: (amount) => [{ ...create('declined', amount, false, DECLINED), expected: 402 }],
   },
   unknown: {
-    summary: 'the provider acts and its response is lost: 503, then what recovery found out',
+    summary:
+      'the provider acts and its response is lost: 503, then the outcome that recovery found',
     amountMin: 1,
     steps: (amount) => [
       { ...create('response lost', amount, false, RESPONSE_LOST), expected: 503 },
@@ -103,7 +106,7 @@ export const SCENARIOS = {
     amountMin: 4,
     steps: (amount) => [
       ...capturedInPart(amount),
-      change('refund', { refundAmount: some(some(amount)) }),
+      change('refund', { refundAmount: threeFifths(threeFifths(amount)) }),
       change('refund'),
       READ,
     ],

@@ -1,4 +1,4 @@
-/** `payments seed <n>`: makes payments with every outcome, to try out what needs many of them. */
+/** `payments seed <n>`: makes many payments in all states, to try what needs many of them. */
 import { setTimeout } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Client, openClient, rejectionLine } from '../client.ts';
@@ -7,13 +7,13 @@ import { type Format, formatOption, print, printJson } from '../output.ts';
 import { startProgress } from '../progress-bar.ts';
 import { SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 
-/** More at once would wait for the disk and not for the network. */
+/** With more requests at once each would only wait longer for the disk. */
 const AT_ONCE = 16;
 const ATTEMPTS_MAX = 5;
 const PAYMENTS_MAX = 1_000_000;
 const PAYMENTS = '/api/v1/payments';
 
-/** One after another, over and over; what is refunded stands beside what is merely reserved. */
+/** The scenarios in turn, over and over, mixed so that neighbouring payments differ in state. */
 const MIX: readonly ScenarioName[] = [
   ...(['authorize', 'sale', 'partial-capture', 'sale', 'refund'] as const),
   ...(['authorize', 'sale', 'decline', 'partial-capture', 'full-story'] as const),
@@ -43,7 +43,7 @@ const send = async (client: Client, { body, expected }: Step, path: string): Pro
   }
 };
 
-/** Makes the payment number `index` and gives its status. */
+/** Makes the payment number `index` and returns its status. */
 const makeOne = async (client: Client, run: string, index: number): Promise<string> => {
   const name = MIX[index % MIX.length] ?? 'sale';
   let last: unknown;

@@ -1,6 +1,6 @@
 /**
- * `payments trigger <scenario>`: runs a scenario against the service and prints each request as it
- * can be pasted, its response, and the events it caused.
+ * `payments trigger <scenario>`: runs a scenario against the service and prints each request as a
+ * curl command to paste, its response, and the events it caused.
  */
 import { setTimeout } from 'node:timers/promises';
 import { Argument, Command, InvalidArgumentError } from 'commander';
@@ -72,7 +72,7 @@ const paymentOf = (response: unknown): string | undefined => {
   return /^paymentId (\S+)$/m.exec(named.join('\n'))?.[1];
 };
 
-/** Gives the events that are new since the last call; none where the audit routes reject it. */
+/** Returns the events that are new since the last call; none when the audit routes reject the token. */
 const eventReader = async (): Promise<(id: string | undefined) => Promise<EventLine[]>> => {
   const audit = await openClient({ scope: 'audit:read' });
   let seen = -1;
@@ -117,7 +117,7 @@ const play = async (steps: Step[], format: Format): Promise<void> => {
   const eventsOf = await eventReader();
   const all: PlayedStep[] = [];
   let id: string | undefined;
-  let unlike: string | undefined;
+  let mismatch: string | undefined;
   for (const { name, method, path, body, expected, untilResolved } of steps) {
     const request = {
       method,
@@ -130,12 +130,12 @@ const play = async (steps: Step[], format: Format): Promise<void> => {
     all.push(played);
     if (format === 'pretty') printStep(client.url, played);
     if (status !== expected) {
-      unlike = `${name} was answered ${status} where the scenario goes on with ${expected}`;
+      mismatch = `${name} got the response ${status}, and the scenario expects ${expected}`;
       break;
     }
   }
   if (format === 'json') printJson(all);
-  if (unlike !== undefined) throw new CommandFailed(unlike);
+  if (mismatch !== undefined) throw new CommandFailed(mismatch);
   if (format === 'pretty' && id !== undefined) note(`Next:  payments events ${id}`);
 };
 

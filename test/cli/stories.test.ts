@@ -73,7 +73,7 @@ describe('trigger', () => {
         response: { error: 'BUSINESS_RULE_VIOLATION' },
       },
     ]);
-    expect(stderr).toMatch(/^payments: sale was answered 422/);
+    expect(stderr).toMatch(/^payments: sale got the response 422/);
   });
 
   test('wrong usage is told before the first call, exit code 2', async () => {
