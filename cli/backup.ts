@@ -135,9 +135,7 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
   if (format === 'json') return printJson(copied);
   print(`${folder}  ${count.format(copied.events)} events`);
   for (const { name, bytes } of copied.files) print(`  ${name}  ${count.format(bytes)} bytes`);
-  note(
-    `The backup holds secrets: keep it as safe as the service. To try it: DATA_DIR=${folder} npm start`,
-  );
+  note(`It holds secrets: keep it as safe as the service. To try it: DATA_DIR=${folder} npm start`);
 };
 
 /** The verb `backup`. */

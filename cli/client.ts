@@ -118,7 +118,7 @@ const NEXT: Record<string, string> = {
     'set PAYMENTS_TOKEN to a valid token, or unset it, and one is signed with the settings',
   FORBIDDEN:
     'set PAYMENTS_TOKEN to a token with that scope: payments token --merchant "*" --scope …',
-  PAYMENT_NOT_FOUND: 'search for it: payments find',
+  PAYMENT_NOT_FOUND: 'look for it: payments find',
   INVALID_REQUEST: 'see the options: payments help',
   SERVICE_UNAVAILABLE: 'the reason is at /health/ready of the service, or: payments doctor',
 };
