@@ -1,8 +1,8 @@
-/** The error of the event-feed port: every driver throws this one, and none of its client's. */
+/** The error of the event-feed port: a driver throws this one, never an error of its client. */
 
 /**
- * The broker cannot be reached, or did not say that everything is stored: some, all or none of the
- * messages may be there. Send the very same ones again. `message` is one line for the log.
+ * The broker is out of reach, or did not acknowledge everything: some, all or none of the messages may
+ * be stored, and the same ones have to be sent again. `message` is one line for the log.
  */
 export class FeedUnavailable extends Error {
   readonly code = 'FEED_UNAVAILABLE';

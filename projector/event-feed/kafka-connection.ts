@@ -1,4 +1,4 @@
-/** One client of Kafka, which can be given up for good: a send that was given up is never sent later. */
+/** One client of Kafka that can be dropped: nothing that it was sending arrives after that. */
 import { connect, type Socket } from 'node:net';
 import { type ISocketFactory, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
@@ -13,7 +13,7 @@ export type KafkaOptions = {
   timeoutsMs?: Partial<typeof TIMEOUTS_MS>;
 };
 
-/** Bounds of each step, in milliseconds. */
+/** The time-out of each step, in milliseconds. */
 export const TIMEOUTS_MS = {
   connect: 2_000,
   request: 5_000,
@@ -23,38 +23,38 @@ export const TIMEOUTS_MS = {
 };
 const RETRY = { retries: 8, initialRetryTime: 100, maxRetryTime: 1_000, multiplier: 2 };
 
-// kafkajs looks a thousand times a second, with a negative time-out of which Node warns, for requests
-// that wait, also where none does: a twentieth of a core for a connection that is idle. Whoever adds
-// one that waits asks for the look himself.
+// kafkajs checks for pending requests a thousand times a second, also where none is pending, with a
+// negative time-out of which Node warns: a twentieth of a core for an idle connection. The code of
+// kafkajs that adds a pending request schedules the check itself, so the others can be left out.
 const { prototype: queue } = RequestQueue;
-const look = queue.scheduleCheckPendingRequests;
-queue.scheduleCheckPendingRequests = function whereSomeWait(this: typeof queue): void {
-  if (this.pending.length > 0) look.call(this);
+const check = queue.scheduleCheckPendingRequests;
+queue.scheduleCheckPendingRequests = function onlyWherePending(this: typeof queue): void {
+  if (this.pending.length > 0) check.call(this);
 };
 
 const reasonOf = (error: unknown): string =>
   error instanceof Error ? `${error.name}: ${error.message}` : 'unknown';
 
-const givenUp = (): Error => new Error('this client was given up');
+const droppedError = (): Error => new Error('this client was dropped');
 
-/** One client with its producer. Once dropped it never reaches the broker again. */
+/** One client with its producer. After `drop` it never reaches the broker again. */
 export const openConnection = ({ brokers }: KafkaOptions, timeoutsMs: typeof TIMEOUTS_MS) => {
   const sockets = new Set<Socket>();
   const dropped = new AbortController();
 
-  // kafkajs goes on retrying a send that we have given up, on connections of its own making: what
-  // it sent then would arrive after newer messages. Without sockets it cannot.
+  // kafkajs goes on retrying a send that this service has given up, on new connections: such messages
+  // would arrive after newer ones. A dropped client therefore gets no socket.
   const socketFactory: ISocketFactory = ({ host, port, onConnect }) => {
     const socket = connect({ host, port }, onConnect).setKeepAlive(true, 60_000);
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
-    if (dropped.signal.aborted) socket.destroy(givenUp());
+    if (dropped.signal.aborted) socket.destroy(droppedError());
     return socket;
   };
 
   const kafka = new Kafka({
     clientId: 'payments',
-    // Without an address its retries end at once.
+    // A dropped client gets no address, so that its retries end at once.
     brokers: () => (dropped.signal.aborted ? [] : [...brokers]),
     logLevel: logLevel.NOTHING,
     connectionTimeout: timeoutsMs.connect,
@@ -71,9 +71,9 @@ export const openConnection = ({ brokers }: KafkaOptions, timeoutsMs: typeof TIM
   });
   let connected = false;
 
-  /** The step, or FeedUnavailable when it fails, takes too long, or the client is dropped. */
+  /** Waits for a step. Throws FeedUnavailable when it fails, takes too long, or the client is dropped. */
   const inTime = async <T>(what: string, timeoutMs: number, step: Promise<T>): Promise<T> => {
-    const late = (): Error => new Error(`no end of it after ${timeoutMs} ms`);
+    const late = (): Error => new Error(`not done after ${timeoutMs} ms`);
     try {
       return await within(timeoutMs, step, late, dropped.signal);
     } catch (error) {
@@ -90,10 +90,10 @@ export const openConnection = ({ brokers }: KafkaOptions, timeoutsMs: typeof TIM
       return producer;
     },
     drop: (): void => {
-      dropped.abort(givenUp());
+      dropped.abort(droppedError());
       // kafkajs does not notice a socket that closes without an error.
-      for (const socket of sockets) socket.destroy(givenUp());
-      // Its timers end with it; whether it says so is of no interest.
+      for (const socket of sockets) socket.destroy(droppedError());
+      // Ends the producer's timers. Its own errors change nothing: the client is dropped already.
       producer.disconnect().catch(() => undefined);
     },
     end: () => inTime('disconnect', timeoutsMs.close, producer.disconnect()),

@@ -1,12 +1,12 @@
-/** The feed's topics at Kafka: made where they are missing, and otherwise left as they are. */
+/** The feed's topics at Kafka: missing ones are made, existing ones are not changed. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
 import { PARTITIONS_DEFAULT, type Partitions, type Topic } from './port.ts';
 
-/** Kafka's own limit: an answer needs this many copies of a message, where there are as many. */
+/** Copies of each message, where there are as many brokers; then an acknowledgement needs two of them. */
 const REPLICAS_MAX = 3;
 const TOPIC_SETTINGS: Record<Topic, { name: string; value: string }[]> = {
-  // Kept for ever unless the operator says otherwise: a new reader starts at the beginning.
+  // Events are never deleted unless an operator sets it so: a new consumer starts at the first one.
   events: [
     { name: 'cleanup.policy', value: 'delete' },
     { name: 'retention.ms', value: '-1' },
@@ -26,7 +26,7 @@ const unknownAsNone = (error: unknown): Awaited<ReturnType<Admin['fetchTopicMeta
 const createTopics = async (admin: Admin, names: Map<string, Topic>): Promise<void> => {
   const { brokers } = await admin.describeCluster();
   await admin.createTopics({
-    // kafkajs waits only where the broker knows the topics already, which takes it a moment.
+    // kafkajs waits only for topics that the broker knows already, so waitForLeaders below does it.
     waitForLeaders: false,
     topics: [...names].map(([topic, kind]) => ({
       topic,
@@ -40,8 +40,8 @@ const createTopics = async (admin: Admin, names: Map<string, Topic>): Promise<vo
   });
 };
 
-/** The partitions of the topics, once every one of them has a leader; bounded by the caller. */
-const untilLed = async (
+/** Waits until every partition of the topics has a leader, or `ended` is true; gives their numbers. */
+const waitForLeaders = async (
   admin: Admin,
   names: Map<string, Topic>,
   ended: () => boolean,
@@ -60,8 +60,8 @@ const untilLed = async (
 };
 
 /**
- * How many partitions the topics have, once every one of them has a leader. Goes on until `ended`
- * says that nobody waits for it any more.
+ * How many partitions the topics have, once every one of them has a leader. Makes missing topics. Stops
+ * waiting once `ended` is true, which is after the time-out of the step.
  */
 export const findPartitions = async (
   admin: Admin,
@@ -69,9 +69,9 @@ export const findPartitions = async (
   ended: () => boolean,
 ): Promise<Partitions> => {
   await admin.connect();
-  // Asking for a topic by its name can make it, with the broker's idea of partitions.
+  // Metadata of a topic by its name can make the topic, with the broker's default partition count.
   const there = new Set(await admin.listTopics());
   const missing = new Map([...names].filter(([name]) => !there.has(name)));
   if (missing.size > 0) await createTopics(admin, missing);
-  return untilLed(admin, names, ended);
+  return waitForLeaders(admin, names, ended);
 };

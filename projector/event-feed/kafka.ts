@@ -1,6 +1,6 @@
 /**
- * The event feed on Kafka. This folder alone imports kafkajs, whose habits shape these files: its
- * sends must not overlap, its calls can take for ever, and a send that was given up goes on by itself.
+ * The event feed on Kafka. Only this folder imports kafkajs, and these files work around it: its sends
+ * must not overlap, its calls may never end, and it goes on retrying a send that was given up.
  */
 import { FeedUnavailable } from './errors.ts';
 import {
@@ -12,14 +12,14 @@ import {
 import { findPartitions } from './kafka-topics.ts';
 import { type EventFeed, TOPICS, topicName } from './port.ts';
 
-/** A feed that connects when it is first used, and anew after any error. */
+/** A feed that connects at its first use, and with a new client after any error. */
 export const kafkaFeed = (options: KafkaOptions): EventFeed => {
   const timeoutsMs = { ...TIMEOUTS_MS, ...options.timeoutsMs };
   const names = new Map(TOPICS.map((topic) => [topicName(options.topicPrefix, topic), topic]));
   let connection: KafkaConnection | undefined;
   let closed = false;
 
-  /** Whatever failed, its outcome is unknown: the next attempt has a client and producer of its own. */
+  /** After an error the outcome is unknown: the client is dropped, and the next attempt opens another. */
   const attempt = async <T>(step: (own: KafkaConnection) => Promise<T>): Promise<T> => {
     if (closed) throw new FeedUnavailable('Kafka: the feed is closed');
     connection ??= openConnection(options, timeoutsMs);
@@ -40,7 +40,7 @@ export const kafkaFeed = (options: KafkaOptions): EventFeed => {
         let ended = false;
         const found = findPartitions(admin, names, () => ended);
         try {
-          return await own.inTime('see to the topics', timeoutsMs.admin, found);
+          return await own.inTime('find or make the topics', timeoutsMs.admin, found);
         } finally {
           ended = true;
           await own

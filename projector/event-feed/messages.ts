@@ -1,7 +1,7 @@
 /**
- * From an event to its two messages. Pure: the same event gives the same bytes, whether they go to
- * a broker or are computed from the log. CloudEvents 1.0, structured JSON, with the attributes
- * once more as `ce_` headers for those who route without parsing.
+ * Makes the two messages of an event. Pure: the same event gives the same bytes, whether they are sent
+ * to a broker or computed from the log. CloudEvents 1.0, structured JSON; the attributes are repeated
+ * as `ce_` headers, for consumers that route without parsing.
  */
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { PaymentReadModel } from '../../shared/payment/response.ts';
@@ -72,7 +72,7 @@ const message = (
 });
 
 /**
- * The message of the events topic. `read model` is the payment after the event; `number` counts the
+ * The message of the events topic. `readModel` is the payment after the event; `number` counts the
  * messages of the partition from 0 without a gap.
  */
 export const eventMessage = (

@@ -1,7 +1,7 @@
 /**
- * The feed without a broker: nothing is sent and no checkpoint moves, so that a broker set later
- * gets everything from the first event on. The same messages can be read from the log meanwhile
- * (topic-reader.ts).
+ * The relay without a broker: nothing is sent and no checkpoint moves, so a broker that is set later
+ * gets every event from the first one on. The same messages can be read from the log
+ * (relay/topic-reader.ts).
  */
 import type { Relay } from '../relay/relay.ts';
 

@@ -8,18 +8,18 @@ const MULTIPLIER = 0x5bd1e995;
 
 /** The hash of Kafka's Java client, as a signed 32-bit number. */
 export const murmur2 = (data: Uint8Array): number => {
-  const readModel = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const bytes = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const wholeWords = data.length & ~3;
   let hash = SEED ^ data.length;
   for (let at = 0; at < wholeWords; at += 4) {
-    let word = Math.imul(readModel.getInt32(at, true), MULTIPLIER);
+    let word = Math.imul(bytes.getInt32(at, true), MULTIPLIER);
     word = Math.imul(word ^ (word >>> 24), MULTIPLIER);
     hash = Math.imul(hash, MULTIPLIER) ^ word;
   }
   if (wholeWords < data.length) {
     let rest = 0;
     for (let at = data.length - 1; at >= wholeWords; at -= 1)
-      rest = (rest << 8) | readModel.getUint8(at);
+      rest = (rest << 8) | bytes.getUint8(at);
     hash = Math.imul(hash ^ rest, MULTIPLIER);
   }
   hash = Math.imul(hash ^ (hash >>> 13), MULTIPLIER);

@@ -1,14 +1,14 @@
 /**
- * The event feed: two topics that other systems read. Every driver keeps these promises;
- * test/contract/event-feed asks each of them:
+ * The event feed: two topics that other systems read. Every driver keeps these promises, which
+ * test/contract/event-feed checks:
  *
  * - `publish` resolves when every message is stored by the broker, in the order given within each
  *   partition, with key, headers and value to the byte.
- * - Where it is not known whether messages were stored, it throws, and the caller sends the very
- *   same ones again: a message may be there twice, never missing, and nothing of an attempt that
- *   was given up is sent later.
- * - No call takes longer than its bound, whatever the broker does.
- * - Topics are made where they are missing and otherwise left as they are.
+ * - Where it is not known whether messages were stored, `publish` throws, and the relay sends the same
+ *   ones again: a message may be stored twice, is never missing, and nothing of an attempt that was
+ *   given up is sent later.
+ * - No call takes longer than its time-out, whatever the broker does.
+ * - Missing topics are made; existing topics are not changed.
  */
 
 /** `events`: every event of every payment. `state`: the latest state of each, compacted. */
@@ -34,16 +34,16 @@ export type Partitions = Record<Topic, number>;
 
 export type EventFeed = {
   /**
-   * Connects, makes the topics where they are missing, and tells how many partitions each has.
-   * Asked again it looks again. Throws FeedUnavailable.
+   * Connects, makes missing topics, and gives the number of partitions that each has now. Throws
+   * FeedUnavailable.
    */
   partitions(): Promise<Partitions>;
   /**
-   * Sends messages of one topic; one call at a time. Throws FeedUnavailable: some, all or none are
-   * stored, send the very same ones again.
+   * Sends messages of one topic; calls must not overlap. Throws FeedUnavailable: then some, all or
+   * none are stored, and the same ones have to be sent again.
    */
   publish(topic: Topic, messages: readonly FeedMessage[]): Promise<void>;
-  /** Never throws and takes a few seconds at most. */
+  /** Ends the connection. Never throws, and takes a few seconds at most. */
   close(): Promise<void>;
 };
 

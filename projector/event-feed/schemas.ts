@@ -1,8 +1,8 @@
 /**
  * What leaves the service: for each event type the fields that its message carries, and the fields of
- * a state message. These are lists of what may go out; what is not listed here stays inside, also
- * when an event gains a field. Nobody's name, e-mail, phone, postal or network address is in them,
- * nor free text a person typed; of a card only bin, last4 and brand.
+ * a state message. A field that is not listed here is never sent, also when an event gains one. No
+ * name, e-mail, phone, postal or network address of a person is listed, and no free text that a person
+ * typed; of a card only bin, last4 and brand.
  *
  * New optional fields may be added at any time. Anything else is a new version of the message: an
  * entry in MESSAGE_VERSIONS, and its old samples stay in test/projector/topic-samples.
@@ -16,13 +16,13 @@ const details = created.details.shape;
 const decline = paymentSchemas.PaymentFailed.shape;
 const approval = paymentSchemas.PaymentAuthorized.shape;
 
-const money = {
+const amountFields = {
   amount: created.amount.describe('Minor units of the currency'),
   currency: created.currency.describe('ISO 4217'),
 };
 const operation = {
   operationId: created.operationId.describe('The same in an intent and in its outcome'),
-  ...money,
+  ...amountFields,
 };
 
 const cardSeen = z.object({
@@ -90,7 +90,7 @@ export const publicEventData = {
   PaymentRefundDeclined: declined,
 } as const satisfies Record<PaymentEventType, z.ZodType>;
 
-const sum = z.int().min(0).describe('Minor units of the currency');
+const minorUnits = z.int().min(0).describe('Minor units of the currency');
 
 /** What a message of the state topic carries as `data`. */
 export const publicState = z.object({
@@ -98,11 +98,11 @@ export const publicState = z.object({
   merchantId: created.merchantId,
   revision: z.int().min(0).describe('Of the last event in it; a lower one is out of date'),
   status: z.enum(PAYMENT_STATUSES),
-  amount: sum,
-  authorizedAmount: sum,
-  capturedAmount: sum,
-  refundedAmount: sum,
-  refundableAmount: sum,
+  amount: minorUnits,
+  authorizedAmount: minorUnits,
+  capturedAmount: minorUnits,
+  refundedAmount: minorUnits,
+  refundableAmount: minorUnits,
   currency: created.currency,
   captureNow: created.captureNow,
   card: cardSeen,
@@ -112,7 +112,7 @@ export const publicState = z.object({
     z.object({
       id: z.string(),
       type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
-      amount: sum,
+      amount: minorUnits,
       result: z.enum(['SUCCEEDED', 'FAILED']),
       failure: z
         .object({
@@ -146,7 +146,7 @@ export const MESSAGE_VERSIONS: Record<MessageType, number> = {
   PaymentState: 1,
 };
 
-/** The CloudEvent around the data: the attributes of CloudEvents 1.0, and ours. */
+/** The CloudEvent around the data: the attributes of CloudEvents 1.0, and extensions of this service. */
 export const envelope = z.object({
   specversion: z.literal('1.0'),
   id: z.string().min(1).describe('Unique; the same when a message is sent again'),

@@ -1,6 +1,6 @@
 /**
- * What the relay sends at once, and the checkpoint that stands when it is sent. A message's number
- * follows from the checkpoint and the log alone, so that a batch sent again is the same bytes.
+ * What the relay sends at once, and the checkpoint to save once it is sent. A message's number follows
+ * from the checkpoint and the log alone, so that a batch that is sent again is the same to the byte.
  */
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
@@ -10,7 +10,7 @@ import type { FeedMessage, Topic } from '../event-feed/port.ts';
 import type { RelayCheckpoint } from './checkpoint/port.ts';
 import type { PaymentStates } from './payment-states.ts';
 
-/** Enough at once to be cheap, little enough to be sent again; the broker refuses above 1 MB. */
+/** Large enough that a batch costs little per event, small enough to repeat; the broker takes 1 MB at most. */
 const BATCH_EVENTS_MAX = 500;
 const BATCH_BYTES_MAX = 512 * 1024;
 
@@ -21,24 +21,25 @@ export type Batch = {
   next: RelayCheckpoint;
 };
 
-/** An empty batch that goes on from a checkpoint, which stays as it is. */
+/** An empty batch after a checkpoint. The given checkpoint is not changed. */
 export const batchFrom = (checkpoint: RelayCheckpoint): Batch => ({
   messages: { events: [], state: [] },
   bytes: 0,
   next: { ...checkpoint, counters: [...checkpoint.counters], parked: { ...checkpoint.parked } },
 });
 
+/** Whether a batch should be sent before another event is added. */
 export const isFull = ({ messages, bytes }: Batch): boolean =>
   messages.events.length >= BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX;
 
-/** The two messages of an event, by the partitions and numbers that a checkpoint gives them. */
+/** The two messages of an event, with the partitions and the number that a checkpoint gives. Throws what `after` throws. */
 export const messagesOf = async (
   event: RecordedEvent,
-  readModels: PaymentStates,
+  states: PaymentStates,
   { partitions, counters }: Pick<RelayCheckpoint, 'partitions' | 'counters'>,
 ): Promise<Record<Topic, FeedMessage>> => {
   const own = asPaymentEvent(event);
-  const readModel = await readModels.after(own);
+  const readModel = await states.after(own);
   const { paymentId } = readModel.response;
   const partition = partitionOf(paymentId, partitions.events);
   return {
@@ -47,19 +48,19 @@ export const messagesOf = async (
   };
 };
 
-/** Counts a message of the events topic. */
+/** Counts a message of the events topic in its partition. */
 export const count = (counters: number[], { partition }: FeedMessage): void => {
   // seeded bug: count-by-partition
   counters[partition] = (counters[partition] ?? 0) + 1;
 };
 
-/** Adds an event's messages. Where it throws, the batch is as it was. */
+/** Adds an event's messages. Throws what `after` throws; then the batch is unchanged. */
 export const addEvent = async (
   batch: Batch,
-  readModels: PaymentStates,
+  states: PaymentStates,
   event: RecordedEvent,
 ): Promise<void> => {
-  const { events, state } = await messagesOf(event, readModels, batch.next);
+  const { events, state } = await messagesOf(event, states, batch.next);
   count(batch.next.counters, events);
   batch.messages.events.push(events);
   batch.messages.state.push(state);

@@ -1,5 +1,4 @@
-/** The settings' feed: a relay to Kafka, or none. The client is loaded only where it is used. */
-
+/** Opens the relay that the settings name: to Kafka, or none. Kafka's client is loaded only where it is used. */
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings.ts';
@@ -13,21 +12,21 @@ import { type Relay, startRelay } from './relay.ts';
 export type OpenRelay = {
   config: Pick<Config, 'kafka' | 'mongoUrl'>;
   store: Pick<EventStore, 'subscribe' | 'readStream' | 'head' | 'hashAt'>;
-  /** Where a file of the data folder lies; not asked where the read models are in MongoDB. */
+  /** The path of a file in the data folder; not called where the read models are in MongoDB. */
   fileOf(name: string): string;
   logger: Log;
-  /** The relay runs where the projector does: a second one of each stands by. */
+  /** The relay runs in the process whose projector has the lease. */
   projector: Pick<Projector, 'status'>;
 };
 
-/** Its own document, apart from the read models: neither a wipe nor a rebuild publishes again. */
+/** A document apart from the read models: after a wipe or a rebuild, no message is sent again. */
 const openCheckpoint = async ({ config, fileOf }: OpenRelay): Promise<KeyDocument> => {
   if (config.mongoUrl === undefined) return fileDocument(fileOf('feed-checkpoint.json'));
   const { mongoKeyDocument } = await import('../../shared/read-models/mongodb/key-document.ts');
   return mongoKeyDocument({ url: config.mongoUrl, name: 'feed-checkpoint' });
 };
 
-/** Starts the relay that the settings ask for. A broker out of reach does not hold up the start. */
+/** Starts the relay. A broker or a MongoDB out of reach does not delay the start. */
 export const openRelay = async (options: OpenRelay): Promise<Relay> => {
   const { config, store, logger, projector } = options;
   if (config.kafka === undefined) return noRelay();
@@ -41,6 +40,6 @@ export const openRelay = async (options: OpenRelay): Promise<Relay> => {
   });
 };
 
-/** What the topics' names begin with, also where nothing is published and they are only computed. */
+/** What the topics' names begin with, also where messages are only computed from the log. */
 export const topicPrefixOf = ({ kafka }: Pick<Config, 'kafka'>): string =>
   kafka?.topicPrefix ?? TOPIC_PREFIX_DEFAULT;

@@ -1,6 +1,6 @@
 /**
- * The read model of a payment right after any of its events, for whoever walks through the log: the relay
- * and the reader of the topics. Independent of the read models, which may be behind, ahead or gone.
+ * The state of a payment right after any of its events, for the relay and the reader of the topics.
+ * Folded from the log: the stored read models may be behind, ahead or gone.
  */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { asPaymentEvent, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
@@ -9,24 +9,24 @@ import { type PaymentReadModel, project } from '../../shared/payment/response.ts
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 
 export type PaymentStates = {
-  /** Throws UnreadableStream, StoreUnavailable, and Error where the event cannot follow. */
+  /** Throws UnreadableStream, StoreUnavailable, and Error where the event cannot be applied. */
   after(event: RecordedPaymentEvent): Promise<PaymentReadModel>;
 };
 
-/** Keeps the last `readModelsMax` payments; any other is folded from its stream. */
+/** Keeps the states of the last `paymentsMax` payments; any other is folded from its stream. */
 export const followPaymentStates = (
   store: Pick<EventStore, 'readStream'>,
-  readModelsMax = 10_000,
+  paymentsMax = 10_000,
 ): PaymentStates => {
-  const readModels = createBoundedMap<PaymentReadModel>(readModelsMax);
+  const states = createBoundedMap<PaymentReadModel>(paymentsMax);
 
   const keep = (stream: string, readModel: PaymentReadModel): PaymentReadModel => {
-    readModels.set(stream, readModel);
+    states.set(stream, readModel);
     return readModel;
   };
 
-  /** The stream up to a revision: what comes after must not change what is made of it. */
-  const readable = async (stream: string, revision: number): Promise<RecordedEvent[]> => {
+  /** The stream, at least up to a revision: an unreadable event after it changes nothing here. */
+  const readBefore = async (stream: string, revision: number): Promise<RecordedEvent[]> => {
     try {
       return await store.readStream(stream);
     } catch (error) {
@@ -40,10 +40,10 @@ export const followPaymentStates = (
     revision,
   }: RecordedPaymentEvent): Promise<PaymentReadModel | undefined> => {
     if (revision === 0) return undefined;
-    const known = readModels.get(stream);
+    const known = states.get(stream);
     if (known?.revision === revision - 1) return known;
     let readModel: PaymentReadModel | undefined;
-    for (const event of await readable(stream, revision)) {
+    for (const event of await readBefore(stream, revision)) {
       if (event.revision < revision) readModel = project(readModel, asPaymentEvent(event));
     }
     return readModel;

@@ -1,64 +1,63 @@
 /**
- * What the relay does with events: batches of them are sent, and those that cannot be sent park
- * their payment. The checkpoint is saved after the broker has everything, never before.
+ * Sends the relay's events in batches, and parks a payment at an event that cannot be sent. The
+ * checkpoint is saved after the broker has stored everything, never before.
  */
 
 import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
-import type { EventStore, RecordedEvent, UnreadableEvent } from '../../shared/event-store/port.ts';
+import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
 import { paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { type EventFeed, TOPICS } from '../event-feed/port.ts';
 import type { Log } from '../subscription.ts';
 import { addEvent, type Batch, batchFrom, isFull } from './batch.ts';
-import type { Place } from './checkpoint/place.ts';
+import type { OwnCheckpoint } from './checkpoint/own-checkpoint.ts';
 import type { RelayCheckpoint } from './checkpoint/port.ts';
 import { followPaymentStates } from './payment-states.ts';
 
-/** More parked payments than this are no damaged events but a wrong version of the service. */
+/** More parked payments than this come from a wrong version of the service, not from damaged events. */
 const PARKED_MAX = 1_000;
-
-export type StoredEvent = RecordedEvent | UnreadableEvent;
 
 export type PublisherOptions = {
   store: Pick<EventStore, 'readStream'>;
   feed: Pick<EventFeed, 'publish'>;
-  place: Place;
+  /** Already taken when the first event is sent. */
+  checkpoint: OwnCheckpoint;
   logger: Log;
-  /** The error for a checkpoint that another relay has moved. */
-  lostPlace(): Error;
+  /** Makes the error for a checkpoint that another relay has moved. */
+  overtaken(): Error;
 };
 
 export type Publisher = {
   /** Sends events in their order and moves the checkpoint past them. Throws what the engines throw. */
-  send(events: StoredEvent[]): Promise<void>;
-  /** Tries every parked payment again. */
+  send(events: LogEvent[]): Promise<void>;
+  /** Tries every parked payment again. Throws what the engines throw. */
   sendParked(): Promise<void>;
   /** Events sent and acknowledged since the start. */
   published(): number;
-  /** How long the send under way has had no answer, 0 where none is. */
+  /** For how many milliseconds the send under way has had no response; 0 where none is under way. */
   silentForMs(): number;
 };
 
 /** An event of a parked payment still cannot be sent. */
 class StillParked extends Error {}
-const rejectOne = (error: unknown): never => {
+const throwStillParked = (error: unknown): never => {
   throw error instanceof StoreUnavailable ? error : new StillParked(reasonOf(error));
 };
 
-/** Everything up to this event is dealt with. */
-const stand = (checkpoint: RelayCheckpoint, event: StoredEvent): void => {
+/** Moves a checkpoint to an event: everything up to it is sent or parked. */
+const moveTo = (checkpoint: RelayCheckpoint, event: LogEvent): void => {
   checkpoint.position = event.position;
   // seeded bug: relay-log
   checkpoint.hash = 'hash' in event ? event.hash : null;
 };
 
-/** The publisher of one relay, whose place has been taken before anything is sent. */
+/** The publisher of one relay. */
 export const createPublisher = ({
   store,
   feed,
-  place,
+  checkpoint,
   logger,
-  lostPlace,
+  overtaken,
 }: PublisherOptions): Publisher => {
   const paymentStates = followPaymentStates(store);
   let published = 0;
@@ -75,26 +74,26 @@ export const createPublisher = ({
     } finally {
       sendingSinceMs = undefined;
     }
-    if (!(await place.save(next))) throw lostPlace();
+    if (!(await checkpoint.save(next))) throw overtaken();
     published += messages.events.length;
   };
 
   /**
-   * Leaves an event out. Not the log alone decides that, so it is saved before anything is sent
-   * that is numbered after it: sent again, everything has the number it had.
+   * Leaves an event out. The log alone does not show that, so the checkpoint says it before any later
+   * message is sent: a message that is sent again has the number that it had.
    */
-  const park = async (event: StoredEvent, paymentId: string, reason: string): Promise<void> => {
-    const { next } = batchFrom(place.taken());
+  const park = async (event: LogEvent, paymentId: string, reason: string): Promise<void> => {
+    const { next } = batchFrom(checkpoint.value());
     const since = new Date().toISOString();
-    const known = next.parked[paymentId] ?? { from: event.revision, reason, since, to: 0 };
+    const parking = next.parked[paymentId] ?? { from: event.revision, reason, since, to: 0 };
     if (Object.keys(next.parked).length >= PARKED_MAX && next.parked[paymentId] === undefined) {
       throw new Error(
         `more than ${PARKED_MAX} payments have events that cannot be read: ${reason}`,
       );
     }
-    next.parked[paymentId] = { ...known, to: event.revision };
-    stand(next, event);
-    if (!(await place.save(next))) throw lostPlace();
+    next.parked[paymentId] = { ...parking, to: event.revision };
+    moveTo(next, event);
+    if (!(await checkpoint.save(next))) throw overtaken();
     logger.error(
       { paymentId, revision: event.revision, reason },
       'payment parked: the relay cannot send its event',
@@ -104,7 +103,7 @@ export const createPublisher = ({
   /** Why an event cannot be sent, or undefined once it is in the batch. */
   const add = async (
     batch: Batch,
-    event: StoredEvent,
+    event: LogEvent,
     paymentId: string,
   ): Promise<string | undefined> => {
     // seeded bug: held-back
@@ -119,34 +118,42 @@ export const createPublisher = ({
     }
   };
 
-  const send = async (events: StoredEvent[]): Promise<void> => {
-    let batch = batchFrom(place.taken());
+  const send = async (events: LogEvent[]): Promise<void> => {
+    let batch = batchFrom(checkpoint.value());
     for (const event of events) {
       const paymentId = paymentOf(event.stream);
       const reason = paymentId === undefined ? undefined : await add(batch, event, paymentId);
-      if (reason === undefined) stand(batch.next, event);
-      else if (batch.messages.events.length > 0) await flush(batch);
-      if (reason !== undefined && paymentId !== undefined) await park(event, paymentId, reason);
-      if (isFull(batch)) await flush(batch);
-      if (isFull(batch) || reason !== undefined) batch = batchFrom(place.taken());
-    }
-    if (batch.next.position !== place.taken().position) await flush(batch);
-  };
-
-  /** Sends what was left out of a payment, once all of it can be read. */
-  const sendMissed = async (paymentId: string): Promise<void> => {
-    const known = place.taken().parked[paymentId];
-    if (known === undefined) return;
-    const stream = await store.readStream(streamOf(paymentId));
-    const missed = stream.filter(({ revision }) => revision >= known.from && revision <= known.to);
-    let batch = batchFrom(place.taken());
-    for (const event of missed) {
-      await addEvent(batch, paymentStates, event).catch(rejectOne);
-      if (event.revision === known.to) delete batch.next.parked[paymentId];
-      else batch.next.parked[paymentId] = { ...known, from: event.revision + 1 };
+      if (paymentId !== undefined && reason !== undefined) {
+        if (batch.messages.events.length > 0) await flush(batch);
+        await park(event, paymentId, reason);
+        batch = batchFrom(checkpoint.value());
+        continue;
+      }
+      moveTo(batch.next, event);
       if (isFull(batch)) {
         await flush(batch);
-        batch = batchFrom(place.taken());
+        batch = batchFrom(checkpoint.value());
+      }
+    }
+    if (batch.next.position !== checkpoint.value().position) await flush(batch);
+  };
+
+  /** Sends the left-out events of a payment. Throws StillParked or UnreadableStream where one cannot be sent yet. */
+  const sendMissed = async (paymentId: string): Promise<void> => {
+    const parking = checkpoint.value().parked[paymentId];
+    if (parking === undefined) return;
+    const stream = await store.readStream(streamOf(paymentId));
+    const missed = stream.filter(
+      ({ revision }) => revision >= parking.from && revision <= parking.to,
+    );
+    let batch = batchFrom(checkpoint.value());
+    for (const event of missed) {
+      await addEvent(batch, paymentStates, event).catch(throwStillParked);
+      if (event.revision === parking.to) delete batch.next.parked[paymentId];
+      else batch.next.parked[paymentId] = { ...parking, from: event.revision + 1 };
+      if (isFull(batch)) {
+        await flush(batch);
+        batch = batchFrom(checkpoint.value());
       }
     }
     if (batch.messages.events.length > 0) await flush(batch);
@@ -157,7 +164,7 @@ export const createPublisher = ({
   };
 
   const sendParked = async (): Promise<void> => {
-    for (const paymentId of Object.keys(place.taken().parked)) {
+    for (const paymentId of Object.keys(checkpoint.value().parked)) {
       try {
         await sendMissed(paymentId);
       } catch (error) {

@@ -1,24 +1,19 @@
 /**
- * The topics computed from the log: the very messages that the relay sends, also where there is no
- * broker. The numbers of a partition count from the start of the log, so a page that does not
- * follow one read before is found by walking there once.
+ * The topics computed from the log: the same messages that the relay sends, also where there is no
+ * broker. The numbers of a partition count from the start of the log, so a page that does not follow
+ * an earlier page costs one walk through the log before it.
  */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import type {
-  EventStore,
-  Position,
-  RecordedEvent,
-  UnreadableEvent,
-} from '../../shared/event-store/port.ts';
+import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import type { FeedMessage, Partitions, Topic } from '../event-feed/port.ts';
 import { count, messagesOf } from './batch.ts';
-import { followPaymentStates } from './payment-states.ts';
+import { followPaymentStates, type PaymentStates } from './payment-states.ts';
 
 export type TopicPage = {
   messages: FeedMessage[];
-  /** Where the next page begins; the page's own beginning when the log has no more. */
+  /** The position that the next page begins after; `after` itself when the log has no more events. */
   next: Position | null;
 };
 
@@ -32,14 +27,14 @@ export type TopicReader = {
 
 export type TopicReaderOptions = {
   store: Pick<EventStore, 'readAll' | 'readStream'>;
-  /** As the topics have them, or would. */
+  /** The partition counts that the topics have, or would have. */
   partitions(): Partitions;
 };
 
-/** What the walk has come to: each partition's next number, and the payments that are left out. */
+/** A place of the walk: each partition's next number, and the payments parked so far. */
 type Walk = { counters: number[]; parked: Set<string> };
 
-const PLACES_MAX = 1_000;
+const WALKS_MAX = 1_000;
 const STEP_EVENTS = 1_000;
 
 const copyOf = ({ counters, parked }: Walk): Walk => ({
@@ -47,26 +42,26 @@ const copyOf = ({ counters, parked }: Walk): Walk => ({
   parked: new Set(parked),
 });
 
-/** A reader; it remembers where its last pages ended. */
+/** Opens a reader, which remembers the walks to the ends of its last pages. */
 export const openTopicReader = ({ store, partitions }: TopicReaderOptions): TopicReader => {
-  const places = createBoundedMap<Walk>(PLACES_MAX);
+  const walks = createBoundedMap<Walk>(WALKS_MAX);
 
-  const placeName = (position: Position | null): string => JSON.stringify([partitions(), position]);
+  const keyOf = (position: Position | null): string => JSON.stringify([partitions(), position]);
   const remember = (position: Position | null, walk: Walk): void => {
-    places.set(placeName(position), copyOf(walk));
+    walks.set(keyOf(position), copyOf(walk));
   };
 
   /** The messages of one event, or none where the relay would park it. */
   const walkOver = async (
     walk: Walk,
-    readModels: ReturnType<typeof followPaymentStates>,
-    event: RecordedEvent | UnreadableEvent,
+    states: PaymentStates,
+    event: LogEvent,
   ): Promise<Record<Topic, FeedMessage> | undefined> => {
     const paymentId = paymentOf(event.stream);
     if (paymentId === undefined || walk.parked.has(paymentId)) return undefined;
     try {
       if ('unreadable' in event) throw new Error(event.unreadable);
-      const messages = await messagesOf(event, readModels, { ...walk, partitions: partitions() });
+      const messages = await messagesOf(event, states, { ...walk, partitions: partitions() });
       count(walk.counters, messages.events);
       return messages;
     } catch (error) {
@@ -76,18 +71,18 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
     }
   };
 
-  /** Walks from the start of the log to a position; undefined when it is not there. */
+  /** Walks from the start of the log to a position; undefined when no event has it. */
   const walkTo = async (position: Position | null): Promise<Walk | undefined> => {
-    const known = places.get(placeName(position));
+    const known = walks.get(keyOf(position));
     if (known !== undefined) return copyOf(known);
     const walk: Walk = { counters: [], parked: new Set() };
     if (position === null) return walk;
-    const readModels = followPaymentStates(store);
+    const states = followPaymentStates(store);
     let at: Position | null = null;
     for (;;) {
-      const events: (RecordedEvent | UnreadableEvent)[] = await store.readAll(at, STEP_EVENTS);
+      const events: LogEvent[] = await store.readAll(at, STEP_EVENTS);
       for (const event of events) {
-        await walkOver(walk, readModels, event);
+        await walkOver(walk, states, event);
         if (event.position === position) return walk;
       }
       at = events.at(-1)?.position ?? at;
@@ -99,11 +94,11 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
     page: async (topic, after, limit) => {
       const walk = await walkTo(after);
       if (walk === undefined) return undefined;
-      const readModels = followPaymentStates(store);
+      const states = followPaymentStates(store);
       const messages: FeedMessage[] = [];
       let next = after;
       for (const event of await store.readAll(after, limit)) {
-        const made = await walkOver(walk, readModels, event);
+        const made = await walkOver(walk, states, event);
         if (made !== undefined) messages.push(made[topic]);
         next = event.position;
       }

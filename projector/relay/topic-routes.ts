@@ -14,7 +14,7 @@ import {
   type Topic,
   topicName,
 } from '../event-feed/port.ts';
-import type { RelayStatus } from './relay.ts';
+import type { RelayStatus } from './status.ts';
 import { openTopicReader, type TopicReader, type TopicReaderOptions } from './topic-reader.ts';
 
 export type TopicOptions = {

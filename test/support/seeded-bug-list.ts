@@ -528,7 +528,7 @@ const EVENT_FEED: SeededBug[] = [
   {
     name: 'the checkpoint of the relay is saved before the broker has the messages',
     at: 'publish-before-save',
-    change: { before: 'if (!(await place.save(next))) throw lostPlace();' },
+    change: { before: 'if (!(await checkpoint.save(next))) throw overtaken();' },
     test: 'test/projector/relay.test.ts',
   },
   {

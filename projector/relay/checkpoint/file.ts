@@ -1,6 +1,7 @@
 /**
- * The checkpoint as a file of the data folder, which one service holds at a time: written beside
- * it, synced and renamed over it, so that after any crash it is the old one or the new one.
+ * The checkpoint as a file of the data folder, which one service locks at a time. The new text is
+ * written beside the file, synced and renamed over it: after any crash the file is the old one or the
+ * new one.
  */
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';

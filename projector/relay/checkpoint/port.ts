@@ -1,13 +1,13 @@
 /**
- * Where the relay is, in one document: it changes as a whole or not at all, and only for a writer
- * that saw the last change. It is not one of the read models: wiping or rebuilding them publishes
- * nothing again.
+ * The checkpoint of the relay, in one document: the document changes as a whole or not at all, and only
+ * for a writer that saw the last change. It is not one of the read models: after a wipe or a rebuild of
+ * them, no message is sent again.
  */
 import { z } from 'zod';
 
 /**
- * One text under a fixed name, with a version that every change raises: all that an engine has to
- * offer. Version 0 stands for a document that is not there yet.
+ * The port that an engine implements: one text under a fixed name, with a version that every change
+ * raises. Version 0 is a document that does not exist yet.
  */
 export type KeyDocument = {
   /** The last text saved, durable. Throws when the engine is out of reach. */
@@ -27,11 +27,11 @@ const partitions = z.int().min(1);
 const parkedPayment = z.object({ from: count, to: count, reason: z.string(), since: z.string() });
 
 const relayCheckpoint = z.object({
-  /** Everything up to here is sent, but for the parked payments. */
+  /** Everything up to this position is sent, except the parked payments' events. */
   position: z.string().nullable(),
-  /** Of the event there: tells whether the log is still the one that was sent. */
+  /** The hash of the event at `position`: shows whether the log is still the one that was sent. */
   hash: z.string().nullable().default(null),
-  /** As the topics had them at the first start; a change stops the relay. */
+  /** The counts that the topics had at the first start; a change halts the relay. */
   partitions: z.object({ events: partitions, state: partitions }),
   /** How many messages each partition of the events topic has: the next one's number. */
   counters: z.array(count),
@@ -49,13 +49,13 @@ export const checkpointAtStart = (counts: RelayCheckpoint['partitions']): RelayC
   parked: {},
 });
 
-/** Reads a stored checkpoint. Throws Error when it is none: then nothing may be guessed. */
+/** Reads a stored checkpoint. Throws Error when it is damaged: a guess could send or skip messages. */
 export const parseCheckpoint = (text: string): RelayCheckpoint => {
   try {
     const checkpoint = relayCheckpoint.parse(JSON.parse(text));
     if (checkpoint.counters.length === checkpoint.partitions.events) return checkpoint;
   } catch {
-    // Said below, without the parser's words.
+    // The error below is for an operator: the parser's message would not help.
   }
   throw new Error('the checkpoint of the event feed is damaged; put back its last good copy');
 };

@@ -1,0 +1,45 @@
+/** What a relay says of itself, for operators. */
+import type { Position } from '../../shared/event-store/port.ts';
+import type { SubscriptionState } from '../subscription.ts';
+
+export type RelayState =
+  /** No broker is set: nothing is sent. */
+  | 'off'
+  | 'starting'
+  /** Another process relays. */
+  | 'standing-by'
+  | 'running'
+  /** The broker or the store is out of reach, or does not respond; the relay tries again without end. */
+  | 'backing-off'
+  /** The relay cannot go on until an operator acts; `error` says why. */
+  | 'halted'
+  | 'stopped';
+
+export type RelayStatus = {
+  state: RelayState;
+  /** Why the relay backs off or has halted. */
+  error?: string;
+  checkpoint: Position | null;
+  /** Payments parked now, at an event that cannot be read or sent. */
+  parked: number;
+  /** Events sent and acknowledged, and starts after an error, since the start. */
+  counts: { published: number; restarts: number };
+};
+
+/** The parts of a relay that its state follows from. */
+type Parts = {
+  subscription: { state: SubscriptionState; error?: string };
+  halted: string | undefined;
+  standingBy: boolean;
+  isSilent: boolean;
+};
+
+/** The state, with the reason of a back-off or a halt. */
+export const stateOf = (parts: Parts): Pick<RelayStatus, 'state' | 'error'> => {
+  const { state, error } = parts.subscription;
+  if (parts.halted !== undefined) return { state: 'halted', error: parts.halted };
+  if (state === 'stopped') return { state };
+  if (parts.standingBy) return { state: 'standing-by' };
+  if (parts.isSilent) return { state: 'backing-off', error: 'the broker does not answer' };
+  return error === undefined ? { state } : { state, error };
+};
