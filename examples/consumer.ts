@@ -1,5 +1,5 @@
 /**
- * A reader of payments.events.v1 that counts every event once and knows when it missed one:
+ * A reader of payments.events.v1 that stores every event once and detects a missing one:
  *   node examples/consumer.ts 127.0.0.1:9092 events.jsonl
  * It needs kafkajs and nothing else of this project. Exit code 3: messages are missing.
  */
@@ -11,20 +11,20 @@ const [brokers = '127.0.0.1:9092', file = 'events.jsonl', topic = 'payments.even
 const seen = new Set<string>();
 const next = new Map<number, number>();
 
-/** Remembers an event; what it says is the same however often it is sent. */
+/** Remembers that an event was read, and which number of its partition comes next. */
 const remember = (partition: number, event: { id: string; partitionsequence: string }): void => {
   seen.add(event.id);
   next.set(partition, Number(event.partitionsequence) + 1);
 };
 
-// Resume: what was read says how far. They are one file, so no crash leaves one without the other;
-// in a database they are one transaction. A last line without its end is dropped: it comes again.
+// Resume from the file: its events also say how far this reader is, so a crash cannot separate the
+// two (in a database: one transaction). A last line that was cut off is dropped: Kafka sends it again.
 const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
 writeFileSync(file, lines.map((line) => `${line}\n`).join(''));
 for (const line of lines) remember(JSON.parse(line).partition, JSON.parse(line).event);
 
 const kafka = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.ERROR });
-// A reader that was killed is replaced after six seconds.
+// The partitions of a killed reader are assigned again after six seconds.
 const group = { groupId: `example-${file}`, sessionTimeout: 6_000, heartbeatInterval: 2_000 };
 const consumer = kafka.consumer(group);
 process.once('SIGTERM', () => consumer.disconnect().then(() => process.exit(0)));
@@ -33,7 +33,7 @@ await consumer.subscribe({ topic, fromBeginning: true });
 await consumer.run({
   eachMessage: async ({ partition, message }) => {
     const event = JSON.parse(String(message.value));
-    if (seen.has(event.id)) return; // Sent again.
+    if (seen.has(event.id)) return; // A repeated event.
     const expected = next.get(partition) ?? 0;
     if (Number(event.partitionsequence) !== expected) {
       console.error(

@@ -1,6 +1,6 @@
 /**
- * One round of load, in a process of its own so that it can have a CPU of its own. Reads the order
- * as JSON from stdin and writes the result as JSON to stdout.
+ * One round of load, in a process of its own so that it can have a CPU of its own. Reads a LoadOrder
+ * as JSON from stdin and writes a LoadResult as JSON to stdout.
  */
 import { text } from 'node:stream/consumers';
 import autocannon from 'autocannon';
@@ -13,14 +13,14 @@ export type LoadOrder = {
   url: string;
   seconds: number;
   method: 'GET' | 'POST';
-  /** Each connection asks for its own random choice of these. */
+  /** Each connection requests its own random choice of these. */
   paths: string[];
   headers: Record<string, string>;
   body?: string;
-  /** Collect the payment ids of the answers. It costs a little, so not while measuring. */
+  /** Collect the payment ids of the responses. It costs a little, so not while measuring. */
   collect?: boolean;
 };
-/** `bad`: answers other than 2xx, errors and time-outs. */
+/** `bad`: responses other than 2xx, errors and timeouts. */
 export type LoadResult = { perSecond: number; p99Ms: number; bad: number; ids: string[] };
 
 const anyOf = (paths: string[]): string => paths[Math.floor(Math.random() * paths.length)] ?? '/';

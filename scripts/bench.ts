@@ -1,8 +1,8 @@
 /**
- * `npm run bench`: durable create and GET as shares of a bare Fastify server, driven in the same
- * run in turns, because figures of different runs on one machine cannot be compared. Logs go to a
- * file and metrics are on, as in production; rate limits are off. Exit code 1 when any answer was
- * not 2xx.
+ * `npm run bench`: durable create and GET as shares of a bare Fastify server. Both are driven in
+ * turns in the same run, because numbers of different runs on one machine cannot be compared. Logs
+ * go to a file and metrics are on, as in production; rate limits are off. Exit code 1 when any
+ * response was not 2xx.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ const env = {
   PORT: String(PORT),
 };
 
-// Server and load on a CPU each, else they take time from one another.
+// Server and load run on a CPU each, else they slow each other down.
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0;
 const pinned = (cpu: number, command: string[]): [string, string[]] => {
   const [file = '', ...args] = canPin ? ['taskset', '-c', String(cpu), ...command] : command;
@@ -52,7 +52,8 @@ const untilOk = async (url: string): Promise<void> => {
       () => false,
     ))
   ) {
-    if (performance.now() > deadline) throw new Error(`${url} never answered 200`);
+    if (performance.now() > deadline)
+      throw new Error(`${url} did not respond 200 within ${READY_MS_MAX} ms`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 };

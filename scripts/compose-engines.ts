@@ -1,4 +1,4 @@
-/** What docker-compose.yml says about the three engines, for whoever starts them otherwise. */
+/** The three engines as docker-compose.yml describes them, for tests that start them without Compose. */
 import { parse } from 'yaml';
 import { z } from 'zod';
 
@@ -7,7 +7,7 @@ const MS_PER_UNIT: Record<string, number> = { s: 1_000, m: 60_000 };
 const durationMs = z.string().transform((text) => {
   const [, count, unit = ''] = /^([0-9]+)([sm])$/.exec(text) ?? [];
   const ms = Number(count) * (MS_PER_UNIT[unit] ?? Number.NaN);
-  if (Number.isNaN(ms)) throw new Error(`docker-compose.yml: ${text} is no time`);
+  if (Number.isNaN(ms)) throw new Error(`docker-compose.yml: ${text} is no duration`);
   return ms;
 });
 
@@ -37,13 +37,16 @@ const services = z.object({ eventstoredb: engine, mongodb: engine, kafka: engine
 /** One engine as its service in docker-compose.yml has it; times in milliseconds. */
 export type EngineService = z.infer<typeof engine>;
 
-/** The variables of Compose that have a default, and its way to write a dollar sign. */
+/** Replaces variables of Compose that have a default, and `$$`, its escape of a dollar sign. */
 const interpolated = (text: string, values: Readonly<Record<string, string>>): string =>
   text
     .replaceAll(/\$\{([A-Z_]+):-([^}]*)\}/g, (_, name, byDefault) => values[name] ?? byDefault)
     .replaceAll('$$', '$');
 
-/** Reads the services `eventstoredb`, `mongodb` and `kafka`; throws when one has another form. */
+/**
+ * Reads the services `eventstoredb`, `mongodb` and `kafka` from the text of docker-compose.yml.
+ * `values` replace defaults of its variables. Throws when a service has another form.
+ */
 export const engineServices = (
   compose: string,
   values: Readonly<Record<string, string>> = {},

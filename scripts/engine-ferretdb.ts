@@ -1,7 +1,7 @@
 /**
  * A server of MongoDB's protocol without Docker: FerretDB v1 over SQLite files, built once from its
- * published Go module at the version and checksums of engine-ferretdb/. It stands in for MongoDB
- * where one document at a time is enough; it changes none of them atomically under two writers.
+ * published Go module at the version and checksums of engine-ferretdb/. It can replace MongoDB where
+ * each document has one writer: it does not update a document atomically when two writers meet.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -26,7 +26,7 @@ const DATABASE = 'payments';
 const BUILD_MS_MAX = 15 * 60_000;
 const START_MS_MAX = 20_000;
 
-/** Another version, or another source, is another file: nothing is ever built over. */
+/** The name holds a hash of the sources, so that a new version never replaces an older binary. */
 const binaryFile = (): string => {
   const hash = createHash('sha256');
   for (const name of readdirSync(SOURCE).sort()) hash.update(readFileSync(join(SOURCE, name)));
@@ -36,10 +36,10 @@ const binaryFile = (): string => {
 const hasGo = (): boolean => spawnSync('go', ['version'], { stdio: 'ignore' }).status === 0;
 
 const build = async (file: string, log: (line: string) => void): Promise<void> => {
-  log('building it from its Go module, some two minutes the first time');
+  log('building from its Go module; this takes about two minutes, once');
   mkdirSync(CACHE, { recursive: true, mode: 0o700 });
   const unfinished = `${file}.${process.pid}`;
-  // Of its progress only the module downloads are said; the rest is one line if it fails.
+  // Only module downloads are reported; when the build fails, so is its last line.
   const go = spawn('go', ['build', '-o', unfinished, '.'], {
     cwd: SOURCE,
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -53,7 +53,7 @@ const build = async (file: string, log: (line: string) => void): Promise<void> =
     }
   });
   const code = await new Promise((resolve) => go.on('close', resolve).on('error', resolve));
-  if (code !== 0) throw new Error(`it could not be built: ${last}`);
+  if (code !== 0) throw new Error(`the build failed: ${last}`);
   renameSync(unfinished, file);
 };
 
@@ -66,7 +66,7 @@ const freePort = async (): Promise<number> => {
   return address.port;
 };
 
-/** A folder keeps its port, so that who has the address finds the server again. */
+/** A folder keeps its port, so that a server started again has the same address. */
 const portOf = async (folder: string): Promise<number> => {
   const file = join(folder, 'port');
   if (existsSync(file)) return Number(readFileSync(file, 'utf8'));
@@ -75,7 +75,7 @@ const portOf = async (folder: string): Promise<number> => {
   return port;
 };
 
-const responses = async (url: string): Promise<boolean> => {
+const isReady = async (url: string): Promise<boolean> => {
   const { openMongoReadModels } = await import('../shared/read-models/mongodb/read-models.ts');
   const readModels = await openMongoReadModels({ url });
   try {
@@ -106,13 +106,14 @@ const start = async (
   const value = `mongodb://127.0.0.1:${port}/${DATABASE}`;
   const deadline = performance.now() + START_MS_MAX;
   while (server.pid !== undefined && server.exitCode === null && performance.now() < deadline) {
-    if (await responses(value)) return { value, pid: server.pid };
+    if (await isReady(value)) return { value, pid: server.pid };
     await delay(50);
   }
   server.kill();
-  throw new Error(`it does not answer on port ${port}; see ${join(folder, 'server.log')}`);
+  throw new Error(`it is not ready on port ${port}; see ${join(folder, 'server.log')}`);
 };
 
+/** FerretDB, which gives a value for MONGODB_URL. */
 export const ferretdb: Engine = {
   name: 'FerretDB',
   variable: 'MONGODB_URL',

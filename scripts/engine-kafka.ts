@@ -31,29 +31,29 @@ const runs = (command: string, args: string[]): string | undefined => {
 
 const available = (): string | undefined => {
   if (process.platform !== 'linux' && process.platform !== 'darwin') {
-    return `it is not tried on ${process.platform}; set KAFKA_BROKERS to a broker of your own`;
+    return `it is not supported on ${process.platform}; set KAFKA_BROKERS to a broker of your own`;
   }
   const java = Number(/version "([0-9]+)/.exec(runs('java', ['-version']) ?? '')?.[1] ?? 0);
   if (java < JAVA_MIN) return `it needs Java ${JAVA_MIN} or later on the PATH`;
   if (existsSync(LIBS) || runs('mvn', ['-v']) !== undefined) return undefined;
-  return 'Maven (mvn) is needed on the PATH, to fetch its jars once';
+  return 'it needs Maven (mvn) on the PATH, to fetch its jars once';
 };
 
 const run = async (command: string, args: string[], timeoutMs: number): Promise<void> => {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: timeoutMs });
-  let said = '';
+  let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(-2_000);
+      output = (output + text).slice(-2_000);
     });
   }
   const code = await new Promise((resolve, reject) =>
     child.on('close', resolve).on('error', reject),
   );
-  if (code !== 0) throw new Error(`${command} failed: ${said.trim().split('\n').at(-1)}`);
+  if (code !== 0) throw new Error(`${command} failed: ${output.trim().split('\n').at(-1)}`);
 };
 
-/** Copied beside and renamed, so that an interrupted fetch leaves nothing that looks whole. */
+/** Fetched into another folder and renamed, so that an interrupted fetch never looks whole. */
 const fetchJars = async (log: (line: string) => void): Promise<void> => {
   if (existsSync(LIBS)) return;
   log(`fetching the jars of Kafka ${VERSION}, once`);
@@ -100,7 +100,7 @@ const settingsOf = (folder: string, port: number, controllerPort: number): strin
     '',
   ].join('\n');
 
-/** The first byte keeps it from beginning with a dash, which the tool takes for an option. */
+/** The fixed first byte prevents a leading dash, which Kafka's tool would take for an option. */
 const clusterId = (): string => {
   const bytes = randomBytes(16);
   bytes[0] = 0x30;
@@ -143,6 +143,7 @@ const untilReady = async (logFile: string, ended: () => boolean): Promise<void> 
   }
 };
 
+/** Kafka, which gives a value for KAFKA_BROKERS. */
 export const kafka: Engine = {
   name: 'Kafka',
   variable: 'KAFKA_BROKERS',

@@ -1,7 +1,7 @@
 /**
  * `npm run engines -- up|down`: real servers without Docker, for contributors and for CI.
- * `eval "$(npm run -s engines -- up)"` sets the variables of what this machine can run; what it
- * cannot is said on stderr with its reason. `down` ends them and removes their data.
+ * `eval "$(npm run -s engines -- up)"` sets the variables of the engines that this machine can run,
+ * and names the others on stderr with the reason. `down` ends the engines and removes their data.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ const say = (line: string): void => void process.stderr.write(`engines: ${line}\
 const readState = (): Running | undefined =>
   existsSync(STATE) ? running.parse(JSON.parse(readFileSync(STATE, 'utf8'))) : undefined;
 
-/** When a process was started, which tells it from a later one with the same id. */
+/** When a process was started: a later process with the same id has another time. */
 const startedAt = (pid: number): string =>
   spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).stdout?.trim() ?? '';
 

@@ -1,17 +1,17 @@
-/** docs/errors.md: the entries of shared/http/error-guide.ts as a page for people. */
+/** docs/errors.md, made from the entries of shared/http/error-guide.ts. */
 import { ERROR_GUIDE, FAILED_ENTRY, PAYMENT_FAILED } from '../shared/http/error-guide.ts';
 import { ERROR_CODES, messageOf, statusOf } from '../shared/http/errors.ts';
 import { FAILURE_CODES } from '../shared/payment/payment-events.ts';
 
 const INTRO = `# Errors
 
-Every answer that is not a success has this body, and a \`Link\` header that leads to the entry below. \`error\` is stable: switch on it, not on \`message\` or \`details\`.
+Every response that is not a success has this body, and a \`Link\` header that leads to the entry below. \`error\` is stable: switch on it, not on \`message\` or \`details\`.
 
 \`\`\`json
 { "error": "INVALID_REQUEST", "message": "The request is invalid.", "details": ["amount is required"], "timestamp": "2026-01-01T12:00:00.000Z" }
 \`\`\`
 
-A POST that was answered by no outcome (a time-out, a 500, a 503) is safe to repeat with the same \`Idempotency-Key\`.
+A POST that got no outcome (a timeout, a 500, a 503) is safe to repeat with the same \`Idempotency-Key\`.
 
 | error | status | message |
 |---|---|---|`;

@@ -32,14 +32,14 @@ const canRun = (versions) =>
 
 const install = (main) => {
   const args = main.startsWith('scripts/') ? ['ci'] : ['ci', '--omit=dev'];
-  // npm's words go to stderr: stdout belongs to the command (`payments token` prints a token).
+  // npm's output goes to stderr: stdout belongs to the command (`payments token` prints a token).
   const done = spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2] });
   if (done.status !== 0) {
     fail('the packages could not be installed; run "npm ci" in the project folder and try again');
   }
 };
 
-/** The binary itself, never a shell script around it, so that signals reach it. */
+/** The Node that came with the packages: the binary, not a shell script, so that signals reach it. */
 const bundledNode = () =>
   [inRoot('node_modules', 'node', 'bin', 'node'), inRoot('node_modules', '.bin', 'node')].find(
     (file) => fs.existsSync(file) && fs.realpathSync(file) !== fs.realpathSync(process.execPath),
@@ -51,23 +51,23 @@ const runHere = (main, args) => {
   const { enableCompileCache } = require('node:module');
   if (enableCompileCache) enableCompileCache(inRoot('node_modules', '.cache', 'compile'));
   if (process.channel) {
-    // kill -9 of the launcher must not leave a service behind that holds port and data folder.
+    // After kill -9 of the launcher no service must keep running and hold port and data folder.
     process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
     process.channel.unref();
   }
   return import(pathToFileURL(file).href);
 };
 
-/** Flags of Node that are about the service, wherever they stand. */
+/** Flags of Node that are meant for the service, wherever they stand among the arguments. */
 const isForService = (flag) => /^--(watch|inspect)/.test(flag);
 
 const runThere = (node, flags, main, args) => {
-  // The debugger's port is the service's: this process would hold it and show nothing but itself.
+  // Frees the debugger's port: a developer wants to debug the service, not this launcher.
   inspector.close();
   const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
   const child = spawn(node, [...flags, __filename, main, ...args], { stdio });
-  // Under `node --watch` the service names the files that it has read, and this process's parent
-  // watches them.
+  // Under `node --watch` the service sends the names of the files that it has read; the parent of
+  // this process watches them.
   child.on('message', (message) => process.send?.(message));
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
     process.on(signal, () => child.kill(signal));

@@ -1,7 +1,7 @@
 /**
  * `npm run test:containers [-- paths]`: the contract suites and the end-to-end story over the real
  * EventStoreDB, MongoDB and Kafka, each started as docker-compose.yml says: same image, settings
- * and health check. Without Docker it says so and ends well, unless `REQUIRE_DOCKER=1`.
+ * and health check. Without Docker it prints that and ends with 0, or with 1 if REQUIRE_DOCKER=1.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { type EngineService, engineServices } from './compose-engines.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SUITES = ['test/contract', 'test/e2e/story.test.ts'];
-/** From the start of a container, its image being there, to a good health check. */
+/** From the start of a container, its image downloaded, to its first good health check. */
 const START_MS_MAX = 180_000;
 const HOW = 'install Docker (https://docs.docker.com/get-docker/) and start it to run it';
 
@@ -35,7 +35,7 @@ const hasDocker = (): Promise<boolean> =>
     () => false,
   );
 
-/** `port` is the one inside; `hostPort` the one outside, any free one when left out. */
+/** `port` is the port in the container, `hostPort` that of the host; left out: any free one. */
 const start = async (
   name: string,
   { image, platform, environment, command, healthcheck }: EngineService,
@@ -44,7 +44,7 @@ const start = async (
 ): Promise<StartedTestContainer> => {
   const container = new GenericContainer(image)
     .withEnvironment(environment)
-    // Its own name in the compose file leads back to itself, as it does there.
+    // As under Compose, the name of the service is the address of its own container.
     .withExtraHosts([{ host: name, ipAddress: '127.0.0.1' }])
     .withExposedPorts(hostPort === undefined ? port : { container: port, host: hostPort })
     .withHealthCheck(healthcheck)
@@ -59,7 +59,7 @@ const start = async (
 const at = (container: StartedTestContainer, port: number): string =>
   `${container.getHost()}:${container.getMappedPort(port)}`;
 
-/** Starts all three; what has started is handed to `started`, whatever becomes of the others. */
+/** Starts all three. Calls `started` for each container that runs, even when another one fails. */
 const startEngines = async (
   started: (container: StartedTestContainer) => void,
 ): Promise<Record<string, string>> => {
@@ -85,10 +85,10 @@ const startEngines = async (
     if (one.status === 'rejected') throw one.reason;
     return one.value;
   });
-  if (!events || !readModels || !broker) throw new Error('three were started');
+  if (!events || !readModels || !broker) throw new Error('one of the three containers is missing');
   return {
     EVENTSTOREDB_URL: `esdb://${at(events, 2113)}?tls=false`,
-    // Direct: the replica set knows itself by a name that means nothing out here.
+    // Direct, because the replica set announces a host name that is unknown outside of it.
     MONGODB_URL: `mongodb://${at(readModels, 27_017)}/payments?directConnection=true`,
     KAFKA_BROKERS: at(broker, 9094),
   };

@@ -1,7 +1,7 @@
 /**
  * `npm run test:mutation [-- files]`: mutation testing of the pure parts, as stryker.config.mjs
- * says, or of the named files among them. What was tested before and has not changed since, code
- * or tests, is taken from the last run (reports/mutation/). Ends with 1 below the score to keep.
+ * says, or of the named files among them. Results of the last run (reports/mutation/) are used again
+ * where neither code nor tests have changed. Ends with 1 when the score is below the minimum.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

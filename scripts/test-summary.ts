@@ -1,12 +1,12 @@
-/** What a test run comes to: the skipped tests by name, the closing line and the exit code. */
+/** The summary of a test run: the skipped tests by name, the last line and the exit code. */
 
-/** The part of Jest's `--json` report that is read here. */
+/** The fields of Jest's `--json` report that are used here. */
 export type JestReport = {
   numPassedTests: number;
   numFailedTests: number;
   numPendingTests: number;
   numTodoTests: number;
-  /** Files that could not be run at all: none of their tests is counted elsewhere. */
+  /** Files that could not be run at all: the other numbers do not include their tests. */
   numRuntimeErrorTestSuites: number;
   testResults: { assertionResults: TestResult[] }[];
 };
@@ -20,8 +20,8 @@ const groupOf = ({ ancestorTitles, fullName }: TestResult): string =>
   ancestorTitles?.[0] ?? fullName;
 
 /**
- * A group that was skipped whole by its name and size, any other skipped test by its own; the name
- * carries the reason.
+ * One line for each group that was skipped as a whole, with its size, and for each other skipped
+ * test. The names of the tests hold the reason.
  */
 const skipsOf = (report: JestReport): string[] => {
   const all = report.testResults.flatMap((file) => file.assertionResults);
@@ -36,9 +36,9 @@ const skipsOf = (report: JestReport): string[] => {
 };
 
 /**
- * The report of a run that ended with `code`; undefined when there is none. A file that could not
- * be run counts as a failed test, and a run that executed no test has failed. So has one that
- * skipped for want of a `required` variable: its engine was started for these very tests.
+ * The summary of a run that ended with `code`; its report is undefined when Jest wrote none. A file
+ * that could not be run counts as a failed test. A run without any executed test has failed, and so
+ * has one that skipped tests for a `required` variable, whose engine was started for them.
  */
 export const summaryOf = (
   report: JestReport | undefined,

@@ -1,6 +1,5 @@
 /**
- * `npm test [-- paths and Jest flags]`: every test but those of test/long, which come with
- * `--long`. The last line on stdout is exactly `N passed, N failed, N skipped`. A skip that names a
+ * `npm test [-- paths and Jest flags]`: every test, those of test/long only with `--long`. The last line on stdout is exactly `N passed, N failed, N skipped`. A skip that names a
  * variable of `REQUIRE_ENGINES` (a comma list) fails the run.
  */
 import { spawn, spawnSync } from 'node:child_process';

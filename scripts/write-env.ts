@@ -7,13 +7,13 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-/** What docker-compose.yml refuses to start without. */
+/** Compose does not start the services of docker-compose.yml without these. */
 const SECRETS = ['JWT_SECRET', 'IDEMPOTENCY_SECRET', 'PROVIDER_TOKEN'];
 const SECRET_BYTES = 32;
 
 const lines = [
   '# The secrets of this installation. Keep a copy with the backups: with another',
-  '# IDEMPOTENCY_SECRET the command API refuses to start on the same events.',
+  '# IDEMPOTENCY_SECRET the command API does not start on the same events.',
   ...SECRETS.map((name) => `${name}=${randomBytes(SECRET_BYTES).toString('base64url')}`),
 ];
 const file = resolve(process.argv[2] ?? join(import.meta.dirname, '../.env'));

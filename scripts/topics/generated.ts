@@ -1,6 +1,6 @@
 /**
- * The reference pages of the topics, made from the schemas that the messages are made with: one
- * JSON Schema per type and version, and the AsyncAPI document. A test compares them with the files.
+ * The reference pages of the topics, made from the same schemas as the messages: one JSON Schema for
+ * each type and version, and the AsyncAPI document. A test compares them with the files in docs/.
  */
 import { stringify } from 'yaml';
 import { z } from 'zod';
@@ -15,18 +15,18 @@ import {
 import { PAYMENT_EVENT_TYPES } from '../../shared/payment/payment-events.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings.ts';
 
-/** What a message is, in a sentence. */
+/** The meaning of each message, in one sentence. */
 const MEANINGS: Record<MessageType, string> = {
-  PaymentCreated: 'A payment was asked for; the provider has not been asked yet.',
+  PaymentCreated: 'A payment was requested; the provider has not been called yet.',
   PaymentAuthorized: 'The amount is reserved on the card.',
   PaymentCaptured: 'The amount was taken; releasedAmount is what a partial capture gave back.',
-  PaymentVoided: 'The authorization was released whole.',
+  PaymentVoided: 'The whole authorization was released.',
   PaymentRefunded: 'The amount was given back.',
   PaymentFailed: 'The payment was declined, or proven never carried out. Final.',
-  PaymentCaptureRequested: 'A capture was asked for; its outcome follows.',
-  PaymentVoidRequested: 'A void was asked for; its outcome follows.',
+  PaymentCaptureRequested: 'A capture was requested; its outcome follows.',
+  PaymentVoidRequested: 'A void was requested; its outcome follows.',
   PaymentRefundRequested:
-    'A refund was asked for and its amount is set aside; its outcome follows.',
+    'A refund was requested and its amount is set aside; its outcome follows.',
   PaymentCaptureDeclined: 'The capture did not happen; the payment stays authorized.',
   PaymentVoidDeclined: 'The void did not happen; the payment stays authorized.',
   PaymentRefundDeclined: 'The refund did not happen; its amount is free again.',
@@ -35,7 +35,7 @@ const MEANINGS: Record<MessageType, string> = {
 
 const schemaFile = (name: string, version: number): string => `${name}.v${version}.json`;
 
-// As input: a reader has to accept fields that it does not know yet.
+// The input form, which allows unknown fields: a reader must accept fields of later versions.
 const jsonSchema = (
   schema: z.ZodType,
   about: { $id: string; title: string; description: string },

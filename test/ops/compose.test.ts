@@ -142,6 +142,6 @@ test('the engines can be started elsewhere as the file says', () => {
   expect(mongodb.healthcheck).toMatchObject({ interval: 10_000, startPeriod: 120_000 });
   expect(kafka.environment.KAFKA_ADVERTISED_LISTENERS).toContain('localhost:19094');
   expect(() => engineServices(text.replaceAll('interval: 5s', 'interval: soon'))).toThrow(
-    'soon is no time',
+    'soon is no duration',
   );
 });
