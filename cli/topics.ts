@@ -67,6 +67,7 @@ export const topicsCommand = (): Command =>
       new Command('list')
         .description('Lists the topics, and how far the relay has sent events to them.')
         .addOption(formatOption())
+        .addHelpText('after', '\nExample:\n  payments topics list --format json')
         .action(list),
     )
     .addCommand(
@@ -79,6 +80,7 @@ export const topicsCommand = (): Command =>
         )
         .option('--from <position>', 'only messages after this globalposition, or start', 'start')
         .option('--follow', 'print new messages as they come, until it is interrupted')
+        .addHelpText('after', '\nExample:\n  payments topics tail --topic state | jq .data.status')
         .action(tail),
     )
     .addHelpText('after', '\nExample:\n  payments topics tail --topic state | jq .data.status');
