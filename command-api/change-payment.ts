@@ -13,7 +13,7 @@ import {
   unresolvedOperations,
 } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
-import type { CommandDeps, Principal } from './deps.ts';
+import type { CommandDeps, Sender } from './deps.ts';
 import { waitForInFlight } from './in-flight.ts';
 import { operate } from './operate.ts';
 import type { LoadedPayment } from './payment-log.ts';
@@ -32,7 +32,7 @@ export type Change = {
 };
 
 /** A change with what it is recognised by and how long it may take. */
-type Attempt = { change: Change; principal: Principal; identity: RequestIdentity; budget: Budget };
+type Attempt = { change: Change; sender: Sender; identity: RequestIdentity; budget: Budget };
 
 const CALL_KINDS = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
 
@@ -43,13 +43,13 @@ const CALL_KINDS = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as con
  */
 export const changePayment = (
   deps: CommandDeps,
-  principal: Principal,
+  sender: Sender,
   change: Change,
   key: string | undefined,
   budget: Budget,
 ): Promise<CommandResponse> => {
-  const identity = identityOf(deps, principal, change, key);
-  const attempt = { change, principal, identity, budget };
+  const identity = identityOf(deps, sender, change, key);
+  const attempt = { change, sender, identity, budget };
   return deps.queues.run(change.paymentId, async () => {
     for (;;) {
       const response = await changeOrRepeat(deps, attempt);
@@ -88,19 +88,19 @@ const changeOrRepeat = async (
 
 const changeAnew = (
   deps: CommandDeps,
-  { change, principal, identity, budget }: Attempt,
+  { change, sender, identity, budget }: Attempt,
   { state }: LoadedPayment,
 ): Promise<CommandResponse | undefined> => {
   const { kind, paymentId, amount: amountMinor, reason } = change;
   const command = { kind, operationId: newOperationId(), amountMinor, reason, identity };
   const call = { kind: CALL_KINDS[kind], authorizationId: authorizationIdOf(state) };
-  return operate(deps, { paymentId, command, call, principal, budget });
+  return operate(deps, { paymentId, command, call, sender, budget });
 };
 
 /** The keyed hashes that a repeat of this change is recognised by (gaps §8). */
 export const identityOf = (
   deps: CommandDeps,
-  principal: Principal,
+  sender: Sender,
   { kind, paymentId, amount, reason }: Change,
   key: string | undefined,
 ): RequestIdentity => {
@@ -113,7 +113,7 @@ export const identityOf = (
     reason: reason ?? null,
   });
   if (key === undefined) return { fingerprint };
-  return { fingerprint, keyHash: identities.keyHashOf(principal.merchantId, kind, paymentId, key) };
+  return { fingerprint, keyHash: identities.keyHashOf(sender.merchantId, kind, paymentId, key) };
 };
 
 /**

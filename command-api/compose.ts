@@ -14,7 +14,6 @@ import type { Identities } from './idempotency.ts';
 import { createInFlight, type InFlight, inFlightMsMaxOf } from './in-flight.ts';
 import { recordMetrics } from './metrics.ts';
 import { createPaymentLog } from './payment-log.ts';
-import { measured } from './provider/measured.ts';
 import type { Provider } from './provider/port.ts';
 import { type ResilientProvider, resilient } from './provider/resilience.ts';
 import { createQueues } from './queues.ts';
@@ -114,7 +113,8 @@ const createDeps = (options: CommandSideOptions, provider: Provider): CommandDep
 /** Puts the command side together; nothing runs yet but what a request or `startSweep` begins. */
 export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   const { config, store, readModels, metrics, log } = options;
-  const provider = resilient(measured(options.provider, metrics));
+  const { onCall, onCommand } = recordMetrics(metrics);
+  const provider = resilient(options.provider, { onCall });
   const deps = createDeps(options, provider);
   const { inFlight, unresolved } = deps;
   const waiting: Waiting = new Set();
@@ -130,11 +130,11 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     register: (app, authHooks) => {
       registerRoutes(app, authHooks, COMMAND_ROUTES, {
         ...openReconcile(store, provider),
-        deps,
+        commands: deps,
         readModels,
         requestBudgetMs: config.requestBudgetMs,
         waiting,
-        onCommand: recordMetrics(metrics).onCommand,
+        onCommand,
       });
     },
     beginStop: () => {

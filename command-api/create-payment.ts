@@ -9,7 +9,7 @@ import { decide } from '../shared/payment/decide.ts';
 import type { MaskedCard } from '../shared/payment/payment-events.ts';
 import { isFree, type Operation } from '../shared/payment/state.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
-import type { CommandDeps, Principal } from './deps.ts';
+import type { CommandDeps, Sender } from './deps.ts';
 import { waitForInFlight } from './in-flight.ts';
 import { claimReference, stillClaims } from './merchant-reference.ts';
 import { type OperationRequest, operate } from './operate.ts';
@@ -22,7 +22,7 @@ import { type CommandResponse, keyReused, rejection, replayed, responseTo } from
 
 /** What one request asks for; the card secret is dropped with it. */
 type Attempt = {
-  principal: Principal;
+  sender: Sender;
   /** The command, without the ids that a new payment gets. */
   command: Omit<CreateCommand, 'operationId' | 'paymentId'>;
   call: CallDetails;
@@ -38,19 +38,19 @@ const ATTEMPTS_MAX = 1000;
  */
 export const createPayment = (
   deps: CommandDeps,
-  principal: Principal,
+  sender: Sender,
   request: CreateRequest,
   key: string | undefined,
   budget: Budget,
 ): Promise<CommandResponse> => {
-  const command = commandOf(deps, principal, request);
-  const attempt = { principal, command, call: callOf(request), budget };
+  const command = commandOf(deps, sender, request);
+  const attempt = { sender, command, call: callOf(request), budget };
   return key === undefined ? createOrJoin(deps, attempt) : createUnderKey(deps, attempt, key);
 };
 
 const commandOf = (
   { identities, rulesOf }: CommandDeps,
-  { merchantId }: Principal,
+  { merchantId }: Sender,
   request: CreateRequest,
 ): Attempt['command'] => {
   const { amount, currency, captureNow, details } = request;
@@ -142,11 +142,11 @@ const createUnderKey = (
   attempt: Attempt,
   key: string,
 ): Promise<CommandResponse> => {
-  const { principal, command, budget } = attempt;
+  const { sender, command, budget } = attempt;
   const { identities, queues } = deps;
-  const keyHash = identities.keyHashOf(principal.merchantId, 'create', '', key);
+  const keyHash = identities.keyHashOf(sender.merchantId, 'create', '', key);
   const keyed = { ...attempt, command: { ...command, identity: { ...command.identity, keyHash } } };
-  const idOf = (n: number) => identities.paymentIdOf(principal.merchantId, key, n);
+  const idOf = (n: number) => identities.paymentIdOf(sender.merchantId, key, n);
   return queues.run(`create ${idOf(1)}`, async () => {
     for (let n = 1; n <= ATTEMPTS_MAX && budget.leftMs() > 0; n++) {
       const response = await createOrRepeat(deps, keyed, idOf(n));
@@ -191,11 +191,11 @@ const repeatUnresolved = async (
 /** Undefined where another request has the id or the reference: look at the payments again. */
 const createNew = (
   deps: CommandDeps,
-  { principal, command: requested, call, budget }: Attempt,
+  { sender, command: requested, call, budget }: Attempt,
   paymentId: string,
 ): Promise<CommandResponse | undefined> => {
   const command = { ...requested, paymentId, operationId: newOperationId() };
-  const request = { paymentId, command, call, principal, budget };
+  const request = { paymentId, command, call, sender, budget };
   const reference = command.rules.uniqueReferences && command.details.merchantReference;
   return deps.queues.run(paymentId, () =>
     reference ? createUnique(deps, request, command, reference) : operate(deps, request),
@@ -212,8 +212,8 @@ const createUnique = async (
   // What the rules refuse claims nothing.
   const decision = decide(undefined, command);
   if (decision.kind === 'refused') return rejection(422, decision.code, decision.details);
-  const { principal, budget } = request;
-  const claimed = await claimReference(deps, principal, command, reference, budget);
+  const { sender, budget } = request;
+  const claimed = await claimReference(deps, sender, command, reference, budget);
   if (claimed.kind === 'held') return claimed.response;
   // seeded bug: reference-read-again
   const mayGoOn = () => stillClaims(deps, command, reference);

@@ -1,5 +1,4 @@
 /** What the commands of the command side are given to work with, and who sends them. */
-import type { EventContext } from '../shared/event-store/port.ts';
 import type { MerchantRules } from '../shared/payment/commands.ts';
 import type { Identities } from './idempotency.ts';
 import type { InFlight } from './in-flight.ts';
@@ -10,7 +9,7 @@ import type { Unresolved } from './recovery/unresolved.ts';
 import type { ReferenceClaims } from './reference-claims.ts';
 
 /** Who sent a request, as its token says, and which request it was. */
-export type Principal = { merchantId: string; actor: string; requestId: string };
+export type Sender = { merchantId: string; actor: string; requestId: string };
 
 export type CommandDeps = {
   paymentLog: PaymentLog;
@@ -34,11 +33,3 @@ export type CommandDeps = {
     error(fields: object, message: string): void;
   };
 };
-
-/** The context that a request's intent is stored with. */
-export const contextOf = ({ actor, requestId }: Principal): EventContext => ({
-  actor,
-  requestId,
-  correlationId: requestId,
-  causationId: requestId,
-});

@@ -10,9 +10,9 @@
  */
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { bodyOf } from '../shared/payment/response.ts';
-import { type CommandDeps, contextOf, type Principal } from './deps.ts';
+import type { CommandDeps, Sender } from './deps.ts';
 import { pauses } from './in-flight.ts';
-import type { LoadedPayment } from './payment-log.ts';
+import { contextOf, type LoadedPayment } from './payment-log.ts';
 import { resolvedInTurn } from './recovery/ask.ts';
 import type { Claims } from './reference-claims.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
@@ -27,7 +27,7 @@ export type Claimed = { kind: 'ours' } | { kind: 'held'; response: CommandRespon
 /** Claims a reference for a create that is not appended yet. Throws BudgetSpent. */
 export const claimReference = async (
   deps: CommandDeps,
-  principal: Principal,
+  sender: Sender,
   create: CreateCommand,
   reference: string,
   budget: Budget,
@@ -50,7 +50,7 @@ export const claimReference = async (
     // Every earlier claimant was looked at after our own claim was durable: our claim stands.
     if (claims.lastOperationId === operationId) return { kind: 'ours' };
     const data = { paymentId, merchantId, operationId, amount, currency };
-    await deps.claims.claim(claims, data, contextOf(principal));
+    await deps.claims.claim(claims, data, contextOf(sender));
   }
 };
 

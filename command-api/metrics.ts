@@ -10,6 +10,9 @@ export const recordMetrics = (metrics: Metrics) => ({
   onAppended: (events: readonly RecordedEvent[]): void => {
     for (const { event } of events) metrics.eventsAppended.add(1, event.type);
   },
+  /** Called after each call to the provider, with its time in seconds. */
+  onCall: (operation: string, outcome: string, seconds: number): void =>
+    metrics.providerSeconds.observe(seconds, operation, outcome),
   /** Called once for each command, with its time in seconds. */
   onCommand: (command: string, outcome: CommandResponse['outcome'], seconds: number): void => {
     metrics.commands.add(1, command, outcome);

@@ -7,10 +7,9 @@ import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
 import type { FinalOutcome, FinalOutcomeDetails } from '../shared/payment/outcome.ts';
 import type { Operation } from '../shared/payment/state.ts';
-import { type CommandDeps, contextOf, type Principal } from './deps.ts';
-import type { Executed, LoadedPayment } from './payment-log.ts';
-import { type CallDetails, outcomeOf } from './provider/port.ts';
-import { recordOutcome } from './record-outcome.ts';
+import type { CommandDeps, Sender } from './deps.ts';
+import { contextOf, type Executed, type LoadedPayment } from './payment-log.ts';
+import type { CallDetails, Fenced, NotFound, ProviderOutcome } from './provider/port.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
   type CommandResponse,
@@ -25,9 +24,9 @@ export type OperationRequest = {
   paymentId: string;
   command: CreateCommand | ChangeCommand;
   call: CallDetails;
-  principal: Principal;
+  sender: Sender;
   budget: Budget;
-  /** Asked once the intent is durable; false: the operation ends without a provider call. */
+  /** Called once the intent is durable; false: the operation ends without a provider call. */
   mayGoOn?: () => Promise<boolean>;
 };
 
@@ -49,24 +48,31 @@ export const operate = async (
   deps: CommandDeps,
   request: OperationRequest,
 ): Promise<CommandResponse | undefined> => {
-  const { paymentId, command } = request;
-  const { operationId } = command;
+  const { operationId } = request.command;
   const progress: Progress = {};
   deps.inFlight.begin(operationId);
   try {
     return await carryOut(deps, request, progress);
   } finally {
     deps.inFlight.end(operationId);
-    if (isUnresolved(progress, operationId))
-      deps.unresolved.add(paymentId, operationId, progress.payment);
+    noteIn(deps.unresolved, request, progress);
   }
 };
 
 /** An intent that may be stored counts: without an outcome it would bar the payment (gaps §7). */
-const isUnresolved = ({ intentUnknown, payment }: Progress, operationId: string): boolean =>
-  payment === undefined
-    ? intentUnknown === true
-    : operationOf(payment, operationId).ended === undefined;
+const noteIn = (
+  unresolved: CommandDeps['unresolved'],
+  { paymentId, command: { operationId } }: OperationRequest,
+  { intentUnknown, payment }: Progress,
+): void => {
+  const isUnresolved =
+    payment === undefined
+      ? intentUnknown === true
+      : operationOf(payment, operationId).ended === undefined;
+  if (isUnresolved) unresolved.add(paymentId, operationId, payment);
+  // Another process may have resolved an earlier operation of the payment.
+  else if (payment !== undefined) unresolved.update(paymentId, payment);
+};
 
 const carryOut = async (
   deps: CommandDeps,
@@ -80,7 +86,9 @@ const carryOut = async (
   const { payment } = executed;
   progress.payment = payment;
   if (request.mayGoOn !== undefined && !(await request.mayGoOn())) {
-    progress.payment = await recordOutcome(deps, payment, operationId, { outcome: 'NOT_SENT' });
+    progress.payment = await deps.paymentLog.recordOutcome(payment, operationId, {
+      outcome: 'NOT_SENT',
+    });
     return undefined;
   }
   const operation = operationOf(payment, operationId);
@@ -94,14 +102,14 @@ const carryOut = async (
 /** Decides and appends the intent. Where nobody knows whether it is stored, no call follows it. */
 const appendIntent = async (
   { paymentLog }: CommandDeps,
-  { paymentId, command, principal, budget }: OperationRequest,
+  { paymentId, command, sender, budget }: OperationRequest,
   progress: Progress,
 ): Promise<Executed> => {
-  // A client that was told that nothing was begun may have sent the request again.
+  // The client has its response, that nothing was begun, and may have sent the request again.
   if (budget.leftMs() === 0) throw new BudgetSpent();
   budget.appending = true;
   try {
-    return await paymentLog.execute(paymentId, command, contextOf(principal), budget);
+    return await paymentLog.execute(paymentId, command, contextOf(sender), budget);
   } catch (error) {
     progress.intentUnknown = error instanceof AppendOutcomeUnknown;
     throw error;
@@ -129,6 +137,13 @@ const responseWithoutIntent = (
   }
 };
 
+/** What a response of the provider says for good; undefined while the outcome is unknown. */
+export const outcomeOf = (
+  response: ProviderOutcome | Fenced | NotFound,
+): FinalOutcomeDetails | undefined =>
+  // seeded bug: unknown-stays-unresolved
+  response.outcome === 'UNKNOWN' || response.outcome === 'NOT_FOUND' ? undefined : response;
+
 /** Undefined where the outcome is unknown. Never throws. */
 const callProvider = async (
   { provider, inFlight }: CommandDeps,
@@ -136,7 +151,7 @@ const callProvider = async (
   payment: LoadedPayment,
   operation: Operation,
 ): Promise<FinalOutcomeDetails | undefined> => {
-  // The client has been told that nothing was begun, and may already have sent the request again.
+  // The client has its response, that nothing was begun, and may have sent the request again.
   // seeded bug: budget-spent
   if (budget.spent === true) return { outcome: 'NOT_SENT' };
   // Another process may take the call for ended before it would end: the call is not begun.
@@ -158,7 +173,7 @@ const record = async (
   outcome: FinalOutcomeDetails,
 ): Promise<CommandResponse> => {
   try {
-    const recorded = await recordOutcome(deps, payment, operationId, outcome);
+    const recorded = await deps.paymentLog.recordOutcome(payment, operationId, outcome);
     progress.payment = recorded;
     const operation = operationOf(recorded, operationId);
     logDifference(deps, paymentId, operation, outcome);

@@ -1,6 +1,6 @@
 /**
- * Load, decide, append; again on a conflict of revisions. The only loop around an append, and it
- * holds no effect but the append itself (gaps §6).
+ * The streams of payments, read and appended to: load, decide, append; again on a conflict of
+ * revisions. The only loop around an append, and it holds no effect but the append itself (gaps §6).
  */
 import {
   AppendOutcomeUnknown,
@@ -15,13 +15,18 @@ import {
 import type { EventContext, EventStore, NewEvent } from '../shared/event-store/port.ts';
 import type { Command } from '../shared/payment/commands.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
+import type { FinalOutcomeDetails } from '../shared/payment/outcome.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
 import { evolve, type PaymentState } from '../shared/payment/state.ts';
 import { jittered, pause, WIDE_JITTER } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
-import { type Budget, BudgetSpent } from './request-budget.ts';
+import type { Sender } from './deps.ts';
+import { type Budget, BudgetSpent, startBudget } from './request-budget.ts';
+
+/** Who an outcome is recorded by in place of the live request: recovery, or an operator and why. */
+export type RecordedBy = 'recovery' | { operator: Sender; evidence: string };
 
 /** An existing payment, folded from its stream. */
 export type LoadedPayment = {
@@ -55,6 +60,17 @@ export type PaymentLog = {
     context: EventContext,
     budget: Budget,
   ): Promise<Executed>;
+  /**
+   * Records the outcome of one operation; where another process was faster, its outcome stays. Call
+   * it in the payment's queue. Returns the payment as it is afterwards. Throws what the event store
+   * throws.
+   */
+  recordOutcome(
+    payment: LoadedPayment,
+    operationId: string,
+    outcome: FinalOutcomeDetails,
+    by?: RecordedBy,
+  ): Promise<LoadedPayment>;
 };
 
 export type PaymentLogOptions = {
@@ -84,8 +100,24 @@ const after = (
 const knows = (payment: LoadedPayment | undefined, operationId: string): boolean =>
   payment?.state.operations.some((o) => o.operationId === operationId) ?? false;
 
+/** The context that a request's intent is stored with. */
+export const contextOf = ({ actor, requestId }: Sender): EventContext => ({
+  actor,
+  requestId,
+  correlationId: requestId,
+  causationId: requestId,
+});
+
+const outcomeContextOf = (intent: RecordedPaymentEvent, by: RecordedBy | undefined) => {
+  const { context, id } = intent;
+  if (by === 'recovery') return { ...context, actor: 'recovery', causationId: id };
+  return { ...(by === undefined ? context : contextOf(by.operator)), causationId: id };
+};
+
 /** A pause between attempts of one append, so that a store in trouble is not flooded. */
 const PAUSE_MS = 50;
+/** How long the store may take to accept an outcome; the request's own budget does not bound it. */
+const RECORD_BUDGET_MS = 10_000;
 
 export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   const { store, nowMs, onAppended, onConflict, cachedPaymentsMax } = options;
@@ -191,5 +223,19 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     }
   };
 
-  return { load, peek: (paymentId) => cache.peek(paymentId), execute };
+  const recordOutcome: PaymentLog['recordOutcome'] = async (payment, operationId, outcome, by) => {
+    const intent = payment.events.find(({ event }) => event.data.operationId === operationId);
+    if (intent === undefined) throw new Error(`${operationId}: an outcome without its intent`);
+    const isByHand = by !== undefined && by !== 'recovery';
+    const resolution = isByHand && { resolution: { evidence: by.evidence } };
+    const command = { kind: 'record', operationId, ...outcome, ...resolution } as const;
+    const context = outcomeContextOf(intent, by);
+    const budget = startBudget(RECORD_BUDGET_MS);
+    const recorded = await execute(payment.state.paymentId, command, context, budget);
+    if (recorded.kind !== 'done')
+      throw new Error(`${operationId}: an outcome was ${recorded.kind}`);
+    return recorded.payment;
+  };
+
+  return { load, peek: (paymentId) => cache.peek(paymentId), execute, recordOutcome };
 };

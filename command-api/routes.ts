@@ -4,7 +4,7 @@
  * called.
  */
 import type { FastifyReply } from 'fastify';
-import type { Principal as Sender } from '../shared/http/auth/tokens.ts';
+import type { Principal } from '../shared/http/auth/tokens.ts';
 import { reject } from '../shared/http/errors.ts';
 import { PaymentFailureResponse, PaymentResponse } from '../shared/http/responses.ts';
 import {
@@ -16,9 +16,9 @@ import {
 } from '../shared/http/route.ts';
 import { unresolvedOperations } from '../shared/payment/state.ts';
 import { textsHoldCard } from '../shared/runtime/card-numbers.ts';
-import { type ChangeKind, changePayment, identityOf } from './change-payment.ts';
+import { type Change, type ChangeKind, changePayment, identityOf } from './change-payment.ts';
 import { createPayment } from './create-payment.ts';
-import type { CommandDeps, Principal } from './deps.ts';
+import type { CommandDeps, Sender } from './deps.ts';
 import { OPERATOR_ROUTES, type OperatorDeps } from './operator/routes.ts';
 import type { LoadedPayment } from './payment-log.ts';
 import { RECONCILE_ROUTES, type ReconcileDeps } from './reconcile/routes.ts';
@@ -34,7 +34,7 @@ import { startBudget } from './request-budget.ts';
 import { type RespondDeps, respondInBudget } from './respond-in-budget.ts';
 
 /** What the routes for merchants work with. */
-export type CommandApi = RespondDeps & { deps: CommandDeps; requestBudgetMs: number };
+export type CommandApi = RespondDeps & { commands: CommandDeps; requestBudgetMs: number };
 
 const REPLAYED = 'Idempotent-Replayed';
 
@@ -48,7 +48,7 @@ const ended = (description: string, notAllowed: string): Record<number, Response
   },
 });
 
-const principalOf = ({ merchantId, actor }: Sender, { request }: FastifyReply): Principal => ({
+const senderOf = ({ merchantId, actor }: Principal, { request }: FastifyReply): Sender => ({
   merchantId,
   actor,
   requestId: request.id,
@@ -79,7 +79,7 @@ const PAYMENT_ROUTES = {
       return respondInBudget(api, reply, {
         command: 'create',
         budget,
-        task: createPayment(api.deps, principalOf(principal, reply), request, key, budget),
+        task: createPayment(api.commands, senderOf(principal, reply), request, key, budget),
         // Creates under one key wait for one another and for nothing else.
         repeatsRunning: () => key !== undefined,
       });
@@ -96,12 +96,12 @@ const PAYMENT_ROUTES = {
       'The payment, CAPTURED.',
       'The payment cannot be captured, or not with this amount.',
     ),
-    handle: (api, input, reply) => change(api, 'capture', input, reply),
+    handle: (api, input, reply) => changeFor(api, 'capture', input, reply),
   }),
   voidPayment: route({
     request: { paymentId: 'INVALID_PAYMENT_ID', read: readVoid, headers: ['IdempotencyKey'] },
     responses: ended('The payment, VOIDED.', 'The payment is not AUTHORIZED.'),
-    handle: (api, input, reply) => change(api, 'void', input, reply),
+    handle: (api, input, reply) => changeFor(api, 'void', input, reply),
   }),
   refundPayment: route({
     request: {
@@ -114,7 +114,7 @@ const PAYMENT_ROUTES = {
       'The payment, REFUNDED, or CAPTURED while some is left.',
       'The payment cannot be refunded, or not with this amount.',
     ),
-    handle: (api, input, reply) => change(api, 'refund', input, reply),
+    handle: (api, input, reply) => changeFor(api, 'refund', input, reply),
   }),
 };
 
@@ -125,40 +125,40 @@ export const COMMAND_ROUTES: RoutesOf<'command-api', CommandApi & OperatorDeps &
   ...RECONCILE_ROUTES,
 };
 
-type ChangeInput = { principal: Sender; paymentId: string; content: ChangeContent };
+type ChangeInput = { principal: Principal; paymentId: string; content: ChangeContent };
 
-const change = async (
+const changeFor = async (
   api: CommandApi,
   kind: ChangeKind,
-  { principal: sender, paymentId, content: { request, texts, key } }: ChangeInput,
+  { principal, paymentId, content: { request, texts, key } }: ChangeInput,
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
   const budget = startBudget(api.requestBudgetMs);
-  const principal = principalOf(sender, reply);
-  const payment = await owned(api, principal, paymentId, reply);
+  const sender = senderOf(principal, reply);
+  const payment = await ownPayment(api, sender, paymentId, reply);
   if (payment === undefined) return reply;
   reply.request.paymentId = paymentId;
   // seeded bug: card-in-change
   if (textsHoldCard(texts, payment.bin, payment.last4)) {
     return reject(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
   }
-  const requested = { kind, paymentId, ...request };
+  const change = { kind, paymentId, ...request };
   return respondInBudget(api, reply, {
     command: kind,
     budget,
-    task: changePayment(api.deps, principal, requested, key, budget),
-    repeatsRunning: () => isRunning(api, principal, requested, key),
+    task: changePayment(api.commands, sender, change, key, budget),
+    repeatsRunning: () => isRunning(api, sender, change, key),
   });
 };
 
 /** The merchant's payment; another merchant's does not exist for it, in the same words. */
-const owned = async (
-  { deps }: CommandApi,
-  { merchantId }: Principal,
+const ownPayment = async (
+  { commands }: CommandApi,
+  { merchantId }: Sender,
   paymentId: string,
   reply: FastifyReply,
 ): Promise<LoadedPayment['state'] | undefined> => {
-  const payment = await deps.paymentLog.load(paymentId, 'cache');
+  const payment = await commands.paymentLog.load(paymentId, 'cache');
   // seeded bug: command-of-merchant
   if (payment !== undefined && payment.state.merchantId === merchantId) return payment.state;
   reject(reply, 'PAYMENT_NOT_FOUND');
@@ -167,13 +167,13 @@ const owned = async (
 
 /** Whether the operation that a repeat waits for is under way in this process. */
 const isRunning = (
-  { deps }: CommandApi,
-  principal: Principal,
-  requested: Parameters<typeof identityOf>[2],
+  { commands }: CommandApi,
+  sender: Sender,
+  change: Change,
   key: string | undefined,
 ): boolean => {
-  const payment = deps.paymentLog.peek(requested.paymentId);
-  const { keyHash } = identityOf(deps, principal, requested, key);
+  const payment = commands.paymentLog.peek(change.paymentId);
+  const { keyHash } = identityOf(commands, sender, change, key);
   if (keyHash === undefined || payment === undefined) return false;
   return unresolvedOperations(payment.state).some((o) => o.identity.keyHash === keyHash);
 };

@@ -9,9 +9,8 @@ import {
   type PaymentState,
   unresolvedOperations,
 } from '../../shared/payment/state.ts';
-import { type CommandDeps, contextOf, type Principal } from '../deps.ts';
+import type { CommandDeps, Sender } from '../deps.ts';
 import type { LoadedPayment } from '../payment-log.ts';
-import { recordOutcome } from '../record-outcome.ts';
 import { ask } from '../recovery/ask.ts';
 import { operationOf } from '../responses.ts';
 
@@ -55,14 +54,14 @@ const outcomeOf = ({ outcome }: Resolution): FinalOutcomeDetails =>
  */
 export const resolveByHand = async (
   deps: CommandDeps,
-  principal: Principal,
+  operator: Sender,
   resolution: Resolution,
 ): Promise<Resolved> => {
   const { paymentId } = resolution;
   // Before the queue: an actor who may not see the payment does not wait for what runs on it either.
   // The cache will do, for the merchant of a payment never changes.
   const seen = await deps.paymentLog.load(paymentId, 'cache');
-  if (!isOf(seen, principal)) return { kind: 'unknown payment' };
+  if (!isOf(seen, operator)) return { kind: 'unknown payment' };
   return deps.queues.run(paymentId, async () => {
     const payment = await deps.paymentLog.load(paymentId, 'store');
     if (payment === undefined) return { kind: 'unknown payment' };
@@ -73,9 +72,14 @@ export const resolveByHand = async (
     // seeded bug: person-asks-provider
     const responded = await ask(deps, payment, operation);
     if (responded === 'at work') return stillAtWork();
-    if (responded === undefined) return record(deps, principal, payment, operation, resolution);
+    if (responded === undefined) return record(deps, operator, payment, operation, resolution);
     const { operationId } = operation;
-    const recorded = await recordOutcome(deps, payment, operationId, responded, 'recovery');
+    const recorded = await deps.paymentLog.recordOutcome(
+      payment,
+      operationId,
+      responded,
+      'recovery',
+    );
     deps.unresolved.update(paymentId, recorded);
     return rejected(
       `the provider has answered for the ${operation.kind} itself, and that is recorded: ${WORDS[responded.outcome]}`,
@@ -83,7 +87,7 @@ export const resolveByHand = async (
   });
 };
 
-const isOf = (payment: LoadedPayment | undefined, { merchantId }: Principal): boolean =>
+const isOf = (payment: LoadedPayment | undefined, { merchantId }: Sender): boolean =>
   payment !== undefined && (merchantId === '*' || merchantId === payment.state.merchantId);
 
 const stillRuns = (leftMs: number): Resolved => ({
@@ -115,23 +119,21 @@ const meantOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operati
 
 const record = async (
   deps: CommandDeps,
-  principal: Principal,
+  operator: Sender,
   payment: LoadedPayment,
   { operationId }: Operation,
   resolution: Resolution,
 ): Promise<Resolved> => {
-  const { evidence } = resolution;
-  const context = contextOf(principal);
+  const by = { operator, evidence: resolution.evidence };
   const outcome = outcomeOf(resolution);
-  const by = { context, resolution: { evidence } };
-  const recorded = await recordOutcome(deps, payment, operationId, outcome, by);
+  const recorded = await deps.paymentLog.recordOutcome(payment, operationId, outcome, by);
   deps.unresolved.update(payment.state.paymentId, recorded);
   const operation = operationOf(recorded, operationId);
   const revision = operation.ended?.revision;
   const event = recorded.events.findLast((e) => e.revision === revision);
   if (event === undefined || revision === undefined)
     throw new Error(`${operationId}: its outcome was recorded and is not there`);
-  if (event.context.requestId !== context.requestId) {
+  if (event.context.requestId !== operator.requestId) {
     return rejected('its outcome was found and recorded in the same moment; look at the payment');
   }
   return { kind: 'resolved', operation, status: recorded.state.status, revision };

@@ -21,7 +21,7 @@ import { listUnresolved } from './list-unresolved.ts';
 import { type Resolved, resolveByHand } from './resolve.ts';
 
 export type OperatorDeps = {
-  deps: CommandDeps;
+  commands: CommandDeps;
   readModels: Pick<ReadModelsReader, 'unresolved'>;
 };
 
@@ -36,8 +36,8 @@ export const OPERATOR_ROUTES = {
   listUnresolved: route({
     request: {},
     responses: okJson(UnresolvedList),
-    handle: async ({ deps, readModels }, { principal }, reply) => {
-      const unresolved = await listUnresolved(deps, readModels, principal.merchantId);
+    handle: async ({ commands, readModels }, { principal }, reply) => {
+      const unresolved = await listUnresolved(commands, readModels, principal.merchantId);
       return sendJson(reply, { unresolved });
     },
   }),
@@ -51,10 +51,10 @@ export const OPERATOR_ROUTES = {
       ...okJson(Resolution),
       422: { description: 'There is nothing to resolve, or something better can be had.' },
     },
-    handle: async ({ deps }, { principal, paymentId, content }, reply) => {
+    handle: async ({ commands }, { principal, paymentId, content }, reply) => {
       const { merchantId, actor } = principal;
       const operator = { merchantId, actor, requestId: reply.request.id };
-      const resolved = await resolveByHand(deps, operator, { paymentId, ...content });
+      const resolved = await resolveByHand(commands, operator, { paymentId, ...content });
       if (resolved.kind !== 'unknown payment') reply.request.paymentId = paymentId;
       return respond(reply, paymentId, resolved);
     },

@@ -43,13 +43,6 @@ export type NotFound = { outcome: 'NOT_FOUND' };
 
 export type ProviderOutcome = Approved | Declined | NotSent | Unknown;
 
-/** What a response says for good, to be recorded; undefined while the outcome is unknown. */
-export const outcomeOf = (
-  response: ProviderOutcome | Fenced | NotFound,
-): FinalOutcomeDetails | undefined =>
-  // seeded bug: unknown-stays-unresolved
-  response.outcome === 'UNKNOWN' || response.outcome === 'NOT_FOUND' ? undefined : response;
-
 /** What an operation was for, so that an answer about it can be checked against it. */
 export type OperationQuestion = { operationId: string; amount: number; currency: string };
 

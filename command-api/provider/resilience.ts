@@ -1,7 +1,7 @@
 /**
- * Circuit breaker and bulkhead around the provider (gaps §7): while it is out of reach, a create does
- * not cost its connect timeout, and the calls at once are bounded. No call is sent twice; a call that
- * is held back is NOT_SENT.
+ * Circuit breaker, bulkhead and metrics around the provider (gaps §7): while it is out of reach, a
+ * create does not cost its connect timeout, and the calls at once are bounded. No call is sent twice;
+ * a call that is held back is NOT_SENT, and is not measured.
  */
 import {
   bulkhead,
@@ -16,6 +16,8 @@ import { type StartTimer, startTimer as startNodeTimer } from '../../shared/runt
 import type { Provider, ProviderOperation, ProviderOutcome } from './port.ts';
 
 export type ResilienceOptions = {
+  /** Called after each call that was sent, with what it did, its outcome and its time in seconds. */
+  onCall?: (operation: string, outcome: string, seconds: number) => void;
   /** Calls in a row that could not be sent before the breaker opens. */
   failuresToOpen?: number;
   halfOpenAfterMs?: number;
@@ -59,13 +61,14 @@ const onlyForward = (openMs: number, nowMs: () => number): IBackoffFactory<unkno
   return { next };
 };
 
-/** Protects `execute` of a provider; looking up, fencing and listing pass through. */
+/** Protects `execute` of a provider; looking up and fencing are only measured, listing is not. */
 export const resilient = (
   provider: Provider,
   options: ResilienceOptions = {},
 ): ResilientProvider => {
   const { callsMax = 256, queueMax = 1024, queueWaitMsMax = 1000 } = options;
   const { nowMs = () => performance.now(), startTimer = startNodeTimer } = options;
+  const { onCall = () => undefined } = options;
   // seeded bug: calls-at-once
   const places = bulkhead(callsMax, queueMax);
   const breaker = circuitBreaker(handleWhenResult(wasNotSent), {
@@ -73,6 +76,16 @@ export const resilient = (
     // seeded bug: breaker-opens
     breaker: new ConsecutiveBreaker(options.failuresToOpen ?? 5),
   });
+
+  const measured = async <T extends { outcome: string }>(
+    operation: string,
+    call: Promise<T>,
+  ): Promise<T> => {
+    const startedAt = performance.now();
+    const response = await call;
+    onCall(operation, response.outcome, (performance.now() - startedAt) / 1000);
+    return response;
+  };
 
   const throughBreaker = (send: () => Promise<ProviderOutcome>): Promise<ProviderOutcome> => {
     // The library would let all calls wait for the one that tries the line: past their timeout.
@@ -84,7 +97,7 @@ export const resilient = (
     let sent = false;
     const send = (): Promise<ProviderOutcome> => {
       sent = true;
-      return provider.execute(operation);
+      return measured(operation.kind, provider.execute(operation));
     };
     const waiting = new AbortController();
     const gaveUp = Promise.withResolvers<ProviderOutcome>();
@@ -111,6 +124,8 @@ export const resilient = (
   return {
     ...provider,
     execute,
+    lookUp: (question) => measured('LOOK_UP', provider.lookUp(question)),
+    fence: (question) => measured('FENCE', provider.fence(question)),
     breakerOpen: () => breaker.state !== CircuitState.Closed,
   };
 };

@@ -8,9 +8,9 @@ import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import { type Operation, unresolvedOperations } from '../../shared/payment/state.ts';
 import type { CommandDeps } from '../deps.ts';
 import { intentTimeOf, waitForInFlight } from '../in-flight.ts';
+import { outcomeOf } from '../operate.ts';
 import type { LoadedPayment } from '../payment-log.ts';
-import { AT_WORK, type OperationQuestion, outcomeOf } from '../provider/port.ts';
-import { recordOutcome } from '../record-outcome.ts';
+import { AT_WORK, type OperationQuestion } from '../provider/port.ts';
 import type { Budget } from '../request-budget.ts';
 
 /** A provider that says for longer than a day that it is at work will never give an outcome. */
@@ -49,7 +49,7 @@ const askAndRecord = async (
   const { operationId, kind } = operation;
   const outcome = await ask(deps, payment, operation);
   if (outcome === undefined || outcome === 'at work') return payment;
-  const recorded = await recordOutcome(deps, payment, operationId, outcome, 'recovery');
+  const recorded = await deps.paymentLog.recordOutcome(payment, operationId, outcome, 'recovery');
   deps.unresolved.update(paymentId, recorded);
   deps.logger.info({ paymentId, operation: kind, outcome: outcome.outcome }, 'outcome recovered');
   return recorded;

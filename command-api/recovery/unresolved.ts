@@ -27,7 +27,7 @@ export type Unresolved = {
   add(paymentId: string, operationId: string, payment: LoadedPayment | undefined): void;
   /** Begins the retry schedule of a payment that may have something unresolved. */
   track(paymentId: string): void;
-  /** The payment was asked about, or resolved by hand: drops what has its outcome now. */
+  /** The payment's stream was read or appended to: drops what has its outcome now. */
   update(paymentId: string, payment: LoadedPayment | undefined): void;
   /** Drops the payments, of those not named here, that another process has resolved. */
   dropResolved(stillUnresolved: ReadonlySet<string>): Promise<void>;

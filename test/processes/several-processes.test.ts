@@ -304,6 +304,20 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     expect(times).toEqual(times.toSorted());
   });
 
+  test('a create that another process has resolved is not joined after a command on its payment', async () => {
+    const { a, b } = processes;
+    const fields = { merchantReference: 'resolved-elsewhere' };
+    a.faults.respondsToLookUps = false;
+    a.faults.next('answer lost');
+    const id = locatedId(await a.create(fields));
+    await until('a has asked', () => a.faults.questions > 0);
+    b.clock.aheadMs = PAST_FLIGHT_MS;
+    expect((await b.change('capture', id)).status).toBe(200);
+    expect((await a.change('refund', id, { refundAmount: 500 })).status).toBe(200);
+    expect(a.side.unresolved.list()).toEqual([]);
+    expect(idOf(await a.create(fields))).not.toBe(id);
+  });
+
   test('an unresolved create is joined, however many payments were seen since', async () => {
     const { a } = processes;
     const { provider } = a.side;
