@@ -5,8 +5,8 @@
 import { z } from 'zod';
 import { paymentId, text } from './event-fields.ts';
 
-/** What an auditor can read; stored forms, as the type names are. */
-export const AUDIT_ACTIONS = [
+/** What an auditor can read. The names are stored forms, as the type names are. */
+const AUDIT_ACTIONS = [
   'SEARCH',
   'EVENTS',
   'STATE',
@@ -21,24 +21,27 @@ export const AUDIT_ACTIONS = [
 
 /** The schema of each event's data at its current version; strict, for encoding. */
 export const auditSchemas = {
-  /** Who read is the context's actor; `merchantId` is what the token may see, `*` all of it. */
+  /**
+   * The event's context names who read; `merchantId` is the merchant whose payments the token may
+   * see, `*` for those of every merchant.
+   */
   AuditAccessed: z.strictObject({
     action: z.enum(AUDIT_ACTIONS),
     merchantId: text,
     paymentId: paymentId.optional(),
-    /** As a query string; long runs of digits are cut to their last four. */
+    /** The request's parameters as a query string; long runs of digits are cut to their last four. */
     parameters: z.string().max(1000).optional(),
   }),
 } as const;
 
-export type AuditEventType = keyof typeof auditSchemas;
+type AuditEventType = keyof typeof auditSchemas;
 /** The schema version that new events are stored with (see upcast.ts). */
 export const AUDIT_VERSIONS: Record<AuditEventType, number> = { AuditAccessed: 1 };
 
-/** One reading, as it is stored. What an audit route answers with is AuditEvent (audit/contract.ts). */
+/** One stored access. Not to be mixed up with AuditEvent, which audit routes send (audit/contract.ts). */
 export type AuditLogEvent = {
   [T in AuditEventType]: { type: T; data: z.infer<(typeof auditSchemas)[T]> };
 }[AuditEventType];
 
-/** The stream that one process writes its readers into. */
+/** An audit stream; each process writes to streams of its own, whose `id` is a new ULID. */
 export const auditStreamOf = (id: string): string => `audit-${id}`;

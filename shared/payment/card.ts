@@ -17,6 +17,7 @@ export const CARD_BRANDS = [
   'UNIONPAY',
   'MAESTRO',
 ] as const;
+/** One of CARD_BRANDS. */
 export type CardBrand = (typeof CARD_BRANDS)[number];
 
 const BRANDS_BY_LIBRARY_NAME: Record<string, CardBrand> = {
@@ -33,10 +34,12 @@ const BRANDS_BY_LIBRARY_NAME: Record<string, CardBrand> = {
 /** How many digits a card number has (gaps §3). */
 export const CARD_DIGITS_MIN = 12;
 export const CARD_DIGITS_MAX = 19;
+/** A text that is a card number by its shape (gaps §3). */
 export const CARD_NUMBER = /^[0-9]{12,19}$/;
 
-/** The shortest run of digits that can be a card number, and a text that has none (gaps §4). */
+/** A run of digits that is long enough for a card number (gaps §4). */
 export const TWELVE_DIGITS = /[0-9]{12}/;
+/** A text without such a run. */
 export const WITHOUT_TWELVE_DIGITS = /^(?![\s\S]*[0-9]{12})/;
 
 /** A card as the contract takes it, already checked for shape. */
@@ -57,7 +60,7 @@ export class CardSecret {
     this.#card = card;
   }
 
-  /** Hands the whole card to the one caller that sends it to the provider. */
+  /** The whole card, for the one call that sends it to the provider. */
   reveal(): CardInput {
     return this.#card;
   }
@@ -75,13 +78,13 @@ export class CardSecret {
   }
 }
 
-/** No brand is told by more digits than these. */
+/** The longest prefix of a card number that decides its brand. */
 const PREFIX_DIGITS = 8;
 const PREFIXES_MAX = 10_000;
-/** What the library said of a prefix: asking it costs as much as parsing the whole request. */
+/** The library's result for each prefix: its look-up costs as much as parsing the whole request. */
 const brandsByPrefix = new Map<string, CardBrand | undefined>();
 
-/** The brand that a number shows, or undefined when it shows none or several. */
+/** The brand that a card number belongs to, or undefined when it fits no brand or several. */
 export const brandOf = (number: string): CardBrand | undefined => {
   const prefix = number.slice(0, PREFIX_DIGITS);
   if (brandsByPrefix.has(prefix)) return brandsByPrefix.get(prefix);
@@ -93,12 +96,13 @@ export const brandOf = (number: string): CardBrand | undefined => {
 };
 
 /**
- * The one masked form of a card: bin of 8 digits for 16-digit Visa and Mastercard numbers, else
- * of 6; the brand that the number shows before the one given (gaps §4).
+ * The one masked form of a card: its bin has 8 digits for 16-digit Visa and Mastercard numbers, else
+ * 6; `brand` is that of the number, else the one that the request names (gaps §4).
  */
-export const maskCard = (card: CardInput, shown = brandOf(card.number)): MaskedCard => {
-  const longBin = card.number.length === 16 && (shown === 'VISA' || shown === 'MASTERCARD');
-  const brand = shown ?? card.brand;
+export const maskCard = (card: CardInput, numberBrand = brandOf(card.number)): MaskedCard => {
+  const longBin =
+    card.number.length === 16 && (numberBrand === 'VISA' || numberBrand === 'MASTERCARD');
+  const brand = numberBrand ?? card.brand;
   return {
     bin: card.number.slice(0, longBin ? 8 : 6),
     last4: card.number.slice(-4),

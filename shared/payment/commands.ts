@@ -1,6 +1,6 @@
 /**
- * What can be asked of a payment. Ids and identities arrive in the command, so that deciding stays
- * pure; cards are masked here, the secret never comes this far.
+ * The commands to a payment. Ids and identities arrive in the command, so that deciding stays pure;
+ * a command holds only the masked card.
  */
 import type { CardBrand } from './card.ts';
 import type { FinalOutcomeDetails } from './outcome.ts';
@@ -17,6 +17,7 @@ export type MerchantRules = {
   uniqueReferences?: boolean;
 };
 
+/** Begins a payment: a sale where `captureNow` is true, else an authorization. */
 export type CreateCommand = {
   kind: 'create';
   operationId: string;
@@ -26,14 +27,17 @@ export type CreateCommand = {
   currency: string;
   captureNow: boolean;
   card: MaskedCard;
-  /** The brand that the number itself shows. */
+  /** The brand of the card number, whatever brand the request names. */
   numberBrand: CardBrand | undefined;
   details: PaymentDetails;
   identity: RequestIdentity;
   rules: MerchantRules;
 };
 
-/** An omitted amount is the whole authorized amount, or what is left to refund (gaps §5). */
+/**
+ * A change of a payment. An omitted amount is the whole authorized amount, or what is left to refund
+ * (gaps §5).
+ */
 export type ChangeCommand = {
   kind: 'capture' | 'void' | 'refund';
   operationId: string;
@@ -43,8 +47,8 @@ export type ChangeCommand = {
 };
 
 /**
- * Records an outcome, as the provider gave it or as it was proven; `resolution` where a person's
- * word stands in place of the provider's.
+ * Records the outcome of an operation, as the provider gave it or as it was proven; `resolution` is
+ * present where an operator resolved the operation by hand.
  */
 export type RecordCommand = {
   kind: 'record';
@@ -52,4 +56,5 @@ export type RecordCommand = {
   resolution?: Resolution;
 } & FinalOutcomeDetails;
 
+/** Everything that `decide` takes. */
 export type Command = CreateCommand | ChangeCommand | RecordCommand;

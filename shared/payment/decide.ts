@@ -1,7 +1,8 @@
 /**
  * The rules: which events a command leads to in a state, or why it is refused. Pure, synchronous and
- * total: every pair has exactly one decision (test/domain/decide-table.ts holds the table). An operation id that the
- * state already knows yields no events, so every command is safe to repeat.
+ * total: every pair has exactly one decision (test/domain/decide-table.ts has the
+ * table). An operation id that the state already knows yields no events, so every command is safe to
+ * repeat.
  */
 import type { ChangeCommand, Command, CreateCommand, RecordCommand } from './commands.ts';
 import type { EventData, PaymentEvent } from './payment-events.ts';
@@ -20,6 +21,7 @@ import {
   unresolvedOperations,
 } from './state.ts';
 
+/** The events to append, none for a repeated operation id; or why the command is not carried out. */
 export type Decision =
   | { kind: 'events'; events: PaymentEvent[] }
   | Refused
@@ -27,17 +29,18 @@ export type Decision =
   | AlreadyExists
   | Repeated;
 
-const happened = (...events: PaymentEvent[]): Decision => ({ kind: 'events', events });
+const eventsOf = (...events: PaymentEvent[]): Decision => ({ kind: 'events', events });
 
 /**
- * What a command comes to in a state; undefined is the state of a payment that does not exist. Throws
- * Error only for a bug of its caller: a change of no payment, or an outcome of an unknown operation.
+ * Decides on a command in a state; `state` is undefined for a payment that does not exist. Throws
+ * Error only for a bug in the code that calls it: a change of a payment that does not exist, or an
+ * outcome of an unknown operation.
  */
 export const decide = (state: PaymentState | undefined, command: Command): Decision => {
   if (command.kind === 'create') return create(state, command);
   if (state === undefined) throw new Error(`${command.kind} on a payment that does not exist`);
   if (command.kind === 'record') return record(state, command);
-  if (state.operations.some((o) => o.operationId === command.operationId)) return happened();
+  if (state.operations.some((o) => o.operationId === command.operationId)) return eventsOf();
   // An earlier look-up may have read an older revision; the append expects exactly this one.
   const earlier = operationUnder(state, command.identity.keyHash);
   // seeded bug: repeat-at-append
@@ -69,7 +72,7 @@ const brokenRules = (command: CreateCommand): string[] => {
 const create = (state: PaymentState | undefined, command: CreateCommand): Decision => {
   if (state !== undefined) {
     return state.operations[0]?.operationId === command.operationId
-      ? happened()
+      ? eventsOf()
       : { kind: 'exists' };
   }
   const details = brokenRules(command);
@@ -78,7 +81,7 @@ const create = (state: PaymentState | undefined, command: CreateCommand): Decisi
     return refused('BUSINESS_RULE_VIOLATION', ...details);
   }
   const { operationId, currency, paymentId, merchantId, captureNow, card, identity } = command;
-  return happened({
+  return eventsOf({
     type: 'PaymentCreated',
     data: {
       operationId,
@@ -94,14 +97,14 @@ const create = (state: PaymentState | undefined, command: CreateCommand): Decisi
   });
 };
 
-/** The open create, capture or void that excludes every other command on the payment. */
+/** The unresolved create, capture or void, which excludes every other command on the payment. */
 const unresolvedExclusive = (state: PaymentState): Unresolved | undefined => {
   // seeded bug: exclusive-operations
   const operation = unresolvedOperations(state).find((o) => o.kind !== 'refund');
   return operation === undefined ? undefined : { kind: 'unresolved', operation };
 };
 
-const requested = (state: PaymentState, command: ChangeCommand, amountMinor: number) => ({
+const intentData = (state: PaymentState, command: ChangeCommand, amountMinor: number) => ({
   operationId: command.operationId,
   amount: amountMinor,
   currency: state.currency,
@@ -126,9 +129,9 @@ const capture = (state: PaymentState, command: ChangeCommand): Decision => {
       `captureAmount must not exceed the authorized amount of ${state.authorizedAmount}`,
     );
   }
-  return happened({
+  return eventsOf({
     type: 'PaymentCaptureRequested',
-    data: requested(state, command, amountMinor),
+    data: intentData(state, command, amountMinor),
   });
 };
 
@@ -142,9 +145,9 @@ const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
       `only an AUTHORIZED payment can be voided; this one is ${state.status}`,
     );
   }
-  return happened({
+  return eventsOf({
     type: 'PaymentVoidRequested',
-    data: requested(state, command, state.authorizedAmount),
+    data: intentData(state, command, state.authorizedAmount),
   });
 };
 
@@ -166,7 +169,10 @@ const refund = (state: PaymentState, command: ChangeCommand): Decision => {
   if (amountMinor === 'too large' || amountMinor > left || amountMinor < 1) {
     return refused('REFUND_NOT_ALLOWED', `refundAmount must not exceed the ${left} left to refund`);
   }
-  return happened({ type: 'PaymentRefundRequested', data: requested(state, command, amountMinor) });
+  return eventsOf({
+    type: 'PaymentRefundRequested',
+    data: intentData(state, command, amountMinor),
+  });
 };
 
 const record = (state: PaymentState, command: RecordCommand): Decision => {
@@ -174,9 +180,9 @@ const record = (state: PaymentState, command: RecordCommand): Decision => {
   const operation = state.operations.find((o) => o.operationId === operationId);
   if (operation === undefined) throw new Error(`operation ${operationId} was never begun`);
   // seeded bug: one-outcome
-  if (operation.ended !== undefined) return happened();
-  if (command.outcome === 'APPROVED') return happened(...approved(state, operation, command));
-  return happened(declined(state, operation, command));
+  if (operation.ended !== undefined) return eventsOf();
+  if (command.outcome === 'APPROVED') return eventsOf(...approved(state, operation, command));
+  return eventsOf(declined(state, operation, command));
 };
 
 const approved = (
@@ -227,15 +233,15 @@ const declined = (
   command: Exclude<RecordCommand, { outcome: 'APPROVED' }>,
 ): PaymentEvent => {
   const { resolution } = command;
-  const own = command.outcome === 'DECLINED' ? command : undefined;
-  const code = own?.providerFailureCode;
+  const decline = command.outcome === 'DECLINED' ? command : undefined;
+  const code = decline?.providerFailureCode;
   return {
     type: DECLINED_EVENTS[kind],
     data: {
       operationId,
       amount: amountMinor,
       currency: state.currency,
-      failureCode: own?.failureCode ?? 'PROVIDER_UNAVAILABLE',
+      failureCode: decline?.failureCode ?? 'PROVIDER_UNAVAILABLE',
       ...(code === undefined ? {} : { providerFailureCode: code }),
       outcome: command.outcome,
       ...(resolution === undefined ? {} : { resolution }),

@@ -2,8 +2,11 @@
 import { z } from 'zod';
 import { PAYMENT_ID } from './payment-id.ts';
 
+/** A text of 1 to 255 characters. */
 export const text = z.string().min(1).max(255);
+/** An amount in minor units, from 1. */
 export const amountMinor = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+/** A payment id. */
 export const paymentId = z.string().regex(PAYMENT_ID);
 
 /** The operation that an event was made for, its amount and the amount's currency. */

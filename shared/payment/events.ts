@@ -5,19 +5,24 @@ import { PAYMENT_VERSIONS, type PaymentEvent, paymentSchemas } from './payment-e
 
 /** One thing that happened, of any family; `type` says which. */
 export type DomainEvent = PaymentEvent | ClaimEvent | AuditLogEvent;
+/** The type name of any event. */
 export type EventType = DomainEvent['type'];
 
+/** The schema of the data of each event type, at its current version. */
 export const EVENT_SCHEMAS = { ...paymentSchemas, ...claimSchemas, ...auditSchemas };
+/** The schema version that new events of each type are stored with. */
 export const EVENT_VERSIONS: Record<EventType, number> = {
   ...PAYMENT_VERSIONS,
   ...CLAIM_VERSIONS,
   ...AUDIT_VERSIONS,
 };
 
-/** Tells a type that has a schema from a name of a later version, or of nothing. */
+/** True for a type that this version of the code has a schema for. */
 export const isEventType = (type: string): type is EventType => Object.hasOwn(EVENT_SCHEMAS, type);
 
+/** True for an event of a payment's stream. */
 export const isPaymentEvent = (event: DomainEvent): event is PaymentEvent =>
   Object.hasOwn(paymentSchemas, event.type);
+/** True for an event of a reference's stream. */
 export const isClaimEvent = (event: DomainEvent): event is ClaimEvent =>
   Object.hasOwn(claimSchemas, event.type);

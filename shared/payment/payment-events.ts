@@ -33,6 +33,7 @@ export const FAILURE_CODES = [
   'PROVIDER_UNAVAILABLE',
   'UNKNOWN_DECLINE',
 ] as const;
+/** One of FAILURE_CODES. */
 export type FailureCode = (typeof FAILURE_CODES)[number];
 
 const address = z.strictObject({
@@ -45,7 +46,7 @@ const address = z.strictObject({
 
 const goodsType = z.enum(['PHYSICAL', 'DIGITAL', 'MIXED']);
 
-/** What a payment keeps of its request: the card is masked, unknown fields are gone. */
+/** What a payment keeps of its create request, apart from amount and card; no unknown field. */
 export const paymentDetails = z.strictObject({
   merchantReference: text.optional(),
   descriptor: optionalText,
@@ -95,6 +96,7 @@ export const paymentDetails = z.strictObject({
     })
     .optional(),
 });
+/** See `paymentDetails`. */
 export type PaymentDetails = z.infer<typeof paymentDetails>;
 
 /** The one masked form of a card (gaps §4). */
@@ -107,23 +109,26 @@ export const maskedCard = z.strictObject({
   expiryYear: z.string().regex(/^[0-9]{4}$/),
   brand: text.optional(),
 });
+/** See `maskedCard`. */
 export type MaskedCard = z.infer<typeof maskedCard>;
 
 /**
  * What makes a repeat recognisable (gaps §8): `fingerprint` is a keyed hash of the parsed
- * request; `keyHash` a keyed hash of merchant, route, payment and `Idempotency-Key`, there only
- * when the request carried a key.
+ * request; `keyHash` is a keyed hash of merchant, route, payment and `Idempotency-Key`, present
+ * only when the request had a key.
  */
 const identity = z.strictObject({ fingerprint: text, keyHash: text.optional() });
+/** What a repeated request is recognised by. */
 export type RequestIdentity = z.infer<typeof identity>;
 
 /**
- * There where a person ended the operation, because the provider never would: the actor is in the
- * event's context, and this is what the word rests on. No run of digits as long as a card number.
+ * Present where an operator resolved the operation by hand. The event's context names the operator;
+ * `evidence` says what proves the outcome, and has no run of digits as long as a card number.
  */
 const resolution = z.strictObject({
   evidence: z.string().min(1).max(1000).regex(WITHOUT_TWELVE_DIGITS),
 });
+/** An operator's evidence for an outcome. */
 export type Resolution = z.infer<typeof resolution>;
 
 const ended = { ...operation, resolution: resolution.optional() };
@@ -132,7 +137,7 @@ const decline = {
   failureCode: z.enum(FAILURE_CODES),
   providerFailureCode: providerCode.optional(),
   /**
-   * DECLINED: the provider said no. NOT_SENT and FENCED: proven never carried out, so the
+   * DECLINED: the provider declined. NOT_SENT and FENCED: proven never carried out, so the
    * idempotency key of the operation is free again (gaps §7, §8).
    */
   outcome: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
@@ -142,7 +147,7 @@ const requested = { ...operation, identity, reason: optionalText };
 
 /** The schema of each event's data at its current version; strict, for encoding. */
 export const paymentSchemas = {
-  /** The intent to authorize or sell; durable before the provider is asked. */
+  /** The intent to authorize or sell; stored before the provider is called. */
   PaymentCreated: z.strictObject({
     ...operation,
     paymentId,
@@ -156,15 +161,15 @@ export const paymentSchemas = {
   PaymentAuthorized: z.strictObject(approval),
   /** The provider took `amount`; `releasedAmount` (from 1) is what a partial capture gave back. */
   PaymentCaptured: z.strictObject({ ...approval, releasedAmount: amountMinor.optional() }),
-  /** The authorization was released whole; `amount` is the authorized amount. */
+  /** The whole authorization was released; `amount` is the authorized amount. */
   PaymentVoided: z.strictObject(approval),
   /** The provider gave `amount` back. */
   PaymentRefunded: z.strictObject(approval),
   /** The create was declined, never sent, or fenced. Final. */
   PaymentFailed: z.strictObject(decline),
-  /** The intent to capture `amount`; durable before the provider is asked. */
+  /** The intent to capture `amount`; stored before the provider is called. */
   PaymentCaptureRequested: z.strictObject(requested),
-  /** The intent to void; durable before the provider is asked. */
+  /** The intent to void; stored before the provider is called. */
   PaymentVoidRequested: z.strictObject(requested),
   /** The intent to refund `amount`, reserved against the ceiling from here on. */
   PaymentRefundRequested: z.strictObject(requested),
@@ -176,10 +181,12 @@ export const paymentSchemas = {
   PaymentRefundDeclined: z.strictObject(decline),
 } as const;
 
+/** The type name of an event of a payment. */
 export type PaymentEventType = keyof typeof paymentSchemas;
 /** Every event type, in the order of its first appearance in a payment's life. */
 export const PAYMENT_EVENT_TYPES = Object.keys(paymentSchemas) as PaymentEventType[];
 
+/** The data of an event type, at its current version. */
 export type EventData<T extends PaymentEventType> = z.infer<(typeof paymentSchemas)[T]>;
 
 /** One thing that happened to a payment, as the domain sees it. */

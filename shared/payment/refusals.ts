@@ -1,27 +1,29 @@
 /**
- * What a decision can be instead of events. The HTTP status and the message of the public codes
- * stand in shared/http/errors.ts.
+ * The decisions that yield no events. shared/http/errors.ts has the HTTP status and the message of
+ * each public code.
  */
 import type { Operation } from './state.ts';
 
 /** Codes of the contract (interface, "Errors"). */
-export type RefusalCode =
+type RefusalCode =
   | 'BUSINESS_RULE_VIOLATION'
   | 'CAPTURE_NOT_ALLOWED'
   | 'VOID_NOT_ALLOWED'
   | 'REFUND_NOT_ALLOWED';
 
+/** The rules of payments do not allow the command; `details` says why, for the merchant. */
 export type Refused = { kind: 'refused'; code: RefusalCode; details: string[] };
 
-/** An operation has no outcome yet and excludes this command: ask the provider, then decide again. */
+/** An unresolved operation excludes this command: find out its outcome, then decide again. */
 export type Unresolved = { kind: 'unresolved'; operation: Operation };
 
-/** The stream already begins with a payment: the id is taken. */
+/** The payment id is taken: another create has made this stream. */
 export type AlreadyExists = { kind: 'exists' };
 
-/** An operation stands under the command's key already: this is its repeat (gaps §8). */
+/** An operation with the command's idempotency key exists: the command is its repeat (gaps §8). */
 export type Repeated = { kind: 'repeated' };
 
+/** A refusal with its reasons. */
 export const refused = (code: RefusalCode, ...details: string[]): Refused => ({
   kind: 'refused',
   code,

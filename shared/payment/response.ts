@@ -20,12 +20,13 @@ import {
   TRANSITIONS,
 } from './transitions.ts';
 
-/** Names the form of the stored read models; a change of `project` or of a type below raises it. */
+/** The version of the stored read models: raise it with any change of `project` or of a type below. */
 export const READ_MODEL_VERSION = 1;
 
+/** Why an attempt failed; `providerFailureCode` is the provider's own code. */
 export type Failure = { failureCode: FailureCode; providerFailureCode?: string };
 
-export type TransactionType = 'AUTH' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
+type TransactionType = 'AUTH' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
 
 /** A finished attempt; an unfinished one is not listed (gaps §5). */
 export type Transaction = {
@@ -37,7 +38,7 @@ export type Transaction = {
   createdAt: string;
 };
 
-/** The answer to create, get, capture, void and refund (interface, "Payment response"). */
+/** The response to create, get, capture, void and refund (interface, "Payment response"). */
 export type PaymentResponse = {
   paymentId: string;
   merchantReference?: string;
@@ -72,7 +73,7 @@ export type PaymentFailureResponse = Pick<
   'paymentId' | 'merchantReference' | 'amount' | 'currency' | 'status'
 > & { failure: Failure };
 
-/** What the read models keep of a payment. */
+/** One payment in the read models: its response, and what the next event needs. */
 export type PaymentReadModel = {
   merchantId: string;
   /** The revision, from 0, of the last event in it. */
@@ -82,7 +83,7 @@ export type PaymentReadModel = {
   response: PaymentResponse;
 };
 
-/** An event with its place and time: all that a projection needs to know of it. */
+/** An event with its revision, from 0, and its time: what a fold needs of a stored event. */
 export type PlacedEvent = { revision: number; time: string; event: PaymentEvent };
 
 const PREFIXES: Record<TransactionType, string> = {
@@ -93,8 +94,8 @@ const PREFIXES: Record<TransactionType, string> = {
   REFUND: 'REFN_',
 };
 
-/** The public id of an attempt: the prefix of its kind and the 26 characters of its operation id. */
-export const transactionId = (type: TransactionType, operationId: string): string =>
+/** The public id of an attempt: the prefix of its type and the 26 characters of its operation id. */
+const transactionId = (type: TransactionType, operationId: string): string =>
   PREFIXES[type] + operationId.slice(-26);
 
 const failureOf = (data: EventData<'PaymentFailed'>): Failure => ({
@@ -163,7 +164,7 @@ const created = (
   };
 };
 
-/** The fields of the answer that an event after the first one changes. */
+/** The fields of the response that an event after the first one changes. */
 const changes = (
   response: PaymentResponse,
   event: FollowingEvent,
@@ -221,7 +222,7 @@ const unresolvedAfter = (
   return unresolved.filter((o) => o.operationId !== operationId);
 };
 
-/** Throws where the event cannot follow, as the rules' fold does. */
+/** Throws Error where the event cannot follow, as the rules' fold does (transitions.ts). */
 const checkFollows = ({ response, unresolved }: PaymentReadModel, event: FollowingEvent): void => {
   inStatusFor(event.type, response);
   const isUnresolved = unresolved.some((o) => o.operationId === event.data.operationId);
@@ -230,8 +231,8 @@ const checkFollows = ({ response, unresolved }: PaymentReadModel, event: Followi
 
 /**
  * Applies one event. `readModel` is undefined for the first event of a stream, which must be a
- * PaymentCreated. Throws where the event cannot follow the read model: its revision is not the next
- * one, the stream does not begin with PaymentCreated, or the table of transitions excludes it.
+ * PaymentCreated. Throws Error where the event cannot follow the read model: its revision is not the
+ * next one, the stream does not begin with PaymentCreated, or the table of transitions excludes it.
  */
 export const project = (
   readModel: PaymentReadModel | undefined,
@@ -266,10 +267,10 @@ export const foldReadModel = (events: Iterable<PlacedEvent>): PaymentReadModel |
   return readModel;
 };
 
-/** The JSON text of the answer; the only place where it is made. */
+/** The JSON text of the response; no other code serializes it. */
 export const bodyOf = (readModel: PaymentReadModel): string => JSON.stringify(readModel.response);
 
-/** The failure body of a payment whose create failed; undefined for any other. */
+/** The body of the 402 for a payment whose create failed; undefined for any other payment. */
 export const failureBodyOf = (readModel: PaymentReadModel): PaymentFailureResponse | undefined => {
   const { paymentId, merchantReference, amount, currency, status, transactions } =
     readModel.response;

@@ -1,7 +1,7 @@
 /**
  * What the rules need to know of a payment: its status with the amounts that belong to it, and
- * every operation that was ever begun on it, so that a repeat is recognised and an intent without
- * an outcome is seen.
+ * every operation that was ever begun on it, so that a repeat is recognised and an unresolved
+ * operation is found.
  */
 import type { FinalOutcome } from './outcome.ts';
 import type { EventData, RequestIdentity } from './payment-events.ts';
@@ -14,9 +14,10 @@ import {
   TRANSITIONS,
 } from './transitions.ts';
 
+/** The kinds of operations at the provider. A sale is a create. */
 export type OperationKind = 'create' | 'capture' | 'void' | 'refund';
 
-/** One thing asked of the provider; its intent is stored, its outcome when `ended` is there. */
+/** One operation at the provider: its intent is stored; its outcome too where `ended` is present. */
 export type Operation = {
   kind: OperationKind;
   operationId: string;
@@ -25,7 +26,7 @@ export type Operation = {
   identity: RequestIdentity;
   /** The revision of the intent event. */
   requestedAt: number;
-  /** `revision` is that of the (last) event that recorded the outcome: the answer is the fold up to it. */
+  /** `revision` is that of the last event of the outcome: the response is the fold up to it. */
   ended?: { outcome: FinalOutcome; revision: number };
 };
 
@@ -53,8 +54,8 @@ export type PaymentState =
   | (Known & { status: 'FAILED' });
 
 /**
- * The state after one more event; `state` is undefined before the first one. Throws where the event
- * cannot follow the state: such a stream is damaged, not merely refused.
+ * The state after one more event; `state` is undefined before the first one. Throws Error where the
+ * event cannot follow the state: the rules never write such a stream, so it is damaged.
  */
 export const evolve = (
   state: PaymentState | undefined,
@@ -127,10 +128,10 @@ const created = (data: EventData<'PaymentCreated'>, revision: number): PaymentSt
   captureNow: data.captureNow,
   bin: data.card.bin,
   last4: data.card.last4,
-  operations: [begun('create', data, revision)],
+  operations: [newOperation('create', data, revision)],
 });
 
-const begun = (
+const newOperation = (
   kind: OperationKind,
   data: { operationId: string; amount: number; identity: RequestIdentity },
   requestedAt: number,
@@ -146,30 +147,30 @@ type Next = { event: FollowingEvent; revision: number };
 /** The operations after an event: an intent adds one, any other event ends one. */
 const operationsAfter = (state: PaymentState, { event, revision }: Next): Operation[] => {
   const { operations, captureNow } = state;
-  // From the end: what is ended was begun lately, and a payment can have thousands of refunds.
+  // From the end: an outcome mostly follows its intent soon, and a payment can have thousands of refunds.
   const at = operations.findLastIndex((o) => o.operationId === event.data.operationId);
   const isUnresolved = operations[at] !== undefined && operations[at].ended === undefined;
   const createOperationId = createOf(state).operationId;
   checkOperation(event, { isUnresolved, captureNow, createOperationId });
   switch (event.type) {
     case 'PaymentCaptureRequested':
-      return [...operations, begun('capture', event.data, revision)];
+      return [...operations, newOperation('capture', event.data, revision)];
     case 'PaymentVoidRequested':
-      return [...operations, begun('void', event.data, revision)];
+      return [...operations, newOperation('void', event.data, revision)];
     case 'PaymentRefundRequested':
-      return [...operations, begun('refund', event.data, revision)];
+      return [...operations, newOperation('refund', event.data, revision)];
     default: {
       const outcome = 'outcome' in event.data ? event.data.outcome : 'APPROVED';
-      // What ends no unresolved operation is the capture of a sale: its operation is the create.
-      return ended(operations, isUnresolved ? at : 0, { outcome, revision });
+      // The one outcome without an unresolved intent is a sale's capture, which belongs to the create.
+      return withOutcome(operations, isUnresolved ? at : 0, { outcome, revision });
     }
   }
 };
 
-const ended = (operations: Operation[], at: number, how: Ended): Operation[] =>
-  operations.with(at, { ...(operations[at] as Operation), ended: how });
+const withOutcome = (operations: Operation[], at: number, ended: Ended): Operation[] =>
+  operations.with(at, { ...(operations[at] as Operation), ended });
 
-/** The operations that were asked for and have no outcome yet, oldest first. */
+/** The operations whose intent is stored and whose outcome is not, oldest first. */
 export const unresolvedOperations = (state: PaymentState | undefined): Operation[] =>
   state === undefined ? [] : state.operations.filter((o) => o.ended === undefined);
 
@@ -187,7 +188,7 @@ export const operationUnder = (
     ? undefined
     : state.operations.findLast(({ identity }) => identity.keyHash === keyHash);
 
-/** What the provider knows a later operation's authorization by: the id of the create. */
+/** The authorization that a capture, void or refund names to the provider: the create's id. */
 export const authorizationIdOf = (state: PaymentState): string => createOf(state).operationId;
 
 const createOf = ({ operations, paymentId }: PaymentState): Operation => {

@@ -1,18 +1,22 @@
 /**
  * The one table of transitions: the status that a payment event needs before it, and the status
- * after it. Both folds read it, that of the rules (state.ts) and that of the answer (response.ts),
- * so that a stream which the rules could not have written is damaged for both (M8, L5).
+ * after it. Both folds read it, the rules' (state.ts) and the response's (response.ts), so that
+ * a stream which the rules could not have written is damaged for both (M8, L5).
  */
 import type { PaymentEvent, PaymentEventType } from './payment-events.ts';
 import type { PaymentStatus } from './payment-status.ts';
 
-/** `from` is undefined for the first event of a stream. */
+/**
+ * `from` is undefined for the first event of a stream; `toWhenWhole` is the status after a refund of
+ * all that was left.
+ */
 type Transition = {
   from: PaymentStatus | undefined;
   to: PaymentStatus;
   toWhenWhole?: PaymentStatus;
 };
 
+/** The table, by event type. */
 export const TRANSITIONS = {
   PaymentCreated: { from: undefined, to: 'PENDING' },
   PaymentAuthorized: { from: 'PENDING', to: 'AUTHORIZED' },
@@ -24,13 +28,12 @@ export const TRANSITIONS = {
   PaymentVoided: { from: 'AUTHORIZED', to: 'VOIDED' },
   PaymentVoidDeclined: { from: 'AUTHORIZED', to: 'AUTHORIZED' },
   PaymentRefundRequested: { from: 'CAPTURED', to: 'CAPTURED' },
-  /** `toWhenWhole`: after the refund that gives back the last of what was captured. */
   PaymentRefunded: { from: 'CAPTURED', to: 'CAPTURED', toWhenWhole: 'REFUNDED' },
   PaymentRefundDeclined: { from: 'CAPTURED', to: 'CAPTURED' },
 } as const satisfies Record<PaymentEventType, Transition>;
 
-/** The events that can follow another one in a stream: all but the first. */
-export type FollowingType = Exclude<PaymentEventType, 'PaymentCreated'>;
+type FollowingType = Exclude<PaymentEventType, 'PaymentCreated'>;
+/** An event that can follow another one in a stream: any but PaymentCreated. */
 export type FollowingEvent = Exclude<PaymentEvent, { type: 'PaymentCreated' }>;
 
 /** The status that an event needs before it. */
@@ -43,7 +46,7 @@ const isIn = <S extends { status: PaymentStatus }, P extends PaymentStatus>(
   status: P,
 ): payment is WithStatus<S, P> => payment.status === status;
 
-/** The payment, which has the status that the event needs before it. Throws where it has another. */
+/** The payment, typed by the status that the event needs before it. Throws Error at another status. */
 export const inStatusFor = <S extends { status: PaymentStatus }, T extends FollowingType>(
   type: T,
   payment: S,
@@ -53,7 +56,7 @@ export const inStatusFor = <S extends { status: PaymentStatus }, T extends Follo
   throw new Error(`${type} cannot follow status ${payment.status}`);
 };
 
-/** The status after a refund that leaves `refundedAmount` of `capturedAmount` given back. */
+/** The status after a refund; `refundedAmount` includes it. Both amounts are in minor units. */
 export const statusAfterRefund = (
   refundedAmount: number,
   capturedAmount: number,
@@ -62,16 +65,16 @@ export const statusAfterRefund = (
   return refundedAmount >= capturedAmount ? toWhenWhole : to;
 };
 
-/** What a fold knows of the operation that an event is about. */
+/** What a fold knows of the operation that an event names. */
 type Known = {
-  /** The intent of the event's operation is there, and no outcome after it. */
+  /** The stream has the operation's intent, and no outcome after it. */
   isUnresolved: boolean;
   captureNow: boolean;
-  /** The create's operation id; absent in the answer's fold, which keeps no ended operation. */
+  /** The create's operation id; absent in the response's fold, which keeps no ended operation. */
   createOperationId?: string;
 };
 
-/** An intent begins an operation, every other event that follows is the outcome of one. */
+/** True for an intent, which begins an operation; every other following event is an outcome. */
 export const isIntent = ({ type }: FollowingEvent): boolean => type.endsWith('Requested');
 
 /**

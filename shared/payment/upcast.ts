@@ -1,14 +1,15 @@
 /**
- * Old events for today's code: one function per hop, from version n to n + 1 of one event type.
- * Stored events are never rewritten; whoever reads them goes through here (codec.ts).
+ * Turns stored events of old versions into events of the current versions: one function per hop, from
+ * version n to n + 1 of one event type. Stored events are never rewritten; every reader of them
+ * upcasts (codec.ts).
  */
 import { EVENT_VERSIONS, type EventType } from './events.ts';
 
 /** Turns an event's data as stored with version n into its data at version n + 1. Pure. */
-export type Hop = (data: unknown) => unknown;
+type Hop = (data: unknown) => unknown;
 
 /** The hops of each event type, keyed by the version they start from. */
-export type Hops = Partial<Record<EventType, Record<number, Hop>>>;
+type Hops = Partial<Record<EventType, Record<number, Hop>>>;
 
 /**
  * Turns stored data into data at the current version.
@@ -16,7 +17,7 @@ export type Hops = Partial<Record<EventType, Record<number, Hop>>>;
  */
 export type Upcast = (type: EventType, version: number, data: unknown) => unknown;
 
-/** No way leads from a stored version to today's. `message` names type and versions, never data. */
+/** No hops lead from a stored version to the current one. `message` names type and versions, never data. */
 export class CannotUpcast extends Error {
   override name = 'CannotUpcast';
 }
@@ -38,7 +39,7 @@ export const upcastOver =
     return upcast;
   };
 
-/** Every hop there is. Whoever raises a version in EVENT_VERSIONS adds its hop here. */
+/** Every hop. A version that is raised in EVENT_VERSIONS needs its hop here. */
 const HOPS: Hops = {};
 
 /** The upcast of the stored events of this service. */

@@ -302,8 +302,8 @@ describe('L5: both folds accept the same streams', () => {
   };
 
   /**
-   * Of the operations that have ended the answer keeps no id, so that it cannot know whether a sale's
-   * PaymentCaptured names the create. The rules keep every operation, and refuse it.
+   * The read model keeps no operation that has ended, so that `project` cannot know whether a sale's
+   * PaymentCaptured names the create. `evolve` keeps every operation, and throws.
    */
   const isCaptureOfForeignSale = ({ state }: Payment, { type, data }: PaymentEvent): boolean =>
     type === 'PaymentCaptured' &&
