@@ -1,4 +1,4 @@
-/** The auditor's first minute at a terminal, against a started service (docs/audit.md). */
+/** The commands of an auditor, run against a started service (docs/audit.md). */
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,6 +12,8 @@ import { until } from '../support/until.ts';
 jest.setTimeout(120_000);
 
 const WAIT_MS_MAX = 30_000;
+/** From SIGTERM to the exit (docs/settings.md, V2). */
+const STOP_MS_MAX = 10_000;
 
 const PAYMENTS = '/api/v1/payments';
 const example = (name: string): object =>
@@ -40,7 +42,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe('one command for each question', () => {
+describe('docs/audit.md: one command for each question', () => {
   test('which payment was it? find', async () => {
     await until(
       'the read models hold it',
@@ -85,8 +87,8 @@ describe('one command for each question', () => {
   test('has anyone changed the log? export, verify --file, verify --all against its head', async () => {
     const file = join(folder, 'log.jsonl');
     expect((await cli('export', '--out', file)).code).toBe(0);
-    const held = await cli('verify', '--all', '--manifest', `${file}.manifest.json`);
-    expect([held.code, held.stdout]).toEqual([0, expect.stringMatching(/^intact /)]);
+    const whole = await cli('verify', '--all', '--manifest', `${file}.manifest.json`);
+    expect([whole.code, whole.stdout]).toEqual([0, expect.stringMatching(/^intact /)]);
 
     // No server and no store: nothing but the two files.
     const alone = (path: string) => runCli(['verify', '--file', path], { DATA_DIR: folder });
@@ -99,7 +101,7 @@ describe('one command for each question', () => {
 });
 
 describe('exit codes', () => {
-  test('2 for wrong usage, 1 with the next step where nobody answers', async () => {
+  test('2 for wrong usage; 1 with what to do next where no service answers', async () => {
     expect((await cli('verify')).code).toBe(2);
     const closed = await runCli(['find'], { PAYMENTS_URL: `http://127.0.0.1:${await freePort()}` });
     expect(closed.code).toBe(1);
@@ -112,60 +114,61 @@ describe('exit codes', () => {
   });
 });
 
-describe('live', () => {
-  test('over a restart of the service nothing is lost and nothing doubled', async () => {
+describe('payments listen', () => {
+  test('prints each event once over a restart of the service', async () => {
     const child = spawn(NODE, ['cli/payments.mjs', 'listen', '--format', 'json'], {
       cwd: ROOT,
       env: { PATH: process.env.PATH, DATA_DIR: join(folder, 'data'), PORT: String(port) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    let heard = '';
-    let said = '';
+    let stdout = '';
+    let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (part) => {
-      heard += part;
+      stdout += part;
     });
     child.stderr.setEncoding('utf8').on('data', (part) => {
-      said += part;
+      stderr += part;
     });
     const closed = new Promise((resolve) => child.once('close', resolve));
     const events = () =>
-      heard
+      stdout
         .split('\n')
         .slice(0, -1)
         .map((line) => JSON.parse(line));
-    const hears = (paymentId: string) =>
+    const untilPrinted = (paymentId: string) =>
       until(
-        `${paymentId} is heard`,
+        `an event of ${paymentId} is printed`,
         () => events().some((event) => event.paymentId === paymentId),
         WAIT_MS_MAX,
       );
 
     try {
-      await until('it listens', () => said.includes('listening at'), WAIT_MS_MAX);
+      await until('it listens', () => stderr.includes('listening at'), WAIT_MS_MAX);
       const before = await pay();
-      await hears(before);
-      const startedAtMs = performance.now();
+      await untilPrinted(before);
+      const signalledAtMs = performance.now();
       service.kill();
       const { code } = await service.exited;
       // An open stream does not hold the shutdown up.
-      expect([code, performance.now() - startedAtMs < 8000]).toEqual([0, true]);
+      expect(code).toBe(0);
+      expect(performance.now() - signalledAtMs).toBeLessThan(STOP_MS_MAX);
       service = await start();
       const after = await pay();
-      await hears(after);
+      await untilPrinted(after);
     } finally {
       child.kill();
       await closed;
     }
 
-    expect(said).toMatch(/reconnected, resumed at #\d+/);
+    expect(stderr).toMatch(/reconnected, resumed at #\d+/);
     const positions = events().map(({ position }) => Number(position));
     const [first = 0] = positions;
     expect(positions).toEqual(positions.map((_, n) => first + n));
   });
 });
 
-describe('a log that was changed behind the service', () => {
-  test('verify names the place; the timeline shows what is left', async () => {
+describe('an event log that was changed behind the service', () => {
+  test('verify names the place; the timeline shows the other events', async () => {
     const db = new DatabaseSync(join(folder, 'data', 'events.sqlite'), { timeout: 5000 });
     db.exec("DROP TRIGGER events_no_update; UPDATE events SET text = 'gone' WHERE position = 4");
     db.close();

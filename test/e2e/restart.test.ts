@@ -1,12 +1,12 @@
 /**
- * What a restart promises: everything answered is served again to the byte, the read models are only a
- * copy, and an outcome that was open when the process died is found out without a second charge.
+ * What a restart promises: every payment is served again byte for byte, the read models are only a
+ * copy, and what was unresolved when the process died is resolved without a second charge.
  */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import declined from '../../examples/declined.json' with { type: 'json' };
 import payment from '../../examples/payment.json' with { type: 'json' };
@@ -17,6 +17,8 @@ import { entriesOfLedger, openPaymentsIn } from '../support/ledger-and-log.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
+
+jest.setTimeout(60_000);
 
 const folders: string[] = [];
 const newFolder = (): string => {
@@ -39,7 +41,7 @@ const create = async (service: Service, body: unknown, key?: string): Promise<st
   return response.json.paymentId;
 };
 
-/** One payment in every state there is; gives their ids. */
+/** Makes one payment in every status; gives their ids. */
 const onePaymentOfEachKind = async (service: Service): Promise<string[]> => {
   const [authorized, captured, refunded, voided, refusedCapture] = await Promise.all([
     create(service, payment, 'kept'),
@@ -71,8 +73,8 @@ const deleteReadModels = (dataDir: string): number => {
   return files.length;
 };
 
-describe('a restart', () => {
-  test('serves every payment to the byte, also with the read models deleted (gaps §9)', async () => {
+describe('gaps §9: a restart', () => {
+  test('serves every payment byte for byte, also with the read models deleted', async () => {
     const dataDir = newFolder();
     await using first = await startService({ dataDir });
     const ids = await onePaymentOfEachKind(first);
@@ -99,7 +101,7 @@ describe('a restart', () => {
     await using third = await startService({ dataDir });
     expect(openPaymentsIn(dataDir)).toEqual([]);
     expect(await bodiesOf(third, ids)).toEqual(bodies);
-  }, 30_000);
+  });
 });
 
 const resolved = async (service: Service, paymentId: string): Promise<string> => {
@@ -107,27 +109,27 @@ const resolved = async (service: Service, paymentId: string): Promise<string> =>
   return (await service.get(`${PAYMENTS}/${paymentId}`)).json.status;
 };
 
-/** The payment of the only POST that is under way, as its read model names it. */
-const paymentUnderWay = async (service: Service): Promise<string> => {
+/** The payment of the only POST in flight, as the read models name it. */
+const paymentInFlight = async (service: Service): Promise<string> => {
   await until('an intent is durable', () => openPaymentsIn(service.dataDir).length === 1);
   return openPaymentsIn(service.dataDir)[0] ?? '';
 };
 
-describe('kill -9 with an outcome open (gaps §7)', () => {
-  test('4228: never carried out is found as never carried out, nothing is charged', async () => {
+describe('gaps §7: kill -9 while an outcome is unknown', () => {
+  test('card 4228, never carried out: resolved as FAILED, nothing is charged', async () => {
     const dataDir = newFolder();
     await using first = await startService({ dataDir });
     const lost = first.post(PAYMENTS, withCard('4000000000004228')).catch(() => 'no answer');
-    const paymentId = await paymentUnderWay(first);
+    const paymentId = await paymentInFlight(first);
     await end(first, 'SIGKILL');
     expect(await lost).toBe('no answer');
     await using second = await startService({ dataDir });
     expect(await resolved(second, paymentId)).toBe('FAILED');
     await end(second, 'SIGTERM');
     expect(await entriesOfLedger(dataDir)).toEqual([]);
-  }, 20_000);
+  });
 
-  test('4236: carried out with its answer lost is found as approved, charged once', async () => {
+  test('card 4236, carried out with its response lost: resolved as AUTHORIZED, charged once', async () => {
     const dataDir = newFolder();
     await using first = await startService({ dataDir });
     const lost = await first.post(PAYMENTS, withCard('4000000000004236'));
@@ -140,19 +142,19 @@ describe('kill -9 with an outcome open (gaps §7)', () => {
     expect(await entriesOfLedger(dataDir)).toEqual([
       expect.stringMatching(`AUTHORIZE ${paymentId} 2500 APPROVED$`),
     ]);
-  }, 20_000);
+  });
 
-  test('4228 while the service runs on: resolved after PROVIDER_TIMEOUT_MS', async () => {
+  test('card 4228 while the service runs on: resolved after PROVIDER_TIMEOUT_MS', async () => {
     await using service = await startService({ env: { PROVIDER_TIMEOUT_MS: '100' } });
     const lost = await service.post(PAYMENTS, withCard('4000000000004228'));
     expect([lost.status, lost.json.error]).toEqual([503, 'PROVIDER_UNAVAILABLE']);
     const paymentId = lost.headers.get('location')?.split('/').at(-1) ?? '';
     expect(lost.json.details.join()).toContain(paymentId);
     expect(await resolved(service, paymentId)).toBe('FAILED');
-  }, 20_000);
+  });
 });
 
-/** A provider over HTTP that carries out whatever comes and, while `silent`, does not say so. */
+/** A provider over HTTP that carries out every operation and, while `silent`, sends no response. */
 const providerThatCanBeSilent = async () => {
   const simulation = openSimulation(join(newFolder(), 'ledger.sqlite'));
   let silent = false;
@@ -182,7 +184,7 @@ const providerThatCanBeSilent = async () => {
   };
 };
 
-describe('kill -9 after the provider acted and before it said so (gaps §7)', () => {
+describe('gaps §7: kill -9 after the provider acted and before it responded', () => {
   type Row = { operation: string; before: [string, object][]; status: string };
   const rows: Row[] = [
     { operation: 'capture', before: [], status: 'CAPTURED' },
@@ -197,36 +199,32 @@ describe('kill -9 after the provider acted and before it said so (gaps §7)', ()
     provider.fallSilent();
     const lost = first.post(PAYMENTS, sale).catch(() => 'no answer');
     await until('the provider has acted', () => provider.entries().length === 1);
-    const paymentId = await paymentUnderWay(first);
+    const paymentId = await paymentInFlight(first);
     await end(first, 'SIGKILL');
     expect(await lost).toBe('no answer');
     await using second = await startService(options);
     expect(await resolved(second, paymentId)).toBe('CAPTURED');
     expect(provider.entries().map(({ kind }) => kind)).toEqual(['SALE']);
-  }, 20_000);
+  });
 
-  test.each(shareOf(rows, 1))(
-    '$operation: resolved as approved, carried out once',
-    async (row) => {
-      await using provider = await providerThatCanBeSilent();
-      const options = { dataDir: newFolder(), env: { PROVIDER_URL: provider.url } };
-      await using first = await startService(options);
-      const paymentId = await create(first, payment);
-      for (const [path, body] of row.before) {
-        await first.post(`${PAYMENTS}/${paymentId}/${path}`, body);
-      }
-      const acted = provider.entries().length;
-      provider.fallSilent();
-      const lost = first.post(`${PAYMENTS}/${paymentId}/${row.operation}`).catch(() => 'no answer');
-      await until('the provider has acted', () => provider.entries().length === acted + 1);
-      await end(first, 'SIGKILL');
-      expect(await lost).toBe('no answer');
-      await using second = await startService(options);
-      expect(await resolved(second, paymentId)).toBe(row.status);
-      const repeat = await second.post(`${PAYMENTS}/${paymentId}/${row.operation}`);
-      expect(repeat.status).toBe(422);
-      expect(provider.entries()).toHaveLength(acted + 1);
-    },
-    20_000,
-  );
+  test.each(shareOf(rows, 1))('$operation: resolved as approved, carried out once', async (row) => {
+    await using provider = await providerThatCanBeSilent();
+    const options = { dataDir: newFolder(), env: { PROVIDER_URL: provider.url } };
+    await using first = await startService(options);
+    const paymentId = await create(first, payment);
+    for (const [path, body] of row.before) {
+      await first.post(`${PAYMENTS}/${paymentId}/${path}`, body);
+    }
+    const acted = provider.entries().length;
+    provider.fallSilent();
+    const lost = first.post(`${PAYMENTS}/${paymentId}/${row.operation}`).catch(() => 'no answer');
+    await until('the provider has acted', () => provider.entries().length === acted + 1);
+    await end(first, 'SIGKILL');
+    expect(await lost).toBe('no answer');
+    await using second = await startService(options);
+    expect(await resolved(second, paymentId)).toBe(row.status);
+    const repeat = await second.post(`${PAYMENTS}/${paymentId}/${row.operation}`);
+    expect(repeat.status).toBe(422);
+    expect(provider.entries()).toHaveLength(acted + 1);
+  });
 });

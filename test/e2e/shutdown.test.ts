@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { httpServer } from '../support/faulty-server.ts';
 import { openPaymentsIn } from '../support/ledger-and-log.ts';
@@ -16,8 +16,10 @@ import { startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const IN_FLIGHT = 12;
-/** The provider's 2 s for this card, and what ending takes. */
-const ENDED_MS_MAX = 5000;
+/** From SIGTERM or SIGINT to the exit (docs/settings.md, V2). */
+const STOP_MS_MAX = 10_000;
+
+jest.setTimeout(60_000);
 
 const { card } = payment.paymentMethod;
 const slow = {
@@ -49,8 +51,8 @@ const isRefused = async (url: string): Promise<boolean> =>
     () => true,
   );
 
-describe('SIGTERM', () => {
-  test('with requests in flight: each gets its response, none is lost, the exit code is 0', async () => {
+describe('V2: a stop', () => {
+  test('SIGTERM with requests in flight: each gets its response, none is lost, exit code 0 within 10 s', async () => {
     await using service = await startService({ dataDir: folder });
     const token = await service.token();
     const idle = rawClient(service.port, 'GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n');
@@ -62,7 +64,7 @@ describe('SIGTERM', () => {
     );
     await until('all are in flight', () => openPaymentsIn(folder).length === IN_FLIGHT);
 
-    const from = performance.now();
+    const signalledAtMs = performance.now();
     service.kill('SIGTERM');
     await until('new requests are refused', () => isRefused(service.url));
     late.socket.write(`authorization: Bearer ${token}\r\n\r\n`);
@@ -71,7 +73,7 @@ describe('SIGTERM', () => {
     expect(responses.map(({ status }) => status)).toEqual(Array(IN_FLIGHT).fill(200));
     expect(responses.map(({ json }) => json.status)).toEqual(Array(IN_FLIGHT).fill('AUTHORIZED'));
     expect(await service.exited).toEqual({ code: 0, signal: null });
-    expect(performance.now() - from).toBeLessThan(ENDED_MS_MAX);
+    expect(performance.now() - signalledAtMs).toBeLessThan(STOP_MS_MAX);
     await Promise.all([idle.closed, silent.closed, late.closed]);
 
     const [head = '', body = '{}'] = late.received().split('\r\n\r\n');
@@ -89,52 +91,42 @@ describe('SIGTERM', () => {
     for (const { json, text } of responses) {
       expect((await next.get(`/api/v1/payments/${json.paymentId}`)).text).toBe(text);
     }
-  }, 30_000);
+  });
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    '%s ends an idle service at once',
+    '%s ends an idle service with exit code 0 within 10 s, a kept-alive connection or not',
     async (signal) => {
       await using service = await startService();
       const idle = rawClient(service.port, 'GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n');
       await until('the idle client has its answer', () => idle.received().includes('"live"'));
-      const from = performance.now();
+      const signalledAtMs = performance.now();
       service.kill(signal);
       expect(await service.exited).toEqual({ code: 0, signal: null });
-      expect(performance.now() - from).toBeLessThan(2000);
+      expect(performance.now() - signalledAtMs).toBeLessThan(STOP_MS_MAX);
       await idle.closed;
       expect(service.stdout()).toContain('all events are on disk');
     },
-    20_000,
   );
 
-  test.each(
-    shareOf(
-      [
-        { timeoutMs: 700, endedMsMax: ENDED_MS_MAX },
-        // Longer than the stop may take.
-        { timeoutMs: 10_000, endedMsMax: 9_500 },
-      ],
-      1,
-    ),
-  )(
-    'while the provider answers nobody, for $timeoutMs ms: 503, and no question is begun',
-    async (row) => {
+  // The second time limit is as long as the stop may take.
+  test.each(shareOf([{ timeoutMs: 700 }, { timeoutMs: 10_000 }], 1))(
+    'while the provider answers nothing for $timeoutMs ms: 503, no look-up begins, exit code 0 within 10 s',
+    async ({ timeoutMs }) => {
       const provider = await httpServer(() => undefined);
       try {
-        const env = { PROVIDER_URL: provider.url, PROVIDER_TIMEOUT_MS: String(row.timeoutMs) };
+        const env = { PROVIDER_URL: provider.url, PROVIDER_TIMEOUT_MS: String(timeoutMs) };
         await using service = await startService({ env });
         const response = service.post('/api/v1/payments', payment);
         await until('the provider is called', () => provider.requests.length === 1);
-        const began = performance.now();
+        const signalledAtMs = performance.now();
         service.kill('SIGTERM');
         expect((await response).json).toMatchObject({ error: 'PROVIDER_UNAVAILABLE' });
         expect(await service.exited).toEqual({ code: 0, signal: null });
-        expect(performance.now() - began).toBeLessThan(row.endedMsMax);
+        expect(performance.now() - signalledAtMs).toBeLessThan(STOP_MS_MAX);
         expect(provider.requests.map((line) => line.split(' ', 1)[0])).toEqual(['PUT']);
       } finally {
         await provider.close();
       }
     },
-    30_000,
   );
 });

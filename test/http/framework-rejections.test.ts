@@ -1,5 +1,5 @@
 /**
- * Refusals that no route makes: router, body parser, socket parser, time-outs, overload, shutdown
+ * Rejections that no route makes: router, body parser, socket parser, time-outs, overload, shutdown
  * (gaps §1). Over real sockets, because half of them never become a request.
  */
 import { connect, type Socket } from 'node:net';
@@ -73,12 +73,17 @@ const addRoutes = (): void => {
   });
 };
 
-const start = async (maxInFlight = 100): Promise<void> => {
+/** How long a request may take to arrive: never too short for a busy machine, or soon over. */
+const ARRIVAL_MS = {
+  long: { request: 60_000, headers: 60_000, keepAlive: 60_000, check: 50 },
+  short: { request: 300, headers: 200, keepAlive: 60_000, check: 50 },
+};
+
+const start = async ({ maxInFlight = 100, arrivalMs = ARRIVAL_MS.long } = {}): Promise<void> => {
   const own: Line[] = [];
   lines = own;
   const write = (line: Line) => own.push(line);
   const log = { debug: write, info: write, error: write } as unknown as Log;
-  const arrivalMs = { request: 300, headers: 200, keepAlive: 60_000, check: 50 };
   const metrics = createMetrics();
   app = buildApp({ log, metrics, maxInFlight, arrivalMs });
   addRoutes();
@@ -147,7 +152,7 @@ const expectError = (response: CommandResponse, status: number, error: string): 
   return body;
 };
 
-describe('gaps §1: what is no well-formed request has the error body', () => {
+describe('gaps §1: a request that is not well formed gets the error body', () => {
   const host = 'host: x\r\n';
   test.each<[string, number, string]>([
     ['a broken request line', 400, 'HELLO\r\n\r\n'],
@@ -172,26 +177,39 @@ describe('gaps §1: what is no well-formed request has the error body', () => {
       400,
       `POST /slow HTTP/1.1\r\n${host}transfer-encoding: gzip\r\n\r\n`,
     ],
-    ['headers that never end', 408, `GET / HTTP/1.1\r\n${host}`],
-    ['a body that never ends', 408, `POST /slow HTTP/1.1\r\n${host}content-length: 9\r\n\r\nx`],
   ])('%s', async (_name, status, bytes) => {
     const body = expectError(await raw(bytes), status, 'INVALID_REQUEST');
     expect(body.details).toHaveLength(1);
   });
 
-  test('a broken chunk, after a token was good', async () => {
+  describe('that does not arrive in time', () => {
+    beforeEach(async () => {
+      await closeGracefully(app, 1000);
+      await start({ arrivalMs: ARRIVAL_MS.short });
+    });
+
+    test.each<[string, number, string]>([
+      ['headers that never end', 408, `GET / HTTP/1.1\r\n${host}`],
+      ['a body that never ends', 408, `POST /slow HTTP/1.1\r\n${host}content-length: 9\r\n\r\nx`],
+    ])('%s', async (_name, status, bytes) => {
+      const body = expectError(await raw(bytes), status, 'INVALID_REQUEST');
+      expect(body.details).toHaveLength(1);
+    });
+
+    test('a request that never arrives as a whole does not stay counted as in flight', async () => {
+      await raw(`POST /slow HTTP/1.1\r\n${host}content-length: 9\r\n\r\nx`);
+      await raw(`POST /slow HTTP/1.1\r\n${host}transfer-encoding: chunked\r\n\r\nzz\r\n`);
+      await until('nothing is in flight', () => app.lifecycle.inFlight === 0);
+      expect(lines).toHaveLength(2);
+    });
+  });
+
+  test('a broken chunk behind a valid token', async () => {
     const head = request('POST /api/v1/payments', 'transfer-encoding: chunked\r\n');
     expectError(await raw(`${head}zz\r\n`), 400, 'INVALID_REQUEST');
   });
 
-  test('a request that never came in whole is not counted for ever', async () => {
-    await raw(`POST /slow HTTP/1.1\r\n${host}content-length: 9\r\n\r\nx`);
-    await raw(`POST /slow HTTP/1.1\r\n${host}transfer-encoding: chunked\r\n\r\nzz\r\n`);
-    await until('nothing is in flight', () => app.lifecycle.inFlight === 0);
-    expect(lines).toHaveLength(2);
-  });
-
-  test('CONNECT', async () => {
+  test('CONNECT is 405', async () => {
     const response = await raw(`CONNECT x:1 HTTP/1.1\r\n${host}\r\n`);
     expectError(response, 405, 'METHOD_NOT_ALLOWED');
     expect(response.headers.allow).toBe('GET, POST');
@@ -275,13 +293,13 @@ describe('gaps §2: a malformed paymentId is 400, behind the token', () => {
     expectError(await raw(bare), 401, 'UNAUTHORIZED');
   });
 
-  test('a well-formed one arrives, escaped or not', async () => {
+  test('a well-formed paymentId reaches its route, escaped or not', async () => {
     const response = await raw(request('GET /api/v1/payments/p%61y_1?x=%zz'));
     expect(JSON.parse(response.body)).toEqual({ paymentId: 'pay_1' });
   });
 });
 
-describe('gaps §3: bodies', () => {
+describe('gaps §3: request bodies', () => {
   const post = (headers: string, body: string) =>
     raw(request('POST /api/v1/payments', `content-length: ${body.length}\r\n${headers}`, body));
 
@@ -322,13 +340,13 @@ describe('gaps §3: bodies', () => {
   });
 });
 
-describe('gaps §1 and §7: our own faults', () => {
+describe('gaps §1, §7: faults of the service itself', () => {
   test('a bug is 500, and its body shows nothing of the error', async () => {
     const body = expectError(await raw(request('POST /broken')), 500, 'INTERNAL_ERROR');
     expect(body.details).toEqual([]);
   });
 
-  test('a store out of reach is 503 with Retry-After', async () => {
+  test('an event store out of reach is 503 with Retry-After', async () => {
     const response = await raw(request('POST /no-store'));
     expectError(response, 503, 'SERVICE_UNAVAILABLE');
     expect(response.headers['retry-after']).toBe('1');
@@ -336,7 +354,7 @@ describe('gaps §1 and §7: our own faults', () => {
 
   test('above MAX_IN_FLIGHT requests get 503, and health still responds', async () => {
     await closeGracefully(app, 1000);
-    await start(1);
+    await start({ maxInFlight: 1 });
     const first = raw(request('POST /slow'));
     await slowStarted;
     const response = await raw(request('GET /api/v1/payments/x'));
@@ -349,7 +367,7 @@ describe('gaps §1 and §7: our own faults', () => {
     expect(app.lifecycle.inFlight).toBe(0);
   });
 
-  test('a client that leaves is worked for to the end, counted until then, and logged once', async () => {
+  test('a request whose client has left is carried out, counted until then, and logged once', async () => {
     const socket = connect(port, '127.0.0.1', () => socket.write(request('POST /slow')));
     await slowStarted;
     const left = new Promise((resolve) => socket.once('close', resolve));
@@ -378,9 +396,10 @@ describe('gaps §1: shutdown', () => {
     });
     // The headers arrive before the shutdown; a request on a connection in use comes after it.
     const pipelined = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
-    while (app.lifecycle.inFlight > 1 || !text.includes('401')) {
-      await new Promise(setImmediate);
-    }
+    await until(
+      'the late request has its 401',
+      () => app.lifecycle.inFlight === 1 && text.includes('401'),
+    );
     const closed = closeGracefully(app, 5000);
     late.write(`{}${pipelined}`);
     await lateEnded;
@@ -392,16 +411,16 @@ describe('gaps §1: shutdown', () => {
     await closed;
   });
 
-  test('idle connections do not hold it', async () => {
+  test('idle connections do not hold the shutdown up', async () => {
     const idle = connect(port, '127.0.0.1');
     await new Promise((resolve) => idle.once('connect', resolve));
     const ended = new Promise((resolve) => idle.once('close', resolve));
-    // The hard stop would come after this test has been given up.
+    // Were the connection waited for, this test would fail by its time limit before the hard stop.
     await closeGracefully(app, 60_000);
     await ended;
   });
 
-  test('what never ends is cut off', async () => {
+  test('a request that never ends is cut off', async () => {
     const slow = talk(request('POST /slow'));
     await slowStarted;
     await closeGracefully(app, 200);

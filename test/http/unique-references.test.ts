@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
 
-const expectHeld = (response: CommandResponse, id: string): void =>
+const expectTaken = (response: CommandResponse, id: string): void =>
   expectError(response, 422, 'BUSINESS_RULE_VIOLATION', [
     `merchantReference names another payment already, ${id}`,
   ]);
@@ -45,17 +45,21 @@ const claimsOf = async (reference: string): Promise<string[]> => {
   return events.map(({ event }) => (event.data as { paymentId?: string }).paymentId ?? '');
 };
 
-/** Puts a claim into the stream, as a process would that dies right afterwards. */
-const claimAndDie = async (reference: string, paymentId: string, agoMs = 0): Promise<void> => {
+/** Puts a claim of `timeMs` into the stream, as a process would that dies right afterwards. */
+const claimAndDie = async (
+  reference: string,
+  paymentId: string,
+  timeMs = Date.now(),
+): Promise<void> => {
   const hash = createIdentities(SECRET).referenceHashOf('m_test', reference);
-  const money = { operationId: 'op_dead', amount: 1, currency: 'USD' };
+  const operation = { operationId: 'op_dead', amount: 1, currency: 'USD' };
   const event: ClaimEvent = {
     type: 'MerchantReferenceClaimed',
-    data: { ...money, paymentId, merchantId: 'm_test' },
+    data: { ...operation, paymentId, merchantId: 'm_test' },
   };
   const claim: NewEvent = {
     id: crypto.randomUUID(),
-    time: new Date(Date.now() - agoMs).toISOString(),
+    time: new Date(timeMs).toISOString(),
     event,
     context: { actor: 'x', requestId: 'x', correlationId: 'x', causationId: 'x' },
   };
@@ -65,17 +69,17 @@ const claimAndDie = async (reference: string, paymentId: string, agoMs = 0): Pro
 };
 
 describe('gaps §8: a second payment with a reference that is not FAILED', () => {
-  test('different: 422, whatever differs, with a key or without', async () => {
+  test('a different request is 422, whatever differs, with a key or without', async () => {
     const merchantReference = newReference();
     const first = idOf(await processes.a.create({ merchantReference }));
-    expectHeld(await processes.a.create({ merchantReference, amount: 1 }), first);
-    expectHeld(await processes.b.create({ merchantReference, captureNow: true }), first);
-    expectHeld(await processes.b.create({ merchantReference, amount: 1 }, { key: 'u-1' }), first);
+    expectTaken(await processes.a.create({ merchantReference, amount: 1 }), first);
+    expectTaken(await processes.b.create({ merchantReference, captureNow: true }), first);
+    expectTaken(await processes.b.create({ merchantReference, amount: 1 }, { key: 'u-1' }), first);
     expect(await processes.ledger(first)).toHaveLength(1);
     expect(await claimsOf(merchantReference)).toEqual([first]);
   });
 
-  test('equal: the existing payment, its body as of now', async () => {
+  test('an equal request gets the existing payment, with its body as of now', async () => {
     const merchantReference = newReference();
     const first = await processes.a.create({ merchantReference });
     const id = idOf(first);
@@ -122,14 +126,15 @@ describe('gaps §8: a claim is passed on', () => {
     const second = await processes.b.create({ merchantReference });
     expect(second.status).toBe(200);
     expect(await claimsOf(merchantReference)).toEqual([idOf(declined), idOf(second)]);
-    expectHeld(await processes.a.create({ merchantReference, amount: 7 }), idOf(second));
+    expectTaken(await processes.a.create({ merchantReference, amount: 7 }), idOf(second));
   });
 
   test('when its payment was never created, and not before it had time to be', async () => {
     const merchantReference = newReference();
     const { clock, store } = processes.b;
-    await claimAndDie(merchantReference, 'pay_dead');
-    clock.standsAtMs = Date.now() + 1_900;
+    const claimedAtMs = Date.now();
+    await claimAndDie(merchantReference, 'pay_dead', claimedAtMs);
+    clock.standsAtMs = claimedAtMs + 1_900;
     store.streamReads = 0;
     const creating = processes.b.create({ merchantReference });
     await until('b has looked again and again', () => store.streamReads > 6);
@@ -204,12 +209,12 @@ describe('gaps §8: a claim is passed on', () => {
       expect((await first).status).toBe(200);
     };
     const response = await b.create({ merchantReference });
-    expectHeld(response, idOf(await first));
+    expectTaken(response, idOf(await first));
     const [mine = '', theirs = ''] = await claimsOf(merchantReference);
     expect(mine).toBe(idOf(await first));
     expect(await processes.events(theirs)).toEqual([]);
-    // Nor does whoever comes next: the last claim is nobody's, but the first one holds.
-    expectHeld(await a.create({ merchantReference, amount: 6 }), mine);
+    // The next create fails too: the last claim has no payment, but the first claim has one.
+    expectTaken(await a.create({ merchantReference, amount: 6 }), mine);
   });
 });
 
@@ -233,7 +238,7 @@ describe('gaps §7, §8: while the payment of the reference is PENDING', () => {
     ];
     const { text } = await first;
     expect([equal.text, elsewhere.text]).toEqual([text, text]);
-    expectHeld(different, idOf(await first));
+    expectTaken(different, idOf(await first));
     expect(await processes.ledger(idOf(await first))).toHaveLength(1);
   });
 
@@ -247,7 +252,7 @@ describe('gaps §7, §8: while the payment of the reference is PENDING', () => {
     b.faults.respondsToLookUps = false;
     const still = await b.create({ merchantReference });
     expect([still.status, locatedId(still)]).toEqual([503, lost]);
-    expectHeld(await b.create({ merchantReference, amount: 9 }), lost);
+    expectTaken(await b.create({ merchantReference, amount: 9 }), lost);
     b.faults.respondsToLookUps = true;
     const second = await b.create({ merchantReference, amount: 9 });
     expect(second.status).toBe(200);
@@ -284,7 +289,7 @@ describe('faults, races: 64 creates with one reference, from two processes', () 
     const made = all.filter(({ status }) => status === 200);
     expect(made).toHaveLength(1);
     for (const response of all)
-      if (response.status !== 200) expectHeld(response, idOf(made[0] as CommandResponse));
+      if (response.status !== 200) expectTaken(response, idOf(made[0] as CommandResponse));
     expect(await chargesFor(before)).toHaveLength(1);
   });
 });
@@ -305,10 +310,10 @@ describe('settings: MERCHANT_REFERENCE, and merchantReference in MERCHANTS_FILE'
     expect(idOf(await service.create(fields))).toBe(idOf(own));
   });
 
-  test('over a restart', async () => {
+  test('a reference stays claimed over a restart', async () => {
     const first = idOf(await service.create({ merchantReference: 'r-2' }));
     await service.restart();
-    expectHeld(await service.create({ merchantReference: 'r-2', amount: 3 }), first);
-    await until('it is readable', async () => (await service.get(first)).status === 200);
+    expectTaken(await service.create({ merchantReference: 'r-2', amount: 3 }), first);
+    expect((await service.get(first)).status).toBe(200);
   });
 });

@@ -1,4 +1,4 @@
-/** gaps §7: the retry schedule of recovery, and how open intents are found without reading the log. */
+/** gaps §7: the retry schedule of recovery, and how unresolved intents are found without reading the log. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Attempted, createRetrySchedules } from '../../command-api/recovery/retry-schedule.ts';
 import { type Sweep, startSweep } from '../../command-api/recovery/sweep.ts';
@@ -20,8 +20,8 @@ import {
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
-/** A create that the provider carried out and whose answer this process never got. */
-const leaveOpen = async (
+/** Sends a create whose outcome this process never learns; gives the payment. */
+const leaveUnresolvedAt = async (
   at: CommandProcess,
   fault: 'answer lost' | 'call lost' = 'answer lost',
 ) => {
@@ -32,44 +32,44 @@ const leaveOpen = async (
 
 describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
   const retrySchedulesOver = (attempt: (id: string) => Promise<Attempted>, delaysMs: number[]) => {
-    const vain: { attempts: number; nextAttemptMs: number }[] = [];
+    const failed: { attempts: number; nextAttemptMs: number }[] = [];
     const clock = manualClock();
     const onFailed = (_id: string, step: { attempts: number; nextAttemptMs: number }) =>
-      void vain.push(step);
+      void failed.push(step);
     const retrySchedules = createRetrySchedules({ ...clock, delaysMs, attempt, onFailed });
-    return { vain, clock, retrySchedules };
+    return { failed, clock, retrySchedules };
   };
 
   test('one attempt at once, then the waits with ±10% jitter, counted from the last attempt', async () => {
     const tried: number[] = [];
-    const { vain, clock, retrySchedules } = retrySchedulesOver(async () => {
+    const { failed, clock, retrySchedules } = retrySchedulesOver(async () => {
       tried.push(clock.nowMs());
       return { kind: 'unresolved' };
     }, [20, 60, 40]);
     retrySchedules.begin('pay_1');
     await clock.advance(140);
-    expect(vain).toHaveLength(4);
+    expect(failed).toHaveLength(4);
     retrySchedules.stop();
     expect(clock.timers()).toBe(0);
-    expect(vain.map(({ attempts }) => attempts)).toEqual([1, 2, 3, 4]);
+    expect(failed.map(({ attempts }) => attempts)).toEqual([1, 2, 3, 4]);
     for (const [n, delayMs] of [20, 60, 40, 3_600_000].entries()) {
-      expect(vain[n]?.nextAttemptMs).toBeGreaterThanOrEqual(delayMs * 0.9);
-      expect(vain[n]?.nextAttemptMs).toBeLessThanOrEqual(delayMs * 1.1);
+      expect(failed[n]?.nextAttemptMs).toBeGreaterThanOrEqual(delayMs * 0.9);
+      expect(failed[n]?.nextAttemptMs).toBeLessThanOrEqual(delayMs * 1.1);
     }
     const waitedMs = tried.slice(1).map((at, n) => at - (tried[n] ?? 0));
-    for (const [n, step] of vain.slice(0, 3).entries())
+    for (const [n, step] of failed.slice(0, 3).entries())
       expect(waitedMs[n]).toBeCloseTo(step.nextAttemptMs, 6);
   });
 
   test('each wait has a jitter of its own: payments that failed together are not looked up together', async () => {
-    const { vain, retrySchedules } = retrySchedulesOver(
+    const { failed, retrySchedules } = retrySchedulesOver(
       async () => ({ kind: 'unresolved' }),
       [10_000],
     );
     for (let n = 0; n < 40; n++) retrySchedules.begin(`pay_${n}`);
-    await until('all were asked for', () => vain.length === 40);
+    await until('all were looked up', () => failed.length === 40);
     retrySchedules.stop();
-    expect(new Set(vain.map(({ nextAttemptMs }) => nextAttemptMs)).size).toBeGreaterThan(30);
+    expect(new Set(failed.map(({ nextAttemptMs }) => nextAttemptMs)).size).toBeGreaterThan(30);
   });
 
   test('8 payments are looked up at once, however many wait', async () => {
@@ -90,30 +90,30 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
   });
 
   test('another unresolved operation of the payment begins the retry schedule anew, at once', async () => {
-    const { vain, clock, retrySchedules } = retrySchedulesOver(
+    const { failed, clock, retrySchedules } = retrySchedulesOver(
       async () => ({ kind: 'unresolved' }),
       [600_000],
     );
     retrySchedules.begin('pay_1');
-    await until('the first try', () => vain.length === 1);
+    await until('the first attempt', () => failed.length === 1);
     retrySchedules.begin('pay_1');
     expect(retrySchedules.get('pay_1')?.nextAttemptAtMs).toBeGreaterThan(clock.nowMs() + 500_000);
     retrySchedules.beginAnew('pay_1');
-    await until('a try at once', () => vain.length === 2);
+    await until('an attempt at once', () => failed.length === 2);
     retrySchedules.stop();
-    expect(vain[1]?.attempts).toBe(1);
+    expect(failed[1]?.attempts).toBe(1);
   });
 
   test('an attempt that throws counts, and the retry schedule goes on', async () => {
-    const { vain, clock, retrySchedules } = retrySchedulesOver(
+    const { failed, clock, retrySchedules } = retrySchedulesOver(
       () => Promise.reject(new Error('no store')),
       [5],
     );
     retrySchedules.begin('pay_1');
     await clock.advance(6);
-    expect(vain).toHaveLength(2);
+    expect(failed).toHaveLength(2);
     retrySchedules.stop();
-    expect(vain[0]).toMatchObject({ attempts: 1, error: new Error('no store') });
+    expect(failed[0]).toMatchObject({ attempts: 1, error: new Error('no store') });
   });
 });
 
@@ -137,7 +137,7 @@ const newProcess = async (): Promise<CommandProcess> => {
 };
 const statusOf = async (id: string): Promise<string> => (await processes.state(id)).status;
 
-/** Sweeps with the recovery of that process, over read models that may be told to show less. */
+/** Sweeps with the recovery of that process, over read models of which a test may replace parts. */
 const sweepIn = (
   at: CommandProcess,
   shown: Partial<TwoCommandProcesses['readModels']> = {},
@@ -174,8 +174,8 @@ const counted = () => {
 };
 
 describe('gaps §7: unresolved payments are found without scanning the log', () => {
-  test('by the read models, after a restart, at once; the log is not read', async () => {
-    const id = await leaveOpen(processes.a);
+  test('after a restart at once by the read models; the log is not read', async () => {
+    const id = await leaveUnresolvedAt(processes.a);
     await caughtUp();
     const { reads, store } = counted();
     const started = await newProcess();
@@ -190,10 +190,10 @@ describe('gaps §7: unresolved payments are found without scanning the log', () 
     });
   });
 
-  test('past the checkpoint, where the projector is stopped or behind', async () => {
+  test('by the events past the checkpoint, where the projector is stopped or behind', async () => {
     const before = (await processes.readModels.checkpoint()) ?? null;
     const done = idOf(await processes.b.create());
-    const id = await leaveOpen(processes.a, 'call lost');
+    const id = await leaveUnresolvedAt(processes.a, 'call lost');
     const started = await newProcess();
     const { reads, store } = counted();
     const behind = { checkpoint: async () => before, unresolved: async () => [] };
@@ -204,8 +204,8 @@ describe('gaps §7: unresolved payments are found without scanning the log', () 
     expect(started.faults.questions).toBe(2);
   });
 
-  test('a parked payment, whose document shows nothing of it', async () => {
-    const id = await leaveOpen(processes.a);
+  test('by the list of parked payments, whose documents do not show the intent', async () => {
+    const id = await leaveUnresolvedAt(processes.a);
     await caughtUp();
     const since = new Date().toISOString();
     const parked = async () => [{ paymentId: id, revision: 0, reason: 'poison', since }];
@@ -213,20 +213,22 @@ describe('gaps §7: unresolved payments are found without scanning the log', () 
     await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
   });
 
-  test('the log is read once: the next sweep goes on where this one ended', async () => {
+  test('the log is read once: the next sweep continues where the last one ended', async () => {
     const started = await newProcess();
     const { reads, store } = counted();
     const sweep = sweepIn(started, { checkpoint: async () => null }, store);
     await sweep.now();
     const first = reads.events;
     expect(first).toBeGreaterThan(4);
-    const id = await leaveOpen(processes.a);
+    const id = await leaveUnresolvedAt(processes.a);
     await sweep.now();
     expect(reads.events - first).toBeLessThanOrEqual(2);
     await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
   });
 
   test('what may be in flight in another process is not looked up before its time', async () => {
+    // The call stays in flight by b's clock, however long this machine takes.
+    processes.b.clock.standsAtMs = Date.now();
     const held = processes.a.faults.holdNext();
     const creating = processes.a.create();
     await held.begun;
@@ -239,7 +241,7 @@ describe('gaps §7: unresolved payments are found without scanning the log', () 
   });
 
   test('a sweep that fails is tried again', async () => {
-    const id = await leaveOpen(processes.a);
+    const id = await leaveUnresolvedAt(processes.a);
     await caughtUp();
     let fails = true;
     const checkpoint = async () => {
@@ -258,7 +260,7 @@ describe('gaps §7: unresolved payments are found without scanning the log', () 
 describe('gaps §7: recovery in several processes at once never acts twice', () => {
   test.each(['answer lost', 'call lost'] as const)('%s: one outcome is recorded', async (fault) => {
     const ids: string[] = [];
-    for (let n = 0; n < 8; n++) ids.push(await leaveOpen(processes.a, fault));
+    for (let n = 0; n < 8; n++) ids.push(await leaveUnresolvedAt(processes.a, fault));
     await caughtUp();
     const others = await Promise.all([newProcess(), newProcess(), newProcess()]);
     await Promise.all(others.map((at) => sweepIn(at).now()));
@@ -268,17 +270,17 @@ describe('gaps §7: recovery in several processes at once never acts twice', () 
       expect(await processes.events(id)).toHaveLength(2);
       expect(await processes.ledger(id)).toHaveLength(fault === 'answer lost' ? 1 : 0);
     }
-    // And the process that saw the call end finds it ended.
+    // The process that made the call finds the payment resolved too.
     for (const id of ids) expect((await processes.a.change('refund', id)).status).toBe(422);
   });
 });
 
 describe('gaps §7: what stays unresolved is visible', () => {
-  test('by metric, log line and list, with age, operation and next try', async () => {
+  test('in the metrics, a log line and the list, with age, operation and next attempt', async () => {
     const a = await processes.open();
-    const id = await leaveOpen(a);
+    const id = await leaveUnresolvedAt(a);
     const mine = () => a.side.unresolved.list().filter(({ paymentId }) => paymentId === id);
-    await until('the first try was in vain', () => mine()[0]?.attempts === 1);
+    await until('the first look-up has failed', () => mine()[0]?.attempts === 1);
     const [intent] = await processes.events(id);
     expect(mine()).toEqual([
       {
@@ -307,7 +309,7 @@ describe('gaps §7: what stays unresolved is visible', () => {
     expect(a.side.unresolved.metrics()).toMatchObject({ count: 1 });
     expect(a.side.unresolved.metrics().oldestSeconds).toBeGreaterThanOrEqual(90);
     a.clock.aheadMs = 0;
-    // Another process ends it; the next sweep of this one sees that.
+    // Another process resolves the payment; the next sweep of this process notices.
     await sweepIn(await newProcess()).now();
     await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
     await caughtUp();
@@ -317,7 +319,7 @@ describe('gaps §7: what stays unresolved is visible', () => {
   });
 });
 
-describe('faults, SQLite: while the disk is full the store takes nothing, and then all goes on', () => {
+describe('faults, SQLite: a full disk stops commands, which succeed again once there is space', () => {
   const fill = (at: CommandProcess, after = 0): void => {
     let left = after;
     at.store.beforeAppend = async () => {
@@ -326,7 +328,7 @@ describe('faults, SQLite: while the disk is full the store takes nothing, and th
     };
   };
 
-  test('no intent, no call: 503 SERVICE_UNAVAILABLE with Retry-After, by itself 200 again', async () => {
+  test('no intent is stored, so no call follows: 503 SERVICE_UNAVAILABLE with Retry-After, later 200', async () => {
     const { a } = processes;
     const called = a.faults.calls.length;
     fill(a);
@@ -338,7 +340,7 @@ describe('faults, SQLite: while the disk is full the store takes nothing, and th
     expect((await a.create()).status).toBe(200);
   });
 
-  test('full between intent and outcome: 503, and the outcome is recorded when there is room', async () => {
+  test('a disk full between intent and outcome: 503, and the outcome is recorded once there is space', async () => {
     const a = await processes.open();
     fill(a, 1);
     const response = await a.create();
@@ -351,7 +353,7 @@ describe('faults, SQLite: while the disk is full the store takes nothing, and th
   });
 });
 
-test('settings: a stop waits for the question that is asked, and asks no other', async () => {
+test('settings, SIGTERM: a stop waits for the look-up under way, and begins no other', async () => {
   const service = await openInProcess({ RECOVERY_DELAYS_MS: '600000' });
   const { faults } = service;
   const id = idOf(await service.create({ captureNow: true }));
@@ -372,7 +374,7 @@ test('settings: a stop waits for the question that is asked, and asks no other',
   expect(faults.questions).toBe(before + 1);
 });
 
-test('gaps §7: embedded, after a restart at once: no earlier call runs any more', async () => {
+test('gaps §7: one process recovers at once after a restart, for none of its earlier calls still runs', async () => {
   await using service = await openInProcess({ RECOVERY_DELAYS_MS: '600000' });
   const lost = await leaveUnresolved(service, 'answer lost', () => service.create());
   const id = locatedId(lost);

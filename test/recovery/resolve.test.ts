@@ -1,6 +1,6 @@
 /**
- * ADR-0013: what is unresolved is listed, and a person ends what the provider will never
- * answer for, with evidence, and never against the provider's own word.
+ * ADR-0013: what is unresolved is listed, and a person resolves with evidence what the provider
+ * will never answer for; where the provider does answer, its answer is recorded instead.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { AT_WORK } from '../../command-api/provider/port.ts';
@@ -16,6 +16,7 @@ import {
 import {
   type CommandProcess,
   openTwoCommandProcesses,
+  PAST_FLIGHT_MS,
   type TwoCommandProcesses,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
@@ -32,15 +33,10 @@ beforeAll(async () => {
   ops = { token: await opsToken('m_test') };
   all = { token: await opsToken('*') };
 });
-beforeEach(() => {
-  for (const { faults, clock } of [processes.a, processes.b]) {
-    faults.respondsToLookUps = true;
-    clock.aheadMs = 0;
-  }
-});
+beforeEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
 
-/** A create, or a change, that the provider acts on or not, and never answers for again. */
+/** Sends a command whose outcome gets lost, and whose look-ups get no answer; gives its payment. */
 const leaveUnresolved = async (
   send: (at: CommandProcess) => Promise<CommandResponse> = (at) => at.create(),
   fault: 'answer lost' | 'call lost' = 'call lost',
@@ -66,7 +62,7 @@ const resolve = (id: string, outcome: unknown, more: object = {}, asking = all, 
 const expectRejected = (response: CommandResponse, why: unknown): void =>
   expectError(response, 422, 'BUSINESS_RULE_VIOLATION', [why]);
 
-describe('a person’s word is recorded as the outcome, with actor and evidence', () => {
+describe('ADR-0013: what a person resolves is recorded as the outcome, with actor and evidence', () => {
   test.each([
     ['approved', 'AUTHORIZED', 'PaymentAuthorized'],
     ['declined', 'FAILED', 'PaymentFailed'],
@@ -97,7 +93,7 @@ describe('a person’s word is recorded as the outcome, with actor and evidence'
     expect(processes.a.side.unresolved.list().map(({ paymentId }) => paymentId)).not.toContain(id);
   });
 
-  test('a sale: both of its events say so', async () => {
+  test('a sale resolved as approved: both of its events name the resolution', async () => {
     const id = await leaveUnresolved((at) => at.create({ captureNow: true }));
     expect((await resolve(id, 'approved')).json).toMatchObject({ status: 'CAPTURED', revision: 2 });
     const [, ...ended] = await processes.events(id);
@@ -105,7 +101,7 @@ describe('a person’s word is recorded as the outcome, with actor and evidence'
     expect(await processes.state(id)).toMatchObject({ capturedAmount: 2500, refundedAmount: 0 });
   });
 
-  test('a decline keeps the payment, and its key is not free: the word is the stored outcome', async () => {
+  test('a refund resolved as declined keeps its key: a repeat gets that stored outcome', async () => {
     const id = idOf(await processes.a.create({ captureNow: true }));
     const refund = (at: CommandProcess) => at.change('refund', id, undefined, { key: 'k' });
     await leaveUnresolved(refund);
@@ -115,15 +111,15 @@ describe('a person’s word is recorded as the outcome, with actor and evidence'
     expect(await processes.ledger(id)).toHaveLength(1);
   });
 
-  test('the payment’s body says nothing of the person', async () => {
+  test('the body of the payment names neither the person nor the evidence', async () => {
     const id = await leaveUnresolved();
     await resolve(id, 'approved');
     expect(await processes.body(id)).not.toMatch(/jane|4711|resolve|evidence/);
   });
 });
 
-describe('resolving by hand is rejected', () => {
-  test('while the provider says that it is still at work, for a day', async () => {
+describe('ADR-0013: resolving by hand is rejected', () => {
+  test('while the provider says that it still works on the operation, for a day', async () => {
     const { provider } = processes.a.side;
     const { lookUp } = provider;
     const id = await leaveUnresolved();
@@ -173,6 +169,9 @@ describe('resolving by hand is rejected', () => {
     const creating = a.create();
     await held.begun;
     const paymentId = a.faults.calls.at(-1)?.paymentId ?? '';
+    const [intent] = await processes.events(paymentId);
+    // However long this machine takes, 7 s of the call are left by b's clock.
+    b.clock.standsAtMs = Date.parse(intent?.time ?? '');
     const response = await resolve(paymentId, 'declined', {}, all, b);
     expectRejected(
       response,
@@ -183,7 +182,7 @@ describe('resolving by hand is rejected', () => {
     expect((await creating).status).toBe(200);
   });
 
-  test('where several are unresolved and none is named; then the one that is meant', async () => {
+  test('where several operations are unresolved and none is named; a named one is resolved', async () => {
     const id = idOf(await processes.a.create({ captureNow: true }));
     for (const refundAmount of [100, 200])
       await leaveUnresolved((at) => at.change('refund', id, { refundAmount }));
@@ -225,13 +224,13 @@ describe('resolving by hand is rejected', () => {
   });
 });
 
-describe('GET /ops/v1/unresolved', () => {
+describe('ADR-0013: GET /ops/v1/unresolved', () => {
   const list = async (at: CommandProcess, asking: Asking = all) =>
     (await at.ask('GET', '/ops/v1/unresolved', undefined, asking)).json as unknown as {
       unresolved: { paymentId: string; attempts: number; nextAttemptAt: string | null }[];
     };
 
-  test('shows what this process follows, and of other processes what the read models list', async () => {
+  test('lists what this process recovers, and of other processes what the read models list', async () => {
     const id = await leaveUnresolved();
     await until('the read models have it', async () =>
       (await processes.readModels.unresolved(100)).some(({ paymentId }) => paymentId === id),
@@ -251,9 +250,11 @@ describe('GET /ops/v1/unresolved', () => {
     expect(await find(processes.a)).toEqual([
       { ...common, attempts: 1, nextAttemptAt: expect.stringContaining('T') },
     ]);
-    // In flight for all the other one knows, so not unresolved yet.
+    // The call may still run for all that b knows, so the payment is not unresolved there yet.
+    const intentAtMs = Date.parse(intent?.time ?? '');
+    processes.b.clock.standsAtMs = intentAtMs;
     expect(await find(processes.b)).toEqual([]);
-    processes.b.clock.aheadMs = 7_100;
+    processes.b.clock.standsAtMs = intentAtMs + PAST_FLIGHT_MS;
     expect(await find(processes.b)).toEqual([{ ...common, attempts: 0, nextAttemptAt: null }]);
     expect(await find(processes.a, ops)).toHaveLength(1);
     expect(await find(processes.a, { token: await opsToken('m_other') })).toEqual([]);
@@ -271,7 +272,7 @@ describe('faults, late responses: the event log keeps the outcome that came firs
     const held = a.faults.holdNext();
     const capturing = a.change('capture', id);
     await held.begun;
-    b.clock.aheadMs = 7_100;
+    b.clock.aheadMs = PAST_FLIGHT_MS;
     b.faults.respondsToLookUps = false;
     expect((await resolve(id, 'declined', {}, all, b)).status).toBe(200);
     held.release();

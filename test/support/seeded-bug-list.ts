@@ -28,7 +28,7 @@ const INTENT_AND_PROVIDER: SeededBug[] = [
           ...request.call,
         });`,
     },
-    test: 'test/processes/several-processes.test.ts',
+    test: 'test/processes/lost-appends.test.ts',
   },
   {
     name: 'the provider is asked under another operation id than the intent has',
@@ -40,31 +40,31 @@ const INTENT_AND_PROVIDER: SeededBug[] = [
     name: 'an append of unknown outcome is repeated with new event ids',
     at: 'append-repeated',
     change: { replace: /events/, by: 'events.map((event) => ({ ...event, id: newEventId() }))' },
-    test: 'test/processes/several-processes.test.ts',
+    test: 'test/processes/lost-appends.test.ts',
   },
   {
     name: 'a conflict of revisions is not decided again',
     at: 'decided-again',
     change: { replace: /if \(!/, by: 'if (' },
-    test: 'test/processes/several-processes.test.ts',
+    test: 'test/processes/races.test.ts',
   },
   {
     name: 'a call past the budget is sent all the same',
     at: 'budget-spent',
     change: 'delete',
-    test: 'test/processes/several-processes.test.ts',
+    test: 'test/processes/lost-appends.test.ts',
   },
   {
     name: 'a call is begun when others no longer wait for it',
     at: 'too-late-to-call',
     change: 'delete',
-    test: 'test/processes/several-processes.test.ts',
+    test: 'test/processes/in-flight.test.ts',
   },
   {
     name: 'the time of an event may run backwards',
     at: 'time-never-back',
     change: without(/\w+ < .* : /),
-    test: 'test/processes/several-processes.test.ts',
+    test: 'test/processes/remembered-payments.test.ts',
   },
 ];
 
@@ -100,7 +100,7 @@ const RECOVERY: SeededBug[] = [
     name: "another process's live operation is asked about at once",
     at: 'others-in-flight',
     change: UNCONDITIONAL,
-    test: 'test/processes/several-processes.test.ts',
+    test: 'test/processes/in-flight.test.ts',
   },
   {
     name: 'recovery gives up after the last wait',
@@ -184,7 +184,7 @@ const IDEMPOTENCY: SeededBug[] = [
     name: 'a change that loses the append to its own repeat elsewhere is carried out again',
     at: 'repeat-at-append',
     change: 'delete',
-    test: 'test/processes/several-processes.test.ts',
+    test: 'test/processes/idempotency.test.ts',
   },
   {
     name: 'a slow read takes back what was appended meanwhile',

@@ -34,12 +34,14 @@ import { type ProviderFaults, providerFaults } from './faults-on-demand.ts';
 import {
   type Asking,
   type CommandResponse,
+  idOf,
   PAYMENTS,
   payment,
   SECRET,
   token,
 } from './in-process.ts';
 import { temporaryFolder } from './temporary-folder.ts';
+import { until } from './until.ts';
 
 /** PROVIDER_TIMEOUT_MS + 2 s, and a little: no call can be in flight any more. */
 export const PAST_FLIGHT_MS = 7_100;
@@ -246,4 +248,24 @@ export const openTwoCommandProcesses = async (
       folder.remove();
     },
   };
+};
+
+/** What the provider carried out for a payment, oldest first: AUTHORIZE, CAPTURE and so on. */
+export const kindsOf = async (processes: TwoCommandProcesses, paymentId: string) =>
+  (await processes.ledger(paymentId)).map(({ kind }) => kind);
+
+/** The types of a payment's events, oldest first. */
+export const typesOf = async (processes: TwoCommandProcesses, paymentId: string) =>
+  (await processes.events(paymentId)).map(({ event }) => event.type);
+
+/** The id of a payment that this process has just authorized. */
+export const authorizedAt = async (at: CommandProcess): Promise<string> => idOf(await at.create());
+
+/**
+ * Creates payments until one succeeds within the request budget. The first requests of a process
+ * are its slowest, and would spend a short budget before they reach what a test is about.
+ */
+export const warmUp = async (...all: CommandProcess[]): Promise<void> => {
+  for (const at of all)
+    await until('a create succeeds', async () => (await at.create()).status === 200);
 };

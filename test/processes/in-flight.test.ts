@@ -1,0 +1,157 @@
+/** gaps §7 over several processes: a call in flight elsewhere is waited for, and asked about only when it must have ended. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { expectError, idOf, locatedId, NO_RETRIES } from '../support/in-process.ts';
+import {
+  authorizedAt,
+  kindsOf,
+  openTwoCommandProcesses,
+  type TwoCommandProcesses,
+  typesOf,
+  warmUp,
+} from '../support/two-command-processes.ts';
+import { until } from '../support/until.ts';
+
+let processes: TwoCommandProcesses;
+
+beforeAll(async () => {
+  processes = await openTwoCommandProcesses(NO_RETRIES);
+});
+afterEach(() => processes.calm());
+afterAll(() => processes[Symbol.asyncDispose]());
+
+describe('gaps §7: a call in flight in another process is not unresolved', () => {
+  test('a command waits for the call in flight, looks nothing up, and is decided by its outcome', async () => {
+    const { a, b } = processes;
+    const id = await authorizedAt(a);
+    const held = a.faults.holdNext();
+    const capturing = a.change('capture', id);
+    await held.begun;
+    b.store.streamReads = 0;
+    const voiding = b.change('void', id);
+    const equal = b.change('capture', id);
+    await until('b has read the stream again and again', () => b.store.streamReads > 3);
+    expect(b.faults.questions).toBe(0);
+    held.release();
+    expect((await capturing).status).toBe(200);
+    expectError(await voiding, 422, 'VOID_NOT_ALLOWED', [
+      'only an AUTHORIZED payment can be voided; this one is CAPTURED',
+    ]);
+    // Without a key, an equal command joins what is unresolved, not what is in flight.
+    expect((await equal).status).toBe(422);
+    expect(b.faults.questions).toBe(0);
+    expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE', 'CAPTURE']);
+  });
+
+  test('a refund that an operation of another process excludes is decided again once that operation has ended', async () => {
+    const { a, b } = processes;
+    const id = idOf(await a.create({ captureNow: true, number: '4000000000004251' }));
+    const held = a.faults.holdNext();
+    const declined = a.change('refund', id);
+    await held.begun;
+    const second = b.change('refund', id, { refundAmount: 1 });
+    held.release();
+    // This card declines the first refund, so its amount can be refunded again.
+    expect([(await declined).status, (await second).status]).toEqual([422, 422]);
+    expect((await second).json.details).toEqual([
+      'the provider declined the refund',
+      expect.stringContaining('TRANSACTION_NOT_PERMITTED'),
+      expect.anything(),
+    ]);
+  });
+
+  test('past the request budget: 503 SERVICE_UNAVAILABLE with Retry-After, under a key 409', async () => {
+    await using processes = await openTwoCommandProcesses({
+      ...NO_RETRIES,
+      PROVIDER_TIMEOUT_MS: '1000',
+      REQUEST_BUDGET_MS: '1000',
+    });
+    const { a, b } = processes;
+    await warmUp(a, b);
+    const id = await authorizedAt(a);
+    const held = a.faults.holdNext();
+    const capturing = a.change('capture', id, undefined, { key: 'k' });
+    await held.begun;
+    const [other, repeat] = await Promise.all([
+      b.change('void', id),
+      b.change('capture', id, undefined, { key: 'k' }),
+    ]);
+    expect([other.status, other.json.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(other.headers).toMatchObject({ 'retry-after': '1' });
+    expectError(repeat, 409, 'IDEMPOTENCY_IN_PROGRESS', [
+      'the first request with this key still runs',
+    ]);
+    await capturing;
+    held.release();
+    await until('the outcome is recorded', async () => (await processes.events(id)).length === 4);
+    expect(await typesOf(processes, id)).not.toContain('PaymentVoidRequested');
+  });
+
+  test('no process fences an operation before its intent is older than PROVIDER_TIMEOUT_MS + 2 s', async () => {
+    await using processes = await openTwoCommandProcesses({
+      ...NO_RETRIES,
+      REQUEST_BUDGET_MS: '500',
+      PROVIDER_TIMEOUT_MS: '300',
+    });
+    const { a, b } = processes;
+    await warmUp(a, b);
+    a.faults.calls.length = 0;
+    const id = await authorizedAt(a);
+    const held = a.faults.holdNext();
+    void a.change('capture', id);
+    await held.begun;
+    const intentAtMs = Date.parse((await processes.events(id)).at(-1)?.time ?? '');
+    b.clock.standsAtMs = intentAtMs + 2_200;
+    b.side.unresolved.track(id);
+    expect((await b.change('void', id)).status).toBe(503);
+    expect(b.faults.questions).toBe(0);
+    b.clock.standsAtMs = intentAtMs + 2_301;
+    const voided = await b.change('void', id);
+    expect([voided.status, voided.json.status]).toEqual([200, 'VOIDED']);
+    held.release();
+    a.side.beginStop();
+    await a.side.stop();
+    expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE', 'VOID']);
+    expect(await typesOf(processes, id)).toEqual([
+      'PaymentCreated',
+      'PaymentAuthorized',
+      'PaymentCaptureRequested',
+      'PaymentCaptureDeclined',
+      'PaymentVoidRequested',
+      'PaymentVoided',
+    ]);
+  });
+
+  test('the process that made the call knows when it ended, and looks the operation up at once', async () => {
+    const { a, b } = processes;
+    a.faults.respondsToLookUps = false;
+    a.faults.next('answer lost');
+    const lost = await a.create();
+    expect(lost.status).toBe(503);
+    const id = locatedId(lost);
+    await until('a has looked it up', () => a.faults.questions > 0);
+    const payment = {
+      events: await processes.events(id),
+      state: await processes.state(id),
+      readModel: undefined,
+    };
+    b.clock.standsAtMs = Date.parse(payment.events[0]?.time ?? '');
+    expect(b.side.inFlight.leftMs(payment)).toBe(7_000);
+    expect(a.side.inFlight.leftMs(payment)).toBe(0);
+    a.faults.respondsToLookUps = true;
+    expect((await a.change('capture', id)).json.status).toBe('CAPTURED');
+    expect(b.faults.questions).toBe(0);
+  });
+
+  test('a provider call that would begin after other processes stop waiting for it never begins', async () => {
+    const { a } = processes;
+    const id = await authorizedAt(a);
+    a.store.beforeAppend = async () => {
+      a.clock.aheadMs += 1_100;
+    };
+    expectError(await a.change('capture', id), 503, 'PROVIDER_UNAVAILABLE', [
+      `paymentId ${id}`,
+      'the provider did not carry out the capture: nothing was changed',
+    ]);
+    expect(a.faults.calls).toHaveLength(1);
+  });
+});

@@ -1,0 +1,94 @@
+/** gaps §6, §7: appends whose response is lost, appends that conflict, and the request budget. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { expectError, idOf, NO_RETRIES } from '../support/in-process.ts';
+import {
+  authorizedAt,
+  kindsOf,
+  openTwoCommandProcesses,
+  type TwoCommandProcesses,
+  typesOf,
+  warmUp,
+} from '../support/two-command-processes.ts';
+import { until } from '../support/until.ts';
+
+let processes: TwoCommandProcesses;
+
+beforeAll(async () => {
+  processes = await openTwoCommandProcesses(NO_RETRIES);
+});
+afterEach(() => processes.calm());
+afterAll(() => processes[Symbol.asyncDispose]());
+
+describe('gaps §6, §7: appends that fail or conflict', () => {
+  test('an append whose response is lost is repeated: stored once, charged once', async () => {
+    const { a } = processes;
+    a.store.loseResponses = 3;
+    const response = await a.create({ captureNow: true });
+    expect([response.status, a.store.loseResponses]).toEqual([200, 0]);
+    const id = idOf(response);
+    expect(await typesOf(processes, id)).toEqual([
+      'PaymentCreated',
+      'PaymentAuthorized',
+      'PaymentCaptured',
+    ]);
+    expect(await kindsOf(processes, id)).toEqual(['SALE']);
+  });
+
+  test('an intent whose append has an unknown outcome: 503, and no provider call follows', async () => {
+    await using processes = await openTwoCommandProcesses({
+      ...NO_RETRIES,
+      REQUEST_BUDGET_MS: '400',
+      PROVIDER_TIMEOUT_MS: '400',
+    });
+    const { a } = processes;
+    await warmUp(a);
+    const id = await authorizedAt(a);
+    a.store.loseResponses = Number.POSITIVE_INFINITY;
+    const response = await a.change('capture', id);
+    expectError(response, 503, 'SERVICE_UNAVAILABLE', [
+      'it is not known whether anything was stored; nothing was sent to the provider',
+    ]);
+    expect(response.headers).toMatchObject({ 'retry-after': '1' });
+    a.store.loseResponses = 0;
+    await until('the operation is resolved', async () =>
+      (await typesOf(processes, id)).includes('PaymentCaptureDeclined'),
+    );
+    expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE']);
+  });
+
+  test('an intent whose append has an unknown outcome is looked up while the store still fails', async () => {
+    await using processes = await openTwoCommandProcesses({
+      RECOVERY_DELAYS_MS: Array(50).fill('100').join(),
+      REQUEST_BUDGET_MS: '400',
+      PROVIDER_TIMEOUT_MS: '400',
+    });
+    const { a } = processes;
+    await warmUp(a);
+    const id = await authorizedAt(a);
+    a.store.loseResponses = Number.POSITIVE_INFINITY;
+    expect((await a.change('capture', id)).status).toBe(503);
+    await until('the operation is looked up', () => a.faults.questions > 0);
+    a.store.loseResponses = 0;
+    await until('the operation is resolved', async () =>
+      (await typesOf(processes, id)).includes('PaymentCaptureDeclined'),
+    );
+  });
+
+  test('appends that conflict until the request budget is spent: 503 with Retry-After, never 500', async () => {
+    await using processes = await openTwoCommandProcesses({
+      ...NO_RETRIES,
+      REQUEST_BUDGET_MS: '400',
+      PROVIDER_TIMEOUT_MS: '400',
+    });
+    const { a, b } = processes;
+    await warmUp(a, b);
+    const id = idOf(await a.create({ captureNow: true, amount: 9_000_000 }));
+    b.store.beforeAppend = async () => {
+      await a.change('refund', id, { refundAmount: 1 });
+    };
+    const response = await b.change('refund', id, { refundAmount: 2 });
+    expect([response.status, response.json.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(response.headers).toMatchObject({ 'retry-after': '1' });
+    b.store.beforeAppend = undefined;
+  });
+});

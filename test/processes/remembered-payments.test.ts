@@ -1,0 +1,145 @@
+/** gaps §6: what a process remembers of a payment may be older than the event log. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { expectError, idOf, locatedId, NO_RETRIES } from '../support/in-process.ts';
+import {
+  authorizedAt,
+  type CommandProcess,
+  kindsOf,
+  openTwoCommandProcesses,
+  PAST_FLIGHT_MS,
+  type TwoCommandProcesses,
+} from '../support/two-command-processes.ts';
+import { until } from '../support/until.ts';
+
+/** As many payments as a process keeps in memory (command-api/compose.ts). */
+const SEEN_MAX = 1000;
+
+let processes: TwoCommandProcesses;
+
+beforeAll(async () => {
+  processes = await openTwoCommandProcesses(NO_RETRIES);
+});
+afterEach(() => processes.calm());
+afterAll(() => processes[Symbol.asyncDispose]());
+
+describe('gaps §6: what a process last saw of a payment may be old', () => {
+  test('a payment that another process has just created is found', async () => {
+    const { a, b } = processes;
+    expect((await b.change('capture', await authorizedAt(a))).status).toBe(200);
+    expectError(await b.change('capture', 'pay_unknown'), 404, 'PAYMENT_NOT_FOUND');
+  });
+
+  test('a command is refused only by the stream as it is now', async () => {
+    const { a, b } = processes;
+    const id = await authorizedAt(b);
+    expect((await a.change('capture', id)).status).toBe(200);
+    expect((await b.change('refund', id, { refundAmount: 500 })).json.refundedAmount).toBe(500);
+    expect((await a.change('refund', id, { refundAmount: 2000 })).json.status).toBe('REFUNDED');
+    expectError(await b.change('refund', id), 422, 'REFUND_NOT_ALLOWED', [
+      'the payment is already fully refunded',
+    ]);
+  });
+
+  test('the times of a payment’s events never run backwards, whatever the clocks of the processes say', async () => {
+    const { a, b } = processes;
+    a.clock.aheadMs = 60_000;
+    const id = await authorizedAt(a);
+    expect((await b.change('capture', id)).status).toBe(200);
+    const times = (await processes.events(id)).map(({ time }) => time);
+    expect(times).toHaveLength(4);
+    expect(times).toEqual(times.toSorted());
+  });
+
+  test('a create that another process has resolved is not joined after a command on its payment', async () => {
+    const { a, b } = processes;
+    const fields = { merchantReference: 'resolved-elsewhere' };
+    a.faults.respondsToLookUps = false;
+    a.faults.next('answer lost');
+    const id = locatedId(await a.create(fields));
+    await until('a has looked it up', () => a.faults.questions > 0);
+    b.clock.aheadMs = PAST_FLIGHT_MS;
+    expect((await b.change('capture', id)).status).toBe(200);
+    expect((await a.change('refund', id, { refundAmount: 500 })).status).toBe(200);
+    expect(a.side.unresolved.list()).toEqual([]);
+    expect(idOf(await a.create(fields))).not.toBe(id);
+  });
+
+  test('an unresolved create is joined, however many payments the process has seen since', async () => {
+    const { a } = processes;
+    const { provider } = a.side;
+    const { lookUp } = provider;
+    const mayAnswer = Promise.withResolvers<void>();
+    // A provider that is slow to answer look-ups, as a provider in trouble is.
+    provider.lookUp = async (question) => {
+      await mayAnswer.promise;
+      return lookUp(question);
+    };
+    const fields = { merchantReference: 'long-ago' };
+    const held = a.faults.holdNext('answer lost');
+    const first = a.create(fields);
+    await held.begun;
+    for (let n = 0; n < SEEN_MAX; n += 100)
+      await Promise.all(Array.from({ length: 100 }, () => a.create()));
+    held.release();
+    const id = locatedId(await first);
+    const repeat = a.create(fields);
+    mayAnswer.resolve();
+    expect(idOf(await repeat)).toBe(id);
+    provider.lookUp = lookUp;
+    expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE']);
+  });
+
+  test('a create that another process has fenced is not joined: its repeat is a new payment', async () => {
+    const { a, b } = processes;
+    const fields = { merchantReference: 'fenced-elsewhere' };
+    a.faults.respondsToLookUps = false;
+    a.faults.next('call lost');
+    const id = locatedId(await a.create(fields));
+    await until('a look-up got no answer', () => a.faults.questions > 0);
+    a.faults.respondsToLookUps = true;
+    b.clock.aheadMs = PAST_FLIGHT_MS;
+    b.side.unresolved.track(id);
+    await until('b has resolved it', async () => (await processes.state(id)).status === 'FAILED');
+    const responses = [await a.create(fields), await a.create(fields)];
+    expect(responses.map(({ status }) => status)).toEqual([200, 200]);
+    expect(new Set([id, ...responses.map(idOf)]).size).toBe(3);
+  });
+
+  test('where another process has fenced the first of two equal creates, the second is joined', async () => {
+    const { a, b } = processes;
+    const fields = { merchantReference: 'two-at-once' };
+    a.faults.respondsToLookUps = false;
+    const held = a.faults.holdNext('answer lost');
+    a.faults.next('call lost');
+    const running = a.create(fields);
+    await held.begun;
+    const fenced = locatedId(await a.create(fields));
+    held.release();
+    const approved = locatedId(await running);
+    await until('both were looked up', () => a.faults.questions === 2);
+    a.faults.respondsToLookUps = true;
+    b.clock.aheadMs = PAST_FLIGHT_MS;
+    b.side.unresolved.track(fenced);
+    await until(
+      'b has resolved it',
+      async () => (await processes.state(fenced)).status === 'FAILED',
+    );
+    const repeat = await a.create(fields);
+    expect([repeat.status, idOf(repeat)]).toEqual([200, approved]);
+  });
+
+  test('a refund that another process has resolved is not joined: its equal is a second refund', async () => {
+    const { a, b } = processes;
+    const id = idOf(await a.create({ captureNow: true }));
+    const refund = (at: CommandProcess) => at.change('refund', id, { refundAmount: 500 });
+    a.faults.respondsToLookUps = false;
+    a.faults.next('answer lost');
+    expect((await refund(a)).status).toBe(503);
+    b.clock.aheadMs = PAST_FLIGHT_MS;
+    // For b the refund is unresolved by its age, so b joins it; a's equal one is then a second refund.
+    expect((await refund(b)).json.refundedAmount).toBe(500);
+    a.clock.aheadMs = PAST_FLIGHT_MS;
+    expect((await refund(a)).json.refundedAmount).toBe(1000);
+    expect(await kindsOf(processes, id)).toEqual(['SALE', 'REFUND', 'REFUND']);
+  });
+});
