@@ -112,7 +112,7 @@ const verificationResult = async (
 const route = <const F extends RequestForm>(own: Route<AuditDeps, F>) => own;
 
 /** `/audit/v1/events`, `/audit/v1/events/stream` and `/audit/v1/verify`. */
-export const LOG_ROUTES = {
+export const AUDIT_LOG_ROUTES = {
   readLog: route({
     request: { query: LogParameters },
     responses: {

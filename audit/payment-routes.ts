@@ -77,7 +77,7 @@ const paymentId = 'INVALID_PAYMENT_ID' as const;
 
 const route = <const F extends RequestForm>(own: Route<AuditDeps, F>) => own;
 
-export const PAYMENT_ROUTES = {
+export const AUDIT_PAYMENT_ROUTES = {
   searchPayments: route({
     request: { query: SearchParameters },
     responses: okJson(AuditSearchPage),

@@ -3,12 +3,12 @@ import type { FastifyInstance } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { createRecorder } from '../shared/http/access-recorder.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
-import { type RoutesOf, registerRoutes } from '../shared/http/route.ts';
+import { joinRoutes, type RoutesOf, registerRoutes } from '../shared/http/route.ts';
 import { createStreams, type StreamLimits } from '../shared/http/server/streams.ts';
 import type { AuditDeps } from './deps.ts';
-import { LOG_ROUTES } from './log-routes.ts';
+import { AUDIT_LOG_ROUTES } from './log-routes.ts';
 import { createMerchantLookup } from './merchants.ts';
-import { PAYMENT_ROUTES } from './payment-routes.ts';
+import { AUDIT_PAYMENT_ROUTES } from './payment-routes.ts';
 
 export type AuditApi = {
   store: EventStore;
@@ -20,7 +20,10 @@ export type AuditApi = {
 };
 
 /** Every route of the audit. */
-export const AUDIT_ROUTES: RoutesOf<'audit', AuditDeps> = { ...PAYMENT_ROUTES, ...LOG_ROUTES };
+export const AUDIT_ROUTES: RoutesOf<'audit', AuditDeps> = joinRoutes(
+  AUDIT_PAYMENT_ROUTES,
+  AUDIT_LOG_ROUTES,
+);
 
 /** Registers `/audit/v1/…` on an app that has been built (shared/http/server/app.ts). */
 export const registerAuditApi = (

@@ -15,8 +15,9 @@ export class BudgetSpent extends Error {
   override name = 'BudgetSpent';
 }
 
-export const startBudget = (totalMs: number): Budget => {
-  const end = performance.now() + totalMs;
+/** A budget of `totalMs` from `startMs` on, a time of the monotonic clock; from now on where left out. */
+export const startBudget = (totalMs: number, startMs: number = performance.now()): Budget => {
+  const end = startMs + totalMs;
   return { leftMs: () => Math.max(0, end - performance.now()) };
 };
 

@@ -9,6 +9,8 @@ import { reject } from '../shared/http/errors.ts';
 import { PaymentFailureResponse, PaymentResponse } from '../shared/http/responses.ts';
 import {
   asJson,
+  type Input,
+  joinRoutes,
   type RequestForm,
   type ResponseForm,
   type Route,
@@ -74,8 +76,8 @@ const PAYMENT_ROUTES = {
         headers: [REPLAYED],
       },
     },
-    handle: (api, { principal, content: { request, key } }, reply) => {
-      const budget = startBudget(api.requestBudgetMs);
+    handle: (api, { principal, arrivedAtMs, content: { request, key } }, reply) => {
+      const budget = startBudget(api.requestBudgetMs, arrivedAtMs);
       return respondInBudget(api, reply, {
         command: 'create',
         budget,
@@ -116,24 +118,24 @@ const PAYMENT_ROUTES = {
     ),
     handle: (api, input, reply) => changeFor(api, 'refund', input, reply),
   }),
-};
+} satisfies Partial<RoutesOf<'command-api', CommandApi>>;
 
 /** Every route of the command API. */
-export const COMMAND_ROUTES: RoutesOf<'command-api', CommandApi & OperatorDeps & ReconcileDeps> = {
-  ...PAYMENT_ROUTES,
-  ...OPERATOR_ROUTES,
-  ...RECONCILE_ROUTES,
-};
+export const COMMAND_ROUTES: RoutesOf<'command-api', CommandApi & OperatorDeps & ReconcileDeps> =
+  joinRoutes(PAYMENT_ROUTES, joinRoutes(OPERATOR_ROUTES, RECONCILE_ROUTES));
 
-type ChangeInput = { principal: Principal; paymentId: string; content: ChangeContent };
+type ChangeInput = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'> & {
+  paymentId: string;
+  content: ChangeContent;
+};
 
 const changeFor = async (
   api: CommandApi,
   kind: ChangeKind,
-  { principal, paymentId, content: { request, texts, key } }: ChangeInput,
+  { principal, arrivedAtMs, paymentId, content: { request, texts, key } }: ChangeInput,
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
-  const budget = startBudget(api.requestBudgetMs);
+  const budget = startBudget(api.requestBudgetMs, arrivedAtMs);
   const sender = senderOf(principal, reply);
   const payment = await ownPayment(api, sender, paymentId, reply);
   if (payment === undefined) return reply;

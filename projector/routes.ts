@@ -1,7 +1,7 @@
 /** The routes of the projector, all for operators (scope `ops:admin`). */
 import type { FastifyInstance } from 'fastify';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
-import { type RoutesOf, registerRoutes } from '../shared/http/route.ts';
+import { joinRoutes, type RoutesOf, registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import { PARKED_ROUTES, type ParkedDeps } from './parked-routes.ts';
 import { PROJECTION_ROUTES, type ProjectionDeps } from './projection-routes.ts';
@@ -13,11 +13,8 @@ import {
 } from './relay/topic-routes.ts';
 
 /** Every route of the projector. */
-export const PROJECTOR_ROUTES: RoutesOf<'projector', ParkedDeps & ProjectionDeps & TopicDeps> = {
-  ...PARKED_ROUTES,
-  ...PROJECTION_ROUTES,
-  ...TOPIC_ROUTES,
-};
+export const PROJECTOR_ROUTES: RoutesOf<'projector', ParkedDeps & ProjectionDeps & TopicDeps> =
+  joinRoutes(PARKED_ROUTES, joinRoutes(PROJECTION_ROUTES, TOPIC_ROUTES));
 
 export type ProjectorApi = TopicOptions & ParkedDeps & Pick<ProjectionDeps, 'projector'>;
 

@@ -34,6 +34,11 @@ export type RequestForm = {
 /** What a handler is given: who sent the request, and what its form has read. */
 export type Input<F extends RequestForm> = {
   principal: Principal;
+  /**
+   * When the request was there whole and nothing of its content had been read yet, in milliseconds
+   * of the monotonic clock: its budget starts then (gaps §11).
+   */
+  arrivedAtMs: number;
   query: F extends { query: infer Q extends z.ZodType } ? z.output<Q> : undefined;
   paymentId: F extends { paymentId: ErrorCode } ? string : undefined;
   content: F extends { read: (request: FastifyRequest) => Read<infer T> } ? T : undefined;
@@ -78,6 +83,15 @@ export type AnyRoute<Deps> = Omit<Route<Deps>, 'handle'> & {
 /** All routes of a service: one that is missing, or is another service's, does not compile. */
 export type RoutesOf<S extends Service, Deps> = Readonly<Record<RouteIdOf<S>, AnyRoute<Deps>>>;
 
+/**
+ * Two tables of routes as one. A route id that both of them bind does not compile: with a spread one
+ * of the two handlers would be dropped in silence.
+ */
+export const joinRoutes = <A extends object, B extends object>(
+  one: A,
+  other: B & { readonly [Id in keyof A]?: never },
+): A & B => ({ ...one, ...other });
+
 export const asJson = (schema: z.ZodType) => ({ 'application/json': schema });
 
 /** The one 200 of a route that responds with JSON and needs no words about it. */
@@ -106,6 +120,7 @@ const inputOf = (
   request: FastifyRequest,
   reply: FastifyReply,
 ): Input<RequestForm> | undefined => {
+  const arrivedAtMs = performance.now();
   const { principal } = request;
   if (principal === undefined) throw new Error('the route has no authenticate hook');
   const rejected = (code: ErrorCode, details: string[]): undefined => {
@@ -123,7 +138,13 @@ const inputOf = (
   }
   const content = form.read === undefined ? NOTHING : form.read(request);
   if (!content.ok) return rejected('INVALID_REQUEST', content.details);
-  return { principal, query: query.value, paymentId, content: content.value } as never;
+  return {
+    principal,
+    arrivedAtMs,
+    query: query.value,
+    paymentId,
+    content: content.value,
+  } as never;
 };
 
 /** Registers routes on an app that has been built (server/app.ts); each is given `deps`. */

@@ -1,0 +1,106 @@
+/** The order in which a bound route checks a request (gaps §1), and when the request's budget starts. */
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { createAuthHooks } from '../../shared/http/auth/hooks.ts';
+import { type Input, type Read, type Route, registerRoutes } from '../../shared/http/route.ts';
+import { buildApp } from '../../shared/http/server/app.ts';
+import type { Log } from '../../shared/runtime/log.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { silent } from '../support/silent-log.ts';
+
+const READING_MS = 20;
+
+/** Takes its time, as parsing a large body does. */
+const read = ({ body }: { body: unknown }): Read<string> => {
+  const end = performance.now() + READING_MS;
+  while (performance.now() < end);
+  return body === undefined
+    ? { ok: false, details: ['the body is missing'] }
+    : { ok: true, value: String(body) };
+};
+
+const request = {
+  query: z.strictObject({}, { error: 'a parameter is not known' }),
+  paymentId: 'INVALID_PAYMENT_ID',
+  read,
+} as const;
+
+let app: FastifyInstance;
+let given: { input: Input<typeof request>; passedMs: number } | undefined;
+
+const voidPayment: Route<undefined, typeof request> = {
+  request,
+  responses: {},
+  handle: (_deps, input, reply) => {
+    given = { input, passedMs: performance.now() - input.arrivedAtMs };
+    return reply.send('{}');
+  },
+};
+
+const principals = {
+  good: { merchantId: 'm_1', actor: 'a', scopes: undefined },
+  reader: { merchantId: 'm_1', actor: 'a', scopes: new Set(['payments:read']) },
+  hasty: { merchantId: 'm_hasty', actor: 'a', scopes: undefined },
+};
+const nameOf = (rawHeaders: readonly string[]) =>
+  rawHeaders[rawHeaders.indexOf('authorization') + 1] as keyof typeof principals;
+
+beforeEach(() => {
+  given = undefined;
+  app = buildApp({ log: silent as Log, metrics: createMetrics(), maxInFlight: 10 });
+  const authHooks = createAuthHooks({
+    authenticator: {
+      authenticate: (rawHeaders) =>
+        rawHeaders.includes('authorization')
+          ? { ok: true, principal: principals[nameOf(rawHeaders)] }
+          : { ok: false, details: ['no token'] },
+    },
+    rateOf: (merchantId) => ({ perSecond: merchantId === 'm_hasty' ? 0.001 : 0, burst: 1 }),
+    unauthenticatedRate: { perSecond: 0, burst: 1 },
+  });
+  registerRoutes(app, authHooks, { voidPayment }, undefined);
+});
+afterEach(() => app.close());
+
+const TOO_LARGE = ' '.repeat(65_537);
+
+const send = async (name: string | undefined, url: string, body?: string) => {
+  const headers = name === undefined ? {} : { authorization: name };
+  const payload = body === undefined ? {} : { payload: body };
+  const response = await app.inject({ method: 'POST', url, headers, ...payload });
+  return [response.statusCode, response.json().error, response.json().details?.[0]];
+};
+
+test('token, scope, rate, size, query, paymentId, content: the first that fails is the response', async () => {
+  const WRONG = '/api/v1/payments/a+b/void?colour=blue';
+  await send('hasty', WRONG);
+  expect([
+    await send(undefined, WRONG, TOO_LARGE),
+    await send('reader', WRONG, TOO_LARGE),
+    await send('hasty', WRONG, TOO_LARGE),
+    await send('good', WRONG, TOO_LARGE),
+    await send('good', WRONG),
+    await send('good', '/api/v1/payments/a+b/void'),
+    await send('good', '/api/v1/payments/pay_1/void'),
+  ]).toEqual([
+    [401, 'UNAUTHORIZED', 'no token'],
+    [403, 'FORBIDDEN', 'the scope payments:write is required'],
+    [429, 'RATE_LIMITED', 'too many requests; try again later'],
+    [413, 'INVALID_REQUEST', 'the body must be at most 65536 bytes'],
+    [400, 'INVALID_REQUEST', 'a parameter is not known'],
+    [400, 'INVALID_PAYMENT_ID', expect.stringContaining('paymentId must be')],
+    [400, 'INVALID_REQUEST', 'the body is missing'],
+  ]);
+  expect(given).toBeUndefined();
+});
+
+test('gaps §11: the time of the budget runs while the content is read', async () => {
+  expect(await send('good', '/api/v1/payments/pay_1/void', 'x')).toEqual([
+    200,
+    undefined,
+    undefined,
+  ]);
+  expect(given?.input).toMatchObject({ paymentId: 'pay_1', content: 'x' });
+  expect(given?.passedMs).toBeGreaterThanOrEqual(READING_MS);
+});
