@@ -5,7 +5,7 @@
  */
 import { createHmac, createSecretKey } from 'node:crypto';
 import { canonicalJson } from '../shared/runtime/canonical-json.ts';
-import { crockford } from '../shared/runtime/crockford.ts';
+import { crockford } from '../shared/runtime/ids.ts';
 
 export type Identities = {
   /** The paymentId of the n-th attempt (from 1) under a merchant's key. */

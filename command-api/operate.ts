@@ -62,7 +62,7 @@ export const operate = async (
 /** An intent that may be stored counts: without an outcome it would bar the payment (gaps §7). */
 const noteIn = (
   unresolved: CommandDeps['unresolved'],
-  { paymentId, command: { operationId } }: OperationRequest,
+  { paymentId, command: { kind, operationId } }: OperationRequest,
   { intentUnknown, payment }: Progress,
 ): void => {
   const isUnresolved =
@@ -70,8 +70,8 @@ const noteIn = (
       ? intentUnknown === true
       : operationOf(payment, operationId).ended === undefined;
   if (isUnresolved) unresolved.add(paymentId, operationId, payment);
-  // Another process may have resolved an earlier operation of the payment.
-  else if (payment !== undefined) unresolved.update(paymentId, payment);
+  // Another process may have resolved an earlier operation; a create has none before it.
+  else if (payment !== undefined && kind !== 'create') unresolved.update(paymentId, payment);
 };
 
 const carryOut = async (

@@ -5,7 +5,7 @@
 import type { ProviderOperation, ProviderOperationKind } from '../command-api/provider/port.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { passesLuhn } from '../shared/runtime/card-numbers.ts';
-import { type CardBehaviour, testCardOf } from './test-cards.ts';
+import { type CardBehaviour, TEST_CARDS, type TestCard } from './test-cards.ts';
 
 export type CardOperation = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
 export type FollowUp = Exclude<ProviderOperation, CardOperation>;
@@ -40,6 +40,11 @@ const declined = (failureCode: FailureCode, providerFailureCode: string): Simula
 });
 const notPermitted = (word: string): SimulatedOutcome =>
   declined('TRANSACTION_NOT_PERMITTED', word);
+
+const cardsByNumber = new Map(TEST_CARDS.map((card) => [card.number, card]));
+
+/** The table's line for a number; undefined for a number that is not in the table. */
+const testCardOf = (number: string): TestCard | undefined => cardsByNumber.get(number);
 
 /** What the card of an AUTHORIZE or SALE makes the simulator do; undefined for a card of no list. */
 export const behaviourOf = (operation: ProviderOperation): CardBehaviour | undefined =>

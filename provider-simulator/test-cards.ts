@@ -72,8 +72,3 @@ export const TEST_CARDS: readonly TestCard[] = [
   },
   { number: '4000000000004269', outcome: 'approved after 2 s', behaviour: 'SLOW' },
 ];
-
-const cardsByNumber = new Map(TEST_CARDS.map((card) => [card.number, card]));
-
-/** The table's line for a number, or undefined for any other number. */
-export const testCardOf = (number: string): TestCard | undefined => cardsByNumber.get(number);

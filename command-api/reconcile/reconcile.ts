@@ -33,7 +33,7 @@ export const DIFFERENCE_KINDS = [
   /** The provider carried out what the log never asked for. */
   'MISSING_IN_LOG',
   /** The provider knows the outcome, the log does not (yet): recovery or `resolve` will record it. */
-  'OPEN_IN_LOG',
+  'UNRESOLVED_IN_LOG',
   /** The log says that it was never carried out; the provider did. */
   'NEVER_SENT_IN_LOG',
   'OUTCOME_DIFFERS',
@@ -97,7 +97,7 @@ const kindOf = (logged: Logged, entry: LedgerEntry): Difference['kind'] | undefi
   if (logged.kind !== entry.kind || logged.paymentId !== entry.paymentId) {
     return 'OPERATION_DIFFERS';
   }
-  if (logged.outcome === undefined) return 'OPEN_IN_LOG';
+  if (logged.outcome === undefined) return 'UNRESOLVED_IN_LOG';
   if (!isMoney(logged.outcome)) return 'NEVER_SENT_IN_LOG';
   if (logged.outcome !== entry.outcome) return 'OUTCOME_DIFFERS';
   const same = logged.amount === entry.amount && logged.currency === entry.currency;
@@ -246,7 +246,7 @@ export const reconcile = async (sides: Sides): Promise<Reconciliation> => {
   await askStreams(sides, books);
   for (const entry of books.entries.values()) {
     const own = books.logged.get(entry.operationId);
-    const kind = own === undefined ? 'MISSING_IN_LOG' : (kindOf(own, entry) ?? 'OPEN_IN_LOG');
+    const kind = own === undefined ? 'MISSING_IN_LOG' : (kindOf(own, entry) ?? 'UNRESOLVED_IN_LOG');
     books.differ(differenceOf(kind, own, entry));
     books.logged.delete(entry.operationId);
   }

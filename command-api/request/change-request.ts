@@ -2,16 +2,8 @@
 import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
-import {
-  BODY_NOT_OBJECT,
-  detailsOf,
-  type Invalid,
-  invalid,
-  isObject,
-  type JsonObject,
-  requested,
-} from './invalid.ts';
-import { textsOf } from './json-texts.ts';
+import { BODY_NOT_OBJECT, detailsOf, type Invalid, invalid } from './invalid.ts';
+import { isObject, type JsonObject, requestedAmount, textsOf } from './json.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 
@@ -67,7 +59,7 @@ const parseChange = (
   return {
     ok: true,
     request: {
-      amount: amount === undefined ? undefined : requested(amount),
+      amount: amount === undefined ? undefined : requestedAmount(amount),
       ...(reason && { reason }),
     },
     texts: textsOf(value),

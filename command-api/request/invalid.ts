@@ -1,7 +1,6 @@
 /** What `details` say of a body that breaks the contract: one detail a field, in its words. */
 import type { z } from 'zod';
 import { REQUIRED } from '../../shared/http/fields.ts';
-import type { RequestedAmount } from '../../shared/payment/commands.ts';
 
 /** At most this many details: a client mends the first ones first. */
 export const DETAILS_MAX = 100;
@@ -13,11 +12,6 @@ export const BODY_NOT_JSON = 'the body must be valid JSON';
 export const BODY_NOT_OBJECT = 'the body must be a JSON object';
 
 export const invalid = (...details: string[]): Invalid => ({ ok: false, details });
-
-export type JsonObject = Record<string, unknown>;
-
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The required leaves of the objects that are required themselves (gaps §3). */
 const CARD_LEAVES = ['number', 'holderName', 'expiryMonth', 'expiryYear'].map(
@@ -46,7 +40,3 @@ export const detailsOf = (issues: readonly z.core.$ZodIssue[]): string[] => {
   }
   return [...wordings].slice(0, DETAILS_MAX).map(([field, wording]) => `${field} ${wording}`);
 };
-
-/** An amount as the rules see it: above 2^53-1 it is for them to reject (gaps §3). */
-export const requested = (amount: number): RequestedAmount =>
-  amount > Number.MAX_SAFE_INTEGER ? 'too large' : amount;

@@ -30,17 +30,8 @@ import { CARD_NUMBER, type CardInput } from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
 import { holdsCardNumber } from '../../shared/runtime/card-numbers.ts';
-import {
-  BODY_NOT_OBJECT,
-  DETAILS_MAX,
-  detailsOf,
-  type Invalid,
-  invalid,
-  isObject,
-  type JsonObject,
-  requested,
-} from './invalid.ts';
-import { eachText } from './json-texts.ts';
+import { BODY_NOT_OBJECT, DETAILS_MAX, detailsOf, type Invalid, invalid } from './invalid.ts';
+import { eachText, isObject, type JsonObject, requestedAmount } from './json.ts';
 
 const PRODUCT_ITEMS_MAX = 200;
 const PREVIOUS_FAILURES_MAX = 20;
@@ -191,7 +182,7 @@ export const parseCreate = (
   return {
     ok: true,
     request: {
-      amount: requested(request.amount),
+      amount: requestedAmount(request.amount),
       currency: request.currency,
       captureNow: request.captureNow ?? false,
       card: cardOf(paymentMethod.card),

@@ -1,12 +1,12 @@
 /**
- * Reads a request of the command routes whole: key, JSON, fields. The first of them that is wrong
- * is what `details` tell of (gaps §1).
+ * Reads a request of the command routes whole: key, JSON, fields. `details` are about the first of
+ * them that is wrong (gaps §1).
  */
 import type { FastifyRequest } from 'fastify';
+import { soleHeader } from '../../shared/http/headers.ts';
 import type { Read } from '../../shared/http/route.ts';
 import type { ChangeRequest, ParsedChange } from './change-request.ts';
-import { parseIdempotencyKey } from './idempotency-key.ts';
-import { BODY_NOT_JSON, invalid } from './invalid.ts';
+import { BODY_NOT_JSON, type Invalid, invalid } from './invalid.ts';
 import { parseJson } from './json.ts';
 import { type CreateRequest, parseCreate } from './payment-request.ts';
 
@@ -14,6 +14,16 @@ type Keyed = { key: string | undefined };
 export type CreateContent = Keyed & { request: CreateRequest };
 /** `texts` are all that the request holds, to be searched for the card number (gaps §4). */
 export type ChangeContent = Keyed & { request: ChangeRequest; texts: string[] };
+
+/** The `Idempotency-Key` of a request, undefined when it has none (gaps §8). */
+export const parseIdempotencyKey = (
+  rawHeaders: readonly string[],
+): { ok: true; key: string | undefined } | Invalid => {
+  const key = soleHeader(rawHeaders, 'idempotency-key');
+  if (key === null) return invalid('Idempotency-Key must be given once');
+  if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return { ok: true, key };
+  return invalid('Idempotency-Key must be 1 to 255 visible ASCII characters');
+};
 
 const NO_BODY = Buffer.alloc(0);
 

@@ -19,6 +19,7 @@ import {
 import { CannotUpcast, type Upcast, upcast } from '../payment/upcast.ts';
 import { canonicalJson, withoutLoneSurrogate } from '../runtime/canonical-json.ts';
 import { GENESIS_HASH, hashOf } from './chain.ts';
+import { UnreadableStream } from './errors.ts';
 import type { Expected, NewEvent, Position, RecordedEvent, UnreadableEvent } from './port.ts';
 
 /** An event as a driver hands it back from its store. */
@@ -198,3 +199,16 @@ function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): Recorded
 /** Tells an event that can be read from one that cannot. */
 export const isReadable = (event: RecordedEvent | UnreadableEvent): event is RecordedEvent =>
   !('unreadable' in event);
+
+/**
+ * A stream as a whole is readable, or not at all. Throws UnreadableStream, with the events before the
+ * first that cannot be read.
+ */
+export function allReadable(events: (RecordedEvent | UnreadableEvent)[]): RecordedEvent[] {
+  return events.map((event, at) => {
+    if (isReadable(event)) return event;
+    const { stream, revision, unreadable } = event;
+    const before = events.slice(0, at).filter(isReadable);
+    throw new UnreadableStream(`${stream}, revision ${revision}: ${unreadable}`, before);
+  });
+}

@@ -87,7 +87,7 @@ describe('they differ', () => {
   test.each<[string, PaymentEvent[], LedgerEntry[]]>([
     ['MISSING_AT_PROVIDER', authorization, []],
     ['MISSING_IN_LOG', [], [entry()]],
-    ['OPEN_IN_LOG', [created()], [entry()]],
+    ['UNRESOLVED_IN_LOG', [created()], [entry()]],
     ['NEVER_SENT_IN_LOG', [created(), failed({ outcome: 'FENCED' })], [entry()]],
     ['OUTCOME_DIFFERS', authorization, [entry({ outcome: 'DECLINED' })]],
     ['AMOUNT_DIFFERS', authorization, [entry({ amount: 2501 })]],

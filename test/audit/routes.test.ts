@@ -441,7 +441,7 @@ describe('reconciliation', () => {
     await leaveUnresolved(service, 'answer lost', () => service.change('capture', paymentId));
     const open = await reconcile(all);
     expect(open.json.differences).toContainEqual(
-      expect.objectContaining({ kind: 'OPEN_IN_LOG', paymentId }),
+      expect.objectContaining({ kind: 'UNRESOLVED_IN_LOG', paymentId }),
     );
     // The next command asks the provider first.
     await service.change('void', paymentId);

@@ -2,9 +2,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { parseCapture, parseRefund } from '../../command-api/request/change-request.ts';
-import { parseIdempotencyKey } from '../../command-api/request/idempotency-key.ts';
 import { parseJson } from '../../command-api/request/json.ts';
 import { parseCreate } from '../../command-api/request/payment-request.ts';
+import { parseIdempotencyKey } from '../../command-api/request/read-request.ts';
 import { parsePaymentId } from '../../shared/http/payment-id.ts';
 import { paymentDetails } from '../../shared/payment/payment-events.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';

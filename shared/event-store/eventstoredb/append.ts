@@ -2,9 +2,9 @@
 import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { backOffMs, pause } from '../../runtime/back-off.ts';
 import type { EncodedEvent } from '../codec.ts';
+import { allReadable } from '../codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../errors.ts';
 import type { Expected, RecordedEvent } from '../port.ts';
-import { allReadable } from '../readable.ts';
 import { callOutcomeOf, lineOf, unavailable } from './call-outcome.ts';
 import { type Connection, swallow } from './connection.ts';
 import { placeOf } from './log-reader.ts';

@@ -1,9 +1,9 @@
 /** Reading one stream of EventStoreDB, from the leader. */
 import { BACKWARDS, END } from '@eventstore/db-client';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
+import { allReadable } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { RecordedEvent } from '../port.ts';
-import { allReadable } from '../readable.ts';
 import type { Connection } from './connection.ts';
 import { fromServer, type ServerEvent } from './records.ts';
 

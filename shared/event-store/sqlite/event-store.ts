@@ -7,9 +7,9 @@
  */
 
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
+import { allReadable } from '../codec.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { EventStore, Head, Position, StoredForm, StoredForms } from '../port.ts';
-import { allReadable } from '../readable.ts';
 import type { Link } from '../verify-chain.ts';
 import { groupCommit, type SqliteEventStoreStats } from './group-commit.ts';
 import { follow, type LiveTail, liveTail, positionNumber } from './live-tail.ts';

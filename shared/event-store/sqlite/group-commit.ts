@@ -1,9 +1,8 @@
 /** Appends in groups: many of them become one transaction with one fsync. */
 import { GENESIS_HASH } from '../chain.ts';
-import { type EncodedEvent, encode } from '../codec.ts';
+import { allReadable, type EncodedEvent, encode } from '../codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict, StoreUnavailable } from '../errors.ts';
 import type { Expected, NewEvent, RecordedEvent } from '../port.ts';
-import { allReadable } from '../readable.ts';
 import type { LiveTail } from './live-tail.ts';
 import { type AppendJob, type AppendOutcome, Failed, type Failure } from './messages.ts';
 import { decodeRow, rethrow } from './rows.ts';
