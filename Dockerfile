@@ -7,14 +7,14 @@ ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The base is Node 24 already, so the optional package that brings it along (190 MB) stays out.
-# Nothing else has an install script that is allowed to run.
+# The base image has Node 24, so the optional package that contains it (190 MB) is left out.
+# No other package has an install script that may run.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
 FROM ${NODE_IMAGE} AS sources
 WORKDIR /app
 COPY . .
-# Whatever umask the checkout was made with: readable for every user, writable for none but root.
+# Readable for every user and writable for root only, whatever the umask of the checkout.
 RUN chmod -R u=rwX,go=rX . && chmod 755 cli/payments.mjs
 
 FROM ${NODE_IMAGE}

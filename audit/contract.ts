@@ -1,6 +1,6 @@
 /**
- * The audit routes' parameters and responses, as schemas: requests are parsed with the first, the
- * second document of the API is written from both. Every amount is in minor units, every time is
+ * The parameters and responses of the audit routes, as schemas. Requests are parsed with the parameters,
+ * and docs/openapi-audit.json is written from both. Every amount is in minor units, every time is
  * RFC 3339 in UTC with milliseconds, every position is opaque.
  */
 import { z } from 'zod';
@@ -12,11 +12,11 @@ const text = () => z.string({ error: ONCE });
 
 const wholeNumber = (min: number, max: number, more: { default?: number } = {}) => {
   const wording = `must be a whole number from ${min} to ${max}`;
-  const holds = (value: string) =>
+  const isInRange = (value: string) =>
     /^[0-9]{1,16}$/.test(value) && Number(value) >= min && Number(value) <= max;
   const highest = max === Number.MAX_SAFE_INTEGER ? undefined : max;
   return text()
-    .refine(holds, wording)
+    .refine(isInRange, wording)
     .meta({ ...asNumber(min, highest), ...more })
     .transform(Number)
     .optional();
@@ -27,7 +27,7 @@ const short = () => text().min(1, 'must not be empty').max(255, 'must be at most
 const oneOf = <const T extends readonly string[]>(values: T) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` });
 
-/** A position as any store writes it; whether it is one of this log, the store says. */
+/** The form of a position in any store. Whether the log has such a position is checked by the store. */
 const position = () =>
   text().regex(/^[A-Za-z0-9_.:/-]{1,64}$/, 'must be start or a position of the log');
 
@@ -75,12 +75,14 @@ export const LogParameters = parameters({
 export const StreamParameters = parameters({
   from: position()
     .optional()
-    .describe('`start`, `now`, or a position; `Last-Event-ID` goes before it.'),
+    .describe('`start`, `now`, or a position; the header `Last-Event-ID` takes precedence.'),
 });
 
 export const ExplainParameters = parameters({
-  command: oneOf(['capture', 'void', 'refund']).describe('What is asked about.'),
-  amount: wholeNumber(1, Number.MAX_SAFE_INTEGER).describe('With this amount, in minor units.'),
+  command: oneOf(['capture', 'void', 'refund']).describe('The command to explain.'),
+  amount: wholeNumber(1, Number.MAX_SAFE_INTEGER).describe(
+    'The amount of the command, in minor units.',
+  ),
 }).refine(({ command, amount: requested }) => command !== 'void' || requested === undefined, {
   error: 'is not for void, which releases the whole authorization',
   path: ['amount'],
@@ -104,7 +106,7 @@ export const NoParameters = parameters({});
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const minor = z.int().min(0);
 
-/** The event's own amount, and how the payment's sums and status stand after it. */
+/** The event's own amount, and the payment's amounts after the event. */
 export const AuditAmounts = z
   .object({
     amount: minor,
@@ -140,7 +142,7 @@ export const AuditEvent = z
   .meta({ id: 'AuditEvent' });
 export type AuditEvent = z.infer<typeof AuditEvent>;
 
-/** An event that today's code cannot read: its place is known, its meaning is not. */
+/** An event that this version of the code cannot read; its place is known. */
 export const AuditUnreadableEvent = z
   .object({ ...place, paymentId: z.string().optional(), unreadable: z.string() })
   .meta({ id: 'AuditUnreadableEvent' });
@@ -184,7 +186,7 @@ export const AuditState = z
     paymentId: z.string(),
     merchantId: z.string(),
     revision: z.int(),
-    /** The event that led to it. */
+    /** The event at that revision. */
     event: AuditEvent,
     /** What GET would have responded then (PaymentResponse of the merchants' document). */
     payment: z.record(z.string(), z.unknown()),
@@ -235,7 +237,7 @@ export const AuditExplanation = z
     paymentId: z.string(),
     command: z.enum(['capture', 'void', 'refund']),
     allowed: z.boolean(),
-    /** Of the payment now. */
+    /** The payment's status now. */
     status: z.enum(PAYMENT_STATUSES),
     revision: z.int(),
     /** The amount of the provider's call. */
@@ -245,7 +247,7 @@ export const AuditExplanation = z
     code: z.string().optional(),
     details: z.array(z.string()),
     forbiddenBy: z.array(AuditForbidding),
-    /** Earlier attempts at the same that did not succeed. */
+    /** Earlier commands of this kind that were declined or never carried out. */
     declined: z.array(
       AuditForbidding.extend({
         failureCode: z.string(),

@@ -12,17 +12,17 @@ import type { MerchantLookup } from './merchants.ts';
 export type AuditDeps = {
   store: EventStore;
   readModels: Pick<ReadModelsReader, 'search' | 'getAny'>;
-  /** Writes into the log that somebody has read. */
+  /** Records in the log who read what. */
   record: Recorder;
   merchants: MerchantLookup;
   streams: Streams;
-  /** Hears of every verification of the whole log. */
+  /** Called with the result of every verification of the whole log. */
   onVerified: (ok: boolean) => void;
-  /** The whole log is verified for one reader at a time. */
+  /** `now` is true while the log is verified: for one client at a time. */
   verifying: { now: boolean };
 };
 
-/** The merchant whose events alone the sender may see; undefined: all. */
+/** The only merchant whose events the actor may see; undefined where the actor may see all. */
 export const onlyOf = ({ merchantId }: Principal): string | undefined =>
   merchantId === '*' ? undefined : merchantId;
 
@@ -30,15 +30,16 @@ export const onlyOf = ({ merchantId }: Principal): string | undefined =>
 export const accepts = ({ request }: FastifyReply, type: string): boolean =>
   request.headers.accept?.toLowerCase().includes(type) === true;
 
-/** For the API document: text that is no JSON. */
+/** The content of a response that is no JSON, for the API document. */
 export const asLines = { [NDJSON]: z.string() };
+/** The same for server-sent events. */
 export const asEvents = { [EVENT_STREAM]: z.string() };
 
-/** Where a reader wants to begin: null is the start of the log. */
+/** The position that a `from` parameter names; null is the start of the log. */
 export const startOf = (from: string | undefined): Position | null =>
   from === undefined || from === 'start' ? null : from;
 
-/** What a store says to a text that is no position of it. */
+/** Rejects a `from` that is no position of the store (its RangeError). Throws any other error on. */
 export const rejectPosition = (reply: FastifyReply, error: unknown): FastifyReply => {
   if (!(error instanceof RangeError)) throw error;
   return reject(reply, 'INVALID_REQUEST', ['from must be start or a position of the log']);

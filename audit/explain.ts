@@ -1,6 +1,6 @@
 /**
- * Would a command be allowed now, and if not: which events forbid it. The rules themselves answer
- * (shared/payment/decide.ts); this only names the events that they rest on.
+ * Whether a command would be allowed now, and if not, which events forbid it. The decision is that of
+ * the rules (shared/payment/decide.ts); this file only names the events behind it.
  */
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
@@ -9,29 +9,33 @@ import { foldState, type PaymentState } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { AuditExplanation, AuditForbidding } from './contract.ts';
 
-export type Question = { command: AuditExplanation['command']; amount?: number | undefined };
+/** A command that a merchant might send; `amount` in minor units, undefined for the whole amount. */
+export type ExplainedCommand = {
+  command: AuditExplanation['command'];
+  amount?: number | undefined;
+};
 
-type Reasons = (event: RecordedPaymentEvent) => string | undefined;
+/** Why an event forbids the command; undefined where it does not. */
+type ReasonOf = (event: RecordedPaymentEvent) => string | undefined;
 
-const money = (amountMinor: number, currency: string): string =>
+const amountText = (amountMinor: number, currency: string): string =>
   `${(amountMinor / 100).toFixed(2)} ${currency}`;
 
-const openIntents = (state: PaymentState): ReadonlySet<number> =>
+const unresolvedIntents = (state: PaymentState): ReadonlySet<number> =>
   new Set(state.operations.filter((o) => o.ended === undefined).map((o) => o.requestedAt));
 
-/** An intent without an outcome: the provider is asked about it before anything else happens. */
-const whyOpen =
-  (revisions: ReadonlySet<number>): Reasons =>
+const whyUnresolved =
+  (revisions: ReadonlySet<number>): ReasonOf =>
   ({ revision, event }) =>
     revisions.has(revision)
       ? `${event.type} has no outcome yet: the provider is asked about it first`
       : undefined;
 
-/** What has ended the time in which a payment could be captured or voided. */
-const whyNoLongerAuthorized: Reasons = ({ event }) => {
+/** Why a payment cannot be captured or voided any more. */
+const whyNoLongerAuthorized: ReasonOf = ({ event }) => {
   switch (event.type) {
     case 'PaymentCaptured':
-      return `captured ${money(event.data.amount, event.data.currency)}; a capture is final`;
+      return `captured ${amountText(event.data.amount, event.data.currency)}; a capture is final`;
     case 'PaymentVoided':
       return 'voided: the authorization was released';
     case 'PaymentFailed':
@@ -41,40 +45,40 @@ const whyNoLongerAuthorized: Reasons = ({ event }) => {
   }
 };
 
-const whyOverAuthorized: Reasons = ({ event }) =>
+const whyOverAuthorized: ReasonOf = ({ event }) =>
   event.type === 'PaymentAuthorized'
-    ? `authorized no more than ${money(event.data.amount, event.data.currency)}`
+    ? `authorized no more than ${amountText(event.data.amount, event.data.currency)}`
     : undefined;
 
-/** What a refund is measured against: what was captured, what went back, what is on its way. */
+/** The events that a refund's limit follows from: the capture, refunds, and refunds without an outcome. */
 const whyNothingLeft =
-  (open: ReadonlySet<number>): Reasons =>
+  (unresolved: ReadonlySet<number>): ReasonOf =>
   ({ event, revision }) => {
     switch (event.type) {
       case 'PaymentCaptured':
-        return `captured ${money(event.data.amount, event.data.currency)}, the most that can go back`;
+        return `captured ${amountText(event.data.amount, event.data.currency)}, the most that can go back`;
       case 'PaymentRefunded':
-        return `refunded ${money(event.data.amount, event.data.currency)} of it`;
+        return `refunded ${amountText(event.data.amount, event.data.currency)} of it`;
       case 'PaymentRefundRequested':
-        return open.has(revision)
-          ? `holds ${money(event.data.amount, event.data.currency)} for a refund without an outcome`
+        return unresolved.has(revision)
+          ? `holds ${amountText(event.data.amount, event.data.currency)} for a refund without an outcome`
           : undefined;
       default:
         return undefined;
     }
   };
 
-const whyNeverCaptured: Reasons = (recorded) =>
+const whyNeverCaptured: ReasonOf = (recorded) =>
   recorded.event.type === 'PaymentAuthorized'
     ? 'authorized, and nothing was captured that could go back'
     : whyNoLongerAuthorized(recorded);
 
-const reasonsFor = (state: PaymentState, { command }: Question): Reasons => {
+const reasonFor = (state: PaymentState, { command }: ExplainedCommand): ReasonOf => {
   if (command !== 'refund') {
     return state.status === 'AUTHORIZED' ? whyOverAuthorized : whyNoLongerAuthorized;
   }
   const hasCaptured = state.status === 'CAPTURED' || state.status === 'REFUNDED';
-  return hasCaptured ? whyNothingLeft(openIntents(state)) : whyNeverCaptured;
+  return hasCaptured ? whyNothingLeft(unresolvedIntents(state)) : whyNeverCaptured;
 };
 
 const forbidding = ({ revision, position, time, event }: RecordedPaymentEvent, why: string) =>
@@ -82,14 +86,14 @@ const forbidding = ({ revision, position, time, event }: RecordedPaymentEvent, w
 
 const forbiddenBy = (
   events: readonly RecordedPaymentEvent[],
-  reasons: Reasons,
+  reasonOf: ReasonOf,
 ): AuditForbidding[] =>
   events.flatMap((event) => {
-    const why = reasons(event);
+    const why = reasonOf(event);
     return why === undefined ? [] : [forbidding(event, why)];
   });
 
-const DECLINES: Record<Question['command'], string> = {
+const DECLINES: Record<ExplainedCommand['command'], string> = {
   capture: 'PaymentCaptureDeclined',
   void: 'PaymentVoidDeclined',
   refund: 'PaymentRefundDeclined',
@@ -97,7 +101,7 @@ const DECLINES: Record<Question['command'], string> = {
 
 const declinesOf = (
   events: readonly RecordedPaymentEvent[],
-  { command }: Question,
+  { command }: ExplainedCommand,
 ): AuditExplanation['declined'] =>
   events.flatMap((recorded) => {
     const { event } = recorded;
@@ -121,7 +125,7 @@ type Permission = Pick<AuditExplanation, 'allowed' | 'amount' | 'code' | 'detail
 const permissionOf = (
   events: readonly RecordedPaymentEvent[],
   state: PaymentState,
-  question: Question,
+  request: ExplainedCommand,
   decision: Decision,
 ): Permission => {
   switch (decision.kind) {
@@ -132,45 +136,42 @@ const permissionOf = (
     }
     case 'unresolved': {
       const details = [`the outcome of a ${decision.operation.kind} is not known yet`];
-      const open = new Set([decision.operation.requestedAt]);
-      const by = forbiddenBy(events, whyOpen(open));
+      const unresolved = new Set([decision.operation.requestedAt]);
+      const by = forbiddenBy(events, whyUnresolved(unresolved));
       return { allowed: false, code: 'UNRESOLVED', details, forbiddenBy: by };
     }
     case 'refused': {
       const { code, details } = decision;
-      const by = forbiddenBy(events, reasonsFor(state, question));
+      const by = forbiddenBy(events, reasonFor(state, request));
       return { allowed: false, code, details, forbiddenBy: by };
     }
     case 'exists':
     case 'repeated':
-      throw new Error(`${question.command} without a key cannot be a repeat, and is no create`);
+      throw new Error(`${request.command} without a key cannot be a repeat, and is no create`);
   }
 };
 
-/**
- * The body of `explain`; `events` is the whole stream. Throws where the stream does not fold, and
- * where it is empty.
- */
+/** The response of `explain`; `events` is the whole stream. Throws Error where it is empty or cannot be folded. */
 export const explain = (
   events: readonly RecordedPaymentEvent[],
-  question: Question,
+  request: ExplainedCommand,
 ): AuditExplanation => {
   const state = foldState(events);
   const readModel = foldReadModel(events);
   if (state === undefined || readModel === undefined) throw new Error('a payment without events');
   const decision = decide(state, {
-    kind: question.command,
+    kind: request.command,
     operationId: newOperationId(),
-    amountMinor: question.amount,
+    amountMinor: request.amount,
     identity: { fingerprint: 'explain' },
   });
   return {
     paymentId: state.paymentId,
-    command: question.command,
+    command: request.command,
     status: readModel.response.status,
     revision: readModel.revision,
     currency: state.currency,
-    ...permissionOf(events, state, question, decision),
-    declined: declinesOf(events, question),
+    ...permissionOf(events, state, request, decision),
+    declined: declinesOf(events, request),
   };
 };

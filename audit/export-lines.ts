@@ -1,22 +1,22 @@
 /**
- * The lines of an export: each holds an event as it is stored and a hash over itself and the line
- * before it, so that a changed byte, a missing, an added and a swapped line show where they are.
- * Server and `verify --file` share this one form; docs/audit.md shows it.
+ * The lines of an export. Each holds an event as it is stored and a hash over itself and the line
+ * before it, so a changed, missing, added or swapped line is found with its place. The server and
+ * `payments verify --file` use this form; docs/audit.md describes it.
  */
 import { hash } from 'node:crypto';
 import type { StoredForm } from '../shared/event-store/port.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 
-/** What stands before the first line. */
+/** The chain value before the first line. */
 export const LINES_START = '0'.repeat(64);
 
-/** An event of an export, as its line says. */
+/** The parts of a line. */
 export type ExportLine = Pick<StoredForm, 'position' | 'hash' | 'logHash' | 'text'> & {
   /** SHA-256 in hex over the chain value before it and the line up to here. */
   chain: string;
 };
 
-const open = ({ position, hash: own, logHash }: Omit<ExportLine, 'text' | 'chain'>): string => {
+const prefixOf = ({ position, hash: own, logHash }: Omit<ExportLine, 'text' | 'chain'>): string => {
   const log = logHash === undefined ? '' : `,"logHash":${JSON.stringify(logHash)}`;
   return `{"position":${JSON.stringify(position)},"hash":${JSON.stringify(own)}${log},"event":`;
 };
@@ -25,20 +25,20 @@ const chainOf = (before: string, body: string): string => hash('sha256', before 
 
 /** The line of an event without its line break, and the chain value for the next one. */
 export const exportLine = (form: StoredForm, before: string): { line: string; chain: string } => {
-  const body = open(form) + form.text;
+  const body = prefixOf(form) + form.text;
   const chain = chainOf(before, body);
   return { line: `${body},"chain":"${chain}"}`, chain };
 };
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
-/** What a line says; undefined where it is not of the form above, to the byte. */
+/** The parts of a line; undefined where the line is not, to the byte, what `exportLine` would write. */
 export const readExportLine = (line: string): ExportLine | undefined => {
   const { position, hash: own, logHash, chain } = jsonFieldsOf(line);
   if (!isText(position) || !isText(own) || !isText(chain)) return undefined;
   if (logHash !== undefined && !isText(logHash)) return undefined;
   const head = { position, hash: own, ...(logHash === undefined ? {} : { logHash }) };
-  const prefix = open(head);
+  const prefix = prefixOf(head);
   const suffix = `,"chain":${JSON.stringify(chain)}}`;
   if (!line.startsWith(prefix) || !line.endsWith(suffix)) return undefined;
   return { ...head, chain, text: line.slice(prefix.length, -suffix.length) };
@@ -46,9 +46,9 @@ export const readExportLine = (line: string): ExportLine | undefined => {
 
 /** The chain value that a line ought to have. */
 export const expectedChain = (line: ExportLine, before: string): string =>
-  chainOf(before, open(line) + line.text);
+  chainOf(before, prefixOf(line) + line.text);
 
-/** What an export is whole of: the log, each of its streams, or neither. */
+/** What an export holds completely: the log, each of its streams, or neither. */
 export type Completeness = 'log' | 'streams' | 'range';
 
 /** The header of an export that says its completeness and what the store's chains guarantee. */

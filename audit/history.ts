@@ -1,20 +1,20 @@
-/** One payment's events as an auditor gets them: from the event store, what cannot be read too. */
+/** One payment's events for an auditor: from the event store, unreadable ones included. */
 import { decode } from '../shared/event-store/codec.ts';
 import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
-import type { RecordedEvent, StoredForm, UnreadableEvent } from '../shared/event-store/port.ts';
+import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/tokens.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
 import type { AuditEvent, AuditUnreadableEvent } from './contract.ts';
 import { type AuditDeps, onlyOf } from './deps.ts';
 
-type AnyEvent = RecordedEvent | UnreadableEvent;
-
-export type History = { merchantId: string; events: AnyEvent[]; forms: StoredForm[] };
+/** The whole stream of a payment; `forms[n]` is the stored form of `events[n]`. */
+export type History = { merchantId: string; events: LogEvent[]; forms: StoredForm[] };
 
 /**
- * The history of a payment that the sender may see; undefined for another merchant's as for one
- * that does not exist. Where the first event cannot be read, the read model says whose it is.
+ * The history of a payment that the actor may see; undefined for another merchant's payment as for one
+ * that does not exist. Where the first event cannot be read, the merchant comes from the read model.
+ * Throws StoreUnavailable and ReadModelsUnavailable.
  */
 export const historyOf = async (
   deps: AuditDeps,
@@ -46,9 +46,9 @@ const paymentIdIn = (stream: string): { paymentId?: string } => {
   return paymentId === undefined ? {} : { paymentId };
 };
 
-/** An event as it is shown; `readModel` is the payment after it, where its stream has been folded. */
+/** An event as a response shows it; `readModel` is the payment after it, where the stream was folded. */
 export const auditEvent = (
-  recorded: AnyEvent,
+  recorded: LogEvent,
   readModel?: PaymentReadModel,
 ): AuditEvent | AuditUnreadableEvent => {
   const { position, stream, revision } = recorded;
@@ -80,10 +80,10 @@ const amountsIn = (readModel: PaymentReadModel | undefined): Partial<Amounts> =>
   return { authorizedAmount, capturedAmount, refundedAmount, refundableAmount };
 };
 
-/** The read model after one more event; undefined from the first event on that cannot follow. */
+/** The read model after one more event; undefined from the first event on that cannot be applied. */
 const next = (
   readModel: PaymentReadModel | undefined,
-  event: AnyEvent,
+  event: LogEvent,
 ): PaymentReadModel | undefined => {
   if ('unreadable' in event) return undefined;
   try {
@@ -94,7 +94,7 @@ const next = (
 };
 
 /** Every event with the payment's amounts after it, oldest first. */
-export const timelineOf = (events: readonly AnyEvent[]): (AuditEvent | AuditUnreadableEvent)[] => {
+export const timelineOf = (events: readonly LogEvent[]): (AuditEvent | AuditUnreadableEvent)[] => {
   let readModel: PaymentReadModel | undefined;
   return events.map((event) => {
     readModel = next(readModel, event);

@@ -1,4 +1,4 @@
-/** The audit routes about everything: the log in pages, as an export, live, and verified. */
+/** The audit routes over the whole log: in pages, as an export, live, and verified. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Principal } from '../shared/http/auth/tokens.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
@@ -81,7 +81,7 @@ const exportLog = (
 
 async function* verification(deps: AuditDeps, options: LogVerification) {
   const result = yield* verifyLogForms(deps, options);
-  // A merchant's own part proves nothing of the whole, neither that it is sound nor that it is not.
+  // The streams of one merchant prove nothing about the whole log.
   if (result !== undefined && options.only === undefined) deps.onVerified(result.ok);
   return result;
 }
@@ -123,7 +123,7 @@ export const AUDIT_LOG_ROUTES = {
       const exporting = accepts(reply, NDJSON);
       if (exporting && !deps.streams.take(reply)) return rejectBusy(reply, TOO_MANY);
       try {
-        // A wrong position is found out before anything is recorded or sent.
+        // Throws for a wrong position, before anything is recorded or sent.
         await deps.store.head(startOf(query.from));
         await deps.record(reply.request, { action: exporting ? 'EXPORT' : 'LOG' });
         if (!exporting) return sendJson(reply, await logPage(deps, query, onlyOf(principal)));
@@ -179,7 +179,7 @@ export const AUDIT_LOG_ROUTES = {
       }
       const result = await verificationResult(deps, { ...options, signal: leaving.signal });
       return result === undefined
-        ? rejectBusy(reply, 'the verification was broken off')
+        ? rejectBusy(reply, 'the verification was aborted')
         : sendJson(reply, result);
     },
   }),

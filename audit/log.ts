@@ -1,13 +1,12 @@
-/** Everything from a position: as pages, as an export, and live. */
+/** The log after a position: in pages, as an export, and live. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { z } from 'zod';
 import type {
+  LogEvent,
   Position,
-  RecordedEvent,
   StoredForm,
   StoredForms,
   SubscriptionItem,
-  UnreadableEvent,
 } from '../shared/event-store/port.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 import type { LogParameters } from './contract.ts';
@@ -15,15 +14,14 @@ import { type AuditDeps, startOf } from './deps.ts';
 import { exportLine, LINES_START } from './export-lines.ts';
 import { auditEvent } from './history.ts';
 
-type AnyEvent = RecordedEvent | UnreadableEvent;
 type Deps = Pick<AuditDeps, 'store' | 'merchants'>;
-/** What of the log is wanted. */
+/** The part of the log that a client requests. */
 export type LogRequest = z.output<typeof LogParameters>;
 
 const PAGE = 250;
 const LIMIT = 100;
-/** What one request looks through at most, where most of the log is not the caller's. */
-const LOOKED_AT_MAX = 10_000;
+/** The most events that one request reads, where most of them are of other merchants. */
+const READ_MAX = 10_000;
 
 const timeOf = (form: StoredForm): string => {
   try {
@@ -36,20 +34,28 @@ const timeOf = (form: StoredForm): string => {
 const inSpan = (time: string, { fromTime, toTime }: LogRequest): boolean =>
   (fromTime === undefined || time >= fromTime) && (toTime === undefined || time < toTime);
 
-/** An event that cannot be read has no time, and is shown whatever was asked for. */
-const fits = (event: AnyEvent, requested: LogRequest): boolean =>
+/** An unreadable event has no time, so it is part of every span. */
+const fits = (event: LogEvent, requested: LogRequest): boolean =>
   'unreadable' in event || inSpan(event.time, requested);
 
-/** A page of the log. Throws RangeError for a `from` that is no position. */
+/**
+ * A page of the log; `only` is the one merchant that the actor may see, undefined where all. Throws
+ * RangeError for a `from` that is no position, and StoreUnavailable.
+ */
 export const logPage = async (
   { store, merchants }: Deps,
   requested: LogRequest,
   only: string | undefined,
 ) => {
   const limit = requested.limit ?? LIMIT;
-  const events: AnyEvent[] = [];
+  const events: LogEvent[] = [];
   let next = startOf(requested.from);
-  for (let looked = 0; looked < LOOKED_AT_MAX; looked += PAGE) {
+  const pageOf = (atEnd: boolean) => ({
+    events: events.map((event) => auditEvent(event)),
+    next,
+    atEnd,
+  });
+  for (let read = 0; read < READ_MAX; read += PAGE) {
     const page = await store.readAll(next, PAGE);
     for (const event of page) {
       const own = only === undefined || (await merchants.of(event)) === only;
@@ -57,17 +63,17 @@ export const logPage = async (
       if (own && fits(event, requested)) events.push(event);
       if (events.length === limit) {
         const atEnd = (await store.head(next)).eventsAfter === 0;
-        return { events: events.map((one) => auditEvent(one)), next, atEnd };
+        return pageOf(atEnd);
       }
     }
     if (page.length < PAGE) {
-      return { events: events.map((one) => auditEvent(one)), next, atEnd: true };
+      return pageOf(true);
     }
   }
-  return { events: events.map((one) => auditEvent(one)), next, atEnd: false };
+  return pageOf(false);
 };
 
-/** The lines of an export of events that have been read already: one payment's. */
+/** The lines of an export of one payment, whose events have been read already. */
 export async function* linesOf(forms: readonly StoredForm[]): AsyncGenerator<string> {
   let chain = LINES_START;
   for (const form of forms) {
@@ -77,7 +83,7 @@ export async function* linesOf(forms: readonly StoredForm[]): AsyncGenerator<str
   }
 }
 
-/** The lines of an export of the log, up to where it ended when the export began. */
+/** The lines of an export of the log, up to its end when the export began. Throws Error once `signal` is aborted. */
 export async function* logLines(
   { store, merchants }: Deps,
   stored: StoredForms,
@@ -90,7 +96,7 @@ export async function* logLines(
   let wanted = requested.limit ?? Number.POSITIVE_INFINITY;
   let chain = LINES_START;
   while (left > 0 && wanted > 0) {
-    if (signal.aborted) throw new Error('the export was broken off');
+    if (signal.aborted) throw new Error('the export was aborted');
     const page: StoredForm[] = await stored.readAll(after, Math.min(PAGE, left));
     if (page.length === 0) return;
     for (const form of page) {
@@ -107,7 +113,7 @@ export async function* logLines(
   }
 }
 
-/** The subscription once its first item is there. Rejects with RangeError for no position. */
+/** The subscription, once it has its first item. Throws RangeError where `after` is no position. */
 export const openSubscription = async (
   { store }: Deps,
   after: Position | null,
@@ -124,10 +130,10 @@ export const openSubscription = async (
   })();
 };
 
-/** How soon a client should come back after a drop, in milliseconds. */
+/** How soon a client should connect again after a drop, in milliseconds. */
 const RETRY = 'retry: 1000\n\n';
 
-/** What a live client gets: every event with its position as id, and where it has caught up. */
+/** The server-sent events of a live client: each event with its position as id, and `caught-up`. */
 export async function* liveTexts(
   { merchants }: Deps,
   items: AsyncGenerator<SubscriptionItem>,
@@ -135,21 +141,21 @@ export async function* liveTexts(
   only: string | undefined,
 ): AsyncGenerator<string> {
   let last = after;
-  // Told of every catch-up, a merchant would see how much others have to do.
-  let isNews = true;
+  // One `caught-up` after each event of its own: more would show a merchant how busy the others are.
+  let hasNews = true;
   yield RETRY;
   for await (const item of items) {
     if (item.kind === 'caught-up') {
-      if (only !== undefined && !isNews) continue;
-      isNews = false;
-      // With its position, so that who began at `now` can come back before the first event.
+      if (only !== undefined && !hasNews) continue;
+      hasNews = false;
+      // The id lets a client that began at `now` connect again before its first event.
       yield serverSent('caught-up', {}, last ?? undefined);
       continue;
     }
     last = item.events.at(-1)?.position ?? last;
     for (const event of item.events) {
       if (only !== undefined && (await merchants.of(event)) !== only) continue;
-      isNews = true;
+      hasNews = true;
       const shown = auditEvent(event);
       yield serverSent('type' in shown ? shown.type : 'unreadable', shown, event.position);
     }

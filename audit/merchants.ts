@@ -1,16 +1,11 @@
 /**
  * Finds the merchant of an event: the one that the first event of its stream names. Where that first
  * event was changed, the merchant comes from the read models, so that a merchant who verifies its own
- * payments is still told of the damage.
+ * payments still learns of the damage.
  */
 import { hashOf } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
-import type {
-  EventStore,
-  RecordedEvent,
-  StoredForm,
-  UnreadableEvent,
-} from '../shared/event-store/port.ts';
+import type { EventStore, LogEvent, StoredForm } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
@@ -20,13 +15,14 @@ type Placed = { stream: string; revision: number };
 
 export type MerchantLookup = {
   /** Undefined for an event of no payment, or of one whose first event cannot be read. */
-  of(event: RecordedEvent | UnreadableEvent): Promise<string | undefined>;
+  of(event: LogEvent): Promise<string | undefined>;
+  /** The same for a stored form. */
   ofForm(form: StoredForm): Promise<string | undefined>;
 };
 
 const STREAMS_KNOWN_MAX = 50_000;
 
-const merchantIn = (event: RecordedEvent | UnreadableEvent): string | undefined =>
+const merchantIn = (event: LogEvent): string | undefined =>
   'event' in event && event.event.type === 'PaymentCreated'
     ? event.event.data.merchantId
     : undefined;
@@ -34,7 +30,7 @@ const merchantIn = (event: RecordedEvent | UnreadableEvent): string | undefined 
 const merchantInForm = (form: StoredForm): string | undefined =>
   hashOf(form.text) === form.hash ? merchantIn(decode(form)) : undefined;
 
-/** Makes the look-up. It keeps the merchants of the streams that it met last in memory. */
+/** Makes the look-up, which keeps the merchants of the last streams in memory. */
 export const createMerchantLookup = (
   store: EventStore,
   readModels: Pick<ReadModelsReader, 'getAny'>,

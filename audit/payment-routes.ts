@@ -37,9 +37,9 @@ import { verifyPayment } from './verification.ts';
 
 type Found = History & { paymentId: string };
 
-/** The events where all of them can be read; else rejected, with the place of the first that cannot. */
+/** The events, where all of them can be read. Else rejects, with the revision of the first that cannot. */
 const readable = (reply: FastifyReply, { events }: Found): RecordedPaymentEvent[] | undefined => {
-  const good: RecordedPaymentEvent[] = [];
+  const payment: RecordedPaymentEvent[] = [];
   for (const event of events) {
     if ('unreadable' in event || !isOfPayment(event)) {
       const why = 'unreadable' in event ? event.unreadable : 'is not an event of a payment';
@@ -47,14 +47,14 @@ const readable = (reply: FastifyReply, { events }: Found): RecordedPaymentEvent[
       reject(reply, 'INTERNAL_ERROR', [`${place}; verify the payment`]);
       return undefined;
     }
-    good.push(event);
+    payment.push(event);
   }
-  return good;
+  return payment;
 };
 
 type HistoryRequest = { principal: Principal; paymentId: string };
 
-/** Records the reading, then gives the history; rejects where the sender may see none. */
+/** Records the access, then gives the history. Rejects where the actor may not see the payment. */
 const find = async (
   deps: AuditDeps,
   { principal, paymentId }: HistoryRequest,
@@ -68,7 +68,7 @@ const find = async (
     reject(reply, 'PAYMENT_NOT_FOUND');
     return undefined;
   }
-  // Only now is it known to be an id, and nothing else that somebody has typed.
+  // Logged only from here on: before, the text might be no id but, say, a card number.
   reply.request.paymentId = paymentId;
   return { ...history, paymentId };
 };

@@ -1,4 +1,4 @@
-/** The audit routes (scope `audit:read`): history that proves itself. See docs/audit.md. */
+/** The audit routes (scope `audit:read`), described in docs/audit.md. */
 import type { FastifyInstance } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { createRecorder } from '../shared/http/access-recorder.ts';
@@ -13,9 +13,9 @@ import { AUDIT_PAYMENT_ROUTES } from './payment-routes.ts';
 export type AuditApi = {
   store: EventStore;
   readModels: AuditDeps['readModels'];
-  /** Hears of every verification of the whole log that came to its end. */
+  /** Called with the result of every verification of the whole log that was not aborted. */
   onVerified?: (ok: boolean) => void;
-  /** Tests shorten them. */
+  /** Tests set shorter times. */
   limits?: StreamLimits;
 };
 

@@ -1,4 +1,4 @@
-/** Search over the read models: newest first, with a cursor that later payments do not move. */
+/** Search over the read models, newest first. Payments that are created later do not shift a page. */
 import type { z } from 'zod';
 import { cursorOf, type Place } from '../shared/http/cursor.ts';
 import type { PaymentResponse } from '../shared/payment/response.ts';
@@ -43,7 +43,10 @@ const searchOf = (requested: Requested, only: string | undefined, after: Place |
   } satisfies PaymentSearch;
 };
 
-/** A page of the search; `only` is the one merchant that the caller may see. */
+/**
+ * A page of the search; `only` is the one merchant that the actor may see, undefined where all. Throws
+ * ReadModelsUnavailable.
+ */
 export const searchPage = async (
   { readModels }: Pick<AuditDeps, 'readModels'>,
   requested: Requested,
@@ -51,7 +54,7 @@ export const searchPage = async (
   after: Place | undefined,
 ) => {
   const limit = requested.limit ?? SEARCH_LIMIT_DEFAULT;
-  // Another merchant has nothing for this caller, in the same words as an empty search.
+  // The response for another merchant is the same as for a search that finds nothing.
   if (only !== undefined && requested.merchant !== undefined && requested.merchant !== only) {
     return { payments: [], next: null };
   }

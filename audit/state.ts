@@ -1,4 +1,4 @@
-/** The payment as it was: the fold of its events up to a revision or a moment, against now. */
+/** The payment as it was at a revision or a time, and how it differs from the payment now. */
 
 import type { z } from 'zod';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
@@ -17,7 +17,7 @@ const stepTo = (path: string, name: string, isList: boolean): string => {
   return path === '' ? name : `${path}.${name}`;
 };
 
-/** The leaves in which two answers differ, in the order of the later one's fields. */
+/** The fields in which two response bodies differ, in the order of the later one, with their paths. */
 export const differencesOf = (was: unknown, now: unknown, path = ''): Difference[] => {
   if (was === now) return [];
   if (isBranch(was) && isBranch(now) && Array.isArray(was) === Array.isArray(now)) {
@@ -29,7 +29,7 @@ export const differencesOf = (was: unknown, now: unknown, path = ''): Difference
   return [{ path, ...(was === undefined ? {} : { was }), ...(now === undefined ? {} : { now }) }];
 };
 
-/** The last revision that had happened; -1 where the payment did not exist yet. */
+/** The revision that was requested, or the last one at the requested time; -1 where there was none yet. */
 const revisionAt = (
   events: readonly RecordedPaymentEvent[],
   { revision, at }: Requested,
@@ -39,15 +39,15 @@ const revisionAt = (
   return at === undefined ? last : events.findLastIndex(({ time }) => time <= at);
 };
 
-/** The answer of `state`. */
+/** The response of `state`. */
 export type State = Omit<z.infer<typeof AuditState>, 'event'> & {
   event: ReturnType<typeof auditEvent>;
 };
 
-/** Why there is no such state, as a detail for the caller. */
+/** Why there is no such state; `detail` goes into the error's details. */
 export type NoState = { none: 'not yet' | 'beyond'; detail: string };
 
-/** The answer of `state`; `events` is the whole stream. Throws where the stream does not fold. */
+/** The response of `state`; `events` is the whole stream. Throws Error where it cannot be folded. */
 export const stateOf = (
   events: readonly RecordedPaymentEvent[],
   requested: Requested,

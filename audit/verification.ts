@@ -1,11 +1,11 @@
-/** Proof on demand: one payment's chain, or every event of the log, from what is stored. */
+/** Verifies the hash chain of one payment, or of the whole log, against the stored forms. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Position, StoredForm, StoredForms } from '../shared/event-store/port.ts';
 import { breakAt, storedCheck, verifyStream } from '../shared/event-store/verify-chain.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 
-/** Small enough that a page's hashes hold up no other request. */
+/** Small enough that hashing a page delays no other request. */
 const PAGE = 250;
 
 const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
@@ -35,14 +35,17 @@ export const verifyPayment = (
 /** The head of an earlier export, which the log must still hold. */
 export type KnownHead = { position: Position; hash: string };
 
+/** What to verify of the log. */
 export type LogVerification = {
   stored: StoredForms;
   /** Only this merchant's streams; undefined: everything. */
   only: string | undefined;
+  /** Undefined where the client gave none. */
   known: KnownHead | undefined;
   signal: AbortSignal;
 };
 
+/** Events of the log, of every merchant. */
 export type Progress = { verified: number; of: number };
 
 const holds = ({ hash, logHash }: StoredForm, known: KnownHead): boolean =>
@@ -51,9 +54,29 @@ const holds = ({ hash, logHash }: StoredForm, known: KnownHead): boolean =>
 const CHANGED = 'its hash is not the one that was exported: the log was rewritten';
 const CUT = 'the log does not hold it any more: events were cut off';
 
+/** Looks for the head of an earlier export among the events of the log. */
+const knownHeadCheck = (known: KnownHead | undefined) => {
+  let found = known === undefined;
+  return {
+    found: () => found,
+    /** The break where the event at the known position has another hash. */
+    compare: (form: StoredForm): AuditVerification['broken'] => {
+      if (known === undefined || form.position !== known.position) return undefined;
+      if (!holds(form, known)) return breakAt(form, CHANGED);
+      found = true;
+      return undefined;
+    },
+    /** The break where the log ended before the known position. */
+    missing: (): AuditVerification['broken'] => {
+      if (found || known === undefined) return undefined;
+      return breakAt({ position: known.position, stream: '', revision: 0 }, CUT);
+    },
+  };
+};
+
 /**
- * Verifies what was in the log at the start, page by page; hands out progress and ends with the
- * result, or without one when `signal` is aborted.
+ * Verifies what was in the log at the start, page by page. Yields its progress and returns the result,
+ * or undefined when `signal` is aborted. Throws StoreUnavailable.
  */
 export async function* verifyLogForms(
   { store, merchants }: Pick<AuditDeps, 'store' | 'merchants'>,
@@ -65,7 +88,7 @@ export async function* verifyLogForms(
   let read = 0;
   let verified = 0;
   let last: StoredForm | undefined;
-  let heldKnown = known === undefined;
+  const knownHead = knownHeadCheck(known);
   const result = (broken?: AuditVerification['broken']): AuditVerification => ({
     ok: broken === undefined,
     guarantee,
@@ -82,20 +105,16 @@ export async function* verifyLogForms(
       if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
       const reason = await check(form);
       if (reason !== undefined) return result(breakAt(form, reason));
-      if (form.position === known?.position) {
-        if (!holds(form, known)) return result(breakAt(form, CHANGED));
-        heldKnown = true;
-      }
+      const replaced = knownHead.compare(form);
+      if (replaced !== undefined) return result(replaced);
       verified += 1;
       last = form;
     }
     read += page.length;
     after = page.at(-1)?.position ?? after;
     yield { verified: read, of: Math.max(of, read) };
-    if (page.length < PAGE || (read >= of && heldKnown)) {
-      if (heldKnown || known === undefined) return result();
-      const place = { position: known.position, stream: '', revision: 0 };
-      return result(breakAt(place, CUT));
+    if (page.length < PAGE || (read >= of && knownHead.found())) {
+      return result(knownHead.missing());
     }
     await turn();
   }

@@ -11,6 +11,7 @@ import { bodyOf, foldReadModel } from '../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 
+/** What the GET routes work with. */
 export type QueryDeps = {
   store: EventStore;
   readModels: ReadModelsReader;
@@ -18,12 +19,12 @@ export type QueryDeps = {
 };
 
 /**
- * Called before the document is read, for afterwards it may tell of a newer one; what it
- * gives tells of a document's revision whether events after it may be stored.
+ * Called before the document is read: a check that began later could be about a newer document. The
+ * function that it gives takes the document's revision; true where later events may be stored.
  */
 export type Behind = (paymentId: string) => (revision: number) => boolean | Promise<boolean>;
 
-/** Behind by comparing with the stream's last revision: right whoever appends (gaps §9). */
+/** Compares a document with the last revision of its stream: right whichever process appends (gaps §9). */
 export const behindTheStream =
   (store: Pick<EventStore, 'lastRevision'>): Behind =>
   (paymentId) => {
@@ -31,9 +32,9 @@ export const behindTheStream =
       if (error instanceof StoreUnavailable) return undefined;
       throw error;
     });
-    // A request that finds no document never awaits it: its failure must not end the process.
+    // A request that finds no document never awaits `last`: its rejection must not end the process.
     last.catch(() => undefined);
-    // With the event store out of reach the document is all there is.
+    // With the event store out of reach, the document is served as it is.
     return async (revision) => {
       const known = await last;
       return known !== undefined && known !== revision;
@@ -44,9 +45,9 @@ export const behindTheStream =
 export type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
 
 /**
- * The merchant's payment as of now, or undefined when it has none of that id: another merchant's
- * payment and one that does not exist look the same. Throws StoreUnavailable when neither the read models nor
- * the event store can be read.
+ * The merchant's payment as of now; undefined for another merchant's payment as for one that does not
+ * exist. Throws StoreUnavailable when neither the read models nor the event store can be read, and
+ * UnreadableStream when a payment that has to be folded cannot be.
  */
 export const getPayment = async (
   deps: QueryDeps,

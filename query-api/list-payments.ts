@@ -1,6 +1,6 @@
 /**
  * GET /api/v1/payments: the merchant's own payments, newest first. An addition to the contract
- * (docs/interface.md, "List payments"). The bodies are the stored texts, put together as they are.
+ * (docs/interface.md, "List payments"). The page is put together from the stored texts of the payments.
  */
 import { z } from 'zod';
 import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
@@ -11,25 +11,25 @@ import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/po
 const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
 
-const LIMIT = `must be an integer from 1 to ${LIMIT_MAX}`;
-const LIMIT_TEXT = /^([1-9][0-9]?|100)$/;
+const LIMIT_WORDING = `must be an integer from 1 to ${LIMIT_MAX}`;
+const LIMIT_PATTERN = /^([1-9][0-9]?|100)$/;
 
 const NAMES = ['status', 'from', 'to', 'merchantReference', 'limit', 'cursor'] as const;
 
 /**
- * A name that is there twice comes as an array, and is no string. A name that is not known is
- * rejected, lest a filter go unnoticed.
+ * The query parameters. One that is given twice arrives as an array, so it is rejected as no string. An
+ * unknown one is rejected as well: without a misspelt filter the list would hold too much.
  */
 export const ListParameters = z.strictObject(
   {
-    status: PaymentStatus.optional().describe('Payments in this state alone.'),
+    status: PaymentStatus.optional().describe('Only payments in this state.'),
     from: moment().describe('Created at this time or later.'),
     to: moment().describe('Created before this time.'),
     merchantReference: optionalText()
       .refine((value) => value !== '', 'must not be empty')
-      .meta({ minLength: 1, description: 'With exactly this reference.' }),
+      .meta({ minLength: 1, description: 'Only payments with exactly this reference.' }),
     limit: optionalText()
-      .refine((value) => value === undefined || LIMIT_TEXT.test(value), LIMIT)
+      .refine((value) => value === undefined || LIMIT_PATTERN.test(value), LIMIT_WORDING)
       .meta({ ...asNumber(1, LIMIT_MAX), default: LIMIT_DEFAULT, description: 'How many at most.' })
       .transform((value) => Number(value ?? LIMIT_DEFAULT)),
     cursor: optionalText()
@@ -43,6 +43,7 @@ export const ListParameters = z.strictObject(
   },
 );
 
+/** The parameters of a valid request. */
 export type ListRequest = z.output<typeof ListParameters>;
 
 const searchOf = ({ status, from, to, merchantReference, cursor }: ListRequest) => ({
@@ -59,8 +60,8 @@ const placeOfDocument = ({ paymentId, body }: PaymentDocument): Place => {
 };
 
 /**
- * The JSON text of one page. `bodyOf` gives the text of a payment whose document has stopped.
- * Throws ReadModelsUnavailable.
+ * The JSON text of one page. `bodyOf` gives the text of a payment whose document is parked. Throws
+ * ReadModelsUnavailable, and what `bodyOf` throws.
  */
 export const listPayments = async (
   readModels: Pick<ReadModelsReader, 'search'>,
@@ -70,7 +71,7 @@ export const listPayments = async (
 ): Promise<string> => {
   const { limit } = request;
   const search = searchOf(request);
-  // One more than is shown tells whether there are more.
+  // One document more than the page holds shows whether there is a next page.
   // seeded bug: list-of-merchant
   const found = await readModels.search({ ...search, merchantId }, limit + 1);
   const page = found.slice(0, limit);

@@ -1,4 +1,4 @@
-/** `npm run start:query-api`: the GET routes as a process of its own; any number may run. */
+/** `npm run start:query-api`: the GET routes and the audit routes as a process; any number may run. */
 import { registerAuditApi } from '../audit/routes.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
@@ -71,5 +71,5 @@ await runProcess({
       },
       process.stderr,
     ),
-  farewell: 'it kept nothing of its own',
+  farewell: 'this process stores nothing',
 });

@@ -16,7 +16,7 @@ import { registerDocs } from './docs/routes.ts';
 import { getPayment, type QueryDeps } from './get-payment.ts';
 import { ListParameters, listPayments } from './list-payments.ts';
 
-/** One payment that cannot be read must not take the others' page along (P5). */
+/** The body of a parked payment: a payment that cannot be read must not fail the page of the others (P5). */
 const bodyFor =
   (deps: QueryDeps, merchantId: string) =>
   async ({ paymentId, body }: PaymentDocument): Promise<string> => {
@@ -42,7 +42,7 @@ export const QUERY_ROUTES: RoutesOf<'query-api', QueryDeps> = {
     },
     handle: async (deps, { principal, paymentId }, reply) => {
       const found = await getPayment(deps, paymentId, principal.merchantId);
-      // Another merchant's payment does not exist for this one, in the same words.
+      // The response is the same for another merchant's payment.
       if (found === undefined) return reject(reply, 'PAYMENT_NOT_FOUND');
       reply.request.paymentId = paymentId;
       return reply.header('etag', `"${found.revision}"`).type(JSON_TYPE).send(found.body);

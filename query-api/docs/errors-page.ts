@@ -32,7 +32,7 @@ const entry = (
 
 const FAILURES = FAILURE_CODES.map((code) => `<code>${code}</code>`).join(', ');
 
-/** The whole page. */
+/** The whole page as HTML. */
 export const errorsHtml = (): string => `<!doctype html>
 <html lang="en">
 <head>

@@ -1,12 +1,12 @@
 /**
- * Starts Swagger UI. `payments docs` hands over a token in the fragment of the address, which no
- * server ever sees; it leaves the address bar before anything else happens, and is kept nowhere.
+ * Starts Swagger UI. `payments docs` passes a token in the fragment of the address, which a browser
+ * sends to no server. The token is removed from the address bar first, and is stored nowhere.
  */
 const token = new URLSearchParams(location.hash.slice(1)).get('token');
 if (token !== null) history.replaceState(null, '', location.pathname);
 
 const choice = document.querySelector('#document');
-const said = document.querySelector('#token');
+const tokenState = document.querySelector('#token');
 
 const show = (url) => {
   const ui = window.SwaggerUIBundle({
@@ -19,11 +19,11 @@ const show = (url) => {
     onComplete: () => {
       if (token === null) return;
       ui.preauthorizeApiKey('bearer', token);
-      said.textContent = 'Token filled in';
+      tokenState.textContent = 'Token filled in';
     },
   });
 };
 
-said.textContent = token === null ? 'With a token: npx payments docs' : '';
+tokenState.textContent = token === null ? 'With a token: npx payments docs' : '';
 choice.addEventListener('change', () => show(choice.value));
 show(choice.value);

@@ -1,6 +1,6 @@
 /**
- * The pages about the API: the descriptions as JSON, Swagger UI over them, and what each error
- * means. Everything comes from this machine, nothing from elsewhere, and none of it needs a token.
+ * The pages about the API: its descriptions as JSON, Swagger UI over them, and what each error means.
+ * Every file is local: a page loads nothing from another address. No page needs a token.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const SCRIPT = 'text/javascript; charset=utf-8';
 
 type Served = { type: string; file: string };
 
-/** Every address that serves a file; nothing of an address is ever made part of a path. */
+/** Every path that serves a file. No part of a request becomes part of a file's path. */
 const FILES: Readonly<Record<string, Served>> = {
   '/openapi.json': { type: JSON_TYPE, file: join(ROOT, 'docs/openapi.json') },
   '/openapi-audit.json': { type: JSON_TYPE, file: join(ROOT, 'docs/openapi-audit.json') },
@@ -31,7 +31,7 @@ const FILES: Readonly<Record<string, Served>> = {
   '/docs/swagger-ui-bundle.js': { type: SCRIPT, file: join(SWAGGER, 'swagger-ui-bundle.js') },
 };
 
-/** Scripts, styles and requests of this address alone; Swagger UI's icons are data: images. */
+/** Scripts, styles and requests of this origin only; Swagger UI's icons are data: images. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
