@@ -145,6 +145,38 @@ const headReason = (last: ExportLine | undefined, { head }: Manifest): string | 
   return same ? undefined : 'it is not the head that the manifest names';
 };
 
+type Scan = Seen & { last: ExportLine | undefined; broken?: FileBreak };
+
+/** Reads the file and checks its lines, up to the first broken one. */
+const scan = async (file: string, manifest: Manifest): Promise<Scan> => {
+  const check = lineCheck(manifest);
+  const sha256 = createHash('sha256');
+  let bytes = 0;
+  let events = 0;
+  let last: ExportLine | undefined;
+  const scanned = (): Scan => ({
+    events,
+    bytes,
+    sha256: sha256.digest('hex'),
+    chain: check.chain(),
+    last,
+  });
+  const pieces = piecesOf(file, (chunk) => {
+    sha256.update(chunk);
+    bytes += chunk.length;
+  });
+  for await (const piece of pieces) {
+    const read = isWhole(piece) ? readExportLine(piece.bytes.toString('utf8')) : undefined;
+    const reason = read === undefined ? NOT_A_LINE : check.reasonFor(read, storedIn(read.text));
+    if (reason !== undefined) {
+      return { ...scanned(), broken: { ...placeOf(events + 1, read), reason } };
+    }
+    events += 1;
+    last = read;
+  }
+  return scanned();
+};
+
 /** Verifies an export. Throws CommandFailed when the file or its manifest cannot be read. */
 export const verifyFile = async (
   file: string,
@@ -152,38 +184,14 @@ export const verifyFile = async (
 ): Promise<FileVerification> => {
   if (!existsSync(file)) throw new CommandFailed(`${file} does not exist`);
   const manifest = readManifest(manifestFile);
-  const check = lineCheck(manifest);
-  const sha256 = createHash('sha256');
-  let bytes = 0;
-  let events = 0;
-  let last: ExportLine | undefined;
-  const { completeness, head } = manifest;
-  const broken = (at: Omit<FileBreak, 'reason'>, reason: string): FileVerification => ({
-    ok: false,
-    events,
-    head,
-    completeness,
-    broken: { ...at, reason },
+  const seen = await scan(file, manifest).catch((error: NodeJS.ErrnoException) => {
+    throw new CommandFailed(`${file} cannot be read (${error.code})`);
   });
-  const pieces = piecesOf(file, (chunk) => {
-    sha256.update(chunk);
-    bytes += chunk.length;
-  });
-  try {
-    for await (const piece of pieces) {
-      const read = isWhole(piece) ? readExportLine(piece.bytes.toString('utf8')) : undefined;
-      const at = placeOf(events + 1, read);
-      const reason = read === undefined ? NOT_A_LINE : check.reasonFor(read, storedIn(read.text));
-      if (reason !== undefined) return broken(at, reason);
-      events += 1;
-      last = read;
-    }
-  } catch (error) {
-    throw new CommandFailed(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
-  }
-  const at = placeOf(events, last);
-  const seen = { events, bytes, sha256: sha256.digest('hex'), chain: check.chain() };
+  const { events, last, broken } = seen;
+  const found = { events, head: manifest.head, completeness: manifest.completeness };
+  if (broken !== undefined) return { ok: false, ...found, broken };
   // seeded bug: manifest-head
   const reason = wholeReason(seen, manifest) ?? headReason(last, manifest);
-  return reason === undefined ? { ok: true, events, head, completeness } : broken(at, reason);
+  if (reason === undefined) return { ok: true, ...found };
+  return { ok: false, ...found, broken: { ...placeOf(events, last), reason } };
 };

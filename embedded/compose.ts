@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { registerAuditApi } from '../audit/routes.ts';
-import { openCommandSide } from '../command-api/compose.ts';
+import { type CommandSide, openCommandSide } from '../command-api/compose.ts';
 import { createIdentities } from '../command-api/idempotency.ts';
 import { withCheckedSecret } from '../command-api/idempotency-secret.ts';
 import { watchCommandMetrics } from '../command-api/metrics.ts';
@@ -16,19 +16,20 @@ import { projectionState } from '../projector/health.ts';
 import { watchProjectionMetrics } from '../projector/metrics.ts';
 import { relayState, watchRelayMetrics } from '../projector/relay/metrics.ts';
 import { openRelay, topicPrefixOf } from '../projector/relay/open-relay.ts';
+import type { Relay } from '../projector/relay/relay.ts';
 import { registerProjectorApi } from '../projector/routes.ts';
 import { openSimulator } from '../provider-simulator/simulator.ts';
 import { type Behind, behindTheStream } from '../query-api/get-payment.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { openAuthHooks } from '../shared/http/auth/hooks.ts';
+import { type AuthHooks, openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
 import { type OpenedStore, openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
-import { createMetrics } from '../shared/runtime/metrics.ts';
+import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import { type DataFolder, idempotencySecret } from './data-folder.ts';
 import { watchCommits } from './metrics.ts';
 
@@ -68,17 +69,24 @@ const inStepWith =
 const positionOf = ({ shared, lastPosition }: OpenedStore) =>
   shared ? {} : { position: lastPosition() ?? '0' };
 
-/**
- * Opens the data folder's files and builds the service. Throws StoreUnavailable, SecretRefused or
- * LogMisfit, each with one line for the operator.
- */
-export const openService = async (
+type Parts = {
+  config: Config;
+  metrics: Metrics;
+  opened: OpenedStore;
+  readModels: ReadModels;
+  projector: Projector;
+  commands: CommandSide;
+  relay: Relay;
+};
+
+/** Opens the engines and starts what works on them, the projector first. */
+const openParts = async (
   config: Config,
   folder: DataFolder,
   log: Log,
   onFatal: (error: Error) => void,
-  wrappers: Wrappers = {},
-): Promise<Service> => {
+  wrappers: Wrappers,
+): Promise<Parts> => {
   const { store: wrapStore = asItIs, provider: wrapProvider = asItIs } = wrappers;
   const { readModels: wrapReadModels = asItIs } = wrappers;
   const metrics = createMetrics();
@@ -111,9 +119,6 @@ export const openService = async (
     metrics,
     log,
   });
-  const { provider } = commands;
-  watchCommits(metrics, opened);
-  watchCommandMetrics(metrics, commands);
   const relay = await openRelay({
     config,
     store: opened.store,
@@ -121,50 +126,71 @@ export const openService = async (
     logger: log,
     projector,
   });
+  return { config, metrics, opened, readModels, projector, commands, relay };
+};
+
+const watchMetrics = ({ metrics, opened, commands, projector, relay }: Parts): void => {
+  watchCommits(metrics, opened);
+  watchCommandMetrics(metrics, commands);
   watchProjectionMetrics(metrics, projector);
   watchRelayMetrics(metrics, relay);
+};
 
-  const authHooks = await openAuthHooks(config);
-  const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
+const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts): void => {
+  const { config, metrics, opened, readModels, projector, commands, relay } = parts;
+  const { store } = opened;
   commands.register(app, authHooks);
   registerProjectorApi(app, authHooks, {
     projector,
     readModels,
-    store: opened.store,
+    store,
     relay,
     topicPrefix: topicPrefixOf(config),
   });
-  registerAuditApi(app, authHooks, {
-    store: opened.store,
-    readModels,
-    onVerified: metrics.chainVerified,
-  });
+  registerAuditApi(app, authHooks, { store, readModels, onVerified: metrics.chainVerified });
   registerQueryApi(app, authHooks, {
-    store: opened.store,
+    store,
     readModels,
-    behind: opened.shared ? behindTheStream(opened.store) : inStepWith(projector),
+    behind: opened.shared ? behindTheStream(store) : inStepWith(projector),
   });
+};
 
-  registerHealth(app, {
-    metrics,
-    ready: async () => {
-      const eventStore = await engineState(opened.ping, positionOf(opened));
-      const simulated = config.provider.url === undefined;
-      const providerState = { state: provider.breakerOpen() ? 'breaker open' : 'up', simulated };
-      return {
-        ready: eventStore.state === 'up' && !app.lifecycle.closing && !projector.status().stuck,
-        engines: {
-          eventStore,
-          readModels: projectionState(projector),
-          provider: providerState,
-          feed: relayState(relay),
-        },
-      };
+/** Ready while the event store is up and the projector moves; no other engine stops all requests. */
+const readiness = (app: FastifyInstance, parts: Parts) => async () => {
+  const { config, opened, projector, commands, relay } = parts;
+  const eventStore = await engineState(opened.ping, positionOf(opened));
+  const simulated = config.provider.url === undefined;
+  const state = commands.provider.breakerOpen() ? 'breaker open' : 'up';
+  return {
+    ready: eventStore.state === 'up' && !app.lifecycle.closing && !projector.status().stuck,
+    engines: {
+      eventStore,
+      readModels: projectionState(projector),
+      provider: { state, simulated },
+      feed: relayState(relay),
     },
-  });
+  };
+};
 
+/**
+ * Opens the data folder's files and builds the service. Throws StoreUnavailable, SecretRefused or
+ * LogMisfit, each with one line for the operator.
+ */
+export const openService = async (
+  config: Config,
+  folder: DataFolder,
+  log: Log,
+  onFatal: (error: Error) => void,
+  wrappers: Wrappers = {},
+): Promise<Service> => {
+  const parts = await openParts(config, folder, log, onFatal, wrappers);
+  const { metrics, opened, readModels, projector, commands, relay } = parts;
+  watchMetrics(parts);
+  const authHooks = await openAuthHooks(config);
+  const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
+  registerApis(app, authHooks, parts);
+  registerHealth(app, { metrics, ready: readiness(app, parts) });
   commands.startSweep(projector.caughtUp);
-
   return {
     app,
     eventsAtStart: Number(opened.lastPosition() ?? 0),
