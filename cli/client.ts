@@ -20,8 +20,6 @@ export type Client = {
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   /** A body that is not undefined is sent as JSON. */
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
-  /** The value of the Authorization header, for whoever prints or repeats a request. */
-  authorization(): Promise<string>;
 };
 
 const TTL_SECONDS = 300;
@@ -89,10 +87,9 @@ const noResponse = (url: string, error: unknown): ServiceUnreachable => {
 export const openClient = async (options: ClientOptions = {}): Promise<Client> => {
   const url = serviceUrl();
   const tokenNow = tokens(options);
-  const authorization = async () => `Bearer ${await tokenNow()}`;
   const send = async (path: string, init: RequestInit): Promise<Response> => {
     const headers = new Headers(init.headers);
-    if (!headers.has('authorization')) headers.set('authorization', await authorization());
+    headers.set('authorization', `Bearer ${await tokenNow()}`);
     try {
       return await fetch(url + path, { ...init, headers, redirect: 'error' });
     } catch (error) {
@@ -101,7 +98,6 @@ export const openClient = async (options: ClientOptions = {}): Promise<Client> =
   };
   return {
     url,
-    authorization,
     get: (path, headers = {}) => send(path, { headers }),
     post: (path, body, headers = {}) =>
       send(path, {

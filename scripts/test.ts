@@ -29,7 +29,7 @@ const jestArgs = (args: string[], reportFile: string): string[] => {
     ...passed,
     '--json',
     `--outputFile=${reportFile}`,
-    // One more than a small machine has cores: many of the tests wait for processes and time-outs.
+    // One more than a small machine has cores: many of the tests wait for processes and timeouts.
     ...(limit ? [] : ['--maxWorkers=3']),
     ...(args.includes('--long') ? [] : ['--testPathIgnorePatterns=/node_modules/|/test/long/']),
   ];

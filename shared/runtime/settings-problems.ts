@@ -1,0 +1,133 @@
+/**
+ * Rules over several settings, and over the mode of the process. Each function returns its problems,
+ * one line each that names a setting; config.ts reports them with all others.
+ */
+import type { DistributedMode, Mode } from './config.ts';
+import { LOCAL_KEY_ALGORITHM, PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
+import type { ParsedSettings } from './settings.ts';
+
+const SECRET_BYTES_MIN = 32;
+
+const isDistributed = (mode: Mode): mode is DistributedMode =>
+  mode !== 'embedded' && mode !== 'provider';
+
+const LOOPBACK = /^(localhost|127\.[0-9.]+|\[::1\])$/;
+/** True when the address is https, or its host is this machine (docs/provider.md). */
+const isEncryptedOrLocal = (url: string): boolean => {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'https:' || LOOPBACK.test(hostname);
+};
+
+/** Time limits in milliseconds, defaults filled in. A connection never takes longer than a call. */
+export const timesOf = (parsed: ParsedSettings) => {
+  const timeoutMs = parsed.PROVIDER_TIMEOUT_MS ?? 5_000;
+  const connectTimeoutMs = Math.min(parsed.PROVIDER_CONNECT_TIMEOUT_MS ?? 1_000, timeoutMs);
+  return { timeoutMs, connectTimeoutMs, requestBudgetMs: parsed.REQUEST_BUDGET_MS ?? 10_000 };
+};
+
+/** The timeout must fit the request budget, and card numbers must not travel in the clear. */
+export const providerProblems = (parsed: ParsedSettings): string[] => {
+  const { timeoutMs, requestBudgetMs } = timesOf(parsed);
+  const problems = [];
+  if (timeoutMs > requestBudgetMs) {
+    problems.push(
+      `PROVIDER_TIMEOUT_MS (${timeoutMs}) must not be above REQUEST_BUDGET_MS (${requestBudgetMs})`,
+    );
+  }
+  const url = parsed.PROVIDER_URL;
+  if (url !== undefined && !isEncryptedOrLocal(url) && parsed.PROVIDER_ALLOW_HTTP !== 'true') {
+    problems.push('PROVIDER_URL must be https (or set PROVIDER_ALLOW_HTTP=true)');
+  }
+  return problems;
+};
+
+const KEY_SOURCES = ['JWT_SECRET', 'JWT_JWKS_URL', 'JWT_JWKS_FILE'] as const;
+
+const algorithmsAllowed = (parsed: ParsedSettings): string[] => {
+  if (parsed.JWT_SECRET !== undefined) return [SECRET_ALGORITHM];
+  const hasPublicKeys = parsed.JWT_JWKS_URL !== undefined || parsed.JWT_JWKS_FILE !== undefined;
+  return hasPublicKeys ? PUBLIC_KEY_ALGORITHMS : [LOCAL_KEY_ALGORITHM];
+};
+
+/** One source of keys, algorithms that fit it, and issuer and audience where the source is a URL. */
+export const tokenProblems = (parsed: ParsedSettings): string[] => {
+  const problems = [];
+  const sources = KEY_SOURCES.filter((name) => parsed[name] !== undefined);
+  if (sources.length > 1) problems.push(`${sources.join(', ')} must not be set together`);
+  const allowed = algorithmsAllowed(parsed);
+  // A public key must never serve as an HMAC secret, so the lists do not mix.
+  if (sources.length <= 1 && parsed.JWT_ALGORITHMS?.some((name) => !allowed.includes(name))) {
+    problems.push(`JWT_ALGORITHMS must be of ${allowed.join(', ')} with these keys`);
+  }
+  if (parsed.JWT_JWKS_URL !== undefined) {
+    for (const name of ['JWT_ISSUER', 'JWT_AUDIENCE'] as const) {
+      if (parsed[name] === undefined) problems.push(`${name} must be set with JWT_JWKS_URL`);
+    }
+  }
+  return problems;
+};
+
+/** The default rates: on for the several processes, off for one on its own (gaps §11). */
+export const ratesOf = (mode: Mode) =>
+  isDistributed(mode)
+    ? { merchant: 1_000, unauthenticated: 50 }
+    : { merchant: 0, unauthenticated: 0 };
+
+/** A rate with a burst of 0 would let no request through. */
+export const rateProblems = (mode: Mode, parsed: ParsedSettings): string[] =>
+  parsed.RATE_LIMIT_BURST === 0 && (parsed.RATE_LIMIT_PER_SECOND ?? ratesOf(mode).merchant) > 0
+    ? ['RATE_LIMIT_BURST must be at least 1 when RATE_LIMIT_PER_SECOND is set']
+    : [];
+
+/** Settings that the embedded mode has defaults for, and each of several processes must be given. */
+export const distributedProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
+  if (!isDistributed(mode)) return [];
+  const problems = [];
+  const needed = ['EVENTSTOREDB_URL', 'MONGODB_URL'] as const;
+  for (const name of needed) {
+    if (parsed[name] === undefined) problems.push(`${name} must be set for the ${mode}`);
+  }
+  if (mode === 'command-api' && parsed.PROVIDER_URL === undefined) {
+    problems.push(
+      'PROVIDER_URL must be set for the command-api; npm run start:provider serves the simulated one',
+    );
+  }
+  if (KEY_SOURCES.every((name) => parsed[name] === undefined)) {
+    problems.push(`one of ${KEY_SOURCES.join(', ')} must be set for the ${mode}`);
+  }
+  if (Buffer.byteLength(parsed.JWT_SECRET ?? 'x'.repeat(SECRET_BYTES_MIN)) < SECRET_BYTES_MIN) {
+    problems.push(`JWT_SECRET must be at least ${SECRET_BYTES_MIN} bytes for the ${mode}`);
+  }
+  return problems;
+};
+
+/**
+ * With a secret of its own, a process would not recognise a key that another process has seen, and
+ * would charge a repeated request again (gaps §8).
+ */
+export const secretProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
+  const shared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
+  return mode !== 'provider' && shared && parsed.IDEMPOTENCY_SECRET === undefined
+    ? ['IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same value in every process']
+    : [];
+};
+
+/** Settings that work but are unsafe or incomplete, one line each. */
+export const warningsOf = (parsed: ParsedSettings): string[] => {
+  const warnings: string[] = [];
+  for (const name of ['JWT_SECRET', 'IDEMPOTENCY_SECRET'] as const) {
+    const bytes = Buffer.byteLength(parsed[name] ?? '');
+    if (bytes > 0 && bytes < SECRET_BYTES_MIN) {
+      warnings.push(`${name} is shorter than ${SECRET_BYTES_MIN} bytes`);
+    }
+  }
+  if (parsed.JWT_JWKS_FILE !== undefined) {
+    for (const name of ['JWT_ISSUER', 'JWT_AUDIENCE'] as const) {
+      if (parsed[name] === undefined) warnings.push(`${name} is not set, so it is not checked`);
+    }
+  }
+  if (parsed.JWT_JWKS_URL !== undefined && !isEncryptedOrLocal(parsed.JWT_JWKS_URL)) {
+    warnings.push('JWT_JWKS_URL is plain http: anyone on the network path can replace the keys');
+  }
+  return warnings;
+};
