@@ -68,10 +68,10 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     const { a } = processes;
     const { provider } = a.side;
     const { lookUp } = provider;
-    const mayAnswer = Promise.withResolvers<void>();
+    const mayRespond = Promise.withResolvers<void>();
     // A provider that is slow to answer look-ups, as a provider in trouble is.
     provider.lookUp = async (question) => {
-      await mayAnswer.promise;
+      await mayRespond.promise;
       return lookUp(question);
     };
     const fields = { merchantReference: 'long-ago' };
@@ -83,7 +83,7 @@ describe('gaps §6: what a process last saw of a payment may be old', () => {
     held.release();
     const id = locatedId(await first);
     const repeat = a.create(fields);
-    mayAnswer.resolve();
+    mayRespond.resolve();
     expect(idOf(await repeat)).toBe(id);
     provider.lookUp = lookUp;
     expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE']);
