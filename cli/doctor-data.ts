@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
 import { isFileLocked } from '../shared/runtime/file-lock.ts';
 
+/** The state of the data folder; `freeBytes` is null where the file system does not say. */
 export type DataFolderFinding = {
   path: string;
   state: 'writable' | 'not there yet' | 'not writable';

@@ -15,6 +15,7 @@ import { openClient } from './client.ts';
 import type { DataFolderFinding } from './doctor-data.ts';
 import { withoutSecrets } from './doctor-settings.ts';
 
+/** The state of one engine, of the provider or of the service itself. */
 export type EngineFinding = {
   engine: string;
   /** The address or file, without secrets. */

@@ -2,6 +2,7 @@
 import { type Config, loadConfig } from '../shared/runtime/config.ts';
 import { settingsTable } from '../shared/runtime/settings.ts';
 
+/** One setting; the value of a secret is hidden. */
 export type SettingFinding = { name: string; value: string; origin: 'environment' | 'default' };
 
 const SECRETS = new Set(['JWT_SECRET', 'IDEMPOTENCY_SECRET', 'PROVIDER_TOKEN', 'PAYMENTS_TOKEN']);

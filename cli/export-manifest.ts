@@ -37,6 +37,7 @@ export const manifestShape = z.strictObject({
   bytes: z.int().min(0),
   sha256: hash,
 });
+/** A manifest that has been read and checked. */
 export type Manifest = z.infer<typeof manifestShape>;
 
 /** The path of the manifest of an export. */

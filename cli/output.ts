@@ -6,6 +6,7 @@
 import { styleText } from 'node:util';
 import { Option } from 'commander';
 
+/** `pretty` for people, `json` for programs. */
 export type Format = 'pretty' | 'json';
 
 /** The option that every verb with data has. */

@@ -5,6 +5,7 @@
 import { SingleBar } from 'cli-progress';
 import { note } from './output.ts';
 
+/** A progress display that has been started. */
 export type Progress = {
   /** How many are done so far; `total` when it has become known or has grown. */
   update(done: number, total?: number): void;

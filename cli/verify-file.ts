@@ -32,6 +32,7 @@ type FileBreak = {
   reason: string;
 };
 
+/** The result for an export: `events` were intact; `broken` is the first line that is not. */
 export type FileVerification = {
   ok: boolean;
   events: number;

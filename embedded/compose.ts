@@ -33,6 +33,7 @@ import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import { type DataFolder, idempotencySecret } from './data-folder.ts';
 import { watchCommits } from './metrics.ts';
 
+/** The opened service, which does not listen yet. */
 export type Service = {
   app: FastifyInstance;
   /** How many events the log held when it was opened. */

@@ -9,6 +9,7 @@ const CONNECTIONS = 64;
 /** Prepared per connection, so that building requests costs nothing during the round. */
 const PATHS_PER_CONNECTION = 200;
 
+/** What one round sends, to where and for how long. */
 export type LoadOrder = {
   url: string;
   seconds: number;

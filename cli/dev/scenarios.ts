@@ -113,5 +113,7 @@ export const SCENARIOS = {
   },
 } as const satisfies Record<string, Scenario>;
 
+/** The name of a scenario, as it is typed. */
 export type ScenarioName = keyof typeof SCENARIOS;
+/** All names, in the order of the help. */
 export const SCENARIO_NAMES = Object.keys(SCENARIOS) as ScenarioName[];

@@ -29,6 +29,7 @@ import {
  * The others are the three processes of docs/several-processes.md; each may run more than once.
  */
 export type Mode = 'embedded' | 'provider' | DistributedMode;
+/** A process that shares its engines with others. */
 export type DistributedMode = 'command-api' | 'query-api' | 'projector';
 
 /** The source of the keys that verify tokens (gaps §10). */

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { ensurePrivateFile } from './private-files.ts';
 
+/** A lock that this process holds until `release`. */
 export type FileLock = { release(): void };
 
 const SQLITE_BUSY = 5;

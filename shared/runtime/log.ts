@@ -7,8 +7,9 @@ import { openSync } from 'node:fs';
 import pino, { type Logger } from 'pino';
 import { scrubCardNumbers } from './card-numbers.ts';
 
+/** The log of a process, as createLogger opens it. */
 export type Log = Logger;
-export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
+type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
 
 type LogOptions = {
   level: LogLevel;

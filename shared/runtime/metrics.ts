@@ -211,4 +211,5 @@ export const createMetrics = () => {
   };
 };
 
+/** The metrics of one process, as createMetrics makes them. */
 export type Metrics = ReturnType<typeof createMetrics>;

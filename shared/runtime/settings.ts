@@ -238,4 +238,5 @@ const schemas = Object.fromEntries(
 
 /** All settings at once, each parsed or undefined. */
 export const settingsSchema = z.object(schemas);
+/** The settings by name, each parsed, or undefined where it is not set. */
 export type ParsedSettings = z.infer<typeof settingsSchema>;
