@@ -26,10 +26,6 @@ export type AuditDeps = {
 export const onlyOf = ({ merchantId }: Principal): string | undefined =>
   merchantId === '*' ? undefined : merchantId;
 
-/** Whether the client accepts this type rather than, say, JSON. */
-export const accepts = ({ request }: FastifyReply, type: string): boolean =>
-  request.headers.accept?.toLowerCase().includes(type) === true;
-
 /** The content of a response that is no JSON, for the API document. */
 export const asLines = { [NDJSON]: z.string() };
 /** The same for server-sent events. */

@@ -12,6 +12,7 @@ import {
   sendJson,
 } from '../shared/http/route.ts';
 import {
+  accepts,
   EVENT_STREAM,
   KEEP_ALIVE,
   NDJSON,
@@ -25,15 +26,7 @@ import {
   StreamParameters,
   VerifyParameters,
 } from './contract.ts';
-import {
-  type AuditDeps,
-  accepts,
-  asEvents,
-  asLines,
-  onlyOf,
-  rejectPosition,
-  startOf,
-} from './deps.ts';
+import { type AuditDeps, asEvents, asLines, onlyOf, rejectPosition, startOf } from './deps.ts';
 import { COMPLETENESS_HEADER, type Completeness, GUARANTEE_HEADER } from './export-lines.ts';
 import { type LogRequest, liveTexts, logLines, logPage, openSubscription } from './log.ts';
 import { type LogVerification, verifyLogForms } from './verification.ts';

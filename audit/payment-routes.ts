@@ -14,7 +14,7 @@ import {
   sendJson,
 } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
-import { NDJSON } from '../shared/http/server/streams.ts';
+import { accepts, NDJSON } from '../shared/http/server/streams.ts';
 import {
   AuditExplanation,
   AuditSearchPage,
@@ -26,7 +26,7 @@ import {
   SearchParameters,
   StateParameters,
 } from './contract.ts';
-import { type AuditDeps, accepts, asLines, onlyOf } from './deps.ts';
+import { type AuditDeps, asLines, onlyOf } from './deps.ts';
 import { explain } from './explain.ts';
 import { COMPLETENESS_HEADER, GUARANTEE_HEADER } from './export-lines.ts';
 import { type History, historyOf, timelineOf } from './history.ts';

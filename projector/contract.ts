@@ -19,7 +19,7 @@ export const ParkedList = z
 export const ParkedRetry = z
   .object({
     paymentId: z.string(),
-    whole: z.boolean().describe('True where its document is up to date now.'),
+    whole: z.boolean().describe('True where the document of the payment is up to date now.'),
     at: z.int().min(0).optional(),
     reason: z.string().optional(),
   })
@@ -65,11 +65,16 @@ export const ProjectionList = z
         checkpoint: z.string().nullable(),
         head: z.string().nullable().describe('Null where the event store is out of reach.'),
         lagEvents: z.int().min(0).nullable(),
-        lagSeconds: z.number().nullable().describe('Age of the oldest event that waits.'),
+        lagSeconds: z
+          .number()
+          .nullable()
+          .describe('Age of the oldest event that is not applied yet.'),
         caughtUp: z.boolean(),
         parked: z.int().min(0),
         reason: z.string().optional(),
-        rebuild: rebuild.nullable().describe('The running or the last one of this process.'),
+        rebuild: rebuild
+          .nullable()
+          .describe('The running rebuild of this process, else its last one.'),
       }),
     ),
   })
@@ -78,6 +83,6 @@ export const ProjectionList = z
 export const RebuildStarted = z
   .object({
     status: z.literal('started'),
-    progress: z.string().describe('Where to ask how far it is.'),
+    progress: z.string().describe('The path of the status, which shows the progress.'),
   })
   .meta({ id: 'RebuildStarted' });

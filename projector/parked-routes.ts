@@ -1,7 +1,7 @@
 /**
  * The operator's routes over parked payments: which documents stopped at an event that could not be
- * applied, and another try after the cause is gone (P5). Scope `ops:admin`; a token of one merchant
- * sees its own.
+ * applied, and a retry once the cause is gone (P5). Scope `ops:admin`; with a token of one merchant,
+ * only that merchant's payments.
  */
 import type { Principal } from '../shared/http/auth/tokens.ts';
 import { reject } from '../shared/http/errors.ts';
@@ -17,7 +17,7 @@ import type {} from '../shared/http/server/app.ts';
 import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Projector } from './compose.ts';
 import { ParkedList, ParkedRetry } from './contract.ts';
-import { rejectForNow } from './projection-routes.ts';
+import { rejectUntilLater } from './projection-routes.ts';
 
 export type ParkedDeps = {
   projector: Pick<Projector, 'retryParked'>;
@@ -26,19 +26,19 @@ export type ParkedDeps = {
 
 const LISTED_MAX = 1_000;
 
-/** The parked payments that somebody may see. */
+/** The parked payments that a principal may see. */
 const parkedFor = async (
   { readModels }: ParkedDeps,
   { merchantId }: Principal,
 ): Promise<ParkedPayment[]> => {
-  // A payment parked at its first event has no document that says whose it is.
-  const isTheirs = async ({ paymentId }: ParkedPayment): Promise<boolean> =>
+  // A payment parked at its first event has no document that names its merchant.
+  const isVisible = async ({ paymentId }: ParkedPayment): Promise<boolean> =>
     merchantId === '*' || (await readModels.getAny(paymentId))?.merchantId === merchantId;
-  const theirs: ParkedPayment[] = [];
+  const visible: ParkedPayment[] = [];
   for (const parked of await readModels.parked(LISTED_MAX)) {
-    if (await isTheirs(parked)) theirs.push(parked);
+    if (await isVisible(parked)) visible.push(parked);
   }
-  return theirs;
+  return visible;
 };
 
 const route = <const F extends RequestForm>(own: Route<ParkedDeps, F>) => own;
@@ -57,18 +57,18 @@ export const PARKED_ROUTES = {
     },
     handle: async (deps, { principal, paymentId }, reply) => {
       const { projector, readModels } = deps;
-      const isIt = (one: ParkedPayment) => one.paymentId === paymentId;
-      const isParked = (await parkedFor(deps, principal)).some(isIt);
+      const hasThisId = (one: ParkedPayment) => one.paymentId === paymentId;
+      const isParked = (await parkedFor(deps, principal)).some(hasThisId);
       if (!isParked) return reject(reply, 'PAYMENT_NOT_FOUND', ['no parked payment has this id']);
       reply.request.paymentId = paymentId;
       let whole: boolean;
       try {
         whole = await projector.retryParked(paymentId);
       } catch (error) {
-        return rejectForNow(reply, error);
+        return rejectUntilLater(reply, error);
       }
-      const still = (await readModels.parked(LISTED_MAX)).find(isIt);
-      const stopped = still && { at: still.revision, reason: still.reason };
+      const parked = (await readModels.parked(LISTED_MAX)).find(hasThisId);
+      const stopped = parked && { at: parked.revision, reason: parked.reason };
       return sendJson(reply, { paymentId, whole, ...stopped });
     },
   }),

@@ -1,6 +1,6 @@
 /**
- * The operator's routes over the read models as a whole: how far they are, and filling them anew
- * (ADR-0015). Scope `ops:admin`, and a token of all merchants: they hold everybody's payments.
+ * The operator's routes over all read models: how far they are, and a rebuild (ADR-0015). Scope
+ * `ops:admin`, and a token of all merchants, since the read models hold every merchant's payments.
  */
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
@@ -14,6 +14,7 @@ import {
   sendJson,
 } from '../shared/http/route.ts';
 import {
+  accepts,
   EVENT_STREAM,
   KEEP_ALIVE,
   type Source,
@@ -32,16 +33,16 @@ export type ProjectionDeps = {
   streams: Streams;
 };
 
-/** Says when to ask again, and why not now, for a program: two reasons share one error code. */
-const forNow = ({ code }: RebuildRunning | StandingBy) => ({
+/** The headers of a rejection: when to try again, and which of two reasons with one error code it is. */
+const headersFor = ({ code }: RebuildRunning | StandingBy) => ({
   'retry-after': '5',
   [REJECTION_HEADER]: code,
 });
-const PLACE = '/ops/v1/projections';
+const STATUS_PATH = '/ops/v1/projections';
 
 const statusOf = async ({ status, lag, rebuilds }: ProjectionDeps['projector']) => {
   const { state, checkpoint, caughtUp, parked, stuck, error } = status();
-  // Where the event store is out of reach the rest is worth all the more.
+  // With the event store out of reach, the operator still needs the rest of the status.
   const measured = await lag().catch(() => undefined);
   const reason = measured === undefined ? 'the event store is out of reach' : error;
   return {
@@ -58,7 +59,7 @@ const statusOf = async ({ status, lag, rebuilds }: ProjectionDeps['projector']) 
   };
 };
 
-/** A rebuild that has begun: what it reports from now on, and its end. */
+/** A rebuild that has begun: its end, and the next progress (undefined at the end). */
 type Begun = { ended: Promise<RebuildResult>; next(): Promise<RebuildProgress | undefined> };
 
 /** Resolves once the rebuild has begun. Throws RebuildRunning and StandingBy. */
@@ -69,12 +70,12 @@ const begin = async (projector: ProjectionDeps['projector']): Promise<Begun> => 
     latest = progress;
     news.resolve();
   });
-  // The client may be gone when the rebuild fails; GET on the same path still tells its end.
+  // The client may be gone when the rebuild fails; the status still shows how it ended.
   ended.catch(() => undefined);
   await Promise.race([news.promise, ended]);
   return {
     ended,
-    /** Undefined at the end; of progress that came between two calls only the last is given. */
+    // Of progress that came between two calls only the last is given.
     next: async () => {
       const isOver = await Promise.race([
         news.promise.then(() => false),
@@ -92,8 +93,8 @@ const begin = async (projector: ProjectionDeps['projector']): Promise<Begun> => 
   };
 };
 
-/** Progress, then `result`, or `failed` with its reason. */
-const textsOf = ({ ended, next }: Begun): Source =>
+/** The server-sent events of a rebuild: `progress`, then `result`, or `failed` with the reason. */
+const eventsOf = ({ ended, next }: Begun): Source =>
   async function* (signal) {
     const left = new Promise<undefined>((resolve) => {
       signal.addEventListener('abort', () => resolve(undefined));
@@ -110,15 +111,15 @@ const textsOf = ({ ended, next }: Begun): Source =>
     }
   };
 
-/** 503 for what this projector cannot do now; any other error is thrown on. */
-export const rejectForNow = (reply: FastifyReply, error: unknown): FastifyReply => {
+/** Rejects with 503 for RebuildRunning and StandingBy. Throws any other error on. */
+export const rejectUntilLater = (reply: FastifyReply, error: unknown): FastifyReply => {
   if (error instanceof RebuildRunning) {
-    const why = `a rebuild is under way already; GET ${PLACE} says how far it is`;
-    return reject(reply, 'SERVICE_UNAVAILABLE', [why], forNow(error));
+    const why = `a rebuild is under way already; GET ${STATUS_PATH} says how far it is`;
+    return reject(reply, 'SERVICE_UNAVAILABLE', [why], headersFor(error));
   }
   if (error instanceof StandingBy) {
     const why = 'this projector stands by; ask the one that follows the log';
-    return reject(reply, 'SERVICE_UNAVAILABLE', [why], forNow(error));
+    return reject(reply, 'SERVICE_UNAVAILABLE', [why], headersFor(error));
   }
   throw error;
 };
@@ -150,15 +151,13 @@ export const PROJECTION_ROUTES = {
     handle: async ({ projector, streams }, _input, reply) => {
       try {
         const begun = await begin(projector);
-        const { accept } = reply.request.headers;
-        const isLive = accept?.toLowerCase().includes(EVENT_STREAM) === true;
-        if (isLive && streams.take(reply)) {
-          return streams.send(reply, EVENT_STREAM, textsOf(begun), KEEP_ALIVE);
+        if (accepts(reply, EVENT_STREAM) && streams.take(reply)) {
+          return streams.send(reply, EVENT_STREAM, eventsOf(begun), KEEP_ALIVE);
         }
-        const started = { status: 'started', progress: PLACE };
-        return sendJson(reply.code(202).header('location', PLACE), started);
+        const started = { status: 'started', progress: STATUS_PATH };
+        return sendJson(reply.code(202).header('location', STATUS_PATH), started);
       } catch (error) {
-        return rejectForNow(reply, error);
+        return rejectUntilLater(reply, error);
       }
     },
   }),

@@ -1,7 +1,7 @@
 /**
- * The topics over HTTP, for `payments topics`: the values of the messages, one a line, to the byte
- * as the broker has them, also where there is no broker. For operators (scope `ops:admin`): the
- * topics hold every merchant's payments.
+ * The topics over HTTP, for `payments topics`: the values of the messages, one on each line, the same
+ * bytes as at a broker, also where there is none. Scope `ops:admin` and a token of all merchants, since
+ * the topics hold every merchant's payments.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
@@ -29,7 +29,7 @@ const PARTITIONS_UNSET: Partitions = { events: PARTITIONS_DEFAULT, state: PARTIT
 
 const isTopic = (text: string): text is Topic => (TOPICS as readonly string[]).includes(text);
 
-/** The number of events to look at; undefined when it is no such number. */
+/** The number of events that a page reads; undefined where the text is no number from 1 to LIMIT_MAX. */
 const parseLimit = (text: string | undefined): number | undefined => {
   if (text === undefined) return LIMIT_MAX;
   const limit = /^[1-9][0-9]{0,3}$/.test(text) ? Number(text) : 0;
@@ -41,7 +41,7 @@ export type TopicDeps = Pick<TopicOptions, 'relay' | 'topicPrefix'> & {
   partitions(): Partitions;
 };
 
-/** What the routes work with, over the log and the relay. */
+/** What the routes of the topics work with, made from the log and the relay. */
 export const openTopics = ({ store, relay, topicPrefix }: TopicOptions): TopicDeps => {
   const partitions = (): Partitions => relay.partitions() ?? PARTITIONS_UNSET;
   return { relay, topicPrefix, partitions, topics: openTopicReader({ store, partitions }) };
@@ -73,7 +73,7 @@ const sendMessages = async (
 
 const route = <const F extends RequestForm>(own: Route<TopicDeps, F>) => own;
 
-/** Without `responses`: they are in no API document. */
+/** `responses` is empty, so these routes are in no API document. */
 export const TOPIC_ROUTES = {
   listTopics: route({
     request: { allMerchants: true },

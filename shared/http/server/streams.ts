@@ -116,6 +116,10 @@ export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMIT
 
 export const EVENT_STREAM = 'text/event-stream';
 export const NDJSON = 'application/x-ndjson';
+
+/** Whether the client accepts this type rather than, say, JSON. */
+export const accepts = ({ request }: FastifyReply, type: string): boolean =>
+  request.headers.accept?.toLowerCase().includes(type) === true;
 export const KEEP_ALIVE = ': keep-alive\n\n';
 
 /** One server-sent event; `data` is written as JSON, which has no line breaks. */
