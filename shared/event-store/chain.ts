@@ -8,7 +8,7 @@
  */
 import { hash } from 'node:crypto';
 
-/** What stands before the first event of a stream, and before the first event of the log. */
+/** The previous hash of the first event of a stream, and of the first row of the log. */
 export const GENESIS_HASH = '0'.repeat(64);
 
 /** SHA-256 in hex of a text's UTF-8 bytes: the hash of an event over its stored text. */

@@ -1,9 +1,9 @@
 /**
- * The one choke point between events as the domain knows them and as they are stored. Every driver
- * and every reader of stored events goes through here.
+ * The only code that turns events of the domain into their stored form, and back. Every driver and
+ * every reader of stored events uses it.
  *
- * The stored text is the canonical JSON (RFC 8785) of everything the event's hash covers (decisions
- * §6); it is made once and serves as both. What is read back is upcast, and never hashed again.
+ * The stored text is the canonical JSON (RFC 8785) of everything the event's hash covers (gaps §6);
+ * the same text is hashed and stored. What is read back is upcast, and never hashed again.
  *
  * Data comes out of encode and of decode with its fields in canonical order, whatever order they
  * came in: a body made from a fresh event and one made from the log are the same to the byte.
@@ -22,7 +22,7 @@ import { GENESIS_HASH, hashOf } from './chain.ts';
 import { UnreadableStream } from './errors.ts';
 import type { Expected, NewEvent, Position, RecordedEvent, UnreadableEvent } from './port.ts';
 
-/** An event as a driver hands it back from its store. */
+/** An event as a driver reads it from its store. */
 export type StoredEvent = StoredPlace & {
   /** The canonical JSON that was hashed. */
   text: string;
@@ -33,7 +33,7 @@ type StoredPlace = { position: Position; stream: string; revision: number; hash:
 /** An event ready to be stored: its text, and what it will be once it has a position. */
 export type EncodedEvent = { text: string; recorded: Omit<RecordedEvent, 'position'> };
 
-// `$`, empty and very long names mean something else to some stores.
+// `$`, empty and very long names have a meaning of their own in some stores.
 const STREAM_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,199}$/;
 
 const text = z.string().min(1).max(255);
@@ -56,7 +56,7 @@ const storedEnvelope = z.object({
 
 /**
  * The same schema with its fields in canonical order, which is the order that zod gives its output.
- * Where it is not strict, a field added by a later version is left out instead of refused.
+ * Where it is not strict, a field added by a later version is left out instead of rejected.
  */
 function ordered(schema: z.core.$ZodType, strict: boolean): z.core.$ZodType {
   if (schema instanceof z.ZodOptional) return z.optional(ordered(schema.unwrap(), strict));
@@ -86,7 +86,7 @@ const looseSchemas = schemasOf(false);
 
 class Misfit extends Error {}
 
-/** Names the places that do not fit, never what stands there. */
+/** The value, checked. Throws Misfit, which names the fields that do not fit, never their values. */
 function conform<T extends z.core.$ZodType>(schema: T, value: unknown): z.core.output<T> {
   const result = z.safeParse(schema, value);
   if (result.success) return result.data;
@@ -101,8 +101,8 @@ function eventOf(schemas: Schemas, type: EventType, data: unknown): DomainEvent 
 
 /**
  * Makes the stored form of a batch that follows `expected` in a stream. Throws TypeError for what
- * only a bug can produce: an odd stream name, an empty batch, an event that its schema refuses; and
- * Error for text with half a surrogate pair, which has no canonical form.
+ * only a bug can produce: an invalid stream name, an empty batch, an event that does not fit its
+ * schema; and Error for text with half a surrogate pair, which has no canonical form.
  */
 export function encode(stream: string, expected: Expected, events: NewEvent[]): EncodedEvent[] {
   if (!STREAM_NAME.test(stream)) throw new TypeError('not a name for a stream');
@@ -131,7 +131,7 @@ type Hashed = Omit<RecordedEvent, 'position' | 'event' | 'hash'> & { type: strin
 
 /**
  * With the fields in canonical order, JSON.stringify writes what RFC 8785 asks for, at a third of
- * the library's cost. Only half a surrogate pair differs, which the RFC refuses.
+ * the library's cost. The only difference is half a surrogate pair, which the RFC does not allow.
  */
 function canonicalText(hashed: Hashed): string {
   const { context, data, id, previousHash, revision, schemaVersion, stream, time, type } = hashed;
@@ -150,7 +150,7 @@ function check(type: EventType, data: unknown, envelope: Omit<NewEvent, 'event'>
 }
 
 /**
- * Reads a stored event: parsed, upcast to today's version, checked loosely (an unknown field is left
+ * Reads a stored event: parsed, upcast to the current version, checked loosely (an unknown field is left
  * out, a missing one makes the event unreadable). Never throws on what is stored.
  */
 export function decode(
@@ -160,7 +160,7 @@ export function decode(
   return attempt(stored, () => read(stored, JSON.parse(stored.text), toCurrent));
 }
 
-/** `decode`, for a store that hands back the parsed object of the hashed text, never the text. */
+/** `decode`, for a store that returns the parsed object of the hashed text, never the text. */
 export function decodeParsed(
   stored: StoredPlace,
   hashed: unknown,
@@ -168,14 +168,14 @@ export function decodeParsed(
   return attempt(stored, () => read(stored, hashed, upcast));
 }
 
-/** The text that was hashed, from its parsed object: what verifying a chain needs. */
+/** The text that was hashed, made again from its parsed object, to verify a chain. */
 export const hashedText = (hashed: unknown): string => canonicalJson(hashed);
 
 function attempt(stored: StoredPlace, reading: () => RecordedEvent) {
   try {
     return reading();
   } catch (error) {
-    // Only our own words: a parser's or a hop's message may repeat what is stored.
+    // Only messages of our own: a parser's or a hop's message may quote what is stored.
     const known = error instanceof Misfit || error instanceof CannotUpcast;
     const { stream, revision, position } = stored;
     const unreadable = known ? error.message : 'is not JSON, or its upcast failed';
@@ -196,7 +196,7 @@ function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): Recorded
   return { ...envelope, position, hash, event };
 }
 
-/** Tells an event that can be read from one that cannot. */
+/** True for an event that the current code can read. */
 export const isReadable = (event: RecordedEvent | UnreadableEvent): event is RecordedEvent =>
   !('unreadable' in event);
 

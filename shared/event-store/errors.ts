@@ -40,7 +40,7 @@ export class AppendOutcomeUnknown extends Error {
   override name = 'AppendOutcomeUnknown';
 }
 
-/** A stream holds an event that today's code cannot read. Reading it again gives the same. */
+/** A stream has an event that the current code cannot read. Reading it again gives the same. */
 export class UnreadableStream extends Error {
   readonly code = 'UNREADABLE_STREAM';
   override name = 'UnreadableStream';

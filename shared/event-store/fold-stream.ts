@@ -4,21 +4,22 @@ import type { PaymentEvent } from '../payment/payment-events.ts';
 import { UnreadableStream } from './errors.ts';
 import type { RecordedEvent } from './port.ts';
 
+/** A stored event of a payment. */
 export type RecordedPaymentEvent = RecordedEvent<PaymentEvent>;
 
-/** Tells a payment's event from one of another family. */
+/** True for an event of a payment, false for one of another family. */
 export const isOfPayment = (recorded: RecordedEvent): recorded is RecordedPaymentEvent =>
   isPaymentEvent(recorded.event);
 
-/** The event as a payment's. Throws where another family's stands in the stream of a payment. */
+/** The event, typed as a payment's. Throws Error for an event of another family. */
 export const asPaymentEvent = (recorded: RecordedEvent): RecordedPaymentEvent => {
   if (isOfPayment(recorded)) return recorded;
   throw new Error(`${recorded.event.type} is not an event of a payment`);
 };
 
 /**
- * What `fold` makes of a payment's stream, which may be damaged: its events can read well and yet
- * not follow one another. Throws UnreadableStream where `fold` throws.
+ * The result of `fold` over a payment's stream. Throws UnreadableStream where `fold` throws: in a
+ * damaged stream each event can be readable, and yet one cannot follow another.
  */
 export const foldStream = <T>(
   events: readonly RecordedEvent[],

@@ -1,6 +1,6 @@
 /**
  * The event store: append-only streams with exact revisions, and one order over all of them.
- * Every driver keeps these promises; test/contract/event-store asks each of them:
+ * Every driver keeps these promises; test/contract/event-store tests each driver for them:
  *
  * - Appending at 'none' to an existing stream, or at a stale revision, rejects with
  *   RevisionConflict and writes nothing. There is no "any" revision.
@@ -8,11 +8,11 @@
  * - The same event ids again, at the same expected revision, succeed and store nothing twice.
  * - An unknown stream reads as empty. Nothing can be changed or deleted.
  * - A subscription gives every event after its position once, in order, says when it has caught
- *   up, never enters a slow reader twice and comes back by itself after a dropped connection.
+ *   up, waits for a slow reader and goes on by itself after a dropped connection.
  */
 import type { DomainEvent } from '../payment/events.ts';
 
-/** A place in the order over all streams. Opaque: kept and handed back, never computed with. */
+/** A place in the order over all streams. Opaque: stored and passed back, never computed with. */
 export type Position = string;
 
 /** Who caused an event, and what led to it (gaps §6). */
@@ -37,7 +37,7 @@ export type NewEvent<E extends DomainEvent = DomainEvent> = {
   context: EventContext;
 };
 
-/** A stored event, decoded and upcast to today's schema. */
+/** A stored event, decoded and upcast to the current schema. */
 export type RecordedEvent<E extends DomainEvent = DomainEvent> = NewEvent<E> & {
   stream: string;
   /** From 0, without a gap, within the stream. */
@@ -50,7 +50,7 @@ export type RecordedEvent<E extends DomainEvent = DomainEvent> = NewEvent<E> & {
   previousHash: string;
 };
 
-/** A stored event that today's code cannot read: its place is known, its meaning is not. */
+/** A stored event that the current code cannot read; `unreadable` says why. */
 export type UnreadableEvent = {
   stream: string;
   revision: number;
@@ -62,14 +62,14 @@ export type UnreadableEvent = {
 export type LogEvent = RecordedEvent | UnreadableEvent;
 
 /**
- * An event as it stands in the store, not decoded: what proofs and exports are made of. What today's
- * code cannot read is there all the same.
+ * An event as it is stored, not decoded: proofs and exports are made of these. An event that the
+ * current code cannot read has its stored form as well.
  */
 export type StoredForm = {
   position: Position;
   stream: string;
   revision: number;
-  /** The hash that stands beside the text. */
+  /** The hash that is stored beside the text. */
   hash: string;
   /** The text that was hashed: canonical JSON (chain.ts). */
   text: string;
@@ -80,9 +80,9 @@ export type StoredForm = {
   hashBefore?: string | null;
 };
 
-/** Reads what is stored, as it is stored. Throws StoreUnavailable. */
+/** Reads events in their stored form. Each call throws StoreUnavailable. */
 export type StoredForms = {
-  /** What a whole log proves: one chain over all events, or one within each stream. */
+  /** What the chains cover: `log`, one chain over all events as well; `stream`, each stream alone. */
   guarantee: 'log' | 'stream';
   /** A stream from its first event; empty when unknown. */
   readStream(stream: string): Promise<StoredForm[]>;
@@ -93,20 +93,23 @@ export type StoredForms = {
 /** Where an append expects its stream to end: nowhere yet, or at this event exactly. */
 export type Expected = 'none' | { revision: number; hash: string };
 
+/** Where the log ends, seen from a position. */
 export type Head = {
   /** The last position, or null when the log is empty. */
   position: Position | null;
-  /** How many events lie after the position that was asked about. */
+  /** How many events lie after the position that `head` was given. */
   eventsAfter: number;
   /** The time of the first of them, or null when there is none. */
   oldestAfter: string | null;
 };
 
+/** What a subscription delivers: events in batches, and a mark when there are no more for now. */
 export type SubscriptionItem =
   | { kind: 'events'; events: (RecordedEvent | UnreadableEvent)[] }
-  /** Everything that was stored when this was sent has been delivered. Sent again after a drop. */
+  /** Everything that was stored when this was sent has been delivered. Sent again after a dropped connection. */
   | { kind: 'caught-up' };
 
+/** The port; the promises at the top of this file are its contract. */
 export type EventStore = {
   /**
    * Stores a batch at the end of one stream and resolves, once it is durable, with the events as
@@ -117,12 +120,12 @@ export type EventStore = {
   append(stream: string, expected: Expected, events: NewEvent[]): Promise<RecordedEvent[]>;
   /**
    * Reads a stream from revision 0; empty when unknown. Throws UnreadableStream at an event that
-   * today's code cannot read, StoreUnavailable when the store is out of reach.
+   * the current code cannot read, StoreUnavailable when the store is out of reach.
    */
   readStream(stream: string): Promise<RecordedEvent[]>;
   /**
-   * The revision of the last event of a stream, or null when it is unknown: how a reader of another
-   * process learns whether a document is behind (gaps §9). Throws StoreUnavailable.
+   * The revision of the last event of a stream, or null when it is unknown: a process that only reads
+   * finds out with it whether a document is behind (gaps §9). Throws StoreUnavailable.
    */
   lastRevision(stream: string): Promise<number | null>;
   /** Reads up to `limit` events of all streams after a position (null: from the start), in order. */
@@ -134,11 +137,11 @@ export type EventStore = {
   /** Delivers everything after a position (null: from the start) until `signal` is aborted. */
   subscribe(after: Position | null, signal: AbortSignal): AsyncIterable<SubscriptionItem>;
   /**
-   * Stores a value under a key that has none and returns the value that stands: the first writer's
-   * (gaps §8, the check value of the idempotency secret). Throws StoreUnavailable.
+   * Stores a value under a key that has none, and returns the stored value, which is the first
+   * writer's (gaps §8, the check value of the idempotency secret). Throws StoreUnavailable.
    */
   claimMeta(key: string, value: string): Promise<string>;
-  /** The stored forms, for auditors: what an export and a verification are made of. */
+  /** The stored forms, for exports and verification. */
   stored: StoredForms;
   /** Ends after everything appended so far is durable. */
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 /**
- * The one verifier of the chains (chain.ts): of the log when it is opened, of what an auditor asks
- * about, and of an exported file. Only the text is looked at, so an event that no longer decodes is
- * verified like any other.
+ * The verifier of the chains (chain.ts): of the log when it is opened, of streams and logs that an
+ * auditor verifies, and of an exported file. It reads only the text, so an event that the current
+ * code cannot decode is verified like any other.
  */
 import { createBoundedMap } from '../runtime/bounded-map.ts';
 import { jsonFieldsOf } from '../runtime/json-fields.ts';
@@ -12,13 +12,13 @@ import type { StoredForm, StoredForms } from './port.ts';
 export type Link<P = unknown> = Omit<StoredForm, 'position'> & { position: P };
 
 /** The first event that does not fit, and why. */
-export type Break<P = unknown> = { position: P; stream: string; revision: number; reason: string };
+type Break<P = unknown> = { position: P; stream: string; revision: number; reason: string };
 
-/** Gives why a link does not follow those that were checked before it; undefined where it does. */
+/** Returns why a link does not follow the links checked before it; undefined where it does. */
 export type Check = (link: Link) => string | undefined;
 
-/** Runs over links in their order and gives the first break, or undefined where every link holds. */
-export const verifyLinks = <P>(links: Iterable<Link<P>>, check: Check): Break<P> | undefined => {
+/** The first break in links that come in their order, or undefined where every link holds. */
+const verifyLinks = <P>(links: Iterable<Link<P>>, check: Check): Break<P> | undefined => {
   for (const link of links) {
     const reason = check(link);
     if (reason !== undefined) return breakAt(link, reason);
@@ -26,6 +26,7 @@ export const verifyLinks = <P>(links: Iterable<Link<P>>, check: Check): Break<P>
   return undefined;
 };
 
+/** A break at a link. */
 export const breakAt = <P>(
   { position, stream, revision }: Pick<Link<P>, 'position' | 'stream' | 'revision'>,
   reason: string,
@@ -35,7 +36,7 @@ export const breakAt = <P>(
 export const describeBreak = ({ position, stream, revision, reason }: Break): string =>
   `position ${position} (stream ${stream}, revision ${revision}): ${reason}`;
 
-/** Why a text is not the one that was hashed. */
+/** Why a text is not the one that was hashed; undefined where it is. */
 export const hashReason = ({ text, hash }: Pick<Link, 'text' | 'hash'>): string | undefined =>
   hashOf(text) === hash ? undefined : 'its text does not have its hash';
 
@@ -48,7 +49,10 @@ const placeReason = (link: Link, named: Record<string, unknown>): string | undef
 /** The last event of a stream that was verified. */
 export type StreamEnd = { revision: number; hash: string };
 
-/** Why an event does not come right after the end of its stream; undefined: nothing stands there. */
+/**
+ * Why an event does not come right after the end of its stream; `end` is undefined before the first
+ * event.
+ */
 export const revisionReason = (
   revision: number,
   end: StreamEnd | undefined,
@@ -77,8 +81,8 @@ export const logReason = (
 };
 
 /**
- * Checks the chain over the whole log, from its first event or from a known end. Each link says
- * itself which hash stands before it in its stream. `end` is where the links have come to.
+ * Checks the chain over the whole log, from its first event or from a known end. Each link has
+ * `hashBefore`, the hash before it in its stream. `end` is the last link that held.
  */
 export const logCheck = (from: LogEnd = LOG_START): { check: Check; end: () => LogEnd } => {
   let end = from;
@@ -114,14 +118,14 @@ export const verifyLog = <P>(
   return broken === undefined ? { end: end() } : { broken };
 };
 
-/** Where streams end, as far as they have been verified; what it forgets has to be told again. */
-export type StreamEnds = {
+/** The verified ends of streams. An end that a bounded map has dropped must be set again. */
+type StreamEnds = {
   get(stream: string): StreamEnd | undefined;
   set(stream: string, end: StreamEnd): unknown;
 };
 
-/** Checks each stream on its own; its events come in their order, with others in between. */
-export const streamsCheck =
+/** Checks each stream alone; its events come in their order, with other streams' in between. */
+const streamsCheck =
   (ends: StreamEnds = new Map()): Check =>
   (link) => {
     const { stream, revision, hash } = link;
@@ -136,16 +140,16 @@ export const streamsCheck =
     return reason;
   };
 
-/** Verifies one whole stream: its first break, or undefined. */
+/** The first break of one whole stream, or undefined. */
 export const verifyStream = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
   verifyLinks(links, streamsCheck());
 
-/** Ends of streams that are kept in memory; any other is read again when its next event comes up. */
+/** How many ends of streams stay in memory; any other is read again for its stream's next event. */
 const STREAMS_KNOWN_MAX = 100_000;
 
 /**
- * Checks what a store hands out over all streams, by the chain that `guarantee` names. Throws what
- * the store throws.
+ * Checks the stored forms of a whole log in their order, by the chain that `guarantee` names. The
+ * check returns why a form does not fit, and throws what the store throws.
  */
 export const storedCheck = (
   { readStream }: Pick<StoredForms, 'readStream'>,

@@ -1,6 +1,6 @@
 /**
- * The event-store port in memory, with its promises kept and its faults at hand: damaged events,
- * an engine out of reach, a dropped subscription.
+ * The event-store port in memory, for tests: it keeps the port's promises, and has faults to switch
+ * on: damaged events, a store out of reach, a dropped subscription.
  */
 import { hashOf } from '../chain.ts';
 import {
@@ -21,23 +21,24 @@ import type {
 
 type StoredEvent = RecordedEvent | UnreadableEvent;
 
+/** The port, and the switches for its faults. */
 export type MemoryEventStore = EventStore & {
-  /** Puts an event at the end of the log, whatever its revision: a stream that has a gap. */
+  /** Puts an event at the end of the log with any revision, which can leave a gap in its stream. */
   inject(stream: string, revision: number, event: NewEvent): RecordedEvent;
   /** Makes a stored event unreadable, or readable again. */
   damage(stream: string, revision: number, reason: string): void;
   mend(stream: string): void;
-  /** Everything but `append` fails from now on, running subscriptions too; undefined ends it. */
+  /** Each read and each running subscription throws this error from now on; undefined ends that. */
   failWith(error: Error | undefined): void;
   /** Ends the running subscriptions without an error. */
   drop(): void;
-  /** Holds back what subscriptions deliver until called again with false. */
+  /** While on, subscriptions deliver nothing. */
   hold(on: boolean): void;
-  /** The next append is stored, and then says that nobody knows. */
+  /** The next append is stored, and then throws AppendOutcomeUnknown. */
   loseNextResponse(): void;
   /** Forgets everything after the first `count` events. */
   cut(count: number): void;
-  /** How often somebody has subscribed, and from where last. */
+  /** How many subscriptions began, and after which position the last one did. */
   subscriptions(): { count: number; after: string | null };
 };
 
@@ -63,8 +64,8 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
   const subscribed: { count: number; after: string | null } = { count: 0, after: null };
   let wakeUps = new Set<() => void>();
   let failure: Error | undefined;
-  let held = false;
-  let losing = false;
+  let onHold = false;
+  let losesNextResponse = false;
   let epoch = 0;
 
   const changed = (): void => {
@@ -72,7 +73,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     wakeUps = new Set();
     for (const wake of waiting) wake();
   };
-  const reachable = (): void => {
+  const throwFailure = (): void => {
     if (failure !== undefined) throw failure;
   };
 
@@ -109,15 +110,15 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     if (!fits(stored, expected)) throw new RevisionConflict(`${stream} does not end there`);
     const recorded = events.map((event, n) => put(stream, stored.length + n, event));
     changed();
-    if (losing) {
-      losing = false;
+    if (losesNextResponse) {
+      losesNextResponse = false;
       throw new AppendOutcomeUnknown('the answer was lost');
     }
     return recorded;
   };
 
   const page = (after: string | null, limit: number): StoredEvent[] => {
-    reachable();
+    throwFailure();
     const from = indexAfter(after);
     return log.slice(from, from + limit).map(seen);
   };
@@ -147,24 +148,24 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     after: string | null,
     signal: AbortSignal,
   ): AsyncGenerator<SubscriptionItem> {
-    const mine = epoch;
+    const epochAtStart = epoch;
     subscribed.count += 1;
     subscribed.after = after;
     let at = after;
     let saidCaughtUp = false;
-    while (!signal.aborted && mine === epoch) {
-      // Read and then waited in one go, or a change in between would be missed.
-      const events = held ? [] : page(at, batchMax);
+    while (!signal.aborted && epochAtStart === epoch) {
+      // No await between the read and `nextChange`, or a change between them would be missed.
+      const events = onHold ? [] : page(at, batchMax);
       const last = events.at(-1);
       if (last !== undefined) {
         at = last.position;
         yield { kind: 'events', events };
-      } else if (!saidCaughtUp && !held) {
+      } else if (!saidCaughtUp && !onHold) {
         saidCaughtUp = true;
         yield { kind: 'caught-up' };
       } else {
         await nextChange(signal);
-        reachable();
+        throwFailure();
       }
     }
   }
@@ -174,7 +175,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     readAll: async (after, limit) => page(after, limit),
     subscribe,
     readStream: async (stream) => {
-      reachable();
+      throwFailure();
       const events = log.filter((event) => event.stream === stream);
       for (const [at, event] of events.entries()) {
         const found = seen(event);
@@ -184,7 +185,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       return events;
     },
     lastRevision: async (stream) => {
-      reachable();
+      throwFailure();
       return log.findLast((event) => event.stream === stream)?.revision ?? null;
     },
     claimMeta: async (key, value) => {
@@ -193,11 +194,11 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       return stands;
     },
     hashAt: async (position) => {
-      reachable();
+      throwFailure();
       return log.find((event) => event.position === position)?.hash ?? null;
     },
     head: async (after) => {
-      reachable();
+      throwFailure();
       const rest = log.slice(indexAfter(after));
       return {
         position: log.at(-1)?.position ?? null,
@@ -208,11 +209,11 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     stored: {
       guarantee: 'stream',
       readStream: async (stream) => {
-        reachable();
+        throwFailure();
         return log.filter((event) => event.stream === stream).map(storedForm);
       },
       readAll: async (after, limit) => {
-        reachable();
+        throwFailure();
         const from = indexAfter(after);
         return log.slice(from, from + limit).map(storedForm);
       },
@@ -241,11 +242,11 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       changed();
     },
     hold: (on) => {
-      held = on;
+      onHold = on;
       changed();
     },
     loseNextResponse: () => {
-      losing = true;
+      losesNextResponse = true;
     },
     cut: (count) => {
       log = log.slice(0, count);

@@ -3,7 +3,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Failure, WorkerOptions } from './messages.ts';
 import { createSchema } from './schema.ts';
 
-// The fix of a WAL bug that could corrupt the file is in this version and later ones.
+// Earlier versions have a bug in the WAL that can corrupt the file.
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
 const SQLITE_BUSY = 5;
@@ -14,7 +14,8 @@ const SQLITE_IOERR_WRITE = 778;
 const ROW = 'e.position, s.name, e.revision, e.hash, e.text';
 const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
 
-// No number that somebody else has put there may stop the reading: the chain tells of it.
+// node:sqlite throws at a number above 2^53-1. Such a number, written by other means, must not stop
+// the read: capped, it breaks the chain, and the break is reported.
 const CHAIN_ROWS = `SELECT min(e.position, ${Number.MAX_SAFE_INTEGER}) AS position,
     s.name AS stream, min(e.revision, ${Number.MAX_SAFE_INTEGER}) AS revision, e.id, e.hash,
     e.log_hash AS logHash, e.text,
@@ -24,10 +25,10 @@ const CHAIN_ROWS = `SELECT min(e.position, ${Number.MAX_SAFE_INTEGER}) AS positi
 
 /** SQLite's extended result code, 0 for an error that is not SQLite's. */
 export const codeOf = (error: unknown): number => Number(Object(error).errcode ?? 0);
-/** The words of an error, whatever was thrown. */
+/** The message of whatever was thrown. */
 export const messageOf = (error: unknown): string => String(Object(error).message ?? error);
 
-/** What an error says about the file; `committing` where the failed statement was the commit. */
+/** What an error says about the file; `committing` is true where the failed statement was COMMIT. */
 export function failureOf(error: unknown, committing: boolean): Failure {
   const code = codeOf(error);
   const message = `${messageOf(error)} (SQLite error ${code})`;
@@ -40,11 +41,11 @@ export function failureOf(error: unknown, committing: boolean): Failure {
   return { kind: 'fatal', message, unknown: committing };
 }
 
-/** True where a row broke a constraint, and the file is as sound as before. */
+/** True where a row broke a constraint; the file is unharmed then. */
 export const isConstraint = (error: unknown): boolean =>
   (codeOf(error) & 0xff) === SQLITE_CONSTRAINT;
 
-/** Opens the file, or makes it. Throws for one that cannot be used. */
+/** Opens the file, or makes it. Throws Error, and SQLite's errors, for a file that cannot be used. */
 export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: 5000 });
   rejectOldSqlite(database);
@@ -59,7 +60,7 @@ export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
     PRAGMA wal_autocheckpoint = 0; -- see checkpoint()
   `);
   createSchema(database);
-  // After the schema, which must always fit.
+  // Set after the schema is made, which must always fit.
   if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
   return database;
 }
@@ -121,4 +122,5 @@ export function prepareAll(database: DatabaseSync) {
   };
 }
 
+/** See `prepareAll`. */
 export type Statements = ReturnType<typeof prepareAll>;

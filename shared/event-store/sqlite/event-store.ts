@@ -1,11 +1,10 @@
 /**
  * The event store in one SQLite file: the main-thread half. It encodes, groups appends and serves
- * live subscribers from memory; the file belongs to a thread of its own (worker.ts), so that
- * a slow disk never stalls the event loop.
+ * live subscribers from memory; a worker thread owns the file (worker.ts), so that a slow disk never
+ * stalls the event loop.
  *
  * This process must be the only one that writes the file.
  */
-
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { allReadable } from '../codec.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
@@ -16,31 +15,33 @@ import { follow, type LiveTail, liveTail, positionNumber } from './live-tail.ts'
 import { decodeRow, rethrow } from './rows.ts';
 import { startThread, type Thread } from './thread.ts';
 
+/** Where the file is, and who is informed of its troubles. */
 export type SqliteEventStoreOptions = {
   /** The path of the database file; made with mode 0600 when it is not there. */
   file: string;
-  /** Hears when the disk is full, and when it takes events again. */
+  /** Gets a line when the disk is full, and one when it takes events again. */
   logger?: { warn(details: object, message: string): void };
-  /** Called once when the file can take no more writes for good: the process should exit. */
+  /** Called once, when this process can never write to the file again: it should exit. */
   onFatal?: (error: Error) => void;
   /** For tests that need a full disk: the size in pages that the file cannot grow over. */
   maxPages?: number;
 };
 
+/** The port, and what health, the banner and the metrics ask of this driver. */
 export type SqliteEventStore = EventStore & {
   /** The last position of the log now, or null when it is empty. */
   lastPosition(): Position | null;
   stats(): SqliteEventStoreStats;
   /**
-   * Whether it takes events now. After a full disk it finds out by a small write of its own, for
-   * nobody may be sent here to try. Throws StoreUnavailable.
+   * Resolves where the store takes events now. After a full disk it tries a small write: a process
+   * that reports itself not ready may get no append that would try. Throws StoreUnavailable.
    */
   ping(): Promise<void>;
 };
 
 /**
  * Opens the store, making or migrating the file, and verifies the end of its hash chain.
- * Throws StoreUnavailable with one line for the operator when the file cannot be used: not
+ * Throws StoreFileUnusable with one line for the operator when the file cannot be used: not
  * writable, damaged (the line names position, stream and revision), written by a newer version.
  */
 export async function openSqliteEventStore(
@@ -69,7 +70,7 @@ export async function openSqliteEventStore(
     lastPosition: () => (tail.last() === 0 ? null : String(tail.last())),
     stats: () => ({ ...appends.counters }),
     ping: appends.ping,
-    claimMeta: (key, value) => thread.ask('claimMeta', { key, value }).catch(rethrow),
+    claimMeta: (key, value) => thread.call('claimMeta', { key, value }).catch(rethrow),
     close() {
       closing.abort();
       closed ??= appends.done().then(() => end(thread));
@@ -86,9 +87,9 @@ function createPrivateFile(file: string): void {
   }
 }
 
-/** A file that cannot be closed cleanly is as durable as after a crash: nothing is lost. */
+/** Never throws: a file that could not be closed cleanly is as after a crash, and loses nothing. */
 const end = (thread: Thread): Promise<void> =>
-  thread.ask('close', {}).then(
+  thread.call('close', {}).then(
     () => undefined,
     () => undefined,
   );
@@ -99,24 +100,24 @@ function readers(
 ): Pick<EventStore, 'readStream' | 'lastRevision' | 'readAll' | 'hashAt' | 'head'> {
   return {
     async readStream(stream) {
-      const rows = await thread.ask('readStream', { stream }).catch(rethrow);
+      const rows = await thread.call('readStream', { stream }).catch(rethrow);
       return allReadable(rows.map(decodeRow));
     },
-    lastRevision: (stream) => thread.ask('lastRevision', { stream }).catch(rethrow),
+    lastRevision: (stream) => thread.call('lastRevision', { stream }).catch(rethrow),
     async readAll(after, limit) {
       const args = { after: positionNumber(after), limit };
-      const rows = await thread.ask('readAll', args).catch(rethrow);
+      const rows = await thread.call('readAll', args).catch(rethrow);
       return rows.map(decodeRow);
     },
     hashAt: async (position) =>
-      thread.ask('hashAt', { position: positionNumber(position) }).catch(rethrow),
+      thread.call('hashAt', { position: positionNumber(position) }).catch(rethrow),
     async head(after): Promise<Head> {
       const from = positionNumber(after);
       const last = tail.last();
       const position = last === 0 ? null : String(last);
       if (from >= last) return { position, eventsAfter: 0, oldestAfter: null };
       const next = tail.after(from, 1)?.[0]?.time;
-      const oldestAfter = next ?? (await thread.ask('timeAfter', { after: from }).catch(rethrow));
+      const oldestAfter = next ?? (await thread.call('timeAfter', { after: from }).catch(rethrow));
       return { position, eventsAfter: last - from, oldestAfter };
     },
   };
@@ -128,11 +129,11 @@ function storedForms(thread: Thread): StoredForms {
   return {
     guarantee: 'log',
     async readStream(stream) {
-      return (await thread.ask('storedStream', { stream }).catch(rethrow)).map(storedForm);
+      return (await thread.call('storedStream', { stream }).catch(rethrow)).map(storedForm);
     },
     async readAll(after, limit) {
       const args = { after: positionNumber(after), limit };
-      return (await thread.ask('storedAll', args).catch(rethrow)).map(storedForm);
+      return (await thread.call('storedAll', args).catch(rethrow)).map(storedForm);
     },
   };
 }

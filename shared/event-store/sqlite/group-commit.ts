@@ -1,4 +1,4 @@
-/** Appends in groups: many of them become one transaction with one fsync. */
+/** Group commit: many appends become one transaction with one fsync. */
 import { GENESIS_HASH } from '../chain.ts';
 import { allReadable, type EncodedEvent, encode } from '../codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict, StoreUnavailable } from '../errors.ts';
@@ -8,7 +8,7 @@ import { type AppendJob, type AppendOutcome, Failed, type Failure } from './mess
 import { decodeRow, rethrow } from './rows.ts';
 import type { Thread } from './thread.ts';
 
-// Above it appends are refused: a disk that stands still must not fill the memory.
+// Above it appends are rejected: a disk that does not respond must not fill the memory.
 const WAITING_APPENDS_MAX = 10_000;
 
 /** Counters since the store was opened. */
@@ -44,8 +44,9 @@ function appendError({ message, unknown }: Failure): Error {
 }
 
 /**
- * Everything appended within a turn of the event loop, or while the thread is at work on the group
- * before, goes over in one message and becomes one transaction with one fsync.
+ * All appends within a turn of the event loop, or while the thread works on the group before, go to
+ * the thread in one message and become one transaction with one fsync. An append throws what the
+ * port's `append` throws; `ping` throws StoreUnavailable.
  */
 export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | undefined) {
   const counters: SqliteEventStoreStats = { appends: 0, commits: 0, events: 0 };
@@ -65,29 +66,30 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
 
   async function commit(group: Waiting[]): Promise<void> {
     const jobs = group.map(({ job }) => job);
-    const outcomes = await thread.ask('append', { jobs }).catch((error: Failed) => error);
-    if (outcomes instanceof Failed) reject(group, outcomes.failure);
-    else resolve(group, outcomes);
+    const outcomes = await thread.call('append', { jobs }).catch((error: Failed) => error);
+    if (outcomes instanceof Failed) rejectGroup(group, outcomes.failure);
+    else resolveGroup(group, outcomes);
   }
 
-  function reject(group: Waiting[], failure: Failure): void {
-    if (failure.kind === 'full' && !full) logger?.warn({}, `event store: ${failure.message}`);
+  function rejectGroup(group: Waiting[], failure: Failure): void {
+    if (failure.kind === 'full' && !full)
+      logger?.warn({}, `appends are rejected, event store: ${failure.message}`);
     full = failure.kind === 'full';
     for (const { reject } of group) reject(appendError(failure));
   }
 
-  function hasSpace(): void {
-    if (full) logger?.warn({}, 'event store: the disk takes events again');
+  function noteSpace(): void {
+    if (full) logger?.warn({}, 'appends are accepted again, event store: the disk has space');
     full = false;
   }
 
-  function resolve(group: Waiting[], outcomes: AppendOutcome[]): void {
+  function resolveGroup(group: Waiting[], outcomes: AppendOutcome[]): void {
     const eventsBefore = counters.events;
     for (const [index, one] of group.entries()) resolveOne(one, outcomes[index] as AppendOutcome);
     if (counters.events === eventsBefore) return;
     counters.commits += 1;
     tail.announce();
-    hasSpace();
+    noteSpace();
   }
 
   function resolveOne({ stream, encoded, resolve, reject }: Waiting, outcome: AppendOutcome): void {
@@ -124,10 +126,10 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
     },
     async ping(): Promise<void> {
       if (!full) return;
-      await thread.ask('probe', {}).catch(rethrow);
-      hasSpace();
+      await thread.call('probe', {}).catch(rethrow);
+      noteSpace();
     },
-    /** Resolves when every append so far has its answer. */
+    /** Resolves when every append so far has ended. */
     done: (): Promise<void> => working ?? Promise.resolve(),
   };
 }

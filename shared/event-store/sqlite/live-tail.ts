@@ -22,7 +22,7 @@ export function liveTail(last: number) {
   return {
     /** The last position of the log, 0 when it is empty. */
     last: (): number => end,
-    /** Takes the next committed event. A gap (somebody else wrote) starts the tail anew. */
+    /** Takes the next committed event. A gap (another process wrote) starts the tail anew. */
     push(event: RecordedEvent): void {
       const position = Number(event.position);
       if (position !== end + 1) first = position;
@@ -47,24 +47,21 @@ export function liveTail(last: number) {
   };
 }
 
-/** A position as the file has it, 0 for the start. Throws RangeError for what is none. */
+/** A position as the file has it, 0 for the start. Throws RangeError for a text that is no position. */
 export const positionNumber = (position: Position | null): number => {
   const number = Number(position ?? 0);
-  const isOne = position === null || /^\d+$/.test(position);
-  if (!isOne || !Number.isSafeInteger(number)) throw new RangeError('not a position');
+  const isWellFormed = position === null || /^\d+$/.test(position);
+  if (!isWellFormed || !Number.isSafeInteger(number)) throw new RangeError('not a position');
   return number;
 };
 
 /** Reads a page of the log from the store. */
-export type ReadPage = (
-  after: Position,
-  limit: number,
-) => Promise<(RecordedEvent | UnreadableEvent)[]>;
+type ReadPage = (after: Position, limit: number) => Promise<(RecordedEvent | UnreadableEvent)[]>;
 
 /**
  * Everything after a position, from the tail where it reaches back far enough, else in pages from
  * the store, until `signal` is aborted. Throws what `readPage` throws, and RangeError for a position
- * past the end of the log: a reader that has seen more than there is must not wait for its return.
+ * past the end of the log: its reader has seen events that are gone, which waiting does not mend.
  */
 export async function* follow(
   tail: LiveTail,

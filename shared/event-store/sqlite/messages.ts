@@ -1,5 +1,5 @@
 /**
- * What goes between the event store (event-store.ts) and the thread that owns its file (worker.ts).
+ * The messages between the event store (event-store.ts) and the thread that owns its file (worker.ts).
  */
 import type { Link } from '../verify-chain.ts';
 
@@ -19,16 +19,19 @@ export type AppendJob = {
 /** A stored event: position, stream, revision, hash, text. */
 export type Row = [number, string, number, string, string];
 
-/** The first position of a stored append; the rows of one stored before; or why it was refused. */
+/** The first position of a stored append; the rows of one stored before; or why it conflicts. */
 export type AppendOutcome = number | { repeated: Row[] } | { conflict: string };
 
-/** `busy`: try again later; `full`: the disk is; `fatal`: take no more writes, exit; `unusable`: the file cannot be opened. */
-export type FailureKind = 'busy' | 'full' | 'fatal' | 'unusable';
+/**
+ * `busy`: try again later; `full`: the disk has no space; `fatal`: this process can never write to the
+ * file again and must exit; `unusable`: the file cannot be opened.
+ */
+type FailureKind = 'busy' | 'full' | 'fatal' | 'unusable';
 /** `unknown` is true when the failed commit may turn out to be stored after a restart. */
 export type Failure = { kind: FailureKind; message: string; unknown: boolean };
 
-/** What can be asked of the thread, and what it answers. */
-export type Asks = {
+/** The calls of the thread: their arguments and their responses. */
+export type Calls = {
   append: { args: { jobs: AppendJob[] }; response: AppendOutcome[] };
   readStream: { args: { stream: string }; response: Row[] };
   lastRevision: { args: { stream: string }; response: number | null };
@@ -42,20 +45,21 @@ export type Asks = {
   claimMeta: { args: { key: string; value: string }; response: string };
   /** A small durable write that changes nothing: whether the disk takes events. */
   probe: { args: object; response: null };
-  /** Ends the thread, after everything asked before. */
+  /** Ends the thread, after every call before it. */
   close: { args: object; response: null };
 };
-export type AskName = keyof Asks;
+/** The name of a call. */
+export type CallName = keyof Calls;
 
-/** Calls are numbered from 1. */
+/** A call of the thread. Calls are numbered from 1. */
 export type Request = {
-  [N in AskName]: { call: number; name: N; args: Asks[N]['args'] };
-}[AskName];
+  [N in CallName]: { call: number; name: N; args: Calls[N]['args'] };
+}[CallName];
 
-/** Call 0 answers the start with the last position; -1 is a failure that nobody asked for. */
+/** The reply to a call. 0: the start, with the last position; -1: a failure that ends no call. */
 export type Reply = { call: number; value: unknown } | { call: number; failure: Failure };
 
-/** The thread could not do what it was asked. `message` is one line for the log. */
+/** The thread could not carry out a call. `message` is one line for the log. */
 export class Failed extends Error {
   readonly failure: Failure;
   constructor(failure: Failure) {

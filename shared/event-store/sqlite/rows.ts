@@ -1,4 +1,4 @@
-/** What the thread hands back: its rows as events, its failures as the port's errors. */
+/** Turns what the thread returns into the port's terms: rows into events, failures into errors. */
 import { hashOf } from '../chain.ts';
 import { decode, isReadable } from '../codec.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
@@ -14,7 +14,7 @@ export function rethrow(error: unknown): never {
     : new StoreUnavailable(message);
 }
 
-/** Never throws on what is stored. */
+/** The row as an event. Never throws: a row that cannot be read becomes an UnreadableEvent. */
 export function decodeRow([number, stream, revision, hash, text]: Row):
   | RecordedEvent
   | UnreadableEvent {

@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 
-const reject = (table: string): string =>
+const appendOnly = (table: string): string =>
   ['UPDATE', 'DELETE']
     .map(
       (change) => `
@@ -13,10 +13,10 @@ const reject = (table: string): string =>
     )
     .join('');
 
-/** Each is run once, in order, in a transaction of its own. Never changed, only added to. */
+/** Each runs once, in order, in its own transaction. Add to the list; never change an entry. */
 const MIGRATIONS = [
-  // Payment ids can be random. With streams numbered in the order they came, only the narrow index
-  // of names meets them, and the index of events grows at its end.
+  // Payment ids can be random. Streams are numbered in the order they came, so that only the small
+  // index of names grows at random places, and that of events nearly at its end.
   `CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
    CREATE TABLE events (
      position INTEGER PRIMARY KEY,
@@ -29,7 +29,7 @@ const MIGRATIONS = [
      UNIQUE (stream_id, revision)
    ) STRICT;
    CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-   ${reject('streams')} ${reject('events')} ${reject('meta')}`,
+   ${appendOnly('streams')} ${appendOnly('events')} ${appendOnly('meta')}`,
 ];
 
 /**
@@ -53,7 +53,7 @@ export const versionOf = (database: DatabaseSync): number =>
 function migrate(database: DatabaseSync, index: number): void {
   database.exec('BEGIN EXCLUSIVE');
   try {
-    // Somebody else may have run it while this waited for the lock.
+    // Another process may have run it while this one waited for the lock.
     if (versionOf(database) === index) {
       database.exec(`${MIGRATIONS[index]}; PRAGMA user_version = ${index + 1}`);
     }

@@ -1,29 +1,30 @@
 /**
- * The wire between event-store.ts and the worker thread that owns the file: numbered calls, each of
- * which ends with an answer or a Failed.
+ * Numbered calls from event-store.ts to the worker thread that owns the file; each of them ends with a
+ * response or with Failed.
  */
 import { Worker } from 'node:worker_threads';
 import {
-  type AskName,
-  type Asks,
+  type CallName,
+  type Calls,
   Failed,
   type Failure,
   type Reply,
   type WorkerOptions,
 } from './messages.ts';
 
+/** The running thread. */
 export type Thread = {
   /** The last position of the log when it was opened, 0 when empty. */
   openedAt: number;
   /** Rejects with Failed. */
-  ask<N extends AskName>(name: N, args: Asks[N]['args']): Promise<Asks[N]['response']>;
+  call<N extends CallName>(name: N, args: Calls[N]['args']): Promise<Calls[N]['response']>;
 };
 
-type Call = { resolve: (value: never) => void; reject: (error: Failed) => void };
+type PendingCall = { resolve: (value: never) => void; reject: (error: Failed) => void };
 
 /**
  * Starts the thread and waits until it has opened the file; rejects with Failed when it cannot.
- * `onFatal` hears at most once, after the opening, that the file takes no more writes.
+ * `onFatal` is called at most once, after the opening, when the file takes no more writes.
  *
  * The thread keeps the process alive exactly as long as a call waits for it.
  */
@@ -34,7 +35,7 @@ export async function startThread(
   // Flags of this process, such as --input-type, are about its own main module.
   const options = { workerData, execArgv: [] };
   const worker = new Worker(new URL('./worker.ts', import.meta.url), options);
-  const calls = new Map<number, Call>();
+  const calls = new Map<number, PendingCall>();
   let callsMade = 0;
   let gone: Failed | undefined;
   let reportFatal: ((failure: Failure) => void) | undefined;
@@ -42,7 +43,7 @@ export async function startThread(
   const promise = (call: number): Promise<never> =>
     new Promise((resolve, reject) => calls.set(call, { resolve, reject }));
 
-  function heard(reply: Reply | object): void {
+  function onReply(reply: Reply | object): void {
     // Under `node --watch` Node itself posts the names of the files that the thread has read.
     if (!('call' in reply)) return;
     const call = calls.get(reply.call);
@@ -61,7 +62,7 @@ export async function startThread(
     reportFatal = undefined;
   }
 
-  /** Whatever was under way may or may not be stored. */
+  /** The thread is gone: an append under way may or may not be stored. */
   function ended(message: string): void {
     gone ??= new Failed({ kind: 'fatal', message, unknown: true });
     fatal(gone.failure);
@@ -69,7 +70,7 @@ export async function startThread(
     calls.clear();
   }
 
-  worker.on('message', heard);
+  worker.on('message', onReply);
   worker.on('error', (error) => ended(`the event store's thread failed: ${String(error)}`));
   worker.on('exit', () => ended("the event store's thread ended"));
 
@@ -77,7 +78,7 @@ export async function startThread(
   reportFatal = onFatal;
   return {
     openedAt,
-    ask(name, args) {
+    call(name, args) {
       if (gone !== undefined) return Promise.reject(gone);
       callsMade += 1;
       worker.ref();

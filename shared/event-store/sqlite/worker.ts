@@ -42,7 +42,7 @@ let diskFull = false;
 
 const logEnd = (): LogEnd => (statements.end.get() as LogEnd | undefined) ?? LOG_START;
 
-/** Refuses a log whose last events were changed while the service was stopped. */
+/** Throws Error for a log whose last events were changed while the service was stopped. */
 function verifyTail(): LogEnd {
   const end = logEnd();
   const start = Math.max(0, end.position - TAIL_EVENTS);
@@ -56,7 +56,7 @@ function verifyTail(): LogEnd {
   return end;
 }
 
-/** All jobs in one transaction; a refused one leaves the others alone. */
+/** All jobs in one transaction; a job that conflicts leaves the others alone. */
 function append(jobs: AppendJob[]): AppendOutcome[] {
   if (stopped !== undefined) throw new Failed(stopped);
   let committing = false;
@@ -121,7 +121,7 @@ function insert(job: AppendJob, knownStream: number | undefined, before: LogEnd)
   return { position, logHash };
 }
 
-/** The stored rows when this very append has been stored before (its answer was lost). */
+/** The stored rows when this very append has been stored before (its response was lost). */
 function repeatOf({ stream, revision, ids }: AppendJob): AppendOutcome | undefined {
   const found = statements.storedFrom.all(stream, revision, ids.length) as unknown as [
     string,
@@ -132,9 +132,9 @@ function repeatOf({ stream, revision, ids }: AppendJob): AppendOutcome | undefin
 }
 
 /**
- * Moves the WAL into the file after the answers are out, where it delays nobody. SQLite's own
- * checkpoint would run inside a commit and swallow a failed fsync, after which the WAL that still
- * held the events would be overwritten.
+ * Moves the WAL into the file after the replies are sent, when it delays no append. SQLite's own
+ * checkpoint would run inside a commit and hide a failed fsync, after which the WAL, the only copy
+ * of the events, would be overwritten.
  */
 function checkpoint(): void {
   if (stopped !== undefined) return;
@@ -183,7 +183,7 @@ function handle(request: Request): void {
   else if (request.name === 'append' || request.name === 'probe') attempt(-1, checkpoint);
 }
 
-/** Reports a failure under the call; one that nobody asked about only when it is the end. */
+/** Replies to the call with a failure; a failure that ends no call is sent only when it is fatal. */
 function attempt(call: number, work: () => void): void {
   try {
     work();
