@@ -2,7 +2,6 @@
  * The engines that the settings name, each behind its port: which driver runs is decided here. A
  * server's client is loaded only where it is used: it takes longer than the whole embedded start.
  */
-
 import type { EventStore, Position } from './event-store/port.ts';
 import { openSqliteEventStore } from './event-store/sqlite/event-store.ts';
 import type { ReadModels } from './read-models/port.ts';
@@ -10,6 +9,7 @@ import { openSqliteReadModels } from './read-models/sqlite/read-models.ts';
 import type { Config } from './runtime/config.ts';
 import type { Log } from './runtime/log.ts';
 
+/** The event store, and what differs between its drivers. */
 export type OpenedStore = {
   store: EventStore;
   /** Other processes append to it as well. */
@@ -18,14 +18,15 @@ export type OpenedStore = {
   lastPosition(): Position | null;
   /** Group commits since the start; undefined where the store's server commits. */
   commits(): number | undefined;
-  /** Whether it answers now. Throws StoreUnavailable. */
+  /** Resolves when the store answers. Throws StoreUnavailable. */
   ping(): Promise<void>;
 };
 
-export type DriverOptions = {
+/** What opening a driver needs. */
+type DriverOptions = {
   config: Config;
   log: Log;
-  /** Where a file of the embedded engines lies; not asked where servers are set. */
+  /** The path of an embedded engine's file in the data folder; not called where a server is set. */
   fileOf(name: string): string;
   /** The store can take no more events, and the process must end. */
   onFatal(error: Error): void;

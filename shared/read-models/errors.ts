@@ -4,7 +4,7 @@
  */
 
 /**
- * The read models cannot be reached now, or are closed. A read found nothing out, and a write may
+ * The read models cannot be reached now, or are closed. A read got no result, and a write may
  * have stored its documents but not its checkpoint: the same batch again is harmless.
  */
 export class ReadModelsUnavailable extends Error {
@@ -21,7 +21,7 @@ export class CheckpointMoved extends Error {
   override name = 'CheckpointMoved';
 }
 
-/** The read models are being rebuilt already. Nothing was begun. */
+/** The read models are being rebuilt already; this call began no rebuild. */
 export class RebuildRunning extends Error {
   readonly code = 'REBUILD_RUNNING';
   override name = 'RebuildRunning';

@@ -1,6 +1,7 @@
-/** What the searches for one text in its several meanings find, made into one answer. */
+/** Merges the results of several searches: one for each meaning that the searched text can have. */
 import type { PaymentDocument } from './port.ts';
 
+/** A found document, with the time that results are sorted by. */
 export type Found = PaymentDocument & { createdAt: string };
 
 const newestFirst = (a: Found, b: Found): number => {
@@ -14,6 +15,6 @@ export const newestOf = (found: Found[], limit: number): Found[] => {
   return [...once.values()].sort(newestFirst).slice(0, limit);
 };
 
-/** What was found, as it is handed out. */
+/** The found documents as the port returns them. */
 export const documentsOf = (found: Found[]): PaymentDocument[] =>
   found.map(({ createdAt: _, ...document }) => document);

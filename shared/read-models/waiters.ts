@@ -1,18 +1,19 @@
-/** Callers that wait for a payment's document to reach a revision, in this process. */
+/** The waits of this process for a payment's document to reach a revision. */
 import { startTimer as startNodeTimer } from '../runtime/timer.ts';
 
 type Waiter = { revision: number; finish(reached: boolean): void };
 
+/** See `createRevisionWaiters`. */
 export type RevisionWaiters = {
   /** Resolves true when `reached` says so, false after `timeoutMs` or at `close`. */
   wait(paymentId: string, revision: number, timeoutMs: number): Promise<boolean>;
-  /** Wakes those who wait for this revision of the payment or a lower one. */
+  /** Ends with true each wait for this revision of the payment or a lower one. */
   reached(paymentId: string, revision: number): void;
-  /** The payments that somebody waits for now. */
+  /** The payments with a wait under way. */
   waitingFor(): string[];
-  /** Lets everybody who waits now go with false. */
+  /** Ends each wait under way with false. */
   giveUp(): void;
-  /** Lets everybody go with false, now and from here on. */
+  /** Ends each wait with false, those under way and all later ones. */
   close(): void;
 };
 

@@ -1,14 +1,16 @@
-/** The settings' address of EventStoreDB, as a client that can be made from it. */
+/** Reads the address of EventStoreDB in the settings, and makes clients from it. */
 import { EventStoreDBClient } from '@eventstore/db-client';
 
-// The client looks for a dead connection so often, and waits so long for its sign of life.
+// How often the client checks its connection, and how long it then waits for a sign of life.
 const KEEP_ALIVE_MS = 10_000;
 
+/** The library's client. */
 export type Client = EventStoreDBClient;
 
 /**
- * The address with our keep-alive settings, and the credentials every append is given: without them
- * the client takes a path on which a lost answer leaves the append pending for ever.
+ * A maker of clients with our keep-alive settings, and the credentials that every append carries:
+ * without them the client uses another path, where an append whose response is lost never ends.
+ * Throws Error with one line that repeats nothing of the address.
  */
 export function addressOf(url: string) {
   const match = /^esdb(\+discover)?:\/\/(?:([^:@/?]+):([^@/?]*)@)?[^@/?]+\/?(\?[^\s]*)?$/.exec(url);
@@ -34,6 +36,7 @@ export function addressOf(url: string) {
   };
 }
 
+/** The first client. Throws Error with one line that repeats nothing of the address. */
 export function firstClient(address: ReturnType<typeof addressOf>): Client {
   try {
     return address.client(0);

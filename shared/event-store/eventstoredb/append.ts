@@ -14,8 +14,9 @@ import type { KnownEnds, StreamReader } from './stream-reader.ts';
 const APPEND_TRIES_MAX = 5;
 const RETRY_MS = { minMs: 50, maxMs: 800 };
 
+/** An event in the client's form. */
 export type Proposed = ReturnType<typeof toServer>;
-/** What became of an append: stored at a position that the server may not name, or another's turn. */
+/** Stored, at a position where the server names one; or in conflict with the stream's last revision. */
 type Sent = { position: LogPosition | undefined } | { conflict: number };
 
 /** Sends a batch until its outcome is known, or its time is over. */
@@ -49,9 +50,9 @@ export function createSender({ once, credentials, callTimeoutMs, stats }: Connec
         // seeded bug: eventstoredb-conflict
         if (outcome === 'conflict') return { conflict: actualRevision(error) };
         mayBeStored ||= outcome === 'unknown' || outcome === 'overdue';
-        // Who waited for an answer has waited enough.
+        // After a try that was overdue there is no further wait.
         const waitMs = backOffMs(RETRY_MS, outcome === 'overdue' ? 0 : attempts);
-        // A try needs some time of its own, or it would only make a known outcome unknown.
+        // A try with too little time left could only turn a known outcome into an unknown one.
         const late = performance.now() + waitMs + callTimeoutMs * 0.1 >= endsAt;
         if (attempts >= APPEND_TRIES_MAX || late || outcome === 'refused') {
           throw mayBeStored ? new AppendOutcomeUnknown(lineOf(error)) : unavailable(error);
@@ -73,7 +74,7 @@ export function createAppender(connection: Connection, streams: StreamReader, en
   const send = createSender(connection);
   const { stats } = connection;
 
-  /** The server knows nothing of hashes: whoever expects another one has read another stream. */
+  /** The server compares revisions only: an append at another hash was decided on another stream. */
   async function checkHash(stream: string, expected: Exclude<Expected, 'none'>): Promise<void> {
     const { revision, hash } = expected;
     let stored = ends.at(stream, revision);
@@ -102,7 +103,7 @@ export function createAppender(connection: Connection, streams: StreamReader, en
     const conflict = new RevisionConflict(`${stream} ends at revision ${last}`);
     if (last < first + encoded.length - 1) throw conflict;
     const found = await storedBatch(stream, first, encoded).catch((error: Error) => {
-      // It may be this very append that stands there, from a try whose answer was lost.
+      // The stored events may be this very append, from a try whose response was lost.
       throw new AppendOutcomeUnknown(error.message);
     });
     if (found === undefined) throw conflict;
@@ -119,7 +120,7 @@ export function createAppender(connection: Connection, streams: StreamReader, en
     const isKnown = encoded.length === 1 && position !== undefined;
     const places = isKnown
       ? [position]
-      : // It is stored: a position that cannot be read now is no reason to say anything else.
+      : // The batch is stored, even where its positions cannot be read now.
         ((await storedBatch(stream, first, encoded).catch(swallow)) ?? []).map(placeOf);
     return encoded.map(({ recorded }, index) =>
       Object.assign(recorded, { position: positionText(places[index]) }),
@@ -141,7 +142,7 @@ export function createAppender(connection: Connection, streams: StreamReader, en
   };
 }
 
-/** Only an exact place is one: the server itself would take "any" for an answer. */
+/** Throws TypeError for anything but an exact place: the server itself would accept "any". */
 export function rejectAny(expected: Expected): void {
   if (expected === 'none') return;
   const { revision, hash } = Object(expected) as { revision: unknown; hash: unknown };

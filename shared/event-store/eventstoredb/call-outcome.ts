@@ -1,17 +1,17 @@
 /** What an error of EventStoreDB's client says about the outcome of the call it ended. */
 import { StoreUnavailable } from '../errors.ts';
 
-/** The call was given up; what it did is unknown. */
+/** The call was given up after its timeout; whether it was carried out is unknown. */
 export class Overdue extends Error {
   override name = 'Overdue';
 }
 
 /**
  * What an error says: `conflict`, another revision; `missing`, no such stream; `not-sent`, the call
- * never left or was turned away, and can be tried again; `refused`, turned away for good; `overdue`
- * and `unknown`, it may have been carried out.
+ * was not sent or the server rejected it, and it can be tried again; `refused`, the server would
+ * reject it again; `overdue` and `unknown`, it may have been carried out.
  */
-export type CallOutcome = 'conflict' | 'missing' | 'not-sent' | 'refused' | 'overdue' | 'unknown';
+type CallOutcome = 'conflict' | 'missing' | 'not-sent' | 'refused' | 'overdue' | 'unknown';
 
 const OUTCOME_BY_TYPE: Record<string, CallOutcome> = {
   'wrong-expected-version': 'conflict',
@@ -38,7 +38,7 @@ export function callOutcomeOf(error: unknown): CallOutcome {
   return OUTCOME_BY_TYPE[type ?? ''] ?? OUTCOME_BY_CODE[code ?? -1] ?? 'unknown';
 }
 
-/** One line for the log: the code or type, and the server's words without anything after a line. */
+/** One line for the log: the first line of the error's message, else its type. */
 export function lineOf(error: unknown): string {
   const { message = '', type } = error as { message?: string; type?: string };
   const line = (message.split('\n')[0] ?? '').slice(0, 200);
@@ -49,5 +49,5 @@ export function lineOf(error: unknown): string {
 export const unavailable = (error: unknown): StoreUnavailable =>
   error instanceof StoreUnavailable ? error : new StoreUnavailable(lineOf(error));
 
-/** A call under way, and how to give it up. */
+/** A call under way; `cancel` gives it up. */
 export type Call<T> = { response: Promise<T>; cancel?: () => void };

@@ -1,4 +1,4 @@
-/** The clients that take turns at EventStoreDB, and what stands around each call of theirs. */
+/** The clients of EventStoreDB, used in turn, with a timeout and retries around each call. */
 import { type BackOff, backOffMs, pause, within } from '../../runtime/back-off.ts';
 import { addressOf, type Client, firstClient } from './address.ts';
 import { type Call, callOutcomeOf, Overdue, unavailable } from './call-outcome.ts';
@@ -7,8 +7,8 @@ import type { ServerEvent } from './records.ts';
 const CALL_TIMEOUT_MS = 5000;
 const READ_TRIES_MAX = 2;
 const RETRY_MS = { minMs: 100, maxMs: 100 };
-// Clients with equal options share a connection. This many take turns, so that a store that is dead
-// for days costs no more than their connections.
+// Clients with equal options share a connection, so each has other options. Their number is limited:
+// a store that is down for days costs no more than so many connections.
 const CLIENTS_MAX = 8;
 
 type EventStoreDbLogger = {
@@ -16,6 +16,7 @@ type EventStoreDbLogger = {
   warn(details: object, message: string): void;
 };
 
+/** How the store is reached; durations in milliseconds. */
 export type EventStoreDbOptions = {
   /** `esdb://[user:password@]host:port[,host:port…][?tls=false&…]`, or `esdb+discover://…`. */
   url: string;
@@ -42,7 +43,7 @@ export type EventStoreDbStats = {
 
 type Reading = ReturnType<Client['readAll']> | ReturnType<Client['readStream']>;
 
-/** For what nobody waits for any more: its failure changes nothing. */
+/** For the failure of a call that no code waits for any more. */
 export const swallow = (): undefined => undefined;
 
 /** Collects a read. What the stream does after its end, or after it was cancelled, is swallowed. */
@@ -63,7 +64,7 @@ function collect(stream: Reading): Call<ServerEvent[]> {
 const overdueAfter = (ms: number) => (): Error =>
   new Overdue(`no answer within ${Math.round(ms)} ms`);
 
-/** Waits for a call, and gives it up where it is late: the client has calls that never end. */
+/** Waits for a call, and gives it up after `ms`: some of the client's calls never end. */
 async function untilOverdue<T>(ms: number, { response, cancel }: Call<T>): Promise<T> {
   try {
     return await within(ms, response, overdueAfter(ms));
@@ -73,7 +74,7 @@ async function untilOverdue<T>(ms: number, { response, cancel }: Call<T>): Promi
   }
 }
 
-/** Opens the clients' turns; the first one connects with its first call. Throws as `addressOf`. */
+/** Makes the first client, which connects with its first call. Throws as `addressOf`. */
 export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventStoreDbOptions) {
   const address = addressOf(url);
   const clients = [firstClient(address)];
@@ -101,7 +102,10 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     overdueInRow = 0;
     turn = (turn + 1) % CLIENTS_MAX;
     stats.renewals += 1;
-    logger.debug({ renewals: stats.renewals }, 'event store: no answer twice, a new client');
+    logger.debug(
+      { renewals: stats.renewals },
+      'two event store calls in a row timed out, using a new client',
+    );
   };
 
   /** One call of the client, ended by our own time-out. Throws what the client throws, or Overdue. */
@@ -118,7 +122,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     }
   }
 
-  /** A read, within the time of one call; undefined for a stream that there is not. */
+  /** A read with its retries, within `ms`; undefined for a missing stream. Throws StoreUnavailable. */
   async function read(
     start: (client: Client) => Reading,
     { ms = callTimeoutMs, attempts = READ_TRIES_MAX } = {},
@@ -150,10 +154,11 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     async close(): Promise<void> {
       opened = false;
       const ending = Promise.all(clients.map((client) => client?.dispose()));
-      // Nothing waits for the client's own end: what it still holds is cancelled.
+      // Not longer than this: what a client still has under way is cancelled.
       await within(1000, ending, overdueAfter(1000)).catch(swallow);
     },
   };
 }
 
+/** See `connect`. */
 export type Connection = ReturnType<typeof connect>;

@@ -12,11 +12,12 @@ import { createLogReader, headOf, placeOf } from './log-reader.ts';
 import { comparePositions, fromServer, parsePosition, storedFormOf } from './records.ts';
 import { sourceOf } from './source.ts';
 import { createStreamReader, knownEnds } from './stream-reader.ts';
-import { subscribeForGood } from './subscription.ts';
+import { subscribeAndResume } from './subscription.ts';
 
 const PING_TIMEOUT_MS = 2000;
 const SILENCE_MS_MAX = 10_000;
 
+/** The port, and what health and the metrics ask of this driver. */
 export type EventStoreDb = EventStore & {
   /** For health: resolves when the store answers a read, within 2 s. Throws StoreUnavailable. */
   ping(): Promise<void>;
@@ -39,7 +40,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const underWay = new Set<Promise<unknown>>();
   let closed: Promise<void> | undefined;
 
-  /** Refused once the store is closed, waited for while it is being closed. */
+  /** Throws StoreUnavailable once the store is closed; `close` waits for the calls under way. */
   async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
     if (closed !== undefined) throw new StoreUnavailable('the event store is closed');
     const working = work();
@@ -68,7 +69,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       whileOpen(async () => void (await log.newest({ ms: pingMs(callTimeoutMs), attempts: 1 }))),
     stats: () => ({ ...stats }),
     subscribe: (after, signal) =>
-      subscribeForGood(
+      subscribeAndResume(
         {
           open: (from, alive) => sourceOf(connection, from, alive),
           lags: async (from) => comparePositions(placeOf(await log.lastOwn()), from) > 0,
@@ -76,7 +77,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,
           ...(options.backOff === undefined ? {} : { backOff: options.backOff }),
           logger: options.logger,
-          returned: () => {
+          onResubscribe: () => {
             stats.resubscriptions += 1;
           },
         },

@@ -21,6 +21,7 @@ const COUNTED_EVENTS_MAX = 10_000;
 /** Where an event lies in the server's log. */
 export const placeOf = (event: ServerEvent | undefined): LogPosition | undefined => event?.position;
 
+/** Reads over all streams; each of them throws StoreUnavailable. */
 export function createLogReader({ read }: Connection) {
   const backwards = (from: LogPosition | undefined, maxCount: number, limits?: object) =>
     read(
@@ -50,12 +51,12 @@ export function createLogReader({ read }: Connection) {
     return event;
   }
 
-  /** Nothing at all was read: either it lies past the end, or the server did not answer. */
+  /** For an empty page: throws StoreUnavailable unless the position lies past the end of the log. */
   async function mustLiePastEnd(position: LogPosition | undefined): Promise<void> {
     if (comparePositions((await newest()).position, position) >= 0) throw endedWithoutResponse();
   }
 
-  /** Pages of the log after a position, system events and all. A read includes its own position. */
+  /** Pages of the log after a position, the server's own events too. A read includes its position. */
   async function* pagesAfter(after: LogPosition | undefined, limit: number) {
     let from = after;
     // The first page is small for a reader that wants little and finds it there.
@@ -81,7 +82,7 @@ export function createLogReader({ read }: Connection) {
     return own.slice(0, limit);
   }
 
-  /** The last event of ours: the server's own events behind it are not what a reader waits for. */
+  /** The last event of ours, not counting the server's own events after it. */
   async function lastOwn(): Promise<ServerEvent | undefined> {
     let from: LogPosition | undefined;
     for (let count = 32; ; count = PAGE_EVENTS) {
@@ -117,7 +118,7 @@ export function createLogReader({ read }: Connection) {
   return { newest, ownAfter, lastOwn, hashAt, countAfter };
 }
 
-export type LogReader = ReturnType<typeof createLogReader>;
+type LogReader = ReturnType<typeof createLogReader>;
 
 /** The head of the log as the port has it: the last event of ours, and what lies after a position. */
 export const headOf =

@@ -1,15 +1,15 @@
 /**
- * How our events lie in EventStoreDB. Data is the event's data, metadata the rest of what its hash
+ * How our events are stored in EventStoreDB. Data is the event's data, metadata the rest of what its hash
  * covers and the hash itself; id, type, stream and revision are the server's own fields. The client
- * hands back parsed JSON and never bytes, so the hashed text is made again from them (RFC 8785).
+ * returns parsed JSON and never bytes, so the hashed text is made again from them (RFC 8785).
  */
 import { decodeParsed, type EncodedEvent, hashedText } from '../codec.ts';
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
 
-/** The streams that hold events of ours; all others, system streams above all, never show. */
+/** The streams that hold events of ours; no reader sees any other, such as a system stream. */
 export const STREAM_PREFIXES = ['payment-', 'merchant-reference-', 'audit-'] as const;
 
-/** Tells a stream of ours from the rest of the log. */
+/** True for a stream with events of ours. */
 export const isOurs = (stream: string): boolean =>
   STREAM_PREFIXES.some((prefix) => stream.startsWith(prefix));
 
@@ -31,13 +31,13 @@ const POSITION = /^(\d{1,19})\/(\d{1,19})$/;
 // Servers say "none" with the largest unsigned number.
 const POSITION_MAX = 2n ** 63n;
 
-/** Empty where the server gave no position: then nothing can be read from there, which is said. */
+/** Empty where the server gave no position; reading after it then throws RangeError. */
 export const positionText = (position: LogPosition | undefined): Position =>
   position === undefined || position.commit >= POSITION_MAX
     ? ''
     : `${position.commit}/${position.prepare}`;
 
-/** Undefined for the start of the log. Throws RangeError for what no position of ours looks like. */
+/** Undefined for the start of the log. Throws RangeError for a text that is no position. */
 export function parsePosition(position: Position | null): LogPosition | undefined {
   if (position === null) return undefined;
   const match = POSITION.exec(position);
@@ -52,7 +52,7 @@ export function comparePositions(a: LogPosition | undefined, b: LogPosition | un
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-/** What the client is given. It is plain JSON: data it cannot write would end in no answer at all. */
+/** The event in the client's form, as plain JSON: data that it cannot serialize never gets a response. */
 export function toServer({ text, recorded: { hash } }: EncodedEvent) {
   const { id, type, data, context, previousHash, schemaVersion, time } = JSON.parse(text);
   return { id, type, data, metadata: { context, hash, previousHash, schemaVersion, time } };
@@ -76,7 +76,7 @@ export const timeOfRecord = (event: ServerEvent): string | null => {
   return typeof time === 'string' ? time : null;
 };
 
-/** Never throws on what is stored. */
+/** The event as recorded. Never throws: one that cannot be read becomes an UnreadableEvent. */
 export function fromServer(event: ServerEvent): RecordedEvent | UnreadableEvent {
   const place = { stream: event.streamId, revision: Number(event.revision) };
   const position = positionText(event.position);
@@ -85,7 +85,7 @@ export function fromServer(event: ServerEvent): RecordedEvent | UnreadableEvent 
   return decodeParsed({ ...place, position, hash }, hashed(event));
 }
 
-/** As it stands in the store, for auditors. */
+/** The event in its stored form, for exports and verification. */
 export const storedFormOf = (event: ServerEvent): StoredForm => ({
   position: positionText(event.position),
   stream: event.streamId,

@@ -1,4 +1,4 @@
-/** A subscription of the client to everything that is ours. */
+/** The client's subscription to all streams of ours. */
 import { START, streamNameFilter } from '@eventstore/db-client';
 import { type Connection, swallow } from './connection.ts';
 import { type LogPosition, STREAM_PREFIXES } from './records.ts';

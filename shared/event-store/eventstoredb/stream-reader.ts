@@ -9,7 +9,7 @@ import { fromServer, type ServerEvent } from './records.ts';
 
 const KNOWN_ENDS_MAX = 20_000;
 
-/** The hash at the last known revision of the streams in use: saves the read that would ask for it. */
+/** The last known revision and hash of the streams in use, to spare the read that would find them. */
 export function knownEnds() {
   const ends = createBoundedMap<{ revision: number; hash: string }>(KNOWN_ENDS_MAX);
   return {
@@ -25,14 +25,16 @@ export function knownEnds() {
   };
 }
 
+/** See `knownEnds`. */
 export type KnownEnds = ReturnType<typeof knownEnds>;
 
-/** A read that ended without an event where there must be one. */
+/** The error of a read that ended without an event where there must be one. */
 export const endedWithoutResponse = (): StoreUnavailable =>
-  new StoreUnavailable('event store: the server ended a read without an answer');
+  new StoreUnavailable('event store: the server ended a read without an event');
 
+/** Reads of one stream; each throws StoreUnavailable, `readStream` UnreadableStream as well. */
 export function createStreamReader({ read }: Connection, ends: KnownEnds) {
-  // A stream that is there holds an event, and one that is not is said to be missing.
+  // A stream that exists has an event; of one that does not, the server says that it is missing.
   async function whole(stream: string): Promise<ServerEvent[]> {
     // seeded bug: read-from-leader
     const events = await read((client) => client.readStream(stream, { requiresLeader: true }));
@@ -66,4 +68,5 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds) {
   };
 }
 
+/** See `createStreamReader`. */
 export type StreamReader = ReturnType<typeof createStreamReader>;

@@ -1,7 +1,7 @@
 /**
- * A subscription that comes back. The server drops a reader that lags by 32 events, ends a
- * subscription at a leader change, and may fall silent without an end: whatever happens, this goes
- * on after the last event that was delivered.
+ * A subscription that resumes. The server drops a reader that lags by 32 events, ends a subscription
+ * at a leader change, and may fall silent without ending it: in each case this subscribes again after
+ * the last event that was delivered.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BackOff, backOffMs, pause } from '../../runtime/back-off.ts';
@@ -20,7 +20,7 @@ import {
 const BUFFER_EVENTS_MAX = 4096;
 const BATCH_EVENTS_MAX = 1000;
 const BACK_OFF: BackOff = { minMs: 100, maxMs: 5000 };
-// One that ends sooner without an event counts as a failure, or it would be made ten times a second.
+// A session that ends sooner and without an event counts as a failure, so that the back-off grows.
 const LASTED_MS = 5000;
 
 /** A subscription of the client, and what its driver knows about it. */
@@ -34,11 +34,12 @@ export type Source = {
   readonly readableLength: number;
   pause(): void;
   resume(): void;
-  /** Gives it up; never rejects. */
+  /** Ends the subscription; never rejects. */
   cancel(): void;
 };
 
-export type Subscribing = {
+/** What a resuming subscription needs of the store; durations in milliseconds. */
+type Subscribing = {
   /** Subscribes after a position (undefined: from the start); `alive` is called at checkpoints. */
   open(after: LogPosition | undefined, alive: () => void): Source;
   /** True when there are events of ours after a position. Throws when the store does not answer. */
@@ -52,11 +53,11 @@ export type Subscribing = {
     debug(details: object, message: string): void;
     warn(details: object, message: string): void;
   };
-  /** Counts the times that it came back. */
-  returned(): void;
+  /** Called before each subscription after the first. */
+  onResubscribe(): void;
 };
 
-/** What ended a session: nothing of it is an error of the reader. */
+/** Why a session ended. The reader never sees it. */
 type Ending = { error?: unknown; reason: string };
 
 /** One subscription of the client from its opening to its end, with a bounded buffer of our own. */
@@ -118,7 +119,7 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
     }
     resolveLive();
   });
-  // Stays on after the end: an error that nobody hears would end the process.
+  // The listener stays after the end: an 'error' event without a listener would end the process.
   source.on('error', (error) => end({ error, reason: 'error' }));
   source.on('end', () => end({ reason: 'ended by the server' }));
   source.on('close', () => end({ reason: 'closed' }));
@@ -133,7 +134,7 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
       const from = last;
       const lags = await options.lags(from);
       looking = false;
-      // What came in the meantime is a sign of life.
+      // An event that came in the meantime is a sign of life.
       if (last !== from || ended !== undefined) return;
       if (lags) return end({ reason: 'silent while the log goes on' });
       lastSign = performance.now();
@@ -152,8 +153,8 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
 
   return {
     isLive: (): boolean => live && events.length === 0,
-    /** Stood at all: it delivered something, or lasted. */
-    stood: (): boolean => received > 0 || performance.now() - startedAt > LASTED_MS,
+    /** It delivered an event, or lasted: then its end is no failure. */
+    succeeded: (): boolean => received > 0 || performance.now() - startedAt > LASTED_MS,
     ending: (): Ending | undefined => (events.length === 0 ? ended : undefined),
     take(): ServerEvent[] {
       const taken = events.splice(0, BATCH_EVENTS_MAX);
@@ -176,7 +177,7 @@ async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
   let saidCaughtUp = false;
   while (session.ending() === undefined) {
     if (!session.isEmpty()) {
-      // What arrived together goes out together.
+      // Events that arrive in one turn go out in one batch.
       await nextTurn();
       yield { kind: 'events', events: session.take().map(fromServer) };
       saidCaughtUp = false;
@@ -190,10 +191,10 @@ async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
 }
 
 /**
- * Everything after a position until `signal` is aborted. Throws RangeError for what is no position;
- * of the store's own troubles it throws none, it waits them out.
+ * Everything after a position until `signal` is aborted. Throws RangeError for a text that is no
+ * position. No failure of the store is thrown: the subscription is made again after a pause.
  */
-export async function* subscribeForGood(
+export async function* subscribeAndResume(
   options: Subscribing,
   after: Position | null,
   signal: AbortSignal,
@@ -202,7 +203,7 @@ export async function* subscribeForGood(
   let position = parsePosition(after);
   let failures = 0;
   for (let first = true; !signal.aborted; first = false) {
-    if (!first) options.returned();
+    if (!first) options.onResubscribe();
     const session = startSession(options, position, signal);
     try {
       for await (const item of deliver(session)) {
@@ -214,16 +215,16 @@ export async function* subscribeForGood(
       session.end({ reason: 'left by its reader' });
     }
     if (signal.aborted) return;
-    failures = session.stood() ? 0 : failures + 1;
+    failures = session.succeeded() ? 0 : failures + 1;
     report(options.logger, session.ending() as Ending, failures);
     await pause(backOffMs(backOff, failures), signal);
   }
 }
 
-/** Being dropped is the server's normal way; only what lasts is worth a line. */
+/** A drop is normal and logged for debugging; the first of several failures in a row is a warning. */
 function report(logger: Subscribing['logger'], { error, reason }: Ending, failures: number): void {
   const details = { reason, ...(error === undefined ? {} : { outcome: callOutcomeOf(error) }) };
   const message = error === undefined ? `event store: subscription ${reason}` : lineOf(error);
-  if (failures === 1) logger.warn(details, `${message}; it is made anew until it stands`);
+  if (failures === 1) logger.warn(details, `${message}; subscribing again until it succeeds`);
   else logger.debug(details, message);
 }

@@ -1,4 +1,4 @@
-/** The calls that one batch of read models is made of, each with a budget of its own. */
+/** The calls that write one batch of read models, each with its own timeout. */
 import type { Collection } from 'mongodb';
 import { type Database, type Generation, quick } from './database.ts';
 import type { Batch, StoredPayment } from './documents.ts';
@@ -23,12 +23,13 @@ const pieces = <T>(all: T[]): T[][] =>
 /** FerretDB finds one id by its index, and several by reading everything. */
 export const oneOf = (ids: string[]) => (ids.length === 1 ? (ids[0] as string) : { $in: ids });
 
-/** The stored revisions of payments, of those that are there. */
+/** The stored revisions of those payments that are stored. */
 export const revisionsIn = (payments: Collection<StoredPayment>, ids: string[]) =>
   payments
     .find({ _id: oneOf(ids) }, { ...quick, projection: { revision: 1 } })
     .toArray() as Promise<Pick<StoredPayment, '_id' | 'revision'>[]>;
 
+/** Revisions by payment id. */
 export const byId = (found: { _id: string; revision: number }[]): Map<string, number> =>
   new Map(found.map(({ _id, revision }) => [_id, revision]));
 
@@ -41,7 +42,7 @@ export const makeIndexes = async (
   for (const { key, name } of INDEXES) await write(() => payments.createIndex(key, { name }));
 };
 
-/** Writes what is newer than what is stored. */
+/** Writes the documents that are newer than the stored ones. Throws at a duplicate key. */
 export const writeReadModels = async (
   { write }: Pick<Database, 'write'>,
   { payments }: Generation,
@@ -59,12 +60,12 @@ export const writeReadModels = async (
       upsert: true,
     },
   }));
-  // Each piece has a budget of its own, so that a long batch is no slow server.
+  // Each piece has its own timeout, so that a long batch is not taken for a slow server.
   for (const piece of pieces(added)) await write(() => payments.insertMany(piece, UNORDERED));
   for (const piece of pieces(replacements)) await write(() => payments.bulkWrite(piece, UNORDERED));
 };
 
-/** Parks payments that are not past the event already, and ends the parking of those that are. */
+/** Parks payments whose document is before the event, and unparks those whose document has passed it. */
 export const writeParkings = async (
   { write }: Pick<Database, 'write'>,
   { payments, parked }: Generation,

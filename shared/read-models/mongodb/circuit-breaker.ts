@@ -1,15 +1,16 @@
 /**
- * The circuit breaker before a server that may be gone: every call in its budget, and none that has
- * no chance. It is ours and not cockatiel's, which closes by letting one caller's call through: here
- * a question of our own is what tries the server, so that no request waits for a dead one.
+ * The circuit breaker around MongoDB: every call ends within its timeout, and while the server does
+ * not answer, calls are rejected at once. Not cockatiel's, which tries the server with the call of a
+ * request: here a probe tries it, so that no request waits for a dead server.
  */
 import { within } from '../../runtime/back-off.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 
-/** How often a server that did not answer is asked whether it is there again. */
+/** The pause between two probes of a server that does not answer. */
 const PROBE_MS = 250;
 const CLOSED = 'the read models are closed';
 
+/** What an error says about the server. */
 export type Failure = {
   /** One line for the log. */
   reason: string;
@@ -17,8 +18,8 @@ export type Failure = {
   gone: boolean;
 };
 
-export type CircuitBreakerOptions = {
-  /** A question that any server answers at once. */
+type CircuitBreakerOptions = {
+  /** A command that a running server answers at once. */
   probe(): Promise<unknown>;
   probeMsMax: number;
   /** What an error says about the server; undefined when it is about something else. */
@@ -27,7 +28,7 @@ export type CircuitBreakerOptions = {
   onOpen(): void;
 };
 
-export type CircuitBreaker = {
+type CircuitBreaker = {
   /** True while calls are rejected without being made. */
   isOpen(): boolean;
   /** Throws ReadModelsUnavailable for what `failureOf` knows, and when the time is over. */
@@ -44,8 +45,8 @@ const inTime = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
   );
 
 /**
- * After one call without an answer the rest are rejected at once, until the server answers a probe:
- * whoever can do without the read models need not wait for them.
+ * After one call without an answer the calls that follow are rejected at once, until the server answers
+ * a probe: a request that can be served without the read models need not wait for them.
  */
 export const createCircuitBreaker = (options: CircuitBreakerOptions): CircuitBreaker => {
   const { probe, probeMsMax, failureOf, onOpen } = options;

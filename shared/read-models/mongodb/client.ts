@@ -31,7 +31,7 @@ const CLIENT_OPTIONS: MongoClientOptions = {
 
 /** A client that connects with its first call. Throws ReadModelsUnavailable, one line, for an address that is none. */
 export const clientOf = (url: string): MongoClient => {
-  // The client would take "test" where the path names no database. Its own words may repeat the
+  // The client would take "test" where the path names no database. Its messages may repeat the
   // address, and the password in it.
   if (!/^mongodb(\+srv)?:\/\/[^/?#]+\/[^/?#]+(\?|$)/.test(url))
     throw new ReadModelsUnavailable(
@@ -46,7 +46,7 @@ export const clientOf = (url: string): MongoClient => {
   }
 };
 
-/** Never the server's own words about an operation: they may quote a document. */
+/** Without the server's message about an operation, which may quote a document. */
 const reasonOf = (error: MongoError): string => {
   if (error instanceof MongoServerError)
     return `the read models' server refused: ${error.codeName ?? error.code ?? error.name}`;
@@ -56,18 +56,18 @@ const reasonOf = (error: MongoError): string => {
 /** What an error says about the server; undefined when it says something about documents. */
 export const failureOf = (error: unknown): Failure | undefined => {
   if (isDuplicate(error) || !(error instanceof MongoError)) return undefined;
-  // A server that says no is there.
+  // A server that answers with an error is reachable.
   return { reason: reasonOf(error), gone: !(error instanceof MongoServerError) };
 };
 
-/** True where somebody else has stored a document of that id, and nothing else went wrong. */
+/** True where another writer has stored a document of that id, and nothing else went wrong. */
 export const isDuplicate = (error: unknown): boolean => {
   if (error instanceof MongoBulkWriteError)
     return [error.writeErrors].flat().every((one) => one.code === DUPLICATE_KEY);
   return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
 };
 
-/** A broken connection says little about the server. Every call here may be made twice. */
+/** Runs a call once more after a broken connection. Every call of this folder may be made twice. */
 export const againAfterBreak =
   <T>(run: () => Promise<T>) =>
   (error: unknown): Promise<T> => {
@@ -76,7 +76,7 @@ export const againAfterBreak =
     throw error;
   };
 
-/** Passes over that a collection is not there. */
+/** Ignores the error of a missing collection; rethrows any other. */
 export const unlessMissing = (error: unknown): void => {
   if (!(error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND)) throw error;
 };

@@ -5,14 +5,15 @@ import { againAfterBreak, clientOf, failureOf } from './client.ts';
 import { FORM, type StoredControl, type StoredParking, type StoredPayment } from './documents.ts';
 
 /** No call outlives these, whatever the client's own time-outs do. */
-export const READ_MS_MAX = 2500;
+const READ_MS_MAX = 2500;
 const WRITE_MS_MAX = 5000;
-/** How long another process's switch of generations may go unnoticed. */
+/** For how long a process may not yet know that another one has switched generations. */
 export const SERVED_MS_MAX = 1000;
 
-/** For a read that a server answers at once. */
+/** Options of a read that a server answers at once. */
 export const quick = { maxTimeMS: READ_MS_MAX };
 
+/** A set of read models: its number and its collections. */
 export type Generation = {
   n: number;
   payments: Collection<StoredPayment>;
@@ -24,22 +25,23 @@ export type Generation = {
 /** The control document that names the generation which is served. */
 export const SERVED = 'served';
 
-export type Ask = <T>(run: () => Promise<T>) => Promise<T>;
+/** Runs a call within a timeout. Throws ReadModelsUnavailable. */
+export type Call = <T>(run: () => Promise<T>) => Promise<T>;
 
 /** A database that may be out of reach: each call ends in its time with ReadModelsUnavailable. */
 export type Database = {
   db: Db;
   control: Collection<StoredControl>;
-  /** Calls that may take `ms` milliseconds. A connection that breaks is tried once more. */
-  ask<T>(ms: number, run: () => Promise<T>): Promise<T>;
-  read: Ask;
-  write: Ask;
+  /** Runs a call that may take `ms` milliseconds, once more after a broken connection. */
+  call<T>(ms: number, run: () => Promise<T>): Promise<T>;
+  read: Call;
+  write: Call;
   generationOf(n: number): Generation;
   isDown(): boolean;
   close(): Promise<void>;
 };
 
-/** Connects with its first call; `onDown` hears when the server has stopped answering. */
+/** Connects with its first call; `onDown` is called when the server has stopped answering. */
 export const openDatabase = (url: string, onDown: () => void): Database => {
   const client: MongoClient = clientOf(url);
   const db = client.db();
@@ -49,14 +51,14 @@ export const openDatabase = (url: string, onDown: () => void): Database => {
     failureOf,
     onOpen: onDown,
   });
-  const ask: Database['ask'] = (ms, run) =>
+  const call: Database['call'] = (ms, run) =>
     breaker.call(ms, () => run().catch(againAfterBreak(run)));
   return {
     db,
     control: db.collection<StoredControl>(`${FORM}_control`),
-    ask,
-    read: (run) => ask(READ_MS_MAX, run),
-    write: (run) => ask(WRITE_MS_MAX, run),
+    call,
+    read: (run) => call(READ_MS_MAX, run),
+    write: (run) => call(WRITE_MS_MAX, run),
     generationOf: (n) => ({
       n,
       payments: db.collection(`${FORM}_${n}_payments`),
@@ -73,14 +75,15 @@ export const openDatabase = (url: string, onDown: () => void): Database => {
 
 /** Which generation is served, as far as this process knows. */
 export type Served = {
-  /** The served one, looked up where it was last known too long ago. */
+  /** The served generation, looked up where the last look-up is too old. */
   now(): Promise<Generation>;
-  /** Notes that another one is served. */
+  /** Notes that generation `n` is served. */
   set(n: number): void;
-  /** Looks it up at the next question. */
+  /** Makes the next `now` look it up. */
   forget(): void;
 };
 
+/** Generation 1 is served until the control document names another. */
 export const createServed = ({ control, read, generationOf }: Database): Served => {
   let served = { atMs: Number.NEGATIVE_INFINITY, ...generationOf(1) };
   const set = (n: number): void => {

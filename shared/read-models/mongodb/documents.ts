@@ -1,4 +1,4 @@
-/** How the read models lie in MongoDB, and how they are asked for. */
+/** The documents of the read models in MongoDB, and the filters that find them. */
 import type { Position } from '../../event-store/port.ts';
 import { bodyOf, type PaymentReadModel, READ_MODEL_VERSION } from '../../payment/response.ts';
 import type { Found } from '../found.ts';
@@ -6,9 +6,10 @@ import type { PaymentSearch, ReadModelChange } from '../port.ts';
 
 /** Names the form of the documents below; raise it with any change of them. */
 const SCHEMA_VERSION = 1;
-/** Begins every collection's name: another version fills collections of its own beside these. */
+/** Begins every collection's name, so that another version fills other collections beside these. */
 export const FORM = `read_models_${SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION}`;
 
+/** A payment's read model as it is stored; `_id` is the payment id. */
 export type StoredPayment = {
   _id: string;
   merchantId: string;
@@ -22,15 +23,16 @@ export type StoredPayment = {
   unresolvedSince?: string;
   /** JSON text of the unresolved intents. */
   unresolved?: string;
-  /** The event that stopped this document; over once the revision has reached it. */
+  /** The revision of the poison event that parked the payment; past once `revision` has reached it. */
   parkedAt?: number;
   /** JSON text: a document of fields would not come back to the byte. */
   body: string;
 };
 
+/** A parked payment; `_id` is the payment id, `revision` that of the poison event. */
 export type StoredParking = { _id: string; revision: number; reason: string; since: string };
 
-/** The few documents that say how things stand: see `controlIds`. */
+/** A control document: the served generation, a generation's checkpoint, or a lease. */
 export type StoredControl = {
   _id: string;
   generation?: number;
@@ -41,12 +43,13 @@ export type StoredControl = {
   until?: Date;
 };
 
-/** A value that has to be a text: anything else could be read as a part of a query. */
+/** The value, if it is a text: an object would be read as a part of a query. Throws TypeError. */
 export const text = (value: unknown): string => {
   if (typeof value !== 'string') throw new TypeError('the read models take texts only');
   return value;
 };
 
+/** The document of a read model. */
 export const storedOf = (readModel: PaymentReadModel): StoredPayment => {
   const { paymentId, createdAt, status, amount, merchantReference, paymentMethod } =
     readModel.response;
@@ -67,6 +70,7 @@ export const storedOf = (readModel: PaymentReadModel): StoredPayment => {
   };
 };
 
+/** The read model of a document. */
 export const readModelOf = ({
   merchantId,
   revision,
@@ -79,11 +83,13 @@ export const readModelOf = ({
   response: JSON.parse(body),
 });
 
+/** The document as a search finds it. */
 export const foundOf = (stored: StoredPayment): Found => {
   const { _id, merchantId, revision, createdAt, parkedAt = -1, body } = stored;
   return { paymentId: _id, merchantId, revision, body, parked: parkedAt > revision, createdAt };
 };
 
+/** A change that parks a payment. */
 export type Parking = ReadModelChange & { kind: 'park' };
 
 /** A batch as it will be written: one document of each payment at most, its highest revision. */
@@ -93,7 +99,7 @@ export type Batch = {
   ids: string[];
 };
 
-/** Throws before anything is written where a change cannot be stored. */
+/** The batch of some changes. Throws TypeError, before anything is written, for an id that is no text. */
 export const batchOf = (changes: ReadModelChange[]): Batch => {
   const readModels: Batch['readModels'] = new Map();
   const parkings: Batch['parkings'] = new Map();

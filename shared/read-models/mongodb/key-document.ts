@@ -1,13 +1,13 @@
-/** One text under a name in MongoDB: where the event feed keeps its place. */
+/** One text under a name in MongoDB: the relay's checkpoint. */
 import { clientOf, isDuplicate } from './client.ts';
 import { quick } from './database.ts';
 
-/** Apart from the read models' collections: what lies here is not lost when those are dropped. */
+/** Not one of the read models' collections: dropping those keeps this one. */
 const KEPT = 'kept';
 
 /**
- * One text under a name, changed only by who saw its last change: where the event feed keeps its
- * place (projector/relay/checkpoint/port.ts). Connects when it is first used.
+ * One text under a name, changed only by a writer that saw its last change: see KeyDocument
+ * (projector/relay/checkpoint/port.ts). Connects when it is first used.
  */
 export const mongoKeyDocument = ({ url, name }: { url: string; name: string }) => {
   const client = clientOf(url);

@@ -1,17 +1,19 @@
-/** What one holder at a time may have for a while: the lease of the projector, and a rebuild. */
+/** Leases, each with one holder at a time: for following the log, and for a rebuild. */
 import { isDuplicate } from './client.ts';
 import type { Database } from './database.ts';
 
+/** The leases of a database, by name. */
 export type Leases = {
   /** Takes or renews one; false while another holder has it. Throws ReadModelsUnavailable. */
   take(name: string, holder: string, ttlMs: number): Promise<boolean>;
-  /** Lets go of one, if this holder has it. */
-  letGo(name: string, holder: string): Promise<void>;
+  /** Releases one, if this holder has it. */
+  release(name: string, holder: string): Promise<void>;
 };
 
+/** Each lease is a control document. */
 export const createLeases = ({ db, control, read, write }: Database): Leases => ({
   take: async (_id, holder, ttlMs) => {
-    // The server's clock: a process whose own is ahead would take it too early.
+    // The server's clock: a process whose own clock is ahead would take a lease too early.
     const { localTime } = await read(() => db.command({ hello: 1 }));
     const now = localTime instanceof Date ? localTime.getTime() : Date.now();
     const free = [{ holder }, { until: { $lte: new Date(now) } }];
@@ -26,7 +28,7 @@ export const createLeases = ({ db, control, read, write }: Database): Leases => 
       throw error;
     }
   },
-  letGo: async (_id, holder) => {
+  release: async (_id, holder) => {
     await write(() => control.deleteOne({ _id, holder }));
   },
 });

@@ -14,14 +14,16 @@ import { createRebuilds } from './rebuild.ts';
 import { createRevisionPoller } from './revision-poller.ts';
 import { createWriter } from './writer.ts';
 
-export type MongoReadModelsOptions = {
+/** How the database is reached. */
+type MongoReadModelsOptions = {
   /** `mongodb://…` with the database's name in its path. */
   url: string;
   logger?: { warn(fields: object, message: string): void };
-  /** How long a rebuild that fell silent keeps the next one out. */
+  /** After so many milliseconds a rebuild that no longer renews its lease is given up: 15 s. */
   rebuildMs?: number;
 };
 
+/** The port, and what `payments doctor` asks of this driver. */
 export type MongoReadModels = ReadModels & {
   /** Throws ReadModelsUnavailable when the server does not answer. */
   ping(): Promise<void>;
@@ -78,7 +80,7 @@ export const openMongoReadModels = async ({
       return poller.wait(paymentId, revision, timeoutMs);
     },
     lease: async (holder, ttlMs) => leases.take(LEASE, text(holder), ttlMs),
-    release: async (holder) => leases.letGo(LEASE, text(holder)),
+    release: async (holder) => leases.release(LEASE, text(holder)),
     checkpoint,
     checkpointHash,
     load,

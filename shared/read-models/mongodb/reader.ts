@@ -1,10 +1,10 @@
-/** Reading a generation of read models: each kind of question by an index of its own. */
+/** Reading a generation of read models; each kind of query has its own index. */
 import { documentsOf, newestOf } from '../found.ts';
 import type { ParkedPayment, ReadModelsReader } from '../port.ts';
 import { type Database, type Generation, quick } from './database.ts';
 import { filtersOf, foundOf, type StoredPayment, text } from './documents.ts';
 
-/** A page of documents, whose read may take longer than that of one. */
+/** Timeout of reading a page of documents. */
 export const SEARCH_MS_MAX = 5000;
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 
@@ -23,9 +23,9 @@ export const parkedIn = async (
   return found.map(({ _id, ...rest }) => ({ paymentId: _id, ...rest }));
 };
 
-/** Reads from whichever generation `now` gives. */
+/** Reads from the generation that `now` returns. */
 export const createReader = (
-  { ask, read }: Database,
+  { call, read }: Database,
   now: () => Promise<Generation>,
 ): Omit<ReadModelsReader, 'waitForRevision'> => {
   const find = async (filter: object): Promise<StoredPayment | null> => {
@@ -39,7 +39,7 @@ export const createReader = (
     getAny: async (paymentId) => documentOf(await find({ _id: text(paymentId) })),
     search: async (search, limit) => {
       const { payments } = await now();
-      const found = await ask(SEARCH_MS_MAX, () =>
+      const found = await call(SEARCH_MS_MAX, () =>
         Promise.all(
           filtersOf(search).map((filter) =>
             payments

@@ -1,4 +1,4 @@
-/** A generation filled beside the served one, and the switch to it. */
+/** Rebuild: fills a generation beside the served one, and switches to it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { startChecksum } from '../checksum.ts';
 import { CheckpointMoved, RebuildRunning } from '../errors.ts';
@@ -13,24 +13,25 @@ import { createWriter } from './writer.ts';
 
 const REBUILD = 'rebuild';
 
+/** What rebuilds need. */
 export type RebuildOptions = {
   database: Database;
   served: Served;
   leases: Leases;
-  /** How long a rebuild that fell silent keeps the next one out. */
+  /** After so many milliseconds a rebuild that no longer renews its lease is given up. */
   rebuildMs: number;
-  /** Another generation is served from here on. */
+  /** Called when another generation is served from now on. */
   onServed(): void;
 };
 
 const checksumOf = async (
-  { ask }: Database,
+  { call }: Database,
   { payments }: Generation,
 ): Promise<ReadModelsChecksum> => {
   const sum = startChecksum();
-  // By the page and by id: a cursor's later answers would have no budget of their own.
+  // In pages by id: the later batches of a cursor would have no timeout.
   for (let last = ''; ; ) {
-    const page = await ask(SEARCH_MS_MAX, () =>
+    const page = await call(SEARCH_MS_MAX, () =>
       payments
         .find({ _id: { $gt: last } }, { maxTimeMS: SEARCH_MS_MAX })
         .sort({ _id: 1 })
@@ -50,7 +51,7 @@ const remove = async ({ control, write, generationOf }: Database, n: number): Pr
   await write(() => control.deleteOne({ _id: checkpointId }));
 };
 
-/** Every generation that has left something, the served one not among them. */
+/** The numbers of generations with collections, without the served one. */
 const leftovers = async ({ db, read }: Database, servedN: number): Promise<number[]> => {
   const names = await read(() => db.listCollections({}, { nameOnly: true }).toArray());
   const found = names.map(({ name }) => name.match(`^${FORM}_(\\d+)_payments$`)?.[1]);
@@ -69,14 +70,14 @@ const takeTurn = async ({ leases, rebuildMs }: RebuildOptions) => {
   return {
     end: async (): Promise<void> => {
       clearInterval(renewal);
-      // One that is under way would take again what is let go.
+      // A renewal under way would take the released lease again.
       await renewing;
-      await leases.letGo(REBUILD, holder);
+      await leases.release(REBUILD, holder);
     },
   };
 };
 
-/** Names the served generation before it is ever compared; a duplicate key says that it is. */
+/** Stores which generation is served, for `serve` to compare; a duplicate key says it is stored. */
 const nameServed = ({ control, write }: Database): Promise<unknown> =>
   write(() => control.insertOne({ _id: SERVED, generation: 1 })).catch((error: unknown) => {
     if (!isDuplicate(error)) throw error;
@@ -90,7 +91,7 @@ const fillBeside = async (
   const { control, write, generationOf } = database;
   const left = await leftovers(database, old);
   for (const n of left) await remove(database, n);
-  // A number that nobody has seen: a process may still hold one that was removed.
+  // A number that no generation had: another process may still use one that was removed.
   const next = generationOf(Math.max(old, ...left) + 1);
   const { checkpoint, load, apply } = createWriter({
     database,
@@ -119,7 +120,7 @@ const fillBeside = async (
     end: async () => {
       if (!open) return;
       open = false;
-      // Until then another process may still read the old one.
+      // Before that, another process may still read the old generation.
       if (isServed) await delay(SERVED_MS_MAX);
       await remove(database, isServed ? old : next.n);
       await endTurn();

@@ -24,22 +24,24 @@ import { type Batch, batchOf, readModelOf, type StoredControl, text } from './do
 const ROUNDS_MAX = 5;
 /** How many written read models are kept for the next event (some 3 kB each). */
 const RECENT_READ_MODELS_MAX = 4096;
-/** What a writer needs to know of the database it writes to. */
-export type WriterDeps = {
+
+/** What a writer needs of the database. */
+type WriterDeps = {
   database: Pick<Database, 'control' | 'read' | 'write'>;
   /** The generation to write to, as it was when a batch begins. */
   generation(): Promise<Generation>;
-  /** Refuses a batch for another generation than the one that should be written to. */
+  /** Throws CheckpointMoved where the batch is for a generation that is served no more. */
   check(at: Generation, control: StoredControl[]): void;
   onWritten(paymentId: string, revision: number): void;
 };
 
-export type Writer = Pick<ReadModelsWriter, 'checkpoint' | 'checkpointHash' | 'load' | 'apply'> & {
+/** The writing half of the port, but for the lease. */
+type Writer = Pick<ReadModelsWriter, 'checkpoint' | 'checkpointHash' | 'load' | 'apply'> & {
   /** Read models as last written here, the latest last. */
   recent: BoundedMap<PaymentReadModel>;
 };
 
-/** For a writer that starts from elsewhere than the stored checkpoint. */
+/** The error for a batch that does not start from the stored checkpoint. */
 const moved = (from: Position | null) =>
   new CheckpointMoved(`the read models' checkpoint is no longer ${from}`);
 
@@ -58,7 +60,7 @@ export const createWriter = (deps: WriterDeps): Writer => {
     indexed = at.n;
   };
 
-  /** Refuses a writer that starts from elsewhere, or writes to read models that are served no more. */
+  /** Throws CheckpointMoved for a batch that starts elsewhere, or for a generation not served any more. */
   const checkPlace = async (at: Generation, from: Position | null): Promise<void> => {
     const ids = [SERVED, at.checkpointId];
     const found = await read(() => control.find({ _id: { $in: ids } }, quick).toArray());
@@ -75,15 +77,16 @@ export const createWriter = (deps: WriterDeps): Writer => {
   /** What is stored now, as far as this batch needs to know. */
   const readBefore = async (at: Generation, { ids, parkings }: Batch, round: number) => {
     const known = new Map(ids.flatMap((id) => knownOf(id)));
-    // At first what was written or read here is believed: where that is wrong, the compared revision says so.
-    const believed = round === 1 && parkings.size === 0;
+    // The first round trusts what was last written or read here: where that is outdated, the write ends
+    // with a duplicate key, and the next round reads.
+    const isTrusted = round === 1 && parkings.size === 0;
     const [stored, parked] = await read(() =>
       Promise.all([
-        believed ? [] : revisionsIn(at.payments, ids),
+        isTrusted ? [] : revisionsIn(at.payments, ids),
         at.parked.find({ _id: oneOf(ids) }, quick).toArray(),
       ]),
     );
-    return { stored: believed ? known : byId(stored), parked: byId(parked) };
+    return { stored: isTrusted ? known : byId(stored), parked: byId(parked) };
   };
 
   /** Throws a duplicate key's error when more is stored than was known. */
@@ -109,7 +112,9 @@ export const createWriter = (deps: WriterDeps): Writer => {
       } catch (error) {
         if (!isDuplicate(error)) throw error;
         if (round === ROUNDS_MAX)
-          throw new ReadModelsUnavailable('another writer is always faster');
+          throw new ReadModelsUnavailable(
+            `another writer stored newer documents ${ROUNDS_MAX} times in a row`,
+          );
       }
     }
   };

@@ -9,12 +9,13 @@ import { GENERATION, SCHEMA } from './schema.ts';
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
-/** The tables are not those that their version promises. */
+/** Among others: a table or column that this version expects is missing. */
 const SQLITE_ERROR = 1;
 
+/** Where the file is. */
 export type SqliteReadModelsOptions = {
   file: string;
-  /** How long a statement waits for a lock that another process holds. */
+  /** How many milliseconds a statement waits for a lock that another process has: 5 s. */
   timeoutMs?: number;
   logger?: { warn(fields: object, message: string): void };
 };
@@ -92,11 +93,11 @@ const connect = (file: string, timeoutMs: number): Connection => {
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
     db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON');
     // 64 MB of pages: a read of a payment that is not the latest costs half as much.
-    // 4000 pages of log: pages that are written again and again are moved a quarter as often.
+    // 4000 pages of WAL: pages that are written again and again are moved a quarter as often.
     db.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000');
     makeTables(db);
     const statements = prepare(db);
-    // A damage that the first reads meet is found here, where the file can still be replaced.
+    // Damage that the first reads meet is found here, where the file can still be replaced.
     const anyParked = statements.parked.get(1) !== undefined;
     statements.checkpoint.get();
     return { ...statements, db, anyParked };
@@ -111,11 +112,11 @@ const sqliteCode = (error: unknown): number | undefined => {
   const { errcode } = error as { errcode?: number };
   return errcode === undefined ? undefined : errcode & 0xff;
 };
-/** True for a file, or a document in it, that is not what was written. */
+/** True for the error of a damaged file, or of a damaged document in it. */
 export const isDamage = (error: unknown): boolean =>
   error instanceof DamagedDocument || [CORRUPT, NOT_A_DATABASE].includes(sqliteCode(error) ?? 0);
 
-/** Removes a file with what SQLite keeps beside it. */
+/** Removes a file with its `-wal` and `-shm`. */
 export const removeFile = (file: string): void => {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
 };
@@ -135,7 +136,7 @@ const openOrReplace = ({ file, timeoutMs = 5000, logger }: SqliteReadModelsOptio
   }
 };
 
-/** The port's error for one of the file; any other error as it is. */
+/** ReadModelsUnavailable for an error of the file; any other error as it is. */
 export const unavailable = (error: unknown): unknown => {
   if (error instanceof DamagedDocument) return new ReadModelsUnavailable(error.message);
   const { code } = error as { code?: string };

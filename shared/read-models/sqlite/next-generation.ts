@@ -1,13 +1,13 @@
-/** Read models filled in a file beside the served one, which it then replaces. */
+/** Rebuild: fills a file beside the served one, which it then replaces. */
 import { ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, ReadModels } from '../port.ts';
 import { removeFile, unavailable } from './connection.ts';
 
-export type NextGenerationOptions = {
-  /** Where it is filled. */
+type NextGenerationOptions = {
+  /** The path of the next generation's file. */
   file: string;
   open(file: string): ReadModels;
-  /** Whether the served ones are. */
+  /** Whether the served file is open. */
   isOpen(): boolean;
   /** Puts the file in the place of the served one. Throws ReadModelsUnavailable. */
   replaceBy(file: string): void;

@@ -13,6 +13,7 @@ import {
   unavailable,
 } from './connection.ts';
 
+/** The open file, whichever it is at the moment. */
 export type ReplaceableFile = {
   /**
    * Runs a step on the file. Throws ReadModelsUnavailable where the file cannot be used; a damaged

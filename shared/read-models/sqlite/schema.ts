@@ -1,15 +1,16 @@
-/** The tables of the read models' SQLite file. A file of another form is filled anew, not migrated. */
+/** The tables of the read models' SQLite file. A file with other tables is filled anew, not migrated. */
 import { READ_MODEL_VERSION } from '../../payment/response.ts';
 
 /** Names the tables below; raise it with any change of them. */
 const SCHEMA_VERSION = 4;
-/** Stored as user_version: a file of another generation is filled anew. */
+/** Stored as user_version: a file with another number is filled anew. */
 export const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
 
 // What never changes in a payment is written once, so that an update leaves its indexes alone; what
 // is searched stands before the body, so that a scan stops short of it. An index of last4 would cost
 // a new payment a third of its time, since its places are random; as the end of another one it is
 // read along, in order.
+/** The statements that make an empty file's tables. */
 export const SCHEMA = `
   CREATE TABLE payment (
     payment_id TEXT NOT NULL PRIMARY KEY,

@@ -58,9 +58,9 @@ const merchantsOf = (db: DatabaseSync): string[] =>
     .map(({ id }) => id as string);
 
 /**
- * What is to be looked for, by an index each, which an OR would not have: the three meanings of a
- * text, and the payments of all merchants one merchant after the other. Time has no index of its
- * own, for each new payment would pay for it and only an auditor's search would use it.
+ * The parts of a search, each of which has an index, as an OR over them would not: the three meanings
+ * of a text, and the payments of all merchants one merchant after the other. Time has no index: each
+ * new payment would pay for it, and only an auditor's search would use it.
  */
 const partsOf = (db: DatabaseSync, search: PaymentSearch): Condition[][] => {
   const { text, merchantId, merchantReference } = search;
@@ -69,19 +69,19 @@ const partsOf = (db: DatabaseSync, search: PaymentSearch): Condition[][] => {
       ['merchant_id = ?', id],
       ...more,
     ]);
-  // A plus keeps the merchant's index out where there is a better one.
-  const owned = given(merchantId, (id) => ['+merchant_id = ?', id]);
-  if (text === undefined) return merchantReference === undefined ? inTime() : [owned];
+  // The plus keeps SQLite from using the merchant's index where there is a better one.
+  const ofMerchant = given(merchantId, (id) => ['+merchant_id = ?', id]);
+  if (text === undefined) return merchantReference === undefined ? inTime() : [ofMerchant];
   return [
-    [['payment_id = ?', text], ...owned],
-    [['merchant_reference = ?', text], ...owned],
+    [['payment_id = ?', text], ...ofMerchant],
+    [['merchant_reference = ?', text], ...ofMerchant],
     ...inTime(['last4 = ?', text]),
   ];
 };
 
 /**
  * The documents that meet the search; see ReadModelsReader. Throws DamagedDocument, and SQLite's
- * own errors.
+ * errors.
  */
 export const searchSqlite = (
   db: DatabaseSync,
@@ -91,7 +91,7 @@ export const searchSqlite = (
   const conditions = conditionsOf(search);
   let found: Found[] = [];
   for (const part of partsOf(db, search)) {
-    // Of the next merchant only what is as new as the oldest that would be given now.
+    // Of the next merchant only what is as new as the oldest document found so far.
     const oldest = found.length < limit ? undefined : found.at(-1)?.createdAt;
     const newer = given(oldest, (time): Condition => ['created_at >= ?', time]);
     found = newestOf([...found, ...find(db, [...part, ...conditions, ...newer], limit)], limit);
