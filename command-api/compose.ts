@@ -6,17 +6,17 @@ import type { FastifyInstance } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../shared/http/route.ts';
-import { type Config, merchantRules } from '../shared/runtime/config.ts';
+import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
+import { rulesOf } from './create-payment.ts';
 import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
-import { createInFlight, type InFlight, inFlightMsMaxOf } from './in-flight.ts';
+import { createInFlight, createQueues, type InFlight, inFlightMsMaxOf } from './in-flight.ts';
 import { recordMetrics } from './metrics.ts';
 import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
 import { type ResilientProvider, resilient } from './provider/resilience.ts';
-import { createQueues } from './queues.ts';
 import { openReconcile } from './reconcile/routes.ts';
 import { resolveByAsking } from './recovery/ask.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
@@ -65,15 +65,6 @@ export type CommandSide = {
 };
 
 const CACHED_PAYMENTS_MAX = 1000;
-const rulesOf = (config: Config, merchantId: string) => {
-  const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
-  return {
-    maxAmountMinor: maxAmount,
-    ...(acceptedBrands && { acceptedBrands }),
-    uniqueReferences: merchantReference === 'unique',
-  };
-};
-
 const createDeps = (options: CommandSideOptions, provider: Provider): CommandDeps => {
   const { config, store, sharedStore, identities, log: logger, nowMs = Date.now } = options;
   const { onAppended, onConflict } = recordMetrics(options.metrics);
@@ -103,7 +94,7 @@ const createDeps = (options: CommandSideOptions, provider: Provider): CommandDep
     identities,
     claims: createReferenceClaims({ store, identities, nowMs }),
     sharedStore,
-    rulesOf: (merchantId) => rulesOf(config, merchantId),
+    rulesOf: rulesOf(config),
     nowMs,
     logger,
   };

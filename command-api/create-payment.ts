@@ -4,10 +4,11 @@
  * §8). A payment's create has one operation id, that of its intent.
  */
 import { brandOf, CardSecret, maskCard } from '../shared/payment/card.ts';
-import type { CreateCommand } from '../shared/payment/commands.ts';
+import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import type { MaskedCard } from '../shared/payment/payment-events.ts';
 import { isFree, type Operation } from '../shared/payment/state.ts';
+import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import { waitForInFlight } from './in-flight.ts';
@@ -47,6 +48,18 @@ export const createPayment = (
   const attempt = { sender, command, call: callOf(request), budget };
   return key === undefined ? createOrJoin(deps, attempt) : createUnderKey(deps, attempt, key);
 };
+
+/** The rules that the settings have for a merchant's creates. */
+export const rulesOf =
+  (config: Config) =>
+  (merchantId: string): MerchantRules => {
+    const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
+    return {
+      maxAmountMinor: maxAmount,
+      ...(acceptedBrands && { acceptedBrands }),
+      uniqueReferences: merchantReference === 'unique',
+    };
+  };
 
 const commandOf = (
   { identities, rulesOf }: CommandDeps,

@@ -1,10 +1,9 @@
 /** What the commands of the command side are given to work with, and who sends them. */
 import type { MerchantRules } from '../shared/payment/commands.ts';
 import type { Identities } from './idempotency.ts';
-import type { InFlight } from './in-flight.ts';
+import type { InFlight, Queues } from './in-flight.ts';
 import type { PaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
-import type { Queues } from './queues.ts';
 import type { Unresolved } from './recovery/unresolved.ts';
 import type { ReferenceClaims } from './reference-claims.ts';
 

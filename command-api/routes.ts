@@ -33,7 +33,7 @@ import {
 import { PaymentRequest } from './request/payment-request.ts';
 import { type ChangeContent, readChange, readCreate, readVoid } from './request/read-request.ts';
 import { startBudget } from './request-budget.ts';
-import { type RespondDeps, respondInBudget } from './respond-in-budget.ts';
+import { type RespondDeps, respondInBudget } from './responses.ts';
 
 /** What the routes for merchants work with. */
 export type CommandApi = RespondDeps & { commands: CommandDeps; requestBudgetMs: number };

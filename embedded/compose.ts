@@ -109,12 +109,7 @@ const openParts = async (
     config,
     store: freshness.store,
     sharedStore: opened.shared,
-    readModels: {
-      ...readModels,
-      // Until the projector has caught up GET folds the stream, so waiting would gain nothing.
-      waitForRevision: async (paymentId, revision, timeoutMs) =>
-        projector.status().caughtUp && readModels.waitForRevision(paymentId, revision, timeoutMs),
-    },
+    readModels: { ...readModels, waitForRevision: projector.waitForRevision },
     identities,
     provider: wrapProvider(await openProvider(config, log, folder.path('provider-ledger.sqlite'))),
     metrics,

@@ -1,8 +1,12 @@
 /** Whether the read models have caught up with the log since the start, or since they were last lost. */
+import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Freshness } from './freshness.ts';
 
 /** Not caught up at first. The projection gets the returned `freshness`, so that its losses are noted. */
-export const trackCatchUp = (freshness: Freshness) => {
+export const trackCatchUp = (
+  freshness: Freshness,
+  readModels: Pick<ReadModelsReader, 'waitForRevision'>,
+) => {
   const first = Promise.withResolvers<void>();
   let caughtUp = false;
   const lost = (): void => {
@@ -18,6 +22,10 @@ export const trackCatchUp = (freshness: Freshness) => {
       first.resolve();
     },
     lost,
+    /** While the read models are being filled anew, GET folds the streams: nothing is worth a wait. */
+    waitForRevision: async (
+      ...wanted: Parameters<ReadModelsReader['waitForRevision']>
+    ): Promise<boolean> => caughtUp && readModels.waitForRevision(...wanted),
     freshness: {
       ...freshness,
       lost: (): void => {

@@ -55,6 +55,8 @@ export type Projector = {
   /** Resolves at the first catch-up; pending while an engine is out of reach. */
   caughtUp: Promise<void>;
   status(): ProjectorStatus;
+  /** The read models' own, or false at once while they have not caught up. */
+  waitForRevision: ReadModels['waitForRevision'];
   /** Measured now, against the store's own head. Throws StoreUnavailable. */
   lag(): Promise<Lag>;
   /** See Freshness: to be called before the document is read. */
@@ -106,7 +108,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
   const { store, readModels, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
   await checkBeforeStart(options);
 
-  const catchUp = trackCatchUp(options.freshness ?? trackFreshness(store));
+  const catchUp = trackCatchUp(options.freshness ?? trackFreshness(store), readModels);
   const { freshness } = catchUp;
   const projection = createProjection({ store, readModels, logger, freshness });
   const lease = keepLease({
@@ -147,6 +149,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
         counts: { ...counts, restarts },
       };
     },
+    waitForRevision: catchUp.waitForRevision,
     lag: watch.lag,
     isBehind: freshness.isBehind,
     retryParked: async (paymentId) => {

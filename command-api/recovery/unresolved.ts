@@ -4,9 +4,8 @@
  * the provider is asked until the outcome is known (ask.ts).
  */
 import { unresolvedOperations } from '../../shared/payment/state.ts';
-import type { InFlight } from '../in-flight.ts';
+import type { InFlight, Queues } from '../in-flight.ts';
 import type { LoadedPayment, PaymentLog } from '../payment-log.ts';
-import type { Queues } from '../queues.ts';
 import { type Attempted, createRetrySchedules, type FailedAttempt } from './retry-schedule.ts';
 import { createUnresolvedIndex, type KnownOperation } from './unresolved-index.ts';
 

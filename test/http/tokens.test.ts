@@ -11,10 +11,10 @@ import { importSecret, openLocalKeys, signToken } from '../../shared/http/auth/l
 import { createRateLimiter, type Rate } from '../../shared/http/auth/rate-limit.ts';
 import {
   createAuthenticator,
+  createVerifiedTokens,
   type Principal,
   type TokenSettings,
 } from '../../shared/http/auth/tokens.ts';
-import { createVerifiedTokens } from '../../shared/http/auth/verified-tokens.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';

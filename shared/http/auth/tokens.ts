@@ -2,6 +2,7 @@
  * Bearer tokens (gaps §10): a JWT by a shared secret, by the keys of a real issuer, or by the
  * key pair of the data folder, becomes the merchant, the actor and what they may do.
  */
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import {
   type CryptoKey,
@@ -13,6 +14,7 @@ import {
   type JWTVerifyGetKey,
   jwtVerify,
 } from 'jose';
+import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import {
   LOCAL_KEY_ALGORITHM,
   PUBLIC_KEY_ALGORITHMS,
@@ -20,7 +22,6 @@ import {
 } from '../../runtime/key-algorithms.ts';
 import { soleHeader } from '../headers.ts';
 import { importSecret, openLocalKeys } from './local-keys.ts';
-import { createVerifiedTokens, digestOf } from './verified-tokens.ts';
 
 /** Where the keys come from: one of them, as the settings say. */
 export type KeySource =
@@ -75,6 +76,44 @@ const KEY_SET_RECHECK_MS = 60_000;
 const KEY_ADDRESS_TIMEOUT_MS = 2_000;
 
 type Verification = { key: CryptoKey | JWTVerifyGetKey; algorithms: string[]; recheckMs: number };
+
+const TOKENS_MAX = 10_000;
+
+type Entry = { principal: Principal; expiresAtSeconds: number; checkAgainAtMs: number };
+
+/**
+ * Tokens that were verified, so that a signature is checked once and not per request. Bounded; an
+ * entry never outlives its token. Keyed by digest, so that no token stays in memory.
+ */
+export type VerifiedTokens = {
+  /** Who the token speaks for, when it is still good now. */
+  find(digest: string, nowMs: number): Principal | undefined;
+  keep(digest: string, principal: Principal, expiresAtSeconds: number, nowMs: number): void;
+};
+
+const digestOf = (token: string): string => hash('sha256', token, 'base64');
+
+/** `maxAgeMs` is how long a key that its issuer has withdrawn may still be believed. */
+export const createVerifiedTokens = (
+  maxAgeMs: number,
+  tokensMax: number = TOKENS_MAX,
+): VerifiedTokens => {
+  const entries = createBoundedMap<Entry>(tokensMax);
+  return {
+    find: (digest, nowMs) => {
+      const entry = entries.get(digest);
+      if (entry === undefined) return undefined;
+      if (Math.floor(nowMs / 1000) < entry.expiresAtSeconds && nowMs < entry.checkAgainAtMs) {
+        return entry.principal;
+      }
+      entries.delete(digest);
+      return undefined;
+    },
+    keep: (digest, principal, expiresAtSeconds, nowMs) => {
+      entries.set(digest, { principal, expiresAtSeconds, checkAgainAtMs: nowMs + maxAgeMs });
+    },
+  };
+};
 
 const keySetFrom = (path: string): JWTVerifyGetKey => {
   try {

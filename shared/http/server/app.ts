@@ -16,9 +16,14 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import type { Principal } from '../auth/tokens.ts';
 import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
 import { RETRY_LATER, reject } from '../errors.ts';
-import { closeUnused, watchConnections } from './connections.ts';
 import { watchRoutes } from './known-routes.ts';
-import { responseClientError, responseForNode, responseHeaders } from './raw-responses.ts';
+import {
+  closeUnused,
+  responseClientError,
+  responseForNode,
+  responseHeaders,
+  watchConnections,
+} from './raw-responses.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

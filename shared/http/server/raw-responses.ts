@@ -1,14 +1,45 @@
 /**
  * What Node itself would reject before a request reaches the framework, without a body: broken
  * syntax, headers too large, time-outs, expectations, tunnels. Here they get the contract's body
- * (gaps §1).
+ * (gaps §1), on a connection of which is known what it is busy with.
  */
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { newUlid } from '../../runtime/ids.ts';
 import { helpLink } from '../error-guide.ts';
 import { type ErrorCode, errorBody, JSON_TYPE } from '../errors.ts';
-import { openResponse } from './connections.ts';
+
+const responses = new WeakMap<Duplex, ServerResponse>();
+const sockets = new WeakMap<Server, Set<Duplex>>();
+
+/** Notes the connections and responses of a server; call it before the server listens. */
+export const watchConnections = (server: Server): void => {
+  const open = new Set<Duplex>();
+  sockets.set(server, open);
+  server.on('connection', (socket: Duplex) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    responses.set(request.socket, response);
+  });
+};
+
+/** The last response begun on a connection, unless it has been sent or can no longer be. */
+export const openResponse = (socket: Duplex): ServerResponse | undefined => {
+  const response = responses.get(socket);
+  return response?.writableFinished || response?.destroyed ? undefined : response;
+};
+
+/**
+ * Closes every connection without a response to wait for. Node's own `closeIdleConnections` leaves
+ * those alone that have never sent a request, and no longer looks at their time-out either.
+ */
+export const closeUnused = (server: Server): void => {
+  for (const socket of sockets.get(server) ?? []) {
+    if (openResponse(socket) === undefined) socket.destroy();
+  }
+};
 
 /** How long a rejected client may still send before its socket is closed for good. */
 const LINGER_MS = 500;
