@@ -68,5 +68,5 @@ export const openReadModels = async (
     return openSqliteReadModels({ file: fileOf('read-models.sqlite'), logger: log });
   }
   const { openMongoReadModels } = await import('./read-models/mongodb/read-models.ts');
-  return openMongoReadModels({ url: config.mongoUrl, logger: log });
+  return openMongoReadModels({ url: config.mongoUrl });
 };

@@ -118,7 +118,7 @@ export const batchOf = (changes: ReadModelChange[]): Batch => {
 const given = <T>(value: T | undefined, filter: (value: T) => object): object[] =>
   value === undefined ? [] : [filter(value)];
 
-/** One filter for each meaning of the searched text: each of them has an index of its own. */
+/** One filter for each meaning of the searched text: each of them has its own index. */
 export const filtersOf = (search: PaymentSearch): { $and: object[] }[] => {
   const all = [
     ...given(search.merchantId, (id) => ({ merchantId: text(id) })),

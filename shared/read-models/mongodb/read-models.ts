@@ -18,7 +18,6 @@ import { createWriter } from './writer.ts';
 type MongoReadModelsOptions = {
   /** `mongodb://…` with the database's name in its path. */
   url: string;
-  logger?: { warn(fields: object, message: string): void };
   /** After so many milliseconds a rebuild that no longer renews its lease is given up: 15 s. */
   rebuildMs?: number;
 };
