@@ -34,10 +34,17 @@ export const BOUND: Readonly<Record<RouteId, Omit<AnyRoute<never>, 'handle'>>> =
 };
 
 const JSON_TYPE = 'application/json';
+const TOKEN = 'On a local service `npx payments token` prints one.';
+
+/** The same names with other values. */
+const mapped = <A, B>(of: Readonly<Record<string, A>>, to: (value: A, name: string) => B) =>
+  Object.fromEntries(Object.entries(of).map(([name, value]) => [name, to(value, name)]));
 
 const refTo = (kind: 'schemas' | 'headers' | 'parameters', name: string): Part => ({
   $ref: `#/components/${kind}/${name}`,
 });
+
+const withoutIds = ({ $schema: _, $id: __, ...schema }: Part): Part => schema;
 
 /** Every named schema, and each route's query as `<id>Query`, as JSON Schema. */
 const namedSchemas = (): Record<string, Part> => {
@@ -46,21 +53,15 @@ const namedSchemas = (): Record<string, Part> => {
   }
   const uri = (id: string) => `#/components/schemas/${id}`;
   const { schemas } = z.toJSONSchema(z.globalRegistry, { io: 'input', uri });
-  const entries = Object.entries(schemas).map(([name, { $schema: _, $id: __, ...schema }]) => [
-    name,
-    schema,
-  ]);
-  return Object.fromEntries(entries.sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
-};
-
-const bare = (schema: z.ZodType): Part => {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input' });
-  return rest;
+  const byName = Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1));
+  return mapped(Object.fromEntries(byName), withoutIds);
 };
 
 const schemaOf = (schema: z.ZodType): Part => {
   const id = z.globalRegistry.get(schema)?.id;
-  return typeof id === 'string' ? refTo('schemas', id) : bare(schema);
+  return typeof id === 'string'
+    ? refTo('schemas', id)
+    : withoutIds(z.toJSONSchema(schema, { io: 'input' }));
 };
 
 type Query = { properties?: Record<string, Part>; required?: string[] };
@@ -75,11 +76,9 @@ const queryParameters = ({ properties = {}, required = [] }: Query): Part[] =>
   }));
 
 const camel = (name: string): string =>
-  name
-    .replace(/[^A-Za-z0-9]+(.)?/g, (_all, letter: string | undefined) =>
-      (letter ?? '').toUpperCase(),
-    )
-    .replace(/^[A-Z]/, (first) => first.toLowerCase());
+  (name.charAt(0).toLowerCase() + name.slice(1)).replace(/\W+(.)/g, (_all, letter: string) =>
+    letter.toUpperCase(),
+  );
 
 const examplesOf = (recordings: readonly Recording[], shownOf: (one: Recording) => unknown): Part =>
   Object.fromEntries(
@@ -93,12 +92,10 @@ const responseOf = (status: number, response: ResponseForm, recordings: Recordin
   return {
     description,
     headers: Object.fromEntries(names.map((name) => [name, refTo('headers', name)])),
-    content: Object.fromEntries(
-      Object.entries(content).map(([type, schema]) => [
-        type,
-        { schema: schemaOf(schema), ...(type === JSON_TYPE && examples) },
-      ]),
-    ),
+    content: mapped(content, (schema, type) => ({
+      schema: schemaOf(schema),
+      ...(type === JSON_TYPE && examples),
+    })),
   };
 };
 
@@ -107,15 +104,12 @@ const responsesOf = (id: RouteId, recordings: Recording[]): Part => {
   const responses = { ...standardResponses(ROUTES[id], request), ...own };
   const stray = recordings.find(({ status }) => responses[status] === undefined);
   if (stray) throw new Error(`${id}: ${stray.status} (${stray.name}) is not described`);
-  return Object.fromEntries(
-    Object.entries(responses).map(([key, response]) => {
-      const status = Number(key);
-      const shown = recordings.filter((one) => one.status === status);
-      if (shown.length === 0 && !response.unrecorded)
-        throw new Error(`${id}: ${status} was not recorded`);
-      return [key, responseOf(status, response, shown)];
-    }),
-  );
+  return mapped(responses, (response, status) => {
+    const shown = recordings.filter((one) => one.status === Number(status));
+    if (shown.length === 0 && !response.unrecorded)
+      throw new Error(`${id}: ${status} was not recorded`);
+    return responseOf(Number(status), response, shown);
+  });
 };
 
 const requestBodyOf = (id: RouteId, recordings: Recording[]): Part => {
@@ -158,24 +152,25 @@ const componentsOf = (part: unknown, all: Record<string, Record<string, Part>>):
     }
   };
   visit(part);
-  return Object.fromEntries(
-    Object.entries(all).map(([kind, parts]) => [
-      kind,
-      Object.fromEntries(Object.entries(parts).filter(([name]) => found.has(`${kind}/${name}`))),
-    ]),
+  const isFound = (kind: string, name: string) => found.has(`${kind}/${name}`);
+  return mapped(all, (parts, kind) =>
+    Object.fromEntries(Object.entries(parts).filter(([name]) => isFound(kind, name))),
   );
 };
 
-export type DocumentForm = {
+export type DocumentForm<Tag extends string> = {
   info: { title: string; description: string };
-  /** Names of groups of routes, with what each is. */
-  tags: Readonly<Record<string, string>>;
+  /** The groups of routes, with what each is. */
+  tags: Readonly<Record<Tag, string>>;
   /** The tag of a route; undefined where the route is not in this document. */
-  tagOf(id: RouteId): string | undefined;
+  tagOf(id: RouteId): Tag | undefined;
 };
 
 /** The whole document. Throws where routes and recordings do not fit together. */
-export const documentOf = ({ info, tags, tagOf }: DocumentForm, recordings: Recording[]): Part => {
+export const documentOf = <Tag extends string>(
+  { info, tags, tagOf }: DocumentForm<Tag>,
+  recordings: Recording[],
+): Part => {
   const schemas = namedSchemas();
   const paths: Record<string, Part> = {};
   for (const [key, { method, path }] of Object.entries(ROUTES)) {
@@ -195,12 +190,7 @@ export const documentOf = ({ info, tags, tagOf }: DocumentForm, recordings: Reco
     paths,
     components: {
       securitySchemes: {
-        bearer: {
-          type: 'http',
-          scheme: 'bearer',
-          bearerFormat: 'JWT',
-          description: 'On a local service `npx payments token` prints one.',
-        },
+        bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: TOKEN },
       },
       ...componentsOf(paths, { parameters: PARAMETERS, headers: HEADERS, schemas }),
     },
