@@ -34,7 +34,19 @@ export const BOUND: Readonly<Record<RouteId, Omit<AnyRoute<never>, 'handle'>>> =
 };
 
 const JSON_TYPE = 'application/json';
+const LICENSE = { name: 'MIT', identifier: 'MIT' };
 const TOKEN = 'On a local service `npx payments token` prints one.';
+
+type Tag = 'Payments' | 'Additions to the contract' | 'Audit' | 'Operations';
+
+/** The group of a route; undefined where it is in no document. */
+const tagOf = (id: RouteId): Tag | undefined => {
+  const { summary, scope }: RoutePlace = ROUTES[id];
+  if (summary === undefined) return undefined;
+  if (scope === 'ops:admin') return 'Operations';
+  if (scope === 'audit:read') return 'Audit';
+  return id === 'listPayments' ? 'Additions to the contract' : 'Payments';
+};
 
 /** The same names with other values. */
 const mapped = <A, B>(of: Readonly<Record<string, A>>, to: (value: A, name: string) => B) =>
@@ -142,51 +154,48 @@ const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): 
 
 /** The components that a part of the document refers to, and those that they refer to. */
 const componentsOf = (part: unknown, all: Record<string, Record<string, Part>>): Part => {
-  const found = new Set<string>();
-  const visit = (at: unknown): void => {
-    for (const [, ref = ''] of JSON.stringify(at).matchAll(/"\$ref":"#\/components\/([^"]+)"/g)) {
-      if (found.has(ref)) continue;
-      found.add(ref);
-      const [kind = '', name = ''] = ref.split('/');
-      visit(all[kind]?.[name]);
-    }
-  };
-  visit(part);
+  const refsIn = (at: unknown) =>
+    [...JSON.stringify(at).matchAll(/"\$ref":"#\/components\/([^"]+)"/g)].map(
+      ([, ref = '']) => ref,
+    );
+  // The loop also comes to what is added meanwhile.
+  const found = new Set(refsIn(part));
+  for (const ref of found) {
+    const [kind = '', name = ''] = ref.split('/');
+    for (const more of refsIn(all[kind]?.[name])) found.add(more);
+  }
   const isFound = (kind: string, name: string) => found.has(`${kind}/${name}`);
   return mapped(all, (parts, kind) =>
     Object.fromEntries(Object.entries(parts).filter(([name]) => isFound(kind, name))),
   );
 };
 
-export type DocumentForm<Tag extends string> = {
-  info: { title: string; description: string };
-  /** The groups of routes, with what each is. */
-  tags: Readonly<Record<Tag, string>>;
-  /** The tag of a route; undefined where the route is not in this document. */
-  tagOf(id: RouteId): Tag | undefined;
+export type DocumentForm = {
+  title: string;
+  description: string;
+  /** The groups of routes that are in this document, with what each is. */
+  tags: Readonly<Partial<Record<Tag, string>>>;
 };
 
 /** The whole document. Throws where routes and recordings do not fit together. */
-export const documentOf = <Tag extends string>(
-  { info, tags, tagOf }: DocumentForm<Tag>,
-  recordings: Recording[],
-): Part => {
+export const documentOf = (form: DocumentForm, recordings: Recording[]): Part => {
+  const { title, description, tags } = form;
   const schemas = namedSchemas();
   const paths: Record<string, Part> = {};
   for (const [key, { method, path }] of Object.entries(ROUTES)) {
     const id = key as RouteId;
     const tag = tagOf(id);
-    if (tag === undefined) continue;
+    if (tag === undefined || tags[tag] === undefined) continue;
     const template = path.replaceAll(/:(\w+)/g, '{$1}');
     const operation = operationOf(id, tag, schemas[`${id}Query`] ?? {}, recordings);
     paths[template] = { ...paths[template], [method.toLowerCase()]: operation };
   }
   return {
     openapi: '3.1.0',
-    info: { ...info, version: manifest.version, license: { name: 'MIT', identifier: 'MIT' } },
+    info: { title, description, version: manifest.version, license: LICENSE },
     servers: [{ url: '/', description: 'The service that serves this page' }],
     security: [{ bearer: [] }],
-    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    tags: Object.entries(tags).map(([name, what]) => ({ name, description: what })),
     paths,
     components: {
       securitySchemes: {

@@ -6,7 +6,7 @@ import { mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import type { Provider } from '../../command-api/provider/port.ts';
 import { openService } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
@@ -19,8 +19,10 @@ import { loadConfig } from '../../shared/runtime/config.ts';
 import { SECRET_ALGORITHM } from '../../shared/runtime/key-algorithms.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { BOUND, type Recording } from './document.ts';
+import { stabilizer } from './stable.ts';
 
 const SECRET = 'the secret that the examples of the documents are signed with';
+const SECRETS = { JWT_SECRET: SECRET, IDEMPOTENCY_SECRET: SECRET };
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 const MERCHANTS = { m_limited: { rateLimitPerSecond: 1, rateLimitBurst: 1 } };
 
@@ -37,7 +39,7 @@ type TokenName = keyof typeof TOKENS;
 export type Target = { id: RouteId; url: string };
 
 type Sent = {
-  body?: unknown;
+  body?: object | string;
   /** That of the table where left out. */
   token?: TokenName | 'none';
   key?: string;
@@ -111,31 +113,21 @@ const tokenOf = async ([merchantId, scope]: (typeof TOKENS)[TokenName]): Promise
 
 type Faults = { calls: object };
 
+/** An engine of which `faults` replace single calls. */
 const withFaults = <T extends object>(own: T, faults: Faults): T => {
-  const entries = Object.entries(own).map(([name, call]) => [
-    name,
-    typeof call === 'function'
-      ? (...args: unknown[]) => (Reflect.get(faults.calls, name) ?? call)(...args)
-      : call,
-  ]);
-  return Object.fromEntries(entries);
+  const get = (target: T, name: string | symbol) =>
+    Reflect.get(faults.calls, name) ?? Reflect.get(target, name);
+  return new Proxy(own, { get });
 };
 
 const openOver = (dataDir: string, settings: NodeJS.ProcessEnv, faults: Faults) => {
   const merchants = join(dataDir, 'merchants.json');
   writeFileSync(merchants, JSON.stringify(MERCHANTS));
-  const secrets = { JWT_SECRET: SECRET, IDEMPOTENCY_SECRET: SECRET };
-  const read = loadConfig({
-    DATA_DIR: dataDir,
-    MERCHANTS_FILE: merchants,
-    ...secrets,
-    ...settings,
-  });
+  const places = { DATA_DIR: dataDir, MERCHANTS_FILE: merchants };
+  const read = loadConfig({ ...places, ...SECRETS, ...settings });
   if (!read.ok) throw new Error(read.problems.join('; '));
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
-  const fatal = (error: Error): never => {
-    throw error;
-  };
+  const fatal = (error: Error) => void Promise.reject(error);
   return openService(read.config, openDataFolder(dataDir), log, fatal, {
     provider: (own) => withFaults(own, faults),
     readModels: (own) => withFaults(own, faults),
@@ -145,32 +137,29 @@ const openOver = (dataDir: string, settings: NodeJS.ProcessEnv, faults: Faults) 
 const POLL_MS = 10;
 const POLLS_MAX = 500;
 
-type Shown = Omit<Recording, 'body'> & { text: string };
-
-/** Takes the steps one after the other; those that have a name are added to `shown`. */
-const runner = (app: FastifyInstance, own: TokenName, faults: Faults, shown: Shown[]) => {
+/** Makes what takes one step; the responses that have a name are added to `recordings`. */
+const runner = (app: FastifyInstance, own: TokenName, faults: Faults, recordings: Recording[]) => {
   const payments = new Map<string, string>();
 
-  const send = async ({ id, url }: Target, { body, token = own, key }: Sent) =>
-    app.inject({
+  const send = async (
+    { id, url }: Target,
+    sent: Sent,
+    polls = 0,
+  ): Promise<LightMyRequestResponse> => {
+    const { body, token = own, key, until } = sent;
+    const response = await app.inject({
       method: ROUTES[id].method,
       url: url.replace(/\$(\w+)/, (_all, name: string) => payments.get(name) ?? ''),
       headers: {
         ...(token !== 'none' && { authorization: `Bearer ${await tokenOf(TOKENS[token])}` }),
         ...(key !== undefined && { 'idempotency-key': key }),
       },
-      ...(body !== undefined && {
-        payload: typeof body === 'string' ? body : JSON.stringify(body),
-      }),
+      ...(body !== undefined && { payload: body }),
     });
-
-  const sendUntil = async (target: Target, sent: Sent) => {
-    for (let polls = 0; polls < POLLS_MAX; polls += 1) {
-      const response = await send(target, sent);
-      if (sent.until?.test(response.body) !== false) return response;
-      await setTimeout(POLL_MS);
-    }
-    throw new Error(`${target.id} never responded with what the examples wait for`);
+    if (until === undefined || until.test(response.body)) return response;
+    if (polls === POLLS_MAX) throw new Error(`${id} never responded with ${until}`);
+    await setTimeout(POLL_MS);
+    return send({ id, url }, sent, polls + 1);
   };
 
   const take = async (step: Step): Promise<void> => {
@@ -178,39 +167,36 @@ const runner = (app: FastifyInstance, own: TokenName, faults: Faults, shown: Sho
     else if ('atOnce' in step) await Promise.all(step.atOnce.map(take));
     else if ('faults' in step) faults.calls = step.faults;
     else {
-      const [target, name, sent = {}] = step;
-      const request = sent.show && { request: sent.body };
-      const one = { id: target.id, name: name ?? '', status: 0, text: '', ...request };
+      const [{ id }, name, sent = {}] = step;
+      const one = { id, name: name ?? '', status: 0, body: undefined };
       // Requests at once are recorded in the order in which they were sent.
-      if (name !== undefined) shown.push(one);
-      const { statusCode, body } = await sendUntil(target, sent);
-      Object.assign(one, { status: statusCode, text: body });
-      if (sent.as !== undefined) payments.set(sent.as, /pay_\w{26}/.exec(body)?.[0] ?? '');
+      if (name !== undefined) recordings.push(one);
+      const response = await send(step[0], sent);
+      const request = sent.show && { request: sent.body };
+      Object.assign(one, { status: response.statusCode, body: response.json(), ...request });
+      if (sent.as) payments.set(sent.as, /pay_\w{26}/.exec(response.body)?.[0] ?? '');
     }
   };
   return take;
 };
 
 /**
- * The recordings of all runs, which share one folder. `stable` makes bodies the same each time;
- * requests have the token `own` where a step names none.
+ * The recordings of all runs, which share one folder, the same each time. Requests have the token
+ * `own` where a step names none.
  */
-export const recordRuns = async (
-  own: TokenName,
-  stable: (text: string) => unknown,
-  runs: readonly Run[],
-): Promise<Recording[]> => {
+export const recordRuns = async (own: TokenName, runs: readonly Run[]): Promise<Recording[]> => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'payments-examples-'));
-  const shown: Shown[] = [];
+  const recordings: Recording[] = [];
   for (const [settings, steps] of runs) {
     const faults: Faults = { calls: {} };
     const service = await openOver(folder.path, settings, faults);
     try {
-      const take = runner(service.app, own, faults, shown);
+      const take = runner(service.app, own, faults, recordings);
       for (const step of steps) await take(step);
     } finally {
       await service.stop();
     }
   }
-  return shown.map(({ text, ...one }) => ({ ...one, body: stable(text) }));
+  const stable = stabilizer(own === 'merchant');
+  return recordings.map((one) => ({ ...one, body: stable(one.body) }));
 };

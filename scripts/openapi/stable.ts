@@ -19,30 +19,26 @@ const at = (seconds: number): string => new Date(NOON_MS + seconds * 1000).toISO
 /** A numbered id of the same form. */
 const numbered = ({ length }: string, number: number): string => {
   const beginning = BEGINNINGS[length] ?? '';
-  return (
-    beginning + number.toString(length === 64 ? 16 : 10).padStart(length - beginning.length, '0')
-  );
+  const digits = number.toString(length === 64 ? 16 : 10);
+  return beginning + digits.padStart(length - beginning.length, '0');
 };
 
-/** Ids keep their number over all bodies of one document. */
-const numberedIds = (): ((text: string) => string) => {
+type Payment = { transactions: object[]; updatedAt?: string };
+
+/**
+ * Makes what takes the bodies of one document, in their order. A payment's times follow its
+ * transactions; in the bodies for auditors the times are a second apart, in the order of the text.
+ */
+export const stabilizer = (isForMerchants: boolean): ((body: unknown) => unknown) => {
   const known = new Map<string, string>([[NO_HASH, NO_HASH]]);
   const idOf = (id: string): string => {
     const stable = known.get(id) ?? numbered(id, known.size);
     known.set(id, stable);
     return stable;
   };
-  return (text) => text.replace(EVERY_ID, idOf);
-};
-
-type Timed = { transactions: object[]; updatedAt?: string };
-
-/** For bodies of the contract: a payment's times follow its transactions. */
-export const stableMerchantBodies = (): ((text: string) => unknown) => {
-  const withIds = numberedIds();
   const cursorOf = (cursor: string): string => {
     const text = Buffer.from(cursor, 'base64url').toString().replace(EVERY_TIME, at(0));
-    return Buffer.from(withIds(text)).toString('base64url');
+    return Buffer.from(text.replace(EVERY_ID, idOf)).toString('base64url');
   };
   const timed = (key: string, value: unknown): unknown => {
     if (key === 'timestamp' || key === 'createdAt') return at(0);
@@ -50,19 +46,13 @@ export const stableMerchantBodies = (): ((text: string) => unknown) => {
     if (key === 'transactions') {
       return (value as object[]).map((one, index) => ({ ...one, createdAt: at(index + 1) }));
     }
-    const { transactions, updatedAt } = Object(value) as Timed;
-    return updatedAt === undefined
-      ? value
-      : { ...Object(value), updatedAt: at(transactions.length) };
+    const { transactions, updatedAt } = Object(value) as Payment;
+    return updatedAt ? { ...Object(value), updatedAt: at(transactions.length) } : value;
   };
-  return (text) => JSON.parse(withIds(text), timed);
-};
-
-/** For bodies of any form: the times of one body are a second apart, in the order of its text. */
-export const stableAuditBodies = (): ((text: string) => unknown) => {
-  const withIds = numberedIds();
-  return (text) => {
+  return (body) => {
+    const text = JSON.stringify(body).replace(EVERY_ID, idOf);
+    if (isForMerchants) return JSON.parse(text, timed);
     let seconds = 0;
-    return JSON.parse(withIds(text).replace(EVERY_TIME, () => at(seconds++)));
+    return JSON.parse(text.replace(EVERY_TIME, () => at(seconds++)));
   };
 };
