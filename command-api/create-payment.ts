@@ -21,7 +21,7 @@ import type { CreateRequest } from './request/payment-request.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, keyReused, rejection, replayed, responseTo } from './responses.ts';
 
-/** What one request asks for; the card secret is dropped with it. */
+/** What one request asks for. The card secret lives in `call`, no longer than the request's command. */
 type Attempt = {
   sender: Sender;
   /** The command, without the ids that a new payment gets. */
@@ -134,7 +134,7 @@ const createOf = ({ state }: LoadedPayment): Operation => {
   return create;
 };
 
-/** Undefined where somebody else has proven meanwhile that the create was never carried out. */
+/** Undefined where the create was proven never carried out before this request had its turn. */
 const joinUnresolved = (
   deps: CommandDeps,
   paymentId: string,
@@ -142,10 +142,10 @@ const joinUnresolved = (
 ): Promise<CommandResponse | undefined> =>
   deps.queues.run(paymentId, async () => {
     const before = await waitForInFlight(deps, paymentId, 'store', budget);
-    // Also where the create has its outcome already: asking tells the unresolved index so.
+    // Also where the create has its outcome already: the unresolved index drops it then.
     const payment = await resolveByAsking(deps, paymentId);
     if (before === undefined || payment === undefined)
-      throw new Error(`${paymentId}: an unresolved create without its payment`);
+      throw new Error(`payment ${paymentId} has an unresolved create and does not exist`);
     return isFree(createOf(before)) ? undefined : responseTo(payment, createOf(payment));
   });
 
@@ -194,7 +194,7 @@ const repeatUnresolved = async (
   paymentId: string,
 ): Promise<CommandResponse | undefined> => {
   const payment = await resolvedInTurn(deps, paymentId, budget);
-  if (payment === undefined) throw new Error(`${paymentId} is there no more`);
+  if (payment === undefined) throw new Error(`payment ${paymentId} does not exist any more`);
   const create = createOf(payment);
   if (isFree(create)) return undefined;
   const response = responseTo(payment, create);

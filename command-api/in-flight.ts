@@ -45,7 +45,6 @@ export const createQueues = (): Queues => {
   return { run, idle };
 };
 
-/** All that is looked at here. */
 type WithEvents = Pick<LoadedPayment, 'events' | 'state'>;
 
 export type InFlight = {
@@ -82,7 +81,7 @@ export type InFlightOptions = {
 const IN_FLIGHT_MARGIN_MS = 2_000;
 /** Half of the margin: the bulkhead's queue may take the other half (provider/resilience.ts). */
 const CALL_BEGINS_WITHIN_MS = 1_000;
-/** An operation that is forgotten above it is waited for once more. */
+/** Above this the operation that was looked at the longest ago is forgotten, and waited for anew. */
 const SEEN_AHEAD_MAX = 10_000;
 
 /** How old another process's intent has to be before anybody asks about it (gaps §7). */
@@ -134,7 +133,7 @@ export const createInFlight = ({ inFlightMsMax, nowMs }: InFlightOptions): InFli
         ? 0
         : Math.max(
             0,
-            ...unresolvedOperations(payment.state).map((open) => leftMsOf(payment, open)),
+            ...unresolvedOperations(payment.state).map((operation) => leftMsOf(payment, operation)),
           ),
     isLive: (operationId) => live.has(operationId),
     mayRun: (payment, operation) =>

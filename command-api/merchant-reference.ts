@@ -18,7 +18,7 @@ import type { Claims } from './reference-claims.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, rejection, responseTo, unknownOutcome } from './responses.ts';
 
-/** How long a claimant has from its claim to its payment before it is passed over. */
+/** How long a claimant has from its claim to its PaymentCreated; then its claim no longer counts. */
 const CLAIM_MS_MAX = 2_000;
 
 /** `ours`: the reference is claimed for this create; else the response of the payment that has it. */
@@ -34,7 +34,7 @@ export const claimReference = async (
 ): Promise<Claimed> => {
   const { paymentId, merchantId, operationId, amountMinor: amount, currency } = create;
   if (amount === 'too large')
-    throw new Error(`${paymentId}: a claim for an amount that the rules reject`);
+    throw new Error(`payment ${paymentId} claims a reference with an amount that the rules refuse`);
   const pause = pauses(budget);
   const startedMs = performance.now();
   for (;;) {
@@ -91,7 +91,7 @@ const ended = async (
   if (known?.state.status === 'FAILED') return known;
   const payment = await deps.paymentLog.load(id, 'store');
   if (payment?.state.status !== 'PENDING') return payment;
-  // A PENDING payment waits for nobody's reference, so its queue moves on.
+  // The create of a PENDING payment no longer waits for a reference, so the two never wait for each other.
   return resolvedInTurn(deps, id, budget);
 };
 

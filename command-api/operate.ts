@@ -124,7 +124,7 @@ const responseWithoutIntent = (
   paymentId: string,
   executed: Exclude<Executed, { kind: 'done' }>,
 ): CommandResponse | undefined => {
-  // A rejection because of what another process is about to end is not final.
+  // A refusal because of an operation that still runs in another process is not final.
   if (inFlight.leftMs(executed.payment) > 0) return undefined;
   switch (executed.kind) {
     case 'refused':
@@ -179,7 +179,10 @@ const record = async (
     logDifference(deps, paymentId, operation, outcome);
     return responseTo(recorded, operation);
   } catch (error) {
-    deps.logger.error({ paymentId, err: error }, 'an outcome could not be recorded; recovery will');
+    deps.logger.error(
+      { paymentId, err: error },
+      'outcome not recorded: the event store failed; recovery will ask the provider for it',
+    );
     return unknownOutcome(paymentId);
   }
 };

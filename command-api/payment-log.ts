@@ -125,7 +125,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
 
   const remember = (paymentId: string, payment: LoadedPayment | undefined): void => {
     if (payment === undefined) return;
-    // A slow read may come back after an append of our own: nothing is unlearned.
+    // A slow read may come back after an append of this process: the longer stream is kept.
     const known = cache.peek(paymentId);
     // seeded bug: nothing-unlearned
     if (known !== undefined && known.events.length > payment.events.length) return;
@@ -147,7 +147,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     appended: readonly RecordedPaymentEvent[],
   ): LoadedPayment => {
     const payment = after(before, appended);
-    if (payment === undefined) throw new Error(`an append to ${paymentId} that stored nothing`);
+    if (payment === undefined) throw new Error(`an append to payment ${paymentId} stored no event`);
     remember(paymentId, payment);
     return payment;
   };
@@ -225,7 +225,8 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
 
   const recordOutcome: PaymentLog['recordOutcome'] = async (payment, operationId, outcome, by) => {
     const intent = payment.events.find(({ event }) => event.data.operationId === operationId);
-    if (intent === undefined) throw new Error(`${operationId}: an outcome without its intent`);
+    if (intent === undefined)
+      throw new Error(`operation ${operationId} has an outcome and no intent`);
     const isByHand = by !== undefined && by !== 'recovery';
     const resolution = isByHand && { resolution: { evidence: by.evidence } };
     const command = { kind: 'record', operationId, ...outcome, ...resolution } as const;
@@ -233,7 +234,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     const budget = startBudget(RECORD_BUDGET_MS);
     const recorded = await execute(payment.state.paymentId, command, context, budget);
     if (recorded.kind !== 'done')
-      throw new Error(`${operationId}: an outcome was ${recorded.kind}`);
+      throw new Error(`the outcome of operation ${operationId} was ${recorded.kind}`);
     return recorded.payment;
   };
 

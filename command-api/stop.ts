@@ -1,10 +1,10 @@
-/** How the command side stops: it begins nothing new, and waits for what has begun. */
+/** How the command side stops: it begins no new question, and waits for the commands that run. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CommandDeps } from './deps.ts';
 import type { Waiting } from './request-budget.ts';
 
 export type Stop = {
-  /** Asks about nothing more that no request waits for, and bounds what requests wait for. */
+  /** Asks the provider nothing that no request waits for, and ends each request's wait in time. */
   begin(): void;
   /** Resolves when the queues are empty, or when the process has no more time. */
   finish(): Promise<void>;
@@ -14,7 +14,7 @@ export type Stop = {
 const STOP_MS_MAX = 8_300;
 const STOP_MS_MIN = 200;
 /** Below the 8 s after which connections are cut (shared/http/server/app.ts). */
-const RESPONDED_MS_MAX = 7_000;
+const RESPONSES_MS_MAX = 7_000;
 
 export const createStop = (
   { queues, unresolved }: Pick<CommandDeps, 'queues' | 'unresolved'>,
@@ -28,11 +28,11 @@ export const createStop = (
       // A provider call may outlast the stop: its request is answered with an unknown outcome.
       setTimeout(() => {
         for (const spend of waiting) spend();
-      }, RESPONDED_MS_MAX).unref();
+      }, RESPONSES_MS_MAX).unref();
     },
     finish: async () => {
-      const goneMs = performance.now() - (beganMs ?? performance.now());
-      const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - goneMs);
+      const passedMs = performance.now() - (beganMs ?? performance.now());
+      const waitMs = Math.max(STOP_MS_MIN, STOP_MS_MAX - passedMs);
       await Promise.race([queues.idle(), delay(waitMs, undefined, { ref: false })]);
     },
   };

@@ -77,7 +77,7 @@ const readJsonAlways = (app: FastifyInstance): void => {
   });
 };
 
-const responseErrors = (app: FastifyInstance): void => {
+const rejectErrors = (app: FastifyInstance): void => {
   app.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'no such address' }));
   app.setErrorHandler((error: { statusCode?: number; code?: string }, request, reply) => {
     const status = error.statusCode ?? 500;
@@ -104,20 +104,20 @@ const recordCalls = (app: FastifyInstance, metrics: Metrics): void => {
 
 /** Keeps the calls that get no response, so that a stop can end them. */
 const silences = (app: FastifyInstance) => {
-  const held = new Set<() => void>();
+  const pending = new Set<() => void>();
   app.addHook('preClose', async () => {
-    for (const end of held) end();
+    for (const end of pending) end();
   });
   return (reply: FastifyReply): void => {
     const { socket } = reply.raw;
     reply.hijack();
     const end = (): void => {
       clearTimeout(timer);
-      held.delete(end);
+      pending.delete(end);
       socket?.destroy();
     };
     const timer = setTimeout(end, SILENCE_MS_MAX);
-    held.add(end);
+    pending.add(end);
     socket?.once('close', end);
   };
 };
@@ -201,7 +201,7 @@ export const simulatorServer = ({
   });
   if (token !== undefined) checkToken(app, token);
   readJsonAlways(app);
-  responseErrors(app);
+  rejectErrors(app);
   const metrics = createMetrics();
   recordCalls(app, metrics);
   registerHealth(app, {

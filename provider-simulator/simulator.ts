@@ -35,7 +35,7 @@ export type Simulation = {
   find(operationId: string): Found | undefined;
   fence(operationId: string): Promise<Found>;
   list: Ledger['list'];
-  /** What is still at work is dropped: it was not carried out, and never will be. */
+  /** Drops the operations that are still at work: they were not carried out, and never will be. */
   close(): void;
 };
 
@@ -150,8 +150,10 @@ export const openSimulator = async ({
     withinTime(call(), timeoutMs, () =>
       logger?.error({ operationId }, 'the simulated provider could not use its ledger'),
     );
-  const requested = (found: Exclude<Found, { outcome: 'FENCED' }>, question: OperationQuestion) =>
-    found.outcome === 'AT_WORK' ? unknown(AT_WORK) : responseFrom(found.entry, question);
+  const foundResponse = (
+    found: Exclude<Found, { outcome: 'FENCED' }>,
+    question: OperationQuestion,
+  ) => (found.outcome === 'AT_WORK' ? unknown(AT_WORK) : responseFrom(found.entry, question));
 
   return {
     execute: (operation) =>
@@ -163,12 +165,12 @@ export const openSimulator = async ({
       ask(async () => {
         const found = simulation.find(question.operationId);
         if (found === undefined || found.outcome === 'FENCED') return { outcome: 'NOT_FOUND' };
-        return requested(found, question);
+        return foundResponse(found, question);
       }, question.operationId),
     fence: (question) =>
       ask(async () => {
         const found = await simulation.fence(question.operationId);
-        return found.outcome === 'FENCED' ? { outcome: 'FENCED' } : requested(found, question);
+        return found.outcome === 'FENCED' ? { outcome: 'FENCED' } : foundResponse(found, question);
       }, question.operationId),
     ledger: async (after, limit) => simulation.list(after, limit),
     close: async () => simulation.close(),

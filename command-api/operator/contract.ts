@@ -15,7 +15,7 @@ export const UnresolvedList = z
         operation,
         operationId: z.string(),
         amountMinor,
-        since: time().describe('When it was asked for.'),
+        since: time().describe('When the operation was requested.'),
         attempts: z.int().min(0).describe('How often the provider was asked in vain.'),
         nextAttemptAt: time().nullable(),
       }),
@@ -45,7 +45,7 @@ export const ResolveRequest = z
       operationId: z
         .string({ error: 'must be a string' })
         .optional()
-        .describe('Which one, where several are open.'),
+        .describe('Which operation, where several are unresolved.'),
     },
     { error: 'the body must hold outcome, evidence and at most operationId' },
   )

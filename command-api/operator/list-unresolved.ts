@@ -28,7 +28,7 @@ export const listUnresolved = async (
     merchantId === '*' || merchantId === one.merchantId;
   const own = deps.unresolved.list().filter(isTheirs);
   const known = new Set(own.map(({ paymentId }) => paymentId));
-  // With the read models out of reach the list is what this process knows: better than nothing.
+  // With the read models out of reach the list holds only what this process knows.
   const listed = await readModels.unresolved(LISTED_MAX).catch(() => []);
   const others: UnresolvedOperation[] = [];
   for (const one of listed) {
@@ -56,14 +56,14 @@ const readUnresolved = async (
   if (payment === undefined) return [];
   const { state } = payment;
   return unresolvedOperations(state)
-    .filter((open) => !deps.inFlight.mayRun(payment, open))
-    .map((open) => ({
+    .filter((operation) => !deps.inFlight.mayRun(payment, operation))
+    .map((operation) => ({
       paymentId,
       merchantId: state.merchantId,
-      operation: open.kind,
-      operationId: open.operationId,
-      amountMinor: open.amountMinor,
-      since: intentTimeOf(payment, open),
+      operation: operation.kind,
+      operationId: operation.operationId,
+      amountMinor: operation.amountMinor,
+      since: intentTimeOf(payment, operation),
       attempts: 0,
       nextAttemptAt: null,
     }));

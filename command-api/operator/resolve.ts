@@ -42,7 +42,7 @@ const WORDS = {
   FENCED: 'never carried out',
 } as const;
 
-/** A decline of which nobody knows the provider's reason. */
+/** An operator knows no reason of a decline, so its failure code is UNKNOWN_DECLINE. */
 const outcomeOf = ({ outcome }: Resolution): FinalOutcomeDetails =>
   outcome === 'approved'
     ? { outcome: 'APPROVED' }
@@ -70,19 +70,14 @@ export const resolveByHand = async (
     const leftMs = deps.inFlight.leftMs(payment);
     if (leftMs > 0) return stillRuns(leftMs);
     // seeded bug: person-asks-provider
-    const responded = await ask(deps, payment, operation);
-    if (responded === 'at work') return stillAtWork();
-    if (responded === undefined) return record(deps, operator, payment, operation, resolution);
+    const outcome = await ask(deps, payment, operation);
+    if (outcome === 'at work') return stillAtWork();
+    if (outcome === undefined) return record(deps, operator, payment, operation, resolution);
     const { operationId } = operation;
-    const recorded = await deps.paymentLog.recordOutcome(
-      payment,
-      operationId,
-      responded,
-      'recovery',
-    );
+    const recorded = await deps.paymentLog.recordOutcome(payment, operationId, outcome, 'recovery');
     deps.unresolved.update(paymentId, recorded);
     return rejected(
-      `the provider has answered for the ${operation.kind} itself, and that is recorded: ${WORDS[responded.outcome]}`,
+      `the provider has answered for the ${operation.kind} itself, and that is recorded: ${WORDS[outcome.outcome]}`,
     );
   });
 };
@@ -132,7 +127,7 @@ const record = async (
   const revision = operation.ended?.revision;
   const event = recorded.events.findLast((e) => e.revision === revision);
   if (event === undefined || revision === undefined)
-    throw new Error(`${operationId}: its outcome was recorded and is not there`);
+    throw new Error(`operation ${operationId} has no event of the outcome that was just recorded`);
   if (event.context.requestId !== operator.requestId) {
     return rejected('its outcome was found and recorded in the same moment; look at the payment');
   }

@@ -1,6 +1,6 @@
 /**
- * The operator's routes of the command side: what is unresolved, and the end by hand of what the
- * provider will never tell of (ADR-0013). Scope `ops:admin`; a token of one merchant sees its own.
+ * The operator's routes of the command side: the list of unresolved operations, and resolving one by
+ * hand whose outcome the provider will never give (ADR-0013). Scope `ops:admin`; a token of one merchant sees its own.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';

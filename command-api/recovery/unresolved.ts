@@ -104,8 +104,10 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
 
   /** True where every operation without an outcome is being carried out by this process. */
   const isLive = (paymentId: string): boolean => {
-    const open = unresolvedOperations(paymentLog.peek(paymentId)?.state);
-    return open.length > 0 && open.every(({ operationId }) => inFlight.isLive(operationId));
+    const operations = unresolvedOperations(paymentLog.peek(paymentId)?.state);
+    return (
+      operations.length > 0 && operations.every(({ operationId }) => inFlight.isLive(operationId))
+    );
   };
 
   return {

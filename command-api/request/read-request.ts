@@ -48,7 +48,7 @@ const withKey = (parsed: ParsedChange, key: string | undefined): Read<ChangeCont
   return { ok: true, value: { request: parsed.request, texts, key } };
 };
 
-/** Makes what reads a capture or a refund, by what parses its body. */
+/** The reader of a capture or a refund, by the parser of its body. */
 export const readChange =
   (parse: (value: unknown) => ParsedChange) =>
   (request: FastifyRequest): Read<ChangeContent> => {
