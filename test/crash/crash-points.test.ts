@@ -1,11 +1,11 @@
-/** The table of crash points (faults, "Tests"): a share of it here, all of it in test/long. */
+/** A share of the table of crash points; test/long/crash-points.test.ts takes all of it. */
 import { expect, test } from '@jest/globals';
 import { CRASH_POINTS, type CrashPoint } from '../support/crash-points.ts';
 import { surviveCrashes } from '../support/crash-rounds.ts';
 
 const SHARE: CrashPoint[] = ['sale: before append intent', 'capture: after provider'];
 
-test('gaps §6, §7: dead at an await, the repeat is answered and money moved once', async () => {
+test('gaps §6, §7: a process that dies at an await: the repeat gets its response, and money moves once', async () => {
   expect(CRASH_POINTS).toEqual(expect.arrayContaining(SHARE));
   expect(await surviveCrashes(SHARE)).toBe(SHARE.length);
 }, 30_000);

@@ -1,6 +1,6 @@
 /**
- * The relay and a real broker of its own that is stopped, frozen, killed and started again while
- * payments go on (P3): no event is missing or out of order, and appends never wait for it.
+ * P3: the relay and a real broker that is stopped, frozen, killed and started again while payments
+ * go on. No event is missing or out of order, and no append waits for the broker.
  */
 
 import { join } from 'node:path';
@@ -21,6 +21,10 @@ import { until } from '../support/until.ts';
 const skip = kafka.available();
 const suite = skip === undefined ? describe : describe.skip;
 const PAUSE_MS = 10;
+/** How long one send may take before the relay gives it up. */
+const SEND_MS_MAX = 8_000;
+/** From SIGTERM to the exit of a process (docs/settings.md, V2), the stop of its relay included. */
+const STOP_MS_MAX = 10_000;
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -30,11 +34,11 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-const untilTrouble = (relay: Relay): Promise<void> =>
-  until('it shows', () => relay.status().state === 'backing-off', 60_000);
+const untilBackingOff = (relay: Relay): Promise<void> =>
+  until('the relay backs off', () => relay.status().state === 'backing-off', 60_000);
 
-suite(`a broker that comes and goes${skip ? ` (skipped: ${skip})` : ''}`, () => {
-  test('stopped, frozen and killed mid-stream: nothing is missing, nothing waits', async () => {
+suite(`relay and broker${skip ? ` (skipped: ${skip})` : ''}`, () => {
+  test('P3: a broker stopped, frozen and killed mid-stream: no event is missing, no append waits', async () => {
     const folder = temporaryFolder();
     const brokerFolder = join(folder.path, 'kafka');
     const first = await kafka.start(brokerFolder, () => undefined);
@@ -43,7 +47,11 @@ suite(`a broker that comes and goes${skip ? ` (skipped: ${skip})` : ''}`, () => 
     const store = await openSqliteEventStore({ file: join(folder.path, 'events.db') });
     const relay = startRelay({
       store,
-      feed: kafkaFeed({ brokers: [brokers], topicPrefix: 'test', timeoutsMs: { send: 8_000 } }),
+      feed: kafkaFeed({
+        brokers: [brokers],
+        topicPrefix: 'test',
+        timeoutsMs: { send: SEND_MS_MAX },
+      }),
       checkpoint: fileDocument(join(folder.path, 'feed-checkpoint.json')),
       logger: silent,
       backOff: { minMs: 50, maxMs: 500 },
@@ -62,8 +70,12 @@ suite(`a broker that comes and goes${skip ? ` (skipped: ${skip})` : ''}`, () => 
     };
     const moves = async (): Promise<void> => {
       const { published } = relay.status().counts;
-      await until('it sends', () => relay.status().counts.published > published + 20, 120_000);
-      await until('it runs', () => relay.status().state === 'running', 60_000);
+      await until(
+        'the relay sends',
+        () => relay.status().counts.published > published + 20,
+        120_000,
+      );
+      await until('the relay runs', () => relay.status().state === 'running', 60_000);
     };
     const restart = async (): Promise<void> => {
       ({ pid } = await kafka.start(brokerFolder, () => undefined));
@@ -73,30 +85,34 @@ suite(`a broker that comes and goes${skip ? ` (skipped: ${skip})` : ''}`, () => 
     try {
       await moves();
       process.kill(pid, 'SIGTERM');
-      await until('it has ended', () => !isAlive(pid), 60_000);
-      await untilTrouble(relay);
+      await until('the broker has ended', () => !isAlive(pid), 60_000);
+      await untilBackingOff(relay);
       await restart();
       await moves();
 
       process.kill(pid, 'SIGSTOP');
-      await untilTrouble(relay);
+      await untilBackingOff(relay);
       const before = writing.payments;
-      // Long enough for a send to be given up, and for another client to try.
-      await delay(12_000);
-      expect(writing.payments).toBeGreaterThan(before + 5);
-      expect((await relay.lag())?.events).toBeGreaterThan(20);
+      const { restarts } = relay.status().counts;
+      await until(
+        'the next client has failed too',
+        () => relay.status().counts.restarts > restarts,
+        60_000,
+      );
+      await until('payments go on', () => writing.payments > before + 5, 60_000);
+      await until('events wait', async () => ((await relay.lag())?.events ?? 0) > 20, 60_000);
       process.kill(pid, 'SIGCONT');
       await moves();
 
       process.kill(pid, 'SIGKILL');
-      await untilTrouble(relay);
+      await untilBackingOff(relay);
       await restart();
       await moves();
 
       writing.on = false;
       await writer;
       const log = await eventsOf(store);
-      await until('all is sent', async () => (await relay.lag())?.events === 0, 60_000);
+      await until('every event is sent', async () => (await relay.lag())?.events === 0, 60_000);
       const readAll = async (topic: string) =>
         readTopic([brokers], topic, await countMessages([brokers], topic), 120_000);
       const events = await readAll('test.events.v1');
@@ -105,8 +121,8 @@ suite(`a broker that comes and goes${skip ? ` (skipped: ${skip})` : ''}`, () => 
       const latest = new Map(states.map(({ subject, sequence }) => [subject, sequence]));
       expect(latest.size).toBe(writing.payments);
       expect([...new Set(latest.values())]).toEqual(['0000000005']);
-      // Of 5 s that a send would have held it up.
-      expect(writing.slowestMs).toBeLessThan(5_000);
+      // A payment that waited for a send would have taken as long as a send that is given up.
+      expect(writing.slowestMs).toBeLessThan(SEND_MS_MAX);
       process.stderr.write(
         `broker faults: ${log.length} events, ${events.length - log.length} sent twice, 0 missing; slowest payment ${Math.round(writing.slowestMs)} ms\n`,
       );
@@ -114,9 +130,9 @@ suite(`a broker that comes and goes${skip ? ` (skipped: ${skip})` : ''}`, () => 
       writing.on = false;
       await writer;
       process.kill(pid, 'SIGCONT');
-      const startedAtMs = performance.now();
+      const stoppingAtMs = performance.now();
       await relay.stop();
-      expect(performance.now() - startedAtMs).toBeLessThan(6_000);
+      expect(performance.now() - stoppingAtMs).toBeLessThan(STOP_MS_MAX);
       await store.close();
       process.kill(pid, 'SIGKILL');
       folder.remove();

@@ -1,4 +1,4 @@
-/** examples/consumer.ts against 10,000 events of a broker of its own, with repeats forced. */
+/** examples/consumer.ts reads 10,000 events of a broker, some of them sent twice. */
 import { describe, expect, test } from '@jest/globals';
 import { kafka } from '../../scripts/engine-kafka.ts';
 import { LIFE, runExample } from '../support/consumer-example.ts';
@@ -9,8 +9,8 @@ const skip = kafka.available();
 const suite = skip === undefined ? describe : describe.skip;
 const PAYMENTS = 1_700;
 
-suite(`the example of a reader, 10,000 events${skip ? ` (skipped: ${skip})` : ''}`, () => {
-  test('reads each event once, over lost answers and a kill -9, and notices a gap', async () => {
+suite(`examples/consumer.ts, 10,000 events${skip ? ` (skipped: ${skip})` : ''}`, () => {
+  test('counts each event once, over lost responses and a kill -9, and notices a gap', async () => {
     const folder = temporaryFolder();
     const { value, pid } = await kafka.start(folder.path, () => undefined);
     try {

@@ -1,6 +1,6 @@
 /**
- * The files of a data folder, damaged in every way that a seed can think of: each image gives the
- * right answers, or an answer that says what is wrong with it, or is refused at the start.
+ * The files of a data folder, damaged at random: each damaged folder gives the right responses, or an
+ * error that names the damage, or is refused at the start.
  */
 import { expect, test } from '@jest/globals';
 import { makeWholeFolder, meetDamage } from '../support/damage.ts';
@@ -9,7 +9,7 @@ import { newSeed, randomOf } from '../support/random.ts';
 const IMAGES = Number(process.env.TEST_IMAGES ?? 208);
 const PAYMENTS = 40;
 
-test(`${IMAGES} damaged images: never a silent wrong answer`, async () => {
+test(`none of ${IMAGES} damaged data folders gives a wrong response without an error`, async () => {
   const random = randomOf(newSeed());
   const whole = await makeWholeFolder(PAYMENTS);
   const counts = { right: 0, refused: 0, named: 0, wrong: 0 };

@@ -71,7 +71,7 @@ describeOrSkip(`the API page${found ? '' : ` (skipped: no Chromium at ${EXECUTAB
     return [status.trim(), await response.locator('.highlight-code code').first().innerText()];
   };
 
-  test('takes the token out of the address bar and fills the bearer box with it', async () => {
+  test('the token moves from the address bar to the bearer box, and is stored nowhere', async () => {
     expect(visit.page.url()).toBe(`${service.url}/docs`);
     expect(await visit.page.locator('.authorize.locked').count()).toBe(1);
     expect(await visit.page.evaluate('JSON.stringify([{...localStorage}, document.cookie])')).toBe(
@@ -79,26 +79,26 @@ describeOrSkip(`the API page${found ? '' : ` (skipped: no Chromium at ${EXECUTAB
     );
   });
 
-  test('a payment can be made from it', async () => {
+  test('a payment can be made from the page', async () => {
     const [status, body] = await tryOut(visit, 'createPayment');
     expect(status).toMatch(/^200/);
     expect(JSON.parse(body)).toMatchObject({ status: 'AUTHORIZED', amount: 2500 });
   });
 
-  test('both documents can be chosen, the token stays', async () => {
+  test('the token stays when the other API document is chosen', async () => {
     await visit.page.selectOption('#document', '/openapi-audit.json');
     await visit.page.waitForSelector(operation('searchPayments'));
     const [status] = await tryOut(visit, 'searchPayments');
     expect(status).toMatch(/^200/);
   });
 
-  test('asked for nothing from elsewhere and broke no policy', () => {
+  test('the page fetches nothing from elsewhere and breaks no policy', () => {
     expect(visit.requests.filter((address) => !address.startsWith('/'))).toEqual([]);
     expect(visit.requests).toContain('/api/v1/payments');
     expect(visit.complaints).toEqual([]);
   });
 
-  test('a page that does break the policy is noticed', async () => {
+  test('a page that breaks the policy is noticed', async () => {
     const { page, complaints } = await open();
     await page.evaluate(
       `document.body.insertAdjacentHTML('beforeend', '<p style="color:red">x</p>')`,

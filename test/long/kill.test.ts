@@ -1,8 +1,8 @@
 import { describe, test } from '@jest/globals';
 import { surviveKills } from '../support/kill-rounds.ts';
 
-describe('kill -9 under 16 writers (gaps §6, §7)', () => {
-  test('every acknowledged operation is there afterwards and none is half done', async () => {
+describe('gaps §6, §7: kill -9 under 16 writers', () => {
+  test('loses no acknowledged operation and leaves none half done', async () => {
     await surviveKills(100);
   }, 600_000);
 });

@@ -1,4 +1,4 @@
-/** Model checking at its full size: thousands of sequences, with restarts and a held projector. */
+/** Model checking at its full size: thousands of sequences, with restarts and a projector that stands still. */
 import { expect, test } from '@jest/globals';
 import { agreeWithModel } from '../model/run.ts';
 

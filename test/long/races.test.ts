@@ -1,7 +1,7 @@
 /**
  * Faults, races: two command processes on one event store, over a provider that loses answers,
- * with clocks apart, store answers lost and recoveries sweeping at once. Whatever happens: one
- * winner per exclusive step, refunds within what was captured, and ledger and log equal in the end.
+ * with clocks apart, lost responses of the event store and both recoveries at work. Still one command
+ * wins each exclusive step, refunds stay within the capture, and ledger and log agree in the end.
  */
 import { describe, expect, test } from '@jest/globals';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
@@ -21,7 +21,7 @@ const ROUNDS = Number(process.env.RACE_ROUNDS ?? 50);
 const SEED = newSeed();
 const TEST_MS = 600_000;
 const AT_ONCE = 64;
-/** A call elsewhere is waited for 3 s at most, well within a request. */
+/** A call in flight elsewhere is waited for 3 s at most, well within the budget of a request. */
 const HASTY = {
   RECOVERY_DELAYS_MS: '20,200,600000',
   PROVIDER_TIMEOUT_MS: '1000',
@@ -29,7 +29,7 @@ const HASTY = {
 };
 const STATUSES = [200, 402, 409, 422, 503];
 
-/** One in `of` calls is lost on its way, or its answer is. */
+/** About one in `of` provider calls is lost, or its response is. */
 const loseSome = ({ faults, store }: CommandProcess, random: Random, of: number): void => {
   for (let n = 0; n < AT_ONCE; n++) {
     if (random.chance(1 / of)) faults.next(random.chance(0.5) ? 'answer lost' : 'call lost');
@@ -49,7 +49,7 @@ const randomChange = (
   return at.change(change, id, random.chance(0.1) ? undefined : amount, key);
 };
 
-/** Ends everything that is open, as any later process would. */
+/** Resolves every unresolved operation, as a later process would. */
 const resolveAll = async (processes: TwoCommandProcesses): Promise<void> => {
   for (const { clock, store } of [processes.a, processes.b]) {
     clock.aheadMs = 10_000;
@@ -60,7 +60,7 @@ const resolveAll = async (processes: TwoCommandProcesses): Promise<void> => {
   const { unresolved } = late.side;
   const sweep = startSweep({ ...processes, unresolved, logger: { warn: () => undefined } });
   await until(
-    'nothing is open',
+    'nothing is unresolved',
     async () => {
       await sweep.now();
       return (await processes.readModels.unresolved(1)).length === 0;
@@ -92,14 +92,14 @@ const expectWhole = async (processes: TwoCommandProcesses, id: string): Promise<
   const approved = (kind: string) =>
     ledger.filter((entry) => entry.kind === kind && entry.outcome === 'APPROVED');
   expect(approved('CAPTURE').length + approved('VOID').length).toBeLessThanOrEqual(1);
-  const taken = [...approved('CAPTURE'), ...approved('SALE')][0]?.amount ?? 0;
-  const givenBack = approved('REFUND').reduce((sum, { amount }) => sum + amount, 0);
-  expect(givenBack).toBeLessThanOrEqual(taken);
+  const captured = [...approved('CAPTURE'), ...approved('SALE')][0]?.amount ?? 0;
+  const refunded = approved('REFUND').reduce((sum, { amount }) => sum + amount, 0);
+  expect(refunded).toBeLessThanOrEqual(captured);
 };
 
 describe(`faults, races: ${ROUNDS} rounds of ${AT_ONCE} at once, two processes (TEST_SEED=${SEED})`, () => {
   test(
-    'captures, voids and refunds of one payment, answers lost on every side',
+    'M2, M3, M5: captures, voids and refunds of one payment, with responses of provider and event store lost',
     async () => {
       await using processes = await openTwoCommandProcesses(HASTY);
       const random = randomOf(SEED);
@@ -128,7 +128,7 @@ describe(`faults, races: ${ROUNDS} rounds of ${AT_ONCE} at once, two processes (
   );
 
   test(
-    'creates under one key and under one unique reference: one charge for each',
+    'gaps §8: creates under one key or one unique reference charge once',
     async () => {
       await using processes = await openTwoCommandProcesses({
         ...HASTY,

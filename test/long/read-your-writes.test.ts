@@ -1,5 +1,5 @@
 /**
- * P4, gaps §9: what was answered is readable by its owner from that moment, also while the
+ * P4, gaps §9: a merchant can read a payment from the moment of its response on, also while the
  * projector stands still, when the read models are gone, and after `kill -9`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -30,7 +30,7 @@ const report = (what: string, seed: number, pairs: Pairs, more: string): void =>
   );
 };
 
-test(`${PAIRS} pairs while the projector is held up and let go`, async () => {
+test(`P4: ${PAIRS} times GET gives what POST responded, while the projector stops and goes on`, async () => {
   const random = randomOf(newSeed());
   const pairs = noPairs();
   let holds = 0;
@@ -73,7 +73,7 @@ const lineTo = (url: string, bearer: string): PairLine => {
   };
 };
 
-/** Others' payments before ours in the log: read models that were deleted take a while to get to ours. */
+/** Other merchants' payments, earlier in the log: a projector that begins anew reaches ours late. */
 const OTHERS = 2000;
 const fillWithOthers = async (dataDir: string): Promise<void> => {
   const store = await openSqliteEventStore({ file: join(dataDir, 'events.sqlite') });
@@ -90,7 +90,7 @@ const deleteReadModels = (dataDir: string): void => {
   }
 };
 
-test(`${PAIRS} pairs over processes killed at random, their read models deleted or not`, async () => {
+test(`P4: ${PAIRS} times GET gives what POST responded, over kills at random with read models deleted or not`, async () => {
   const random = randomOf(newSeed());
   const pairs = noPairs();
   const dataDir = mkdtempSync(join(tmpdir(), 'payments-pairs-'));

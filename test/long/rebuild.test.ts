@@ -1,6 +1,6 @@
 /**
- * A rebuild under load of 16 writers, killed half way again and again, as real processes; and one
- * that is asked for through a gateway, behind which a second projector stands by.
+ * A rebuild under the load of 16 writers, killed half way again and again, as real processes; and a
+ * rebuild requested through a gateway, behind which a second projector stands by.
  */
 import { describe, expect, test } from '@jest/globals';
 import { payment, signToken } from '../support/in-process.ts';
@@ -8,7 +8,7 @@ import { surviveRebuilds } from '../support/rebuild-rounds.ts';
 import { runCli } from '../support/service.ts';
 import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
 
-test('reads go on, the old read models are served after a kill, the next rebuild ends well', async () => {
+test('rebuilds killed half way: reads go on from the old read models, and the next rebuild succeeds', async () => {
   const rounds = { writers: 16, kills: 5, operations: 2_000 };
   await expect(surviveRebuilds(rounds)).resolves.toBeUndefined();
 }, 300_000);
@@ -17,7 +17,7 @@ const missing = noThreeProcesses();
 const about = missing === undefined ? describe : describe.skip;
 
 about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
-  test('the command line finds the projector that works, whichever the gateway asks', async () => {
+  test('`payments projections rebuild` succeeds whichever projector the gateway sends it to', async () => {
     await using three = await startThreeProcesses();
     await three.add('projector');
     const { JWT_SECRET = '' } = three.env;

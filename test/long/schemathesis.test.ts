@@ -48,7 +48,7 @@ const install = (): string | undefined => {
 
 const why = install();
 const testOrSkip = why === undefined ? test : test.skip;
-const name = 'requests made from the description are answered as it says';
+const name = 'the responses to requests made from the API description are as it says';
 
 const run = async (args: string[]): Promise<{ code: number; output: string }> => {
   const folder = mkdtempSync(join(tmpdir(), 'payments-schemathesis-run-'));
@@ -77,7 +77,7 @@ testOrSkip(
       ...['--max-examples', String(EXAMPLES_MAX), '--seed', '1', '--continue-on-failure'],
     ]);
     expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(/[0-9]+ passed/) });
-    // A token that is refused would make every request a success of the wrong kind.
+    // With a token that is rejected every request would be a 401, which the description allows.
     expect(output).not.toContain('Authentication failed');
     expect(output).toMatch(/Tested: 6/);
     const health = await service.get('/health/ready');

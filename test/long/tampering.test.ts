@@ -7,13 +7,13 @@ const CHANGES = 1500;
 const seed = newSeed();
 
 describe(`tampering (docs/audit.md; seed ${seed})`, () => {
-  test(`${CHANGES} changes to an export, none unnoticed`, async () => {
+  test(`each of ${CHANGES} changes to an export is noticed`, async () => {
     const log = await openFilledLog();
     expect(await unnoticedInExport(log, verifyFile, randomOf(seed), CHANGES)).toEqual([]);
     await log.close();
   }, 300_000);
 
-  test(`${CHANGES} changes to the rows of the log, none unnoticed`, async () => {
+  test(`each of ${CHANGES} changes to the rows of the event log is noticed`, async () => {
     const log = await openFilledLog();
     expect(await unnoticedInRows(log, randomOf(seed), CHANGES)).toEqual([]);
     await log.close();

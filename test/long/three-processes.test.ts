@@ -37,7 +37,7 @@ const merchantOf = async ({ env }: ThreeProcesses) => {
 };
 type Send = Awaited<ReturnType<typeof merchantOf>>;
 
-/** The server of the read models as a thing that can be stopped, emptied and put back. */
+/** A server of the read models that can be stopped, frozen, emptied and restored. */
 const readStore = async () => {
   const folder = mkdtempSync(join(tmpdir(), 'payments-read-store-'));
   const data = join(folder, 'data');
@@ -63,7 +63,7 @@ const readStore = async () => {
       rmSync(data, { recursive: true });
       cpSync(copy, data, { recursive: true });
     },
-    /** All it holds but its address, which stands beside it. */
+    /** Deletes its data; the file with its address stays. */
     wipe: () => rmSync(join(data, 'data'), { recursive: true }),
     freeze: () => void process.kill(pid, 'SIGSTOP'),
     thaw: () => void process.kill(pid, 'SIGCONT'),
@@ -77,12 +77,12 @@ const readStore = async () => {
 
 const sale = (amount: number) => ({ ...payment, amount, captureNow: true });
 
-/** Creates and refunds by halves, each read back at once: never older, never missing (P4). */
+/** P4: creates and refunds by halves; the GET that follows at once gives the same bytes. */
 const load = (send: Send, base: string) => {
-  let going = true;
+  let running = true;
   const seen = new Map<string, string>();
   const worker = async (): Promise<void> => {
-    while (going) {
+    while (running) {
       const made = await send(base, '', sale(1000));
       if (made.status !== 200) throw new Error(`create: ${made.status} ${made.text}`);
       const id = String(made.json.paymentId);
@@ -94,7 +94,7 @@ const load = (send: Send, base: string) => {
     }
   };
   const workers = Promise.all(Array.from({ length: 4 }, worker));
-  // Its failure is told by `end`.
+  // `end` reports the failure of a worker.
   workers.catch(() => undefined);
   return {
     seen,
@@ -103,7 +103,7 @@ const load = (send: Send, base: string) => {
       return until(`${more} more payments`, () => seen.size >= aim, 60_000);
     },
     end: async () => {
-      going = false;
+      running = false;
       await workers;
     },
   };
@@ -122,7 +122,7 @@ const caughtUp = (url: string): Promise<void> =>
 
 about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   test(
-    'M2, M3: two command processes race on one payment, fifty rounds',
+    'M2, M3: of commands that two processes race on one payment, one capture or void wins, and refunds stay within the capture',
     async () => {
       await using store = await readStore();
       await using three = await startThreeProcesses({ MONGODB_URL: store.url });
@@ -157,7 +157,7 @@ about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`,
   );
 
   test(
-    'gaps §9: the read store stopped, frozen, wiped and restored from an older copy under load',
+    'gaps §9: every payment reads as it was answered, over a read store stopped, frozen, wiped and restored from an older copy',
     async () => {
       await using store = await readStore();
       await using three = await startThreeProcesses({ MONGODB_URL: store.url });
@@ -190,7 +190,7 @@ about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`,
   );
 
   test(
-    'the first projector killed: the second takes over within 10 s',
+    'ADR-0038: a second projector takes over within 10 s after the first is killed',
     async () => {
       await using store = await readStore();
       await using three = await startThreeProcesses({ MONGODB_URL: store.url });
@@ -215,7 +215,7 @@ about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`,
   );
 
   test(
-    'V3: a broker that is not there stops neither commands nor reads, and health says so',
+    'V3: a broker that is out of reach stops neither commands nor reads, and health names it',
     async () => {
       await using store = await readStore();
       const broker = `127.0.0.1:${await freePort()}`;
