@@ -106,7 +106,7 @@ const RECOVERY: SeededBug[] = [
     name: 'recovery gives up after the last wait',
     at: 'attempts-without-end',
     change: { after: 'if (schedule.attempts > delaysMs.length) return end(paymentId);' },
-    test: 'test/recovery/recovery.test.ts',
+    test: 'test/recovery/retry-schedule.test.ts',
   },
   {
     name: 'the sweep does not read what came after the checkpoint',
@@ -295,13 +295,13 @@ const MERCHANTS_AND_TOKENS: SeededBug[] = [
     name: 'a token of all merchants may make payments',
     at: 'no-payments-for-all',
     change: without(/\w+ !== '\*' && /),
-    test: 'test/http/tokens.test.ts',
+    test: 'test/http/auth-hooks.test.ts',
   },
   {
     name: 'a token without scopes may audit',
     at: 'audit-by-name',
     change: { replace: /=== true/, by: '!== false' },
-    test: 'test/http/tokens.test.ts',
+    test: 'test/http/auth-hooks.test.ts',
   },
   {
     name: 'the audience is not checked',
@@ -614,7 +614,7 @@ const PROVIDER_AND_LIMITS: SeededBug[] = [
     name: 'the rate of a merchant is never drawn on',
     at: 'rate-drawn',
     change: { replace: /= .*(?=;)/, by: '= undefined' },
-    test: 'test/http/tokens.test.ts',
+    test: 'test/http/auth-hooks.test.ts',
   },
 ];
 

@@ -1,0 +1,132 @@
+/** What the auth hooks of a route let through: tokens, scopes and rate limits (gaps §1, §10, §11). */
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { FastifyInstance } from 'fastify';
+import { generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { createAuthHooks } from '../../shared/http/auth/hooks.ts';
+import type { Rate } from '../../shared/http/auth/rate-limit.ts';
+import { createAuthenticator, type TokenSettings } from '../../shared/http/auth/tokens.ts';
+import { buildApp } from '../../shared/http/server/app.ts';
+import type { Log } from '../../shared/runtime/log.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { SECRET, signToken } from '../support/in-process.ts';
+
+const OFF: Rate = { perSecond: 0, burst: 0 };
+const CLAIMS = { merchant_id: 'm_1', sub: 'ada' };
+
+const sharedSecret: TokenSettings = {
+  keys: { kind: 'secret', secret: SECRET },
+  merchantClaims: ['merchant_id', 'client_id', 'sub'],
+};
+
+describe('gaps §1, §10, §11: the authenticate and authorize hooks of a route', () => {
+  let app: FastifyInstance;
+  afterEach(async () => {
+    await app.close();
+  });
+
+  const start = async (
+    rates: { merchant?: Rate; address?: Rate } = {},
+    settings = sharedSecret,
+  ) => {
+    const log = { info: () => undefined, error: () => undefined } as unknown as Log;
+    app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
+    const authHooks = createAuthHooks({
+      authenticator: await createAuthenticator(settings),
+      rateOf: () => rates.merchant ?? OFF,
+      unauthenticatedRate: rates.address ?? OFF,
+    });
+    for (const scope of ['payments:read', 'payments:write', 'audit:read', 'ops:admin'] as const) {
+      app.post(
+        `/${scope.replace(':', '-')}`,
+        { onRequest: authHooks(scope) },
+        async ({ principal }) => principal,
+      );
+    }
+  };
+
+  const ask = async (scope: string, claims: JWTPayload | undefined) => {
+    const headers = claims && {
+      authorization: `Bearer ${await signToken({ ...CLAIMS, ...claims })}`,
+    };
+    const response = await app.inject({
+      method: 'POST',
+      url: `/${scope.replace(':', '-')}`,
+      headers: headers ?? {},
+    });
+    return { ...response, error: response.json().error as string, status: response.statusCode };
+  };
+
+  test.each<[string, JWTPayload, string]>([
+    ['no scope claim, so all rights of its merchant,', {}, 'payments:read payments:write'],
+    ['payments:read', { scope: 'payments:read' }, 'payments:read'],
+    ['payments:write', { scope: 'payments:write openid' }, 'payments:write'],
+    ['a list of scopes', { scope: ['payments:read'] }, 'payments:read'],
+    ['an empty scope claim', { scope: '' }, ''],
+    ['ops:admin and audit:read', { scope: 'ops:admin audit:read' }, 'audit:read ops:admin'],
+    ['merchant * and no scope', { merchant_id: '*' }, ''],
+    [
+      'merchant * and scopes',
+      { merchant_id: '*', scope: 'payments:read audit:read' },
+      'audit:read',
+    ],
+  ])('a token with %s is allowed exactly its scopes', async (_name, claims, allowed) => {
+    await start();
+    const granted: string[] = [];
+    for (const scope of ['payments:read', 'payments:write', 'audit:read', 'ops:admin']) {
+      const { status, error } = await ask(scope, claims);
+      expect([200, 403]).toContain(status);
+      if (status === 200) granted.push(scope);
+      else expect(error).toBe('FORBIDDEN');
+    }
+    expect(granted.join(' ')).toBe(allowed);
+  });
+
+  test('a request without a token is 401 with WWW-Authenticate', async () => {
+    await start();
+    const { status, error, headers } = await ask('payments:read', undefined);
+    expect([status, error, headers['www-authenticate']]).toEqual([401, 'UNAUTHORIZED', 'Bearer']);
+  });
+
+  test('a key set out of reach is 503 with Retry-After, not 401', async () => {
+    const keys = { kind: 'jwks-url', url: 'http://127.0.0.1:1/keys' } as const;
+    await start({}, { ...sharedSecret, keys });
+    const { privateKey } = await generateKeyPair('ES256');
+    const token = await new SignJWT({ ...CLAIMS, exp: Math.floor(Date.now() / 1000) + 60 })
+      .setProtectedHeader({ alg: 'ES256' })
+      .sign(privateKey);
+    const response = await app.inject({
+      method: 'POST',
+      url: '/payments-read',
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(response.json()).toMatchObject({ error: 'SERVICE_UNAVAILABLE' });
+    expect([response.statusCode, response.headers['retry-after']]).toEqual([503, '1']);
+  });
+
+  test('a merchant past its burst is 429 with Retry-After; other merchants are not', async () => {
+    await start({ merchant: { perSecond: 0.001, burst: 2 } });
+    const statuses = [];
+    for (let i = 0; i < 3; i += 1) statuses.push((await ask('payments:read', {})).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    const limited = await ask('payments:read', {});
+    expect(limited.error).toBe('RATE_LIMITED');
+    expect(Number(limited.headers['retry-after'])).toBeGreaterThan(900);
+    expect((await ask('payments:read', { merchant_id: 'm_2' })).status).toBe(200);
+  });
+
+  test('a request without the scope draws on no bucket: 403 comes before 429', async () => {
+    await start({ merchant: { perSecond: 0.001, burst: 1 } });
+    const statuses = [];
+    for (let i = 0; i < 3; i += 1) statuses.push((await ask('ops:admin', {})).status);
+    expect(statuses).toEqual([403, 403, 403]);
+    expect((await ask('payments:read', {})).status).toBe(200);
+  });
+
+  test('an address without a valid token is 401 until its bucket is empty, then 429', async () => {
+    await start({ address: { perSecond: 0.001, burst: 2 } });
+    const statuses = [];
+    for (let i = 0; i < 3; i += 1) statuses.push((await ask('payments:read', undefined)).status);
+    expect(statuses).toEqual([401, 401, 429]);
+    expect((await ask('payments:read', {})).status).toBe(200);
+  });
+});

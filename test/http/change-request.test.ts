@@ -1,0 +1,74 @@
+/** Which capture and refund requests are read, and which texts of them are searched for the card (gaps §3, §4). */
+import { describe, expect, test } from '@jest/globals';
+import { parseCapture, parseRefund } from '../../command-api/request/change-request.ts';
+import { parseJson } from '../../command-api/request/json.ts';
+import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
+
+/** The JSON value of a text that is a whole body. */
+const json = (text: string) => {
+  const parsed = parseJson(Buffer.from(text));
+  if (!parsed.ok) throw new Error('not JSON');
+  return parsed.value;
+};
+
+describe('gaps §4: the card number in texts of a capture or refund, by first six and last four digits', () => {
+  test.each([
+    ['plain', '4242424242424242', true],
+    ['inside other digits and words', 'order 12 4242 4242-4242 4242, again', true],
+    ['12 digits', '424242004242', true],
+    ['19 digits', '4242420000000004242', true],
+    ['11 digits', '42424204242', false],
+    ['20 digits', '42424200000000004242', false],
+    ['another end', '4242420000001111', false],
+    ['letters between', '424242x000000004242', false],
+  ])('%s', (_name, text, expected) => {
+    expect(textsHoldCard([text], '42424242', '4242')).toBe(expected);
+  });
+
+  test('every text and every key of the body is searched', () => {
+    const parsed = parseCapture({ captureAmount: 1, reason: 'a', odd: [{ deep: 'b' }] });
+    expect(parsed.ok && parsed.texts).toEqual(expect.arrayContaining(['a', 'b', 'odd', 'deep']));
+  });
+});
+
+describe.each([
+  ['captureAmount', parseCapture],
+  ['refundAmount', parseRefund],
+] as const)('gaps §3: %s', (name, parse) => {
+  const requestOf = (value: unknown) => {
+    const result = parse(value);
+    return result.ok ? result.request : result.details;
+  };
+
+  test.each([
+    ['no body', undefined, { amount: undefined }],
+    ['{}', {}, { amount: undefined }],
+    ['a reason alone', { reason: 'r' }, { amount: undefined, reason: 'r' }],
+    ['a reason that is null', { reason: null }, { amount: undefined }],
+    ['its name', { [name]: 5 }, { amount: 5 }],
+    ['the alias', { amount: 5, reason: 'r', other: 1 }, { amount: 5, reason: 'r' }],
+    ['both and equal', { [name]: 5, amount: 5 }, { amount: 5 }],
+    ['over any maximum', { [name]: 2 ** 53 }, { amount: 'too large' }],
+  ])('%s', (_case, value, request) => {
+    expect(requestOf(value)).toEqual(request);
+  });
+
+  test.each<[string, unknown, string]>([
+    ['null as the body', null, 'the body must be a JSON object'],
+    ['an array', [5], 'the body must be a JSON object'],
+    ['a number', 5, 'the body must be a JSON object'],
+    ['null', { [name]: null }, `${name} must be a positive integer`],
+    ['null as the alias', { amount: null }, 'amount must be a positive integer'],
+    ['zero', { [name]: 0 }, `${name} must be a positive integer`],
+    ['a string', { [name]: '5' }, `${name} must be a positive integer`],
+    ['a fraction', json(`{"${name}":5.5}`), `${name} must be a positive integer`],
+    ['both and unequal', { [name]: 5, amount: 6 }, `amount must be equal to ${name}`],
+    ['a mistyped name', { amuont: 5 }, `${name} is required beside other fields`],
+    ['a mistyped name with null', { amuont: null }, `${name} is required beside other fields`],
+    ['__proto__', json('{"__proto__":{"amount":5}}'), `${name} is required beside other fields`],
+    ['a reason of 256', { reason: 'x'.repeat(256) }, 'reason must be at most 255 characters'],
+    ['a reason that is none', { reason: 5 }, 'reason must be a string'],
+  ])('%s is refused', (_case, value, detail) => {
+    expect(requestOf(value)).toEqual([detail]);
+  });
+});

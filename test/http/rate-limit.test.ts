@@ -1,0 +1,48 @@
+/** The token buckets by which requests are limited (gaps §11). */
+import { describe, expect, test } from '@jest/globals';
+import { createRateLimiter } from '../../shared/http/auth/rate-limit.ts';
+
+describe('gaps §11: the token buckets of a rate limiter', () => {
+  test('are bounded: a forgotten bucket starts full again', () => {
+    const limiter = createRateLimiter(2, () => 1000);
+    const rate = { perSecond: 0.1, burst: 1 };
+    expect(limiter.take('a', rate)).toBeUndefined();
+    expect(limiter.take('a', rate)).toBeGreaterThan(0);
+    limiter.take('b', rate);
+    limiter.take('c', rate);
+    expect(limiter.take('a', rate)).toBeUndefined();
+  });
+
+  test('a bucket fills at its rate up to its burst, and gives the whole seconds until its next token', () => {
+    let nowMs = 1000;
+    const limiter = createRateLimiter(10, () => nowMs);
+    const take = () => limiter.take('a', { perSecond: 0.5, burst: 2 });
+    expect([take(), take(), take(), take()]).toEqual([undefined, undefined, 2, 2]);
+    nowMs += 999;
+    expect(take()).toBe(2);
+    nowMs += 1;
+    expect(take()).toBe(1);
+    nowMs += 1000;
+    expect([take(), take()]).toEqual([undefined, 2]);
+    nowMs += 3_600_000;
+    expect([take(), take(), take()]).toEqual([undefined, undefined, 2]);
+  });
+
+  test('a clock that went back takes no token away, and a burst of 0 lets one request through', () => {
+    let nowMs = 1000;
+    const limiter = createRateLimiter(10, () => nowMs);
+    const take = () => limiter.take('a', { perSecond: 100, burst: 0 });
+    expect([take(), take()]).toEqual([undefined, 1]);
+    nowMs -= 500;
+    expect(take()).toBe(1);
+    nowMs += 10;
+    expect(take()).toBeUndefined();
+  });
+
+  test('a rate of 0 per second limits nothing', () => {
+    const limiter = createRateLimiter();
+    for (let i = 0; i < 1000; i += 1) {
+      expect(limiter.take('a', { perSecond: 0, burst: 0 })).toBeUndefined();
+    }
+  });
+});

@@ -1,0 +1,64 @@
+/** A request body is read as JSON (gaps §3), and no body keeps the service busy for long (A5). */
+import { describe, expect, test } from '@jest/globals';
+import { parseJson } from '../../command-api/request/json.ts';
+import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
+
+/** The JSON value of a text that is a whole body. */
+const json = (text: string) => {
+  const parsed = parseJson(Buffer.from(text));
+  if (!parsed.ok) throw new Error('not JSON');
+  return parsed.value;
+};
+
+describe('gaps §3: a body is read as JSON', () => {
+  test.each([
+    ['nothing', ''],
+    ['white space', ' \r\n\t '],
+    ['a byte order mark alone', '\ufeff'],
+  ])('%s is no body', (_name, text) => {
+    expect(parseJson(Buffer.from(text))).toEqual({ ok: true, value: undefined });
+  });
+
+  test('a byte order mark is skipped', () => {
+    expect(json('\ufeff{"a":1}')).toEqual({ a: 1 });
+  });
+
+  test.each([
+    ['invalid UTF-8', Buffer.from([0x22, 0xff, 0x22])],
+    ['an overlong form', Buffer.from([0x22, 0xc0, 0xaf, 0x22])],
+    ['half a JSON', Buffer.from('{"a":')],
+    ['half a surrogate pair', Buffer.from('{"a":"\\ud800"}')],
+    ['NaN', Buffer.from('{"a":NaN}')],
+    ['gzip', Buffer.from([0x1f, 0x8b, 8, 0])],
+    ['30,000 brackets', Buffer.from('['.repeat(30000))],
+  ])('%s is not JSON', (_name, bytes) => {
+    expect(parseJson(bytes)).toEqual({ ok: false });
+  });
+
+  test('a whole surrogate pair is one character', () => {
+    expect(json('"\\ud83d\\ude00"')).toBe('😀');
+  });
+});
+
+describe('A5: no body keeps the service busy for long', () => {
+  const CPU_MS_MAX = 300;
+  /** The processor time that the work takes in this thread, however busy the machine is. */
+  const cpuMsOf = (work: () => void): number => {
+    const before = process.threadCpuUsage();
+    work();
+    const { user, system } = process.threadCpuUsage(before);
+    return (user + system) / 1000;
+  };
+
+  test('a number of 60,000 zeros is read in 300 ms of processor time', () => {
+    const body = Buffer.from(`{"amount":1${'0'.repeat(60_000)}1}`);
+    expect(cpuMsOf(() => expect(parseJson(body).ok).toBe(true))).toBeLessThan(CPU_MS_MAX);
+  });
+
+  test('a text of 60,000 digits is searched for the card number in 300 ms of processor time', () => {
+    const digits = '4'.repeat(60_000);
+    expect(
+      cpuMsOf(() => expect(textsHoldCard([digits], '444444', '4448')).toBe(false)),
+    ).toBeLessThan(CPU_MS_MAX);
+  });
+});
