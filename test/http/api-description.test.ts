@@ -1,6 +1,6 @@
 /**
- * docs/openapi.json is what merchants generate clients from: it is made from the schemas and from
- * what the service really answered, and every answer that tests receive is held against it.
+ * Merchants generate clients from docs/openapi.json. It is made from the schemas and from recorded
+ * responses of the service, and every response that a test receives is checked against it.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ describe('the committed documents', () => {
     generated = await generatedDocs();
   }, 60_000);
 
-  test('are what schemas and a running service give; else: npm run docs:openapi', () => {
+  test('are up to date with schemas and service; if not: npm run docs:openapi', () => {
     for (const [file, text] of Object.entries(generated)) expect(read(file)).toBe(text);
     expect(Object.keys(generated)).toContain('docs/openapi.json');
   });
@@ -66,7 +66,7 @@ test("every operation of the contract has the contract's statuses", () => {
   }
 });
 
-test('every reference leads somewhere', () => {
+test('every reference leads to an object of the document', () => {
   const references = [...read('docs/openapi.json').matchAll(/"\$ref": "#\/([^"]+)"/g)];
   expect(references.length).toBeGreaterThan(100);
   for (const [, pointer = ''] of references) {
@@ -133,7 +133,7 @@ describe('a response that is not as the API describes fails the test that receiv
     ['a field that is not described', withBody({ cvv: '123' }), /additional properties/],
     ['an old address key', withBody({ billing: { address: { line1: 'x' } } }), /line1/],
     ['a field of another type', withBody({ amount: '2500' }), /amount must be integer/],
-    ['a status of the payment that is none', withBody({ status: 'PAID' }), /allowed values/],
+    ['a payment status that does not exist', withBody({ status: 'PAID' }), /allowed values/],
     ['a status that is not described', { ...good(), status: 201 }, /status is not described/],
     ['a missing header', { ...good(), headers: {} }, /content type/],
     [
@@ -146,7 +146,7 @@ describe('a response that is not as the API describes fails the test that receiv
       { ...good(), headers: { ...good().headers, etag: 'W/1' } },
       /ETag is W\/1/,
     ],
-  ])('%s', (_name, received, said) => {
-    expect(() => expectDescribed(received)).toThrow(said);
+  ])('%s', (_name, received, message) => {
+    expect(() => expectDescribed(received)).toThrow(message);
   });
 });

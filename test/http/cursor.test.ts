@@ -1,4 +1,4 @@
-/** A cursor names a place, and nothing that no page ended with is taken for one. */
+/** A cursor names the last item of a page; a text that no page can have given is rejected. */
 import { describe, expect, test } from '@jest/globals';
 import { cursorOf, placeOf } from '../../shared/http/cursor.ts';
 import { newPaymentId } from '../../shared/runtime/ids.ts';
@@ -7,8 +7,8 @@ const encoded = (value: unknown): string =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 const createdAt = '2026-11-21T10:00:00.000Z';
 
-describe('the cursor of a page', () => {
-  test('comes back as the place it was made from', () => {
+describe('the cursor of a page (docs/interface.md, "List payments")', () => {
+  test('is read back as the place that it was made from', () => {
     const place = { createdAt, paymentId: newPaymentId() };
     expect(placeOf(cursorOf(place))).toEqual(place);
   });
@@ -17,12 +17,12 @@ describe('the cursor of a page', () => {
     ['no JSON', 'x'],
     ['no pair', [createdAt]],
     ['three items', [createdAt, 'pay_1', 1]],
-    ['a day that is none', ['2026-11-31T10:00:00.000Z', 'pay_1']],
+    ['a day that does not exist', ['2026-11-31T10:00:00.000Z', 'pay_1']],
     ['a time without milliseconds', ['2026-11-21T10:00:00Z', 'pay_1']],
     ['a time of another zone', ['2026-11-21T10:00:00.000+01:00', 'pay_1']],
     ['an id of another form', [createdAt, 'pay 1']],
     ['an object', { createdAt, paymentId: 'pay_1' }],
-  ])('is not %s', (_name, value) => {
+  ])('is rejected when it holds %s', (_name, value) => {
     expect(placeOf(encoded(value))).toBeUndefined();
   });
 });

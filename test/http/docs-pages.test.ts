@@ -25,7 +25,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 const open = (path: string): Promise<CommandResponse> =>
   service.ask('GET', path, undefined, { token: null });
 
-describe('pages', () => {
+describe('surfaces: pages about the API', () => {
   test.each([
     ['/openapi.json', 'application/json; charset=utf-8', 'docs/openapi.json'],
     ['/openapi-audit.json', 'application/json; charset=utf-8', 'docs/openapi-audit.json'],
@@ -39,7 +39,7 @@ describe('pages', () => {
       'text/javascript; charset=utf-8',
       'node_modules/swagger-ui-dist/swagger-ui-bundle.js',
     ],
-  ])('%s, without a token, is never kept', async (path, type, file) => {
+  ])('%s is served without a token, and never cached', async (path, type, file) => {
     const response = await open(path);
     expect(response.status).toBe(200);
     expect(response.text).toBe(page(file));
@@ -51,7 +51,7 @@ describe('pages', () => {
   });
 
   test.each(['/docs', '/docs/errors'])(
-    '%s may fetch, run and show only what is its own',
+    'the policy of %s lets it fetch, run and show only what this service serves',
     async (path) => {
       const policy = String((await open(path)).headers['content-security-policy']);
       expect(policy).toContain("default-src 'none'");
@@ -59,7 +59,7 @@ describe('pages', () => {
     },
   );
 
-  test('nothing else of the folders can be had', async () => {
+  test('no other file of the folders is served', async () => {
     const paths = [
       '/docs/index.js',
       '/docs/routes.ts',
@@ -80,14 +80,14 @@ describe('pages', () => {
 });
 
 describe('docs/errors.md', () => {
-  test('every code has its entry, on the page and in the document', async () => {
+  test('every error code has its entry, in the document and on the page', async () => {
     const headings = page('docs/errors.md').match(/^## [A-Z_]+$/gm);
     expect(headings).toEqual([...ERROR_CODES, 'PAYMENT_FAILED'].map((code) => `## ${code}`));
     const { text } = await open('/docs/errors');
     for (const code of ERROR_CODES) expect(text).toContain(`<section id="${code.toLowerCase()}">`);
   });
 
-  test('each error answer leads to its entry, whoever refused', async () => {
+  test('each error response links to the entry of its code', async () => {
     const { json } = await service.create();
     await service.change('void', json.paymentId);
     const reader = { token: await token('m_test', 'payments:read') };

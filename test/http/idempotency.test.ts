@@ -45,8 +45,8 @@ const expectReused = (response: CommandResponse): void =>
     'the Idempotency-Key was used for another request; use a new key',
   ]);
 
-describe('gaps §8: a stored outcome is given again, byte for byte', () => {
-  test('200 of all four routes, as they were, whatever has happened since', async () => {
+describe('gaps §8: a repeat gets the stored response, byte for byte', () => {
+  test('the 200 of all four routes, whatever has happened to the payment since', async () => {
     const key = newKey();
     const created = await service.create({}, { key });
     const id = idOf(created);
@@ -70,7 +70,7 @@ describe('gaps §8: a stored outcome is given again, byte for byte', () => {
     expect(await service.ledger(other)).toHaveLength(2);
   });
 
-  test('402, with the same paymentId', async () => {
+  test('the 402 of a create, with the same paymentId', async () => {
     const key = newKey();
     const send = () => service.create({ number: '4000000000000002' }, { key });
     const first = await send();
@@ -82,21 +82,24 @@ describe('gaps §8: a stored outcome is given again, byte for byte', () => {
   test.each([
     ['capture', '4000000000004244'],
     ['refund', '4000000000004251'],
-  ])("the provider's 422 of a %s, its timestamp that of the outcome", async (change, number) => {
-    const key = newKey();
-    const id = idOf(await service.create({ number, captureNow: change === 'refund' }));
-    const send = () => service.change(change, id, undefined, { key });
-    const first = await send();
-    expect(first.status).toBe(422);
-    expect(first.json.timestamp).toBe((await service.get(id)).json.updatedAt);
-    if (change === 'capture') await service.change('void', id);
-    expectReplay(await send(), first);
-    expect(service.faults.calls.filter(({ paymentId }) => paymentId === id)).toHaveLength(
-      change === 'capture' ? 3 : 2,
-    );
-  });
+  ])(
+    'the 422 of a %s that the provider declined, with the time of the outcome',
+    async (change, number) => {
+      const key = newKey();
+      const id = idOf(await service.create({ number, captureNow: change === 'refund' }));
+      const send = () => service.change(change, id, undefined, { key });
+      const first = await send();
+      expect(first.status).toBe(422);
+      expect(first.json.timestamp).toBe((await service.get(id)).json.updatedAt);
+      if (change === 'capture') await service.change('void', id);
+      expectReplay(await send(), first);
+      expect(service.faults.calls.filter(({ paymentId }) => paymentId === id)).toHaveLength(
+        change === 'capture' ? 3 : 2,
+      );
+    },
+  );
 
-  test('any other 4xx is decided anew and leaves the key free', async () => {
+  test('any other 4xx is decided again and leaves the key free', async () => {
     const key = newKey();
     expect((await service.create({ currency: 'EUR' }, { key })).status).toBe(422);
     expect((await service.create({}, { key })).status).toBe(200);
@@ -109,7 +112,7 @@ describe('gaps §8: a stored outcome is given again, byte for byte', () => {
   });
 });
 
-describe('gaps §8: what is the same request', () => {
+describe('gaps §8: which requests are the same', () => {
   const card = { number: APPROVED, holderName: 'A', expiryMonth: '01', expiryYear: '2031' };
   const address = { city: 'Springfield', country: 'US' };
   const first = {
@@ -122,13 +125,13 @@ describe('gaps §8: what is the same request', () => {
   test.each<[string, unknown]>([
     ['the same fields in another order', Object.fromEntries(Object.entries(first).reverse())],
     ['other white space', JSON.stringify(first, undefined, 4)],
-    ['the default said', { ...first, captureNow: false }],
+    ['the default written out', { ...first, captureNow: false }],
     ['unknown fields', { ...first, x: 1, paymentMethod: { ...first.paymentMethod, y: 2 } }],
     ['null for absent', { ...first, descriptor: null }],
     ['1e2 for 100', JSON.stringify(first).replace('100', '1e2')],
     ['an old name', { ...first, billing: { address: { line1: 'S 1', ...address } } }],
     ['another CVV', { ...first, paymentMethod: { type: 'CARD', card: { ...card, cvv: '999' } } }],
-  ])('%s', async (_name, body) => {
+  ])('%s: the same request, so replayed', async (_name, body) => {
     const key = newKey();
     const response = await service.ask('POST', PAYMENTS, first, { key });
     expect(response.status).toBe(200);
@@ -148,7 +151,7 @@ describe('gaps §8: what is the same request', () => {
     ['another expiry', withCard({ expiryYear: '2032' })],
     ['a brand given', withCard({ brand: 'VISA' })],
     ['another rule broken as well', { ...first, currency: 'EUR' }],
-  ])('is not: %s: 422 IDEMPOTENCY_KEY_REUSED', async (_name, body) => {
+  ])('%s: another request, so 422 IDEMPOTENCY_KEY_REUSED', async (_name, body) => {
     const key = newKey();
     const response = await service.ask('POST', PAYMENTS, first, { key });
     expectReused(await service.ask('POST', PAYMENTS, body, { key }));
@@ -156,19 +159,22 @@ describe('gaps §8: what is the same request', () => {
     expect(await service.ledger(idOf(response))).toHaveLength(1);
   });
 
-  test.each(['capture', 'refund'])('%s: the alias is, an omitted amount is not', async (change) => {
-    const key = newKey();
-    const id = await suited(change);
-    const send = (body?: object) => service.change(change, id, body, { key });
-    const response = await send({ [`${change}Amount`]: 2500 });
-    expectReplay(await send({ amount: 2500 }), response);
-    expectReplay(await send({ amount: 2500, [`${change}Amount`]: 2500, x: 1 }), response);
-    expectReused(await send());
-    expectReused(await send({ amount: 2499 }));
-    expectReused(await send({ amount: 2500, reason: 'another' }));
-  });
+  test.each(['capture', 'refund'])(
+    '%s: the alias of the amount is the same request, an omitted amount is another',
+    async (change) => {
+      const key = newKey();
+      const id = await suited(change);
+      const send = (body?: object) => service.change(change, id, body, { key });
+      const response = await send({ [`${change}Amount`]: 2500 });
+      expectReplay(await send({ amount: 2500 }), response);
+      expectReplay(await send({ amount: 2500, [`${change}Amount`]: 2500, x: 1 }), response);
+      expectReused(await send());
+      expectReused(await send({ amount: 2499 }));
+      expectReused(await send({ amount: 2500, reason: 'another' }));
+    },
+  );
 
-  test('an omitted amount is the same as an omitted amount', async () => {
+  test('two captures without an amount are the same request', async () => {
     const key = newKey();
     const id = await suited('capture');
     const response = await service.change('capture', id, undefined, { key });
@@ -207,7 +213,7 @@ describe('gaps §8: the scope of a key is merchant, route and payment', () => {
     expectReplay(await service.create({}, { key: long }), first);
   });
 
-  test('shape and existence come first', async () => {
+  test('a malformed body is 400 and another merchant’s payment 404, whatever the key was used for', async () => {
     const key = newKey();
     const id = await suited('capture');
     await service.change('capture', id, undefined, { key });
@@ -235,35 +241,38 @@ describe('gaps §8: the scope of a key is merchant, route and payment', () => {
   });
 });
 
-describe('gaps §8: a key is free again where nothing was ever carried out', () => {
-  /** Not sent is known at once; a lost call is only known by the fence that the repeat finds. */
+describe('gaps §8: a key is free again where nothing was carried out', () => {
+  /** A call not sent is known at once; a lost call only once the repeat's look-up finds the fence. */
   const attempt = (fault: 'not sent' | 'call lost', send: () => Promise<CommandResponse>) => {
     if (fault === 'call lost') return leaveUnresolved(service, fault, send);
     service.faults.next(fault);
     return send();
   };
 
-  test.each(['not sent', 'call lost'] as const)('create, %s: a new payment', async (fault) => {
-    const key = newKey();
-    const send = () => service.create({}, { key });
-    const failed = await attempt(fault, send);
-    expect(failed.status).toBe(503);
-    const earlier = String(failed.headers.location).replace(`${PAYMENTS}/`, '');
-    const second = await send();
-    expect(second.status).toBe(200);
-    expect(idOf(second)).not.toBe(earlier);
-    expect((await service.get(earlier)).json.status).toBe('FAILED');
-    expect(await service.ledger(earlier)).toHaveLength(0);
-    expectReplay(await send(), second);
-    expect(await service.ledger(idOf(second))).toHaveLength(1);
-  });
+  test.each(['not sent', 'call lost'] as const)(
+    'a create, %s: its repeat is a new payment',
+    async (fault) => {
+      const key = newKey();
+      const send = () => service.create({}, { key });
+      const failed = await attempt(fault, send);
+      expect(failed.status).toBe(503);
+      const earlier = String(failed.headers.location).replace(`${PAYMENTS}/`, '');
+      const second = await send();
+      expect(second.status).toBe(200);
+      expect(idOf(second)).not.toBe(earlier);
+      expect((await service.get(earlier)).json.status).toBe('FAILED');
+      expect(await service.ledger(earlier)).toHaveLength(0);
+      expectReplay(await send(), second);
+      expect(await service.ledger(idOf(second))).toHaveLength(1);
+    },
+  );
 
   test.each(
     CHANGES.flatMap((change) => [
       { change, fault: 'not sent' as const },
       { change, fault: 'call lost' as const },
     ]),
-  )('$change, $fault: a new operation', async ({ change, fault }) => {
+  )('a $change, $fault: its repeat is a new operation', async ({ change, fault }) => {
     const key = newKey();
     const id = await suited(change);
     const send = () => service.change(change, id, undefined, { key });
@@ -277,8 +286,8 @@ describe('gaps §8: a key is free again where nothing was ever carried out', () 
   });
 });
 
-describe('gaps §8: a 503 is not stored, the repeat resumes what is unresolved', () => {
-  test('create: the same payment, charged once', async () => {
+describe('gaps §8: a 503 is not stored, and the repeat resolves what is unresolved', () => {
+  test('a create: the same payment, charged once', async () => {
     const key = newKey();
     const send = () => service.create({}, { key });
     const lost = await leaveUnresolved(service, 'answer lost', send);
@@ -294,7 +303,7 @@ describe('gaps §8: a 503 is not stored, the repeat resumes what is unresolved',
     expect(await service.ledger(idOf(found))).toHaveLength(1);
   });
 
-  test.each(CHANGES)('%s: carried out once', async (change) => {
+  test.each(CHANGES)('a %s: carried out once', async (change) => {
     const key = newKey();
     const id = await suited(change);
     const send = () => service.change(change, id, undefined, { key });
@@ -308,13 +317,13 @@ describe('gaps §8: a 503 is not stored, the repeat resumes what is unresolved',
     expect(await service.ledger(id)).toHaveLength(2);
   });
 
-  test('another request under the key of an unresolved one: 422 at once', async () => {
+  test('another request under the key of an unresolved create is 422 at once', async () => {
     const key = newKey();
     await leaveUnresolved(service, 'answer lost', () => service.create({}, { key }));
     expectReused(await service.create({ amount: 1 }, { key }));
   });
 
-  test('gaps §7: with a key of its own nothing else is joined', async () => {
+  test('gaps §7: a request with a key of its own joins no other unresolved operation', async () => {
     const id = await suited('refund');
     const refund = (key?: string) =>
       service.change('refund', id, { refundAmount: 1000 }, key === undefined ? {} : { key });
@@ -326,8 +335,8 @@ describe('gaps §8: a 503 is not stored, the repeat resumes what is unresolved',
   });
 });
 
-describe('gaps §8: repeats at the same time', () => {
-  test('64 equal creates with one key: one charge, one body', async () => {
+describe('gaps §8: equal requests at the same time', () => {
+  test('64 equal creates under one key: one charge, one body', async () => {
     const key = newKey();
     const body = payment();
     const responses = await Promise.all(
@@ -341,7 +350,7 @@ describe('gaps §8: repeats at the same time', () => {
     expect(await service.ledger(id)).toHaveLength(1);
   });
 
-  test.each(CHANGES)('16 equal ones of %s with one key: carried out once', async (change) => {
+  test.each(CHANGES)('16 equal requests to %s under one key: carried out once', async (change) => {
     const key = newKey();
     const id = await suited(change);
     const body = change === 'void' ? undefined : { amount: 100 };
@@ -353,7 +362,7 @@ describe('gaps §8: repeats at the same time', () => {
     expect(await service.ledger(id)).toHaveLength(2);
   });
 
-  test('different creates with one key: one is carried out, the others are rejected', async () => {
+  test('different creates under one key: one is carried out, the others are rejected', async () => {
     const key = newKey();
     const responses = await Promise.all(
       [1, 2, 3, 4].map((amount) => service.create({ amount }, { key })),
@@ -363,10 +372,10 @@ describe('gaps §8: repeats at the same time', () => {
     expect(new Set(codes)).toEqual(new Set(['IDEMPOTENCY_KEY_REUSED']));
   });
 
-  test('past the budget: 409 with Retry-After, then the outcome', async () => {
+  test('past the request budget: 409 with Retry-After, and the outcome once it is recorded', async () => {
     await using hasty = await openInProcess({
-      REQUEST_BUDGET_MS: '300',
-      PROVIDER_TIMEOUT_MS: '300',
+      REQUEST_BUDGET_MS: '1000',
+      PROVIDER_TIMEOUT_MS: '1000',
     });
     // The first request of a process is the slowest; the budget is to be spent at the provider.
     await hasty.create();

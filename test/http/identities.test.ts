@@ -1,6 +1,6 @@
 /**
- * Keyed hashes are stored forms: a repeat of today's request has to be recognised by the code of
- * every later year, or it is charged again.
+ * Keyed hashes are stored: a later version has to compute the same hash for the same request, or a
+ * repeat is not recognised and is charged again.
  */
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
@@ -38,17 +38,17 @@ describe('gaps §8: what a repeat is recognised by', () => {
     );
   });
 
-  test('requests that differ in the order of fields alone are the same, all others differ', () => {
+  test('requests that differ only in the order of fields have one fingerprint, all others differ', () => {
     const request = { amount: 2500, details: { a: 'x', b: [1, 2] }, card: { last4: '4242' } };
-    const turned = { card: { last4: '4242' }, details: { b: [1, 2], a: 'x' }, amount: 2500 };
-    expect(identities.fingerprintOf(turned)).toBe(identities.fingerprintOf(request));
+    const reordered = { card: { last4: '4242' }, details: { b: [1, 2], a: 'x' }, amount: 2500 };
+    expect(identities.fingerprintOf(reordered)).toBe(identities.fingerprintOf(request));
     const other = { ...request, details: { ...request.details, b: [2, 1] } };
     expect(identities.fingerprintOf(other)).not.toBe(identities.fingerprintOf(request));
-    const elsewhere = createIdentities(`${SECRET}!`);
-    expect(elsewhere.fingerprintOf(request)).not.toBe(identities.fingerprintOf(request));
+    const otherSecret = createIdentities(`${SECRET}!`);
+    expect(otherSecret.fingerprintOf(request)).not.toBe(identities.fingerprintOf(request));
   });
 
-  test('ids and hashes are those that were given before', () => {
+  test('ids and hashes of a known request never change', () => {
     expect([
       identities.paymentIdOf('m_1', 'key-1', 1),
       identities.keyHashOf('m_1', 'create', '', 'key-1'),

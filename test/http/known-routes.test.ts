@@ -1,11 +1,11 @@
-/** Every process knows which routes the others serve; the embedded service has them all. */
+/** Each process knows the routes of all processes, for the 405 of another process's address (gaps §1). */
 import { expect, test } from '@jest/globals';
 import merchant from '../../docs/openapi.json' with { type: 'json' };
 import audit from '../../docs/openapi-audit.json' with { type: 'json' };
 import { SERVICE_ROUTES } from '../../shared/http/server/known-routes.ts';
 import { openInProcess } from '../support/in-process.ts';
 
-test('gaps §1: what processes know of one another is what the whole service has', async () => {
+test('gaps §1: the known routes are exactly those that the embedded service serves', async () => {
   await using service = await openInProcess();
   const byAddress = Map.groupBy(SERVICE_ROUTES, (route) => route.split(' ')[1] ?? '');
   for (const [url, routes] of byAddress) {
@@ -15,7 +15,7 @@ test('gaps §1: what processes know of one another is what the whole service has
   }
 });
 
-test('every route of the API documents is among them', () => {
+test('every route of the API documents is a known route', () => {
   const described = [merchant, audit].flatMap(({ paths }) =>
     Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods)

@@ -42,14 +42,14 @@ beforeAll(async () => {
 }, 30_000);
 afterAll(() => service[Symbol.asyncDispose]());
 
-describe('a page', () => {
-  test("has the merchant's own payments alone, newest first, 20 unless asked otherwise", async () => {
+describe('interface, list: a page', () => {
+  test("holds the merchant's own payments alone, newest first, 20 without a limit", async () => {
     const response = await list();
     expect(response.status).toBe(200);
     expect(idsOf(response)).toEqual(newestFirst().slice(0, 20));
   });
 
-  test('has the bodies that GET has, to the byte', async () => {
+  test('holds the bodies that GET gives, byte for byte', async () => {
     const { text } = await list('?limit=2');
     const [first = '', second = ''] = newestFirst();
     const bodies = [(await service.get(first)).text, (await service.get(second)).text];
@@ -61,7 +61,7 @@ describe('a page', () => {
     expect((await list('', await token('m_new'))).text).toBe('{"payments":[]}');
   });
 
-  test('pages are stable: payments made meanwhile are neither doubled nor do they push one out', async () => {
+  test('is stable: payments made meanwhile neither repeat a payment nor leave one out', async () => {
     const expected = newestFirst();
     const seen: string[] = [];
     let query = '?limit=7';
@@ -76,15 +76,15 @@ describe('a page', () => {
   });
 });
 
-describe('filters', () => {
-  test('status', async () => {
+describe('interface, list: filters', () => {
+  test('status selects payments of one status', async () => {
     const captured = created.filter(({ json }) => json.status === 'CAPTURED');
     const found = idsOf(await list('?status=CAPTURED&limit=100'));
     expect([...found].sort()).toEqual(captured.map(({ json }) => json.paymentId).sort());
     expect(found).toHaveLength(5);
   });
 
-  test('merchantReference, exactly: no id and no last four digits that read alike', async () => {
+  test('merchantReference is compared as a whole, and with neither ids nor last four digits', async () => {
     const found = (await list('?merchantReference=order-1&limit=100')).json.payments as object[];
     expect(found).toHaveLength(8);
     for (const one of found) expect(one).toMatchObject({ merchantReference: 'order-1' });
@@ -92,7 +92,7 @@ describe('filters', () => {
     expect(idsOf(await list(`?merchantReference=${ids()[0]}`))).toEqual([]);
   });
 
-  test('from is inclusive, to is exclusive, any offset is read', async () => {
+  test('from is inclusive, to is exclusive, and both take any time offset', async () => {
     const at = String(created[10]?.json.createdAt);
     const since = idsOf(await list(`?from=${at}&limit=100`));
     const before = idsOf(await list(`?to=${at}&limit=100`));
@@ -104,7 +104,7 @@ describe('filters', () => {
   });
 });
 
-describe('refusals', () => {
+describe('interface, list: errors', () => {
   test.each([
     ['limit=0', 'limit must be an integer from 1 to 100'],
     ['limit=101', 'limit must be an integer from 1 to 100'],

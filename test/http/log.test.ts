@@ -1,4 +1,4 @@
-/** The log and the metrics keep what they should and nothing else (gaps §4). */
+/** gaps §4: what the log and the metrics hold, and what they never hold. */
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ const written = async (write: (log: Log) => void, level: 'info' | 'warn' = 'info
   };
 };
 
-describe('gaps §4: a line', () => {
+describe('gaps §4: a log line', () => {
   test('is JSON with level, UTC time and message, in a file for its owner alone', async () => {
     const { lines, file } = await written((log) => log.info({ requestId: 'r' }, 'request'));
     expect(lines).toEqual([
@@ -58,7 +58,7 @@ describe('gaps §4: a line', () => {
     expect(lines.map(({ msg }) => msg)).toEqual(['yes']);
   });
 
-  test('of an error has type, code, message and causes, not its other fields', async () => {
+  test('of an error has its type, code, message and causes, and none of its other fields', async () => {
     const cause = Object.assign(new TypeError('inner'), { code: 'E_INNER', body: 'secret' });
     const error = Object.assign(new Error('outer', { cause }), { request: 'secret' });
     const { lines, text } = await written((log) => log.error({ err: error }, 'fault'));
@@ -70,7 +70,7 @@ describe('gaps §4: a line', () => {
     expect(text).not.toContain('secret');
   });
 
-  test('has no card, token or authorization field, one level down either', async () => {
+  test('has no card, token or authorization field, also one level down', async () => {
     const secrets = { authorization: 'a1', card: { number: 'a2' }, cvv: 'a3', token: 'a4' };
     const { text } = await written((log) => log.info({ ...secrets, request: secrets }, 'request'));
     expect(text).not.toMatch(/a[1-4]/);
@@ -95,7 +95,7 @@ const loggedOf = async (
   return readFileSync(file, 'utf8');
 };
 
-describe('gaps §4: the line of a request', () => {
+describe('gaps §4: the log line of a request', () => {
   test('names its route, and repeats nothing of its path, query, headers and body', async () => {
     const text = await loggedOf(
       (app) => app.post('/things/:id', (_request, reply) => reply.send('{"answer":"secret6"}')),
@@ -112,7 +112,7 @@ describe('gaps §4: the line of a request', () => {
   });
 });
 
-describe('a request to /health', () => {
+describe('surfaces: a request to /health', () => {
   const isLogged = async (isReady: boolean) => {
     const ready = async () => ({ ready: isReady, engines: {} });
     const routes = (app: FastifyInstance) =>
@@ -120,13 +120,13 @@ describe('a request to /health', () => {
     return (await loggedOf(routes, { url: '/health/ready' })).includes('/health/ready');
   };
 
-  test('is a line of the log when it fails, and at debug alone while it succeeds', async () => {
+  test('is logged when it fails, and only at debug level when it succeeds', async () => {
     expect(await isLogged(true)).toBe(false);
     expect(await isLogged(false)).toBe(true);
   });
 });
 
-describe('gaps §4: the scrubber', () => {
+describe('gaps §4: card numbers are scrubbed from log lines', () => {
   test.each([
     ['in a message', (log: Log) => log.info(`card ${NUMBER} refused`)],
     ['in blocks', (log: Log) => log.info('card 4242 4242-4242 4242')],
@@ -136,14 +136,14 @@ describe('gaps §4: the scrubber', () => {
     ['in an error', (log: Log) => log.error({ err: new Error(NUMBER) }, 'x')],
     ['in a cause', (log: Log) => log.error({ err: new Error('x', { cause: new Error(NUMBER) }) })],
     ['among other digits', (log: Log) => log.info(`order 12 ${NUMBER} 7`)],
-  ])('a card number %s', async (_name, write) => {
+  ])('a card number %s is replaced', async (_name, write) => {
     const { text, lines } = await written(write);
     expect(lines).toHaveLength(1);
     expect(text.replace(/[ -]/g, '')).not.toContain(NUMBER);
     expect(text).toMatch(/9{4}/);
   });
 
-  test('digits that are no card number stay', () => {
+  test('digits that cannot be a card number stay', () => {
     const line = '{"time":"2026-01-01T10:00:00.000Z","order":"424242424242","at":1234567890123}';
     expect(scrubCardNumbers(line)).toBe(line);
   });
@@ -172,14 +172,14 @@ describe('gaps §4: the scrubber', () => {
     );
   });
 
-  test('what takes the place of a number is none itself', () => {
+  test('the nines that replace a card number are not replaced again', () => {
     expect(scrubCardNumbers(NUMBER)).toBe(NINES);
     expect(scrubCardNumbers(NINES)).toBe(NINES);
   });
 });
 
 describe('surfaces: metrics', () => {
-  test('count and measure by label, and begin at zero where they have none', async () => {
+  test('count and measure by label, and begin at zero where they have no labels', async () => {
     const metrics = createMetrics();
     metrics.commands.add(1, 'create', 'approved');
     metrics.commands.add(2, 'create', 'approved');
@@ -203,7 +203,7 @@ describe('surfaces: metrics', () => {
     expect(text).toContain(`# TYPE ${name} histogram`);
   });
 
-  test('have every name that exists now, and readings that fail are left out', async () => {
+  test('have every documented name, and leave out values that cannot be read', async () => {
     const metrics = createMetrics();
     metrics.beforeScrape(async () => metrics.projectionLagEvents.set(7));
     metrics.beforeScrape(() => {

@@ -1,4 +1,4 @@
-/** Answers that go on for a while hold a place, and there are only so many (A5). */
+/** A5: only so many streaming responses are open at once, in all and for each merchant. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { createStreams, type Streams } from '../../shared/http/server/streams.ts';
@@ -6,7 +6,7 @@ import { until } from '../support/until.ts';
 
 const LIMITS = { openMax: 5, ownMax: 2, keepAliveMs: 1000, stalledMs: 1000 };
 
-describe('the places of streams', () => {
+describe('A5: open streams', () => {
   let app: FastifyInstance;
   let streams: Streams;
   let url: string;
@@ -23,7 +23,7 @@ describe('the places of streams', () => {
       const { merchantId } = request.params;
       request.principal = { merchantId, actor: 'a', scopes: undefined };
       if (!streams.take(reply)) return reply.code(503).send('full');
-      // Whatever is waited for before it begins: the place is taken.
+      // Counted from here on, whatever the handler still waits for before the stream begins.
       await ready.promise;
       return streams.send(reply, 'text/plain', async function* (signal) {
         yield 'begun';
@@ -43,31 +43,31 @@ describe('the places of streams', () => {
     const { status } = await fetch(`${url}/${merchantId}`, { signal: leaving.signal });
     return { status, leave: () => leaving.abort() };
   };
-  /** All have asked before the first of them begins. */
+  /** The statuses of requests that all arrive before the first stream begins. */
   const statuses = async (...merchants: string[]) => {
     arrived = 0;
-    const asking = merchants.map(ask);
-    await until('all have asked', () => arrived === merchants.length);
+    const requests = merchants.map(ask);
+    await until('every request has arrived', () => arrived === merchants.length);
     ready.resolve();
-    return (await Promise.all(asking)).map(({ status }) => status).toSorted();
+    return (await Promise.all(requests)).map(({ status }) => status).toSorted();
   };
 
-  test('one merchant has so many, however many ask at once; others have theirs', async () => {
+  test('one merchant gets only so many however many it requests at once; other merchants still get theirs', async () => {
     expect(await statuses('m_1', 'm_1', 'm_1', 'm_1')).toEqual([200, 200, 503, 503]);
     expect(await statuses('m_2')).toEqual([200]);
   });
 
-  test('whoever sees all merchants is bound by the places alone', async () => {
+  test('a token of all merchants is bound only by the number of streams in all', async () => {
     expect(await statuses(...Array.from({ length: 7 }, () => '*'))).toEqual([
       ...Array.from({ length: 5 }, () => 200),
       ...[503, 503],
     ]);
   });
 
-  test('a place is free again when its client has left', async () => {
+  test('a stream whose client has left counts no longer', async () => {
     ready.resolve();
     const [first] = await Promise.all([ask('m_1'), ask('m_1')]);
     first?.leave();
-    await until('there is room', async () => (await ask('m_1')).status === 200);
+    await until('another stream opens', async () => (await ask('m_1')).status === 200);
   });
 });

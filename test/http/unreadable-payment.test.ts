@@ -1,4 +1,4 @@
-/** P5: a payment that cannot be read stops nothing but itself, lists included. */
+/** P5: a poison event stops its own payment only, in lists too. */
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
@@ -33,7 +33,7 @@ const KINDS = {
   'cannot follow': () => undefined,
 };
 
-describe.each(Object.entries(KINDS))('a payment with an event that %s', (_, damage) => {
+describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, damage) => {
   let folder: ReturnType<typeof temporaryFolder>;
   let store: MemoryEventStore;
   let readModels: ReadModels;
@@ -75,7 +75,7 @@ describe.each(Object.entries(KINDS))('a payment with an event that %s', (_, dama
     return { status: statusCode, json: JSON.parse(body) };
   };
 
-  test('is 500 by itself, and in the list as it was last shown', async () => {
+  test('is 500 by its id, and in the list as the read models last had it', async () => {
     expect((await get(`/api/v1/payments/${BAD}`)).status).toBe(500);
     const { status, json } = await get('/api/v1/payments');
     expect(status).toBe(200);
@@ -85,7 +85,7 @@ describe.each(Object.entries(KINDS))('a payment with an event that %s', (_, dama
     ]);
   });
 
-  test('is left out of the list of what is unresolved, which names the others', async () => {
+  test('is left out of the list of unresolved payments, which holds the others', async () => {
     const paymentLog = createPaymentLog({
       store,
       nowMs: Date.now,

@@ -1,4 +1,4 @@
-/** gaps §9: behind is never guessed; in one process the projector knows. */
+/** gaps §9: in one process the projector knows which payments its read models are behind on. */
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../../shared/event-store/errors.ts';
@@ -10,7 +10,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { authorized, created, newEvent } from '../support/payment-events.ts';
 
-describe('gaps §9: what is behind', () => {
+describe('gaps §9: which payments are behind', () => {
   let inner: MemoryEventStore;
   let freshness: Freshness;
   beforeEach(() => {
@@ -24,7 +24,7 @@ describe('gaps §9: what is behind', () => {
       [created({ paymentId }), authorized()].slice(0, count).map((event) => newEvent(event)),
     );
 
-  test('everything, until the first catch-up is through', () => {
+  test('every payment, until the first catch-up is complete', () => {
     expect(freshness.isBehind('pay_1')).toBe(true);
     freshness.starting();
     expect(freshness.isBehind('pay_1')).toBe(true);
@@ -32,7 +32,7 @@ describe('gaps §9: what is behind', () => {
     expect(freshness.isBehind('pay_1')).toBe(false);
   });
 
-  test('then exactly the payments whose last committed event is not applied', async () => {
+  test('afterwards exactly the payments whose last committed event is not applied', async () => {
     freshness.caughtUp();
     await append('pay_1', 2);
     expect([freshness.isBehind('pay_1'), freshness.isBehind('pay_2')]).toEqual([true, false]);
@@ -50,7 +50,7 @@ describe('gaps §9: what is behind', () => {
     expect(freshness.isBehind('pay_1')).toBe(true);
   });
 
-  test('A5: more than can be remembered: everything, until the log has been followed again', async () => {
+  test('A5: every payment once there are too many to remember, until the projector has caught up again', async () => {
     freshness = trackFreshness(inner, 3);
     freshness.caughtUp();
     for (const id of ['pay_1', 'pay_2', 'pay_3']) await append(id);
@@ -63,7 +63,7 @@ describe('gaps §9: what is behind', () => {
     expect(behind).toEqual(['pay_4']);
   });
 
-  test('an event that is applied before its append has answered is not behind', async () => {
+  test('no payment whose event was applied before its append returned', async () => {
     const release = Promise.withResolvers<void>();
     const slow: EventStore = {
       ...inner,
@@ -84,7 +84,7 @@ describe('gaps §9: what is behind', () => {
     expect(freshness.size()).toBe(0);
   });
 
-  test('of two appends at one revision only the one that was stored counts', async () => {
+  test('of two appends at one revision only the stored one makes a payment behind', async () => {
     freshness.caughtUp();
     const results = await Promise.allSettled([append('pay_1'), append('pay_1')]);
     expect(results[1]).toMatchObject({ reason: expect.any(RevisionConflict) });
@@ -95,7 +95,7 @@ describe('gaps §9: what is behind', () => {
     expect(freshness.size()).toBe(0);
   });
 
-  test('an append of unknown outcome counts, until it is applied or a new start is through', async () => {
+  test('the payment of an append with an unknown outcome, until it is applied or a new start has caught up', async () => {
     freshness.caughtUp();
     for (const paymentId of ['pay_1', 'pay_2']) {
       inner.loseNextResponse();
@@ -111,7 +111,7 @@ describe('gaps §9: what is behind', () => {
     expect(freshness.size()).toBe(0);
   });
 
-  test('read models that were lost put everything behind until they are filled again', () => {
+  test('every payment after the read models were lost, until they are filled again', () => {
     freshness.caughtUp();
     freshness.lost();
     expect(freshness.isBehind('pay_1')).toBe(true);
@@ -119,7 +119,7 @@ describe('gaps §9: what is behind', () => {
     expect(freshness.isBehind('pay_1')).toBe(false);
   });
 
-  test('streams that are no payments are not remembered, the rest of the store is handed through', async () => {
+  test('streams of other kinds are not remembered, and reads reach the store unchanged', async () => {
     await freshness.store.append('merchant-reference-1', 'none', [newEvent(created())]);
     expect(freshness.size()).toBe(0);
     await append('pay_1');

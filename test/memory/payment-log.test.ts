@@ -33,38 +33,38 @@ const types = async () => (await store.readStream(streamOf(ID))).map(({ event })
 const begin = (log: PaymentLog, budgetMs = 1000) =>
   log.execute(ID, capture({ operationId: NEW_OPERATION }), context, startBudget(budgetMs));
 
-/** A store whose first read of a stream comes back when it is let go. */
+/** A store whose first read of a stream ends only when it is released. */
 const withSlowRead = () => {
-  const letGo = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
   let reads = 0;
   const readStream: EventStore['readStream'] = async (stream) => {
     const events = await store.readStream(stream);
     reads += 1;
-    if (reads === 1) await letGo.promise;
+    if (reads === 1) await release.promise;
     return events;
   };
-  return { readStream, letGo: letGo.resolve };
+  return { readStream, release: release.resolve };
 };
 
-describe('gaps §6: what a process has appended it does not unlearn', () => {
-  test('a read that began before an append and ends after it does not take the append out of memory', async () => {
-    const { readStream, letGo } = withSlowRead();
+describe('gaps §6: a process keeps in memory what it has appended', () => {
+  test('a read that began before an append and ends after it does not replace the newer events', async () => {
+    const { readStream, release } = withSlowRead();
     const log = logOver({ readStream });
     const slow = log.load(ID, 'cache');
     await begin(log);
-    letGo();
+    release();
     await slow;
     expect(log.peek(ID)?.events).toHaveLength(3);
   });
 
-  test('an outcome is recorded though another payment has taken the place in memory', async () => {
+  test('an outcome is recorded though another payment has taken its place in memory', async () => {
     await store.append(streamOf('pay_2'), 'none', [newEvent(created({ paymentId: 'pay_2' }))]);
-    const { readStream, letGo } = withSlowRead();
+    const { readStream, release } = withSlowRead();
     const log = logOver({ readStream }, 1);
     const slow = log.load(ID, 'cache');
     await begin(log);
     await log.load('pay_2', 'store');
-    letGo();
+    release();
     await slow;
     expect(log.peek(ID)?.events).toHaveLength(2);
     await log.execute(ID, record(NEW_OPERATION), context, startBudget(1000));
