@@ -1,4 +1,4 @@
-/** ADR-0011: reading is itself recorded, and what cannot be recorded is not answered. */
+/** ADR-0011: every read by an auditor is recorded, and a read that cannot be recorded is rejected. */
 import { describe, expect, test } from '@jest/globals';
 import type { FastifyRequest } from 'fastify';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
@@ -12,8 +12,8 @@ const request = (query: object = {}) =>
 const readingsOf = async (store: ReturnType<typeof memoryEventStore>) =>
   (await store.readAll(null, 100)).flatMap((event) => ('event' in event ? [event] : []));
 
-describe('the audit trail', () => {
-  test('who, what and when, in one stream of this process', async () => {
+describe('ADR-0011: the record of a read', () => {
+  test('holds who read what and when, in one stream of this process', async () => {
     const store = memoryEventStore();
     const record = createRecorder(store);
     await record(request({ at: '2026-01-01T00:00:00Z' }), { action: 'STATE', paymentId: 'pay_1' });
@@ -45,14 +45,14 @@ describe('the audit trail', () => {
     ['4242  4242  4242  4242', '...4242'],
     ['4242\u00a04242\u20134242\u200b4242', '...4242'],
     ['order-12345678901', 'order-12345678901'],
-  ])('of a search for %s it keeps %s (gaps §4)', async (q, kept) => {
+  ])('gaps §4: a search for %s is recorded as %s', async (q, kept) => {
     const store = memoryEventStore();
     await createRecorder(store)(request({ q }), { action: 'SEARCH' });
     const [reading] = await readingsOf(store);
     expect(reading?.event.data).toMatchObject({ parameters: `q=${kept}` });
   });
 
-  test('an id that could be a card number is cut as well', async () => {
+  test('gaps §4: an id that could be a card number is cut to its last four digits', async () => {
     const store = memoryEventStore();
     const access = { action: 'EVENTS', paymentId: '4242424242424242' } as const;
     await createRecorder(store)(request(), access);
@@ -64,7 +64,7 @@ describe('the audit trail', () => {
     });
   });
 
-  test('what was searched for stands first, however long the rest is', async () => {
+  test('begins with the searched text, however long the other parameters are', async () => {
     const store = memoryEventStore();
     const query = { cursor: 'x'.repeat(5000), q: 'order-1', merchant: 'm_2' };
     await createRecorder(store)(request(query), { action: 'SEARCH' });
@@ -74,7 +74,7 @@ describe('the audit trail', () => {
     });
   });
 
-  test('a lost response of the event store records nothing twice', async () => {
+  test('is stored once when the response of the event store is lost', async () => {
     const store = memoryEventStore();
     const record = createRecorder(store);
     store.loseNextResponse();
@@ -83,7 +83,7 @@ describe('the audit trail', () => {
     expect((await readingsOf(store)).map(({ revision }) => revision)).toEqual([0, 1]);
   });
 
-  test('where the log takes no record, the read is rejected; afterwards reads go on', async () => {
+  test('a read is rejected while its record cannot be stored, and accepted afterwards', async () => {
     const store = memoryEventStore();
     let full = true;
     const record = createRecorder({

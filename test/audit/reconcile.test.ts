@@ -1,4 +1,4 @@
-/** The provider's ledger against the log: each way in which they can disagree has its name. */
+/** The provider's ledger compared with the event log: each kind of difference has a name (docs/audit.md). */
 import { describe, expect, test } from '@jest/globals';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import { reconcile } from '../../command-api/reconcile/reconcile.ts';
@@ -29,7 +29,7 @@ const entry = (fields: Partial<LedgerEntry> = {}): LedgerEntry => ({
   ...fields,
 });
 
-/** A ledger that hands out one entry a page, and remembers that it was asked. */
+/** A ledger with one entry on each page. */
 const ledgerOf = (entries: LedgerEntry[]) => ({
   ledger: async (after: number) => {
     const [next, more] = entries.filter(({ sequence }) => sequence > after);
@@ -55,13 +55,13 @@ const compare = async (events: PaymentEvent[], entries: LedgerEntry[]) => {
 const authorization = [created(), authorized()];
 const capturing = [...authorization, captureRequested()];
 
-test('a ledger whose next page is no later one is refused, for it has no end', async () => {
+test('a ledger whose next page does not come later is an error, for it would never end', async () => {
   const ledger = async (after: number) => ({ entries: [entry()], next: Math.max(after, 1) });
   const store = memoryEventStore();
   await expect(reconcile({ store, provider: { ledger } })).rejects.toThrow('does not go on');
 });
 
-describe('both agree', () => {
+describe('M5: ledger and log agree', () => {
   test.each<[string, PaymentEvent[], LedgerEntry[]]>([
     ['on nothing at all', [], []],
     ['on an authorization', authorization, [entry()]],
@@ -77,13 +77,13 @@ describe('both agree', () => {
       [entry(), entry({ sequence: 2, operationId: CAPTURE, kind: 'CAPTURE' })],
     ],
     ['that nothing was sent', [created(), failed({ outcome: 'NOT_SENT' })], []],
-    ['that an intent is open and was not carried out', capturing, [entry()]],
+    ['that an unresolved intent was not carried out', capturing, [entry()]],
   ])('%s', async (_name, events, entries) => {
     expect(await compare(events, entries)).toMatchObject({ ok: true, differences: [], more: 0 });
   });
 });
 
-describe('they differ', () => {
+describe('M5: ledger and log differ', () => {
   test.each<[string, PaymentEvent[], LedgerEntry[]]>([
     ['MISSING_AT_PROVIDER', authorization, []],
     ['MISSING_IN_LOG', [], [entry()]],
@@ -101,8 +101,8 @@ describe('they differ', () => {
   });
 });
 
-describe('what is under way meanwhile is no difference', () => {
-  test('an outcome that the log gets while both are read', async () => {
+describe('M5: what happens during the comparison is no difference', () => {
+  test('an outcome that is recorded while both are read', async () => {
     const store = memoryEventStore();
     const stream = streamOf('pay_1');
     const [first] = await store.append(stream, 'none', [newEvent(created())]);

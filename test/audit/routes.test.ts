@@ -1,4 +1,4 @@
-/** The audit routes over a real store: what each answers, and what it refuses (docs/audit.md). */
+/** The audit routes over a real event store: their responses and their errors (docs/audit.md). */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   expectError,
@@ -46,25 +46,25 @@ type Event = {
 };
 const eventsOf = (json: unknown): Event[] => (json as { events: Event[] }).events;
 
-/** The same sums as the service's, folded the plain way. */
-const naiveFold = (events: Event[]) => {
-  const sums = { authorizedAmount: 0, capturedAmount: 0, refundedAmount: 0, status: 'PENDING' };
+/** Status and amounts of a payment, computed without the service's fold. */
+const plainFold = (events: Event[]) => {
+  const folded = { authorizedAmount: 0, capturedAmount: 0, refundedAmount: 0, status: 'PENDING' };
   for (const { type, data } of events) {
     const { amount } = data as { amount: number };
     if (type === 'PaymentAuthorized')
-      Object.assign(sums, { authorizedAmount: amount, status: 'AUTHORIZED' });
+      Object.assign(folded, { authorizedAmount: amount, status: 'AUTHORIZED' });
     if (type === 'PaymentCaptured')
-      Object.assign(sums, { capturedAmount: amount, status: 'CAPTURED' });
-    if (type === 'PaymentRefunded') sums.refundedAmount += amount;
-    if (type === 'PaymentFailed') sums.status = 'FAILED';
-    if (sums.capturedAmount > 0 && sums.refundedAmount === sums.capturedAmount)
-      sums.status = 'REFUNDED';
+      Object.assign(folded, { capturedAmount: amount, status: 'CAPTURED' });
+    if (type === 'PaymentRefunded') folded.refundedAmount += amount;
+    if (type === 'PaymentFailed') folded.status = 'FAILED';
+    if (folded.capturedAmount > 0 && folded.refundedAmount === folded.capturedAmount)
+      folded.status = 'REFUNDED';
   }
-  return sums;
+  return folded;
 };
 
-describe('the timeline', () => {
-  test('every event, oldest first, with its place, cause, sums and hash', async () => {
+describe('docs/audit.md: the timeline of a payment', () => {
+  test('holds every event, oldest first, with its position, cause, amounts and hash', async () => {
     const response = await read(`/payments/${story}/events`);
     expect(response.status).toBe(200);
     expectResponseHeaders(response);
@@ -89,7 +89,7 @@ describe('the timeline', () => {
     });
   });
 
-  test('as an export: one line for each event, its very bytes under their hash', async () => {
+  test('as NDJSON holds a line for each event, with the hash that the timeline shows', async () => {
     const response = await read(`/payments/${story}/events`, all, NDJSON);
     expect(response.headers['content-type']).toBe('application/x-ndjson');
     const lines = response.text
@@ -103,11 +103,11 @@ describe('the timeline', () => {
   });
 });
 
-describe('the state at a moment', () => {
-  test('equals a plain fold of the events up to there, at every revision and at its time', async () => {
+describe('docs/audit.md: the state of a payment at a moment', () => {
+  test('equals a plain fold of the events up to that moment, by revision and by time', async () => {
     const events = eventsOf((await read(`/payments/${story}/events`)).json);
     for (const [revision, event] of events.entries()) {
-      const upTo = naiveFold(events.slice(0, revision + 1));
+      const upTo = plainFold(events.slice(0, revision + 1));
       const byRevision = await read(`/payments/${story}/state?revision=${revision}`);
       expect(byRevision.json).toMatchObject({ revision, payment: upTo, now: { revision: 5 } });
       const next = events[revision + 1];
@@ -117,13 +117,13 @@ describe('the state at a moment', () => {
     }
   });
 
-  test('now it is what GET answers, and nothing has changed since', async () => {
+  test('is the body of GET for now, without a difference', async () => {
     const { json } = await read(`/payments/${story}/state`);
     expect(json.payment).toEqual((await service.get(story)).json);
     expect(json.differences).toEqual([]);
   });
 
-  test('the difference to now names each leaf that has changed', async () => {
+  test('names each field that has changed since', async () => {
     const { json } = await read(`/payments/${story}/state?revision=3`);
     expect(json.event).toMatchObject({ type: 'PaymentCaptured', revision: 3 });
     const differences = json.differences as { path: string }[];
@@ -131,14 +131,14 @@ describe('the state at a moment', () => {
     expect(differences.map(({ path }) => path)).not.toContain('capturedAmount');
   });
 
-  test('another offset names the same moment', async () => {
+  test('takes the time in any offset', async () => {
     const { json } = await read(`/payments/${story}/state?revision=1`);
     const { time } = json.event as { time: string };
     const shifted = new Date(Date.parse(time) + 7_200_000).toISOString().replace('Z', '%2B02:00');
     expect((await read(`/payments/${story}/state?at=${shifted}`)).json.revision).toBe(1);
   });
 
-  test('before its first event: 404 in words; past its last revision: 400', async () => {
+  test('is 404 before the first event, and 400 past the last revision', async () => {
     const early = await read(`/payments/${story}/state?at=2020-01-01T00:00:00Z`);
     expectError(early, 404, 'PAYMENT_NOT_FOUND', ['the payment did not exist yet at that time']);
     const late = await read(`/payments/${story}/state?revision=6`);
@@ -146,7 +146,7 @@ describe('the state at a moment', () => {
   });
 });
 
-describe('the search', () => {
+describe('docs/audit.md: the search', () => {
   test.each([
     ['its id', () => `q=${story}`],
     ['its reference', () => 'q=order-77'],
@@ -168,7 +168,7 @@ describe('the search', () => {
     ]);
   });
 
-  test('pages come newest first, and payments made meanwhile move nothing', async () => {
+  test('gives pages newest first, which payments made meanwhile do not move', async () => {
     const made: string[] = [];
     for (let n = 0; n < 5; n += 1) made.unshift(idOf(await service.create()));
     const seen: string[] = [];
@@ -189,8 +189,8 @@ describe('the search', () => {
   });
 });
 
-describe('verification', () => {
-  test('of one payment and of the whole log', async () => {
+describe('L3: verification', () => {
+  test('of one payment and of the whole log succeeds', async () => {
     const one = await read(`/payments/${story}/verify`);
     expect(one.json).toMatchObject({ ok: true, guarantee: 'stream', events: 6 });
     const log = await read('/verify');
@@ -206,18 +206,18 @@ describe('verification', () => {
     expect(JSON.parse(text.trimEnd().split('data: ').at(-1) ?? '')).toMatchObject({ ok: true });
   });
 
-  test('a head that was kept: held, changed, or cut off', async () => {
+  test('compares a kept head: still there, changed, or cut off', async () => {
     const verified = (await read('/verify')).json;
     const head = verified.head as { position: string; logHash: string };
-    const held = await read(`/verify?position=${head.position}&hash=${head.logHash}`);
-    expect(held.json.ok).toBe(true);
+    const kept = await read(`/verify?position=${head.position}&hash=${head.logHash}`);
+    expect(kept.json.ok).toBe(true);
     const changed = await read(`/verify?position=${head.position}&hash=${'a'.repeat(64)}`);
     expect(changed.json).toMatchObject({ ok: false, broken: { position: head.position } });
     const cut = await read(`/verify?position=99999&hash=${head.logHash}`);
     expect(cut.json).toMatchObject({ ok: false, broken: { position: '99999' } });
   });
 
-  test('by a merchant, it says nothing of the whole: no alarm, and no all-clear', async () => {
+  test('by a merchant changes no metric of the whole log, whether it succeeds or fails', async () => {
     const metrics = async () =>
       (await service.ask('GET', '/metrics')).text.match(/^payments_chain_\w+ \d+$/gm);
     const before = await metrics();
@@ -226,7 +226,7 @@ describe('verification', () => {
     expect(await metrics()).toEqual(before);
   });
 
-  test('leaves its time in the metrics', async () => {
+  test('sets its time in the metrics', async () => {
     await read('/verify');
     const { text } = await service.ask('GET', '/metrics');
     expect(text).toMatch(/^payments_chain_last_ok_timestamp_seconds [1-9]\d+$/m);
@@ -234,8 +234,8 @@ describe('verification', () => {
   });
 });
 
-describe('the log', () => {
-  test('page after page gives every event once, in the order of its position', async () => {
+describe('docs/audit.md: the event log', () => {
+  test('is read page by page, each event once, in the order of positions', async () => {
     const seen: Event[] = [];
     let from = 'start';
     for (let pages = 0; pages < 50; pages += 1) {
@@ -249,7 +249,7 @@ describe('the log', () => {
     expect(seen.filter(({ paymentId }) => paymentId === story)).toHaveLength(6);
   });
 
-  test('an export of a time span holds what happened in it', async () => {
+  test('is exported for a time span, with the events of that span alone', async () => {
     const { json } = await read(`/payments/${story}/state?revision=3`);
     const { time } = json.event as { time: string };
     const later = new Date(Date.parse(time) + 1).toISOString();
@@ -273,17 +273,17 @@ describe('the log', () => {
   });
 });
 
-describe('explain: would it be allowed now', () => {
+describe('docs/audit.md: explain says whether a command would be allowed now', () => {
   const explain = async (paymentId: string, query: string) =>
     (await read(`/payments/${paymentId}/explain?${query}`)).json;
   const typesOf = ({ forbiddenBy }: Record<string, unknown>) =>
     (forbiddenBy as Event[]).map(({ type, revision }) => `${type} r${revision}`);
 
-  test('a refund of what is left: yes, of that amount', async () => {
+  test('a refund of what is left is allowed, with that amount', async () => {
     expect(await explain(story, 'command=refund')).toMatchObject({ allowed: true, amount: 1000 });
   });
 
-  test('a refund above it: the capture and the refund before it forbid it', async () => {
+  test('a refund above what is left is forbidden by the capture and the earlier refund', async () => {
     const json = await explain(story, 'command=refund&amount=1001');
     const refused = await service.change('refund', story, { refundAmount: 1001 });
     expect(json).toMatchObject({ allowed: false, code: refused.json.error });
@@ -291,11 +291,11 @@ describe('explain: would it be allowed now', () => {
     expect(typesOf(json)).toEqual(['PaymentCaptured r3', 'PaymentRefunded r5']);
   });
 
-  test.each(['capture', 'void'])('a second %s: the capture forbids it', async (command) => {
+  test.each(['capture', 'void'])('a %s after the capture is forbidden by it', async (command) => {
     expect(typesOf(await explain(story, `command=${command}`))).toEqual(['PaymentCaptured r3']);
   });
 
-  test('a refund of an authorization: nothing was captured', async () => {
+  test('a refund of an authorization is forbidden, for nothing was captured', async () => {
     const authorized = idOf(await service.create());
     const json = await explain(authorized, 'command=refund');
     expect(typesOf(json)).toEqual(['PaymentAuthorized r1']);
@@ -305,14 +305,14 @@ describe('explain: would it be allowed now', () => {
     });
   });
 
-  test('anything on a failed payment: its failure', async () => {
+  test('every command on a failed payment is forbidden by its failure', async () => {
     const failed = idOf(await service.create({ number: '4000000000000002' }));
     for (const command of ['capture', 'void', 'refund']) {
       expect(typesOf(await explain(failed, `command=${command}`))).toEqual(['PaymentFailed r1']);
     }
   });
 
-  test('a capture whose outcome is not known: the intent, and the provider is asked first', async () => {
+  test('every command on an unresolved capture is forbidden by its intent', async () => {
     const paymentId = idOf(await service.create());
     await leaveUnresolved(service, 'answer lost', () => service.change('capture', paymentId));
     const json = await explain(paymentId, 'command=void');
@@ -334,8 +334,8 @@ const LOG_ROUTES = ['/payments', '/events', '/events/stream', '/verify'];
 const ROUTES = [...PAYMENT_ROUTES.map((name) => `/payments/ID/${name}`), ...LOG_ROUTES];
 const at = (route: string, id = story): string => route.replace('ID', id);
 
-describe('who may read what', () => {
-  test.each(ROUTES)('%s: 401 without a token, 403 without the scope', async (route) => {
+describe('A1, A2: who may read what', () => {
+  test.each(ROUTES)('%s is 401 without a token, 403 without the scope', async (route) => {
     const none = await read(at(route), null);
     expect([none.status, none.json.error]).toEqual([401, 'UNAUTHORIZED']);
     for (const weak of [
@@ -350,7 +350,7 @@ describe('who may read what', () => {
   });
 
   test.each(PAYMENT_ROUTES)(
-    '%s: own 200; foreign is answered as unknown is, to the byte',
+    '%s is 200 for an own payment; a foreign one gets the same bytes as an unknown one',
     async (name) => {
       const route = `/payments/ID/${name}`;
       expect((await read(at(route), own)).status).toBe(200);
@@ -364,7 +364,7 @@ describe('who may read what', () => {
     },
   );
 
-  test('a merchant finds, reads and verifies its own alone', async () => {
+  test('a merchant finds, reads and verifies its own payments alone', async () => {
     const foreign = idOf(await service.create({}, { token: await token('m_other') }));
     const found = (await read('/payments?limit=200', other)).json.payments as {
       paymentId: string;
@@ -383,7 +383,7 @@ describe('who may read what', () => {
     });
   });
 
-  test('a token of all merchants sees one merchant where it asks for one', async () => {
+  test('a token of all merchants can search the payments of one merchant', async () => {
     const { payments } = (await read('/payments?merchant=m_other')).json as { payments?: unknown };
     expect(payments).toHaveLength(1);
   });
@@ -395,7 +395,7 @@ describe('who may read what', () => {
   });
 });
 
-describe('parameters', () => {
+describe('docs/audit.md: malformed parameters', () => {
   test.each<[string, string]>([
     ['/payments?limit=0', 'limit must be a whole number from 1 to 200'],
     ['/payments?limit=201', 'limit must be a whole number from 1 to 200'],
@@ -432,24 +432,24 @@ describe('parameters', () => {
   });
 });
 
-describe('reconciliation', () => {
+describe('M5: reconciliation', () => {
   const reconcile = (bearer: string | null) =>
     service.ask('POST', `${AUDIT}/reconcile`, undefined, { token: bearer });
 
-  test('what the log leaves open and the provider knows is listed; resolved, both agree', async () => {
+  test('lists an unresolved operation that the provider carried out; once resolved, both agree', async () => {
     const paymentId = idOf(await service.create());
     await leaveUnresolved(service, 'answer lost', () => service.change('capture', paymentId));
-    const open = await reconcile(all);
-    expect(open.json.differences).toContainEqual(
+    const before = await reconcile(all);
+    expect(before.json.differences).toContainEqual(
       expect.objectContaining({ kind: 'UNRESOLVED_IN_LOG', paymentId }),
     );
-    // The next command asks the provider first.
+    // The next command looks the capture up first.
     await service.change('void', paymentId);
     const after = (await reconcile(all)).json.differences as { paymentId: string }[];
     expect(after.filter((difference) => difference.paymentId === paymentId)).toEqual([]);
   });
 
-  test('is for auditors of all merchants', async () => {
+  test('is 403 for an auditor of one merchant', async () => {
     expect((await reconcile(null)).status).toBe(401);
     expectError(await reconcile(own), 403, 'FORBIDDEN', ['a token of all merchants is required']);
   });

@@ -1,6 +1,6 @@
 /**
- * Changes to an export and to the rows of the log: none goes unnoticed (docs/audit.md). This is a
- * share of test/long/tampering.test.ts.
+ * L3: every change to an export and to the rows of the event log is noticed (docs/audit.md). This is
+ * a share of test/long/tampering.test.ts.
  */
 
 import { createHash } from 'node:crypto';
@@ -32,26 +32,26 @@ beforeAll(async () => {
 });
 afterAll(() => log.close());
 
-describe(`an export (seed ${seed})`, () => {
-  test('as it was written: intact, with the head of its manifest', async () => {
+describe(`L3: an export (seed ${seed})`, () => {
+  test('is intact as it was written, with the head of its manifest', async () => {
     const verified = await verifyFile(await exportLog(log));
     expect(verified).toMatchObject({ ok: true, events: 36, completeness: 'log' });
     expect(verified.head?.position).toBe('36');
   });
 
-  test('no change goes unnoticed, and its line is named', async () => {
+  test('that is changed anywhere is not intact, and the line is named', async () => {
     const changes = 12 * FILE_CHANGE_NAMES.length;
     expect(await unnoticedInExport(log, verifyFile, randomOf(seed), changes)).toEqual([]);
   });
 
-  test('a manifest that was changed to fit a cut file no longer fits the lines', async () => {
+  test('with a changed manifest is not intact', async () => {
     const file = await exportLog(log);
     const manifest = JSON.parse(readFileSync(manifestFileOf(file), 'utf8'));
     writeFileSync(manifestFileOf(file), JSON.stringify({ ...manifest, count: 35 }));
     expect(await verifyFile(file)).toMatchObject({ ok: false });
   });
 
-  test('cut together with its manifest, the head and the chain that were kept still tell', async () => {
+  test('that is cut together with its manifest no longer fits a head or chain kept elsewhere', async () => {
     const file = await exportLog(log);
     const manifest = JSON.parse(readFileSync(manifestFileOf(file), 'utf8'));
     const lines = readFileSync(file, 'utf8').split('\n').slice(0, -2);
@@ -72,44 +72,45 @@ describe(`an export (seed ${seed})`, () => {
       writeFileSync(manifestFileOf(file), JSON.stringify({ ...fitted, ...kept }));
       return (await verifyFile(file)).ok;
     };
-    // Whoever writes the manifest anew as a whole gets by: it has to be kept elsewhere.
+    // A manifest that is written anew as a whole passes, so a copy has to be kept elsewhere.
     expect(await isOk({})).toBe(true);
     expect(await isOk({ head: manifest.head })).toBe(false);
     expect(await isOk({ chain: manifest.chain })).toBe(false);
   });
 
-  test('without a manifest nothing is proven', async () => {
+  test('without a manifest cannot be verified: exit code 3', async () => {
     const file = await exportLog(log);
     await expect(verifyFile(file, `${file}.other.json`)).rejects.toMatchObject({ exitCode: 3 });
   });
 });
 
-describe(`the rows of the log (seed ${seed})`, () => {
-  test('as they were written: intact', async () => {
+describe(`L3: the rows of the event log (seed ${seed})`, () => {
+  test('are intact as they were written', async () => {
     expect(await verifyWhole(log.store)).toMatchObject({ ok: true, guarantee: 'log', events: 36 });
   });
 
-  test('no change goes unnoticed where a head was kept', async () => {
+  test('that are changed anywhere are not intact by a kept head', async () => {
     const changes = 8 * ROW_CHANGE_NAMES.length;
     expect(await unnoticedInRows(log, randomOf(seed), changes)).toEqual([]);
     expect(await verifyWhole(log.store)).toMatchObject({ ok: true });
   });
 
-  test('without a kept head, only a cut tail and a log written anew to its end get by', async () => {
+  test('without a kept head, only a cut tail and a log written anew to its end pass', async () => {
     const rows = openRows(log.file);
     const random = randomOf(seed);
-    const got = new Set<string>();
+    const passed = new Set<string>();
     for (let n = 0; n < 2 * ROW_CHANGE_NAMES.length; n += 1) {
       const { what } = changeRows(rows, random, n);
-      if ((await verifyWhole(log.store)).ok) got.add(what.split(', row')[0] ?? what);
+      if ((await verifyWhole(log.store)).ok) passed.add(what.split(', row')[0] ?? what);
     }
     rows.restore();
     rows.close();
-    for (const what of got) {
+    expect([...passed]).toContain('the tail cut off');
+    for (const what of passed) {
       expect([
         'the tail cut off',
         'everything from a row on written anew',
-        // At the very end these two are the same as the ones above.
+        // In the last row these two are the same changes as the two above.
         'a row taken out',
         'an amount, with its hash and its link in the log',
       ]).toContain(what);
@@ -117,7 +118,7 @@ describe(`the rows of the log (seed ${seed})`, () => {
   });
 });
 
-describe('what one merchant verifies', () => {
+describe('L3, A2: verification by one merchant', () => {
   const readModels = {
     getAny: async (paymentId: string) => {
       const merchantId = `m_${Number(paymentId.slice('pay_'.length)) % 2}`;
@@ -130,7 +131,7 @@ describe('what one merchant verifies', () => {
     ['another merchant', '"merchantId":"m_0"', '"merchantId":"m_9"'],
     ['no JSON any more', '{"context"', '["context"'],
   ])(
-    'a first event changed to %s is found by its owner, and by nobody else',
+    'finds a first event of its own that was changed to %s; other merchants see no fault',
     async (_, was, is) => {
       const own = await openFilledLog();
       const { rows, write, close } = openRows(own.file);

@@ -1,4 +1,4 @@
-/** Every verb shows how it is used: an example in its help. */
+/** Exit codes of usage, and an example in the help of every verb. */
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 import { buildProgram } from '../../cli/program.ts';
@@ -21,7 +21,7 @@ const hasExample = (command: Command): boolean =>
 
 const { commands } = await buildProgram();
 
-describe('exit codes', () => {
+describe('exit codes of help and of wrong usage', () => {
   test.each([
     [['help'], 0],
     [['--help'], 0],
@@ -38,7 +38,7 @@ describe('exit codes', () => {
 
 describe('payments <verb> --help', () => {
   test.each(commands.map((command) => [command.name(), command] as const))(
-    '%s has an example, or each verb below it has',
+    '%s shows an example, or each of its verbs does',
     (_name, command) => {
       expect(hasExample(command)).toBe(true);
     },

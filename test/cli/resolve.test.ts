@@ -25,14 +25,14 @@ beforeAll(async () => {
 afterAll(() => processes[Symbol.asyncDispose]());
 
 test(
-  'what is open is listed, ended with evidence, and gone',
+  'ADR-0013: an unresolved payment is listed, resolved with evidence, and listed no longer',
   async () => {
     const { a } = processes;
     a.faults.respondsToLookUps = false;
     a.faults.next('call lost');
     const lost = await a.create();
     const id = String(lost.headers.location).replace(`${PAYMENTS}/`, '');
-    await until('the first try', () => a.side.unresolved.list()[0]?.attempts === 1);
+    await until('the first look-up has failed', () => a.side.unresolved.list()[0]?.attempts === 1);
 
     const listed = await runCli(['unresolved'], env);
     expect(listed.code).toBe(0);
@@ -61,7 +61,7 @@ test(
 );
 
 test(
-  'parked: an empty list, and a retry of what is not parked',
+  'an empty list of parked payments is exit code 0, a retry of a payment that is not parked is 1',
   async () => {
     const [list, retry] = await Promise.all([
       runCli(['parked', 'list'], env),
@@ -75,7 +75,7 @@ test(
 );
 
 test(
-  'wrong usage: no outcome, no evidence, exit 2',
+  'a wrong outcome and no evidence are wrong usage: exit code 2',
   async () => {
     const { code, stderr } = await runCli(['resolve', 'pay_1', '--outcome', 'maybe'], env);
     expect([code, stderr]).toEqual([2, expect.stringContaining('approved, declined')]);

@@ -21,8 +21,8 @@ const cli = (...args: string[]) =>
 
 const JWT = /eyJ[\w-]+\.eyJ/;
 
-describe('trigger', () => {
-  test('full-story: each request as curl without the token, its answer, its events', async () => {
+describe('payments trigger', () => {
+  test('full-story prints each request as curl without the token, its response and its events', async () => {
     const { code, stdout, stderr } = await cli('trigger', 'full-story', '--amount', '1000');
     expect(code).toBe(0);
     expect(stdout.match(/^curl .*$/gm)).toHaveLength(5);
@@ -46,7 +46,7 @@ describe('trigger', () => {
     expect(TEST_CARDS.map(({ number }) => number)).toContain('4242424242424242');
   });
 
-  test('unknown, as JSON: 503 first, then what recovery found', async () => {
+  test('unknown as JSON prints the 503, then the payment that recovery resolved', async () => {
     const { code, stdout } = await cli('trigger', 'unknown', '--format', 'json');
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject([
@@ -55,7 +55,7 @@ describe('trigger', () => {
     ]);
   });
 
-  test('an override reaches the request; an answer that ends the story is exit code 1', async () => {
+  test('an override reaches the request; a response that ends the story is exit code 1', async () => {
     const set = [
       '--set',
       'consumer.email=ada',
@@ -76,7 +76,7 @@ describe('trigger', () => {
     expect(stderr).toMatch(/^payments: sale got the response 422/);
   });
 
-  test('wrong usage is told before the first call, exit code 2', async () => {
+  test('wrong usage is reported before the first request, exit code 2', async () => {
     let calls = 0;
     const counting = createServer((_request, response) => {
       calls += 1;
@@ -109,7 +109,7 @@ test.each([
   expect(() => withOverrides({ amount: 1 }, [override])).toThrow(why);
 });
 
-test('overrides keep texts as texts and read the rest as JSON', () => {
+test('overrides of text fields stay text, the others are read as JSON', () => {
   const set = ['merchantReference=5', 'amount=5', 'captureNow=true', 'productItems[0].quantity=2'];
   expect(withOverrides({ currency: 'USD' }, set)).toEqual({
     currency: 'USD',
@@ -120,7 +120,7 @@ test('overrides keep texts as texts and read the rest as JSON', () => {
   });
 });
 
-test('seed makes payments of every kind and tells its progress in lines', async () => {
+test('payments seed makes payments of every kind and prints its progress in lines', async () => {
   const merchant = await service.token('m_seed');
   const { code, stdout, stderr } = await runCli(['seed', '20', '--format', 'json'], {
     PAYMENTS_URL: service.url,
@@ -137,7 +137,7 @@ test('seed makes payments of every kind and tells its progress in lines', async 
   expect(json.payments).toHaveLength(20);
 });
 
-test('docs prints the address of the page with a token that the service takes', async () => {
+test('payments docs prints the address of the page with a token that the service accepts', async () => {
   const { code, stdout } = await cli('docs');
   expect(code).toBe(0);
   const [, address, token] = /^(http:\S+)#token=(\S+)\n$/.exec(stdout) ?? [];

@@ -1,4 +1,4 @@
-/** `payments token` and `payments cards`, run as a person runs them. */
+/** `payments token` and `payments cards`, each run as a process. */
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const lifetime = (token: string): number => {
 };
 
 describe('gaps §10: payments token', () => {
-  test('before the first start it makes the key pair that the service will check with', async () => {
+  test('before the first start makes the key pair that the service will verify with', async () => {
     const { code, stdout, stderr } = await runCli(['token'], env);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
@@ -30,7 +30,7 @@ describe('gaps §10: payments token', () => {
     expect(statSync(env.DATA_DIR).mode & 0o777).toBe(0o700);
   });
 
-  test('merchant, scope, time to live, issuer and audience are as asked', async () => {
+  test('merchant, scope, time to live, issuer and audience are those of the options and settings', async () => {
     const settings = { ...env, JWT_ISSUER: 'https://issuer.example', JWT_AUDIENCE: 'payments' };
     const args = [
       'token',
@@ -51,12 +51,12 @@ describe('gaps §10: payments token', () => {
     expect(lifetime(stdout)).toBe(900);
   });
 
-  test('the merchant stands in the claim that the service reads first', async () => {
+  test('the merchant is in the claim that the service reads first', async () => {
     const { stdout } = await runCli(['token'], { ...env, JWT_MERCHANT_CLAIM: 'org,sub' });
     expect(decodeJwt(stdout)).toMatchObject({ org: 'm_demo' });
   });
 
-  test('a shared secret signs with HS256; a short one is warned of beside the token', async () => {
+  test('a shared secret signs with HS256; a short secret is warned of on stderr', async () => {
     const { code, stdout, stderr } = await runCli(['token'], { ...env, JWT_SECRET: 'short' });
     const key = new TextEncoder().encode('short');
     const { protectedHeader } = await jwtVerify(stdout.trim(), key, { algorithms: ['HS256'] });
@@ -64,7 +64,7 @@ describe('gaps §10: payments token', () => {
     expect(stderr).toBe('payments: JWT_SECRET is shorter than 32 bytes\n');
   });
 
-  test('where only public keys are set, the issuer has to make the token', async () => {
+  test('where only public keys are set, the command says that the issuer has to make the token', async () => {
     const JWT_JWKS_FILE = join(folder, 'jwks.json');
     writeFileSync(JWT_JWKS_FILE, '{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}]}');
     const { code, stdout, stderr } = await runCli(['token'], { ...env, JWT_JWKS_FILE });
@@ -72,7 +72,7 @@ describe('gaps §10: payments token', () => {
     expect(stderr).toContain('the issuer has to make the token');
   });
 
-  test('wrong settings: one line each, nothing on stdout, exit code 1', async () => {
+  test('wrong settings are one line each, nothing on stdout, exit code 1', async () => {
     const { code, stdout, stderr } = await runCli(['token'], { ...env, PORT: 'x', LOG_LEVEL: 'y' });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr.trim().split('\n')).toEqual([
@@ -92,7 +92,7 @@ describe('gaps §10: payments token', () => {
 });
 
 describe('payments cards', () => {
-  test('prints the table that the simulator decides by, as text and as JSON', async () => {
+  test('prints the table by which the simulator decides, as text and as JSON', async () => {
     const { stdout: json } = await runCli(['cards', '--format', 'json']);
     expect(JSON.parse(json)).toEqual(TEST_CARDS.map(({ behaviour: _, ...shown }) => shown));
     const { stdout: pretty } = await runCli(['cards']);
@@ -116,7 +116,7 @@ describe('wrong usage ends with exit code 2 and nothing on stdout', () => {
     expect(stderr).not.toBe('');
   });
 
-  test('help is no wrong usage, and shows an example', async () => {
+  test('--help is exit code 0, and shows an example', async () => {
     for (const args of [['--help'], ['token', '--help'], ['cards', '--help']]) {
       const { code, stdout } = await runCli(args);
       expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('Example:') });

@@ -1,4 +1,4 @@
-/** The settings' promises (docs/settings.md): parsed once, refused as a whole, in plain words. */
+/** docs/settings.md: settings are read once, and every wrong one is named before the process ends. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
@@ -28,8 +28,8 @@ const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
 const publicKey = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' };
 const secret = 'a-secret-that-is-long-enough-for-HS256';
 
-describe('settings that are not there', () => {
-  test('have the defaults of docs/settings.md', () => {
+describe('settings: what is not set', () => {
+  test('has the defaults of docs/settings.md', () => {
     expect(load({})).toMatchObject({
       mode: 'embedded',
       host: '127.0.0.1',
@@ -57,29 +57,29 @@ describe('settings that are not there', () => {
     });
   });
 
-  test('are also those with an empty or a blank text', () => {
+  test('is also what is empty or blank', () => {
     expect(load({ PORT: '', JWT_SECRET: ' ', EVENTSTOREDB_URL: '' })).toEqual(load({}));
   });
 
-  test('the provider by itself listens on 8090', () => {
+  test('the simulated provider listens on 8090', () => {
     const result = loadConfig({}, 'provider');
     expect(result.ok && result.config.port).toBe(8090);
   });
 
-  test('a relative data folder counts from the project, wherever the command was typed', () => {
+  test('a relative DATA_DIR is relative to the project, whatever the current folder is', () => {
     const { dataDir } = load({ DATA_DIR: './elsewhere' });
     expect(isAbsolute(dataDir)).toBe(true);
     expect(dataDir).toBe(join(import.meta.dirname, '..', '..', 'elsewhere'));
   });
 
-  test('the result cannot be changed', () => {
+  test('the configuration is frozen', () => {
     const config = load({ ACCEPTED_BRANDS: 'VISA' });
     expect(() => Object.assign(config.provider, { timeoutMs: 1 })).toThrow(TypeError);
     expect(() => (config.recoveryDelaysMs as number[]).push(1)).toThrow(TypeError);
   });
 });
 
-describe('settings that are right', () => {
+describe('settings: what is set and right', () => {
   test.each<[NodeJS.ProcessEnv, object]>([
     [{ PORT: '0' }, { port: 0 }],
     [{ PORT: '65535' }, { port: 65_535 }],
@@ -114,18 +114,18 @@ describe('settings that are right', () => {
       { JWT_JWKS_URL: 'https://issuer.example/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
       { tokens: { keys: { kind: 'jwks-url', url: 'https://issuer.example/keys' } }, warnings: [] },
     ],
-  ])('%j', (env, expected) => {
+  ])('%j is taken', (env, expected) => {
     expect(load(env)).toMatchObject(expected);
   });
 
   test.each(['localhost', '127.0.0.1', '127.8.8.8', '[::1]'])(
-    'provider.md: plain http to the loopback host %s',
+    'provider.md: plain http is accepted to the loopback host %s',
     (host) => {
       expect(load({ PROVIDER_URL: `http://${host}:8090` }).provider.url).toContain(host);
     },
   );
 
-  test('provider.md: plain http elsewhere only when it is allowed in so many words', () => {
+  test('provider.md: plain http to another host is accepted only with PROVIDER_ALLOW_HTTP=true', () => {
     const env = { PROVIDER_URL: 'http://provider.example' };
     expect(load({ ...env, PROVIDER_ALLOW_HTTP: 'true' }).provider.url).toBe(env.PROVIDER_URL);
     expect(problemsOf({ ...env, PROVIDER_ALLOW_HTTP: 'false' })).toHaveLength(1);
@@ -141,7 +141,7 @@ describe('settings that are right', () => {
   });
 });
 
-describe('settings that are wrong', () => {
+describe('settings: what is set and wrong', () => {
   test.each<[NodeJS.ProcessEnv, string]>([
     [{ PORT: 'http' }, 'PORT must be a whole number from 0 to 65535'],
     [{ PORT: '65536' }, 'PORT must be a whole number from 0 to 65535'],
@@ -202,7 +202,7 @@ describe('settings that are wrong', () => {
       { RATE_LIMIT_PER_SECOND: '5', RATE_LIMIT_BURST: '0' },
       'RATE_LIMIT_BURST must be at least 1 when RATE_LIMIT_PER_SECOND is set',
     ],
-  ])('%j', (env, expected) => {
+  ])('%j is a problem', (env, expected) => {
     const problems = problemsOf(env);
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(expected);
@@ -214,14 +214,14 @@ describe('settings that are wrong', () => {
     [{ MONGODB_URL: 'mongodb://localhost/?w=1' }, 'MONGODB_URL must be an address with a database'],
     [{ KAFKA_BROKERS: 'localhost' }, 'KAFKA_BROKERS must be a comma list of host:port'],
     [{ KAFKA_TOPIC_PREFIX: 'a b' }, 'KAFKA_TOPIC_PREFIX must be 1 to 200 characters'],
-  ])('%j', (env, expected) => {
+  ])('%j is a problem', (env, expected) => {
     const [problem = '', ...others] = problemsOf(env).filter(
       (line) => !line.startsWith('IDEMPOTENCY_SECRET'),
     );
     expect([problem, others]).toEqual([expect.stringContaining(expected), []]);
   });
 
-  describe('settings: the three-process mode', () => {
+  describe('in several processes', () => {
     const secret = 's'.repeat(32);
     const whole = {
       EVENTSTOREDB_URL: 'esdb://localhost:2113?tls=false',
@@ -232,12 +232,12 @@ describe('settings that are wrong', () => {
       PROVIDER_URL: 'http://127.0.0.1:8090',
     };
     const modes = ['command-api', 'query-api', 'projector'] as const;
-    const refusals = (env: NodeJS.ProcessEnv, mode: (typeof modes)[number]) => {
+    const problemsIn = (env: NodeJS.ProcessEnv, mode: (typeof modes)[number]) => {
       const read = loadConfig(env, mode);
       return read.ok ? [] : read.problems;
     };
 
-    test.each(modes)('%s: with every engine named it starts', (mode) => {
+    test.each(modes)('the %s starts with every engine set', (mode) => {
       const read = loadConfig(whole, mode);
       if (!read.ok) throw new Error(read.problems.join());
       expect(read.config).toMatchObject({
@@ -250,8 +250,8 @@ describe('settings that are wrong', () => {
       });
     });
 
-    test.each(modes)('%s: with nothing set every missing setting is named', (mode) => {
-      expect(refusals({}, mode)).toEqual([
+    test.each(modes)('the %s names every missing setting when nothing is set', (mode) => {
+      expect(problemsIn({}, mode)).toEqual([
         `EVENTSTOREDB_URL must be set for the ${mode}`,
         `MONGODB_URL must be set for the ${mode}`,
         ...(mode === 'command-api' ? [expect.stringContaining('PROVIDER_URL must be set')] : []),
@@ -260,13 +260,13 @@ describe('settings that are wrong', () => {
       ]);
     });
 
-    test.each(modes)('%s: a short JWT_SECRET is refused, not warned of', (mode) => {
-      expect(refusals({ ...whole, JWT_SECRET: 's'.repeat(31) }, mode)).toEqual([
+    test.each(modes)('the %s rejects a short JWT_SECRET instead of warning', (mode) => {
+      expect(problemsIn({ ...whole, JWT_SECRET: 's'.repeat(31) }, mode)).toEqual([
         `JWT_SECRET must be at least 32 bytes for the ${mode}`,
       ]);
     });
 
-    test('embedded: EventStoreDB needs the secret that others would have too', () => {
+    test('the embedded service needs IDEMPOTENCY_SECRET with EventStoreDB, which other processes share', () => {
       const { IDEMPOTENCY_SECRET: _, ...without } = whole;
       expect(problemsOf(without)).toEqual([
         'IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same value in every process',
@@ -275,7 +275,7 @@ describe('settings that are wrong', () => {
     });
   });
 
-  test('every problem is listed at once, those between settings too', () => {
+  test('all problems are listed at once, also those between two settings', () => {
     const problems = problemsOf({
       PORT: 'x',
       MAX_AMOUNT: 'y',
@@ -294,7 +294,7 @@ describe('settings that are wrong', () => {
     ]);
   });
 
-  test('no problem repeats a value: it may be a secret', () => {
+  test('no problem repeats a value, for it may be a secret', () => {
     const text = problemsOf({
       JWT_SECRET: 'hunter2-secret',
       JWT_ALGORITHMS: 'hunter2',
@@ -309,7 +309,7 @@ describe('settings that are wrong', () => {
   });
 });
 
-describe('warnings', () => {
+describe('settings: warnings', () => {
   test.each<[NodeJS.ProcessEnv, string[]]>([
     [{ JWT_SECRET: 'x'.repeat(31) }, ['JWT_SECRET is shorter than 32 bytes']],
     [{ JWT_SECRET: 'x'.repeat(32) }, []],
@@ -321,17 +321,17 @@ describe('warnings', () => {
         'JWT_AUDIENCE is not set, so it is not checked',
       ],
     ],
-  ])('%j', (env, expected) => {
+  ])('%j warns of %j', (env, expected) => {
     expect(load(env).warnings).toEqual(expected);
   });
 });
 
-describe('the merchants file', () => {
+describe('settings: MERCHANTS_FILE', () => {
   const merchants = (content: unknown) => ({
     MERCHANTS_FILE: fileWith('merchants.json', JSON.stringify(content)),
   });
 
-  test("a merchant's own values stand over the installation's, each by itself", () => {
+  test("each value of a merchant replaces the installation's value", () => {
     const config = load({
       ...merchants({
         m_1: { maxAmount: 500, acceptedBrands: ['VISA'] },
@@ -363,7 +363,7 @@ describe('the merchants file', () => {
       { m_1: { rateLimitPerSecond: 5, rateLimitBurst: 0 } },
       'MERCHANTS_FILE m_1.rateLimitBurst must be at least 1',
     ],
-  ])('%j is refused', (content, expected) => {
+  ])('%j is a problem', (content, expected) => {
     const problems = problemsOf(merchants(content));
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(expected);

@@ -1,4 +1,4 @@
-/** What is cited can be read: decisions, sections of the gaps page, invariants, links and paths. */
+/** Every citation leads somewhere: decisions, sections of the gaps page, invariants, links and paths. */
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -70,11 +70,11 @@ describe('a citation leads to what it cites', () => {
   });
 });
 
-test('links of a page lead to a file, and to a heading where they name one', () => {
+test('every link of a page leads to a file, and to a heading where it names one', () => {
   expect(lost(pages, /\]\(([^)\s]+)\)/g, leads)).toEqual([]);
 });
 
-test('paths that a page or a comment names are there', () => {
+test('every path that a page or a comment names exists', () => {
   const top = 'shared|command-api|projector|query-api|audit|embedded|cli|scripts|test|docs|ops';
   const path = new RegExp(
     `(?<![\\w/.-])((?:${top}|provider-simulator|examples)/[\\w./-]*\\.(?:ts|cjs|mjs|md|json|ya?ml))(?!\\w)`,
@@ -84,7 +84,7 @@ test('paths that a page or a comment names are there', () => {
   expect(lost(checked, path, (named) => existsSync(join(ROOT, named)))).toEqual([]);
 });
 
-test('each decision is in the index, under a number of its own', () => {
+test('every decision is in the index, and has a number of its own', () => {
   const names = files.flatMap((path) => /^docs\/decisions\/(\d{4}-.+\.md)$/.exec(path)?.[1] ?? []);
   const index = textOf('docs/decisions/README.md');
   expect(names.filter((name) => !index.includes(`](${name})`))).toEqual([]);

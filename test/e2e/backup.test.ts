@@ -1,6 +1,6 @@
 /**
- * Backup and restore by the very commands of docs/operations.md, while merchants write: what was
- * acknowledged before the backup began is in the copy, and the copy proves itself.
+ * Backup and restore by the commands of docs/operations.md, while merchants write: what was
+ * acknowledged before the backup began is in the copy, and the copy passes its verification.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,7 +27,7 @@ const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
 const WRITERS = 4;
 const WAIT_MS_MAX = 60_000;
 
-/** The commands of a block, with folders of the test's own. */
+/** The commands of a block of docs/operations.md, with the folders of this test. */
 const commands = (name: string, folder: string): string => {
   const [, block] = new RegExp(`^\`\`\`sh ${name}\n(.*?)^\`\`\`$`, 'ms').exec(PAGE) ?? [];
   if (block === undefined) throw new Error(`docs/operations.md has no block ${name}`);
@@ -38,7 +38,7 @@ const commands = (name: string, folder: string): string => {
 
 const BASH = { PATH: process.env.PATH, HOME: process.env.HOME, npm_config_loglevel: 'error' };
 
-/** npx itself takes longer than all that it runs; that it finds the command is the README's test. */
+/** npx takes longer than the command that it runs; test/e2e/readme.test.ts uses npx itself. */
 const NPX = 'npx() { shift; node_modules/.bin/node cli/payments.mjs "$@"; }';
 
 const run = async (script: string, env: NodeJS.ProcessEnv) => {
@@ -56,7 +56,7 @@ const run = async (script: string, env: NodeJS.ProcessEnv) => {
 };
 
 /** Every payment is there, at least as far as it was acknowledged, and the documented checks pass. */
-const trust = async (
+const expectWhole = async (
   restored: ServiceProcess,
   before: ReadonlyMap<string, string>,
   env: NodeJS.ProcessEnv,
@@ -75,14 +75,14 @@ const trust = async (
   expect(verified).toMatchObject({ code: 0, stdout: expect.stringMatching(/^intact /) });
   const { stdout } = await run(`${reconcile} --format json`, env);
   const { differences } = JSON.parse(stdout) as { differences: { kind: string }[] };
-  // The ledger is copied last: it may know of more, never of less.
+  // The ledger is copied last, so it may hold more operations than the log, never fewer.
   const others = differences.filter(
     ({ kind }) => kind !== 'MISSING_IN_LOG' && kind !== 'UNRESOLVED_IN_LOG',
   );
   expect(others).toEqual([]);
 };
 
-test('a backup under load, restored: nothing acknowledged before it is missing', async () => {
+test('docs/operations.md: a restored backup holds everything acknowledged before the backup began', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'payments-backup-'));
   const settings = { JWT_SECRET: SECRET, LOG_LEVEL: 'warn' };
   try {
@@ -96,14 +96,14 @@ test('a backup under load, restored: nothing acknowledged before it is missing',
     };
     const writing = startWriters(work, WRITERS);
     writing.catch(() => undefined);
-    await until('there is something to keep', () => work.operations >= 60, WAIT_MS_MAX);
+    await until('60 operations are acknowledged', () => work.operations >= 60, WAIT_MS_MAX);
 
     const before = new Map([...work.acknowledged].map(([id, { body }]) => [id, body]));
     const own = { ...settings, DATA_DIR: service.dataDir, PORT: String(service.port) };
     const made = await run(commands('backup', folder), own);
     expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('It holds secrets') });
     const since = work.operations;
-    await until('it still takes payments', () => work.operations > since, WAIT_MS_MAX);
+    await until('the service still takes payments', () => work.operations > since, WAIT_MS_MAX);
     service.kill('SIGKILL');
     await Promise.all([service.exited, writing]);
 
@@ -111,11 +111,11 @@ test('a backup under load, restored: nothing acknowledged before it is missing',
     const restored = await spawnService({
       dataDir: join(folder, 'restored'),
       env: { ...there, npm_config_loglevel: 'error' },
-      // In the shell's place, so that npm gets the signal and hands it on.
+      // exec replaces the shell, so that npm gets the signal and passes it on.
       command: ['bash', '-c', commands('restore', folder).replace(/^DATA_DIR=/m, 'exec env $&')],
     });
     try {
-      await trust(restored, before, { ...there, DATA_DIR: restored.dataDir });
+      await expectWhole(restored, before, { ...there, DATA_DIR: restored.dataDir });
     } finally {
       restored.kill('SIGTERM');
       await restored.exited;

@@ -1,7 +1,7 @@
 /**
  * gaps §4: full number and CVV live in memory for one provider call and reach nothing else.
- * Hundreds of numbers that exist nowhere else go through every path, at the loudest log level;
- * then every byte that the service kept or gave away is searched for them.
+ * Hundreds of numbers that exist nowhere else are sent on every path, at log level trace; then every
+ * byte that the service has stored or sent is searched for them.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -37,7 +37,7 @@ const cvvs: string[] = [];
 
 type Canary = { number: string; cvv: string; holderName: string };
 
-/** A card whose number and CVV are looked for afterwards. */
+/** A card whose number and CVV are searched for afterwards. */
 const canary = (number = newNumber()): Canary => {
   const cvv = `Q7${String(cvvs.length).padStart(4, '0')}V`;
   numbers.push(number);
@@ -56,7 +56,7 @@ const withCard = (card: object, fields: object = {}) => ({
 
 /** Everything that came back, headers too. */
 const responses: string[] = [];
-/** What each path was answered, so that the test knows that it went where it was meant to. */
+/** The statuses of each path: they show that its requests took the path that was meant. */
 const statuses = new Map<string, number[]>();
 
 type Path = { name: string; expected: number[]; go(service: Service): Promise<number> };
@@ -76,7 +76,7 @@ const post = async (
   return note(response.status, response.headers, response.text);
 };
 
-/** A create that is meant to be answered so, for a new canary each time. */
+/** A create with a new card each time, and the status that it is to have. */
 const create = (
   name: string,
   expected: number,
@@ -264,7 +264,7 @@ const walkAll = async (service: Service): Promise<void> => {
 
 const CVV_SHAPE = /cvv["'\\\s]*[:=]["'\\\s]*[A-Za-z0-9]+/gi;
 
-describe(`gaps §4: card data, seed ${random.seed}`, () => {
+describe(`gaps §4, S1, S2: card data, seed ${random.seed}`, () => {
   test.each([
     ['plain', (n: string) => `"${n}"`],
     ['inside other digits', (n: string) => `17${n}99`],
@@ -302,14 +302,14 @@ describe(`gaps §4: card data, seed ${random.seed}`, () => {
     );
     kept.set('stdout', service.stdout());
     kept.set('stderr', service.stderr());
-    kept.set('answers', responses.join('\n'));
+    kept.set('responses', responses.join('\n'));
     kept.set('metrics', metrics);
-    // The search would find what may be there, in the files that are not yet folded in as well.
+    // The search reads what may be stored, the write-ahead log included.
     expect([...kept.keys()]).toEqual(
       expect.arrayContaining(['events.sqlite-wal', 'read-models.sqlite']),
     );
     expect(kept.get('events.sqlite-wal')).toContain('"last4"');
-    expect(kept.get('answers')).toContain('Canary 1');
+    expect(kept.get('responses')).toContain('Canary 1');
     expect(kept.get('stdout')).toContain('"route"');
 
     const search = searchFor(numbers);

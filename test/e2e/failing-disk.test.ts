@@ -1,4 +1,4 @@
-/** An fsync error stops writes and ends the process (faults: SQLite). */
+/** A failed fsync ends the process, and loses nothing that was acknowledged (faults: SQLite). */
 import { afterAll, describe, test } from '@jest/globals';
 import { noFailingDisk, openFailingDisk } from '../support/failing-disk.ts';
 import { surviveFailedSync } from '../support/failing-disk-rounds.ts';
@@ -6,9 +6,9 @@ import { shareOf } from '../support/long-run-share.ts';
 
 const WRITERS = 16;
 const ROUNDS = [
-  // Whatever was on its way may still be answered, and nothing after it.
+  // Commands whose commit was complete may still get their response; no later one may.
   { when: 'at a commit', file: 'events.sqlite-wal', takenAfterMax: 2 * WRITERS },
-  // It comes once the write-ahead log has grown to 8 MB; until then every commit is sound.
+  // A checkpoint comes once the write-ahead log has grown to 8 MB; the commits before it succeed.
   { when: 'at a checkpoint', file: 'events.sqlite', takenAfterMax: Number.POSITIVE_INFINITY },
 ];
 

@@ -1,6 +1,6 @@
 /**
- * The launcher (ADR-0001) on the machine's own Node, with a main of its own: what `npm start`
- * and `npx payments` promise about signals, exit codes and output.
+ * The launcher (ADR-0001) on the machine's own Node, with a small main: what `npm start` and
+ * `npx payments` promise about signals, exit codes and output.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import {
@@ -63,7 +63,7 @@ const NODES: [string, string[]][] = [
   ['an older Node', OLD_NODE],
 ];
 
-/** What a test has started; after a failed one it still runs, and is ended as a person would. */
+/** The processes that a test has started; a failed test may leave them running. */
 const started: ChildProcess[] = [];
 afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGTERM');
@@ -74,27 +74,29 @@ const launch = (flags: string[], words: string | string[], root = whole) => {
   const child = spawn(realpathSync(NODE), args, { stdio: ['ignore', 'pipe', 'pipe'] });
   started.push(child);
   let output = '';
-  const heard: { text: string; tell: () => void }[] = [];
+  const awaited: { text: string; resolve: () => void }[] = [];
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (part: string) => {
       output += part;
-      for (const { text, tell } of heard) if (output.includes(text)) tell();
+      for (const { text, resolve } of awaited) if (output.includes(text)) resolve();
     });
   }
   return {
     child,
     output: () => output,
     /** Resolves once the text has been written; the test's own time-out bounds it. */
-    says: (text: string) =>
-      new Promise<void>((tell) => (output.includes(text) ? tell() : heard.push({ text, tell }))),
+    writes: (text: string) =>
+      new Promise<void>((resolve) =>
+        output.includes(text) ? resolve() : awaited.push({ text, resolve }),
+      ),
     ended: new Promise<{ code: number | null; signal: string | null }>((resolve) =>
       child.on('close', (code, signal) => resolve({ code, signal })),
     ),
   };
 };
 
-describe.each(NODES)('started by %s', (_, flags) => {
-  test('the main runs, with its arguments and nothing else on stdout', async () => {
+describe.each(NODES)('ADR-0001: started by %s', (_, flags) => {
+  test('the main gets its arguments, and its output is all that is written', async () => {
     const run = launch(flags, 'hello');
     expect(await run.ended).toEqual({ code: 0, signal: null });
     expect(run.output()).toMatch(/^\d+ hello\n$/);
@@ -102,22 +104,22 @@ describe.each(NODES)('started by %s', (_, flags) => {
 
   test('every SIGTERM arrives, and the exit code of the main is the exit code', async () => {
     const run = launch(flags, 'wait');
-    await run.says('wait');
+    await run.writes('wait');
     run.child.kill('SIGTERM');
-    await run.says('TERM 1');
+    await run.writes('TERM 1');
     run.child.kill('SIGTERM');
     expect(await run.ended).toEqual({ code: 7, signal: null });
   });
 
-  test('kill -9 leaves nothing running behind: the main holds its output no longer', async () => {
+  test('kill -9 ends the main too', async () => {
     const run = launch(flags, 'wait');
-    await run.says('wait');
+    await run.writes('wait');
     run.child.kill('SIGKILL');
     expect(await run.ended).toEqual({ code: null, signal: 'SIGKILL' });
   });
 });
 
-/** As `npm start -- <flag>` and as `node <flag> scripts/launch.cjs` have it. */
+/** The two places of a flag: `npm start -- <flag>` and `node <flag> scripts/launch.cjs`. */
 const FLAGGED: [string, (flag: string, flags: string[], word: string) => [string[], string[]]][] = [
   ['behind the main', (flag, flags, word) => [flags, [word, flag]]],
   ['before the launcher', (flag, flags, word) => [[...flags, flag], [word]]],
@@ -126,23 +128,23 @@ const BOTH = NODES.flatMap(([node, flags]) =>
   FLAGGED.map(([place, placed]) => ({ node, flags, place, placed })),
 );
 
-describe.each(BOTH)('a flag $place, started by $node', ({ flags, placed }) => {
-  test('--inspect: the debugger attaches to the main and to nothing else', async () => {
+describe.each(BOTH)('ADR-0001: a flag $place, started by $node', ({ flags, placed }) => {
+  test('--inspect: the debugger attaches to the main alone', async () => {
     const run = launch(...placed('--inspect=127.0.0.1:0', flags, 'debug'));
     expect(await run.ended).toEqual({ code: 0, signal: null });
     const listening = [...run.output().matchAll(/listening on (ws:.+)/g)].map(([, url]) => url);
     expect(/^at (ws:.+)$/m.exec(run.output())?.[1]).toBe(listening.at(-1));
   });
 
-  test('--watch: a changed file starts the main anew, and a signal ends both', async () => {
+  test('--watch: a changed file restarts the main, and a signal ends both processes', async () => {
     const root = projectWith((modules) =>
       symlinkSync(join(ROOT, 'node_modules/node'), join(modules, 'node')),
     );
     const part = join(root, 'part.ts');
     writeFileSync(part, "export const part: string = 'written first';");
     const run = launch(...placed('--watch', flags, 'part'), root);
-    await run.says('written first');
-    const again = run.says('written anew').then(() => true);
+    await run.writes('written first');
+    const again = run.writes('written anew').then(() => true);
     // Node begins to watch a file at some moment after it was read: a change before that is lost.
     for (const pauseMs of [200, 1_000, 5_000, 20_000]) {
       writeFileSync(part, "export const part: string = 'written anew';");
@@ -155,7 +157,7 @@ describe.each(BOTH)('a flag $place, started by $node', ({ flags, placed }) => {
   }, 40_000);
 });
 
-test('the service runs under --watch, its thread of the event log included', async () => {
+test('the service with its event store thread starts and stops under --watch', async () => {
   const main = [realpathSync(NODE), join(ROOT, 'scripts/launch.cjs'), 'embedded/main.ts'];
   const service = await spawnService({ command: [...main, '--watch'] });
   try {
@@ -170,14 +172,14 @@ test('the service runs under --watch, its thread of the event log included', asy
   rmSync(service.dataDir, { recursive: true });
 });
 
-test('a main that a signal ended gives 128 and the number of the signal', async () => {
+test('a main that a signal ends gives the exit code 128 + the number of the signal', async () => {
   const run = launch(OLD_NODE, 'wait');
-  await run.says('wait');
+  await run.writes('wait');
   process.kill(Number.parseInt(run.output(), 10), 'SIGKILL');
   expect(await run.ended).toEqual({ code: 137, signal: null });
 });
 
-test('without a Node that can run it: one line that says what to do, exit code 1', async () => {
+test('without a Node that can run the main: one line that says what to do, exit code 1', async () => {
   const run = launch(OLD_NODE, 'hello', withoutNode);
   expect((await run.ended).code).toBe(1);
   expect(run.output()).toMatch(/^payments: Node 24\.21 or later is needed.*npm ci.*\n$/);

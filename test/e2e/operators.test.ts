@@ -1,4 +1,4 @@
-/** The operator's first minute at a terminal, against a started service (docs/operations.md). */
+/** The commands of an operator, run against a started service (docs/operations.md). */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,12 +32,15 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('how far are the read models? and filling them anew', async () => {
-  const [unasked, rebuilt] = await Promise.all([
+test('payments projections: status shows how far the read models are, rebuild fills them again', async () => {
+  const [unconfirmed, rebuilt] = await Promise.all([
     cli(['projections', 'rebuild']),
     cli(['projections', 'rebuild', '--yes']),
   ]);
-  expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining('rebuild --yes')]);
+  expect([unconfirmed.code, unconfirmed.stderr]).toEqual([
+    2,
+    expect.stringContaining('rebuild --yes'),
+  ]);
   expect([rebuilt.code, rebuilt.stdout]).toEqual([
     0,
     expect.stringMatching(
@@ -59,8 +62,8 @@ test('how far are the read models? and filling them anew', async () => {
   expect(JSON.parse(asJson.stdout)).toMatchObject([{ state: 'running', rebuild: { done: 6 } }]);
 });
 
-describe('is everything there? doctor', () => {
-  test('settings with their origin, the data folder, every engine; nothing is wrong', async () => {
+describe('payments doctor', () => {
+  test('shows settings with their origin, the data folder and every engine, and changes nothing', async () => {
     const before = readdirSync(join(folder, 'data')).sort();
     const { code, stdout, stderr } = await cli(['doctor']);
     expect([code, stderr]).toEqual([0, expect.stringContaining('payments projections status')]);
@@ -74,7 +77,7 @@ describe('is everything there? doctor', () => {
     expect(readdirSync(join(folder, 'data')).sort()).toEqual(before);
   });
 
-  test('what is set and cannot be used: the likely cause in words, exit 1, no secret', async () => {
+  test('names the likely cause for each engine that cannot be used: exit code 1, and no secret', async () => {
     const wrong = {
       DATA_DIR: join(folder, 'nothing-here'),
       EVENTSTOREDB_URL: `esdb://admin:${PASSWORD}@127.0.0.1:1?tls=false`,
@@ -122,7 +125,7 @@ describe('is everything there? doctor', () => {
     expect(stdout + stderr).not.toContain(PASSWORD);
   });
 
-  test('settings that no process would start with', async () => {
+  test('reports settings that no process would start with: exit code 1', async () => {
     const { code, stdout } = await cli(['doctor'], { MAX_AMOUNT: 'much' });
     expect([code, stdout]).toEqual([
       1,
@@ -131,7 +134,7 @@ describe('is everything there? doctor', () => {
   });
 });
 
-test('backup: whole, for its owner alone, and it replaces nothing', async () => {
+test('payments backup copies every file, for its owner alone, and replaces nothing', async () => {
   const target = join(folder, 'copies', 'first');
   const made = await cli(['backup', target, '--format', 'json']);
   expect([made.code, JSON.parse(made.stdout).events]).toEqual([0, 6]);

@@ -1,6 +1,6 @@
 /**
- * The README's first minutes, as a reader pastes them one after another into one shell: every line is run by bash against a started
- * service, and what it prints has to be what stands behind its `#>`.
+ * The README's first minutes, as a reader pastes them one after another into one shell: bash runs
+ * every line against a started service, and each prints what the README shows behind `#>`.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,7 +33,7 @@ const storyIn = (readme: string): Line[] => {
     });
 };
 
-/** What `npx payments` starts, without npm's own second each time; the token is had with npx itself. */
+/** What `npx payments` starts, without npm's second each time; the first line uses npx itself. */
 const WITHOUT_NPM = `npx() { shift; "${NODE}" cli/payments.mjs "$@"; }`;
 
 const MARK = '\u001e';
@@ -66,13 +66,13 @@ const reason = MISSING.length === 0 ? '' : ` (skipped: ${MISSING.join(', ')} not
 
 describe('README: the first payment, the auditor, the operator', () => {
   test('the story covers a capture, a refund, a decline, a lost response and a retry', () => {
-    const said = storyIn(README).map(({ prints }) => prints);
-    expect(said.filter((line) => line !== '').length).toBeGreaterThanOrEqual(7);
+    const shown = storyIn(README).map(({ prints }) => prints);
+    expect(shown.filter((line) => line !== '').length).toBeGreaterThanOrEqual(7);
     expect(README).toContain(`API=${ADDRESS}/api/v1/payments`);
   });
 
   story(
-    `each line prints what stands behind it${reason}`,
+    `each line prints what the README shows behind it${reason}`,
     async () => {
       await using service = await startService();
       const lines = storyIn(README);

@@ -1,6 +1,6 @@
 /**
- * The contract as a merchant meets it, told over real sockets to every way in which the service
- * runs. Each answer is the same, whoever gives it.
+ * The contract as a merchant sees it, over real sockets, against each deployment of the service. The
+ * responses are the same in all of them.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
@@ -43,7 +43,7 @@ for (const { name, skip, start } of deployments) {
     ): Promise<CommandResponse> => service.post(`${PAYMENTS}/${id}/${kind}`, body, headers);
 
     test(
-      'authorize, capture a part, refund in two steps: GET shows each answer to the byte (gaps §5, §9)',
+      'gaps §5, §9: authorize, capture a part, refund in two steps; GET gives the bytes of the last response',
       async () => {
         const created = await create();
         expect([created.status, created.json.status]).toEqual([200, 'AUTHORIZED']);
@@ -74,7 +74,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'a sale, a void and a decline each end as the contract says (interface)',
+      'interface, States: a sale is CAPTURED, a void VOIDED, a decline FAILED',
       async () => {
         const sale = await create(APPROVED, { captureNow: true });
         expect([sale.status, sale.json.status]).toEqual([200, 'CAPTURED']);
@@ -88,7 +88,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'what the state forbids is 422 in the words of its operation (interface)',
+      'interface, States: a command that the state forbids is 422 with the code of its operation',
       async () => {
         const id = (await create()).json.paymentId;
         const refused = [
@@ -106,7 +106,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'a repeat under a key gets the stored bytes, another request under it is refused (gaps §8)',
+      'gaps §8: a repeat under a key gets the stored bytes, another request under the key is rejected',
       async () => {
         const key = { 'idempotency-key': `order-${service.merchant}` };
         const [first, second] = await Promise.all([
@@ -126,7 +126,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'of parallel refunds no more is paid out than was captured (M2)',
+      'M2: parallel refunds pay out no more than was captured',
       async () => {
         const sale = await create(APPROVED, { amount: 1000, captureNow: true });
         const refunds = await Promise.all(
@@ -142,7 +142,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'of parallel captures and voids one wins (M3)',
+      'M3: of parallel captures and voids one succeeds',
       async () => {
         const id = (await create()).json.paymentId;
         const responses = await Promise.all(
@@ -154,7 +154,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'an unknown outcome is 503 and is found out: approved at the provider, it ends AUTHORIZED (gaps §7)',
+      'gaps §7: an unknown outcome is 503 and is looked up: approved at the provider, the payment ends AUTHORIZED',
       async () => {
         const unknown = await create('4000000000004236');
         expect([unknown.status, unknown.json.error]).toEqual([503, 'PROVIDER_UNAVAILABLE']);
@@ -169,7 +169,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      "another merchant's payment does not exist, in the very words of an unknown one (A2)",
+      "A2: another merchant's payment gets the same bytes as an unknown one",
       async () => {
         const id = (await create()).json.paymentId;
         const foreign = { authorization: `Bearer ${await service.token(`${service.merchant}x`)}` };
@@ -193,7 +193,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'every refusal has the contract body, whoever refuses (gaps §1)',
+      'A3: every error response has the body of the contract, whichever part of the service sends it',
       async () => {
         const bad = { 'content-type': 'application/json' };
         const responses = [
@@ -215,7 +215,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'auditors and operators get their answers, each with its own scope (gaps §10)',
+      'gaps §10: the routes of auditors and of operators each need their own scope',
       async () => {
         const sale = await create(APPROVED, { captureNow: true });
         const id = sale.json.paymentId;
@@ -257,7 +257,7 @@ for (const { name, skip, start } of deployments) {
     );
 
     test(
-      'another method is 405 with the methods that the address has, whoever serves them (gaps §1)',
+      'gaps §1: another method is 405 with the methods of the address, whichever process serves them',
       async () => {
         const id = `${PAYMENTS}/pay_x`;
         const refused = await Promise.all(

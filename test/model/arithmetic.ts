@@ -1,12 +1,20 @@
 /**
- * What the service has to do, as plain arithmetic: a payment is a status, four sums and a list of
+ * What the service has to do, as plain arithmetic: a payment is a status, three amounts and a list of
  * finished attempts. It shares no code with the domain (gaps §5, §7).
  */
 export type Kind = 'create' | 'capture' | 'void' | 'refund';
 export type Status = 'PENDING' | 'AUTHORIZED' | 'CAPTURED' | 'VOIDED' | 'REFUNDED' | 'FAILED';
 
-/** An operation that the provider was asked for; `acted` when it carried it out. */
-export type Open = { kind: Kind; amount: number; requested: number | undefined; acted: boolean };
+/**
+ * An operation with an unknown outcome. `requestAmount` is the amount of its request, if that named
+ * one; `acted` is true when the provider carried it out.
+ */
+export type Unresolved = {
+  kind: Kind;
+  amount: number;
+  requestAmount: number | undefined;
+  acted: boolean;
+};
 
 export type Model = {
   status: Status;
@@ -16,8 +24,8 @@ export type Model = {
   refunded: number;
   /** Type and result of each finished attempt, in order. */
   attempts: string[];
-  /** The operation whose outcome nobody knows yet; at most one, for each command asks first. */
-  open: Open | undefined;
+  /** The unresolved operation; at most one, for each command looks it up first. */
+  unresolved: Unresolved | undefined;
 };
 
 export const newPayment = (sale: boolean): Model => ({
@@ -27,20 +35,20 @@ export const newPayment = (sale: boolean): Model => ({
   captured: 0,
   refunded: 0,
   attempts: [],
-  open: undefined,
+  unresolved: undefined,
 });
 
 const TYPES = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
 const typeOf = (kind: Kind, sale: boolean): string =>
   kind === 'create' ? (sale ? 'SALE' : 'AUTH') : TYPES[kind];
 
-/** The sum that an operation moves: the one asked for, or all that there is. */
-export const amountOf = (payment: Model, kind: Kind, requested: number | undefined): number =>
-  requested ?? (kind === 'refund' ? payment.captured - payment.refunded : payment.authorized);
+/** The amount that an operation moves: that of the request, or all that is left. */
+export const amountOf = (payment: Model, kind: Kind, requestAmount: number | undefined): number =>
+  requestAmount ?? (kind === 'refund' ? payment.captured - payment.refunded : payment.authorized);
 
-/** Whether the state and the sums allow it. */
-export const allows = (payment: Model, kind: Kind, requested: number | undefined): boolean => {
-  const amount = amountOf(payment, kind, requested);
+/** Whether the status and the amounts allow an operation. */
+export const allows = (payment: Model, kind: Kind, requestAmount: number | undefined): boolean => {
+  const amount = amountOf(payment, kind, requestAmount);
   if (kind === 'refund') {
     return (
       payment.status === 'CAPTURED' && amount > 0 && amount <= payment.captured - payment.refunded
@@ -49,7 +57,7 @@ export const allows = (payment: Model, kind: Kind, requested: number | undefined
   return payment.status === 'AUTHORIZED' && amount <= payment.authorized;
 };
 
-/** The operation was carried out. */
+/** The provider carried the operation out. */
 export const succeed = (payment: Model, kind: Kind, amount: number): void => {
   payment.attempts.push(`${typeOf(kind, payment.sale)} SUCCEEDED`);
   if (kind === 'create') {
@@ -68,18 +76,18 @@ export const succeed = (payment: Model, kind: Kind, amount: number): void => {
   }
 };
 
-/** It was declined, or proven never to have been carried out: nothing moved. */
+/** The operation was declined, or proven never to have been carried out: no money moved. */
 export const fail = (payment: Model, kind: Kind): void => {
   payment.attempts.push(`${typeOf(kind, payment.sale)} FAILED`);
   if (kind === 'create') payment.status = 'FAILED';
 };
 
-/** What asking the provider finds out about the open operation. */
-export const resolve = (payment: Model): Open | undefined => {
-  const { open } = payment;
-  if (open === undefined) return undefined;
-  payment.open = undefined;
-  if (open.acted) succeed(payment, open.kind, open.amount);
-  else fail(payment, open.kind);
-  return open;
+/** Looks the unresolved operation up at the provider, and gives it. */
+export const resolve = (payment: Model): Unresolved | undefined => {
+  const { unresolved } = payment;
+  if (unresolved === undefined) return undefined;
+  payment.unresolved = undefined;
+  if (unresolved.acted) succeed(payment, unresolved.kind, unresolved.amount);
+  else fail(payment, unresolved.kind);
+  return unresolved;
 };

@@ -1,4 +1,4 @@
-/** What merchants, providers and operators do, each step run on the service and on the model. */
+/** What merchants, providers and operators do: each step runs on the service and on the model. */
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
 import type { Fault } from '../support/faults-on-demand.ts';
@@ -39,7 +39,7 @@ const NOT_ALLOWED = {
   refund: 'REFUND_NOT_ALLOWED',
 } as const;
 
-/** The payment as GET shows it against the sums of the model. */
+/** The payment of a response is as the model has it. */
 const expectAsModelled = ({ json }: CommandResponse, model: Model): void => {
   expect({
     status: json.status,
@@ -54,7 +54,7 @@ const expectAsModelled = ({ json }: CommandResponse, model: Model): void => {
   });
 };
 
-/** Sends under a fault; where the outcome gets lost, recovery asks in vain before we go on. */
+/** Sends under a fault; where the outcome gets lost, waits for one look-up that gets no response. */
 const sendUnder = async (service: InProcess, fault: Meet, send: () => Promise<CommandResponse>) => {
   if (fault === 'none' || fault === 'declined') return send();
   const { faults } = service;
@@ -66,7 +66,7 @@ const sendUnder = async (service: InProcess, fault: Meet, send: () => Promise<Co
   const wasCalled = faults.calls.length > called;
   if (!wasCalled) faults.forget();
   else if (fault !== 'not sent') {
-    await until('recovery has asked', () => faults.questions > questions);
+    await until('recovery has looked it up', () => faults.questions > questions);
   }
   faults.respondsToLookUps = true;
   return response;
@@ -75,15 +75,15 @@ const sendUnder = async (service: InProcess, fault: Meet, send: () => Promise<Co
 const expectUnavailable = ({ status, json }: CommandResponse): void =>
   expect([status, json.error]).toEqual([503, 'PROVIDER_UNAVAILABLE']);
 
-/** What the provider did with an operation that reached it, or did not. */
+/** Carries an operation out on the model, under the fault that it met. */
 const meet = (
   model: Model,
   kind: Kind,
-  requested: number | undefined,
+  requestAmount: number | undefined,
   fault: Meet,
   response: CommandResponse,
 ) => {
-  const amount = amountOf(model, kind, requested);
+  const amount = amountOf(model, kind, requestAmount);
   if (fault === 'none') {
     succeed(model, kind, amount);
     expect(response.status).toBe(200);
@@ -91,7 +91,7 @@ const meet = (
     return;
   }
   if (fault === 'answer lost' || fault === 'call lost') {
-    model.open = { kind, amount, requested, acted: fault === 'answer lost' };
+    model.unresolved = { kind, amount, requestAmount, acted: fault === 'answer lost' };
     expectUnavailable(response);
     return;
   }
@@ -113,7 +113,7 @@ const create = (amount: number, sale: boolean, fault: Meet): Step => ({
     const known = { id: response.json.paymentId ?? named, model };
     meet(model, 'create', amount, fault, response);
     world.known.push(known);
-    // The body is made again from the same fields when it is repeated.
+    // A repeat makes its body again from these fields.
     world.sent.push({ path: PAYMENTS, body: fields, key, response, known });
   },
   toString: () => `create ${amount}${sale ? ' sale' : ''} (${fault})`,
@@ -131,20 +131,22 @@ const change = (
     if (known === undefined) return;
     const { id, model } = known;
     const whole = kind === 'refund' ? model.captured - model.refunded : model.authorized;
-    const requested =
+    const requestAmount =
       share === undefined || kind === 'void' ? undefined : Math.max(1, Math.floor(whole * share));
-    const body = requested === undefined ? {} : { [`${kind}Amount`]: requested };
+    const body = requestAmount === undefined ? {} : { [`${kind}Amount`]: requestAmount };
     const asking = { token: world.tokens.own };
-    world.visited.add(`${model.status}${model.open === undefined ? '' : ' open'} x ${kind}`);
-    // Where it has to ask about an open one first, the provider answers.
-    const met = model.open === undefined ? fault : 'none';
+    world.visited.add(
+      `${model.status}${model.unresolved === undefined ? '' : ' unresolved'} x ${kind}`,
+    );
+    // Where the service has to look an unresolved operation up first, the provider responds.
+    const met = model.unresolved === undefined ? fault : 'none';
     const response = await sendUnder(service, met, () => service.change(kind, id, body, asking));
     const resolved = resolve(model);
-    if (resolved?.kind === kind && resolved.requested === requested) {
-      // An equal unresolved one is joined, and its answer given.
+    if (resolved?.kind === kind && resolved.requestAmount === requestAmount) {
+      // An equal command joins the unresolved one and gets its outcome.
       if (resolved.acted) expect(response.status).toBe(200);
       else expectUnavailable(response);
-    } else if (allows(model, kind, requested)) meet(model, kind, requested, met, response);
+    } else if (allows(model, kind, requestAmount)) meet(model, kind, requestAmount, met, response);
     else expect([response.status, response.json.error]).toEqual([422, NOT_ALLOWED[kind]]);
   },
   toString: () => `${kind} #${pick} ${share ?? 'all'} (${fault})`,
@@ -164,18 +166,19 @@ const get = (pick: number): Step => ({
   toString: () => `get #${pick}`,
 });
 
-/** The same bytes for what has ended; for what was unknown, its outcome. */
+/** A repeat under a key gets the same bytes, or the outcome of what was unknown. */
 const repeat = (pick: number): Step => ({
   check: ({ sent }) => sent.length > 0,
   run: async (world, service) => {
     const was = world.sent[pick % world.sent.length];
     if (was === undefined) return;
     const { model } = was.known;
-    const openCreate = model.open?.kind === 'create' ? model.open : undefined;
-    const isFree = was.response.status === 503 && !(openCreate?.acted ?? model.authorized > 0);
+    const unresolvedCreate = model.unresolved?.kind === 'create' ? model.unresolved : undefined;
+    const isFree =
+      was.response.status === 503 && !(unresolvedCreate?.acted ?? model.authorized > 0);
     // A free key makes a new payment; the model follows only the first.
     if (isFree) return;
-    if (openCreate !== undefined) resolve(model);
+    if (unresolvedCreate !== undefined) resolve(model);
     const response = await service.create(was.body, { token: world.tokens.own, key: was.key });
     if (was.response.status === 503) expect(response.status).toBe(200);
     else expect([response.status, response.text]).toEqual([was.response.status, was.response.text]);
@@ -190,7 +193,7 @@ const restart = (): Step => ({
     await service.restart();
     for (const { id, model } of world.known) {
       resolve(model);
-      await until('what was open is found out', async () => {
+      await until('the unresolved operation is resolved', async () => {
         const { json } = await service.get(id, { token: world.tokens.own });
         return json.transactions?.length === model.attempts.length;
       });
@@ -201,7 +204,7 @@ const restart = (): Step => ({
 
 /** The read models stand still for one change: GET shows it all the same. */
 const holdProjector = (pick: number): Step => ({
-  check: ({ known }) => known.some(({ model }) => model.open === undefined),
+  check: ({ known }) => known.some(({ model }) => model.unresolved === undefined),
   run: async (world, service) => {
     service.readModels.hold();
     await create(100 + pick, true, 'none').run(world, service);

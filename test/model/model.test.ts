@@ -1,14 +1,14 @@
-/** Model checking (faults, "Tests"): a share of it here, thousands of sequences in test/long. */
+/** A share of the model checking; test/long/model.test.ts checks thousands of sequences. */
 import { describe, expect, test } from '@jest/globals';
 import { agreeWithModel } from './run.ts';
 
 /** Seeds of sequences that once failed. */
 const KEPT_SEEDS: number[] = [2055767803];
 
-describe('M1-M8: whatever is done in whatever order, the sums are those of plain arithmetic', () => {
-  test('sequences made up anew in every run', async () => {
+describe('M1-M8: after any sequence of steps, amounts and status are those of plain arithmetic', () => {
+  test('new sequences in every run', async () => {
     const visited = await agreeWithModel({ sequences: 100, commands: 14, slow: false });
-    // Which cells of status by command a run meets is chance; test/long asks for every one of them.
+    // Which pairs of status and command a run meets is random; the long run has to meet them all.
     expect(visited.size).toBeGreaterThan(8);
   }, 60_000);
 

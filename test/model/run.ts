@@ -1,12 +1,11 @@
 /** Runs sequences of steps against the service and the model; a seed that failed is kept here. */
-import { expect } from '@jest/globals';
 import fc from 'fast-check';
 import { type InProcess, NO_RETRIES, openInProcess, token } from '../support/in-process.ts';
 import { steps, type World } from './commands.ts';
 
 export type ModelRun = { sequences: number; commands: number; slow: boolean; seed?: number };
 
-/** Gives the cells of status by command that were visited. */
+/** Runs the sequences; gives the pairs of status and command that they met. */
 export const agreeWithModel = async (run: ModelRun): Promise<Set<string>> => {
   const visited = new Set<string>();
   await using service: InProcess = await openInProcess({ ...NO_RETRIES, MAX_IN_FLIGHT: '64' });
@@ -21,6 +20,5 @@ export const agreeWithModel = async (run: ModelRun): Promise<Set<string>> => {
     }),
     { numRuns: run.sequences, ...(run.seed !== undefined && { seed: run.seed }) },
   );
-  expect(count).toBeGreaterThanOrEqual(run.sequences);
   return visited;
 };

@@ -1,4 +1,4 @@
-/** docker-compose.yml is what operators trust with their installation: what it must never lose. */
+/** What docker-compose.yml promises to the operators of an installation (docs/containers.md). */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -48,7 +48,7 @@ const OURS: Record<string, Mode> = {
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
 describe.each(services)('the container of %s', (name, container) => {
-  test('has a pinned image, a health check, bounded memory and comes back', () => {
+  test('has a pinned image, a health check and bounded memory, and restarts', () => {
     expect(container.image).toMatch(/:v?\d+\.\d+\.\d+(-[a-z-]+)?$/);
     expect(container.healthcheck.test[0]).toMatch(/^CMD(-SHELL)?$/);
     expect(container.mem_limit).toMatch(/^\d+[mg]$/);
@@ -60,20 +60,20 @@ describe.each(services)('the container of %s', (name, container) => {
     expect(container.security_opt).toEqual(['no-new-privileges:true']);
   });
 
-  test('is reached on loopback alone, on a port that can be chosen', () => {
+  test('listens on loopback alone, on a port that can be chosen', () => {
     for (const port of container.ports ?? []) {
       expect(port).toMatch(/^127\.0\.0\.1:\$\{[A-Z_]+_PORT:-\d+\}:\d+$/);
     }
   });
 
-  test('waits for what it cannot do without until that is healthy', () => {
+  test('starts once the services that it cannot do without are healthy', () => {
     for (const [needed, { condition }] of Object.entries(container.depends_on ?? {})) {
-      const isHeldUp = name === 'kafka-ui' || needed !== 'kafka';
-      expect(condition).toBe(isHeldUp ? 'service_healthy' : 'service_started');
+      const needsHealthy = name === 'kafka-ui' || needed !== 'kafka';
+      expect(condition).toBe(needsHealthy ? 'service_healthy' : 'service_started');
     }
   });
 
-  test('has no secret but that of .env', () => {
+  test('takes every secret from .env', () => {
     for (const [name, value] of Object.entries(container.environment ?? {})) {
       if (/SECRET|TOKEN|PASSWORD/.test(name)) {
         expect(value).toMatch(new RegExp(`^\\$\\{${name}:\\?fill \\.env once by npm run env`));
@@ -82,10 +82,10 @@ describe.each(services)('the container of %s', (name, container) => {
   });
 });
 
-describe.each(Object.entries(OURS))('our process %s', (name, mode) => {
+describe.each(Object.entries(OURS))('the container of our process %s', (name, mode) => {
   const { environment = {}, command = [], ...container } = service(name);
 
-  test('runs the one image with nothing writable, and is given time to end', () => {
+  test('runs the one image read-only, and has more than the 10 s of a stop to end', () => {
     expect(container).toMatchObject({ image: `payments:${version}`, build: '.', init: true });
     expect(container.read_only).toBe(true);
     expect(Number.parseInt(container.stop_grace_period ?? '', 10)).toBeGreaterThanOrEqual(12);
@@ -106,7 +106,7 @@ describe.each(Object.entries(OURS))('our process %s', (name, mode) => {
   });
 });
 
-test('the data lies on named volumes, which down keeps', () => {
+test('all data is on named volumes, which docker compose down keeps', () => {
   const mounted = (name: string) => service(name).volumes ?? [];
   expect(mounted('eventstoredb')).toEqual(['events:/var/lib/eventstore']);
   expect(mounted('mongodb')).toEqual(['read-models:/data/db']);
@@ -118,7 +118,7 @@ test('the data lies on named volumes, which down keeps', () => {
   expect(service('eventstoredb').environment?.EVENTSTORE_MEM_DB).toBe('false');
 });
 
-test('the stores are out of reach but for the processes that use them', () => {
+test('only the processes that use a store can reach it', () => {
   expect(compose.networks.back).toEqual({ internal: true });
   for (const name of ['eventstoredb', 'mongodb', 'provider']) {
     expect(service(name).networks).toEqual(['back']);
@@ -127,7 +127,7 @@ test('the stores are out of reach but for the processes that use them', () => {
   expect(service('gateway').networks).toEqual(['front']);
 });
 
-test('Kafka says where it is to both sides: by its name inside, by localhost outside', () => {
+test('Kafka gives its name as address to containers, and localhost to programs outside', () => {
   const { environment } = service('kafka');
   expect(environment?.KAFKA_ADVERTISED_LISTENERS).toMatch(
     /^INSIDE:\/\/kafka:9092,LOCALHOST:\/\/localhost:\$\{KAFKA_PORT:-9094\}$/,
@@ -135,7 +135,7 @@ test('Kafka says where it is to both sides: by its name inside, by localhost out
   expect(service('kafka').ports?.[0]).toMatch(/:9094$/);
 });
 
-test('the engines can be started elsewhere as the file says', () => {
+test('the containers lane starts the engines as docker-compose.yml says', () => {
   const { eventstoredb, mongodb, kafka } = engineServices(text, { KAFKA_PORT: '19094' });
   expect(eventstoredb.image).toBe(service('eventstoredb').image);
   expect(mongodb.command).toEqual(['mongod', '--replSet', 'rs0', '--bind_ip_all']);

@@ -1,4 +1,4 @@
-/** ops/Caddyfile and ops/prometheus.yml name the processes of docker-compose.yml: they must agree. */
+/** ops/Caddyfile and ops/prometheus.yml agree with the processes of docker-compose.yml. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
@@ -60,7 +60,7 @@ test.each<[method: string, path: string, service: Service]>(
   expect(sent?.[1]).toBe(PROCESS_OF[service]);
 });
 
-test('every address behind the gateway is that of a process', () => {
+test('every address behind the gateway is the address of a process', () => {
   const named = [
     ...[...caddyfile.matchAll(/import to (\S+) (\d+)/g)].map(([, host, port]) => `${host}:${port}`),
     ...[...caddyfile.matchAll(/forward_auth (\S+)/g)].map(([, address]) => String(address)),
@@ -68,14 +68,14 @@ test('every address behind the gateway is that of a process', () => {
   expect([...new Set(named)].sort()).toEqual(addresses);
 });
 
-test('ready at the gateway is ready of all three', () => {
+test('the gateway is ready when all three processes are', () => {
   const [, ready = ''] = /handle \/health\/ready \{\n((?:\t\t.*\n)*)\t\}/.exec(caddyfile) ?? [];
   for (const address of ['projector:8083', 'query-api:8082']) {
     expect(ready).toContain(`forward_auth ${address} {\n\t\t\turi /health/ready`);
   }
 });
 
-test('what no process answers has the body of every other 503 (interface, "Error body")', () => {
+test('A3: a request that reaches no process gets the body of every other 503', () => {
   const at = '2026-11-21T12:00:00.000Z';
   const bodies = [...caddyfile.matchAll(/^\t\trespond .*?`(.*)` 503$/gm)].map(([, body = '']) =>
     body.replace(/\{\{now\.UTC\.Format .*?\}\}/, at),
@@ -95,12 +95,12 @@ test('what no process answers has the body of every other 503 (interface, "Error
   }
 });
 
-test('no response says which server the gateway is', () => {
+test('gaps §1: no response names the server of the gateway', () => {
   expect(caddyfile).toContain('\theader {\n\t\t-Server\n\t\t-Via\n\t}');
   expect(caddyfile).toContain('handle_errors {\n\t\theader -Server');
 });
 
-test('every process is scraped', () => {
+test('Prometheus scrapes every process', () => {
   const scraped = parse(fileText('ops/prometheus.yml')).scrape_configs.flatMap(
     ({ dns_sd_configs }: { dns_sd_configs: { names: string[]; port: number }[] }) =>
       dns_sd_configs.flatMap(({ names, port }) => names.map((name) => `${name}:${port}`)),

@@ -1,4 +1,4 @@
-/** The image: one Node, nobody's secrets, no rights. */
+/** The container image: one version of Node, no secret, no rights. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
@@ -9,7 +9,7 @@ const dockerfile = fileText('Dockerfile');
 const finalStage = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
 const manifest = JSON.parse(fileText('package.json'));
 
-test('the base is the very Node that npm brings along, and every stage is made from it', () => {
+test('every stage is based on the version of Node that npm ci installs', () => {
   expect(dockerfile).toMatch(
     new RegExp(`^ARG NODE_IMAGE=node:${manifest.optionalDependencies.node}-bookworm-slim$`, 'm'),
   );
@@ -18,7 +18,7 @@ test('the base is the very Node that npm brings along, and every stage is made f
   expect(finalStage).toContain(`image.version="${manifest.version}"`);
 });
 
-test('it runs as a plain user, and signals reach the process', () => {
+test('the image runs as the user node, and signals reach the process', () => {
   expect([...finalStage.matchAll(/^USER (.*)$/gm)].map(([, user]) => user)).toEqual(['node']);
   expect(finalStage).toContain('STOPSIGNAL SIGTERM');
   expect(finalStage).toMatch(/^ENTRYPOINT \[\]\nCMD \["node", "embedded\/main\.ts"\]$/m);
@@ -29,7 +29,7 @@ test('only production packages are installed, and no install script runs', () =>
   expect(dockerfile).toContain('RUN npm ci --omit=dev --omit=optional --ignore-scripts');
 });
 
-test('only what is named reaches the image: no test, no secret, no data', () => {
+test('only named folders reach the image: no test, no secret, no data', () => {
   const lines = fileText('.dockerignore')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'));

@@ -1,4 +1,4 @@
-/** Dashboard and alerts ask for figures that exist, and every alert has its page. */
+/** Dashboard and alerts query metrics that exist, and every alert has its section in docs/operations.md. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -61,7 +61,7 @@ beforeAll(async () => {
   expect(text).not.toMatch(/m_test|pay_|4242/);
 });
 
-test('every figure that is promised is served', () => {
+test('surfaces: every promised metric is served', () => {
   expect(PROMISED.filter((name) => !served.has(name))).toEqual([]);
 });
 
@@ -70,29 +70,32 @@ describe('ops/grafana/payments.json', () => {
     targets.flatMap(({ expr }) => namesIn(expr).map((name) => [title, name] as const)),
   );
 
-  test('asks for figures that exist', () => {
+  test('queries only metrics that exist', () => {
     expect(queried.filter(([, name]) => !served.has(name))).toEqual([]);
   });
 
-  test('shows every figure that is promised', () => {
+  test('shows every promised metric', () => {
     const shown = new Set(queried.map(([, name]) => name));
     expect(PROMISED.filter((name) => !shown.has(name))).toEqual([]);
   });
 });
 
 describe('ops/alerts.yml', () => {
-  test.each(alerts.map((rule) => [rule.alert, rule] as const))('%s', (alert, rule) => {
-    const names = namesIn(rule.expr);
-    expect(names.filter((name) => !served.has(name))).toEqual([]);
-    // `up` is Prometheus's own.
-    expect(names.length > 0 || rule.expr.startsWith('up{')).toBe(true);
-    expect(rule.annotations.summary).toMatch(/\S/);
-    expect(rule.annotations.description).toMatch(/\S/);
-    expect(rule.annotations.runbook).toBe(`docs/operations.md#${alert.toLowerCase()}`);
-    expect(read('docs/operations.md')).toContain(`\n### ${alert}\n`);
-  });
+  test.each(alerts.map((rule) => [rule.alert, rule] as const))(
+    '%s queries metrics that exist, and leads to its section',
+    (alert, rule) => {
+      const names = namesIn(rule.expr);
+      expect(names.filter((name) => !served.has(name))).toEqual([]);
+      // `up` is Prometheus's own.
+      expect(names.length > 0 || rule.expr.startsWith('up{')).toBe(true);
+      expect(rule.annotations.summary).toMatch(/\S/);
+      expect(rule.annotations.description).toMatch(/\S/);
+      expect(rule.annotations.runbook).toBe(`docs/operations.md#${alert.toLowerCase()}`);
+      expect(read('docs/operations.md')).toContain(`\n### ${alert}\n`);
+    },
+  );
 
-  test('no heading is left of an alert that is gone', () => {
+  test('docs/operations.md has a section for each alert and no other', () => {
     const headings = [...read('docs/operations.md').matchAll(/^### (Payments\S+)$/gm)];
     expect(headings.map(([, name]) => name).sort()).toEqual(
       alerts.map(({ alert }) => alert).sort(),

@@ -1,4 +1,4 @@
-/** Canonical JSON is what events are hashed as: another byte and no chain verifies any more. */
+/** Events are hashed as canonical JSON: were one byte written otherwise, no chain would verify. */
 import { describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
@@ -27,7 +27,7 @@ describe('RFC 8785: canonical JSON', () => {
     expect(canonicalJson(JSON.parse(text))).toBe(canonical);
   });
 
-  test("is what the RFC's own library writes, for any JSON", () => {
+  test("is what the library of the RFC's author writes, for any JSON", () => {
     const anyJson = fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' });
     fc.assert(
       fc.property(anyJson, (value) => {
@@ -37,7 +37,7 @@ describe('RFC 8785: canonical JSON', () => {
     );
   });
 
-  test('an object of a thousand fields is in order too', () => {
+  test('sorts the fields of an object with a thousand of them', () => {
     const fields = Array.from({ length: 1000 }, (_, n) => [`f${(n * 7919) % 1000}`, n]);
     const object = Object.fromEntries(fields);
     expect(canonicalJson(object)).toBe(canonicalize(object));
@@ -49,17 +49,20 @@ describe('RFC 8785: canonical JSON', () => {
     ['half a surrogate pair in a name', { '\udc00': 1 }],
     ['NaN', [Number.NaN]],
     ['infinity', [Number.POSITIVE_INFINITY]],
-  ])('%s has none', (_, value) => {
+  ])('%s has no canonical JSON', (_, value) => {
     expect(() => canonicalize(value)).toThrow();
     expect(() => canonicalJson(value)).toThrow();
   });
 
-  test.each(['\\ud800', '\\\\udfff', 'a\\\\\\ud83d', '😀'])('the text %s has one', (value) => {
-    expect(canonicalJson([value])).toBe(canonicalize([value]));
-    expect(withoutLoneSurrogate(JSON.stringify([value]))).toBe(canonicalize([value]));
-  });
+  test.each(['\\ud800', '\\\\udfff', 'a\\\\\\ud83d', '😀'])(
+    'the text %s has canonical JSON',
+    (value) => {
+      expect(canonicalJson([value])).toBe(canonicalize([value]));
+      expect(withoutLoneSurrogate(JSON.stringify([value]))).toBe(canonicalize([value]));
+    },
+  );
 
-  test('text that is nested too deep is cut, and never an error', () => {
+  test('a value that is nested too deep is cut, and is no error', () => {
     const nested = (depth: number): unknown =>
       Array.from({ length: depth }).reduce<unknown>((inner) => [inner], 0);
     expect(canonicalJson(nested(900))).toBe(canonicalize(nested(900)));

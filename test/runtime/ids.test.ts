@@ -1,4 +1,4 @@
-/** Ids sort by the time they were made, and no two are alike. */
+/** Ids sort by the time they were made, and no two are equal. */
 import { describe, expect, test } from '@jest/globals';
 import { newEventId, newOperationId, newPaymentId, newUlid } from '../../shared/runtime/ids.ts';
 
@@ -15,14 +15,14 @@ describe('gaps §2: ids', () => {
       newEventId,
       /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
     ],
-  ])('%s has its shape, is new, and is greater than those made before', (_, make, shape) => {
+  ])('%s has its form, is unique, and sorts after those made before', (_, make, shape) => {
     const ids = many(make);
     expect(ids.filter((id) => !shape.test(id))).toEqual([]);
     expect(new Set(ids).size).toBe(COUNT);
     expect(ids.filter((id, at) => at > 0 && id <= (ids[at - 1] ?? ''))).toEqual([]);
   });
 
-  test('the first ten characters of a ULID are the milliseconds', () => {
+  test('the first ten characters of a ULID are its time in milliseconds', () => {
     const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
     const before = Date.now();
     const time = [...newUlid().slice(0, 10)].reduce((ms, c) => ms * 32 + alphabet.indexOf(c), 0);

@@ -1,4 +1,4 @@
-/** Files of one owner: their rights, and what is there after a draft was left behind. */
+/** Files that only their owner may use: their modes, and what a crash may leave behind. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,19 +21,19 @@ const read = () => readFileSync(file, 'utf8');
 const mode = () => statSync(file).mode & 0o777;
 
 describe('private files', () => {
-  test('a file is replaced, and nothing else is left in the folder', async () => {
+  test('a file is replaced, and the folder holds no other file afterwards', async () => {
     await replacePrivateFile(file, 'old');
     await replacePrivateFile(file, 'new');
     expect([read(), mode(), readdirSync(folder)]).toEqual(['new', 0o600, ['secret']]);
   });
 
-  test('a draft that was left behind gives neither its text nor its rights', async () => {
+  test('a draft that a crash left behind gives the file neither its text nor its mode', async () => {
     writeFileSync(`${file}.new`, 'a longer text than the new one', { mode: 0o644 });
     await replacePrivateFile(file, 'new');
     expect([read(), mode()]).toEqual(['new', 0o600]);
   });
 
-  test('of twenty that add a file at once one wins, and each finds it whole', async () => {
+  test('of twenty writers that add a file at once one wins, and each of them then reads a whole file', async () => {
     const texts = Array.from({ length: 20 }, (_, n) => `text ${n} `.repeat(1000));
     const found = await Promise.all(texts.map((text) => addPrivateFile(file, text).then(read)));
     expect(new Set(found).size).toBe(1);
@@ -41,13 +41,13 @@ describe('private files', () => {
     expect([mode(), readdirSync(folder)]).toEqual([0o600, ['secret']]);
   });
 
-  test('a file for SQLite keeps what it holds and loses the rights of others', () => {
+  test('a file for SQLite keeps its content, and others lose their rights to it', () => {
     writeFileSync(file, 'rows', { mode: 0o644 });
     ensurePrivateFile(file);
     expect([read(), mode()]).toEqual(['rows', 0o600]);
   });
 
-  test('a folder that is not there is said', async () => {
+  test('a missing folder is an error', async () => {
     const missing = join(folder, 'missing', 'secret');
     await expect(replacePrivateFile(missing, 'text')).rejects.toThrow('ENOENT');
     await expect(addPrivateFile(missing, 'text')).rejects.toThrow('ENOENT');

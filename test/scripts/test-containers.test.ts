@@ -1,4 +1,4 @@
-/** `npm run test:containers` where there is no Docker: one line, and a failure only when asked. */
+/** `npm run test:containers` on a machine without Docker. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
@@ -6,7 +6,7 @@ import { NODE, ROOT } from '../support/service.ts';
 
 const LANE_MS_MAX = 30_000;
 
-/** Nothing listens on port 1, and Docker's own settings of whoever runs the tests are not read. */
+/** Nothing listens on port 1, and the Docker settings of the user who runs the tests are not read. */
 const withoutDocker = (env: Record<string, string> = {}) =>
   spawnSync(NODE, [join(ROOT, 'scripts/test-containers.ts')], {
     encoding: 'utf8',
@@ -14,7 +14,7 @@ const withoutDocker = (env: Record<string, string> = {}) =>
   });
 
 test(
-  'without Docker it says in one line what to do; REQUIRE_DOCKER=1 makes that a failure',
+  'npm run test:containers without Docker says in one line what to do; REQUIRE_DOCKER=1 makes that a failure',
   () => {
     const skipped = withoutDocker();
     expect(skipped.status).toBe(0);

@@ -1,4 +1,4 @@
-/** `npm test` closes with one line that a script can trust. */
+/** `npm test` ends with one line of counts, and an exit code that agrees with it. */
 import { describe, expect, test } from '@jest/globals';
 import { type JestReport, summaryOf } from '../../scripts/test-summary.ts';
 
@@ -12,9 +12,9 @@ const report = (changes: Partial<JestReport>): JestReport => ({
   ...changes,
 });
 
-describe('the closing line of a test run', () => {
+describe('the last line of a test run', () => {
   test.each<[string, JestReport | undefined, number, string, number]>([
-    ['all is well', report({}), 0, '3 passed, 0 failed, 0 skipped', 0],
+    ['every test passed', report({}), 0, '3 passed, 0 failed, 0 skipped', 0],
     ['a test failed', report({ numFailedTests: 2 }), 1, '3 passed, 2 failed, 0 skipped', 1],
     [
       'a file could not be run',
@@ -31,15 +31,15 @@ describe('the closing line of a test run', () => {
       1,
     ],
     ['nothing was found', report({ numPassedTests: 0 }), 0, '0 passed, 0 failed, 0 skipped', 1],
-    ['the runner broke down', undefined, 0, '0 passed, 1 failed, 0 skipped', 1],
-    ['the runner ended badly', report({}), 3, '3 passed, 0 failed, 0 skipped', 3],
-  ])('%s', (_, given, code, line, exitCode) => {
+    ['the runner wrote no report', undefined, 0, '0 passed, 1 failed, 0 skipped', 1],
+    ['the runner ended with another exit code', report({}), 3, '3 passed, 0 failed, 0 skipped', 3],
+  ])('when %s', (_, given, code, line, exitCode) => {
     const summary = summaryOf(given, code);
     expect(summary.lines.at(-1)).toBe(line);
     expect(summary.exitCode).toBe(exitCode);
   });
 
-  test('the name of every skipped test comes before it, for the name carries the reason', () => {
+  test('comes after the name of every skipped test, for the name holds the reason', () => {
     const testResults = [
       {
         assertionResults: [
@@ -62,7 +62,7 @@ describe('the closing line of a test run', () => {
     },
   ];
 
-  test('a group that was skipped whole is one line', () => {
+  test('comes after one line for a group that was skipped as a whole', () => {
     const testResults = twoSkipped('store (A_URL is not set)');
     const { lines } = summaryOf(report({ numPendingTests: 2, testResults }), 0);
     expect(lines).toEqual([
@@ -71,7 +71,7 @@ describe('the closing line of a test run', () => {
     ]);
   });
 
-  test('a test that was skipped among others is named, for its own name carries the reason', () => {
+  test('comes after the name of each test that was skipped in a group that ran', () => {
     const [file] = twoSkipped('store');
     const passed = { status: 'passed', fullName: 'store three', ancestorTitles: ['store'] };
     const testResults = [{ assertionResults: [...(file?.assertionResults ?? []), passed] }];
@@ -82,9 +82,12 @@ describe('the closing line of a test run', () => {
   test.each([
     ['A_URL', 1],
     ['B_URL', 0],
-  ])('a skip for want of %s, where A_URL is required, ends with %i', (wanted, exitCode) => {
-    const testResults = twoSkipped(`store (${wanted} is not reachable)`);
-    const summary = summaryOf(report({ numPendingTests: 2, testResults }), 0, ['A_URL']);
-    expect(summary.exitCode).toBe(exitCode);
-  });
+  ])(
+    'a skip because %s is not reachable, where A_URL is required, gives the exit code %i',
+    (wanted, exitCode) => {
+      const testResults = twoSkipped(`store (${wanted} is not reachable)`);
+      const summary = summaryOf(report({ numPendingTests: 2, testResults }), 0, ['A_URL']);
+      expect(summary.exitCode).toBe(exitCode);
+    },
+  );
 });

@@ -1,4 +1,4 @@
-/** `npm run env`: secrets that nobody else has, made once. */
+/** `npm run env` makes the secrets of an installation, once. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const secretsIn = (file: string): Map<string, string> =>
     ]),
   );
 
-test('it writes every secret that the compose file asks for, fresh and for its owner alone', () => {
+test('npm run env writes a new value for every secret that docker-compose.yml needs, for its owner alone', () => {
   const files = ['one', 'two'].map((name) => join(folder, name));
   for (const file of files) expect(write(file).status).toBe(0);
   const compose = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
@@ -30,11 +30,11 @@ test('it writes every secret that the compose file asks for, fresh and for its o
     return [...secretsIn(file).values()];
   });
   expect(new Set(values).size).toBe(2 * wanted.size);
-  // 32 bytes, in characters that a shell takes as they are.
+  // 32 bytes, in characters that need no quotes in a shell.
   for (const value of values) expect(value).toMatch(/^[A-Za-z0-9_-]{43}$/);
 });
 
-test('it never touches a file that is there: another secret would charge repeats again', () => {
+test('npm run env leaves an existing file as it is, for with other secrets repeats would be charged again', () => {
   const file = join(folder, 'kept');
   write(file);
   const before = readFileSync(file, 'utf8');
@@ -46,7 +46,7 @@ test('it never touches a file that is there: another secret would charge repeats
   expect(readFileSync(file, 'utf8')).toBe(before);
 });
 
-test('a folder that cannot be written is one line and exit code 1', () => {
+test('a folder that cannot be written to is one line and exit code 1', () => {
   const refused = write(join(folder, 'absent', 'env'));
   expect(refused.status).toBe(1);
   expect(refused.stderr.trimEnd().split('\n')).toEqual([
