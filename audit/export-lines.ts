@@ -16,9 +16,13 @@ export type ExportLine = Pick<StoredForm, 'position' | 'hash' | 'logHash' | 'tex
   chain: string;
 };
 
-const prefixOf = ({ position, hash: own, logHash }: Omit<ExportLine, 'text' | 'chain'>): string => {
+const prefixOf = ({
+  position,
+  hash: eventHash,
+  logHash,
+}: Omit<ExportLine, 'text' | 'chain'>): string => {
   const log = logHash === undefined ? '' : `,"logHash":${JSON.stringify(logHash)}`;
-  return `{"position":${JSON.stringify(position)},"hash":${JSON.stringify(own)}${log},"event":`;
+  return `{"position":${JSON.stringify(position)},"hash":${JSON.stringify(eventHash)}${log},"event":`;
 };
 
 const chainOf = (before: string, body: string): string => hash('sha256', before + body);
@@ -34,10 +38,10 @@ const isText = (value: unknown): value is string => typeof value === 'string';
 
 /** The parts of a line; undefined where the line is not, to the byte, what `exportLine` would write. */
 export const readExportLine = (line: string): ExportLine | undefined => {
-  const { position, hash: own, logHash, chain } = jsonFieldsOf(line);
-  if (!isText(position) || !isText(own) || !isText(chain)) return undefined;
+  const { position, hash: eventHash, logHash, chain } = jsonFieldsOf(line);
+  if (!isText(position) || !isText(eventHash) || !isText(chain)) return undefined;
   if (logHash !== undefined && !isText(logHash)) return undefined;
-  const head = { position, hash: own, ...(logHash === undefined ? {} : { logHash }) };
+  const head = { position, hash: eventHash, ...(logHash === undefined ? {} : { logHash }) };
   const prefix = prefixOf(head);
   const suffix = `,"chain":${JSON.stringify(chain)}}`;
   if (!line.startsWith(prefix) || !line.endsWith(suffix)) return undefined;
@@ -51,6 +55,7 @@ export const expectedChain = (line: ExportLine, before: string): string =>
 /** What an export holds completely: the log, each of its streams, or neither. */
 export type Completeness = 'log' | 'streams' | 'range';
 
-/** The header of an export that says its completeness and what the store's chains guarantee. */
+/** The header of an export with its `Completeness`. */
 export const COMPLETENESS_HEADER = 'export-completeness';
+/** The header of an export with the guarantee of the store's chains: `log` or `stream`. */
 export const GUARANTEE_HEADER = 'export-guarantee';

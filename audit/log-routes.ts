@@ -37,7 +37,7 @@ const rejectBusy = (reply: FastifyReply, why: string): FastifyReply =>
   reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
 
 const TOO_MANY = 'too many streams are open; try again later';
-const VERIFYING = 'the log is being verified for somebody else; try again later';
+const VERIFYING = 'the log is being verified for another client; try again later';
 
 const readLastEventId = ({ raw }: FastifyRequest): Read<string | undefined> => {
   const value = soleHeader(raw.rawHeaders, 'last-event-id');

@@ -58,9 +58,9 @@ export const logPage = async (
   for (let read = 0; read < READ_MAX; read += PAGE) {
     const page = await store.readAll(next, PAGE);
     for (const event of page) {
-      const own = only === undefined || (await merchants.of(event)) === only;
+      const isVisible = only === undefined || (await merchants.of(event)) === only;
       next = event.position;
-      if (own && fits(event, requested)) events.push(event);
+      if (isVisible && fits(event, requested)) events.push(event);
       if (events.length === limit) {
         const atEnd = (await store.head(next)).eventsAfter === 0;
         return pageOf(atEnd);
@@ -141,7 +141,7 @@ export async function* liveTexts(
   only: string | undefined,
 ): AsyncGenerator<string> {
   let last = after;
-  // One `caught-up` after each event of its own: more would show a merchant how busy the others are.
+  // A merchant gets one `caught-up` after its own events: more would show how busy the others are.
   let hasNews = true;
   yield RETRY;
   for await (const item of items) {

@@ -22,10 +22,10 @@ export const trackCatchUp = (
       first.resolve();
     },
     lost,
-    /** While the read models are being filled anew, GET folds the streams: nothing is worth a wait. */
+    /** As in the port of the read models, but false at once before they have caught up: GET folds streams then. */
     waitForRevision: async (
-      ...wanted: Parameters<ReadModelsReader['waitForRevision']>
-    ): Promise<boolean> => caughtUp && readModels.waitForRevision(...wanted),
+      ...request: Parameters<ReadModelsReader['waitForRevision']>
+    ): Promise<boolean> => caughtUp && readModels.waitForRevision(...request),
     freshness: {
       ...freshness,
       lost: (): void => {

@@ -1,4 +1,4 @@
-/** Puts the projector together, to start, ask and stop: in its own process, or in the embedded one. */
+/** Puts the parts of the projector together, for a process that it has alone or shares (embedded). */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
@@ -55,7 +55,7 @@ export type Projector = {
   /** Resolves at the first catch-up; pending while an engine is out of reach. */
   caughtUp: Promise<void>;
   status(): ProjectorStatus;
-  /** The read models' own, or false at once while they have not caught up. */
+  /** As in the port of the read models, but false at once before they have caught up. */
   waitForRevision: ReadModels['waitForRevision'];
   /** Measured now, against the store's own head. Throws StoreUnavailable. */
   lag(): Promise<Lag>;
@@ -83,7 +83,7 @@ const stateOf = (
   return state === 'running' && !caughtUp ? 'catching-up' : state;
 };
 
-/** What follows the log once the lease is taken. Its `start` throws LogMisfit, and what the engines throw. */
+/** The subscriber of the projector: follows the log once it has the lease. Its `start` throws LogMisfit, and what the engines throw. */
 const subscriberOf = (
   engines: Pick<ProjectorOptions, 'store' | 'readModels'>,
   lease: Lease,
@@ -131,7 +131,8 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
   const rebuilds = createRebuilds({ store, readModels, logger, hold: projection.hold });
 
   const rejectStandingBy = (): void => {
-    if (lease.standingBy()) throw new StandingBy('another projector follows the log, ask it');
+    if (lease.standingBy())
+      throw new StandingBy('another projector follows the log: only that one can do this');
   };
 
   return {

@@ -1,6 +1,6 @@
 /**
  * One of several projectors follows the log, the others stand by. The lease spares them each
- * other's work and nothing more: what is written is compared and set whoever has it.
+ * other's work, no more: a write checks revisions and the checkpoint, with the lease or without.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ReadModelsWriter } from '../shared/read-models/port.ts';
@@ -9,7 +9,7 @@ import type { Log } from './subscription.ts';
 export type LeaseOptions = {
   readModels: Pick<ReadModelsWriter, 'lease' | 'release'>;
   logger: Log;
-  /** How long the lease lasts without a renewal; it is renewed, or asked for, three times as often. */
+  /** How long the lease lasts without a renewal; it is renewed, or requested, three times as often. */
   ttlMs?: number;
   /** Called when this projector had the lease and lost it. */
   onLost(): void;

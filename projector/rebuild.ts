@@ -62,7 +62,7 @@ const nextEvents = async (
 
 /**
  * Fills until the last batch had at most `left` events before the served checkpoint. That checkpoint
- * moves meanwhile, perhaps as fast as this loop: only under `hold` is reaching it certain.
+ * moves meanwhile, perhaps as fast as this loop: it is certain to be reached only under `hold`.
  */
 const fill = async (
   options: RebuildOptions,

@@ -20,37 +20,37 @@ export const kafkaFeed = (options: KafkaOptions): EventFeed => {
   let closed = false;
 
   /** After an error the outcome is unknown: the client is dropped, and the next attempt opens another. */
-  const attempt = async <T>(step: (own: KafkaConnection) => Promise<T>): Promise<T> => {
+  const attempt = async <T>(step: (client: KafkaConnection) => Promise<T>): Promise<T> => {
     if (closed) throw new FeedUnavailable('Kafka: the feed is closed');
     connection ??= openConnection(options, timeoutsMs);
-    const own = connection;
+    const client = connection;
     try {
-      return await step(own);
+      return await step(client);
     } catch (error) {
-      own.drop();
-      if (connection === own) connection = undefined;
+      client.drop();
+      if (connection === client) connection = undefined;
       throw error;
     }
   };
 
   return {
     partitions: () =>
-      attempt(async (own) => {
-        const admin = own.admin();
+      attempt(async (client) => {
+        const admin = client.admin();
         let ended = false;
         const found = findPartitions(admin, names, () => ended);
         try {
-          return await own.inTime('find or make the topics', timeoutsMs.admin, found);
+          return await client.inTime('find or make the topics', timeoutsMs.admin, found);
         } finally {
           ended = true;
-          await own
+          await client
             .inTime('disconnect', timeoutsMs.close, admin.disconnect())
             .catch(() => undefined);
         }
       }),
     publish: (topic, messages) =>
-      attempt(async (own) => {
-        const producer = await own.producer();
+      attempt(async (client) => {
+        const producer = await client.producer();
         const sent = producer.send({
           topic: topicName(options.topicPrefix, topic),
           acks: -1,
@@ -63,14 +63,14 @@ export const kafkaFeed = (options: KafkaOptions): EventFeed => {
             timestamp: String(timestampMs),
           })),
         });
-        await own.inTime('send', timeoutsMs.send, sent);
+        await client.inTime('send', timeoutsMs.send, sent);
       }),
     close: async () => {
       closed = true;
-      const own = connection;
+      const client = connection;
       connection = undefined;
-      await own?.end().catch(() => undefined);
-      own?.drop();
+      await client?.end().catch(() => undefined);
+      client?.drop();
     },
   };
 };

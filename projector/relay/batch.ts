@@ -38,13 +38,15 @@ export const messagesOf = async (
   states: PaymentStates,
   { partitions, counters }: Pick<RelayCheckpoint, 'partitions' | 'counters'>,
 ): Promise<Record<Topic, FeedMessage>> => {
-  const own = asPaymentEvent(event);
-  const readModel = await states.after(own);
+  const paymentEvent = asPaymentEvent(event);
+  const readModel = await states.after(paymentEvent);
   const { paymentId } = readModel.response;
   const partition = partitionOf(paymentId, partitions.events);
   return {
-    events: eventMessage(own, readModel, { partition, number: counters[partition] ?? 0 }),
-    state: stateMessage(own, readModel, { partition: partitionOf(paymentId, partitions.state) }),
+    events: eventMessage(paymentEvent, readModel, { partition, number: counters[partition] ?? 0 }),
+    state: stateMessage(paymentEvent, readModel, {
+      partition: partitionOf(paymentId, partitions.state),
+    }),
   };
 };
 

@@ -79,8 +79,8 @@ export const createPublisher = ({
   };
 
   /**
-   * Leaves an event out. The log alone does not show that, so the checkpoint says it before any later
-   * message is sent: a message that is sent again has the number that it had.
+   * Leaves an event out. The log alone does not show that, so the checkpoint is saved before any
+   * later message is sent: a message that is sent again has the number that it had.
    */
   const park = async (event: LogEvent, paymentId: string, reason: string): Promise<void> => {
     const { next } = batchFrom(checkpoint.value());

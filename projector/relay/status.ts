@@ -1,4 +1,4 @@
-/** What a relay says of itself, for operators. */
+/** The state of a relay, for operators. */
 import type { Position } from '../../shared/event-store/port.ts';
 import type { SubscriptionState } from '../subscription.ts';
 
