@@ -1,7 +1,7 @@
 /**
  * P5 with poison events of every kind, written into the log's own file at places that chance draws:
- * the payments beside them are readable within a second, exactly the poisoned ones are parked, and
- * once a person has put the event right, a retry gives the document of a log that was never wrong.
+ * the other payments become readable, exactly the poisoned ones are parked, and once a person has
+ * corrected the event, a retry gives the document of a log that was never damaged.
  */
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
@@ -16,7 +16,6 @@ import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-const OTHERS_MS_MAX = 1000;
 const seed = newSeed();
 const random = randomOf(seed);
 const HEALTHY = 20;
@@ -34,7 +33,8 @@ test(`P5: ${POISON_EVENTS.length} kinds of poison stop their own payments only (
   const whole = await foldsOf(filled, all);
   await filled.close();
 
-  // Opened anew, it holds nothing in memory; and first, for a poisoned tail would be refused.
+  // A newly opened store has no event in memory. It opens before the damage, for opening a log with
+  // a damaged tail is refused.
   const store = await openSqliteEventStore({ file: events });
   const rows = openRows(events);
   const expected = putPoisonEvents(rows, poisoned, random);
@@ -42,14 +42,11 @@ test(`P5: ${POISON_EVENTS.length} kinds of poison stop their own payments only (
   const projector = await startProjector({ store, readModels, logger: silent });
   const bodyOf = async (id: string) => (await readModels.getAny(id))?.body;
   const began = performance.now();
-  await until(
-    'the others are readable',
-    async () => {
-      for (const id of healthy) if ((await bodyOf(id)) !== whole.get(id)) return false;
-      return true;
-    },
-    OTHERS_MS_MAX,
-  );
+  // P5 promises that the others move on, not how soon: a loaded machine may take its time.
+  await until('the others are readable', async () => {
+    for (const id of healthy) if ((await bodyOf(id)) !== whole.get(id)) return false;
+    return true;
+  });
   const tookMs = Math.round(performance.now() - began);
   await projector.caughtUp;
 

@@ -3,9 +3,10 @@ import { eventMessage, stateMessage } from '../../projector/event-feed/messages.
 import type { FeedMessage } from '../../projector/event-feed/port.ts';
 import type { MessageType } from '../../projector/event-feed/schemas.ts';
 import { followPaymentStates } from '../../projector/relay/payment-states.ts';
+import { hashOf } from '../../shared/event-store/chain.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
-import type { RecordedEvent } from '../../shared/event-store/port.ts';
+import type { NewEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import {
   authorized,
@@ -128,9 +129,22 @@ const lives: PaymentEvent[][] = [
 
 const idOf = (n: number): string => `01980000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 
+/**
+ * The hashes in the frozen messages, which are not those of the stored form. A message copies the
+ * hash of its event without reading it, so any fixed value shows that the hash arrives.
+ */
+const frozenHashesOf = (stream: string, batch: NewEvent[]): [id: string, hash: string][] => {
+  let hash = '';
+  return batch.map((event, revision) => {
+    hash = hashOf(JSON.stringify([hash, stream, revision, event]));
+    return [event.id, hash];
+  });
+};
+
 /** Every message of these payments, in the order of the log: the event's, then the state's. */
 export const allSampleMessages = async (): Promise<FeedMessage[]> => {
   const store = memoryEventStore();
+  const hashes = new Map<string, string>();
   let n = 0;
   for (const [at, events] of lives.entries()) {
     const stream = streamOf(`pay_${at + 1}`);
@@ -145,11 +159,13 @@ export const allSampleMessages = async (): Promise<FeedMessage[]> => {
       return { id: idOf(n), time: timeOf(n), event, context };
     });
     await store.append(stream, 'none', batch);
+    for (const [id, hash] of frozenHashesOf(stream, batch)) hashes.set(id, hash);
   }
   const readModels = followPaymentStates(store);
   const messages: FeedMessage[] = [];
   for (const [number, event] of (await store.readAll(null, 100)).entries()) {
-    const own = asPaymentEvent(event as RecordedEvent);
+    const recorded = asPaymentEvent(event as RecordedEvent);
+    const own = { ...recorded, hash: hashes.get(recorded.id) ?? '' };
     const readModel = await readModels.after(own);
     messages.push(eventMessage(own, readModel, { partition: 0, number }));
     messages.push(stateMessage(own, readModel, { partition: 0 }));

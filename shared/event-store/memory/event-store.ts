@@ -2,7 +2,8 @@
  * The event-store port in memory, for tests: it keeps the port's promises, and has faults to switch
  * on: damaged events, a store out of reach, a dropped subscription.
  */
-import { hashOf } from '../chain.ts';
+import { GENESIS_HASH } from '../chain.ts';
+import { type EncodedEvent, encode } from '../codec.ts';
 import {
   AppendOutcomeUnknown,
   RevisionConflict,
@@ -40,6 +41,8 @@ export type MemoryEventStore = EventStore & {
   cut(count: number): void;
   /** How many subscriptions began, and after which position the last one did. */
   subscriptions(): { count: number; after: string | null };
+  /** Ends what `close` did, as the next start of the service would: the log is still there. */
+  reopen(): void;
 };
 
 const positionOf = (index: number): string => String(index + 1).padStart(12, '0');
@@ -64,6 +67,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
   const subscribed: { count: number; after: string | null } = { count: 0, after: null };
   let wakeUps = new Set<() => void>();
   let failure: Error | undefined;
+  let closed = false;
   let onHold = false;
   let losesNextResponse = false;
   let epoch = 0;
@@ -73,7 +77,11 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     wakeUps = new Set();
     for (const wake of waiting) wake();
   };
+  const throwIfClosed = (): void => {
+    if (closed) throw new StoreUnavailable('the event store is closed');
+  };
   const throwFailure = (): void => {
+    throwIfClosed();
     if (failure !== undefined) throw failure;
   };
 
@@ -83,32 +91,23 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     return unreadable === undefined ? event : { stream, revision, position, unreadable };
   };
 
-  const put = (stream: string, revision: number, event: NewEvent): RecordedEvent => {
-    const previousHash = log.findLast((e) => e.stream === stream)?.hash ?? '';
-    // Not the codec's form: frozen messages hold hashes that were made so.
-    const text = JSON.stringify([previousHash, stream, revision, event]);
-    const recorded: RecordedEvent = {
-      ...event,
-      stream,
-      revision,
-      position: positionOf(log.length),
-      schemaVersion: 1,
-      hash: hashOf(text),
-      previousHash,
-    };
-    log.push(recorded);
-    texts.set(recorded.position, text);
-    return recorded;
+  const put = ({ text, recorded }: EncodedEvent): RecordedEvent => {
+    const event = { ...recorded, position: positionOf(log.length) };
+    log.push(event);
+    texts.set(event.position, text);
+    return event;
   };
 
   const meta = new Map<string, string>();
 
   const append: EventStore['append'] = async (stream, expected, events) => {
+    throwIfClosed();
+    const encoded = encode(stream, expected, events);
     const stored = log.filter((event) => event.stream === stream);
     if (isRepeat(stored, expected, events))
       return stored.filter(({ id }) => events.some((event) => event.id === id));
     if (!fits(stored, expected)) throw new RevisionConflict(`${stream} does not end there`);
-    const recorded = events.map((event, n) => put(stream, stored.length + n, event));
+    const recorded = encoded.map(put);
     changed();
     if (losesNextResponse) {
       losesNextResponse = false;
@@ -159,13 +158,14 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       const last = events.at(-1);
       if (last !== undefined) {
         at = last.position;
+        saidCaughtUp = false;
         yield { kind: 'events', events };
       } else if (!saidCaughtUp && !onHold) {
         saidCaughtUp = true;
         yield { kind: 'caught-up' };
       } else {
         await nextChange(signal);
-        throwFailure();
+        if (epochAtStart === epoch) throwFailure();
       }
     }
   }
@@ -189,6 +189,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       return log.findLast((event) => event.stream === stream)?.revision ?? null;
     },
     claimMeta: async (key, value) => {
+      throwIfClosed();
       const stands = meta.get(key) ?? value;
       meta.set(key, stands);
       return stands;
@@ -219,13 +220,18 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       },
     },
     close: async () => {
-      failure = new StoreUnavailable('the store is closed');
+      closed = true;
+      epoch += 1;
       changed();
     },
+    reopen: () => {
+      closed = false;
+    },
     inject: (stream, revision, event) => {
-      const recorded = put(stream, revision, event);
+      const hash = log.findLast((e) => e.stream === stream)?.hash ?? GENESIS_HASH;
+      const [recorded] = encode(stream, { revision: revision - 1, hash }, [event]).map(put);
       changed();
-      return recorded;
+      return recorded as RecordedEvent;
     },
     damage: (stream, revision, reason) => {
       damaged.set(`${stream}@${revision}`, reason);

@@ -2,7 +2,7 @@
  * What every event store promises (shared/event-store/port.ts), asked of one driver: the cases are
  * one and the same for all of them, by theme in the `.cases.ts` files beside this one.
  */
-import { afterAll, describe } from '@jest/globals';
+import { afterAll } from '@jest/globals';
 import { describeDriver } from '../../support/describe-driver.ts';
 import { appendingCases } from './appending.cases.ts';
 import { closingCases } from './closing.cases.ts';
@@ -17,10 +17,6 @@ export const describeEventStore = (driver: EventStoreDriver): void =>
     appendingCases(driver);
     readingCases(driver);
     subscribingCases(driver);
-    const rest = (): void => {
-      closingCases(driver);
-      storedFormCases(driver);
-    };
-    if (driver.partial === undefined) rest();
-    else describe.skip(`(skipped: ${driver.partial})`, rest);
+    closingCases(driver);
+    storedFormCases(driver);
   });

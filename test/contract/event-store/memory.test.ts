@@ -3,11 +3,13 @@ import { describeEventStore } from './describe-event-store.ts';
 
 describeEventStore({
   name: 'memory',
-  connectionless: 'an object in the same process',
-  partial:
-    'the store of the tests neither checks events, nor opens again, nor has the form of a log',
+  connectionless: 'the store is an object in the same process',
   make: async () => {
     const store = memoryEventStore();
-    return { open: async () => store, remove: async () => undefined };
+    const open = async () => {
+      store.reopen();
+      return store;
+    };
+    return { open, remove: async () => undefined };
   },
 });

@@ -1,6 +1,6 @@
 /** How the cases of the event-store port open a store, and the events that they append. */
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, test } from '@jest/globals';
+import { afterEach, beforeEach } from '@jest/globals';
 import { isReadable } from '../../../shared/event-store/codec.ts';
 import { RevisionConflict } from '../../../shared/event-store/errors.ts';
 import type {
@@ -27,8 +27,6 @@ export type EventStoreUnderTest = {
 export type EventStoreDriver = Driver & {
   /** Why no connection of the driver can be dropped; printed in place of that test. */
   connectionless?: string;
-  /** Why the driver keeps only a part of the promises; printed with the tests of the others. */
-  partial?: string;
   /** Every test opens the same log. */
   shared?: boolean;
   /** A store to open; whether others have written to it does not matter. */
@@ -36,14 +34,6 @@ export type EventStoreDriver = Driver & {
   /** Called once after the last test. */
   end?(): Promise<void>;
 };
-
-/** Defines the test of a promise that a partial driver does not keep. */
-export const testWhole =
-  ({ partial }: EventStoreDriver) =>
-  (name: string, work: () => Promise<void>): void => {
-    if (partial === undefined) test(name, work);
-    else test.skip(`${name} (skipped: ${partial})`, work);
-  };
 
 /** `start` is the end of the log before the test, `run` a name that no other test has. */
 export type OpenedStore = { store: EventStore; start: Position | null; run: string };

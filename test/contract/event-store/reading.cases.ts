@@ -10,7 +10,6 @@ import {
   type EventStoreDriver,
   eventsOf,
   openBeforeEach,
-  testWhole,
 } from './opened.ts';
 
 export const readingCases = (driver: EventStoreDriver): void => {
@@ -20,7 +19,6 @@ export const readingCases = (driver: EventStoreDriver): void => {
     const { named, reopen } = openBeforeEach(driver, (opened) => {
       ({ store, start } = opened);
     });
-    const whole = testWhole(driver);
 
     test('an unknown stream and a log without anything new read as empty', async () => {
       expect(await store.readStream(named('unknown'))).toEqual([]);
@@ -32,7 +30,7 @@ export const readingCases = (driver: EventStoreDriver): void => {
       });
     });
 
-    whole('gaps §6: an event keeps its id, time, actor and all that led to it', async () => {
+    test('gaps §6: an event keeps its id, time, actor and all that led to it', async () => {
       const event = newEvent(created(), timeOf(7));
       const [stored] = await store.append(named(1), 'none', [event]);
       expect(stored).toMatchObject({ ...event, stream: named(1), revision: 0 });
@@ -48,7 +46,7 @@ export const readingCases = (driver: EventStoreDriver): void => {
       expect((await store.readStream(named(1)))[0]?.event).toEqual(event);
     });
 
-    whole('gaps §9: append, stream, log and subscription hand back the same bytes', async () => {
+    test('gaps §9: append, stream, log and subscription hand back the same bytes', async () => {
       const { data } = created({ details: { source: { storeId: 's' }, descriptor: 'd' } });
       const reversed = Object.fromEntries(Object.entries(data).reverse());
       const event = newEvent({ type: 'PaymentCreated', data: reversed } as never);
@@ -96,7 +94,7 @@ export const readingCases = (driver: EventStoreDriver): void => {
       expect(await store.hashAt(beyond)).toBeNull();
     });
 
-    whole('the head says how far a position is behind it, and since when', async () => {
+    test('the head says how far a position is behind it, and since when', async () => {
       const [a, b, c] = await store.append(named(1), 'none', batchOf(3));
       const position = c?.position ?? null;
       for (const reopened of [false, true]) {
