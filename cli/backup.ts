@@ -23,7 +23,7 @@ import { readSettings } from './settings.ts';
 /** In the order of copying. Read models are not copied: they are rebuilt from the events. */
 const PARTS: readonly { name: string; copy: (from: string, to: string) => Promise<void> }[] = [
   // Before the events: a checkpoint behind the log sends messages twice, one ahead stops the relay.
-  { name: 'feed-checkpoint.json', copy: async (from, to) => copyFileSync(from, to) },
+  { name: 'relay-checkpoint.json', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'idempotency.secret', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'signing-key.json', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'events.sqlite', copy: (from, to) => copyLive(from, to) },

@@ -163,7 +163,7 @@ const readiness = (app: FastifyInstance, parts: Parts) => async () => {
       eventStore,
       readModels: projectionState(projector),
       provider: { state, simulated },
-      feed: relayState(relay),
+      relay: relayState(relay),
     },
   };
 };

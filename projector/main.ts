@@ -52,7 +52,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
         engines: {
           ...engines,
           projection: projectionState(projector),
-          feed: relayState(relay),
+          relay: relayState(relay),
         },
       };
     },

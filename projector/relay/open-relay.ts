@@ -21,9 +21,9 @@ export type OpenRelay = {
 
 /** A document apart from the read models: after a wipe or a rebuild, no message is sent again. */
 const openCheckpoint = async ({ config, fileOf }: OpenRelay): Promise<KeyDocument> => {
-  if (config.mongoUrl === undefined) return fileDocument(fileOf('feed-checkpoint.json'));
+  if (config.mongoUrl === undefined) return fileDocument(fileOf('relay-checkpoint.json'));
   const { mongoKeyDocument } = await import('../../shared/read-models/mongodb/key-document.ts');
-  return mongoKeyDocument({ url: config.mongoUrl, name: 'feed-checkpoint' });
+  return mongoKeyDocument({ url: config.mongoUrl, name: 'relay-checkpoint' });
 };
 
 /** Starts the relay. A broker or a MongoDB out of reach does not delay the start. */

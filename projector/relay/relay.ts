@@ -62,11 +62,11 @@ const rejectMisfit = async (
   const misfit = await misfitOf(store, position, hash);
   if (misfit === undefined) return;
   throw new RelayHalted(
-    `the event log ${misfit} the checkpoint of the event feed (${position}): it was cut, or restored from another copy, and the topics hold events that it does not; put the right log back`,
+    `the event log ${misfit} the checkpoint of the relay (${position}): it was cut, or restored from another copy, and the topics hold events that it does not; put the right log back`,
   );
 };
 
-/** Starts relaying from the feed checkpoint. An engine out of reach is no error: the relay waits for it. */
+/** Starts relaying from the relay checkpoint. An engine out of reach is no error: the relay waits for it. */
 export const startRelay = (options: RelayOptions): Relay => {
   const { store, feed, checkpoint: document, logger, mayRun = () => true } = options;
   const waitsMs = { ...WAITS_MS, ...options.waitsMs };
@@ -78,7 +78,7 @@ export const startRelay = (options: RelayOptions): Relay => {
 
   // With `mayRun` several processes relay in turn, so another relay is expected: this one tries again.
   const overtaken = (): Error => {
-    const why = 'another relay has moved the checkpoint of the event feed';
+    const why = 'another relay has moved the checkpoint of the relay';
     return options.mayRun === undefined ? new RelayHalted(why) : new Error(why);
   };
   const publisher: Publisher = createPublisher({ store, feed, checkpoint, logger, overtaken });

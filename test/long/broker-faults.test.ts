@@ -52,7 +52,7 @@ suite(`relay and broker${skip ? ` (skipped: ${skip})` : ''}`, () => {
         topicPrefix: 'test',
         timeoutsMs: { send: SEND_MS_MAX },
       }),
-      checkpoint: fileDocument(join(folder.path, 'feed-checkpoint.json')),
+      checkpoint: fileDocument(join(folder.path, 'relay-checkpoint.json')),
       logger: silent,
       backOff: { minMs: 50, maxMs: 500 },
       waitsMs: { silence: 1_000 },

@@ -229,8 +229,8 @@ about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`,
       expect(made.status).toBe(200);
       expect((await send(three.url, `/${made.json.paymentId}`)).text).toBe(made.text);
       await until(
-        'health shows the feed',
-        async () => (await healthOf(projector?.url ?? '')).engines.feed?.state === 'backing-off',
+        'health shows the relay',
+        async () => (await healthOf(projector?.url ?? '')).engines.relay?.state === 'backing-off',
         20_000,
       );
     },

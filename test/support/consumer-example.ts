@@ -116,7 +116,7 @@ export const runExample = async (
   const relay = startRelay({
     store,
     feed: forgetful(feed),
-    checkpoint: fileDocument(join(folder.path, 'feed-checkpoint.json')),
+    checkpoint: fileDocument(join(folder.path, 'relay-checkpoint.json')),
     logger: silent,
     backOff: { minMs: 1, maxMs: 20 },
   });

@@ -634,7 +634,7 @@ export const SEEDED_BUGS: readonly SeededBug[] = [
 /** What no test notices, and why not. */
 export const UNNOTICED: readonly UnnoticedBug[] = [
   {
-    name: 'the feed checkpoint is renamed before it is on the disk',
+    name: 'the relay checkpoint is renamed before it is on the disk',
     at: 'synced-before-rename',
     change: 'delete',
     reason: 'only a power failure takes what the system still holds, and a killed process is none',

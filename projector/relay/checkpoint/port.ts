@@ -57,5 +57,5 @@ export const parseCheckpoint = (text: string): RelayCheckpoint => {
   } catch {
     // The error below is for an operator: the parser's message would not help.
   }
-  throw new Error('the checkpoint of the event feed is damaged; put back its last good copy');
+  throw new Error('the checkpoint of the relay is damaged; put back its last good copy');
 };
