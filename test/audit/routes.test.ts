@@ -1,53 +1,36 @@
 /** The audit routes over a real event store: their responses and their errors (docs/audit.md). */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
+  type AuditStory,
+  eventsOf,
+  NDJSON,
+  openAuditStory,
+  type TimelineEvent,
+} from '../support/audit-story.ts';
+import {
   expectError,
   expectResponseHeaders,
-  type InProcess,
   idOf,
   leaveUnresolved,
-  NO_RETRIES,
-  openInProcess,
-  timeless,
-  token,
 } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
-const AUDIT = '/audit/v1';
-const NDJSON = { accept: 'application/x-ndjson' };
-
-let service: InProcess;
-let all: string;
-let own: string;
-let other: string;
+let service: AuditStory['service'];
+let read: AuditStory['read'];
 /** Authorized 2500, captured 1500, refunded 500. */
-let story: string;
-
-const read = (path: string, bearer: string | null = all, headers = {}) =>
-  service.ask('GET', AUDIT + path, undefined, { token: bearer, headers });
+let story: AuditStory['story'];
+let all: AuditStory['all'];
+let own: AuditStory['own'];
+let other: AuditStory['other'];
+let stop: AuditStory['stop'];
 
 beforeAll(async () => {
-  service = await openInProcess(NO_RETRIES);
-  all = await token('*', 'audit:read');
-  own = await token('m_test', 'audit:read');
-  other = await token('m_other', 'audit:read');
-  story = idOf(await service.create({ merchantReference: 'order-77' }));
-  await service.change('capture', story, { captureAmount: 1500 });
-  await service.change('refund', story, { refundAmount: 500 });
+  ({ service, read, story, all, own, other, stop } = await openAuditStory());
 });
-afterAll(() => service[Symbol.asyncDispose]());
-
-type Event = {
-  type: string;
-  revision: number;
-  position: string;
-  hash: string;
-  [f: string]: unknown;
-};
-const eventsOf = (json: unknown): Event[] => (json as { events: Event[] }).events;
+afterAll(() => stop());
 
 /** Status and amounts of a payment, computed without the service's fold. */
-const plainFold = (events: Event[]) => {
+const plainFold = (events: TimelineEvent[]) => {
   const folded = { authorizedAmount: 0, capturedAmount: 0, refundedAmount: 0, status: 'PENDING' };
   for (const { type, data } of events) {
     const { amount } = data as { amount: number };
@@ -236,7 +219,7 @@ describe('L3: verification', () => {
 
 describe('docs/audit.md: the event log', () => {
   test('is read page by page, each event once, in the order of positions', async () => {
-    const seen: Event[] = [];
+    const seen: TimelineEvent[] = [];
     let from = 'start';
     for (let pages = 0; pages < 50; pages += 1) {
       const { json } = await read(`/events?from=${from}&limit=7`);
@@ -273,127 +256,7 @@ describe('docs/audit.md: the event log', () => {
   });
 });
 
-describe('docs/audit.md: explain says whether a command would be allowed now', () => {
-  const explain = async (paymentId: string, query: string) =>
-    (await read(`/payments/${paymentId}/explain?${query}`)).json;
-  const typesOf = ({ forbiddenBy }: Record<string, unknown>) =>
-    (forbiddenBy as Event[]).map(({ type, revision }) => `${type} r${revision}`);
-
-  test('a refund of what is left is allowed, with that amount', async () => {
-    expect(await explain(story, 'command=refund')).toMatchObject({ allowed: true, amount: 1000 });
-  });
-
-  test('a refund above what is left is forbidden by the capture and the earlier refund', async () => {
-    const json = await explain(story, 'command=refund&amount=1001');
-    const refused = await service.change('refund', story, { refundAmount: 1001 });
-    expect(json).toMatchObject({ allowed: false, code: refused.json.error });
-    expect(json.details).toEqual(refused.json.details);
-    expect(typesOf(json)).toEqual(['PaymentCaptured r3', 'PaymentRefunded r5']);
-  });
-
-  test.each(['capture', 'void'])('a %s after the capture is forbidden by it', async (command) => {
-    expect(typesOf(await explain(story, `command=${command}`))).toEqual(['PaymentCaptured r3']);
-  });
-
-  test('a refund of an authorization is forbidden, for nothing was captured', async () => {
-    const authorized = idOf(await service.create());
-    const json = await explain(authorized, 'command=refund');
-    expect(typesOf(json)).toEqual(['PaymentAuthorized r1']);
-    expect(await explain(authorized, 'command=capture&amount=2501')).toMatchObject({
-      allowed: false,
-      forbiddenBy: [{ type: 'PaymentAuthorized', revision: 1 }],
-    });
-  });
-
-  test('every command on a failed payment is forbidden by its failure', async () => {
-    const failed = idOf(await service.create({ number: '4000000000000002' }));
-    for (const command of ['capture', 'void', 'refund']) {
-      expect(typesOf(await explain(failed, `command=${command}`))).toEqual(['PaymentFailed r1']);
-    }
-  });
-
-  test('every command on an unresolved capture is forbidden by its intent', async () => {
-    const paymentId = idOf(await service.create());
-    await leaveUnresolved(service, 'answer lost', () => service.change('capture', paymentId));
-    const json = await explain(paymentId, 'command=void');
-    expect(json).toMatchObject({ allowed: false, code: 'UNRESOLVED' });
-    expect(typesOf(json)).toEqual(['PaymentCaptureRequested r2']);
-  });
-
-  test('the explanation names a refund that the provider declined before', async () => {
-    const paymentId = idOf(await service.create({ number: '4000000000004251', captureNow: true }));
-    await service.change('refund', paymentId);
-    expect((await explain(paymentId, 'command=refund')).declined).toEqual([
-      expect.objectContaining({ failureCode: 'TRANSACTION_NOT_PERMITTED', outcome: 'DECLINED' }),
-    ]);
-  });
-});
-
-const PAYMENT_ROUTES = ['events', 'state', 'verify', 'explain?command=refund'];
-const LOG_ROUTES = ['/payments', '/events', '/events/stream', '/verify'];
-const ROUTES = [...PAYMENT_ROUTES.map((name) => `/payments/ID/${name}`), ...LOG_ROUTES];
-const at = (route: string, id = story): string => route.replace('ID', id);
-
-describe('A1, A2: who may read what', () => {
-  test.each(ROUTES)('%s is 401 without a token, 403 without the scope', async (route) => {
-    const none = await read(at(route), null);
-    expect([none.status, none.json.error]).toEqual([401, 'UNAUTHORIZED']);
-    for (const weak of [
-      await token('m_test'),
-      await token('*'),
-      await token('*', 'payments:read ops:admin'),
-    ]) {
-      expectError(await read(at(route), weak), 403, 'FORBIDDEN', [
-        'the scope audit:read is required',
-      ]);
-    }
-  });
-
-  test.each(PAYMENT_ROUTES)(
-    '%s is 200 for an own payment; a foreign one gets the same bytes as an unknown one',
-    async (name) => {
-      const route = `/payments/ID/${name}`;
-      expect((await read(at(route), own)).status).toBe(200);
-      const foreign = await read(at(route), other);
-      const unknown = await read(at(route, `pay_${'0'.repeat(26)}`), other);
-      expectError(foreign, 404, 'PAYMENT_NOT_FOUND');
-      expect(timeless(foreign)).toEqual(timeless(unknown));
-      expect(timeless(await read(at(route, `pay_${'0'.repeat(26)}`)))).toEqual(timeless(unknown));
-      const malformed = await read(at(route, 'a.b'), own);
-      expect([malformed.status, malformed.json.error]).toEqual([400, 'INVALID_PAYMENT_ID']);
-    },
-  );
-
-  test('a merchant finds, reads and verifies its own payments alone', async () => {
-    const foreign = idOf(await service.create({}, { token: await token('m_other') }));
-    const found = (await read('/payments?limit=200', other)).json.payments as {
-      paymentId: string;
-    }[];
-    expect(found.map(({ paymentId }) => paymentId)).toEqual([foreign]);
-    expect((await read('/payments?merchant=m_test', other)).json.payments).toEqual([]);
-    const events = eventsOf((await read('/events', other)).json);
-    expect(new Set(events.map(({ paymentId }) => paymentId))).toEqual(new Set([foreign]));
-    const lines = (await read('/events', other, NDJSON)).text.trimEnd().split('\n');
-    expect(lines).toHaveLength(events.length);
-    expect((await read('/verify', other)).json).toMatchObject({
-      ok: true,
-      guarantee: 'stream',
-      merchantId: 'm_other',
-      events: events.length,
-    });
-  });
-
-  test('a token of all merchants can search the payments of one merchant', async () => {
-    const { payments } = (await read('/payments?merchant=m_other')).json as { payments?: unknown };
-    expect(payments).toHaveLength(1);
-  });
-
-  test('on merchant routes a token of all merchants is rejected', async () => {
-    const everything = await token('*', 'audit:read payments:read');
-    const response = await service.get(story, { token: everything });
-    expectError(response, 403, 'FORBIDDEN', ['the token is for no single merchant']);
-  });
-});
+const at = (route: string): string => route.replace('ID', story);
 
 describe('docs/audit.md: malformed parameters', () => {
   test.each<[string, string]>([
@@ -434,7 +297,7 @@ describe('docs/audit.md: malformed parameters', () => {
 
 describe('M5: reconciliation', () => {
   const reconcile = (bearer: string | null) =>
-    service.ask('POST', `${AUDIT}/reconcile`, undefined, { token: bearer });
+    service.ask('POST', '/audit/v1/reconcile', undefined, { token: bearer });
 
   test('lists an unresolved operation that the provider carried out; once resolved, both agree', async () => {
     const paymentId = idOf(await service.create());

@@ -283,7 +283,7 @@ const MERCHANTS_AND_TOKENS: SeededBug[] = [
     name: "an auditor of one merchant reads another's history",
     at: 'history-of-merchant',
     change: { replace: /\|\| (\w+) === \w+/, by: '|| $1 !== undefined' },
-    test: 'test/audit/routes.test.ts',
+    test: 'test/audit/access.test.ts',
   },
   {
     name: 'the log does not say who has read a payment',

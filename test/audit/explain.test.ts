@@ -1,0 +1,71 @@
+/** `GET …/explain`: whether a command would be allowed, and which events forbid it (docs/audit.md). */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type AuditStory, openAuditStory, type TimelineEvent } from '../support/audit-story.ts';
+import { idOf, leaveUnresolved } from '../support/in-process.ts';
+
+let service: AuditStory['service'];
+let read: AuditStory['read'];
+/** Authorized 2500, captured 1500, refunded 500. */
+let story: AuditStory['story'];
+let stop: AuditStory['stop'];
+
+beforeAll(async () => {
+  ({ service, read, story, stop } = await openAuditStory());
+});
+afterAll(() => stop());
+
+describe('docs/audit.md: explain says whether a command would be allowed now', () => {
+  const explain = async (paymentId: string, query: string) =>
+    (await read(`/payments/${paymentId}/explain?${query}`)).json;
+  const typesOf = ({ forbiddenBy }: Record<string, unknown>) =>
+    (forbiddenBy as TimelineEvent[]).map(({ type, revision }) => `${type} r${revision}`);
+
+  test('a refund of what is left is allowed, with that amount', async () => {
+    expect(await explain(story, 'command=refund')).toMatchObject({ allowed: true, amount: 1000 });
+  });
+
+  test('a refund above what is left is forbidden by the capture and the earlier refund', async () => {
+    const json = await explain(story, 'command=refund&amount=1001');
+    const refused = await service.change('refund', story, { refundAmount: 1001 });
+    expect(json).toMatchObject({ allowed: false, code: refused.json.error });
+    expect(json.details).toEqual(refused.json.details);
+    expect(typesOf(json)).toEqual(['PaymentCaptured r3', 'PaymentRefunded r5']);
+  });
+
+  test.each(['capture', 'void'])('a %s after the capture is forbidden by it', async (command) => {
+    expect(typesOf(await explain(story, `command=${command}`))).toEqual(['PaymentCaptured r3']);
+  });
+
+  test('a refund of an authorization is forbidden, for nothing was captured', async () => {
+    const authorized = idOf(await service.create());
+    const json = await explain(authorized, 'command=refund');
+    expect(typesOf(json)).toEqual(['PaymentAuthorized r1']);
+    expect(await explain(authorized, 'command=capture&amount=2501')).toMatchObject({
+      allowed: false,
+      forbiddenBy: [{ type: 'PaymentAuthorized', revision: 1 }],
+    });
+  });
+
+  test('every command on a failed payment is forbidden by its failure', async () => {
+    const failed = idOf(await service.create({ number: '4000000000000002' }));
+    for (const command of ['capture', 'void', 'refund']) {
+      expect(typesOf(await explain(failed, `command=${command}`))).toEqual(['PaymentFailed r1']);
+    }
+  });
+
+  test('every command on an unresolved capture is forbidden by its intent', async () => {
+    const paymentId = idOf(await service.create());
+    await leaveUnresolved(service, 'answer lost', () => service.change('capture', paymentId));
+    const json = await explain(paymentId, 'command=void');
+    expect(json).toMatchObject({ allowed: false, code: 'UNRESOLVED' });
+    expect(typesOf(json)).toEqual(['PaymentCaptureRequested r2']);
+  });
+
+  test('the explanation names a refund that the provider declined before', async () => {
+    const paymentId = idOf(await service.create({ number: '4000000000004251', captureNow: true }));
+    await service.change('refund', paymentId);
+    expect((await explain(paymentId, 'command=refund')).declined).toEqual([
+      expect.objectContaining({ failureCode: 'TRANSACTION_NOT_PERMITTED', outcome: 'DECLINED' }),
+    ]);
+  });
+});
