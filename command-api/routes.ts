@@ -6,7 +6,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Principal } from '../shared/http/auth/tokens.ts';
 import { reject } from '../shared/http/errors.ts';
-import { PaymentFailureResponse, PaymentResponse } from '../shared/http/responses.ts';
+import { PaymentFailureResponse, PaymentResponse } from '../shared/http/payment-schemas.ts';
 import {
   asJson,
   type Input,

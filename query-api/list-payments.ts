@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
 import { asNumber, moment, optionalText } from '../shared/http/fields.ts';
-import { PaymentStatus } from '../shared/http/responses.ts';
+import { PaymentStatus } from '../shared/http/payment-schemas.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 
 const LIMIT_DEFAULT = 20;

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { JSON_TYPE, reject } from '../shared/http/errors.ts';
-import { PaymentList, PaymentResponse } from '../shared/http/responses.ts';
+import { PaymentList, PaymentResponse } from '../shared/http/payment-schemas.ts';
 import {
   asJson,
   type RequestForm,

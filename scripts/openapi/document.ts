@@ -9,11 +9,15 @@ import { COMMAND_ROUTES } from '../../command-api/routes.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { PROJECTOR_ROUTES } from '../../projector/routes.ts';
 import { QUERY_ROUTES } from '../../query-api/routes.ts';
-import { ErrorBody } from '../../shared/http/responses.ts';
+import { ErrorBody } from '../../shared/http/payment-schemas.ts';
 import type { AnyRoute, ResponseForm } from '../../shared/http/route.ts';
 import { ROUTES, type RouteId, type RoutePlace } from '../../shared/http/route-table.ts';
-import { HEADERS, PARAMETERS, type Part } from '../../shared/http/standard-parts.ts';
-import { standardResponses } from '../../shared/http/standard-responses.ts';
+import {
+  HEADERS,
+  PARAMETERS,
+  type Part,
+  standardResponses,
+} from '../../shared/http/standard-responses.ts';
 
 /** One response of the running service, with ids and times replaced by stable ones. */
 export type Recording = {

@@ -1,8 +1,18 @@
 /**
- * What both a request and a response may hold of a payment (interface, "Resources and their
- * fields"), in the contract's names and order.
+ * What requests and responses hold of a payment (interface, "Resources and their fields"), as
+ * schemas, in the contract's names and order. Requests are parsed with those that both have. Those
+ * of responses are what the API documents show and what tests hold every response against: the
+ * bodies themselves are made by shared/payment/response.ts and errors.ts and are not checked on
+ * their way out.
  */
+import { z } from 'zod';
+import { FAILURE_CODES } from '../payment/payment-events.ts';
+import { PAYMENT_ID } from '../payment/payment-id.ts';
+import { PAYMENT_STATUSES } from '../payment/payment-status.ts';
+import type * as readModel from '../payment/response.ts';
+import { ERROR_CODES } from './errors.ts';
 import {
+  choice,
   countableInteger,
   object,
   optionalChoice,
@@ -53,3 +63,126 @@ export const Source = object({
   initiatedBy: optionalChoice(['CONSUMER', 'MERCHANT']),
   externalMerchantId: optionalText(),
 }).meta({ id: 'Source' });
+
+const text = () => z.string().max(255);
+const time = () => z.string().meta({ format: 'date-time' });
+/** Minor units, from `min`. */
+const amount = (min: 0 | 1) => z.int().min(min).max(Number.MAX_SAFE_INTEGER);
+const paymentId = () => z.string().regex(PAYMENT_ID);
+const currency = () => z.string().regex(/^[A-Z]{3}$/);
+
+const cardFields = {
+  bin: z
+    .string()
+    .regex(/^[0-9]{6}([0-9]{2})?$/)
+    .describe('The first 8 digits of Visa and Mastercard numbers of 16 digits, else 6.'),
+  holderName: text(),
+  cvvPresentDuringAttempt: z.boolean().optional(),
+  expiryMonth: z.string().regex(/^(0[1-9]|1[0-2])$/),
+  expiryYear: z.string().regex(/^[0-9]{4}$/),
+  brand: text().optional(),
+};
+
+export const CardResponse = z
+  .object({
+    ...cardFields,
+    last4: z
+      .string()
+      .regex(/^[0-9]{4}$/)
+      .optional(),
+  })
+  .meta({ id: 'CardResponse' });
+
+export const PaymentMethodResponse = z
+  .object({
+    type: z.enum(['CARD']),
+    card: CardResponse,
+    encryptedCard: z.object(cardFields).describe('Mirrors card, without last4.'),
+  })
+  .meta({ id: 'PaymentMethodResponse' });
+
+export const Failure = z
+  .object({
+    failureCode: z.enum(FAILURE_CODES),
+    providerFailureCode: z
+      .string()
+      .max(64)
+      .optional()
+      .describe("The provider's own code, as it came."),
+  })
+  .meta({ id: 'Failure' });
+
+export const Transaction = z
+  .object({
+    id: z.string().regex(/^(AUTH|SALE|CAPT|VOID|REFN)_[0-9A-Z]{26}$/),
+    type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
+    amount: amount(1),
+    result: z.enum(['SUCCEEDED', 'FAILED']),
+    failure: Failure.optional().describe('There when the result is FAILED.'),
+    createdAt: time(),
+  })
+  .meta({ id: 'Transaction' });
+
+export const PaymentStatus = choice(PAYMENT_STATUSES).meta({ id: 'PaymentStatus' });
+
+export const PaymentResponse = z
+  .object({
+    paymentId: paymentId(),
+    merchantReference: text().optional(),
+    amount: amount(1).describe('The created amount; it never changes.'),
+    authorizedAmount: amount(0).describe('An addition: the first authorized sum.'),
+    capturedAmount: amount(0).describe('An addition.'),
+    refundedAmount: amount(0).describe('An addition.'),
+    refundableAmount: amount(0).describe('An addition: what a refund may give back now.'),
+    currency: currency(),
+    status: PaymentStatus,
+    paymentMethod: PaymentMethodResponse,
+    captureNow: z.boolean(),
+    descriptor: text().optional(),
+    goodsType: z.enum(['PHYSICAL', 'DIGITAL', 'MIXED']).optional(),
+    productItems: z.array(ProductItem).optional(),
+    consumer: Consumer.optional(),
+    billing: Billing.optional(),
+    shipping: Shipping.optional(),
+    createdAt: time(),
+    updatedAt: time(),
+    transactions: z.array(Transaction).describe('Every finished attempt, in order.'),
+    source: Source.optional(),
+  })
+  .meta({ id: 'PaymentResponse' });
+
+export const PaymentFailureResponse = z
+  .object({
+    paymentId: paymentId(),
+    merchantReference: text().optional(),
+    amount: amount(1),
+    currency: currency(),
+    status: z.enum(['FAILED']),
+    failure: Failure,
+  })
+  .meta({ id: 'PaymentFailureResponse' });
+
+/** The response of `GET /api/v1/payments`, an addition to the contract. */
+export const PaymentList = z
+  .object({
+    payments: z.array(PaymentResponse),
+    nextCursor: z.string().optional().describe('There when there are more: the next `cursor`.'),
+  })
+  .meta({ id: 'PaymentList' });
+
+export const ErrorBody = z
+  .object({
+    error: z.enum(ERROR_CODES).describe('Stable; docs/errors.md has an entry for each.'),
+    message: z.string(),
+    details: z.array(z.string()),
+    timestamp: time(),
+  })
+  .meta({ id: 'ErrorBody' });
+
+/** True where both types have the same fields; else the assignment below does not compile. */
+type SameFields<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? true : never;
+/** The schemas name every field that shared/payment/response.ts makes, and no other. */
+export const SCHEMAS_FIT_READ_MODEL: [
+  SameFields<readModel.PaymentResponse, z.infer<typeof PaymentResponse>>,
+  SameFields<readModel.PaymentFailureResponse, z.infer<typeof PaymentFailureResponse>>,
+] = [true, true];

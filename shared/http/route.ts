@@ -5,10 +5,10 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
+import { PAYMENT_ID } from '../payment/payment-id.ts';
 import type { AuthHooks } from './auth/hooks.ts';
 import type { Principal } from './auth/tokens.ts';
 import { type ErrorCode, JSON_TYPE, reject } from './errors.ts';
-import { PAYMENT_ID_FORM, parsePaymentId } from './payment-id.ts';
 import { ROUTES, type RouteId, type RouteIdOf, type Service } from './route-table.ts';
 import type {} from './server/app.ts';
 
@@ -111,6 +111,13 @@ export const readBy = <T>(schema: z.ZodType<T>, value: unknown): Read<T> => {
   if (parsed.success) return { ok: true, value: parsed.data };
   return { ok: false, details: [...new Set(parsed.error.issues.map(detailOf))] };
 };
+
+/** What `details` say of a paymentId that is not well formed. */
+export const PAYMENT_ID_FORM = 'paymentId must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -';
+
+/** The paymentId of a path when it is well formed (gaps §2), else undefined. */
+export const parsePaymentId = (raw: string): string | undefined =>
+  PAYMENT_ID.test(raw) ? raw : undefined;
 
 const NOTHING: Read<undefined> = { ok: true, value: undefined };
 

@@ -9,7 +9,7 @@ import { parseJson } from '../../command-api/request/json.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { helpLink } from '../../shared/http/error-guide.ts';
 import { reject } from '../../shared/http/errors.ts';
-import { PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/payment-id.ts';
+import { PAYMENT_ID_FORM, parsePaymentId } from '../../shared/http/route.ts';
 import { buildApp, closeGracefully } from '../../shared/http/server/app.ts';
 import { registerHealth } from '../../shared/http/server/health.ts';
 import type { Log } from '../../shared/runtime/log.ts';

@@ -1,7 +1,7 @@
 /** Which payment ids of a path and which Idempotency-Key headers are well formed (gaps §2, §8). */
 import { describe, expect, test } from '@jest/globals';
 import { parseIdempotencyKey } from '../../command-api/request/read-request.ts';
-import { parsePaymentId } from '../../shared/http/payment-id.ts';
+import { parsePaymentId } from '../../shared/http/route.ts';
 
 describe('gaps §2: a paymentId in a path', () => {
   test.each(['pay_01ARZ3NDEKTSV4RRFFQ69G5FAV', 'a', 'A-_9', 'x'.repeat(32)])(
