@@ -98,7 +98,7 @@ for (const driver of readModelDrivers) {
       expect(reads).toBeGreaterThan(0);
       expect(payments).toBeGreaterThan(20);
       await expectWhole();
-    }, 20_000);
+    });
 
     test('puts right what was wrong, and says that it was', async () => {
       const wrong = foldStream(
@@ -127,7 +127,7 @@ for (const driver of readModelDrivers) {
       expect((await first).equal).toBe(true);
       expect((await projector.rebuild()).equal).toBe(true);
       await expectWhole();
-    }, 20_000);
+    });
 
     test('stopped in the middle: the old ones are served, and nothing of it is left', async () => {
       const before = await readModels.checksum();

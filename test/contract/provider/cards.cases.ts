@@ -8,10 +8,9 @@ import { until } from '../../support/until.ts';
 import {
   approved,
   declined,
-  LONG_TIMEOUT_MS,
   openBeforeEach,
   type ProviderDriver,
-  TIMEOUT_MS,
+  SHORT_TIMEOUT_MS,
   takeAll,
   unknown,
 } from './opened.ts';
@@ -53,6 +52,7 @@ export const cardCases = (driver: ProviderDriver): void => {
     });
 
     test('4228: times out before it acts, can be fenced while it hangs', async () => {
+      provider = await reopen(SHORT_TIMEOUT_MS);
       const operation = authorize('4000000000004228');
       const hanging = provider.execute(operation);
       expect(await provider.lookUp(operation)).toEqual({ outcome: 'NOT_FOUND' });
@@ -63,6 +63,7 @@ export const cardCases = (driver: ProviderDriver): void => {
     });
 
     test('4236: acts, then its answer is lost; found as approved, not to be fenced', async () => {
+      provider = await reopen(SHORT_TIMEOUT_MS);
       const operation = authorize('4000000000004236', { kind: 'SALE' });
       expect(await provider.execute(operation)).toEqual(unknown);
       expect(await provider.lookUp(operation)).toEqual(approved);
@@ -73,7 +74,7 @@ export const cardCases = (driver: ProviderDriver): void => {
 
     test('4244: approved, its capture is declined, its void is not', async () => {
       const operation = await authorized('4000000000004244');
-      provider = await reopen(TIMEOUT_MS);
+      provider = await reopen();
       expect(await provider.execute(followUp('CAPTURE', operation))).toEqual(
         declined('PROCESSING_ERROR'),
       );
@@ -84,13 +85,12 @@ export const cardCases = (driver: ProviderDriver): void => {
       const refused = declined('TRANSACTION_NOT_PERMITTED');
       const operation = await captured(2000, '4000000000004251');
       const sale = await authorized('4000000000004251', { kind: 'SALE' });
-      provider = await reopen(TIMEOUT_MS);
+      provider = await reopen();
       expect(await provider.execute(followUp('REFUND', operation))).toEqual(refused);
       expect(await provider.execute(followUp('REFUND', sale))).toEqual(refused);
     });
 
     test('4269: at work for 2 s, then carried out once; until then nobody can fence it', async () => {
-      provider = await reopen(LONG_TIMEOUT_MS);
       const operation = authorize('4000000000004269');
       const began = performance.now();
       const twins = Promise.all([provider.execute(operation), provider.execute(operation)]);
@@ -106,6 +106,7 @@ export const cardCases = (driver: ProviderDriver): void => {
     });
 
     test('4269 past the time-out: Unknown at once, found as approved later', async () => {
+      provider = await reopen(SHORT_TIMEOUT_MS);
       const operation = authorize('4000000000004269');
       expect(await provider.execute(operation)).toEqual({ outcome: 'UNKNOWN', reason: 'timeout' });
       expect(await provider.lookUp(operation)).toEqual(unknown);
@@ -116,6 +117,7 @@ export const cardCases = (driver: ProviderDriver): void => {
     });
 
     test('4269 at work when the provider stops: not carried out, can be fenced', async () => {
+      provider = await reopen(SHORT_TIMEOUT_MS);
       const operation = authorize('4000000000004269');
       const response = provider.execute(operation);
       await until('the operation is at work', async () => {
@@ -123,7 +125,7 @@ export const cardCases = (driver: ProviderDriver): void => {
         return outcome === 'UNKNOWN';
       });
       expect(await response).toEqual(unknown);
-      provider = await reopen(TIMEOUT_MS);
+      provider = await reopen();
       expect(await provider.lookUp(operation)).toEqual({ outcome: 'NOT_FOUND' });
       expect(await provider.fence(operation)).toEqual({ outcome: 'FENCED' });
     });

@@ -2,14 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Provider } from '../../../command-api/provider/port.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
-import {
-  approved,
-  declined,
-  openBeforeEach,
-  type ProviderDriver,
-  TIMEOUT_MS,
-  takeAll,
-} from './opened.ts';
+import { approved, declined, openBeforeEach, type ProviderDriver, takeAll } from './opened.ts';
 
 export const fencingCases = (driver: ProviderDriver): void => {
   describe('gaps §7: asking and fencing', () => {
@@ -31,7 +24,7 @@ export const fencingCases = (driver: ProviderDriver): void => {
       const operation = authorize();
       expect(await provider.fence(operation)).toEqual({ outcome: 'FENCED' });
       expect(await provider.fence(operation)).toEqual({ outcome: 'FENCED' });
-      provider = await reopen(TIMEOUT_MS);
+      provider = await reopen();
       expect(await provider.execute(operation)).toEqual({ outcome: 'NOT_SENT' });
       expect(await provider.lookUp(operation)).toEqual({ outcome: 'NOT_FOUND' });
       expect(await takeAll(provider, 10)).toEqual([]);

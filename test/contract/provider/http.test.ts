@@ -15,7 +15,7 @@ const openOverHttp = async (folder: string, timeoutMs: number): Promise<Provider
   await server.listen({ host: '127.0.0.1', port: 0 });
   const { port } = server.server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
-  const client = httpProvider({ url, token: TOKEN, connectTimeoutMs: 1000, timeoutMs });
+  const client = httpProvider({ url, token: TOKEN, connectTimeoutMs: 5000, timeoutMs });
   return {
     ...client,
     close: async () => {

@@ -7,10 +7,9 @@ import { TEST_CARDS } from '../../../provider-simulator/test-cards.ts';
 import { authorize, CVV, followUp } from '../../support/provider-operations.ts';
 import {
   declined,
-  LONG_TIMEOUT_MS,
   openBeforeEach,
   type ProviderDriver,
-  TIMEOUT_MS,
+  SHORT_TIMEOUT_MS,
   takeAll,
 } from './opened.ts';
 
@@ -56,7 +55,7 @@ export const ledgerCases = (driver: ProviderDriver): void => {
     test('survives close and open: answers, fences, sequence numbers', async () => {
       const operation = await authorized();
       const before = await provider.lookUp(operation);
-      provider = await reopen(TIMEOUT_MS);
+      provider = await reopen();
       expect(await provider.lookUp(operation)).toEqual(before);
       expect(await provider.execute(operation)).toEqual(before);
       await authorized();
@@ -65,7 +64,6 @@ export const ledgerCases = (driver: ProviderDriver): void => {
     });
 
     test('300 calls at once are all carried out, each once', async () => {
-      provider = await reopen(LONG_TIMEOUT_MS);
       const calls = Array.from({ length: 300 }, () => authorize());
       const responses = await Promise.all(calls.map((call) => provider.execute(call)));
       expect(responses.filter(({ outcome }) => outcome === 'APPROVED')).toHaveLength(300);
@@ -79,9 +77,10 @@ export const ledgerCases = (driver: ProviderDriver): void => {
       const traces = numbers.flatMap((number) => [number, number.slice(-4)]);
       // Amounts and ids that no trace can be found in by chance.
       const parts = { amount: 7, paymentId: 'pay_x' };
+      provider = await reopen(SHORT_TIMEOUT_MS);
       await Promise.all(numbers.map((number) => provider.execute(authorize(number, parts))));
       const bytes: string[] = [];
-      provider = await reopen(TIMEOUT_MS, () => {
+      provider = await reopen(SHORT_TIMEOUT_MS, () => {
         for (const name of readdirSync(folder())) {
           expect(statSync(join(folder(), name)).mode & 0o777).toBe(0o600);
           bytes.push(readFileSync(join(folder(), name)).toString('latin1'));

@@ -9,7 +9,9 @@ import { authorize } from '../../support/provider-operations.ts';
 import { until } from '../../support/until.ts';
 
 const NOT_SENT = { outcome: 'NOT_SENT' };
-const times = { connectTimeoutMs: 300, timeoutMs: 500 };
+// No test of this file waits for a time-out: a loaded machine must not reach one.
+const times = { connectTimeoutMs: 5_000, timeoutMs: 10_000 };
+const QUEUE_WAIT_MS_MAX = 10_000;
 
 const opened: Array<() => Promise<void>> = [];
 afterEach(async () => {
@@ -139,7 +141,8 @@ describe('gaps §7: the bounded queue', () => {
     const server = await serve((_request, response) => {
       pending.push(() => response.writeHead(500).end());
     });
-    const provider = resilientHttp(server.url, { callsMax: 2, queueMax: 2 });
+    const bounds = { callsMax: 2, queueMax: 2, queueWaitMsMax: QUEUE_WAIT_MS_MAX };
+    const provider = resilientHttp(server.url, bounds);
     const operations = Array.from({ length: 5 }, () => authorize());
     const responses = operations.map((operation) => provider.execute(operation));
     expect(await responses[4]).toEqual(NOT_SENT);

@@ -92,6 +92,6 @@ export const documentCases = (driver: ReadModelDriver): void => {
       if (next === undefined) throw new Error('no read model');
       await readModels.apply([change(next)], 'p1', 'p2');
       expect(await revisionOf('pay_0')).toBe(1);
-    }, 20_000);
+    });
   });
 };

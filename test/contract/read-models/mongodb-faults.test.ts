@@ -103,7 +103,7 @@ describe('read models in MongoDB without their server', () => {
     );
     await Promise.all(opened.map(expectRefusals));
     await Promise.all(opened.map((one) => one.close()));
-  }, 20_000);
+  });
 
   test('what is written is checked to be text, so that no part of it is read as a query', async () => {
     readModels = await openMongoReadModels({ url: 'mongodb://127.0.0.1:1/payments' });
@@ -219,7 +219,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     expect(await readModels.checkpoint()).toBe('p2');
     expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 1 });
     expect(await readModels.getAny('pay_2')).toMatchObject({ revision: 0 });
-  }, 15_000);
+  });
 
   test('256 who wait are all woken', async () => {
     const waits = Array.from({ length: 256 }, (_, n) =>
@@ -228,5 +228,5 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     const changes = Array.from({ length: 256 }, (_, n) => change(`pay_${n}`, 2));
     await readModels.apply(changes, 'p1', 'p2');
     expect((await Promise.all(waits)).every(Boolean)).toBe(true);
-  }, 15_000);
+  });
 });
