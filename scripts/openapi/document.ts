@@ -74,10 +74,8 @@ const namedSchemas = (): Record<string, Part> => {
 };
 
 const schemaOf = (schema: z.ZodType): Part => {
-  const id = z.globalRegistry.get(schema)?.id;
-  return typeof id === 'string'
-    ? refTo('schemas', id)
-    : withoutIds(z.toJSONSchema(schema, { io: 'input' }));
+  const { id } = z.globalRegistry.get(schema) ?? {};
+  return id ? refTo('schemas', id) : withoutIds(z.toJSONSchema(schema, { io: 'input' }));
 };
 
 type Query = { properties?: Record<string, Part>; required?: string[] };
@@ -131,9 +129,7 @@ const responsesOf = (id: RouteId, recordings: Recording[]): Part => {
 const requestBodyOf = (id: RouteId, recordings: Recording[]): Part => {
   const { body } = BOUND[id].request;
   if (body === undefined) return {};
-  const shown = recordings.filter(
-    ({ request, status }) => request !== undefined && status < 403 && status !== 400,
-  );
+  const shown = recordings.filter(({ request }) => request !== undefined);
   const examples = examplesOf(shown, ({ request }) => request);
   const content = { [JSON_TYPE]: { schema: schemaOf(body.schema), examples } };
   return { requestBody: { required: body.required, content } };

@@ -1,6 +1,6 @@
 /** The table of requests that give a response for every status of every merchant route. */
 import { setTimeout } from 'node:timers/promises';
-import { CREATE, example, LIST, type Run, rejections, type Step, smallest, to } from './run.ts';
+import { CREATE, example, LIST, REJECTIONS, type Run, type Step, smallest, to } from './run.ts';
 
 const get = (paymentId?: string) => to('getPayment', paymentId);
 const capture = (paymentId?: string) => to('capturePayment', paymentId);
@@ -91,6 +91,6 @@ const HELD: Step[] = [
 const BUDGET_MS = '400';
 
 export const MERCHANT_RUNS: Run[] = [
-  [{}, [...OUTCOMES, ...MALFORMED, ...FAULTS, ...rejections([CREATE, LIST, ...ON_ONE])]],
+  [{}, [...OUTCOMES, ...MALFORMED, ...FAULTS, ...REJECTIONS]],
   [{ REQUEST_BUDGET_MS: BUDGET_MS, PROVIDER_TIMEOUT_MS: BUDGET_MS }, HELD],
 ];

@@ -88,21 +88,24 @@ export const smallest = (number = '4242424242424242'): object => ({
   },
 });
 
-/** What every route rejects: first the auth hooks, then the server that shuts down, for good. */
-export const rejections = (targets: readonly Target[]): Step[] => [
-  ...targets.flatMap((target): Step[] => [
+const tooLargeOn = ({ id, url }: Target): Step[] =>
+  mayBeTooLarge(ROUTES[id], BOUND[id].request)
+    ? [[{ id, url }, 'Too large', { body: ' '.repeat(65_537) }]]
+    : [];
+
+const EVERY_ROUTE = Object.keys(ROUTES).map((id) => to(id as RouteId));
+
+/** What each route rejects, those of the other document too; the service takes no request after it. */
+export const REJECTIONS: readonly Step[] = [
+  ...EVERY_ROUTE.flatMap((target): Step[] => [
     [target, 'No token', { token: 'none' }],
     [target, 'Scope missing', { token: 'withoutScope' }],
     [LIST, undefined, { token: 'limited' }],
     [target, 'Too many requests', { token: 'limited' }],
-    ...(mayBeTooLarge(ROUTES[target.id], BOUND[target.id].request)
-      ? [[target, 'Too large', { body: ' '.repeat(65_537) }] as const]
-      : []),
+    ...tooLargeOn(target),
   ]),
-  ({ lifecycle }) => {
-    lifecycle.closing = true;
-  },
-  ...targets.map((target): Step => [target, 'Shutting down']),
+  ({ lifecycle }) => Object.assign(lifecycle, { closing: true }),
+  ...EVERY_ROUTE.map((target): Step => [target, 'Shutting down']),
 ];
 
 const tokenOf = async ([merchantId, scope]: (typeof TOKENS)[TokenName]): Promise<string> => {
