@@ -72,7 +72,7 @@ const send = async (name: string | undefined, url: string, body?: string) => {
   return [response.statusCode, response.json().error, response.json().details?.[0]];
 };
 
-test('token, scope, rate, size, query, paymentId, content: the first that fails is the response', async () => {
+test('gaps §1: token, scope, rate, size, query, paymentId and content are checked in this order', async () => {
   const WRONG = '/api/v1/payments/a+b/void?colour=blue';
   await send('hasty', WRONG);
   expect([
@@ -95,7 +95,7 @@ test('token, scope, rate, size, query, paymentId, content: the first that fails 
   expect(given).toBeUndefined();
 });
 
-test('gaps §11: the time of the budget runs while the content is read', async () => {
+test('gaps §11: the request budget includes the time in which the content is read', async () => {
   expect(await send('good', '/api/v1/payments/pay_1/void', 'x')).toEqual([
     200,
     undefined,

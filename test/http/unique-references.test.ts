@@ -111,7 +111,7 @@ describe('gaps §8: a second payment with a reference that is not FAILED', () =>
     expect(await claimsOf(merchantReference)).toEqual([]);
   });
 
-  test('without a reference nothing is claimed, and payments are made as ever', async () => {
+  test('without a reference nothing is claimed, and every create makes a payment', async () => {
     const [one, two] = [await processes.a.create(), await processes.a.create()];
     expect([one.status, two.status]).toEqual([200, 200]);
     expect(idOf(one)).not.toBe(idOf(two));

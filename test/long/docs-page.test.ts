@@ -15,7 +15,7 @@ jest.setTimeout(2 * WAIT_MS);
 
 type Visit = {
   page: Page;
-  /** Addresses that were asked for, the service's own without its origin. */
+  /** The addresses that the page fetched; those of the service without its origin. */
   requests: string[];
   /** What the console complained of. */
   complaints: string[];

@@ -1,6 +1,6 @@
 /**
  * A rebuild under the load of 16 writers, killed half way again and again, as real processes; and a
- * rebuild requested through a gateway, behind which a second projector stands by.
+ * rebuild requested through a gateway, behind which a second projector waits for its turn.
  */
 import { describe, expect, test } from '@jest/globals';
 import { payment, signToken } from '../support/in-process.ts';

@@ -202,7 +202,7 @@ const restart = (): Step => ({
   toString: () => 'restart',
 });
 
-/** The read models stand still for one change: GET shows it all the same. */
+/** The read models stand still for one change, which GET shows nevertheless. */
 const holdProjector = (pick: number): Step => ({
   check: ({ known }) => known.some(({ model }) => model.unresolved === undefined),
   run: async (world, service) => {
@@ -224,7 +224,7 @@ const fault = fc.oneof(
 const createFault = fc.oneof(fault, fc.constant<Meet>('declined'));
 const changeKind = fc.constantFrom('capture', 'void', 'refund', 'refund');
 
-/** Sequences of steps; the slow ones (restart, a held projector) come only where they are asked for. */
+/** Sequences of steps; with `slow` also a restart and a projector that stands still. */
 export const steps = (length: number, slow: boolean) =>
   fc.commands<World, InProcess, false>(
     [

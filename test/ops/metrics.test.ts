@@ -20,7 +20,7 @@ const dashboard: { panels: { title: string; targets?: { expr: string }[] }[] } =
   read('ops/grafana/payments.json'),
 );
 
-/** What an expression asks for: names that are not followed by a label's operator, and no labels. */
+/** The metrics that an expression queries, without its labels. */
 const namesIn = (expr: string): string[] => {
   const withoutLabels = expr.replace(/\{[^}]*\}/g, '').replace(/\bby \([^)]*\)/g, '');
   return [...withoutLabels.matchAll(/\b(?:http_server|payments)_[a-z_]+\b/g)].map(([name]) =>

@@ -1,4 +1,4 @@
-/** gaps §7 over several processes: a call in flight elsewhere is waited for, and asked about only when it must have ended. */
+/** gaps §7 over several processes: a call in flight elsewhere is waited for, and looked up only once it must have ended. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { expectError, idOf, locatedId, NO_RETRIES } from '../support/in-process.ts';
 import {

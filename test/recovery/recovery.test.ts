@@ -275,10 +275,10 @@ test('settings, SIGTERM: a stop waits for the look-up under way, and begins no o
   }
   const mayRespond = Promise.withResolvers<void>();
   faults.beforeResponse = mayRespond.promise;
-  // The next process asks about each of the three, one after the other.
+  // The next process looks the three up, one after the other.
   const before = faults.questions;
   await service.restart();
-  await until('a question is asked', () => faults.questions > before);
+  await until('a look-up is under way', () => faults.questions > before);
   const stopping = service[Symbol.asyncDispose]();
   mayRespond.resolve();
   await stopping;

@@ -47,7 +47,7 @@ const leaveUnresolved = async (
   const before = a.faults.questions;
   const response = await send(a);
   expect(response.status).toBe(503);
-  await until('recovery has asked', () => a.faults.questions > before);
+  await until('recovery has looked it up', () => a.faults.questions > before);
   return locatedId(response);
 };
 

@@ -63,7 +63,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     expect(retrySchedules.get('pay_1')).toBeUndefined();
   });
 
-  test('another unresolved operation of the payment begins the retry schedule anew, at once', async () => {
+  test('another unresolved operation of the payment begins the retry schedule again, at once', async () => {
     const { failed, clock, retrySchedules } = retrySchedulesOver(
       async () => ({ kind: 'unresolved' }),
       [600_000],
