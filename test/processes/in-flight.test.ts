@@ -89,7 +89,7 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
   test('no process fences an operation before its intent is older than PROVIDER_TIMEOUT_MS + 2 s', async () => {
     await using processes = await openTwoCommandProcesses({
       ...NO_RETRIES,
-      REQUEST_BUDGET_MS: '500',
+      REQUEST_BUDGET_MS: '1000',
       PROVIDER_TIMEOUT_MS: '300',
     });
     const { a, b } = processes;

@@ -37,8 +37,8 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
   test('an intent whose append has an unknown outcome: 503, and no provider call follows', async () => {
     await using processes = await openTwoCommandProcesses({
       ...NO_RETRIES,
-      REQUEST_BUDGET_MS: '400',
-      PROVIDER_TIMEOUT_MS: '400',
+      REQUEST_BUDGET_MS: '1000',
+      PROVIDER_TIMEOUT_MS: '1000',
     });
     const { a } = processes;
     await warmUp(a);
@@ -59,8 +59,8 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
   test('an intent whose append has an unknown outcome is looked up while the store still fails', async () => {
     await using processes = await openTwoCommandProcesses({
       RECOVERY_DELAYS_MS: Array(50).fill('100').join(),
-      REQUEST_BUDGET_MS: '400',
-      PROVIDER_TIMEOUT_MS: '400',
+      REQUEST_BUDGET_MS: '1000',
+      PROVIDER_TIMEOUT_MS: '1000',
     });
     const { a } = processes;
     await warmUp(a);
@@ -77,8 +77,8 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
   test('appends that conflict until the request budget is spent: 503 with Retry-After, never 500', async () => {
     await using processes = await openTwoCommandProcesses({
       ...NO_RETRIES,
-      REQUEST_BUDGET_MS: '400',
-      PROVIDER_TIMEOUT_MS: '400',
+      REQUEST_BUDGET_MS: '1000',
+      PROVIDER_TIMEOUT_MS: '1000',
     });
     const { a, b } = processes;
     await warmUp(a, b);
