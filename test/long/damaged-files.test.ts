@@ -16,14 +16,11 @@ test(`none of ${IMAGES} damaged data folders gives a wrong response without an e
   const wrong: string[] = [];
   const nameless: string[] = [];
   for (let n = 0; n < IMAGES; n += 1) {
-    const { what, judgement } = await meetDamage(whole, n, random);
-    counts[judgement.kind] += 1;
-    if (judgement.kind === 'wrong') wrong.push(`${what}: ${judgement.line}`);
-    if (
-      judgement.kind === 'refused' &&
-      !/events\.sqlite: |read models' checkpoint/.test(judgement.line)
-    )
-      nameless.push(`${what}: ${judgement.line}`);
+    const { what, check } = await meetDamage(whole, n, random);
+    counts[check.kind] += 1;
+    if (check.kind === 'wrong') wrong.push(`${what}: ${check.line}`);
+    if (check.kind === 'refused' && !/events\.sqlite: |read models' checkpoint/.test(check.line))
+      nameless.push(`${what}: ${check.line}`);
   }
   whole.remove();
   process.stderr.write(

@@ -292,7 +292,7 @@ describe('the projector', () => {
     expect(await lag()).toMatchObject({ events: 0, seconds: 0, stuck: false });
   });
 
-  test('a projection that stands still while the head moves says so', async () => {
+  test('a projection that makes no progress while the head moves is reported as stuck', async () => {
     const started = await start({ watchMs: 5, stillMsMax: 20 });
     await started.caughtUp;
     store.hold(true);

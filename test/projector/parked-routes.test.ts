@@ -90,7 +90,7 @@ describe('POST /ops/v1/parked/{paymentId}/retry', () => {
   const retry = (id: string, merchant?: string) =>
     ask('POST', `/ops/v1/parked/${id}/retry`, merchant);
 
-  test('the cause is there still: it stays parked, and says why', async () => {
+  test('the cause remains: the payment stays parked, with its reason', async () => {
     expect(await retry('pay_1')).toEqual({
       status: 200,
       json: { paymentId: 'pay_1', whole: false, at: 3, reason: expect.any(String) },

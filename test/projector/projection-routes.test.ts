@@ -216,7 +216,7 @@ describe('POST /ops/v1/projections/rebuild', () => {
     expect((await ask('POST', `${PLACE}/rebuild`)).status).toBe(202);
   });
 
-  test('one that fails says why, and the old read models are served', async () => {
+  test('a rebuild that fails gives its reason, and the old read models are served', async () => {
     let fails = true;
     const { ask, projection, projector } = await open({
       readModels: (own) => ({

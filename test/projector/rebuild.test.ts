@@ -78,7 +78,7 @@ for (const driver of readModelDrivers) {
       expect(projector.status().counts.restarts).toBe(0);
     });
 
-    test('while events come in and are read: nothing is lost, nobody finds nothing', async () => {
+    test('while events come in and are read: no event is lost, no read finds a document missing', async () => {
       let over = false;
       let reads = 0;
       const using = (async () => {
@@ -100,7 +100,7 @@ for (const driver of readModelDrivers) {
       await expectWhole();
     });
 
-    test('puts right what was wrong, and says that it was', async () => {
+    test('corrects a wrong document, and reports that the generations differ', async () => {
       const wrong = foldStream(
         (await store.readStream(streamOf('pay_0'))).slice(0, 1),
         foldReadModel,
@@ -129,7 +129,7 @@ for (const driver of readModelDrivers) {
       await expectWhole();
     });
 
-    test('stopped in the middle: the old ones are served, and nothing of it is left', async () => {
+    test('stopped in the middle: the old read models are served, and nothing of the new ones is left', async () => {
       const before = await readModels.checksum();
       const running = projector.rebuild(() => void projector.stop());
       await expect(running).rejects.toThrow(/abort/);

@@ -393,7 +393,7 @@ describe('P5: an event that cannot be read', () => {
 });
 
 describe('one relay at a time', () => {
-  test('a relay that may not run stands by, and takes over from where the other one was', async () => {
+  test('a relay without the lease stands by, and takes over where the other relay ended', async () => {
     const parts = openParts();
     const may = { first: true, second: false };
     await append(parts.store, 0, 3);

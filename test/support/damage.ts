@@ -160,8 +160,11 @@ export const DAMAGES: readonly { name: string; file: File; damage: Damage }[] = 
   })),
 ];
 
-/** `refused` and `named` name the file, the event or the payment; `wrong` is what must not be. */
-export type Judgement =
+/**
+ * What became of a damaged folder. `right`: every payment is served whole; `refused`: the start is
+ * refused; `named`: the damage is reported, with the event or the payment; `wrong`: none of these.
+ */
+export type FolderCheck =
   | { kind: 'right' }
   | { kind: 'refused'; line: string }
   | { kind: 'named'; line: string }
@@ -199,7 +202,7 @@ const isBefore = (older: string, whole: string): boolean => {
   return JSON.stringify(then.transactions) === JSON.stringify(first);
 };
 
-const judge = async (parts: Parts, bodies: WholeFolder['bodies']): Promise<Judgement> => {
+const checkFolder = async (parts: Parts, bodies: WholeFolder['bodies']): Promise<FolderCheck> => {
   const report = await verified(parts.store);
   let named: string | undefined;
   for (const [id, body] of bodies) {
@@ -216,7 +219,7 @@ const judge = async (parts: Parts, bodies: WholeFolder['bodies']): Promise<Judge
 };
 
 /** Opens the folder as a start does, asks for every payment, and verifies the whole log. */
-const examine = async (folder: string, bodies: WholeFolder['bodies']): Promise<Judgement> => {
+const examine = async (folder: string, bodies: WholeFolder['bodies']): Promise<FolderCheck> => {
   let parts: Parts;
   try {
     parts = await openParts(folder);
@@ -224,10 +227,10 @@ const examine = async (folder: string, bodies: WholeFolder['bodies']): Promise<J
     const isOurs = error instanceof StoreUnavailable || error instanceof LogMisfit;
     return { kind: isOurs ? 'refused' : 'wrong', line: messageOf(error) };
   }
-  const atOnce = await judge(parts, bodies);
+  const atOnce = await checkFolder(parts, bodies);
   const late = new Promise((resolve) => setTimeout(resolve, CAUGHT_UP_MS_MAX).unref());
   await Promise.race([parts.projector.caughtUp, late]);
-  const later = atOnce.kind === 'wrong' ? atOnce : await judge(parts, bodies);
+  const later = atOnce.kind === 'wrong' ? atOnce : await checkFolder(parts, bodies);
   await parts.close();
   return later;
 };
@@ -237,13 +240,13 @@ export const meetDamage = async (
   whole: WholeFolder,
   n: number,
   random: Random,
-): Promise<{ what: string; judgement: Judgement }> => {
+): Promise<{ what: string; check: FolderCheck }> => {
   const image = temporaryFolder();
   const { name, file, damage } = DAMAGES[n % DAMAGES.length] as (typeof DAMAGES)[number];
   for (const one of FILES) copyFileSync(join(whole.path, one), join(image.path, one));
   const path = join(image.path, file);
   if (existsSync(path)) damage(path, random);
-  const judgement = await examine(image.path, whole.bodies);
+  const check = await examine(image.path, whole.bodies);
   image.remove();
-  return { what: `image ${n}, ${name}`, judgement };
+  return { what: `image ${n}, ${name}`, check };
 };

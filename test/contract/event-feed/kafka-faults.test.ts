@@ -33,7 +33,7 @@ const feedTo = (...brokers: string[]) =>
   kafkaFeed({ brokers, topicPrefix: 'test', timeoutsMs: shortMs });
 
 describe('the Kafka feed without a broker', () => {
-  test('says within its bound that nothing listens', async () => {
+  test('rejects within its bound where nothing listens', async () => {
     const address = await listen(() => undefined);
     await new Promise((done) => servers.pop()?.close(done));
     const feed = feedTo(address);
@@ -44,7 +44,7 @@ describe('the Kafka feed without a broker', () => {
     await feed.close();
   });
 
-  test('gives up on a broker that accepts and says nothing, and closes what it opened', async () => {
+  test('gives up on a broker that accepts and sends nothing, and closes its connections', async () => {
     const feed = feedTo(await listen((socket) => socket.resume()));
     const startedAtMs = performance.now();
     await expect(feed.partitions()).rejects.toThrow(/Kafka: could not find or make the topics/);

@@ -49,7 +49,7 @@ export const appendingCases = (driver: EventStoreDriver): void => {
         expect(await store.lastRevision(named(2))).toBeNull();
       });
 
-      test('gaps §8: of several values claimed under a key the first one stands', async () => {
+      test('gaps §8: of several values claimed under a key the first one is kept', async () => {
         const claims = ['one', 'two', 'three'].map((value) =>
           store.claimMeta(`check-${run}`, value),
         );

@@ -26,7 +26,7 @@ export const closingCases = (driver: EventStoreDriver): void => {
       expect(next[0]).toMatchObject({ revision: 2, previousHash: last?.hash });
     });
 
-    test('refuses what comes after it, ends its subscriptions and can be repeated', async () => {
+    test('rejects later calls, ends the subscriptions and can be repeated', async () => {
       const live = collect(store, start, () => false);
       await Promise.all([store.close(), store.close()]);
       await expect(store.append(named(1), 'none', batchOf(1))).rejects.toThrow(StoreUnavailable);

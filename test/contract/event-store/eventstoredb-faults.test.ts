@@ -235,7 +235,7 @@ describe('a subscription', () => {
     expect(warnings).toEqual([]);
   });
 
-  test.each(FAULTS)('that begins with %s gets there all the same', async (fault) => {
+  test.each(FAULTS)('that begins with %s still delivers every event', async (fault) => {
     standIn.fail('subscribe', fault, 1);
     const seen = await follow(3, async () => undefined, brisk);
     expect(seen).toEqual(await whole());
@@ -250,7 +250,7 @@ describe('a subscription', () => {
     expect(seen).toEqual((await store.readAll(null, 400)).map(({ position }) => position));
   });
 
-  test('of a server that is away says so once, and goes on when it is there', async () => {
+  test('of a stopped server logs one warning, and goes on when the server is back', async () => {
     const port = Number(/:(\d+)/.exec(standIn.url.slice('esdb://'.length))?.[1]);
     await store.append('payment-1', 'none', batch());
     const stop = new AbortController();

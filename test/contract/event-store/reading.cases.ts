@@ -74,7 +74,7 @@ export const readingCases = (driver: EventStoreDriver): void => {
       expect(paged).toEqual(whole);
     });
 
-    test('the log begins with the events that came first, whoever wrote them', async () => {
+    test('the log begins with its oldest event, whichever process wrote it', async () => {
       const [stored] = await store.append(named(1), 'none', batchOf(1));
       const [first] = await store.readAll(null, 1);
       expect(await store.readAll(null, 1)).toEqual([first]);
@@ -94,7 +94,7 @@ export const readingCases = (driver: EventStoreDriver): void => {
       expect(await store.hashAt(beyond)).toBeNull();
     });
 
-    test('the head says how far a position is behind it, and since when', async () => {
+    test('the head gives how many events follow a position, and the time of the first of them', async () => {
       const [a, b, c] = await store.append(named(1), 'none', batchOf(3));
       const position = c?.position ?? null;
       for (const reopened of [false, true]) {

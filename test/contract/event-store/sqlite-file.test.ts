@@ -364,7 +364,7 @@ describe('faults of the disk', () => {
     await expect(append(opened, 'payment-2')).rejects.toThrow(AppendOutcomeUnknown);
   });
 
-  test('any other error of the file: no more writes, and the process is told once', async () => {
+  test('any other error of the file: no more writes, and onFatal is called once', async () => {
     const fatal: Error[] = [];
     const opened = await open({ onFatal: (error) => void fatal.push(error) });
     await append(opened, 'payment-1');

@@ -73,7 +73,7 @@ export const subscribingCases = (driver: EventStoreDriver): void => {
       expect(seen).toEqual(await store.readAll(start, 100));
     });
 
-    test('end when they are told to, while they wait and before they begin', async () => {
+    test('end when their signal is aborted, while they wait and before they begin', async () => {
       const stop = new AbortController();
       const items = store.subscribe(start, stop.signal)[Symbol.asyncIterator]();
       expect((await items.next()).value).toEqual({ kind: 'caught-up' });

@@ -90,7 +90,7 @@ export const cardCases = (driver: ProviderDriver): void => {
       expect(await provider.execute(followUp('REFUND', sale))).toEqual(refused);
     });
 
-    test('4269: at work for 2 s, then carried out once; until then nobody can fence it', async () => {
+    test('4269: at work for 2 s, then carried out once; until then it cannot be fenced', async () => {
       const operation = authorize('4000000000004269');
       const began = performance.now();
       const twins = Promise.all([provider.execute(operation), provider.execute(operation)]);

@@ -20,7 +20,7 @@ export const fencingCases = (driver: ProviderDriver): void => {
       expect(await provider.lookUp(authorize())).toEqual({ outcome: 'NOT_FOUND' });
     });
 
-    test('a fence before the call: the call is NotSent, for good', async () => {
+    test('a fence before the call: the call is NotSent, also after a restart', async () => {
       const operation = authorize();
       expect(await provider.fence(operation)).toEqual({ outcome: 'FENCED' });
       expect(await provider.fence(operation)).toEqual({ outcome: 'FENCED' });
@@ -49,7 +49,7 @@ export const fencingCases = (driver: ProviderDriver): void => {
       expect(await provider.execute(followUp('CAPTURE', yes))).toEqual(approved);
     });
 
-    test('of a call and a fence at once, both tell the same story', async () => {
+    test('a call and a fence at once: both give the same outcome', async () => {
       for (let round = 0; round < 20; round += 1) {
         const operation = authorize();
         const [response, fence] = await Promise.all([

@@ -14,7 +14,7 @@ export const leaseCases = (driver: ReadModelDriver): void => {
     const several = driver.alone === undefined ? test : test.skip;
     const why = driver.alone === undefined ? '' : ` (skipped: ${driver.alone})`;
 
-    test('the lease is taken, renewed and let go', async () => {
+    test('the lease is taken, renewed and released', async () => {
       expect(await readModels.lease('a', 10_000)).toBe(true);
       expect(await readModels.lease('a', 10_000)).toBe(true);
       await readModels.release('b');
@@ -23,7 +23,7 @@ export const leaseCases = (driver: ReadModelDriver): void => {
     });
 
     several(
-      `of two who want the lease one has it, until it lets go or its time ends${why}`,
+      `of two processes one gets the lease, until it releases it or the lease expires${why}`,
       async () => {
         const other = await openAnother();
         try {

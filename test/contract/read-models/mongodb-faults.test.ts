@@ -171,7 +171,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     await expectBack();
   }, 30_000);
 
-  test('a broken connection is made anew, and nobody notices', async () => {
+  test('a broken connection is replaced, and no call fails', async () => {
     for (let round = 0; round < 5; round += 1) {
       proxy.shut();
       proxy.open();
@@ -179,7 +179,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     }
   });
 
-  test('those who wait when it goes away are let go', async () => {
+  test('when the server stops, every running wait ends with false', async () => {
     const waits = Array.from({ length: 256 }, (_, n) =>
       readModels.waitForRevision(`pay_${n}`, 9, 60_000),
     );
@@ -200,7 +200,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     expect(await readModels.get('pay_1', 'm_1')).toMatchObject({ revision: 5 });
   });
 
-  test('an answer lost on its way: the batch again changes nothing and goes on', async () => {
+  test('a lost response: the same batch again changes nothing, and the next one is applied', async () => {
     const batch = [change('pay_1', 1), change('pay_2', 0)];
     const lost = readModels.apply(batch, 'p1', 'p2').catch((error: unknown) => error);
     proxy.shut();
@@ -221,7 +221,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     expect(await readModels.getAny('pay_2')).toMatchObject({ revision: 0 });
   });
 
-  test('256 who wait are all woken', async () => {
+  test('256 waits end with true once their documents are written', async () => {
     const waits = Array.from({ length: 256 }, (_, n) =>
       readModels.waitForRevision(`pay_${n}`, 2, 10_000),
     );

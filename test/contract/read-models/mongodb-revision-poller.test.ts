@@ -45,7 +45,7 @@ describe('gaps §9: waiting for revisions that another process writes', () => {
     poller.close();
   });
 
-  test('where nobody waits, nobody asks', async () => {
+  test('without a wait the store is not asked', async () => {
     const { clock, revisions, seen, poller } = openStore();
     revisions.set('pay_1', 1);
     const wait = poller.wait('pay_1', 1, 1000);

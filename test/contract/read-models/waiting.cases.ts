@@ -29,7 +29,7 @@ export const waitingCases = (driver: ReadModelDriver): void => {
       }
     });
 
-    test('gaps §9: a wait ends as soon as the document is there, for all who wait', async () => {
+    test('gaps §9: every wait for a document ends as soon as it is written', async () => {
       await readModels.apply([change(readModelAt('pay_1', 0))], null, 'p1');
       expect(await readModels.waitForRevision('pay_1', 0, 60_000)).toBe(true);
       const waits = [
@@ -56,7 +56,7 @@ export const waitingCases = (driver: ReadModelDriver): void => {
       expect(await Promise.all(waits)).toEqual([false, false, false]);
     });
 
-    test('closed read models let waiters go, and say that they are unavailable', async () => {
+    test('closing ends the waits with false, and later calls throw ReadModelsUnavailable', async () => {
       const wait = readModels.waitForRevision('pay_1', 0, 60_000);
       await Promise.resolve();
       await readModels.close();
