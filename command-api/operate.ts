@@ -201,7 +201,7 @@ const logDifference = (
   if (recorded === late.outcome) return;
   if (wasNeverCarriedOut(recorded) && wasNeverCarriedOut(late.outcome)) return;
   logger.error(
-    { paymentId, operation: kind, recorded, responded: late.outcome },
+    { paymentId, operation: kind, recorded, provider: late.outcome },
     'the provider answered other than what is recorded; reconcile with its ledger',
   );
 };

@@ -29,13 +29,13 @@ const PARAMETERS_MAX = 1000;
 /** What tells most of what was read comes first: the text may be cut at its end. */
 const FIRST = ['paymentId', 'q', 'merchant'];
 const VALUE_MAX = 200;
-const isLast = ([name]: [string, string]): number => (FIRST.includes(name) ? 0 : 1);
+const rankOf = ([name]: [string, string]): number => (FIRST.includes(name) ? 0 : 1);
 
 const parametersOf = (requested: object): { parameters?: string } => {
   const entries = Object.entries(requested)
     .filter((entry): entry is [string, string] => typeof entry[1] === 'string')
     .map(([name, value]): [string, string] => [name, withoutLongNumbers(value).slice(0, VALUE_MAX)])
-    .sort((a, b) => isLast(a) - isLast(b));
+    .sort((a, b) => rankOf(a) - rankOf(b));
   const parameters = new URLSearchParams(entries).toString().slice(0, PARAMETERS_MAX);
   return parameters === '' ? {} : { parameters };
 };

@@ -215,7 +215,7 @@ const eventOf = (about: {
   return type === 'PaymentCreated' ? created({ ...fields, captureNow }) : BUILDERS[type](fields);
 };
 
-const responded = (payment: Payment, command: Command): Payment => {
+const afterResponse = (payment: Payment, command: Command): Payment => {
   const decision = decide(payment.state, command);
   return decision.kind === 'events' ? append(payment, decision.events) : payment;
 };
@@ -229,7 +229,7 @@ const live = (
 ): Payment => {
   let payment: Payment = { events: [], state: undefined, readModel: undefined };
   const step = (command: Command) => {
-    const after = responded(payment, command);
+    const after = afterResponse(payment, command);
     seen(payment, command, after);
     payment = after;
   };
@@ -411,7 +411,7 @@ describe('commands', () => {
       // What was refused may be allowed later: only what was begun has to stay as it is.
       const { operationId: id } = command;
       if (!operationsOf(after.state).some((o) => o.operationId === id)) return;
-      expect(responded(after, command).events).toHaveLength(after.events.length);
+      expect(afterResponse(after, command).events).toHaveLength(after.events.length);
     });
   });
 

@@ -281,7 +281,7 @@ describe('faults, late responses: the event log keeps the outcome that came firs
     expect(a.lines).toContainEqual({
       level: 'error',
       message: 'the provider answered other than what is recorded; reconcile with its ledger',
-      fields: { paymentId: id, operation: 'capture', recorded: 'DECLINED', responded: 'APPROVED' },
+      fields: { paymentId: id, operation: 'capture', recorded: 'DECLINED', provider: 'APPROVED' },
     });
   });
 });

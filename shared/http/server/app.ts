@@ -19,8 +19,8 @@ import { RETRY_LATER, reject } from '../errors.ts';
 import { watchRoutes } from './known-routes.ts';
 import {
   closeUnused,
-  responseClientError,
-  responseForNode,
+  respondForNode,
+  respondToClientError,
   responseHeaders,
   watchConnections,
 } from './raw-responses.ts';
@@ -198,7 +198,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     genReqId: newUlid,
     return503OnClosing: false,
     rewriteUrl: decodable,
-    clientErrorHandler: responseClientError,
+    clientErrorHandler: respondToClientError,
     frameworkErrors: (_error, _request, reply) => {
       reject(reply as FastifyReply, 'INVALID_REQUEST', ['the address is not well formed']);
     },
@@ -213,7 +213,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   addRefusals(app, options);
   addFaults(app, options);
   watchConnections(app.server);
-  responseForNode(app.server);
+  respondForNode(app.server);
   return app;
 };
 

@@ -109,7 +109,7 @@ const responseText = (rejection: Rejection): string => {
 };
 
 /** Ends the socket after the response; a client that goes on sending is cut off a little later. */
-const responseAndClose = (socket: Duplex, rejection: Rejection): void => {
+const respondAndClose = (socket: Duplex, rejection: Rejection): void => {
   if (!socket.writable) {
     socket.destroy();
     return;
@@ -122,7 +122,7 @@ const responseAndClose = (socket: Duplex, rejection: Rejection): void => {
  * Answers what is no request. A request on the same connection that came in whole and is still
  * being worked on gets its own response first: a 400 in its place would be taken for its outcome.
  */
-export const responseClientError = (error: Error & { code?: string }, socket: Duplex): void => {
+export const respondToClientError = (error: Error & { code?: string }, socket: Duplex): void => {
   if (socket.destroyed || socket.writableEnded) return;
   const pending = openResponse(socket);
   if (pending?.req.complete) {
@@ -131,7 +131,7 @@ export const responseClientError = (error: Error & { code?: string }, socket: Du
     // Half a response, or one of an earlier request, is on its way: nothing can be added to it.
     socket.destroy();
   } else {
-    responseAndClose(socket, REFUSALS[error.code ?? ''] ?? BROKEN);
+    respondAndClose(socket, REFUSALS[error.code ?? ''] ?? BROKEN);
   }
 };
 
@@ -141,9 +141,9 @@ const rejectExpectation = (_request: IncomingMessage, response: ServerResponse):
 };
 
 /** Takes over what Node would respond by itself on a server. */
-export const responseForNode = (server: Server): void => {
+export const respondForNode = (server: Server): void => {
   server.on('checkExpectation', rejectExpectation);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-    responseAndClose(socket, NO_TUNNEL);
+    respondAndClose(socket, NO_TUNNEL);
   });
 };
