@@ -1,7 +1,8 @@
 /**
  * `npm run test:mutation [-- files]`: mutation testing of the pure parts, as stryker.config.mjs
  * says, or of the named files among them. Results of the last run (reports/mutation/) are used again
- * where neither code nor tests have changed. Ends with 1 when the score is below the minimum.
+ * where neither code nor tests have changed. A new test alone does not try the changes to a module's
+ * constants again: delete that folder first. Ends with 1 when the score is below the minimum.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

@@ -102,7 +102,7 @@ describe('a whole stream', () => {
 
   test('names its first unreadable event, and keeps those before it', () => {
     expect(isReadable(unreadable)).toBe(false);
-    const read = (): unknown => allReadable([...events.slice(0, 1), unreadable, unreadable]);
+    const read = (): unknown => allReadable([...events.slice(0, 1), unreadable, ...events]);
     expect(read).toThrow(UnreadableStream);
     expect(read).toThrow(`${STREAM}, revision 1: is not JSON`);
     expect(read).toThrow(expect.objectContaining({ before: events.slice(0, 1) }));
