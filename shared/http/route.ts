@@ -145,13 +145,14 @@ const inputOf = (
   }
   const content = form.read === undefined ? NOTHING : form.read(request);
   if (!content.ok) return rejected('INVALID_REQUEST', content.details);
+  // A form says at compile time what its handler is given; here only its values are known.
   return {
     principal,
     arrivedAtMs,
     query: query.value,
     paymentId,
     content: content.value,
-  } as never;
+  } as Input<RequestForm>;
 };
 
 /** Registers routes on an app that has been built (server/app.ts); each is given `deps`. */
@@ -169,6 +170,7 @@ export const registerRoutes = <Deps>(
       onRequest: authHooks(scope),
       handler: (request, reply) => {
         const input = inputOf(form, request, reply);
+        // The form that was read is the form that the handler was written for.
         return input === undefined ? reply : handle(deps, input as never, reply);
       },
     });
