@@ -1,4 +1,5 @@
 /** The rebuilds of this process: starts them, and knows the one that runs, else the last one. */
+import { RebuildRunning } from '../shared/read-models/errors.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import {
   type RebuildOptions,
@@ -35,6 +36,7 @@ export const createRebuilds = (
   const stopping = new AbortController();
   let latest: RebuildState | undefined;
   let running: Promise<unknown> = Promise.resolve();
+  let isRunning = false;
 
   const runOne = async (onProgress: RebuildOptions['onProgress']): Promise<RebuildResult> => {
     const startedAt = new Date().toISOString();
@@ -50,6 +52,9 @@ export const createRebuilds = (
       note(progress);
       onProgress?.(progress);
     };
+    // Two of one process are told apart here: at the store they would race for the turn.
+    if (isRunning) throw new RebuildRunning('the read models are being rebuilt already');
+    isRunning = true;
     try {
       const result = await rebuild({ ...options, signal: stopping.signal, onProgress: report });
       note({ state: 'done', endedAt: new Date().toISOString(), result });
@@ -57,6 +62,8 @@ export const createRebuilds = (
     } catch (error) {
       note({ state: 'failed', endedAt: new Date().toISOString(), reason: reasonOf(error) });
       throw error;
+    } finally {
+      isRunning = false;
     }
   };
 
