@@ -18,7 +18,7 @@ const stepTo = (path: string, name: string, isList: boolean): string => {
 };
 
 /** The fields in which two response bodies differ, in the order of the later one, with their paths. */
-export const differencesOf = (was: unknown, now: unknown, path = ''): Difference[] => {
+const differencesOf = (was: unknown, now: unknown, path = ''): Difference[] => {
   if (was === now) return [];
   if (isBranch(was) && isBranch(now) && Array.isArray(was) === Array.isArray(now)) {
     const names = new Set([...Object.keys(now), ...Object.keys(was)]);

@@ -59,7 +59,10 @@ export const operate = async (
   }
 };
 
-/** An intent that may be stored counts: without an outcome it would bar the payment (gaps §7). */
+/**
+ * Gives an operation without a recorded outcome to the unresolved index, also where the intent may
+ * be stored: without an outcome it would bar the payment (gaps §7).
+ */
 const noteIn = (
   unresolved: CommandDeps['unresolved'],
   { paymentId, command: { kind, operationId } }: OperationRequest,

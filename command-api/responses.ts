@@ -59,7 +59,7 @@ export const keyReused = (): CommandResponse =>
   ]);
 
 /** A rejection that a later attempt may not meet. */
-export const tryLater = (
+const tryLater = (
   code: keyof typeof STATUS,
   details: string[],
   headers: Record<string, string> = {},

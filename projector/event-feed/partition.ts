@@ -7,7 +7,7 @@ const SEED = 0x9747b28c;
 const MULTIPLIER = 0x5bd1e995;
 
 /** The hash of Kafka's Java client, as a signed 32-bit number. */
-export const murmur2 = (data: Uint8Array): number => {
+const murmur2 = (data: Uint8Array): number => {
   const bytes = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const wholeWords = data.length & ~3;
   let hash = SEED ^ data.length;

@@ -89,7 +89,7 @@ export const optionalInteger = () => z.int({ error: 'must be an integer' }).opti
 
 export const optionalFlag = () => z.boolean({ error: 'must be a boolean' }).optional();
 
-export const NOT_OBJECT = 'must be an object';
+const NOT_OBJECT = 'must be an object';
 
 /** An object that may be missing, or an entry of an array. */
 export const object = <T extends z.core.$ZodLooseShape>(shape: T) =>

@@ -32,7 +32,7 @@ const isFailureCode = (code: string): code is FailureCode =>
  * is left, or when it holds what may be a card number: 12 digits in a row, or this call's own
  * number however it is split.
  */
-export const cleanCode = (code: string | null | undefined, number?: string): string | undefined => {
+const cleanCode = (code: string | null | undefined, number?: string): string | undefined => {
   const kept = (code ?? '').replace(/[^A-Za-z0-9_.-]/g, '');
   const holdsNumber = number !== undefined && digitsHoldCardNumber(kept, number);
   if (kept === '' || holdsNumber || TWELVE_DIGITS.test(kept)) return undefined;

@@ -26,7 +26,7 @@ export const watchConnections = (server: Server): void => {
 };
 
 /** The last response begun on a connection, unless it has been sent or can no longer be. */
-export const openResponse = (socket: Duplex): ServerResponse | undefined => {
+const openResponse = (socket: Duplex): ServerResponse | undefined => {
   const response = responses.get(socket);
   return response?.writableFinished || response?.destroyed ? undefined : response;
 };
