@@ -108,7 +108,7 @@ const executeResponse = (
   carried: Exclude<Carried, { outcome: 'SILENT' }>,
   operation: ProviderOperation,
 ): ProviderOutcome => {
-  if (carried.outcome !== 'RECORDED') return { outcome: 'NOT_SENT' };
+  if (carried.outcome !== 'RECORDED') return { outcome: 'NOT_SENT', byProvider: true };
   return carried.responseLost ? unknown('answer_lost') : responseFrom(carried.entry, operation);
 };
 

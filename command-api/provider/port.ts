@@ -30,8 +30,11 @@ export type ProviderOperation = {
 export type Approved = Extract<FinalOutcomeDetails, { outcome: 'APPROVED' }>;
 /** The provider's own code, verbatim, has at most 64 of `A-Za-z0-9_.-` and no long digit run. */
 export type Declined = Extract<FinalOutcomeDetails, { outcome: 'DECLINED' }>;
-/** Proven never to have reached the provider: no money moved, none ever will. */
-export type NotSent = Extract<FinalOutcomeDetails, { outcome: 'NOT_SENT' }>;
+/**
+ * Proven never to be carried out: no money moved, none ever will. `byProvider` where the provider
+ * itself said so, and so can be reached; absent where the call could not be sent.
+ */
+export type NotSent = Extract<FinalOutcomeDetails, { outcome: 'NOT_SENT' }> & { byProvider?: true };
 /** Anything else: the money may have moved. `reason` is one word for metrics and the log. */
 export type Unknown = { outcome: 'UNKNOWN'; reason: string };
 /** The reason of an Unknown by which the provider says itself that it still works on it (202). */

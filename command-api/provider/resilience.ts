@@ -41,8 +41,12 @@ export type ResilientProvider = Provider & {
 
 const NOT_SENT: ProviderOutcome = { outcome: 'NOT_SENT' };
 
-const wasNotSent = (response: unknown): boolean =>
-  (response as ProviderOutcome | undefined)?.outcome === 'NOT_SENT';
+/** A rejection by the provider itself says nothing about the line to it (a fence, a test card). */
+const couldNotBeSent = (response: unknown): boolean => {
+  const outcome = response as ProviderOutcome | undefined;
+  // seeded bug: breaker-counts
+  return outcome?.outcome === 'NOT_SENT' && outcome.byProvider !== true;
+};
 
 /**
  * How long the breaker stays open, by a clock that only goes forward: the library compares with the
@@ -71,7 +75,7 @@ export const resilient = (
   const { onCall = () => undefined } = options;
   // seeded bug: calls-at-once
   const places = bulkhead(callsMax, queueMax);
-  const breaker = circuitBreaker(handleWhenResult(wasNotSent), {
+  const breaker = circuitBreaker(handleWhenResult(couldNotBeSent), {
     halfOpenAfter: onlyForward(options.halfOpenAfterMs ?? 1000, nowMs),
     // seeded bug: breaker-opens
     breaker: new ConsecutiveBreaker(options.failuresToOpen ?? 5),

@@ -83,7 +83,7 @@ export const readExecute = (
   number?: string,
 ): ProviderOutcome => {
   if (status === 200) return readOutcome(body, question, number);
-  if (status === 409 && isFenced(body, question)) return { outcome: 'NOT_SENT' };
+  if (status === 409 && isFenced(body, question)) return { outcome: 'NOT_SENT', byProvider: true };
   return unknown('status');
 };
 

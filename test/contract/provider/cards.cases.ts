@@ -1,6 +1,7 @@
 /** What the card number of the test decides (gaps §13). */
 import { describe, expect, test } from '@jest/globals';
 import type { Provider } from '../../../command-api/provider/port.ts';
+import { resilient } from '../../../command-api/provider/resilience.ts';
 import { TEST_CARDS } from '../../../provider-simulator/test-cards.ts';
 import { CardSecret } from '../../../shared/payment/card.ts';
 import { APPROVED_CARD, authorize, followUp } from '../../support/provider-operations.ts';
@@ -46,9 +47,19 @@ export const cardCases = (driver: ProviderDriver): void => {
 
     test('4210: never sent, and found as nothing', async () => {
       const operation = authorize('4000000000004210');
-      expect(await provider.execute(operation)).toEqual({ outcome: 'NOT_SENT' });
+      expect(await provider.execute(operation)).toEqual({ outcome: 'NOT_SENT', byProvider: true });
       expect(await provider.lookUp(operation)).toEqual({ outcome: 'NOT_FOUND' });
       expect(await takeAll(provider, 10)).toEqual([]);
+    });
+
+    test('F7: five calls with 4210 leave the circuit breaker closed for other payments', async () => {
+      const behind = resilient(provider);
+      for (let call = 1; call <= 5; call += 1) {
+        const response = await behind.execute(authorize('4000000000004210'));
+        expect(response.outcome).toBe('NOT_SENT');
+      }
+      expect(behind.breakerOpen()).toBe(false);
+      expect(await behind.execute(authorize())).toEqual(approved);
     });
 
     test('4228: times out before it acts, can be fenced while it hangs', async () => {

@@ -25,7 +25,7 @@ export const fencingCases = (driver: ProviderDriver): void => {
       expect(await provider.fence(operation)).toEqual({ outcome: 'FENCED' });
       expect(await provider.fence(operation)).toEqual({ outcome: 'FENCED' });
       provider = await reopen();
-      expect(await provider.execute(operation)).toEqual({ outcome: 'NOT_SENT' });
+      expect(await provider.execute(operation)).toEqual({ outcome: 'NOT_SENT', byProvider: true });
       expect(await provider.lookUp(operation)).toEqual({ outcome: 'NOT_FOUND' });
       expect(await takeAll(provider, 10)).toEqual([]);
     });
@@ -35,7 +35,10 @@ export const fencingCases = (driver: ProviderDriver): void => {
       async (number) => {
         const operation = authorize(number);
         await provider.fence(operation);
-        expect(await provider.execute(operation)).toEqual({ outcome: 'NOT_SENT' });
+        expect(await provider.execute(operation)).toEqual({
+          outcome: 'NOT_SENT',
+          byProvider: true,
+        });
         expect(await takeAll(provider, 10)).toEqual([]);
       },
     );
