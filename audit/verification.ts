@@ -1,7 +1,9 @@
-/** Verifies the hash chain of one payment, or of the whole log, against the stored forms. */
+/** Verifies the hash chain and the sums of one payment, or of the whole log, in the stored forms. */
 import { setImmediate as turn } from 'node:timers/promises';
+import { decode } from '../shared/event-store/codec.ts';
 import type { Position, StoredForm, StoredForms } from '../shared/event-store/port.ts';
 import { breakAt, storedCheck, verifyStream } from '../shared/event-store/verify-chain.ts';
+import { sumsBreak, sumsCheck } from '../shared/event-store/verify-sums.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 
@@ -14,13 +16,25 @@ const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
   return { position, stream, revision, hash, ...(logHash === undefined ? {} : { logHash }) };
 };
 
-/** The chain of one payment's stream, from its first event. */
+/** The first event of a stream whose sum cannot be. The hash of a forged amount can be made right. */
+const moneyBreak = (forms: readonly StoredForm[]): AuditVerification['broken'] => {
+  const found = sumsBreak(forms.map((form) => decode(form)));
+  return found && breakAt(found.event, found.reason);
+};
+
+/** Why the sum of an event cannot be, in the order of the whole log. */
+const moneyCheck = ({ readStream }: StoredForms) => {
+  const check = sumsCheck(async (stream) => (await readStream(stream)).map((form) => decode(form)));
+  return (form: StoredForm) => check(decode(form));
+};
+
+/** The chain and the sums of one payment's stream, from its first event. */
 export const verifyPayment = (
   paymentId: string,
   merchantId: string,
   forms: readonly StoredForm[],
 ): AuditVerification => {
-  const broken = verifyStream(forms);
+  const broken = verifyStream(forms) ?? moneyBreak(forms);
   return {
     ok: broken === undefined,
     guarantee: 'stream',
@@ -84,6 +98,7 @@ export async function* verifyLogForms(
 ): AsyncGenerator<Progress, AuditVerification | undefined> {
   const guarantee = only === undefined ? stored.guarantee : 'stream';
   const check = storedCheck(stored, guarantee);
+  const money = moneyCheck(stored);
   const { eventsAfter: of } = await store.head(null);
   let read = 0;
   let verified = 0;
@@ -103,7 +118,7 @@ export async function* verifyLogForms(
     const page: StoredForm[] = await stored.readAll(after, PAGE);
     for (const form of page) {
       if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
-      const reason = await check(form);
+      const reason = (await check(form)) ?? (await money(form));
       if (reason !== undefined) return result(breakAt(form, reason));
       const replaced = knownHead.compare(form);
       if (replaced !== undefined) return result(replaced);

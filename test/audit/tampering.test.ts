@@ -7,8 +7,10 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readExportLine } from '../../audit/export-lines.ts';
+import { verifyPayment } from '../../audit/verification.ts';
 import { manifestFileOf } from '../../cli/export-manifest.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newSeed, randomOf } from '../support/random.ts';
 import {
   changeRows,
@@ -18,6 +20,7 @@ import {
   openFilledLog,
   openRows,
   ROW_CHANGE_NAMES,
+  rewritten,
   unnoticedInExport,
   unnoticedInRows,
   verifyOf,
@@ -115,6 +118,29 @@ describe(`L3: the rows of the event log (seed ${seed})`, () => {
         'an amount, with its hash and its link in the log',
       ]).toContain(what);
     }
+  });
+});
+
+describe('F4: amounts in a log whose every hash was made right', () => {
+  test.each([
+    ['PaymentAuthorized', '"amount":2500', '"amount":9500', 'is not the 2500'],
+    ['PaymentCaptured', '"amount":2000', '"amount":2400', 'is not the 2000'],
+    ['PaymentCaptured', '"releasedAmount":500', '"releasedAmount":400', 'it releases 400'],
+    ['PaymentRefundRequested', '"amount":800', '"amount":9500', 'is above the 2000'],
+    ['PaymentRefunded', '"amount":800', '"amount":1800', 'is not the 800'],
+  ])('%s with %s as %s: verify names the event and why', async (type, was, is, why) => {
+    const own = await openFilledLog();
+    const { rows, write, close } = openRows(own.file);
+    const at = rows.findIndex(({ text }) => JSON.parse(text).type === type);
+    write(rewritten(rows, at, (text) => text.replace(was, is)));
+    close();
+    const { stream_id: stream } = rows[at] as (typeof rows)[number];
+    const paymentId = `pay_${stream - 1}`;
+    const broken = { position: String(at + 1), reason: expect.stringContaining(why) };
+    expect(await verifyWhole(own.store)).toMatchObject({ ok: false, broken });
+    const forms = await own.store.stored.readStream(streamOf(paymentId));
+    expect(verifyPayment(paymentId, 'm_0', forms)).toMatchObject({ ok: false, broken });
+    await own.close();
   });
 });
 

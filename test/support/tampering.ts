@@ -161,11 +161,11 @@ const withRow = (rows: Row[], at: number, change: Partial<Row>): Row[] =>
 const rowAt = (rows: Row[], at: number): Row => rows[at] as Row;
 
 /** Everything from a row on, as somebody would write it who computes the hashes as well. */
-const rewritten = (rows: Row[], at: number): Row[] => {
+export const rewritten = (rows: Row[], at: number, change = dearer): Row[] => {
   const ends = new Map<number, string>();
   let logHash = GENESIS_HASH;
   return rows.map((row, n) => {
-    const stored = JSON.parse(n === at ? dearer(row.text) : row.text);
+    const stored = JSON.parse(n === at ? change(row.text) : row.text);
     if (n > at) stored.previousHash = ends.get(row.stream_id) ?? GENESIS_HASH;
     const text = n >= at ? JSON.stringify(stored) : row.text;
     const hash = hashOf(text);

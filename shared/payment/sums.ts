@@ -1,0 +1,111 @@
+/**
+ * The sums of a payment, added up event by event: what an auditor's verification and a
+ * reconciliation check beside the chain of hashes, which says nothing about amounts (M2, M3, M8).
+ * All amounts are in minor units of the payment's currency.
+ */
+import type { PaymentEvent } from './payment-events.ts';
+
+/** What the events of a payment have moved so far, and what each operation has requested. */
+export type PaymentSums = {
+  currency: string;
+  authorized: number;
+  captured: number;
+  refunded: number;
+  /** The amount of each intent by operation id, until its last outcome event. */
+  requested: Readonly<Record<string, number>>;
+};
+
+/** `reason` says in words which sum cannot be. */
+type Added = { sums: PaymentSums } | { reason: string };
+
+const without = ({ requested, ...rest }: PaymentSums, operationId: string): PaymentSums => {
+  const { [operationId]: _, ...others } = requested;
+  return { ...rest, requested: others };
+};
+
+const left = ({ captured, refunded }: PaymentSums): number => captured - refunded;
+
+/** Why the sum of a capture, void or refund cannot follow the sums before it; undefined if it can. */
+const moneyReason = (sums: PaymentSums, { type, data }: PaymentEvent): string | undefined => {
+  const { authorized } = sums;
+  switch (type) {
+    case 'PaymentCaptureRequested':
+    case 'PaymentCaptured':
+      if (data.amount <= authorized) return undefined;
+      return `its capture of ${data.amount} is above the authorized ${authorized}`;
+    case 'PaymentVoidRequested':
+    case 'PaymentVoided':
+      if (data.amount === authorized) return undefined;
+      return `its void of ${data.amount} is not the authorized ${authorized}`;
+    case 'PaymentRefundRequested':
+    case 'PaymentRefunded':
+      if (data.amount <= left(sums)) return undefined;
+      return `its refund of ${data.amount} is above the ${left(sums)} that are left of the capture`;
+    default:
+      return undefined;
+  }
+};
+
+const releaseReason = (sums: PaymentSums, event: PaymentEvent): string | undefined => {
+  if (event.type !== 'PaymentCaptured') return undefined;
+  const { amount, releasedAmount = 0 } = event.data;
+  const rest = sums.authorized - amount;
+  if (releasedAmount === rest) return undefined;
+  return `it releases ${releasedAmount}, and the rest of the authorization is ${rest}`;
+};
+
+const requestReason = ({ requested }: PaymentSums, { type, data }: PaymentEvent) => {
+  if (type.endsWith('Requested')) return undefined;
+  const amount = requested[data.operationId];
+  if (amount === undefined) return 'no intent of its operation comes before it';
+  if (data.amount === amount) return undefined;
+  return `its amount of ${data.amount} is not the ${amount} that its intent requested`;
+};
+
+const reasonOf = (sums: PaymentSums, event: PaymentEvent): string | undefined => {
+  const { currency } = event.data;
+  if (currency !== sums.currency) return `its currency ${currency} is not ${sums.currency}`;
+  return (
+    requestReason(sums, event) ??
+    // seeded bug: sums-possible
+    moneyReason(sums, event) ??
+    releaseReason(sums, event)
+  );
+};
+
+const after = (sums: PaymentSums, { type, data }: PaymentEvent): PaymentSums => {
+  const { operationId, amount } = data;
+  switch (type) {
+    case 'PaymentAuthorized':
+      // The create's request stays: a sale's PaymentCaptured names the same operation.
+      return { ...sums, authorized: amount };
+    case 'PaymentCaptured':
+      return { ...without(sums, operationId), captured: amount };
+    case 'PaymentRefunded':
+      return { ...without(sums, operationId), refunded: sums.refunded + amount };
+    case 'PaymentCaptureRequested':
+    case 'PaymentVoidRequested':
+    case 'PaymentRefundRequested':
+      return { ...sums, requested: { ...sums.requested, [operationId]: amount } };
+    default:
+      return without(sums, operationId);
+  }
+};
+
+const begun = ({ type, data }: PaymentEvent): Added => {
+  if (type !== 'PaymentCreated') return { reason: 'its payment has no PaymentCreated before it' };
+  const { operationId, amount, currency } = data;
+  const requested = { [operationId]: amount };
+  return { sums: { currency, authorized: 0, captured: 0, refunded: 0, requested } };
+};
+
+/**
+ * The sums after one more event; `sums` is undefined before the first one. A capture is at most the
+ * authorization, releases exactly its rest, refunds are at most the capture, a void is the whole
+ * authorization, and each outcome has the amount of its intent; else `reason` says what does not fit.
+ */
+export const addSums = (sums: PaymentSums | undefined, event: PaymentEvent): Added => {
+  if (sums === undefined) return begun(event);
+  const reason = reasonOf(sums, event);
+  return reason === undefined ? { sums: after(sums, event) } : { reason };
+};
