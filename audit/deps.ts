@@ -16,6 +16,8 @@ export type AuditDeps = {
   record: Recorder;
   merchants: MerchantLookup;
   streams: Streams;
+  /** `MAX_OPERATIONS_PER_PAYMENT` (gaps §18). */
+  operationsMax: number;
   /** Called with the result of every verification of the whole log. */
   onVerified: (ok: boolean) => void;
   /** `now` is true while the log is verified: for one client at a time. */

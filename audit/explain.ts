@@ -3,7 +3,7 @@
  * the rules (shared/payment/decide.ts); this file only names the events behind it.
  */
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
-import { type Decision, decide } from '../shared/payment/decide.ts';
+import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
 import { foldReadModel } from '../shared/payment/response.ts';
 import { foldState, type PaymentState } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
@@ -13,6 +13,8 @@ import type { AuditExplanation, AuditForbidding } from './contract.ts';
 export type ExplainedCommand = {
   command: AuditExplanation['command'];
   amount?: number | undefined;
+  /** As in `ChangeCommand`. */
+  operationsMax: number;
 };
 
 /** Why an event forbids the command; undefined where it does not. */
@@ -73,7 +75,16 @@ const whyNeverCaptured: ReasonOf = (recorded) =>
     ? 'authorized, and nothing was captured that could go back'
     : whyNoLongerAuthorized(recorded);
 
-const reasonFor = (state: PaymentState, { command }: ExplainedCommand): ReasonOf => {
+const whyAtCeiling =
+  ({ operations }: PaymentState): ReasonOf =>
+  ({ revision, event }) =>
+    operations.at(-1)?.requestedAt === revision
+      ? `${event.type} began operation ${operations.length}, the last that the payment may have`
+      : undefined;
+
+const reasonFor = (state: PaymentState, request: ExplainedCommand): ReasonOf => {
+  const { command } = request;
+  if (hasReachedCeiling(state, request)) return whyAtCeiling(state);
   if (command !== 'refund') {
     return state.status === 'AUTHORIZED' ? whyOverAuthorized : whyNoLongerAuthorized;
   }
@@ -163,6 +174,7 @@ export const explain = (
     kind: request.command,
     operationId: newOperationId(),
     amountMinor: request.amount,
+    operationsMax: request.operationsMax,
     identity: { fingerprint: 'explain' },
   });
   return {

@@ -140,7 +140,9 @@ export const AUDIT_PAYMENT_ROUTES = {
     handle: async (deps, input, reply) => {
       const found = await find(deps, input, reply, 'EXPLAIN');
       const events = found === undefined ? undefined : readable(reply, found);
-      return events === undefined ? reply : sendJson(reply, explain(events, input.query));
+      return events === undefined
+        ? reply
+        : sendJson(reply, explain(events, { ...input.query, operationsMax: deps.operationsMax }));
     },
   }),
 } satisfies Partial<RoutesOf<'audit', AuditDeps>>;

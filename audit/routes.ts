@@ -13,6 +13,8 @@ import { AUDIT_PAYMENT_ROUTES } from './payment-routes.ts';
 export type AuditApi = {
   store: EventStore;
   readModels: AuditDeps['readModels'];
+  /** `MAX_OPERATIONS_PER_PAYMENT`, for `explain` (gaps §18). */
+  operationsMax: number;
   /** Called with the result of every verification of the whole log that was not aborted. */
   onVerified?: (ok: boolean) => void;
   /** Tests set shorter times. */
@@ -29,7 +31,7 @@ export const AUDIT_ROUTES: RoutesOf<'audit', AuditDeps> = joinRoutes(
 export const registerAuditApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,
-  { store, readModels, limits, onVerified = () => undefined }: AuditApi,
+  { store, readModels, operationsMax, limits, onVerified = () => undefined }: AuditApi,
 ): void => {
   registerRoutes(app, authHooks, AUDIT_ROUTES, {
     store,
@@ -37,6 +39,7 @@ export const registerAuditApi = (
     record: createRecorder(store),
     merchants: createMerchantLookup(store, readModels),
     streams: createStreams(app, limits),
+    operationsMax,
     onVerified,
     verifying: { now: false },
   });

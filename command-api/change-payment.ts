@@ -92,7 +92,15 @@ const changeAnew = (
   { state }: LoadedPayment,
 ): Promise<CommandResponse | undefined> => {
   const { kind, paymentId, amount: amountMinor, reason } = change;
-  const command = { kind, operationId: newOperationId(), amountMinor, reason, identity };
+  const { operationsMax } = deps;
+  const command = {
+    kind,
+    operationId: newOperationId(),
+    amountMinor,
+    reason,
+    identity,
+    operationsMax,
+  };
   const call = { kind: CALL_KINDS[kind], authorizationId: authorizationIdOf(state) };
   return operate(deps, { paymentId, command, call, sender, budget });
 };

@@ -95,6 +95,7 @@ const createDeps = (options: CommandSideOptions, provider: Provider): CommandDep
     claims: createReferenceClaims({ store, identities, nowMs }),
     sharedStore,
     rulesOf: rulesOf(config),
+    operationsMax: config.maxOperationsPerPayment,
     nowMs,
     logger,
   };

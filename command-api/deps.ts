@@ -24,6 +24,8 @@ export type CommandDeps = {
    */
   sharedStore: boolean;
   rulesOf(merchantId: string): MerchantRules;
+  /** `MAX_OPERATIONS_PER_PAYMENT` (gaps §18). */
+  operationsMax: number;
   /** Wall clock in milliseconds. */
   nowMs(): number;
   logger: {

@@ -143,7 +143,12 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
     relay,
     topicPrefix: topicPrefixOf(config),
   });
-  registerAuditApi(app, authHooks, { store, readModels, onVerified: metrics.chainVerified });
+  registerAuditApi(app, authHooks, {
+    store,
+    readModels,
+    operationsMax: config.maxOperationsPerPayment,
+    onVerified: metrics.chainVerified,
+  });
   registerQueryApi(app, authHooks, {
     store,
     readModels,

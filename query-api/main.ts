@@ -32,6 +32,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   registerAuditApi(app, authHooks, {
     store,
     readModels,
+    operationsMax: config.maxOperationsPerPayment,
     onVerified: metrics.chainVerified,
   });
   registerHealth(app, {

@@ -87,6 +87,9 @@ export const eventMessage = (
   return message('events', partition, attributes, publicEventData[type].parse(data));
 };
 
+/** A payment can have a thousand of them, and a message has to fit the broker (gaps §18). */
+const TRANSACTIONS_MAX = 50;
+
 const stateOf = ({ merchantId, revision, unresolved, response }: PaymentReadModel): object =>
   publicState.parse({
     ...response,
@@ -94,6 +97,9 @@ const stateOf = ({ merchantId, revision, unresolved, response }: PaymentReadMode
     revision,
     card: response.paymentMethod.card,
     unresolvedOperations: unresolved.length,
+    transactionCount: response.transactions.length,
+    // seeded bug: last-transactions
+    transactions: response.transactions.slice(-TRANSACTIONS_MAX),
   });
 
 /**

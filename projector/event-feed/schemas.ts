@@ -108,21 +108,28 @@ export const publicState = z.object({
   card: cardSeen,
   ...orderSeen,
   unresolvedOperations: z.int().min(0).describe('Intents that have no outcome yet'),
-  transactions: z.array(
-    z.object({
-      id: z.string(),
-      type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
-      amount: minorUnits,
-      result: z.enum(['SUCCEEDED', 'FAILED']),
-      failure: z
-        .object({
-          failureCode: decline.failureCode,
-          providerFailureCode: decline.providerFailureCode,
-        })
-        .optional(),
-      createdAt: z.iso.datetime(),
-    }),
-  ),
+  transactionCount: z
+    .int()
+    .min(0)
+    .optional()
+    .describe('How many the payment has; left out by an earlier version, which sent all of them'),
+  transactions: z
+    .array(
+      z.object({
+        id: z.string(),
+        type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
+        amount: minorUnits,
+        result: z.enum(['SUCCEEDED', 'FAILED']),
+        failure: z
+          .object({
+            failureCode: decline.failureCode,
+            providerFailureCode: decline.providerFailureCode,
+          })
+          .optional(),
+        createdAt: z.iso.datetime(),
+      }),
+    )
+    .describe('The last 50, oldest first'),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });

@@ -44,6 +44,8 @@ export type ChangeCommand = {
   amountMinor?: RequestedAmount | undefined;
   reason?: string | undefined;
   identity: RequestIdentity;
+  /** How many operations one payment may have, its create and those that failed included (gaps §18). */
+  operationsMax: number;
 };
 
 /**

@@ -45,6 +45,8 @@ export const decide = (state: PaymentState | undefined, command: Command): Decis
   const earlier = operationUnder(state, command.identity.keyHash);
   // seeded bug: repeat-at-append
   if (earlier !== undefined && !isFree(earlier)) return { kind: 'repeated' };
+  // seeded bug: operations-ceiling
+  if (hasReachedCeiling(state, command)) return refusedAtCeiling(command);
   switch (command.kind) {
     case 'capture':
       return capture(state, command);
@@ -54,6 +56,21 @@ export const decide = (state: PaymentState | undefined, command: Command): Decis
       return refund(state, command);
   }
 };
+
+/** True where the payment has all the operations that it may have (gaps §18, ADR-0110). */
+export const hasReachedCeiling = (
+  state: PaymentState,
+  { operationsMax }: Pick<ChangeCommand, 'operationsMax'>,
+): boolean => state.operations.length >= operationsMax;
+
+const NOT_ALLOWED = {
+  capture: 'CAPTURE_NOT_ALLOWED',
+  void: 'VOID_NOT_ALLOWED',
+  refund: 'REFUND_NOT_ALLOWED',
+} as const;
+
+const refusedAtCeiling = ({ kind, operationsMax }: ChangeCommand): Refused =>
+  refused(NOT_ALLOWED[kind], `the payment has reached ${operationsMax} operations`);
 
 const brokenRules = (command: CreateCommand): string[] => {
   const { maxAmountMinor, acceptedBrands } = command.rules;

@@ -8,6 +8,7 @@ import type { CardBrand } from '../payment/card.ts';
 import { type MerchantSettings, readJsonFile, readMerchants } from './merchants.ts';
 import {
   MAX_AMOUNT_DEFAULT,
+  MAX_OPERATIONS_DEFAULT,
   type ParsedSettings,
   RECOVERY_DELAYS_MS_DEFAULT,
   settingsSchema,
@@ -87,6 +88,8 @@ export type Config = {
   requestBudgetMs: number;
   recoveryDelaysMs: readonly number[];
   maxInFlight: number;
+  /** Operations on one payment, its create included (gaps §18). */
+  maxOperationsPerPayment: number;
   /** Per address, for requests without a valid token (gaps §11). */
   unauthenticatedRateLimit: RateLimit;
   /** Undefined: the secret in the data folder, made on first start (gaps §8). */
@@ -175,6 +178,7 @@ const configOf = (
     requestBudgetMs,
     recoveryDelaysMs: parsed.RECOVERY_DELAYS_MS ?? RECOVERY_DELAYS_MS_DEFAULT,
     maxInFlight: parsed.MAX_IN_FLIGHT ?? 2048,
+    maxOperationsPerPayment: parsed.MAX_OPERATIONS_PER_PAYMENT ?? MAX_OPERATIONS_DEFAULT,
     unauthenticatedRateLimit: rateLimit(
       parsed.RATE_LIMIT_UNAUTHENTICATED_PER_SECOND ?? rates.unauthenticated,
     ),

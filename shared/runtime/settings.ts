@@ -8,6 +8,10 @@ import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
 
 /** The largest amount of gaps §3, in minor units. */
 export const MAX_AMOUNT_DEFAULT = 99_999_999;
+/** How many operations one payment may have (gaps §18). */
+export const MAX_OPERATIONS_DEFAULT = 1_000;
+/** Of so many operations a payment's document and messages are still far below what engines take. */
+const MAX_OPERATIONS_HIGHEST = 5_000;
 /** The retry schedule of gaps §7, in milliseconds; after its last step recovery tries hourly. */
 export const RECOVERY_DELAYS_MS_DEFAULT = [
   1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000,
@@ -208,6 +212,11 @@ export const settings = {
     '2048',
     'requests at once; above it 503 with `Retry-After`',
     wholeNumber(1, 1_000_000),
+  ),
+  MAX_OPERATIONS_PER_PAYMENT: setting(
+    String(MAX_OPERATIONS_DEFAULT),
+    'operations on one payment, its create and failed ones included; the next is 422 of its operation; the same in every process',
+    wholeNumber(1, MAX_OPERATIONS_HIGHEST),
   ),
   IDEMPOTENCY_SECRET: setting(
     'made in `DATA_DIR` on first start; required with EventStoreDB',

@@ -87,6 +87,7 @@ describe('settings: what is set and right', () => {
     [{ RECOVERY_DELAYS_MS: '5, 10' }, { recoveryDelaysMs: [5, 10] }],
     [{ ACCEPTED_BRANDS: 'VISA, AMEX' }, { rules: { acceptedBrands: ['VISA', 'AMEX'] } }],
     [{ MAX_AMOUNT: '9007199254740991' }, { rules: { maxAmount: Number.MAX_SAFE_INTEGER } }],
+    [{ MAX_OPERATIONS_PER_PAYMENT: '3' }, { maxOperationsPerPayment: 3 }],
     [{ MERCHANT_REFERENCE: 'allow' }, { rules: { merchantReference: 'allow' } }],
     [{ MERCHANT_REFERENCE: 'unique' }, { rules: { merchantReference: 'unique' } }],
     [{ RATE_LIMIT_PER_SECOND: '50' }, { rules: { rateLimit: { perSecond: 50, burst: 100 } } }],

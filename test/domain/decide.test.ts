@@ -1,6 +1,7 @@
 /** The rules of a payment: what each command is answered in each state (gaps §3, §5 to §8). */
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from '../../shared/payment/commands.ts';
+import { decide } from '../../shared/payment/decide.ts';
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { refused } from '../../shared/payment/refusals.ts';
@@ -324,6 +325,56 @@ describe('gaps §5, §7: refund', () => {
       response: [refundRequested(newly)],
     },
   ]);
+});
+
+describe('F8: a payment has a ceiling of operations (gaps §18)', () => {
+  const reached = 'the payment has reached 3 operations';
+  const refunded500 = [refundRequested({ amount: 500 }), refunded({ amount: 500 })];
+  scenarios([
+    {
+      title: 'the last one below the ceiling is carried out',
+      given: asCaptured,
+      when: refund({ amountMinor: 500, operationsMax: 3 }),
+      response: [refundRequested({ ...newly, amount: 500 })],
+    },
+    {
+      title: 'the next refund is refused, though there is money left',
+      given: [...asCaptured, ...refunded500],
+      when: refund({ amountMinor: 500, operationsMax: 3 }),
+      response: refused('REFUND_NOT_ALLOWED', reached),
+    },
+    {
+      title: 'a capture that was declined counts, and so does one that was never sent',
+      given: [
+        ...asAuthorized,
+        captureRequested(),
+        captureDeclined(),
+        captureRequested({ operationId: operationId(2) }),
+        captureDeclined({ operationId: operationId(2), outcome: 'NOT_SENT' }),
+      ],
+      when: capture({ operationsMax: 3 }),
+      response: refused('CAPTURE_NOT_ALLOWED', reached),
+    },
+    {
+      title: 'a void is refused as well: the authorization runs out at the provider',
+      given: [...asAuthorized, voidRequested(), voidDeclined()],
+      when: voidIt({ operationsMax: 2 }),
+      response: refused('VOID_NOT_ALLOWED', 'the payment has reached 2 operations'),
+    },
+    {
+      title: 'the outcome of an operation that has begun is recorded all the same',
+      given: [...asCaptured, refundRequested({ amount: 500 })],
+      when: record(operationId(2)),
+      response: [refunded({ amount: 500 })],
+    },
+  ]);
+
+  test('a repeat under the key of an operation that exists is its repeat, not the next one', () => {
+    const key = { ...identity, keyHash: 'k' };
+    const given = [...asCaptured, refundRequested({ amount: 500, identity: key }), refunded()];
+    const decision = decide(stateAfter(given), refund({ operationsMax: 3, identity: key }));
+    expect(decision).toEqual({ kind: 'repeated' });
+  });
 });
 
 describe('gaps §7: an approval that a person records', () => {

@@ -33,6 +33,7 @@ const change =
     kind,
     operationId: NEW_OPERATION,
     identity,
+    operationsMax: 1000,
     ...fields,
   });
 export const capture = change('capture');

@@ -136,6 +136,18 @@ const RULES: SeededBug[] = [
     test: 'test/domain/decide.test.ts',
   },
   {
+    name: 'a payment has no ceiling of operations',
+    at: 'operations-ceiling',
+    change: 'delete',
+    test: 'test/domain/decide.test.ts',
+  },
+  {
+    name: 'a state message has every transaction of its payment',
+    at: 'last-transactions',
+    change: 'delete',
+    test: 'test/projector/message-size.test.ts',
+  },
+  {
     name: 'open refunds reserve nothing',
     at: 'refund-reserves',
     change: without(/ - \w+(?=;)/),

@@ -1,0 +1,66 @@
+/** The largest payment that the contract allows: every text at its maximum, and any number of operations. */
+import type { EventData, PaymentEvent } from '../../shared/payment/payment-events.ts';
+import {
+  authorized,
+  captured,
+  created,
+  operationId,
+  refundDeclined,
+  refunded,
+  refundRequested,
+} from './payment-events.ts';
+
+/** As long as any text of a request may be, in characters of three bytes each. */
+const LONG = '\u20ac'.repeat(255);
+const LONG_CODE = 'c'.repeat(64);
+const address = { street: LONG, city: LONG, state: LONG, zip: LONG, country: LONG };
+const item = (n: number) => ({
+  id: `${n}${LONG}`.slice(0, 255),
+  name: LONG,
+  quantity: 999_999,
+  unitPrice: 99_999_999,
+  goodsType: 'PHYSICAL' as const,
+});
+
+/** 200 items, and every other optional field. */
+const details: EventData<'PaymentCreated'>['details'] = {
+  merchantReference: LONG,
+  descriptor: LONG,
+  goodsType: 'PHYSICAL',
+  productItems: Array.from({ length: 200 }, (_, n) => item(n)),
+  consumer: { firstName: LONG, lastName: LONG, email: LONG, phone: LONG, ip: LONG },
+  billing: { address },
+  shipping: { address, firstName: LONG, lastName: LONG },
+  source: { storeId: LONG, initiatedBy: 'CONSUMER', externalMerchantId: LONG },
+};
+
+/** The first event, with every text at its maximum. */
+export const largestCreated = (paymentId: string, merchantId = 'm_test'): PaymentEvent =>
+  created({ paymentId, merchantId, captureNow: true, amount: 99_999_999, details });
+
+const ONE_CENT = { currency: 'USD', amount: 1 };
+
+/** A sale and refunds of one cent: `operations` in all, two events each and three of the sale. */
+export const refundsOfOneCent = (first: PaymentEvent, operations: number): PaymentEvent[] => {
+  const sale = { amount: 99_999_999 };
+  const refunds = Array.from({ length: operations - 1 }, (_, n) => operationId(n + 1)).flatMap(
+    (operation) => [
+      refundRequested({ ...ONE_CENT, operationId: operation, reason: 'one cent' }),
+      refunded({ ...ONE_CENT, operationId: operation, providerReference: operation }),
+    ],
+  );
+  return [first, authorized(sale), captured(sale), ...refunds];
+};
+
+/** The same with refunds that all failed, which are the longest entries of `transactions`. */
+export const declinedRefunds = (first: PaymentEvent, operations: number): PaymentEvent[] =>
+  refundsOfOneCent(first, operations).map((event) =>
+    event.type === 'PaymentRefunded'
+      ? refundDeclined({
+          ...ONE_CENT,
+          operationId: event.data.operationId,
+          failureCode: 'AUTHENTICATION_REQUIRED',
+          providerFailureCode: LONG_CODE,
+        })
+      : event,
+  );
