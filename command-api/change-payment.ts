@@ -17,7 +17,7 @@ import type { CommandDeps, Sender } from './deps.ts';
 import { waitForInFlight } from './in-flight.ts';
 import { operate } from './operate.ts';
 import type { LoadedPayment } from './payment-log.ts';
-import { resolveByAsking } from './recovery/ask.ts';
+import { resolveByAsking, responseUnlessFenced } from './recovery/ask.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, keyReused, operationOf, replayed, responseTo } from './responses.ts';
 
@@ -32,7 +32,13 @@ export type Change = {
 };
 
 /** A change with what it is recognised by and how long it may take. */
-type Attempt = { change: Change; sender: Sender; identity: RequestIdentity; budget: Budget };
+type Attempt = {
+  change: Change;
+  sender: Sender;
+  key: string | undefined;
+  identity: RequestIdentity;
+  budget: Budget;
+};
 
 const CALL_KINDS = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
 
@@ -49,7 +55,7 @@ export const changePayment = (
   budget: Budget,
 ): Promise<CommandResponse> => {
   const identity = identityOf(deps, sender, change, key);
-  const attempt = { change, sender, identity, budget };
+  const attempt = { change, sender, key, identity, budget };
   return deps.queues.run(change.paymentId, async () => {
     for (;;) {
       const response = await changeOrRepeat(deps, attempt);
@@ -86,23 +92,32 @@ const changeOrRepeat = async (
   return changeAnew(deps, attempt, payment);
 };
 
-const changeAnew = (
+const changeAnew = async (
   deps: CommandDeps,
-  { change, sender, identity, budget }: Attempt,
-  { state }: LoadedPayment,
+  attempt: Attempt,
+  payment: LoadedPayment,
 ): Promise<CommandResponse | undefined> => {
+  const { change, sender, identity, budget } = attempt;
   const { kind, paymentId, amount: amountMinor, reason } = change;
+  const notSent = operationUnder(payment.state, identity.keyHash);
+  const barred = notSent && (await responseUnlessFenced(deps, payment, notSent));
+  if (barred !== undefined) return barred;
+  const operationId = operationIdOf(deps, attempt, payment);
   const { operationsMax } = deps;
-  const command = {
-    kind,
-    operationId: newOperationId(),
-    amountMinor,
-    reason,
-    identity,
-    operationsMax,
-  };
-  const call = { kind: CALL_KINDS[kind], authorizationId: authorizationIdOf(state) };
+  const command = { kind, operationId, amountMinor, reason, identity, operationsMax };
+  const call = { kind: CALL_KINDS[kind], authorizationId: authorizationIdOf(payment.state) };
   return operate(deps, { paymentId, command, call, sender, budget });
+};
+
+/** Under a key derived, with a number of its own for each attempt (gaps §17); else random. */
+const operationIdOf = (
+  { identities }: CommandDeps,
+  { change: { kind, paymentId }, sender: { merchantId }, key, identity }: Attempt,
+  { state }: LoadedPayment,
+): string => {
+  if (key === undefined) return newOperationId();
+  const earlier = state.operations.filter((o) => o.identity.keyHash === identity.keyHash);
+  return identities.operationIdOf(merchantId, kind, paymentId, key, earlier.length + 1);
 };
 
 /** The keyed hashes that a repeat of this change is recognised by (gaps §8). */

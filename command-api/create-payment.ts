@@ -16,7 +16,7 @@ import { claimReference, stillClaims } from './merchant-reference.ts';
 import { type OperationRequest, operate } from './operate.ts';
 import type { LoadedPayment } from './payment-log.ts';
 import type { CallDetails } from './provider/port.ts';
-import { resolveByAsking, resolvedInTurn } from './recovery/ask.ts';
+import { resolveByAsking, resolvedInTurn, responseUnlessFenced } from './recovery/ask.ts';
 import type { CreateRequest } from './request/payment-request.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, keyReused, rejection, replayed, responseTo } from './responses.ts';
@@ -122,7 +122,8 @@ const createOrJoin = async (deps: CommandDeps, attempt: Attempt): Promise<Comman
 /** Again where another create took the reference in between: the next attempt finds that one. */
 const createWithoutKey = async (deps: CommandDeps, attempt: Attempt): Promise<CommandResponse> => {
   while (attempt.budget.leftMs() > 0) {
-    const response = await createNew(deps, attempt, newPaymentId());
+    const ids = { paymentId: newPaymentId(), operationId: newOperationId() };
+    const response = await createNew(deps, attempt, ids);
     if (response !== undefined) return response;
   }
   throw new BudgetSpent();
@@ -159,32 +160,49 @@ const createUnderKey = (
   const { identities, queues } = deps;
   const keyHash = identities.keyHashOf(sender.merchantId, 'create', '', key);
   const keyed = { ...attempt, command: { ...command, identity: { ...command.identity, keyHash } } };
-  const idOf = (n: number) => identities.paymentIdOf(sender.merchantId, key, n);
-  return queues.run(`create ${idOf(1)}`, async () => {
+  const idsOf = (n: number): CreateIds => {
+    const { merchantId } = sender;
+    const paymentId = identities.paymentIdOf(merchantId, key, n);
+    const operationId = identities.operationIdOf(merchantId, 'create', paymentId, key, n);
+    return { paymentId, operationId };
+  };
+  return queues.run(`create ${idsOf(1).paymentId}`, async () => {
+    let before: LoadedPayment | undefined;
     for (let n = 1; n <= ATTEMPTS_MAX && budget.leftMs() > 0; n++) {
-      const response = await createOrRepeat(deps, keyed, idOf(n));
-      if (response !== undefined) return response;
+      const tried = await createOrRepeat(deps, keyed, idsOf(n), before);
+      if ('response' in tried) return tried.response;
+      before = tried.free;
     }
     throw new BudgetSpent();
   });
 };
 
-/** Undefined when the create of this id was proven never carried out: the next id is free. */
+/** The ids that one attempt to create a payment gets. */
+type CreateIds = { paymentId: string; operationId: string };
+
+/** `free`: the payment whose create was proven never carried out, so that the next id is free. */
+type Tried = { response: CommandResponse } | { free: LoadedPayment };
+
+/** `before` is the payment of the attempt before this one, where there was one. */
 const createOrRepeat = async (
   deps: CommandDeps,
   attempt: Attempt,
-  paymentId: string,
-): Promise<CommandResponse | undefined> => {
+  ids: CreateIds,
+  before: LoadedPayment | undefined,
+): Promise<Tried> => {
+  const { paymentId } = ids;
   const payment = await deps.paymentLog.load(paymentId, 'store');
   if (payment === undefined) {
-    const response = await createNew(deps, attempt, paymentId);
-    // Another process was faster under the same key, or with the same reference.
-    return response ?? createOrRepeat(deps, attempt, paymentId);
+    const barred = before && (await responseUnlessFenced(deps, before, createOf(before)));
+    const response = barred ?? (await createNew(deps, attempt, ids));
+    // Undefined where another process was faster under the same key, or with the same reference.
+    return response === undefined ? createOrRepeat(deps, attempt, ids, before) : { response };
   }
   const create = createOf(payment);
-  if (isFree(create)) return undefined;
-  if (create.identity.fingerprint !== attempt.command.identity.fingerprint) return keyReused();
-  if (create.ended !== undefined) return replayed(responseTo(payment, create));
+  if (isFree(create)) return { free: payment };
+  if (create.identity.fingerprint !== attempt.command.identity.fingerprint)
+    return { response: keyReused() };
+  if (create.ended !== undefined) return { response: replayed(responseTo(payment, create)) };
   return repeatUnresolved(deps, attempt, paymentId);
 };
 
@@ -192,22 +210,22 @@ const repeatUnresolved = async (
   deps: CommandDeps,
   { budget }: Attempt,
   paymentId: string,
-): Promise<CommandResponse | undefined> => {
+): Promise<Tried> => {
   const payment = await resolvedInTurn(deps, paymentId, budget);
   if (payment === undefined) throw new Error(`payment ${paymentId} does not exist any more`);
   const create = createOf(payment);
-  if (isFree(create)) return undefined;
+  if (isFree(create)) return { free: payment };
   const response = responseTo(payment, create);
-  return create.ended === undefined ? response : replayed(response);
+  return { response: create.ended === undefined ? response : replayed(response) };
 };
 
 /** Undefined where another request has the id or the reference: look at the payments again. */
 const createNew = (
   deps: CommandDeps,
   { sender, command: requested, call, budget }: Attempt,
-  paymentId: string,
+  { paymentId, operationId }: CreateIds,
 ): Promise<CommandResponse | undefined> => {
-  const command = { ...requested, paymentId, operationId: newOperationId() };
+  const command = { ...requested, paymentId, operationId };
   const request = { paymentId, command, call, sender, budget };
   const reference = command.rules.uniqueReferences && command.details.merchantReference;
   return deps.queues.run(paymentId, () =>
@@ -229,6 +247,6 @@ const createUnique = async (
   const claimed = await claimReference(deps, sender, command, reference, budget);
   if (claimed.kind === 'held') return claimed.response;
   // seeded bug: reference-read-again
-  const mayGoOn = () => stillClaims(deps, command, reference);
+  const mayGoOn = () => stillClaims(deps, command, reference, claimed.claimId);
   return operate(deps, { ...request, mayGoOn });
 };

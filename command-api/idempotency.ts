@@ -10,6 +10,17 @@ import { crockford } from '../shared/runtime/ids.ts';
 export type Identities = {
   /** The paymentId of the n-th attempt (from 1) under a merchant's key. */
   paymentIdOf(merchantId: string, key: string, attempt: number): string;
+  /**
+   * The operation id of the n-th attempt (from 1) under a merchant's key (gaps §17): a log that was
+   * put back to an older state gives a repeat the id that the provider knows already.
+   */
+  operationIdOf(
+    merchantId: string,
+    route: string,
+    paymentId: string,
+    key: string,
+    attempt: number,
+  ): string;
   /** The hash under which an operation's key stands in its intent. */
   keyHashOf(merchantId: string, route: string, paymentId: string, key: string): string;
   /** The hash that names the stream of a merchant's reference. */
@@ -31,6 +42,9 @@ export const createIdentities = (secret: string): Identities => {
     // seeded bug: key-scope
     paymentIdOf: (merchantId, idempotencyKey, attempt) =>
       `pay_${crockford(hash('payment', merchantId, idempotencyKey, attempt), ID_CHARACTERS)}`,
+    operationIdOf: (merchantId, route, paymentId, idempotencyKey, attempt) =>
+      // seeded bug: derived-operation-id
+      `op_${crockford(hash('operation', merchantId, route, paymentId, idempotencyKey, attempt), ID_CHARACTERS)}`,
     keyHashOf: (merchantId, route, paymentId, idempotencyKey) =>
       hash('key', merchantId, route, paymentId, idempotencyKey).toString('base64url'),
     referenceHashOf: (merchantId, reference) =>

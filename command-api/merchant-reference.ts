@@ -21,8 +21,10 @@ import { type CommandResponse, rejection, responseTo, unknownOutcome } from './r
 /** How long a claimant has from its claim to its PaymentCreated; then its claim no longer counts. */
 const CLAIM_MS_MAX = 2_000;
 
-/** `ours`: the reference is claimed for this create; else the response of the payment that has it. */
-export type Claimed = { kind: 'ours' } | { kind: 'held'; response: CommandResponse };
+/** `ours`: this claim is the create's; else the response of the payment that has the reference. */
+export type Claimed =
+  | { kind: 'ours'; claimId: string }
+  | { kind: 'held'; response: CommandResponse };
 
 /** Claims a reference for a create that is not appended yet. Throws BudgetSpent. */
 export const claimReference = async (
@@ -37,6 +39,7 @@ export const claimReference = async (
     throw new Error(`payment ${paymentId} claims a reference with an amount that the rules refuse`);
   const pause = pauses(budget);
   const startedMs = performance.now();
+  let claimId: string | undefined;
   for (;;) {
     if (budget.leftMs() === 0) throw new BudgetSpent();
     const claims = await deps.claims.read(merchantId, reference);
@@ -48,19 +51,19 @@ export const claimReference = async (
       continue;
     }
     // Every earlier claimant was looked at after our own claim was durable: our claim stands.
-    if (claims.lastOperationId === operationId) return { kind: 'ours' };
+    if (claimId !== undefined && claims.lastId === claimId) return { kind: 'ours', claimId };
     const data = { paymentId, merchantId, operationId, amount, currency };
-    await deps.claims.claim(claims, data, contextOf(sender));
+    claimId = await deps.claims.claim(claims, data, contextOf(sender));
   }
 };
 
-/** Whether the last claim is still this create's. Throws what the event store throws. */
+/** Whether this claim is still the last one. Throws what the event store throws. */
 export const stillClaims = async (
   deps: CommandDeps,
-  { merchantId, operationId }: CreateCommand,
+  { merchantId }: CreateCommand,
   reference: string,
-): Promise<boolean> =>
-  (await deps.claims.read(merchantId, reference)).lastOperationId === operationId;
+  claimId: string,
+): Promise<boolean> => (await deps.claims.read(merchantId, reference)).lastId === claimId;
 
 /** Undefined when no payment holds the reference. */
 const judge = async (

@@ -100,6 +100,19 @@ const after = (
 const knows = (payment: LoadedPayment | undefined, operationId: string): boolean =>
   payment?.state.operations.some((o) => o.operationId === operationId) ?? false;
 
+/**
+ * Whether one of these appends stored the operation's intent. Under a key the operation id is derived
+ * (gaps §17), so another process may have begun the very same operation: its call is its own.
+ */
+const isIntentOf = (
+  { events, state }: LoadedPayment,
+  operationId: string,
+  tried: ReadonlySet<string>,
+): boolean => {
+  const operation = state.operations.find((o) => o.operationId === operationId);
+  return operation !== undefined && tried.has(events[operation.requestedAt]?.id ?? '');
+};
+
 /** The context that a request's intent is stored with. */
 export const contextOf = ({ actor, requestId }: Sender): EventContext => ({
   actor,
@@ -198,14 +211,19 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
       payment = await load(paymentId, 'store');
       justRead = true;
     }
+    const tried = new Set<string>();
     for (;;) {
       const decision = decide(payment?.state, command);
       if (decision.kind !== 'events') {
         if (justRead) return { ...decision, payment };
       } else if (payment !== undefined && decision.events.length === 0) {
-        return { kind: 'done', payment };
+        // seeded bug: intent-of-another
+        if (command.kind === 'record' || isIntentOf(payment, command.operationId, tried))
+          return { kind: 'done', payment };
+        if (justRead) return { kind: 'repeated', payment };
       } else {
         const events = newEvents(payment, decision.events, context);
+        for (const { id } of events) tried.add(id);
         try {
           const appended = await append(paymentId, payment, events, budget);
           const next = afterAppend(paymentId, payment, appended);

@@ -14,8 +14,8 @@ export type Claims = {
   stream: string;
   events: readonly RecordedEvent[];
   paymentIds: string[];
-  /** What the last one was made for: the same payment can be claimed for by its own repeat. */
-  lastOperationId: string | undefined;
+  /** The event id of the last one: the same payment can be claimed for by its own repeat. */
+  lastId: string | undefined;
   /** How long ago the last one was made, by this process's clock. */
   lastAgeMs: number;
 };
@@ -23,8 +23,8 @@ export type Claims = {
 export type ReferenceClaims = {
   /** Throws StoreUnavailable. */
   read(merchantId: string, reference: string): Promise<Claims>;
-  /** Claims for a payment, unless somebody was faster; read again either way. */
-  claim(after: Claims, data: ClaimEvent['data'], context: EventContext): Promise<void>;
+  /** Claims for a payment, unless somebody was faster; read again either way. Returns the claim's id. */
+  claim(after: Claims, data: ClaimEvent['data'], context: EventContext): Promise<string>;
 };
 
 export type ReferenceClaimsOptions = {
@@ -47,7 +47,7 @@ export const createReferenceClaims = (options: ReferenceClaimsOptions): Referenc
       const lastAgeMs = nowMs() - Date.parse(events.at(-1)?.time ?? '');
       const claims = events.map(claimOf);
       const paymentIds = claims.map(({ paymentId }) => paymentId);
-      return { stream, events, paymentIds, lastOperationId: claims.at(-1)?.operationId, lastAgeMs };
+      return { stream, events, paymentIds, lastId: events.at(-1)?.id, lastAgeMs };
     },
     claim: async ({ stream, events }, data, context) => {
       const last = events.at(-1);
@@ -55,14 +55,16 @@ export const createReferenceClaims = (options: ReferenceClaimsOptions): Referenc
       const time = last !== undefined && now < last.time ? last.time : now;
       const event: ClaimEvent = { type: 'MerchantReferenceClaimed', data };
       const expected = last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
+      const id = newEventId();
       try {
-        await store.append(stream, expected, [{ id: newEventId(), time, event, context }]);
+        await store.append(stream, expected, [{ id, time, event, context }]);
       } catch (error) {
         // Reading the stream again shows whose claim is in it.
         const looksAgain =
           error instanceof RevisionConflict || error instanceof AppendOutcomeUnknown;
         if (!looksAgain) throw error;
       }
+      return id;
     },
   };
 };

@@ -12,6 +12,7 @@ import { outcomeOf } from '../operate.ts';
 import type { LoadedPayment } from '../payment-log.ts';
 import { AT_WORK, type OperationQuestion } from '../provider/port.ts';
 import type { Budget } from '../request-budget.ts';
+import { type CommandResponse, responseTo, unknownOutcome } from '../responses.ts';
 
 /** A provider that says for longer than a day that it is at work will never give an outcome. */
 const AT_WORK_MS_MAX = 86_400_000;
@@ -91,3 +92,28 @@ export const resolvedInTurn = (
       ? resolveByAsking(deps, paymentId)
       : payment;
   });
+
+/**
+ * Has the provider fence an attempt that was never sent, before its key gets another one (ADR-0103).
+ * The provider has heard nothing of such an attempt: a log that was put back to a state before it
+ * would send it, and charge a second time. Undefined once the next attempt may be made, else the
+ * response. Call it in the payment's queue, or in that of the key.
+ */
+export const responseUnlessFenced = async (
+  { provider, logger }: Pick<CommandDeps, 'provider' | 'logger'>,
+  payment: LoadedPayment,
+  operation: Operation,
+): Promise<CommandResponse | undefined> => {
+  if (operation.ended?.outcome !== 'NOT_SENT') return undefined;
+  const { paymentId, currency } = payment.state;
+  const { operationId, amountMinor: amount, kind } = operation;
+  // seeded bug: fence-before-next-attempt
+  const { outcome } = await provider.fence({ operationId, amount, currency });
+  if (outcome === 'UNKNOWN') return responseTo(payment, operation);
+  if (outcome === 'FENCED') return undefined;
+  logger.error(
+    { paymentId, operation: kind, recorded: 'NOT_SENT', provider: outcome },
+    'the provider carried out what was recorded as never sent; reconcile with its ledger',
+  );
+  return outcome === 'APPROVED' ? unknownOutcome(paymentId) : undefined;
+};

@@ -51,11 +51,13 @@ describe('gaps §8: what a repeat is recognised by', () => {
   test('ids and hashes of a known request never change', () => {
     expect([
       identities.paymentIdOf('m_1', 'key-1', 1),
+      identities.operationIdOf('m_1', 'create', 'pay_1', 'key-1', 1),
       identities.keyHashOf('m_1', 'create', '', 'key-1'),
       identities.referenceHashOf('m_1', 'order-1'),
       identities.fingerprintOf({ route: 'void', paymentId: 'pay_1', amount: null, reason: null }),
     ]).toEqual([
       'pay_YGT6KYE2454P3H5X44FK55288G',
+      'op_DVFQW56JH1BBPWGZ12VQ0T5JJ3',
       'rdBxughKdGz_nkVSIQQ6pOg8p-EW-y3NGt6CWPkASOE',
       'RLZEZ-EKz-lnFxhn3WCyQihJeWptLTojYFWU2rHnasc',
       'fJ1k8Uu3b4GT4-_ija3hXcPhAmmDKwEXks8eRuKOtis',

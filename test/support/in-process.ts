@@ -63,8 +63,11 @@ export type InProcess = {
   get(paymentId: string, asking?: Asking): Promise<CommandResponse>;
   /** What the provider carried out for a payment, or for all of them. */
   ledger(paymentId?: string): Promise<LedgerEntry[]>;
-  /** Stops the service in good order and opens it again over the same folder. */
-  restart(): Promise<void>;
+  /**
+   * Stops the service in good order and opens it again over the same folder, after `meanwhile` has
+   * had the folder to itself.
+   */
+  restart(meanwhile?: (dataDir: string) => void): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -166,8 +169,9 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
       const { entries = [] } = (await provider?.ledger(0, 1000)) ?? {};
       return paymentId === undefined ? entries : entries.filter((e) => e.paymentId === paymentId);
     },
-    restart: async () => {
+    restart: async (meanwhile) => {
       await service.stop();
+      meanwhile?.(dataDir);
       service = await open();
     },
     [Symbol.asyncDispose]: async () => {

@@ -196,7 +196,28 @@ const IDEMPOTENCY: SeededBug[] = [
     name: 'a change that loses the append to its own repeat elsewhere is carried out again',
     at: 'repeat-at-append',
     change: 'delete',
+    test: 'test/domain/decide.test.ts',
+  },
+  {
+    name: "another process's intent under the same key is taken for an own one",
+    at: 'intent-of-another',
+    change: { replace: /isIntentOf\(.*?\)(?=\))/, by: 'true' },
     test: 'test/processes/idempotency.test.ts',
+  },
+  {
+    name: 'an operation id under a key is random',
+    at: 'derived-operation-id',
+    change: { replace: /crockford\(.*\)/, by: 'crypto.randomUUID()' },
+    test: 'test/http/restored-log.test.ts',
+  },
+  {
+    name: 'a key gets its next attempt while the provider may still take the one before',
+    at: 'fence-before-next-attempt',
+    change: {
+      replace: /await provider\.fence\(.*\)/,
+      by: "{ outcome: 'FENCED' as 'FENCED' | 'UNKNOWN' | 'APPROVED' }",
+    },
+    test: 'test/http/restored-log.test.ts',
   },
   {
     name: 'a slow read takes back what was appended meanwhile',
