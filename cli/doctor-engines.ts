@@ -156,24 +156,6 @@ const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFin
   });
 };
 
-/** Kafka's ApiVersions request with the correlation id 1, which its response repeats. */
-const VERSIONS_REQUEST = Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 255, 255]);
-
-const callKafka = ({ host, port }: Address): Promise<void> => {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const socket = connect({ host, port }, () => void socket.write(VERSIONS_REQUEST));
-  let received = Buffer.alloc(0);
-  socket.on('data', (part) => {
-    received = Buffer.concat([received, part]);
-    if (received.length < 8) return;
-    if (received.readInt32BE(4) === 1) resolve();
-    else reject(new Error('its response is not one of Kafka'));
-  });
-  socket.once('error', reject);
-  socket.once('close', () => reject(new Error('it closed the connection without a response')));
-  return promise.finally(() => socket.destroy());
-};
-
 const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
   if (set === undefined) {
     const cause = 'nothing is published; set KAFKA_BROKERS to the brokers to publish';
@@ -184,8 +166,11 @@ const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
     engine: 'Kafka',
     place: set.brokers.join(','),
     addresses,
-    call: () => Promise.any(addresses.map(callKafka)),
-    hint: 'is this its plain listener, and not the one for TLS?',
+    call: async () => {
+      const { pingKafka } = await import('../projector/event-feed/kafka-connection.ts');
+      await pingKafka(set);
+    },
+    hint: 'is this the listener that KAFKA_TLS and KAFKA_SASL_MECHANISM are for?',
   });
 };
 

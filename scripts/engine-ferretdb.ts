@@ -88,10 +88,7 @@ const isReady = async (url: string): Promise<boolean> => {
   }
 };
 
-const start = async (
-  folder: string,
-  log: (line: string) => void,
-): Promise<{ value: string; pid: number }> => {
+const start = async (folder: string, log: (line: string) => void): ReturnType<Engine['start']> => {
   const file = binaryFile();
   if (!existsSync(file)) await build(file, log);
   const data = join(folder, 'data');
@@ -106,7 +103,7 @@ const start = async (
   const value = `mongodb://127.0.0.1:${port}/${DATABASE}`;
   const deadline = performance.now() + START_MS_MAX;
   while (server.pid !== undefined && server.exitCode === null && performance.now() < deadline) {
-    if (await isReady(value)) return { value, pid: server.pid };
+    if (await isReady(value)) return { variables: { MONGODB_URL: value }, pid: server.pid };
     await delay(50);
   }
   server.kill();
@@ -116,7 +113,6 @@ const start = async (
 /** FerretDB, which gives a value for MONGODB_URL. */
 export const ferretdb: Engine = {
   name: 'FerretDB',
-  variable: 'MONGODB_URL',
   available: () =>
     existsSync(binaryFile()) || hasGo()
       ? undefined

@@ -11,6 +11,14 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Engine } from './engine.ts';
+import {
+  LOGIN_PROTOCOLS,
+  loginListeners,
+  loginSettings,
+  loginUsers,
+  loginVariables,
+  makeKeys,
+} from './engine-kafka-login.ts';
 
 const POM = join(import.meta.dirname, 'engine-kafka', 'pom.xml');
 const VERSION = /<artifactId>kafka_2\.13<.*\n\s*<version>(.+)</.exec(
@@ -80,15 +88,20 @@ const freePorts = async (count: number): Promise<number[]> => {
   return ports;
 };
 
-const settingsOf = (folder: string, port: number, controllerPort: number): string =>
-  [
+type Ports = { plain: number; controller: number; login: number; expired: number };
+
+const settingsOf = (folder: string, ports: Ports): string => {
+  const addresses = `PLAINTEXT://127.0.0.1:${ports.plain},${loginListeners(ports)}`;
+  return [
     'process.roles=broker,controller',
     'node.id=1',
-    `controller.quorum.voters=1@127.0.0.1:${controllerPort}`,
-    `listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    `advertised.listeners=PLAINTEXT://127.0.0.1:${port}`,
+    `controller.quorum.voters=1@127.0.0.1:${ports.controller}`,
+    `listeners=${addresses},CONTROLLER://127.0.0.1:${ports.controller}`,
+    `advertised.listeners=${addresses}`,
+    'inter.broker.listener.name=PLAINTEXT',
     'controller.listener.names=CONTROLLER',
-    'listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    `listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,${LOGIN_PROTOCOLS}`,
+    ...loginSettings(folder),
     `log.dirs=${join(folder, 'log')}`,
     'auto.create.topics.enable=false',
     'offsets.topic.num.partitions=1',
@@ -99,6 +112,7 @@ const settingsOf = (folder: string, port: number, controllerPort: number): strin
     'group.initial.rebalance.delay.ms=0',
     '',
   ].join('\n');
+};
 
 /** The fixed first byte prevents a leading dash, which Kafka's tool would take for an option. */
 const clusterId = (): string => {
@@ -113,17 +127,23 @@ const format = async (folder: string): Promise<void> => {
   const settings = join(folder, 'server.properties');
   if (existsSync(settings)) return;
   mkdirSync(folder, { recursive: true });
-  const [port = 0, controllerPort = 0] = await freePorts(2);
+  const [plain = 0, controller = 0, login = 0, expired = 0] = await freePorts(4);
   const draft = `${settings}.draft`;
-  writeFileSync(draft, settingsOf(folder, port, controllerPort));
-  const args = [...classPath, 'kafka.tools.StorageTool', 'format', '-t', clusterId(), '-c', draft];
-  await run('java', args, READY_MS_MAX);
+  writeFileSync(draft, settingsOf(folder, { plain, controller, login, expired }));
+  await makeKeys((command, args) => run(command, args, READY_MS_MAX), folder);
+  const format = ['format', '-t', clusterId(), '-c', draft, ...loginUsers()];
+  await run('java', [...classPath, 'kafka.tools.StorageTool', ...format], READY_MS_MAX);
   await rename(draft, settings);
 };
 
-const addressIn = (folder: string): string => {
+const variablesIn = (folder: string): Readonly<Record<string, string>> => {
   const settings = readFileSync(join(folder, 'server.properties'), 'utf8');
-  return /^advertised\.listeners=PLAINTEXT:\/\/(.+)$/m.exec(settings)?.[1] ?? '';
+  const [line = ''] = /^advertised\.listeners=.*$/m.exec(settings) ?? [];
+  const portOf = (name: string) => Number(new RegExp(`${name}://[^:]+:([0-9]+)`).exec(line)?.[1]);
+  return {
+    KAFKA_BROKERS: `127.0.0.1:${portOf('PLAINTEXT')}`,
+    ...loginVariables(folder, { login: portOf('LOGIN'), expired: portOf('EXPIRED') }),
+  };
 };
 
 const JVM = [
@@ -143,10 +163,9 @@ const untilReady = async (logFile: string, ended: () => boolean): Promise<void> 
   }
 };
 
-/** Kafka, which gives a value for KAFKA_BROKERS. */
+/** Kafka: KAFKA_BROKERS in plain text, and two listeners with TLS and a login. */
 export const kafka: Engine = {
   name: 'Kafka',
-  variable: 'KAFKA_BROKERS',
   available,
   start: async (folder, log) => {
     await fetchJars(log);
@@ -163,6 +182,6 @@ export const kafka: Engine = {
       child.kill('SIGKILL');
       throw error;
     }
-    return { value: addressIn(folder), pid: child.pid ?? 0 };
+    return { variables: variablesIn(folder), pid: child.pid ?? 0 };
   },
 };

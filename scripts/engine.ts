@@ -3,14 +3,16 @@
 /** An engine that `npm run engines` can start. */
 export type Engine = {
   name: string;
-  /** The setting that it gives a value for, such as `KAFKA_BROKERS`. */
-  variable: string;
   /** Why this machine cannot run the engine, and what would help; undefined when it can. */
   available(): string | undefined;
   /**
    * Starts the engine on free ports of loopback with its data in `folder`, as a process that outlives
-   * this one, and resolves when it is ready. With a folder used before it has the same data and the
+   * this one, and resolves when it is ready with the variables that say where it is, such as
+   * `KAFKA_BROKERS`. With a folder used before it has the same data and the
    * same address. Throws Error, one line, when the engine does not become ready.
    */
-  start(folder: string, log: (line: string) => void): Promise<{ value: string; pid: number }>;
+  start(
+    folder: string,
+    log: (line: string) => void,
+  ): Promise<{ variables: Readonly<Record<string, string>>; pid: number }>;
 };

@@ -20,15 +20,21 @@ const END_MS_MAX = 10_000;
 const running = z.object({
   folder: z.string(),
   engines: z.array(
-    z.object({ name: z.string(), value: z.string(), pid: z.int(), startedAt: z.string() }),
+    z.object({
+      name: z.string(),
+      variables: z.record(z.string(), z.string()),
+      pid: z.int(),
+      startedAt: z.string(),
+    }),
   ),
 });
 type Running = z.infer<typeof running>;
 
 const say = (line: string): void => void process.stderr.write(`engines: ${line}\n`);
 
+/** Undefined where nothing runs, or where another version of this script wrote the file. */
 const readState = (): Running | undefined =>
-  existsSync(STATE) ? running.parse(JSON.parse(readFileSync(STATE, 'utf8'))) : undefined;
+  existsSync(STATE) ? running.safeParse(JSON.parse(readFileSync(STATE, 'utf8'))).data : undefined;
 
 /** When a process was started: a later process with the same id has another time. */
 const startedAt = (pid: number): string =>
@@ -44,10 +50,10 @@ const startOne = async (
   const missing = engine.available();
   if (missing !== undefined) return void say(`${engine.name} skipped: ${missing}`);
   try {
-    const { value, pid } = await engine.start(join(folder, engine.name.toLowerCase()), (line) =>
+    const { variables, pid } = await engine.start(join(folder, engine.name.toLowerCase()), (line) =>
       say(`${engine.name}: ${line}`),
     );
-    return { name: engine.name, value, pid, startedAt: startedAt(pid) };
+    return { name: engine.name, variables, pid, startedAt: startedAt(pid) };
   } catch (error) {
     return void say(`${engine.name} skipped: ${error instanceof Error ? error.message : error}`);
   }
@@ -62,9 +68,9 @@ const up = async (): Promise<void> => {
   const engines = [...alive, ...started.filter((known) => known !== undefined)];
   mkdirSync(join(STATE, '..'), { recursive: true });
   writeFileSync(STATE, JSON.stringify({ folder, engines } satisfies Running));
-  for (const { name, value } of engines) {
-    const engine = ENGINES.find((known) => known.name === name);
-    if (engine !== undefined) process.stdout.write(`export ${engine.variable}='${value}'\n`);
+  for (const { variables } of engines) {
+    for (const [name, value] of Object.entries(variables))
+      process.stdout.write(`export ${name}='${value}'\n`);
   }
 };
 

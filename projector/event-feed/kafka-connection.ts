@@ -1,6 +1,14 @@
 /** One client of Kafka that can be dropped: nothing that it was sending arrives after that. */
-import { connect, type Socket } from 'node:net';
-import { type ISocketFactory, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import {
+  type ISocketFactory,
+  Kafka,
+  logLevel,
+  Partitioners,
+  type Producer,
+  type SASLOptions,
+} from 'kafkajs';
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
 import { within } from '../../shared/runtime/back-off.ts';
 import { FeedUnavailable } from './errors.ts';
@@ -9,6 +17,10 @@ export type KafkaOptions = {
   /** Each `host:port`. */
   brokers: readonly string[];
   topicPrefix: string;
+  /** Undefined: plain text. `ca` holds certificates in PEM; undefined: Node's own list. */
+  tls?: { ca: string | undefined } | undefined;
+  /** Undefined: no login. */
+  sasl?: { mechanism: string; username: string; password: string } | undefined;
   /** Tests shorten them. */
   timeoutsMs?: Partial<typeof TIMEOUTS_MS>;
 };
@@ -32,20 +44,54 @@ queue.scheduleCheckPendingRequests = function onlyWherePending(this: typeof queu
   if (this.pending.length > 0) check.call(this);
 };
 
-const reasonOf = (error: unknown): string =>
-  error instanceof Error ? `${error.name}: ${error.message}` : 'unknown';
+const LOGIN_REJECTED =
+  'the brokers reject the login: KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD or KAFKA_SASL_MECHANISM is not theirs';
+
+/** The likely cause of a TLS error, by the words of OpenSSL and of Node. */
+const TLS_CAUSES: readonly [RegExp, string][] = [
+  [/certificate has expired/i, "the broker's certificate has expired"],
+  [
+    /self.signed|unable to (verify|get)|unknown ca/i,
+    "the broker's certificate is not signed by an authority of KAFKA_CA_FILE",
+  ],
+  [/altnames|Hostname\/IP/i, "the broker's certificate names another host than KAFKA_BROKERS"],
+  [/wrong version number|packet length too long/i, 'the broker does not speak TLS on this port'],
+];
+
+/** One line for the operator. kafkajs wraps an error into others, each with the one before in it. */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return 'unknown';
+  const { cause } = error;
+  const inner = error.name === 'KafkaJSNonRetriableError' && cause instanceof Error ? cause : error;
+  if (/SASL/i.test(`${inner.name} ${inner.message}`)) return LOGIN_REJECTED;
+  const tls = TLS_CAUSES.find(([words]) => words.test(inner.message));
+  return tls?.[1] ?? `${inner.name}: ${inner.message}`;
+};
+
+const saslOf = ({ sasl }: KafkaOptions): { sasl?: SASLOptions } =>
+  sasl === undefined
+    ? {}
+    : { sasl: { ...sasl, mechanism: sasl.mechanism.toLowerCase() } as SASLOptions };
 
 const droppedError = (): Error => new Error('this client was dropped');
 
+/** TLS names the host it wants, unless that is an address. */
+const serverNameOf = (host: string) => (isIP(host) === 0 ? { servername: host } : {});
+
 /** One client with its producer. After `drop` it never reaches the broker again. */
-export const openConnection = ({ brokers }: KafkaOptions, timeoutsMs: typeof TIMEOUTS_MS) => {
+export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUTS_MS) => {
+  const { brokers, tls } = options;
   const sockets = new Set<Socket>();
   const dropped = new AbortController();
 
   // kafkajs goes on retrying a send that this service has given up, on new connections: such messages
   // would arrive after newer ones. A dropped client therefore gets no socket.
   const socketFactory: ISocketFactory = ({ host, port, onConnect }) => {
-    const socket = connect({ host, port }, onConnect).setKeepAlive(true, 60_000);
+    const socket = (
+      tls === undefined
+        ? connect({ host, port }, onConnect)
+        : connectTls({ host, port, ...serverNameOf(host), ca: tls.ca }, onConnect)
+    ).setKeepAlive(true, 60_000);
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
     if (dropped.signal.aborted) socket.destroy(droppedError());
@@ -60,6 +106,8 @@ export const openConnection = ({ brokers }: KafkaOptions, timeoutsMs: typeof TIM
     connectionTimeout: timeoutsMs.connect,
     requestTimeout: timeoutsMs.request,
     retry: RETRY,
+    ssl: tls !== undefined,
+    ...saslOf(options),
     socketFactory,
   });
   const producer = kafka.producer({
@@ -98,6 +146,19 @@ export const openConnection = ({ brokers }: KafkaOptions, timeoutsMs: typeof TIM
     },
     end: () => inTime('disconnect', timeoutsMs.close, producer.disconnect()),
   };
+};
+
+/**
+ * Connects and logs in to the brokers once, for `payments doctor`; nothing is made there. Throws
+ * FeedUnavailable, one line with the likely cause.
+ */
+export const pingKafka = async (options: KafkaOptions): Promise<void> => {
+  const client = openConnection(options, TIMEOUTS_MS);
+  try {
+    await client.inTime('connect', TIMEOUTS_MS.admin, client.admin().connect());
+  } finally {
+    client.drop();
+  }
 };
 
 export type KafkaConnection = ReturnType<typeof openConnection>;

@@ -5,17 +5,22 @@
  */
 import { join, resolve } from 'node:path';
 import type { CardBrand } from '../payment/card.ts';
-import { type MerchantSettings, readJsonFile, readMerchants } from './merchants.ts';
+import { type MerchantSettings, readJsonFile, readMerchants, readText } from './merchants.ts';
+import { withSecretFiles } from './secret-files.ts';
 import {
   MAX_AMOUNT_DEFAULT,
   MAX_OPERATIONS_DEFAULT,
   type ParsedSettings,
   RECOVERY_DELAYS_MS_DEFAULT,
+  type SASL_MECHANISMS,
+  SECRET_SETTINGS,
   settingsSchema,
   TOPIC_PREFIX_DEFAULT,
 } from './settings.ts';
 import {
   distributedProblems,
+  kafkaProblems,
+  plaintextProblems,
   providerProblems,
   rateProblems,
   ratesOf,
@@ -40,6 +45,15 @@ type TokenKeys =
   | { kind: 'jwks-file'; path: string; jwks: { keys: Record<string, unknown>[] } }
   /** The ES256 key pair in the data folder, made on first use. */
   | { kind: 'local'; folder: string };
+
+type KafkaSecurity = {
+  /** Undefined: plain text. `ca` holds certificates in PEM; undefined: Node's own list. */
+  tls: { ca: string | undefined } | undefined;
+  /** Undefined: no login. Holds a password: never log it. */
+  sasl:
+    | { mechanism: (typeof SASL_MECHANISMS)[number]; username: string; password: string }
+    | undefined;
+};
 
 /** A token bucket: `perSecond` 0 is off; `burst` is its size in requests. */
 type RateLimit = { perSecond: number; burst: number };
@@ -67,7 +81,7 @@ export type Config = {
   /** Undefined: SQLite in `dataDir`. May hold a password: never log it. */
   mongoUrl: string | undefined;
   /** Undefined: nothing is published. Each broker is `host:port`. */
-  kafka: { brokers: readonly string[]; topicPrefix: string } | undefined;
+  kafka: ({ brokers: readonly string[]; topicPrefix: string } & KafkaSecurity) | undefined;
   tokens: {
     keys: TokenKeys;
     issuer: string | undefined;
@@ -147,12 +161,24 @@ const keysOf = (parsed: ParsedSettings): { keys: TokenKeys } | { problem: string
 
 const rateLimit = (perSecond = 0, burst = perSecond * 2): RateLimit => ({ perSecond, burst });
 
-const configOf = (
-  mode: Mode,
-  parsed: ParsedSettings,
-  keys: TokenKeys,
-  merchants: ReadonlyMap<string, MerchantSettings>,
-): Config => {
+const saslOf = ({
+  KAFKA_SASL_MECHANISM: mechanism,
+  KAFKA_SASL_USERNAME: username,
+  KAFKA_SASL_PASSWORD: password,
+}: ParsedSettings): KafkaSecurity['sasl'] =>
+  mechanism === undefined || username === undefined || password === undefined
+    ? undefined
+    : { mechanism, username, password };
+
+/** What was read from the files that settings name. */
+type Files = {
+  keys: TokenKeys;
+  merchants: ReadonlyMap<string, MerchantSettings>;
+  kafkaCa: string | undefined;
+};
+
+const configOf = (mode: Mode, parsed: ParsedSettings, files: Files): Config => {
+  const { keys, merchants } = files;
   const { requestBudgetMs, ...providerTimes } = timesOf(parsed);
   const rates = ratesOf(mode);
   return {
@@ -166,6 +192,8 @@ const configOf = (
     kafka: parsed.KAFKA_BROKERS && {
       brokers: parsed.KAFKA_BROKERS,
       topicPrefix: parsed.KAFKA_TOPIC_PREFIX ?? TOPIC_PREFIX_DEFAULT,
+      tls: parsed.KAFKA_TLS === 'true' ? { ca: files.kafkaCa } : undefined,
+      sasl: saslOf(parsed),
     },
     tokens: {
       keys,
@@ -210,11 +238,26 @@ const merchantsOf = (parsed: ParsedSettings): { merchants: Merchants; problems: 
   return { merchants, problems: problems.map((line) => `MERCHANTS_FILE ${line}`) };
 };
 
+const kafkaCaOf = (parsed: ParsedSettings): { kafkaCa: string | undefined; problems: string[] } => {
+  if (parsed.KAFKA_CA_FILE === undefined) return { kafkaCa: undefined, problems: [] };
+  const read = readText(resolve(PROJECT_DIR, parsed.KAFKA_CA_FILE));
+  if ('problem' in read) return { kafkaCa: undefined, problems: [`KAFKA_CA_FILE ${read.problem}`] };
+  const isPem = read.text.includes('-----BEGIN CERTIFICATE-----');
+  return {
+    kafkaCa: read.text,
+    problems: isPem ? [] : ['KAFKA_CA_FILE must name a file with certificates in PEM'],
+  };
+};
+
 const configFrom = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
   const keys = keysOf(parsed);
   const { merchants, problems: merchantProblems } = merchantsOf(parsed);
+  const { kafkaCa, problems: caProblems } = kafkaCaOf(parsed);
   const problems = [
     ...providerProblems(parsed),
+    ...plaintextProblems(parsed),
+    ...kafkaProblems(parsed),
+    ...caProblems,
     ...tokenProblems(parsed),
     ...('problem' in keys ? [keys.problem] : []),
     ...rateProblems(mode, parsed),
@@ -223,25 +266,35 @@ const configFrom = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
     ...merchantProblems,
   ];
   if (problems.length > 0 || 'problem' in keys) return { ok: false, problems };
-  return { ok: true, config: deepFreeze(configOf(mode, parsed, keys.keys, merchants)) };
+  const files = { keys: keys.keys, merchants, kafkaCa };
+  return { ok: true, config: deepFreeze(configOf(mode, parsed, files)) };
 };
 
-/**
- * Parses the environment for a mode. An empty text counts as unset. Never throws: each problem, an
- * unreadable file included, is one line in `problems` that names its setting.
- */
-export const loadConfig = (env: NodeJS.ProcessEnv, mode: Mode = 'embedded'): ConfigResult => {
-  const read = settingsSchema.safeParse(withoutBlanks(env));
+const parse = (env: NodeJS.ProcessEnv, mode: Mode): ConfigResult => {
+  const read = settingsSchema.safeParse(env);
   if (read.success) return configFrom(mode, read.data);
   const problems = read.error.issues.map(({ path, message }) => `${String(path[0])} ${message}`);
   // The valid settings are still checked against each other, so that one start lists every problem.
   const invalid = read.error.issues.map(({ path }) => String(path[0]));
   const valid = Object.entries(env).filter(([name]) => !invalid.includes(name));
-  const rest = loadConfig(Object.fromEntries(valid), mode);
-  const further = rest.ok ? [] : rest.problems;
-  // Without the invalid settings the rest may seem incomplete: such a line would be wrong.
-  const isNew = (line: string) => !invalid.some((name) => line.includes(name));
-  return { ok: false, problems: [...problems, ...further.filter(isNew)] };
+  const rest = parse(Object.fromEntries(valid), mode);
+  return { ok: false, problems: [...problems, ...furtherProblems(rest, invalid)] };
+};
+
+/** Without the invalid settings the rest may seem incomplete: such a line would be wrong. */
+const furtherProblems = (rest: ConfigResult, invalid: readonly string[]): string[] =>
+  rest.ok ? [] : rest.problems.filter((line) => !invalid.some((name) => line.includes(name)));
+
+/**
+ * Parses the environment for a mode. An empty text counts as unset; a secret may stand in the file
+ * that `X_FILE` names. Never throws: each problem, an unreadable file included, is one line in
+ * `problems` that names its setting.
+ */
+export const loadConfig = (env: NodeJS.ProcessEnv, mode: Mode = 'embedded'): ConfigResult => {
+  const given = withSecretFiles(withoutBlanks(env), SECRET_SETTINGS, PROJECT_DIR);
+  const read = parse(given.env, mode);
+  if (given.failed.length === 0) return read;
+  return { ok: false, problems: [...given.problems, ...furtherProblems(read, given.failed)] };
 };
 
 /** The rules of a merchant. With a rate of its own and no burst, its burst is twice that rate. */

@@ -42,7 +42,8 @@ type MerchantsRead = { merchants: Map<string, MerchantSettings>; problems: strin
 
 const failed = (...problems: string[]): MerchantsRead => ({ merchants: new Map(), problems });
 
-const readText = (file: string): { text: string } | { problem: string } => {
+/** Reads a file. Never throws; `problem` is a line without the name of the setting. */
+export const readText = (file: string): { text: string } | { problem: string } => {
   try {
     return { text: readFileSync(file, 'utf8') };
   } catch (error) {

@@ -4,7 +4,7 @@
  */
 import type { DistributedMode, Mode } from './config.ts';
 import { LOCAL_KEY_ALGORITHM, PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
-import type { ParsedSettings } from './settings.ts';
+import { type ParsedSettings, PLAINTEXT_ENGINES } from './settings.ts';
 
 const SECRET_BYTES_MIN = 32;
 
@@ -37,6 +37,78 @@ export const providerProblems = (parsed: ParsedSettings): string[] => {
   const url = parsed.PROVIDER_URL;
   if (url !== undefined && !isEncryptedOrLocal(url) && parsed.PROVIDER_ALLOW_HTTP !== 'true') {
     problems.push('PROVIDER_URL must be https (or set PROVIDER_ALLOW_HTTP=true)');
+  }
+  return problems;
+};
+
+/** The hosts of an address, which may name several; none where they stand in DNS records. */
+const hostsOf = (url: string): string[] => {
+  const hosts = url.replace(/^[a-z+]+:\/\/(?:[^/?#]*@)?/i, '').split(/[/?#]/)[0] ?? '';
+  return hosts.split(',').map((host) => host.replace(/:\d+$/, ''));
+};
+// A path in place of a host is a socket file of this machine.
+const isLocal = (host: string): boolean => LOOPBACK.test(host) || host.startsWith('%2F');
+const isElsewhere = (hosts: readonly string[]): boolean => !hosts.every(isLocal);
+const parameterOf = (url: string, ...names: string[]): string | undefined => {
+  const parameters = new URLSearchParams(url.split('?')[1]);
+  const [, value] = [...parameters].find(([name]) => names.includes(name.toLowerCase())) ?? [];
+  return value?.toLowerCase();
+};
+
+/** Each engine's setting, how to use TLS there, and whether an address of it goes without. */
+const PLAINTEXT_RULES: Record<
+  (typeof PLAINTEXT_ENGINES)[number],
+  { setting: string; withTls: string; isPlain(parsed: ParsedSettings): boolean }
+> = {
+  eventstoredb: {
+    setting: 'EVENTSTOREDB_URL',
+    withTls: 'leave out tls=false',
+    isPlain: ({ EVENTSTOREDB_URL: url }) =>
+      url !== undefined && parameterOf(url, 'tls') === 'false' && isElsewhere(hostsOf(url)),
+  },
+  mongodb: {
+    setting: 'MONGODB_URL',
+    withTls: 'add tls=true',
+    isPlain: ({ MONGODB_URL: url }) => {
+      if (url === undefined || !isElsewhere(hostsOf(url))) return false;
+      const tls = parameterOf(url, 'tls', 'ssl');
+      return /^mongodb\+srv:/i.test(url) ? tls === 'false' : tls !== 'true';
+    },
+  },
+  kafka: {
+    setting: 'KAFKA_BROKERS',
+    withTls: 'set KAFKA_TLS=true',
+    isPlain: ({ KAFKA_BROKERS: brokers = [], KAFKA_TLS: tls }) =>
+      tls !== 'true' && isElsewhere(brokers.map((broker) => broker.replace(/:\d+$/, ''))),
+  },
+  jwks: {
+    setting: 'JWT_JWKS_URL',
+    withTls: 'use https',
+    isPlain: ({ JWT_JWKS_URL: url }) => url !== undefined && !isEncryptedOrLocal(url),
+  },
+};
+
+/** What travels in plain text to another host can be read and changed on its way. */
+export const plaintextProblems = (parsed: ParsedSettings): string[] =>
+  PLAINTEXT_ENGINES.filter(
+    (engine) =>
+      // seeded bug: plaintext-refused
+      PLAINTEXT_RULES[engine].isPlain(parsed) && !parsed.PLAINTEXT_ALLOWED?.includes(engine),
+  ).map((engine) => {
+    const { setting, withTls } = PLAINTEXT_RULES[engine];
+    return `${setting} must use TLS on a host other than loopback: ${withTls}, or set PLAINTEXT_ALLOWED=${engine}`;
+  });
+
+/** Kafka's login is whole or absent, and its settings are of use with KAFKA_BROKERS alone. */
+export const kafkaProblems = (parsed: ParsedSettings): string[] => {
+  const login = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
+  const missing = login.filter((name) => parsed[name] === undefined);
+  const problems = [];
+  if (missing.length > 0 && missing.length < login.length) {
+    problems.push(`${missing.join(', ')} must be set with the other settings of Kafka's login`);
+  }
+  if (parsed.KAFKA_CA_FILE !== undefined && parsed.KAFKA_TLS !== 'true') {
+    problems.push('KAFKA_TLS must be true with KAFKA_CA_FILE');
   }
   return problems;
 };
@@ -106,8 +178,14 @@ export const distributedProblems = (mode: Mode, parsed: ParsedSettings): string[
  * would charge a repeated request again (gaps §8).
  */
 export const secretProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
-  const shared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
-  return mode !== 'provider' && shared && parsed.IDEMPOTENCY_SECRET === undefined
+  const secret = parsed.IDEMPOTENCY_SECRET;
+  if (secret !== undefined) {
+    return Buffer.byteLength(secret) < SECRET_BYTES_MIN
+      ? [`IDEMPOTENCY_SECRET must be at least ${SECRET_BYTES_MIN} bytes`]
+      : [];
+  }
+  const isShared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
+  return mode !== 'provider' && isShared
     ? ['IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same value in every process']
     : [];
 };
@@ -115,19 +193,13 @@ export const secretProblems = (mode: Mode, parsed: ParsedSettings): string[] => 
 /** Settings that work but are unsafe or incomplete, one line each. */
 export const warningsOf = (parsed: ParsedSettings): string[] => {
   const warnings: string[] = [];
-  for (const name of ['JWT_SECRET', 'IDEMPOTENCY_SECRET'] as const) {
-    const bytes = Buffer.byteLength(parsed[name] ?? '');
-    if (bytes > 0 && bytes < SECRET_BYTES_MIN) {
-      warnings.push(`${name} is shorter than ${SECRET_BYTES_MIN} bytes`);
-    }
+  if (Buffer.byteLength(parsed.JWT_SECRET ?? 'x'.repeat(SECRET_BYTES_MIN)) < SECRET_BYTES_MIN) {
+    warnings.push(`JWT_SECRET is shorter than ${SECRET_BYTES_MIN} bytes`);
   }
   if (parsed.JWT_JWKS_FILE !== undefined) {
     for (const name of ['JWT_ISSUER', 'JWT_AUDIENCE'] as const) {
       if (parsed[name] === undefined) warnings.push(`${name} is not set, so it is not checked`);
     }
-  }
-  if (parsed.JWT_JWKS_URL !== undefined && !isEncryptedOrLocal(parsed.JWT_JWKS_URL)) {
-    warnings.push('JWT_JWKS_URL is plain http: anyone on the network path can replace the keys');
   }
   return warnings;
 };

@@ -21,6 +21,10 @@ export const TOPIC_PREFIX_DEFAULT = 'payments';
 const DAY_MS = 86_400_000;
 
 const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM];
+/** How a client can log in to Kafka. */
+export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const;
+/** The engines that `PLAINTEXT_ALLOWED` can name. */
+export const PLAINTEXT_ENGINES = ['eventstoredb', 'mongodb', 'kafka', 'jwks'] as const;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 // Messages are our own texts and never hold the value, which may be a secret.
@@ -63,6 +67,13 @@ const setting = <S extends z.ZodType>(defaultText: string, meaning: string, sche
   defaultText,
   meaning,
   schema: schema.optional(),
+  isSecret: false,
+});
+
+/** A setting that is a secret, or may hold one: `X_FILE` can give it as a file. */
+const secret = <S extends z.ZodType>(defaultText: string, meaning: string, schema: S) => ({
+  ...setting(defaultText, meaning, schema),
+  isSecret: true,
 });
 
 /** Every setting by its name in the environment. An unset one, or an empty text, is undefined. */
@@ -85,12 +96,12 @@ export const settings = {
     'embedded store, keys, logs; files have mode 0600, the folder 0700',
     file,
   ),
-  EVENTSTOREDB_URL: setting(
+  EVENTSTOREDB_URL: secret(
     'none',
     '`esdb://…`: events go there instead of SQLite',
     checked(isEventStoreUrl, 'must be an address such as esdb://localhost:2113?tls=false'),
   ),
-  MONGODB_URL: setting(
+  MONGODB_URL: secret(
     'none',
     '`mongodb://…`, database name in the path: read models go there',
     checked(
@@ -111,7 +122,28 @@ export const settings = {
       'must be 1 to 200 characters of A-Z, a-z, 0-9, dot, _ and -',
     ),
   ),
-  JWT_SECRET: setting(
+  KAFKA_TLS: setting('false', '`true`: the brokers are reached over TLS', oneOf(['true', 'false'])),
+  KAFKA_CA_FILE: setting(
+    "Node's own list",
+    "the certificates, in PEM, that the brokers' are signed by; with `KAFKA_TLS`",
+    file,
+  ),
+  KAFKA_SASL_MECHANISM: setting(
+    'none',
+    'how this service logs in to Kafka: `PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`',
+    oneOf(SASL_MECHANISMS),
+  ),
+  KAFKA_SASL_USERNAME: setting('none', 'with `KAFKA_SASL_MECHANISM`', oneLine),
+  KAFKA_SASL_PASSWORD: secret('none', 'with `KAFKA_SASL_MECHANISM`', z.string()),
+  PLAINTEXT_ALLOWED: setting(
+    'none',
+    'comma list of engines (`eventstoredb`, `mongodb`, `kafka`, `jwks`) that may be reached without TLS on hosts other than loopback; else refused',
+    checked(
+      (value) => split(value).every(isPlaintextEngine),
+      `must be a comma list of ${PLAINTEXT_ENGINES.join(', ')}`,
+    ).transform((value) => split(value).filter(isPlaintextEngine)),
+  ),
+  JWT_SECRET: secret(
     'none',
     'HS256 shared secret; under 32 bytes: a warning, refused in the three-process mode',
     z.string(),
@@ -142,7 +174,7 @@ export const settings = {
     'base address of a provider that speaks provider.md, https unless its host is loopback; unset: the simulator runs in this process; required by a command API of its own',
     httpUrl,
   ),
-  PROVIDER_TOKEN: setting(
+  PROVIDER_TOKEN: secret(
     'none',
     'bearer token for the provider',
     checked((value) => /^[\x21-\x7e]+$/.test(value), 'must be visible ASCII without spaces'),
@@ -218,9 +250,9 @@ export const settings = {
     'operations on one payment, its create and failed ones included; the next is 422 of its operation; the same in every process',
     wholeNumber(1, MAX_OPERATIONS_HIGHEST),
   ),
-  IDEMPOTENCY_SECRET: setting(
+  IDEMPOTENCY_SECRET: secret(
     'made in `DATA_DIR` on first start; required with EventStoreDB',
-    'keys the hashes of derived ids and fingerprints; every process of one installation has the same; belongs into the backup; under 32 bytes: a warning',
+    'keys the hashes of derived ids and fingerprints; every process of one installation has the same; belongs into the backup; 32 bytes at least',
     z.string(),
   ),
   LOG_LEVEL: setting(
@@ -234,6 +266,15 @@ export const settings = {
 export const settingsTable: { name: string; default: string; meaning: string }[] = Object.entries(
   settings,
 ).map(([name, row]) => ({ name, default: row.defaultText, meaning: row.meaning }));
+
+/** The settings that are secrets or may hold one; `X_FILE` can give each as a file. */
+export const SECRET_SETTINGS: readonly string[] = Object.entries(settings)
+  .filter(([, { isSecret }]) => isSecret)
+  .map(([name]) => name);
+
+function isPlaintextEngine(value: string): value is (typeof PLAINTEXT_ENGINES)[number] {
+  return (PLAINTEXT_ENGINES as readonly string[]).includes(value);
+}
 
 /** True for a brand that a merchant can accept (gaps §3). */
 function isBrand(value: string): value is (typeof CARD_BRANDS)[number] {

@@ -192,6 +192,7 @@ describe('settings: what is set and wrong', () => {
       { JWT_JWKS_URL: 'https://issuer.example', JWT_ISSUER: 'i' },
       'JWT_AUDIENCE must be set with JWT_JWKS_URL',
     ],
+    [{ IDEMPOTENCY_SECRET: 'x'.repeat(31) }, 'IDEMPOTENCY_SECRET must be at least 32 bytes'],
     [{ JWT_JWKS_FILE: join(folder, 'absent') }, 'JWT_JWKS_FILE names a file that cannot be read'],
     [{ JWT_JWKS_FILE: fileWith('t.json', '{') }, 'JWT_JWKS_FILE names a file that is not JSON'],
     [
@@ -298,6 +299,7 @@ describe('settings: what is set and wrong', () => {
   test('no problem repeats a value, for it may be a secret', () => {
     const text = problemsOf({
       JWT_SECRET: 'hunter2-secret',
+      KAFKA_SASL_PASSWORD: 'hunter2',
       JWT_ALGORITHMS: 'hunter2',
       PROVIDER_TOKEN: 'hunter2 hunter2',
       PROVIDER_URL: 'https://hunter2:hunter2@provider.example',
@@ -314,7 +316,6 @@ describe('settings: warnings', () => {
   test.each<[NodeJS.ProcessEnv, string[]]>([
     [{ JWT_SECRET: 'x'.repeat(31) }, ['JWT_SECRET is shorter than 32 bytes']],
     [{ JWT_SECRET: 'x'.repeat(32) }, []],
-    [{ IDEMPOTENCY_SECRET: 'x' }, ['IDEMPOTENCY_SECRET is shorter than 32 bytes']],
     [
       { JWT_JWKS_FILE: fileWith('w.json', JSON.stringify({ keys: [publicKey] })) },
       [

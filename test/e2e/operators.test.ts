@@ -8,7 +8,7 @@ import { freePort, runCli, type Service, startService } from '../support/service
 
 jest.setTimeout(60_000);
 
-const PASSWORD = 'a-password-that-nobody-may-see';
+const PASSWORD = 'a-password-that-nobody-may-see----';
 
 let folder: string;
 let env: Record<string, string>;
@@ -81,7 +81,7 @@ describe('payments doctor', () => {
     const wrong = {
       DATA_DIR: join(folder, 'nothing-here'),
       EVENTSTOREDB_URL: `esdb://admin:${PASSWORD}@127.0.0.1:1?tls=false`,
-      MONGODB_URL: `mongodb://u:${PASSWORD}@no-such-host.invalid/payments`,
+      MONGODB_URL: `mongodb://u:${PASSWORD}@no-such-host.invalid/payments?tls=true`,
       // It listens, and is no Kafka.
       KAFKA_BROKERS: `127.0.0.1:${env.PORT}`,
       PROVIDER_URL: service.url,
@@ -100,7 +100,7 @@ describe('payments doctor', () => {
       },
       {
         engine: 'read models',
-        place: 'mongodb://***@no-such-host.invalid/payments',
+        place: 'mongodb://***@no-such-host.invalid/payments?tls=true',
         state: 'down',
         fault: true,
         cause: expect.stringMatching(/no host has this name|names cannot be looked up/),
@@ -108,7 +108,7 @@ describe('payments doctor', () => {
       expect.objectContaining({
         engine: 'Kafka',
         state: 'down',
-        cause: expect.stringContaining('is this its plain listener'),
+        cause: expect.stringContaining('is this the listener that KAFKA_TLS'),
       }),
       expect.objectContaining({
         engine: 'provider',

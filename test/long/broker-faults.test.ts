@@ -42,7 +42,7 @@ suite(`relay and broker${skip ? ` (skipped: ${skip})` : ''}`, () => {
     const folder = temporaryFolder();
     const brokerFolder = join(folder.path, 'kafka');
     const first = await kafka.start(brokerFolder, () => undefined);
-    const brokers = first.value;
+    const brokers = first.variables.KAFKA_BROKERS ?? '';
     let { pid } = first;
     const store = await openSqliteEventStore({ file: join(folder.path, 'events.db') });
     const relay = startRelay({

@@ -12,9 +12,14 @@ const PAYMENTS = 1_700;
 suite(`examples/consumer.ts, 10,000 events${skip ? ` (skipped: ${skip})` : ''}`, () => {
   test('counts each event once, over lost responses and a kill -9, and notices a gap', async () => {
     const folder = temporaryFolder();
-    const { value, pid } = await kafka.start(folder.path, () => undefined);
+    const { variables, pid } = await kafka.start(folder.path, () => undefined);
     try {
-      const { events, read, restarts, gap } = await runExample(value, PAYMENTS, 'SIGKILL', 150_000);
+      const { events, read, restarts, gap } = await runExample(
+        variables.KAFKA_BROKERS ?? '',
+        PAYMENTS,
+        'SIGKILL',
+        150_000,
+      );
       expect(restarts).toBeGreaterThan(0);
       expect(read).toHaveLength(PAYMENTS * LIFE);
       expectWhole(

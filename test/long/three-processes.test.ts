@@ -42,16 +42,16 @@ const readStore = async () => {
   const folder = mkdtempSync(join(tmpdir(), 'payments-read-store-'));
   const data = join(folder, 'data');
   const copy = join(folder, 'copy');
-  let { value, pid } = await ferretdb.start(data, () => undefined);
+  let { variables, pid } = await ferretdb.start(data, () => undefined);
   const stop = async (): Promise<void> => {
     process.kill(pid, 'SIGKILL');
     await until('the read store is gone', () => !existsSync(`/proc/${pid}`), 10_000);
   };
   const start = async (): Promise<void> => {
-    ({ value, pid } = await ferretdb.start(data, () => undefined));
+    ({ variables, pid } = await ferretdb.start(data, () => undefined));
   };
   return {
-    url: value,
+    url: variables.MONGODB_URL ?? '',
     stop,
     start,
     keepCopy: async () => {

@@ -586,6 +586,12 @@ const EVENT_FEED: SeededBug[] = [
 
 const PROVIDER_AND_LIMITS: SeededBug[] = [
   {
+    name: 'an engine on another host is reached in plain text without a word',
+    at: 'plaintext-refused',
+    change: { replace: /PLAINTEXT_RULES\[engine\]\.isPlain\(parsed\)/, by: 'false' },
+    test: 'test/config/plain-text.test.ts',
+  },
+  {
     name: "the provider's answer for another amount is taken",
     at: 'same-operation-answered',
     change: without(/\w+ === \S+amount &&/),

@@ -1,0 +1,85 @@
+/** docs/settings.md: each secret `X` can stand in the file that `X_FILE` names (F25). */
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from '@jest/globals';
+import { loadConfig } from '../../shared/runtime/config.ts';
+import { SECRET_SETTINGS } from '../../shared/runtime/settings.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'payments-secrets-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const SECRET = 's'.repeat(32);
+const fileOf = (text: string, mode = 0o600): string => {
+  const file = join(folder, crypto.randomUUID());
+  writeFileSync(file, text);
+  chmodSync(file, mode);
+  return file;
+};
+const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
+  const read = loadConfig(env);
+  return read.ok ? [] : read.problems;
+};
+
+test('F25: every secret and every address that may hold a password can be a file', () => {
+  expect(SECRET_SETTINGS).toEqual([
+    'EVENTSTOREDB_URL',
+    'MONGODB_URL',
+    'KAFKA_SASL_PASSWORD',
+    'JWT_SECRET',
+    'PROVIDER_TOKEN',
+    'IDEMPOTENCY_SECRET',
+  ]);
+});
+
+test.each([`${SECRET}\n`, SECRET, `${SECRET}\r\n`])(
+  'F25: the content is the secret, without a line break at its end',
+  (text) => {
+    const read = loadConfig({
+      JWT_SECRET_FILE: fileOf(text),
+      IDEMPOTENCY_SECRET_FILE: fileOf(text),
+    });
+    if (!read.ok) throw new Error(read.problems.join());
+    expect(read.config.tokens.keys).toEqual({ kind: 'secret', secret: SECRET });
+    expect(read.config.idempotencySecret).toBe(SECRET);
+  },
+);
+
+test.each([0o400, 0o600])('F25: a file of mode %i is read', (mode) => {
+  expect(problemsOf({ PROVIDER_TOKEN_FILE: fileOf('token', mode) })).toEqual([]);
+});
+
+test.each<[string, () => NodeJS.ProcessEnv, string]>([
+  [
+    'that others can read',
+    () => ({ JWT_SECRET_FILE: fileOf(SECRET, 0o640) }),
+    'JWT_SECRET_FILE names a file that others can read (mode 0640); it must be 0600',
+  ],
+  [
+    'that is not there',
+    () => ({ JWT_SECRET_FILE: join(folder, 'absent') }),
+    'JWT_SECRET_FILE names a file that cannot be read (ENOENT)',
+  ],
+  [
+    'that is empty',
+    () => ({ JWT_SECRET_FILE: fileOf('\n') }),
+    'JWT_SECRET_FILE names an empty file',
+  ],
+  [
+    'beside the setting itself',
+    () => ({ JWT_SECRET: SECRET, JWT_SECRET_FILE: fileOf(SECRET) }),
+    'JWT_SECRET_FILE must not be set together with JWT_SECRET',
+  ],
+])('F25: a file %s is a problem, named in one line', (_, env, problem) => {
+  expect(problemsOf(env())).toEqual([problem]);
+});
+
+test('F25: with a file that cannot be read, its secret is not reported as missing as well', () => {
+  const env = {
+    EVENTSTOREDB_URL: 'esdb://localhost:2113?tls=false',
+    IDEMPOTENCY_SECRET_FILE: join(folder, 'absent'),
+  };
+  expect(problemsOf(env)).toEqual([
+    'IDEMPOTENCY_SECRET_FILE names a file that cannot be read (ENOENT)',
+  ]);
+});
