@@ -1,15 +1,31 @@
 /** Whether a log still holds the events that were followed up to a checkpoint, or is another log. */
-import type { EventStore, Position } from '../shared/event-store/port.ts';
+import type { EventStore, HashesAt, LogEvent, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { LogMisfit } from './errors.ts';
 
 /** How a log differs from the one that was followed up to a checkpoint. */
-export type Misfit = 'ends before' | 'has another event at';
+export type Misfit = 'ends before' | 'has other events up to';
 
 /**
- * How the log misfits a checkpoint, or undefined where it fits. `hash` is that of the event at the
- * checkpoint, null where it is not known. A log that ends before the checkpoint, or has another event
- * there, has lost events that were applied or sent. Throws StoreUnavailable.
+ * The hash to keep with a checkpoint at an event: over the whole log up to it, where the store keeps
+ * one, so that a change of any earlier event is noticed. Null where an event that cannot be read has
+ * none.
+ */
+export const checkpointHashOf = (event: LogEvent): string | null => {
+  // seeded bug: checkpoint-log-hash
+  if (event.logHash !== undefined) return event.logHash;
+  return 'unreadable' in event ? null : event.hash;
+};
+
+/** Earlier versions kept the hash of the event alone, which is good for that much. */
+const fits = (at: HashesAt | null, hash: string): boolean =>
+  at !== null && (at.logHash === hash || at.hash === hash);
+
+/**
+ * How the log misfits a checkpoint, or undefined where it fits. `hash` is the one that was kept with
+ * the checkpoint (`checkpointHashOf`), null where it is not known. A log that ends before the
+ * checkpoint, or has another hash there, has lost events that were applied or sent, or they were
+ * written anew. Throws StoreUnavailable.
  */
 export const misfitOf = async (
   store: Pick<EventStore, 'head' | 'hashAt'>,
@@ -20,8 +36,8 @@ export const misfitOf = async (
   const { position, eventsAfter } = await store.head(checkpoint);
   if (eventsAfter === 0 && position !== checkpoint) return 'ends before';
   // seeded bug: same-log
-  if (hash === null || (await store.hashAt(checkpoint)) === hash) return undefined;
-  return 'has another event at';
+  if (hash === null || fits(await store.hashAt(checkpoint), hash)) return undefined;
+  return 'has other events up to';
 };
 
 type Engines = { store: EventStore; readModels: Pick<ReadModels, 'checkpoint' | 'checkpointHash'> };
@@ -35,7 +51,7 @@ export const rejectMisfit = async (
   const misfit = await misfitOf(store, checkpoint, hash);
   if (misfit === undefined) return;
   throw new LogMisfit(
-    `the event log ${misfit} the read models' checkpoint (${checkpoint}): it was cut, or restored from another copy; put the right log back, or delete the read models to fill them from this one`,
+    `the event log ${misfit} the read models' checkpoint (${checkpoint}): it was changed, cut, or restored from another copy; put the right log back, or, where this log is the right one, delete the read models to fill them from it`,
   );
 };
 

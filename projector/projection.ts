@@ -6,11 +6,11 @@
  * for a poison event: its error is thrown, and nothing is written.
  */
 
-import { isReadable } from '../shared/event-store/codec.ts';
 import type { EventStore, LogEvent, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModelChange, ReadModels } from '../shared/read-models/port.ts';
 import type { Freshness } from './freshness.ts';
+import { checkpointHashOf } from './log-check.ts';
 import { createPaymentFolds, type Folded } from './payment-folds.ts';
 import type { Log } from './subscription.ts';
 
@@ -112,7 +112,7 @@ export const createProjection = ({
   const applyBatch = async (events: LogEvent[]): Promise<void> => {
     const last = events.at(-1);
     if (last === undefined) return;
-    const hash = isReadable(last) ? last.hash : undefined;
+    const hash = checkpointHashOf(last) ?? undefined;
     const parkings = await write(await folds.foldBatch(events), last.position, hash);
     counts.events += events.length;
     // Parked payments count as applied too: a reader sees the mark on the document.

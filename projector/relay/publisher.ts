@@ -8,6 +8,7 @@ import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
 import { paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { type EventFeed, TOPICS } from '../event-feed/port.ts';
+import { checkpointHashOf } from '../log-check.ts';
 import type { Log } from '../subscription.ts';
 import { addEvent, type Batch, batchFrom, isFull } from './batch.ts';
 import type { OwnCheckpoint } from './checkpoint/own-checkpoint.ts';
@@ -48,7 +49,7 @@ const throwStillParked = (error: unknown): never => {
 const moveTo = (checkpoint: RelayCheckpoint, event: LogEvent): void => {
   checkpoint.position = event.position;
   // seeded bug: relay-log
-  checkpoint.hash = 'hash' in event ? event.hash : null;
+  checkpoint.hash = checkpointHashOf(event);
 };
 
 /** The publisher of one relay. */

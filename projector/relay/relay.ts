@@ -62,7 +62,7 @@ const rejectMisfit = async (
   const misfit = await misfitOf(store, position, hash);
   if (misfit === undefined) return;
   throw new RelayHalted(
-    `the event log ${misfit} the checkpoint of the relay (${position}): it was cut, or restored from another copy, and the topics hold events that it does not; put the right log back`,
+    `the event log ${misfit} the checkpoint of the relay (${position}): it was changed, cut, or restored from another copy, and the topics hold events that it does not; put the right log back`,
   );
 };
 

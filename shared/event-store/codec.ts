@@ -28,7 +28,14 @@ export type StoredEvent = StoredPlace & {
   text: string;
 };
 
-type StoredPlace = { position: Position; stream: string; revision: number; hash: string };
+type StoredPlace = {
+  position: Position;
+  stream: string;
+  revision: number;
+  hash: string;
+  /** Where the store keeps a chain over the log. */
+  logHash?: string;
+};
 
 /** An event ready to be stored: its text, and what it will be once it has a position. */
 export type EncodedEvent = { text: string; recorded: Omit<RecordedEvent, 'position'> };
@@ -177,14 +184,23 @@ function attempt(stored: StoredPlace, reading: () => RecordedEvent) {
   } catch (error) {
     // Only messages of our own: a parser's or a hop's message may quote what is stored.
     const known = error instanceof Misfit || error instanceof CannotUpcast;
-    const { stream, revision, position } = stored;
     const unreadable = known ? error.message : 'is not JSON, or its upcast failed';
-    return { stream, revision, position, unreadable };
+    return unreadableAt(stored, unreadable);
   }
 }
 
+/** The event at a place, for a reader that cannot read it. */
+export function unreadableAt(
+  { stream, revision, position, logHash }: Omit<StoredPlace, 'hash'>,
+  unreadable: string,
+): UnreadableEvent {
+  const event: UnreadableEvent = { stream, revision, position, unreadable };
+  if (logHash !== undefined) event.logHash = logHash;
+  return event;
+}
+
 function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): RecordedEvent {
-  const { position, hash } = stored;
+  const { position, hash, logHash } = stored;
   const { type, data, ...envelope } = conform(storedEnvelope, hashed);
   if (envelope.stream !== stored.stream || envelope.revision !== stored.revision) {
     throw new Misfit('belongs to another place');
@@ -193,7 +209,9 @@ function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): Recorded
     throw new Misfit(`has the unknown type ${/^\w{1,64}$/.test(type) ? type : '(odd name)'}`);
   }
   const event = eventOf(looseSchemas, type, toCurrent(type, envelope.schemaVersion, data));
-  return { ...envelope, position, hash, event };
+  const recorded: RecordedEvent = { ...envelope, position, hash, event };
+  if (logHash !== undefined) recorded.logHash = logHash;
+  return recorded;
 }
 
 /** True for an event that the current code can read. */

@@ -48,6 +48,8 @@ export type RecordedEvent<E extends DomainEvent = DomainEvent> = NewEvent<E> & {
   /** SHA-256 in hex over the stored form and `previousHash` (chain.ts). */
   hash: string;
   previousHash: string;
+  /** Its link in the chain over the whole log, where the store keeps one (`stored.guarantee` log). */
+  logHash?: string;
 };
 
 /** A stored event that the current code cannot read; `unreadable` says why. */
@@ -56,6 +58,8 @@ export type UnreadableEvent = {
   revision: number;
   position: Position;
   unreadable: string;
+  /** As in RecordedEvent. */
+  logHash?: string;
 };
 
 /** An event as a reader of the whole log gets it. */
@@ -92,6 +96,12 @@ export type StoredForms = {
 
 /** Where an append expects its stream to end: nowhere yet, or at this event exactly. */
 export type Expected = 'none' | { revision: number; hash: string };
+
+/**
+ * What the store keeps beside an event. `logHash` covers the whole log up to it, `hash` its own stream
+ * alone; where there is no chain over the log, `logHash` is left out.
+ */
+export type HashesAt = { hash: string; logHash?: string };
 
 /** Where the log ends, seen from a position. */
 export type Head = {
@@ -130,8 +140,8 @@ export type EventStore = {
   lastRevision(stream: string): Promise<number | null>;
   /** Reads up to `limit` events of all streams after a position (null: from the start), in order. */
   readAll(after: Position | null, limit: number): Promise<(RecordedEvent | UnreadableEvent)[]>;
-  /** The hash of the event at a position, or null where none is. Throws StoreUnavailable. */
-  hashAt(position: Position): Promise<string | null>;
+  /** The hashes of the event at a position, or null where none is. Throws StoreUnavailable. */
+  hashAt(position: Position): Promise<HashesAt | null>;
   /** Where the log ends, and how far `after` (null: the start) is behind it. */
   head(after: Position | null): Promise<Head>;
   /** Delivers everything after a position (null: from the start) until `signal` is aborted. */

@@ -100,9 +100,9 @@ export type ReadModelsWriter = {
   load(paymentId: string): Promise<PaymentReadModel | undefined>;
   /**
    * Writes documents and moves the checkpoint from `from` to `to`, in one step where the store has
-   * one, else documents first. `from === to` leaves the checkpoint where it is. `hash` is that of
-   * the event at `to`, stored beside it: with it a start finds out whether the log is still the one
-   * that the documents were made of. Throws CheckpointMoved when another writer has moved it.
+   * one, else documents first. `from === to` leaves the checkpoint where it is. `hash` is that of the
+   * log at `to`, stored beside it: with it a start finds out whether the log is still the one that
+   * the documents were made of. Throws CheckpointMoved when another writer has moved it.
    */
   apply(
     changes: ReadModelChange[],

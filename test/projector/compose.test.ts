@@ -216,7 +216,7 @@ describe('the projector', () => {
       await store.append(streamOf(id), 'none', events);
     }
     await expect(start()).rejects.toThrow(LogMisfit);
-    await expect(start()).rejects.toThrow(/^the event log has another event at [^\n]+$/);
+    await expect(start()).rejects.toThrow(/^the event log has other events up to [^\n]+$/);
   });
 
   test('a projector that starts while another one moves the checkpoint is not refused', async () => {
@@ -263,7 +263,7 @@ describe('the projector', () => {
       expect(await misfitOf(store, position, hash)).toBeUndefined();
       expect(await misfitOf(store, position, null)).toBeUndefined();
       const other = events.find((event) => event.position !== position)?.hash ?? '';
-      expect(await misfitOf(store, position, other)).toBe('has another event at');
+      expect(await misfitOf(store, position, other)).toBe('has other events up to');
     }
     expect(await misfitOf(store, '000000000099', null)).toBe('ends before');
   });

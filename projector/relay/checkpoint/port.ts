@@ -29,7 +29,7 @@ const parkedPayment = z.object({ from: count, to: count, reason: z.string(), sin
 const relayCheckpoint = z.object({
   /** Everything up to this position is sent, except the parked payments' events. */
   position: z.string().nullable(),
-  /** The hash of the event at `position`: shows whether the log is still the one that was sent. */
+  /** The hash of the log at `position`: shows whether the log is still the one that was sent. */
   hash: z.string().nullable().default(null),
   /** The counts that the topics had at the first start; a change halts the relay. */
   partitions: z.object({ events: partitions, state: partitions }),

@@ -1,6 +1,6 @@
 /** Reading the whole log of EventStoreDB, in which the server's own events lie between ours. */
 import { BACKWARDS, END, FORWARDS, START } from '@eventstore/db-client';
-import type { EventStore } from '../port.ts';
+import type { EventStore, HashesAt } from '../port.ts';
 import type { Connection } from './connection.ts';
 import {
   comparePositions,
@@ -96,11 +96,11 @@ export function createLogReader({ read }: Connection) {
     }
   }
 
-  async function hashAt(position: LogPosition | undefined): Promise<string | null> {
+  async function hashAt(position: LogPosition | undefined): Promise<HashesAt | null> {
     const [event] = (await forwards(position, 1)) ?? [];
     if (event === undefined) await mustLiePastEnd(position);
     const isThere = event !== undefined && comparePositions(event.position, position) === 0;
-    return isThere ? hashOfRecord(event) : null;
+    return isThere ? { hash: hashOfRecord(event) } : null;
   }
 
   async function countAfter(after: LogPosition | undefined) {

@@ -196,7 +196,8 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     },
     hashAt: async (position) => {
       throwFailure();
-      return log.find((event) => event.position === position)?.hash ?? null;
+      const event = log.find((one) => one.position === position);
+      return event === undefined ? null : { hash: event.hash };
     },
     head: async (after) => {
       throwFailure();

@@ -11,7 +11,7 @@ const SQLITE_FULL = 13;
 const SQLITE_CONSTRAINT = 19;
 const SQLITE_IOERR_WRITE = 778;
 
-const ROW = 'e.position, s.name, e.revision, e.hash, e.text';
+const ROW = 'e.position, s.name, e.revision, e.hash, e.log_hash, e.text';
 const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
 
 // node:sqlite throws at a number above 2^53-1. Such a number, written by other means, must not stop
@@ -108,7 +108,7 @@ export function prepareAll(database: DatabaseSync) {
       `SELECT max(e.revision) AS revision FROM ${EVENTS} WHERE s.name = ?`,
     ),
     readAll: rows(`SELECT ${ROW} FROM ${EVENTS} WHERE e.position > ? ORDER BY e.position LIMIT ?`),
-    hashAt: database.prepare('SELECT hash FROM events WHERE position = ?'),
+    hashAt: database.prepare('SELECT hash, log_hash AS logHash FROM events WHERE position = ?'),
     timeAfter: database.prepare(
       `SELECT text ->> '$.time' AS time FROM events WHERE position > ? ORDER BY position LIMIT 1`,
     ),

@@ -30,6 +30,8 @@ type Waiting = {
   reject: (error: Error) => void;
 };
 
+type Stored = Extract<AppendOutcome, { first: number }>;
+
 const jobOf = (stream: string, expected: Expected, encoded: EncodedEvent[]): AppendJob => ({
   stream,
   revision: expected === 'none' ? -1 : expected.revision,
@@ -94,7 +96,7 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
 
   function resolveOne({ stream, encoded, resolve, reject }: Waiting, outcome: AppendOutcome): void {
     try {
-      if (typeof outcome === 'number') resolve(placed(encoded, outcome));
+      if ('first' in outcome) resolve(placed(encoded, outcome));
       else if ('repeated' in outcome) resolve(allReadable(outcome.repeated.map(decodeRow)));
       else reject(new RevisionConflict(`${stream} ${outcome.conflict}`));
     } catch (error) {
@@ -102,11 +104,12 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
     }
   }
 
-  function placed(encoded: EncodedEvent[], first: number): RecordedEvent[] {
+  function placed(encoded: EncodedEvent[], { first, logHashes }: Stored): RecordedEvent[] {
     counters.appends += 1;
     counters.events += encoded.length;
     return encoded.map(({ recorded }, index) => {
-      const event = Object.assign(recorded, { position: String(first + index) });
+      const logHash = logHashes[index] as string;
+      const event = Object.assign(recorded, { position: String(first + index), logHash });
       tail.push(event);
       return event;
     });

@@ -1,6 +1,7 @@
 /**
  * The messages between the event store (event-store.ts) and the thread that owns its file (worker.ts).
  */
+import type { HashesAt } from '../port.ts';
 import type { Link } from '../verify-chain.ts';
 
 /** `maxPages` caps the file's size; only tests set it, to meet a full disk. */
@@ -16,11 +17,17 @@ export type AppendJob = {
   texts: string[];
 };
 
-/** A stored event: position, stream, revision, hash, text. */
-export type Row = [number, string, number, string, string];
+/** A stored event: position, stream, revision, hash, log hash, text. */
+export type Row = [number, string, number, string, string, string];
 
-/** The first position of a stored append; the rows of one stored before; or why it conflicts. */
-export type AppendOutcome = number | { repeated: Row[] } | { conflict: string };
+/**
+ * The first position of a stored append and its links in the log; the rows of one stored before; or
+ * why it conflicts.
+ */
+export type AppendOutcome =
+  | { first: number; logHashes: string[] }
+  | { repeated: Row[] }
+  | { conflict: string };
 
 /**
  * `busy`: try again later; `full`: the disk has no space; `fatal`: this process can never write to the
@@ -39,7 +46,7 @@ export type Calls = {
   /** Rows as they are stored, with all that their chains rest on. */
   storedStream: { args: { stream: string }; response: Link<number>[] };
   storedAll: { args: { after: number; limit: number }; response: Link<number>[] };
-  hashAt: { args: { position: number }; response: string | null };
+  hashAt: { args: { position: number }; response: HashesAt | null };
   /** The time of the first event after a position. */
   timeAfter: { args: { after: number }; response: string | null };
   claimMeta: { args: { key: string; value: string }; response: string };

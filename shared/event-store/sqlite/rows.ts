@@ -1,6 +1,6 @@
 /** Turns what the thread returns into the port's terms: rows into events, failures into errors. */
 import { hashOf } from '../chain.ts';
-import { decode, isReadable } from '../codec.ts';
+import { decode, isReadable, unreadableAt } from '../codec.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { RecordedEvent, UnreadableEvent } from '../port.ts';
 import { Failed, type Row } from './messages.ts';
@@ -15,12 +15,13 @@ export function rethrow(error: unknown): never {
 }
 
 /** The row as an event. Never throws: a row that cannot be read becomes an UnreadableEvent. */
-export function decodeRow([number, stream, revision, hash, text]: Row):
+export function decodeRow([number, stream, revision, hash, logHash, text]: Row):
   | RecordedEvent
   | UnreadableEvent {
   const position = String(number);
-  const event = decode({ position, stream, revision, hash, text });
+  const place = { position, stream, revision, logHash };
+  const event = decode({ ...place, hash, text });
   // A flipped bit can leave a text that reads well: another amount, another card.
   if (!isReadable(event) || hashOf(text) === hash) return event;
-  return { stream, revision, position, unreadable: 'its text does not have its hash' };
+  return unreadableAt(place, 'its text does not have its hash');
 }

@@ -95,9 +95,11 @@ function appendOne(job: AppendJob, end: LogEnd): { outcome: AppendOutcome; end: 
   }
   statements.savepoint.run();
   try {
-    const newEnd = insert(job, last?.id as number | undefined, end);
+    const logHashes = insert(job, last?.id as number | undefined, end);
     statements.release.run();
-    return { outcome: end.position + 1, end: newEnd };
+    const first = end.position + 1;
+    const newEnd = { position: end.position + logHashes.length, logHash: logHashes.at(-1) ?? '' };
+    return { outcome: { first, logHashes }, end: newEnd };
   } catch (error) {
     if (!isConstraint(error)) throw error;
     statements.undo.run();
@@ -106,10 +108,12 @@ function appendOne(job: AppendJob, end: LogEnd): { outcome: AppendOutcome; end: 
   }
 }
 
-function insert(job: AppendJob, knownStream: number | undefined, before: LogEnd): LogEnd {
+/** The links of the job's events in the log. */
+function insert(job: AppendJob, knownStream: number | undefined, before: LogEnd): string[] {
   const stream = knownStream ?? statements.addStream.run(job.stream).lastInsertRowid;
   let { position, logHash } = before;
   let revision = job.revision;
+  const logHashes: string[] = [];
   for (const [index, text] of job.texts.entries()) {
     const hash = job.hashes[index] as string;
     position += 1;
@@ -117,8 +121,9 @@ function insert(job: AppendJob, knownStream: number | undefined, before: LogEnd)
     logHash = linkLog(logHash, hash);
     const id = job.ids[index] as string;
     statements.addEvent.run(position, stream, revision, id, hash, logHash, text);
+    logHashes.push(logHash);
   }
-  return { position, logHash };
+  return logHashes;
 }
 
 /** The stored rows when this very append has been stored before (its response was lost). */
@@ -161,7 +166,7 @@ function response(request: Request): unknown {
     case 'storedAll':
       return statements.chainPage.all(args.after, args.limit);
     case 'hashAt':
-      return statements.hashAt.get(args.position)?.hash ?? null;
+      return statements.hashAt.get(args.position) ?? null;
     case 'timeAfter':
       return statements.timeAfter.get(args.after)?.time ?? null;
     case 'claimMeta':

@@ -37,7 +37,7 @@ export type StoredControl = {
   _id: string;
   generation?: number;
   position?: Position | null;
-  /** Of the event at that position. */
+  /** Of the log at that position. */
   hash?: string | null;
   holder?: string;
   until?: Date;

@@ -87,9 +87,12 @@ export const readingCases = (driver: EventStoreDriver): void => {
       expect((await store.head(null)).eventsAfter).toBeGreaterThan(0);
     });
 
-    test('the hash at a position is that of its event, and of no other place', async () => {
+    test('the hashes at a position are those of its event, and of no other place', async () => {
       const events = await store.append(named(1), 'none', batchOf(3));
-      for (const { position, hash } of events) expect(await store.hashAt(position)).toBe(hash);
+      for (const { position, hash, logHash } of events) {
+        expect(await store.hashAt(position)).toEqual({ hash, logHash });
+        expect(logHash === undefined).toBe(store.stored.guarantee === 'stream');
+      }
       const beyond = (events.at(-1)?.position ?? '').replace(/\d+/g, '9000000000000000');
       expect(await store.hashAt(beyond)).toBeNull();
     });

@@ -320,7 +320,7 @@ describe('subscriptions', () => {
            WHERE position = 1`);
     const [poison, next] = await opened.readAll(null, 10);
     const place = { stream: 'payment-1', revision: 0, position: '1' };
-    expect(poison).toEqual({ ...place, unreadable: 'has the unknown type PaymentUnknown' });
+    expect(poison).toMatchObject({ ...place, unreadable: 'has the unknown type PaymentUnknown' });
     expect(next).toMatchObject({ stream: 'payment-2', position: '2' });
     await expect(opened.readStream('payment-1')).rejects.toThrow(
       'payment-1, revision 0: has the unknown type PaymentUnknown',
