@@ -105,7 +105,12 @@ const createDeps = (options: CommandSideOptions, provider: Provider): CommandDep
 /** Puts the command side together; nothing runs yet but what a request or `startSweep` begins. */
 export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   const { config, store, readModels, metrics, log } = options;
-  const { onCall, onCommand } = recordMetrics(metrics);
+  const { onCall, onCommand, onCardLikeText } = recordMetrics(metrics);
+  // One line for each: the metric has no label for the merchant.
+  const onOtherCard: CommandApi['onOtherCard'] = ({ merchantId, requestId }) => {
+    onCardLikeText();
+    log.info({ merchant: merchantId, requestId }, 'a text looks like a card number');
+  };
   const provider = resilient(options.provider, { onCall });
   const deps = createDeps(options, provider);
   const { inFlight, unresolved } = deps;
@@ -127,6 +132,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
         requestBudgetMs: config.requestBudgetMs,
         waiting,
         onCommand,
+        onOtherCard,
       });
     },
     beginStop: () => {

@@ -10,6 +10,7 @@ export const recordMetrics = (metrics: Metrics) => ({
   onAppended: (events: readonly RecordedEvent[]): void => {
     for (const { event } of events) metrics.eventsAppended.add(1, event.type);
   },
+  onCardLikeText: (): void => metrics.cardLikeTexts.add(1),
   /** Called after each call to the provider, with its time in seconds. */
   onCall: (operation: string, outcome: string, seconds: number): void =>
     metrics.providerSeconds.observe(seconds, operation, outcome),

@@ -17,7 +17,7 @@ import {
   type RoutesOf,
 } from '../shared/http/route.ts';
 import { unresolvedOperations } from '../shared/payment/state.ts';
-import { textsHoldCard } from '../shared/runtime/card-numbers.ts';
+import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts';
 import { type Change, type ChangeKind, changePayment, identityOf } from './change-payment.ts';
 import { createPayment } from './create-payment.ts';
 import type { CommandDeps, Sender } from './deps.ts';
@@ -36,7 +36,12 @@ import { startBudget } from './request-budget.ts';
 import { type RespondDeps, respondInBudget } from './responses.ts';
 
 /** What the routes for merchants work with. */
-export type CommandApi = RespondDeps & { commands: CommandDeps; requestBudgetMs: number };
+export type CommandApi = RespondDeps & {
+  commands: CommandDeps;
+  requestBudgetMs: number;
+  /** Called for a request with a text that is kept and looks like the number of another card. */
+  onOtherCard(sender: Sender): void;
+};
 
 const REPLAYED = 'Idempotent-Replayed';
 
@@ -76,12 +81,15 @@ const PAYMENT_ROUTES = {
         headers: [REPLAYED],
       },
     },
-    handle: (api, { principal, arrivedAtMs, content: { request, key } }, reply) => {
+    handle: (api, { principal, arrivedAtMs, content }, reply) => {
+      const { request, key, holdsOtherCard } = content;
       const budget = startBudget(api.requestBudgetMs, arrivedAtMs);
+      const sender = senderOf(principal, reply);
+      if (holdsOtherCard) api.onOtherCard(sender);
       return respondInBudget(api, reply, {
         command: 'create',
         budget,
-        task: createPayment(api.commands, senderOf(principal, reply), request, key, budget),
+        task: createPayment(api.commands, sender, request, key, budget),
         // Creates under one key wait for one another and for nothing else.
         repeatsRunning: () => key !== undefined,
       });
@@ -144,6 +152,7 @@ const changeFor = async (
   if (textsHoldCard(texts, payment.bin, payment.last4)) {
     return reject(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
   }
+  if (request.reason !== undefined && looksLikeCard(request.reason)) api.onOtherCard(sender);
   const change = { kind, paymentId, ...request };
   return respondInBudget(api, reply, {
     command: kind,

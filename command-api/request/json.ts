@@ -46,15 +46,20 @@ const careful = (_key: string, value: unknown, { source }: { source?: string }):
 /** The compiler's library does not know the reviver's third argument yet. */
 const parseWithSources = JSON.parse as (text: string, reviver: typeof careful) => unknown;
 
+/** The text of a body without its byte order mark; undefined where the bytes are no UTF-8. */
+export const textOf = (bytes: Buffer): string | undefined => {
+  if (!isUtf8(bytes)) return undefined;
+  const raw = bytes.toString('utf8');
+  return raw.charCodeAt(0) === 0xfeff ? raw.slice(1) : raw;
+};
+
 /**
- * The value of a body; `undefined` for an empty or white one. Not ok: invalid UTF-8, invalid JSON,
- * a text that cannot be written in UTF-8. Every number in the value is as the sender wrote it: NaN
+ * The value of a body's text; `undefined` for an empty or white one. Not ok: no text, invalid JSON, a
+ * text that cannot be written in UTF-8. Every number in the value is as the sender wrote it: NaN
  * stands for one with a fraction, Infinity for one that only an exponent takes beyond a double.
  */
-export const parseJson = (bytes: Buffer): ParsedJson => {
-  if (!isUtf8(bytes)) return { ok: false };
-  const raw = bytes.toString('utf8');
-  const text = raw.charCodeAt(0) === 0xfeff ? raw.slice(1) : raw;
+export const parseText = (text: string | undefined): ParsedJson => {
+  if (text === undefined) return { ok: false };
   if (text.trim() === '') return { ok: true, value: undefined };
   try {
     const value: unknown = NEEDS_CARE.test(text)
@@ -65,6 +70,9 @@ export const parseJson = (bytes: Buffer): ParsedJson => {
     return { ok: false };
   }
 };
+
+/** The value of a body, as `parseText` reads it; bytes that are no UTF-8 are not ok. */
+export const parseJson = (bytes: Buffer): ParsedJson => parseText(textOf(bytes));
 
 export type JsonObject = Record<string, unknown>;
 
@@ -98,7 +106,7 @@ const meetEntries = (
   }
 };
 
-/** Meets every text, long number and unknown key of a JSON value, in the order of the sender. */
+/** Meets every text, long number (also one below zero) and unknown key of a JSON value, in the order of the sender. */
 export const eachText = (
   value: unknown,
   path: string | undefined,
@@ -107,7 +115,7 @@ export const eachText = (
   depth = 0,
 ): void => {
   if (typeof value === 'string') meet(value, path);
-  else if (typeof value === 'number' && value >= NUMBER_MIN) meet(String(value), path);
+  else if (typeof value === 'number' && Math.abs(value) >= NUMBER_MIN) meet(String(value), path);
   else if (typeof value !== 'object' || value === null || depth > DEPTH_MAX) return;
   else if (!Array.isArray(value)) meetEntries(value, path, knownKeys, meet, depth);
   else {

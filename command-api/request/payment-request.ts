@@ -29,9 +29,14 @@ import {
 import { CARD_NUMBER, type CardInput } from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
-import { holdsCardNumber } from '../../shared/runtime/card-numbers.ts';
+import {
+  holdsCardNumber,
+  holdsManyDigits,
+  looksLikeCard,
+} from '../../shared/runtime/card-numbers.ts';
 import { BODY_NOT_OBJECT, DETAILS_MAX, detailsOf, type Invalid, invalid } from './invalid.ts';
 import { eachText, isObject, type JsonObject, requestedAmount } from './json.ts';
+import { spelledNumbers } from './spelled-numbers.ts';
 
 const PRODUCT_ITEMS_MAX = 200;
 const PREVIOUS_FAILURES_MAX = 20;
@@ -146,41 +151,66 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set(
 
 const HOLDS_CARD = 'must not hold the card number';
 
-/** Names every field but the number's own that holds the card number (gaps §4). */
-const cardNumberDetails = (
+/** A value under such a key is a number given as one, not a text that holds it. */
+const SPELLED_FIELD = /(?:^|\.)(?:number|cvv)$/;
+
+type Found = {
+  /** Every field but the number's own that holds the card number, as details name it. */
+  holders: ReadonlySet<string>;
+  /** A text that is kept looks like the number of another card. */
+  holdsOtherCard: boolean;
+};
+
+/**
+ * Searches every text, every unknown key and the Idempotency-Key for the card number, and what is
+ * kept also for the numbers that the body spells as one elsewhere (gaps §4).
+ */
+const searchTexts = (
   body: JsonObject,
   number: string,
+  spelled: readonly string[],
   idempotencyKey: string | undefined,
-): string[] => {
-  const fields = new Set<string>();
-  if (idempotencyKey !== undefined && holdsCardNumber(idempotencyKey, number)) {
-    fields.add('Idempotency-Key');
-  }
-  eachText(body, '', KNOWN_KEYS, (text, path) => {
+): Found => {
+  const holders = new Set<string>();
+  let holdsOtherCard = false;
+  const meet = (text: string, path: string | undefined): void => {
     // seeded bug: card-in-create
-    if (path === 'paymentMethod.card.number' || !holdsCardNumber(text, number)) return;
-    fields.add(path === undefined || path === '' ? 'an unknown field' : path);
-  });
-  return [...fields].slice(0, DETAILS_MAX).map((field) => `${field} ${HOLDS_CARD}`);
+    if (path === 'paymentMethod.card.number' || !holdsManyDigits(text)) return;
+    const isKept = path !== undefined && !SPELLED_FIELD.test(path);
+    const held = isKept ? [number, ...spelled] : [number];
+    if (held.some((one) => holdsCardNumber(text, one))) holders.add(path || 'an unknown field');
+    else holdsOtherCard ||= isKept && looksLikeCard(text);
+  };
+  if (idempotencyKey !== undefined) meet(idempotencyKey, 'Idempotency-Key');
+  eachText(body, '', KNOWN_KEYS, meet);
+  return { holders, holdsOtherCard };
 };
 
 /**
  * Reads the body of a create. The key is looked at for the card number alone; its form is
- * checked by `parseIdempotencyKey`.
+ * checked by `parseIdempotencyKey`. `text` is the body as it arrived: the value has lost what stood
+ * under the first of two equal keys.
  */
 export const parseCreate = (
   value: unknown,
   idempotencyKey?: string,
-): { ok: true; request: CreateRequest } | Invalid => {
+  text = '',
+): { ok: true; request: CreateRequest; holdsOtherCard: boolean } | Invalid => {
   const body = value === undefined ? {} : value;
   if (!isObject(body)) return invalid(BODY_NOT_OBJECT);
   const read = readObject(PaymentRequest, body);
   if (!read.success) return invalid(...detailsOf(read.error.issues));
   const { paymentMethod, ...request } = read.data;
-  const leaks = cardNumberDetails(body, paymentMethod.card.number, idempotencyKey);
-  if (leaks.length > 0) return invalid(...leaks);
+  const { number } = paymentMethod.card;
+  // seeded bug: spelled-number
+  const spelled = spelledNumbers(text, number);
+  const { holders, holdsOtherCard } = searchTexts(body, number, spelled, idempotencyKey);
+  if (holders.size > 0) {
+    return invalid(...[...holders].slice(0, DETAILS_MAX).map((field) => `${field} ${HOLDS_CARD}`));
+  }
   return {
     ok: true,
+    holdsOtherCard,
     request: {
       amount: requestedAmount(request.amount),
       currency: request.currency,

@@ -7,11 +7,12 @@ import { soleHeader } from '../../shared/http/headers.ts';
 import type { Read } from '../../shared/http/route.ts';
 import type { ChangeRequest, ParsedChange } from './change-request.ts';
 import { BODY_NOT_JSON, type Invalid, invalid } from './invalid.ts';
-import { parseJson } from './json.ts';
+import { parseJson, parseText, textOf } from './json.ts';
 import { type CreateRequest, parseCreate } from './payment-request.ts';
 
 type Keyed = { key: string | undefined };
-export type CreateContent = Keyed & { request: CreateRequest };
+/** `holdsOtherCard`: a text that is kept looks like the number of another card (gaps §4). */
+export type CreateContent = Keyed & { request: CreateRequest; holdsOtherCard: boolean };
 /** `texts` are all that the request holds, to be searched for the card number (gaps §4). */
 export type ChangeContent = Keyed & { request: ChangeRequest; texts: string[] };
 
@@ -27,19 +28,24 @@ export const parseIdempotencyKey = (
 
 const NO_BODY = Buffer.alloc(0);
 
+const bytesOf = ({ body }: FastifyRequest): Buffer => (Buffer.isBuffer(body) ? body : NO_BODY);
+
 /** The body as JSON; undefined where there is none. */
-export const readJson = ({ body }: FastifyRequest): Read<unknown> => {
-  const json = parseJson(Buffer.isBuffer(body) ? body : NO_BODY);
+export const readJson = (request: FastifyRequest): Read<unknown> => {
+  const json = parseJson(bytesOf(request));
   return json.ok ? json : invalid(BODY_NOT_JSON);
 };
 
 export const readCreate = (request: FastifyRequest): Read<CreateContent> => {
   const keyed = parseIdempotencyKey(request.raw.rawHeaders);
   if (!keyed.ok) return keyed;
-  const json = readJson(request);
-  if (!json.ok) return json;
-  const parsed = parseCreate(json.value, keyed.key);
-  return parsed.ok ? { ok: true, value: { request: parsed.request, key: keyed.key } } : parsed;
+  const text = textOf(bytesOf(request));
+  const json = parseText(text);
+  if (!json.ok) return invalid(BODY_NOT_JSON);
+  const parsed = parseCreate(json.value, keyed.key, text);
+  if (!parsed.ok) return parsed;
+  const { request: create, holdsOtherCard } = parsed;
+  return { ok: true, value: { request: create, holdsOtherCard, key: keyed.key } };
 };
 
 const withKey = (parsed: ParsedChange, key: string | undefined): Read<ChangeContent> => {

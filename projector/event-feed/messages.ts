@@ -5,6 +5,7 @@
  */
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { PaymentReadModel } from '../../shared/payment/response.ts';
+import { withoutCardNumbers } from '../../shared/runtime/card-numbers.ts';
 import type { FeedMessage, Topic } from './port.ts';
 import {
   type CloudEvent,
@@ -57,16 +58,37 @@ const headersOf = (attributes: Attributes): Record<string, string> => {
   return headers;
 };
 
+type Texts = { [name: string]: unknown };
+
+/** The object with what looks like a card number cut out of these texts (gaps §4, ADR-0124). */
+const masked = <T extends Texts>(object: T, names: readonly string[]): T => {
+  const texts = names
+    .map((name) => [name, object[name]])
+    .filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+    .map(([name, text]) => [name, withoutCardNumbers(text)]);
+  return { ...object, ...Object.fromEntries(texts) };
+};
+
+type OrderTexts = Texts & { productItems?: Texts[] | undefined; source?: Texts | undefined };
+
+/** Masks what a merchant typed: the one place where an order number stands and a card may. */
+const withMaskedOrder = (data: OrderTexts): OrderTexts => ({
+  // seeded bug: topic-mask
+  ...masked(data, ['merchantReference']),
+  ...(data.productItems && { productItems: data.productItems.map((item) => masked(item, ['id'])) }),
+  ...(data.source && { source: masked(data.source, ['storeId', 'externalMerchantId']) }),
+});
+
 const message = (
   topic: Topic,
   partition: number,
   attributes: Attributes,
-  data: object,
+  data: OrderTexts,
 ): FeedMessage => ({
   topic,
   partition,
   key: attributes.subject,
-  value: JSON.stringify({ ...attributes, data }),
+  value: JSON.stringify({ ...attributes, data: withMaskedOrder(data) }),
   headers: headersOf(attributes),
   timestampMs: Date.parse(attributes.time),
 });
@@ -90,7 +112,7 @@ export const eventMessage = (
 /** A payment can have a thousand of them, and a message has to fit the broker (gaps §18). */
 const TRANSACTIONS_MAX = 50;
 
-const stateOf = ({ merchantId, revision, unresolved, response }: PaymentReadModel): object =>
+const stateOf = ({ merchantId, revision, unresolved, response }: PaymentReadModel): OrderTexts =>
   publicState.parse({
     ...response,
     merchantId,

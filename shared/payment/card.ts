@@ -95,6 +95,9 @@ export const brandOf = (number: string): CardBrand | undefined => {
   return brand;
 };
 
+/** Whether digits are a whole card number of some brand: its prefix, its length and its check digit. */
+export const isKnownCardNumber = (digits: string): boolean => cardValidator.number(digits).isValid;
+
 /**
  * The one masked form of a card: its bin has 8 digits for 16-digit Visa and Mastercard numbers, else
  * 6; `brand` is that of the number, else the one that the request names (gaps §4).

@@ -1,45 +1,40 @@
 /**
- * What counts as a card number in a text that would be stored or shown (gaps §4).
- * There are four definitions: the places differ in what they know of the card, and in which other
- * digits they must not lose.
+ * What counts as a card number in a text that would be stored, sent or shown (gaps §4, ADR-0124).
+ * How digits are found is the same everywhere (digit-runs.ts). What makes them a card number differs,
+ * for the places differ in what they know of the card and in which other digits they must not lose.
  *
- * - The request's own number, exactly: in any text and key of a create, and in the codes that the
- *   provider returns for it.
- * - A payment's first six and last four digits, in a run of 12 to 19: on capture, void and refund,
+ * - The request's own number: in any text and key of a create, and in the codes that the provider
+ *   returns for it.
+ * - A payment's first six and last four digits, 12 to 19 digits apart: on capture, void and refund,
  *   where the number itself is no longer known.
- * - Any run of 12 digits: in free text that is stored and where no number is known, such as the
- *   evidence of an operator, the search of an auditor, a provider's code.
- * - A run of 13 to 19 digits that passes the Luhn check: in lines of the log, which hold times,
- *   positions and amounts as well. A shorter or unchecked run would destroy those.
+ * - What looks like a card number: blocks of digits, 12 to 19 together, that pass the Luhn check, as
+ *   one order number in ten does. Masked on the way to a topic, and counted.
+ * - Any 12 digits in a row or in blocks, and a number of a known brand between any other signs: in
+ *   what operators and auditors type, where nothing is lost by rejecting or cutting too much.
+ * - In lines of the log, which hold times, positions and amounts, 13 to 19 digits in a row that pass
+ *   the Luhn check, also among other digits, and what looks like a card number.
  */
-import { CARD_DIGITS_MAX, CARD_DIGITS_MIN, TWELVE_DIGITS } from '../payment/card.ts';
+import { CARD_DIGITS_MAX, CARD_DIGITS_MIN, isKnownCardNumber } from '../payment/card.ts';
+import { type DigitRun, digitRuns } from './digit-runs.ts';
 
-/** Spaces, dashes and invisible characters: between the digits of a number they do not hide it. */
-const GAPS = /[\s\p{Pd}\p{Cf}\u2212]+/gu;
+/** Whether a text holds 12 digits or more with no letter between: without them it holds no card. */
+export const holdsManyDigits = (text: string): boolean =>
+  digitRuns(text, CARD_DIGITS_MIN).length > 0;
 
-/** Whether a text holds this number, plain or in blocks. */
+/** Whether a text holds this number of 12 to 19 digits, whatever stands between them but letters. */
 export const holdsCardNumber = (text: string, number: string): boolean =>
-  text.length >= number.length &&
-  (text.includes(number) || text.replace(GAPS, '').includes(number));
+  // seeded bug: clothed-number
+  digitRuns(text, CARD_DIGITS_MIN).some(({ digits }) => digits.includes(number));
 
 /** Whether the digits of a text hold this number, with any other characters in between. */
 export const digitsHoldCardNumber = (text: string, number: string): boolean =>
   text.replace(/[^0-9]/g, '').includes(number);
 
-/** Stops after the longest card number, so that a text of digits alone is searched in linear time. */
-const endOfDigits = (text: string, from: number): number => {
-  const last = Math.min(text.length, from + CARD_DIGITS_MAX);
-  let end = from;
-  while (end < last && text.charCodeAt(end) >= 48 && text.charCodeAt(end) <= 57) end += 1;
-  return end;
-};
-
-/** Whether 12 to 19 digits of the text begin with `first6` and end with `last4`. */
-const holdsMaskedNumber = (text: string, first6: string, last4: string): boolean => {
-  const compact = text.length < CARD_DIGITS_MIN ? '' : text.replace(GAPS, '');
-  for (let at = compact.indexOf(first6); at !== -1; at = compact.indexOf(first6, at + 1)) {
-    const digits = compact.slice(at, endOfDigits(compact, at));
-    if (digits.indexOf(last4, CARD_DIGITS_MIN - last4.length) !== -1) return true;
+/** Whether 12 to 19 of the digits begin with `first6` and end with `last4`. */
+const holdsMaskedNumber = (digits: string, first6: string, last4: string): boolean => {
+  for (let at = digits.indexOf(first6); at !== -1; at = digits.indexOf(first6, at + 1)) {
+    const longest = digits.slice(at, at + CARD_DIGITS_MAX);
+    if (longest.indexOf(last4, CARD_DIGITS_MIN - last4.length) !== -1) return true;
   }
   return false;
 };
@@ -49,18 +44,11 @@ const holdsMaskedNumber = (text: string, first6: string, last4: string): boolean
  * four. `bin` may have 6 or 8 digits.
  */
 export const textsHoldCard = (texts: readonly string[], bin: string, last4: string): boolean =>
-  texts.some((text) => holdsMaskedNumber(text, bin.slice(0, 6), last4));
-
-/** Whether a text holds 12 digits in a row, or in blocks. */
-export const holdsLongNumber = (text: string): boolean =>
-  TWELVE_DIGITS.test(text.replace(GAPS, ''));
-
-/** Also in blocks; in a search an underscore separates blocks too. */
-const LONG_NUMBER = /\d(?:[\s\p{Pd}\p{Cf}\u2212_]*\d){11,}/gu;
-
-/** The text with every run of 12 digits or more cut to its last four. */
-export const withoutLongNumbers = (text: string): string =>
-  text.replace(LONG_NUMBER, (run) => `...${run.replace(/\D/g, '').slice(-4)}`);
+  texts.some((text) =>
+    digitRuns(text, CARD_DIGITS_MIN).some(({ digits }) =>
+      holdsMaskedNumber(digits, bin.slice(0, 6), last4),
+    ),
+  );
 
 /** Whether `length` digits from `start` pass the Luhn check. */
 export const passesLuhn = (digits: string, start = 0, length = digits.length): boolean => {
@@ -73,8 +61,87 @@ export const passesLuhn = (digits: string, start = 0, length = digits.length): b
   return sum % 10 === 0;
 };
 
-const LOGGED_RUN = /\d(?:[ -]?\d){12,}/g;
-const HAS_LOGGED_RUN = /\d(?:[ -]?\d){12}/;
+/** Some of the digits of a run, from one index up to another. */
+type Part = { from: number; to: number };
+
+/** The run cut where something that `joins` does not accept stands between two digits. */
+const partsOf = (text: string, run: DigitRun, joins: RegExp): Part[] => {
+  const parts: Part[] = [{ from: 0, to: 1 }];
+  for (let at = 1; at < run.digits.length; at += 1) {
+    const gap = text.slice(run.ends[at - 1], run.starts[at]);
+    if (joins.test(gap)) parts[parts.length - 1] = { from: parts.at(-1)?.from ?? 0, to: at + 1 };
+    else parts.push({ from: at, to: at + 1 });
+  }
+  return parts;
+};
+
+const NOTHING = /^$/;
+/** Spaces, dashes, underscores and invisible characters: what blocks of one number are set apart by. */
+const BLOCK_GAP = /^[\s\p{Pd}\p{Cf}\u2212_]*$/u;
+
+/** The parts of whole blocks, 12 to 19 digits together, whose digits are a card number by `holds`. */
+const cardsOfBlocks = (text: string, run: DigitRun, holds: (digits: string) => boolean): Part[] => {
+  const blocks = partsOf(text, run, NOTHING);
+  return blocks.flatMap(({ from }, first) =>
+    blocks
+      .slice(first, first + CARD_DIGITS_MAX)
+      .map(({ to }) => ({ from, to }))
+      .filter(({ to }) => to - from >= CARD_DIGITS_MIN && to - from <= CARD_DIGITS_MAX)
+      .filter(({ to }) => holds(run.digits.slice(from, to))),
+  );
+};
+
+const looksLikeOne = (text: string, run: DigitRun): Part[] => cardsOfBlocks(text, run, passesLuhn);
+
+/** Whether a text holds what looks like a card number, of whichever card. */
+export const looksLikeCard = (text: string): boolean =>
+  digitRuns(text, CARD_DIGITS_MIN).some((run) => looksLikeOne(text, run).length > 0);
+
+/** Whether a text holds the whole number of a known brand, whatever stands between its blocks. */
+export const holdsKnownCard = (text: string): boolean =>
+  digitRuns(text, CARD_DIGITS_MIN).some(
+    (run) => cardsOfBlocks(text, run, isKnownCardNumber).length > 0,
+  );
+
+const longOnes = (text: string, run: DigitRun): Part[] => [
+  ...partsOf(text, run, BLOCK_GAP).filter(({ from, to }) => to - from >= CARD_DIGITS_MIN),
+  ...cardsOfBlocks(text, run, isKnownCardNumber),
+];
+
+/** Whether a text holds 12 digits in a row or in blocks, or a known brand's number in any clothes. */
+export const holdsLongNumber = (text: string): boolean =>
+  digitRuns(text, CARD_DIGITS_MIN).some((run) => longOnes(text, run).length > 0);
+
+/** Parts that overlap or touch as one, in order. */
+const joined = (parts: readonly Part[]): Part[] => {
+  const all: Part[] = [];
+  for (const { from, to } of parts.toSorted((a, b) => a.from - b.from)) {
+    const last = all.at(-1);
+    if (last === undefined || from > last.to) all.push({ from, to });
+    else last.to = Math.max(last.to, to);
+  }
+  return all;
+};
+
+/** The text with the digits of each part, and what stands between them, made `...` and the last four. */
+const cut = (text: string, find: (text: string, run: DigitRun) => Part[]): string => {
+  let kept = '';
+  let end = 0;
+  for (const run of digitRuns(text, CARD_DIGITS_MIN)) {
+    for (const { from, to } of joined(find(text, run))) {
+      kept += `${text.slice(end, run.starts[from])}...${run.digits.slice(to - 4, to)}`;
+      end = run.ends[to - 1] ?? end;
+    }
+  }
+  return kept + text.slice(end);
+};
+
+/** The text with what `holdsLongNumber` finds cut to its last four digits. */
+export const withoutLongNumbers = (text: string): string => cut(text, longOnes);
+
+/** The text with what looks like a card number cut to its last four digits. */
+export const withoutCardNumbers = (text: string): string => cut(text, looksLikeOne);
+
 const LOGGED_DIGITS_MIN = 13;
 
 const holdsLuhnNumber = (digits: string): boolean => {
@@ -87,13 +154,27 @@ const holdsLuhnNumber = (digits: string): boolean => {
   return false;
 };
 
+const loggedOnes = (line: string, run: DigitRun): Part[] => [
+  ...partsOf(line, run, BLOCK_GAP).filter(({ from, to }) =>
+    holdsLuhnNumber(run.digits.slice(from, to)),
+  ),
+  ...looksLikeOne(line, run).filter(({ from, to }) => to - from >= LOGGED_DIGITS_MIN),
+];
+
 /**
- * Turns every digit of what looks like a card number, in blocks too, into a 9. The line stays JSON
+ * Turns every digit of what looks like a card number in a line of JSON into a 9. The line stays JSON
  * wherever the number stood, and 13 to 19 nines never pass the check themselves.
  */
-export const scrubCardNumbers = (line: string): string =>
-  HAS_LOGGED_RUN.test(line)
-    ? line.replace(LOGGED_RUN, (run) =>
-        holdsLuhnNumber(run.replace(/\D/g, '')) ? run.replace(/\d/g, '9') : run,
-      )
-    : line;
+export const scrubCardNumbers = (line: string): string => {
+  let kept = '';
+  let end = 0;
+  for (const run of digitRuns(line, LOGGED_DIGITS_MIN, true)) {
+    for (const { from, to } of joined(loggedOnes(line, run))) {
+      for (let at = from; at < to; at += 1) {
+        kept += `${line.slice(end, run.starts[at])}9`;
+        end = run.ends[at] ?? end;
+      }
+    }
+  }
+  return kept + line.slice(end);
+};

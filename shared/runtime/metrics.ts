@@ -153,6 +153,10 @@ export const createMetrics = () => {
       },
       SECONDS,
     ),
+    cardLikeTexts: counter<[]>(registry, {
+      name: 'payments_card_like_texts_total',
+      help: 'Requests with a text that is kept and looks like the number of another card.',
+    }),
     breakerOpen: gauge('payments_provider_breaker_open', '1 while no provider call is sent.'),
     unresolved: gauge('payments_unresolved', 'Operations whose outcome is not known.'),
     unresolvedOldestSeconds: gauge(

@@ -7,9 +7,21 @@ import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormatsModule from 'ajv-formats';
 import { parse } from 'yaml';
+import { eventMessage, stateMessage } from '../../projector/event-feed/messages.ts';
 import { MESSAGE_VERSIONS } from '../../projector/event-feed/schemas.ts';
 import { generatedTopicDocs } from '../../scripts/topics/generated.ts';
-import { PAYMENT_EVENT_TYPES, paymentSchemas } from '../../shared/payment/payment-events.ts';
+import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
+import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import type { RecordedEvent } from '../../shared/event-store/port.ts';
+import {
+  PAYMENT_EVENT_TYPES,
+  type PaymentDetails,
+  paymentSchemas,
+  streamOf,
+} from '../../shared/payment/payment-events.ts';
+import { project } from '../../shared/payment/response.ts';
+import { newEventId } from '../../shared/runtime/ids.ts';
+import { created, timeOf } from '../support/payment-events.ts';
 import { allSampleMessages, PRIVATE_VALUES, sampleMessages } from '../support/topic-samples.ts';
 
 type Json = Record<string, unknown>;
@@ -35,6 +47,15 @@ const expectValid = (schema: string, value: unknown): void => {
   expect(validate.errors ?? []).toEqual([]);
 };
 
+/** A create with these details, as the relay reads it. */
+const storedCreate = async (details: PaymentDetails) => {
+  const store = memoryEventStore();
+  const context = { actor: 'a', requestId: 'r', correlationId: 'r', causationId: 'r' };
+  const own = { id: newEventId(), time: timeOf(1), event: created({ details }), context };
+  const [event] = await store.append(streamOf('pay_1'), 'none', [own]);
+  return asPaymentEvent(event as RecordedEvent);
+};
+
 describe('a message', () => {
   test('holds nothing of what is private, in any byte of value, key or headers', () => {
     const bytes = messages.map(({ value, key, headers }) => JSON.stringify([value, key, headers]));
@@ -58,6 +79,25 @@ describe('a message', () => {
     expect(cards.length).toBeGreaterThan(0);
     for (const card of cards)
       expect(Object.keys(card as Json).sort()).toEqual(['bin', 'brand', 'last4']);
+  });
+
+  test('F20: of an order shows what looks like a card number by its last four digits alone', async () => {
+    const number = '5555 5555.5555/4444';
+    const event = await storedCreate({
+      merchantReference: `order ${number}`,
+      productItems: [{ id: number, name: 'x', quantity: 1, unitPrice: 1, goodsType: 'DIGITAL' }],
+      source: { storeId: number, externalMerchantId: `m-${number}` },
+    });
+    const readModel = project(undefined, event);
+    const seen = {
+      merchantReference: 'order ...4444',
+      productItems: [{ id: '...4444', quantity: 1, unitPrice: 1 }],
+      source: { storeId: '...4444', externalMerchantId: 'm-...4444' },
+    };
+    const inEvent = eventMessage(event, readModel, { partition: 0, number: 0 }).value;
+    const inState = stateMessage(event, readModel, { partition: 0 }).value;
+    expect(JSON.parse(inState).data).toMatchObject(seen);
+    expect(inEvent + inState).not.toContain('5555');
   });
 
   test('is a CloudEvent whose attributes are texts with names that the rules allow', () => {
