@@ -1,6 +1,7 @@
 /**
  * A reader of payments.events.v1 that stores every event once and detects a missing one:
  *   node examples/consumer.ts 127.0.0.1:9092 events.jsonl
+ * With a login: KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD.
  * It needs kafkajs and nothing else of this project. Exit code 3: messages are missing.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -23,7 +24,12 @@ const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0,
 writeFileSync(file, lines.map((line) => `${line}\n`).join(''));
 for (const line of lines) remember(JSON.parse(line).partition, JSON.parse(line).event);
 
-const kafka = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.ERROR });
+const { KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = process.env;
+const kafka = new Kafka({
+  brokers: brokers.split(','),
+  logLevel: logLevel.ERROR,
+  ...(username && password && { sasl: { mechanism: 'plain', username, password } }),
+});
 // The partitions of a killed reader are assigned again after six seconds.
 const group = { groupId: `example-${file}`, sessionTimeout: 6_000, heartbeatInterval: 2_000 };
 const consumer = kafka.consumer(group);

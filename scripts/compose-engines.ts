@@ -34,13 +34,17 @@ const engine = z.object({
 
 const services = z.object({ eventstoredb: engine, mongodb: engine, kafka: engine });
 
+/** What a required secret is in the containers of a test, which only this machine reaches. */
+export const TRIAL_SECRET = 'a0'.repeat(32);
+
 /** One engine as its service in docker-compose.yml has it; times in milliseconds. */
 export type EngineService = z.infer<typeof engine>;
 
-/** Replaces variables of Compose that have a default, and `$$`, its escape of a dollar sign. */
+/** Replaces variables of Compose that have a default or are required, and `$$`, its escape of a dollar sign. */
 const interpolated = (text: string, values: Readonly<Record<string, string>>): string =>
   text
     .replaceAll(/\$\{([A-Z_]+):-([^}]*)\}/g, (_, name, byDefault) => values[name] ?? byDefault)
+    .replaceAll(/\$\{([A-Z_]+):\?[^}]*\}/g, (_, name) => values[name] ?? TRIAL_SECRET)
     .replaceAll('$$', '$');
 
 /**

@@ -13,7 +13,7 @@ import {
   type StartedTestContainer,
   Wait,
 } from 'testcontainers';
-import { type EngineService, engineServices } from './compose-engines.ts';
+import { type EngineService, engineServices, TRIAL_SECRET } from './compose-engines.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SUITES = ['test/contract', 'test/e2e/story.test.ts'];
@@ -50,6 +50,10 @@ const start = async (
     .withHealthCheck(healthcheck)
     .withWaitStrategy(Wait.forHealthCheck())
     .withStartupTimeout(START_MS_MAX);
+  if (name === 'mongodb') {
+    const source = join(ROOT, 'ops/mongodb');
+    container.withCopyDirectoriesToContainer([{ source, target: '/docker-entrypoint-initdb.d' }]);
+  }
   if (command !== undefined) container.withCommand(command);
   if (platform !== undefined) container.withPlatform(platform);
   process.stderr.write(`containers: starting ${image}\n`);
@@ -89,8 +93,11 @@ const startEngines = async (
   return {
     EVENTSTOREDB_URL: `esdb://${at(events, 2113)}?tls=false`,
     // Direct, because the replica set announces a host name that is unknown outside of it.
-    MONGODB_URL: `mongodb://${at(readModels, 27_017)}/payments?directConnection=true`,
+    MONGODB_URL: `mongodb://projector:${TRIAL_SECRET}@${at(readModels, 27_017)}/payments?directConnection=true`,
     KAFKA_BROKERS: at(broker, 9094),
+    KAFKA_SASL_MECHANISM: 'PLAIN',
+    KAFKA_SASL_USERNAME: 'projector',
+    KAFKA_SASL_PASSWORD: TRIAL_SECRET,
   };
 };
 

@@ -1,7 +1,8 @@
 /** What docker-compose.yml promises to the operators of an installation (docs/containers.md). */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { engineServices } from '../../scripts/compose-engines.ts';
 import { loadConfig, type Mode } from '../../shared/runtime/config.ts';
@@ -39,6 +40,9 @@ const service = (name: string): Service => {
   return found;
 };
 
+const folder = mkdtempSync(join(tmpdir(), 'payments-compose-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
 const OURS: Record<string, Mode> = {
   'command-api': 'command-api',
   'query-api': 'query-api',
@@ -75,8 +79,8 @@ describe.each(services)('the container of %s', (name, container) => {
 
   test('takes every secret from .env', () => {
     for (const [name, value] of Object.entries(container.environment ?? {})) {
-      if (/SECRET|TOKEN|PASSWORD/.test(name)) {
-        expect(value).toMatch(new RegExp(`^\\$\\{${name}:\\?fill \\.env once by npm run env`));
+      if (/SECRET|TOKEN|PASSWORD|_KEY$/.test(name)) {
+        expect(value).toMatch(/^\$\{[A-Z_]+:\?fill \.env once by npm run env \(.*\)\}$/);
       }
     }
   });
@@ -95,9 +99,14 @@ describe.each(Object.entries(OURS))('the container of our process %s', (name, mo
   });
 
   test('gets settings that it accepts', () => {
-    const filled = Object.entries(environment).map(([key, value]) => [
+    const mounted = { JWT_JWKS_FILE: join(folder, 'jwks.json') };
+    writeFileSync(mounted.JWT_JWKS_FILE, JSON.stringify({ keys: [{ kty: 'EC' }] }));
+    const filled = Object.entries({
+      ...environment,
+      ...('JWT_JWKS_FILE' in environment && mounted),
+    }).map(([key, value]) => [
       key,
-      value.replace(/^\$\{.*:\?.*\}$/, 's'.repeat(43)).replace(/^\$\{.*:-(.*)\}$/, '$1'),
+      value.replace(/\$\{[A-Z_]+:\?.*?\}/, 's'.repeat(43)).replace(/^\$\{.*:-(.*)\}$/, '$1'),
     ]);
     expect(loadConfig(Object.fromEntries(filled), mode)).toMatchObject({
       ok: true,
@@ -109,7 +118,7 @@ describe.each(Object.entries(OURS))('the container of our process %s', (name, mo
 test('all data is on named volumes, which docker compose down keeps', () => {
   const mounted = (name: string) => service(name).volumes ?? [];
   expect(mounted('eventstoredb')).toEqual(['events:/var/lib/eventstore']);
-  expect(mounted('mongodb')).toEqual(['read-models:/data/db']);
+  expect(mounted('mongodb')[0]).toBe('read-models:/data/db');
   expect(mounted('kafka')).toEqual(['topics:/var/lib/kafka/data']);
   expect(mounted('provider')).toEqual(['provider-ledger:/data']);
   expect(Object.keys(compose.volumes)).toEqual(
@@ -118,13 +127,50 @@ test('all data is on named volumes, which docker compose down keeps', () => {
   expect(service('eventstoredb').environment?.EVENTSTORE_MEM_DB).toBe('false');
 });
 
-test('only the processes that use a store can reach it', () => {
-  expect(compose.networks.back).toEqual({ internal: true });
+test.each([
+  ['eventstoredb', 'events', ['command-api', 'query-api', 'projector']],
+  ['mongodb', 'models', ['command-api', 'query-api', 'projector']],
+  ['provider', 'provider', ['command-api']],
+  ['kafka', 'topics', ['projector']],
+])('F27: %s is reached on the network %s by %j and nobody else', (engine, network, users) => {
+  expect(compose.networks[network]).toEqual({ internal: true });
+  const there = services.filter(([, { networks }]) => networks.includes(network));
+  expect(there.map(([name]) => name).sort()).toEqual([...users, engine].sort());
+});
+
+test('F27: the gateway reaches no engine, and no engine but Kafka has a port outside', () => {
+  expect(service('gateway').networks).toEqual(['front']);
   for (const name of ['eventstoredb', 'mongodb', 'provider']) {
-    expect(service(name).networks).toEqual(['back']);
     expect(service(name).ports).toBeUndefined();
   }
-  expect(service('gateway').networks).toEqual(['front']);
+});
+
+test('F27: each process gets its own secrets and no other', () => {
+  const secretsOf = (name: string): string[] => {
+    const text = JSON.stringify(service(name).environment ?? {});
+    return [
+      ...new Set([...text.matchAll(/\$\{([A-Z_]+):\?/g)].map(([, found = '']) => found)),
+    ].sort();
+  };
+  expect(Object.fromEntries(services.map(([name]) => [name, secretsOf(name)]))).toEqual({
+    gateway: [],
+    'command-api': ['IDEMPOTENCY_SECRET', 'MONGODB_READ_PASSWORD', 'PROVIDER_TOKEN'],
+    'query-api': ['IDEMPOTENCY_SECRET', 'MONGODB_READ_PASSWORD'],
+    projector: ['IDEMPOTENCY_SECRET', 'KAFKA_SASL_PASSWORD', 'MONGODB_WRITE_PASSWORD'],
+    provider: ['PROVIDER_TOKEN'],
+    eventstoredb: [],
+    mongodb: [
+      'MONGODB_KEY',
+      'MONGODB_READ_PASSWORD',
+      'MONGODB_ROOT_PASSWORD',
+      'MONGODB_WRITE_PASSWORD',
+    ],
+    kafka: ['KAFKA_BROKER_PASSWORD', 'KAFKA_READER_PASSWORD', 'KAFKA_SASL_PASSWORD'],
+    'kafka-ui': ['KAFKA_READER_PASSWORD'],
+    prometheus: [],
+    grafana: [],
+  });
+  expect(text).not.toContain('JWT_SECRET');
 });
 
 test('Kafka gives its name as address to containers, and localhost to programs outside', () => {
@@ -138,7 +184,7 @@ test('Kafka gives its name as address to containers, and localhost to programs o
 test('the containers lane starts the engines as docker-compose.yml says', () => {
   const { eventstoredb, mongodb, kafka } = engineServices(text, { KAFKA_PORT: '19094' });
   expect(eventstoredb.image).toBe(service('eventstoredb').image);
-  expect(mongodb.command).toEqual(['mongod', '--replSet', 'rs0', '--bind_ip_all']);
+  expect(mongodb.command?.at(-1)).toMatch(/\$MONGODB_KEY.* mongod --replSet rs0 --keyFile/);
   expect(mongodb.healthcheck).toMatchObject({ interval: 10_000, startPeriod: 120_000 });
   expect(kafka.environment.KAFKA_ADVERTISED_LISTENERS).toContain('localhost:19094');
   expect(() => engineServices(text.replaceAll('interval: 5s', 'interval: soon'))).toThrow(

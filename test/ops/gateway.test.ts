@@ -60,6 +60,13 @@ test.each<[method: string, path: string, service: Service]>(
   expect(sent?.[1]).toBe(PROCESS_OF[service]);
 });
 
+test('F27: metrics do not pass the gateway: the address is an unknown one there', () => {
+  expect(caddyfile).toContain(
+    'handle /metrics {\n\t\trewrite * /nothing-here\n\t\timport to command-api 8081\n',
+  );
+  expect(Object.values(ROUTES).some(({ path }) => path.startsWith('/nothing-here'))).toBe(false);
+});
+
 test('every address behind the gateway is the address of a process', () => {
   const named = [
     ...[...caddyfile.matchAll(/import to (\S+) (\d+)/g)].map(([, host, port]) => `${host}:${port}`),

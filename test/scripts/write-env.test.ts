@@ -1,8 +1,8 @@
 /** `npm run env` makes the secrets of an installation, once. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import { NODE, ROOT } from '../support/service.ts';
 
@@ -20,8 +20,11 @@ const secretsIn = (file: string): Map<string, string> =>
   );
 
 test('npm run env writes a new value for every secret that docker-compose.yml needs, for its owner alone', () => {
-  const files = ['one', 'two'].map((name) => join(folder, name));
-  for (const file of files) expect(write(file).status).toBe(0);
+  const files = ['one', 'two'].map((name) => join(folder, name, '.env'));
+  for (const file of files) {
+    mkdirSync(dirname(file));
+    expect(write(file).status).toBe(0);
+  }
   const compose = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
   const wanted = new Set([...compose.matchAll(/\$\{([A-Z_]+):\?/g)].map(([, name]) => name));
   const values = files.flatMap((file) => {
@@ -30,8 +33,30 @@ test('npm run env writes a new value for every secret that docker-compose.yml ne
     return [...secretsIn(file).values()];
   });
   expect(new Set(values).size).toBe(2 * wanted.size);
-  // 32 bytes, in characters that need no quotes in a shell.
-  for (const value of values) expect(value).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  // 32 bytes, in characters that need no quotes in a shell, in an address and in MongoDB's key file.
+  for (const value of values) expect(value).toMatch(/^[0-9a-f]{64}$/);
+});
+
+test('F27: the containers get the public key of a pair, with whose private key this host makes tokens', () => {
+  const installation = join(folder, 'installation');
+  mkdirSync(installation);
+  expect(write(join(installation, '.env')).status).toBe(0);
+  const keyFile = (name: string): string => join(installation, '.keys', name);
+  expect(statSync(join(installation, '.keys')).mode & 0o777).toBe(0o700);
+  expect(statSync(keyFile('signing-key.json')).mode & 0o777).toBe(0o600);
+  const [publicKey] = JSON.parse(readFileSync(keyFile('jwks.json'), 'utf8')).keys;
+  const { d, ...pair } = JSON.parse(readFileSync(keyFile('signing-key.json'), 'utf8'));
+  expect(d).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  expect(publicKey).toEqual(pair);
+  const { stdout } = spawnSync(
+    'sh',
+    ['-c', `. '${keyFile('cli.sh')}'; exec '${NODE}' '${join(ROOT, 'cli/main.ts')}' token`],
+    { encoding: 'utf8' },
+  );
+  const [header = '', claims = ''] = stdout.split('.');
+  const partOf = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString());
+  expect(partOf(header)).toMatchObject({ alg: 'ES256', kid: publicKey.kid });
+  expect(partOf(claims)).toMatchObject({ iss: 'payments', aud: 'payments' });
 });
 
 test('npm run env leaves an existing file as it is, for with other secrets repeats would be charged again', () => {

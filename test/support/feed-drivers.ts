@@ -28,6 +28,13 @@ export type FeedDriver = Driver & {
   make(): Promise<FeedUnderTest>;
 };
 
+const { KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD } = process.env;
+/** The login of the broker under test; none for one that `npm run engines` starts in plain text. */
+const LOGIN =
+  KAFKA_SASL_MECHANISM && KAFKA_SASL_USERNAME && KAFKA_SASL_PASSWORD
+    ? { username: KAFKA_SASL_USERNAME, password: KAFKA_SASL_PASSWORD }
+    : undefined;
+
 export const kafkaClient = (brokers: readonly string[], retries = 3): Kafka =>
   new Kafka({
     clientId: 'test',
@@ -35,6 +42,7 @@ export const kafkaClient = (brokers: readonly string[], retries = 3): Kafka =>
     logLevel: logLevel.NOTHING,
     retry: { retries, initialRetryTime: 50 },
     connectionTimeout: 2_000,
+    ...(LOGIN && { sasl: { mechanism: 'plain' as const, ...LOGIN } }),
   });
 
 /** How many messages a topic has, repeats and all. */
@@ -86,7 +94,8 @@ const makeKafka = async (brokers: readonly string[]): Promise<FeedUnderTest> => 
   const admin = kafkaClient(brokers).admin();
   await admin.connect();
   return {
-    open: () => kafkaFeed({ brokers, topicPrefix }),
+    open: () =>
+      kafkaFeed({ brokers, topicPrefix, sasl: LOGIN && { mechanism: 'PLAIN', ...LOGIN } }),
     read: (topic, count) => readTopic(brokers, topicName(topicPrefix, topic), count),
     makeTopic: async (topic, numPartitions) => {
       const name = topicName(topicPrefix, topic);
