@@ -1,4 +1,4 @@
-/** The error of the event-feed port: a driver throws this one, never an error of its client. */
+/** The errors of the event-feed port: a driver throws these, never an error of its client. */
 
 /**
  * The broker is out of reach, or did not acknowledge everything: some, all or none of the messages may
@@ -9,5 +9,15 @@ export class FeedUnavailable extends Error {
   override name = 'FeedUnavailable';
 }
 
+/**
+ * The broker does not take one of the messages, or all of them together, for their size; the same ones
+ * again meet the same error. Of a partition whose messages it refused, none of this call is stored.
+ * `message` is one line for the log.
+ */
+export class MessageTooLarge extends Error {
+  readonly code = 'MESSAGE_TOO_LARGE';
+  override name = 'MessageTooLarge';
+}
+
 /** Everything that a call of the port may throw. */
-export type EventFeedError = FeedUnavailable;
+export type EventFeedError = FeedUnavailable | MessageTooLarge;

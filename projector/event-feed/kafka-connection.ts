@@ -11,7 +11,7 @@ import {
 } from 'kafkajs';
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
 import { within } from '../../shared/runtime/back-off.ts';
-import { FeedUnavailable } from './errors.ts';
+import { FeedUnavailable, MessageTooLarge } from './errors.ts';
 
 export type KafkaOptions = {
   /** Each `host:port`. */
@@ -73,6 +73,19 @@ const saslOf = ({ sasl }: KafkaOptions): { sasl?: SASLOptions } =>
     ? {}
     : { sasl: { ...sasl, mechanism: sasl.mechanism.toLowerCase() } as SASLOptions };
 
+/** A topic's `max.message.bytes`, or its segment size: as the protocol of Kafka names them. */
+const TOO_LARGE = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'];
+
+/** kafkajs hands on the broker's error as the cause of its own. */
+const isTooLarge = (error: unknown): boolean =>
+  [error, Object(error).cause].some((one) => TOO_LARGE.includes(Object(one).type));
+
+const asFeedError = (what: string, error: unknown): Error => {
+  const text = `Kafka: could not ${what} (${reasonOf(error)})`;
+  if (isTooLarge(error)) return new MessageTooLarge(text);
+  return new FeedUnavailable(text);
+};
+
 const droppedError = (): Error => new Error('this client was dropped');
 
 /** TLS names the host it wants, unless that is an address. */
@@ -119,13 +132,16 @@ export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUT
   });
   let connected = false;
 
-  /** Waits for a step. Throws FeedUnavailable when it fails, takes too long, or the client is dropped. */
+  /**
+   * Waits for a step. Throws FeedUnavailable when it fails, takes too long, or the client is dropped,
+   * and MessageTooLarge.
+   */
   const inTime = async <T>(what: string, timeoutMs: number, step: Promise<T>): Promise<T> => {
     const late = (): Error => new Error(`not done after ${timeoutMs} ms`);
     try {
       return await within(timeoutMs, step, late, dropped.signal);
     } catch (error) {
-      throw new FeedUnavailable(`Kafka: could not ${what} (${reasonOf(error)})`);
+      throw asFeedError(what, error);
     }
   };
 

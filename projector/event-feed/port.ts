@@ -7,6 +7,8 @@
  * - Where it is not known whether messages were stored, `publish` throws, and the relay sends the same
  *   ones again: a message may be stored twice, is never missing, and nothing of an attempt that was
  *   given up is sent later.
+ * - Messages that the broker does not take for their size end with MessageTooLarge, and none of their
+ *   partition is stored: sent apart, the others are taken.
  * - No call takes longer than its time-out, whatever the broker does.
  * - Missing topics are made; existing topics are not changed.
  */
@@ -40,7 +42,7 @@ export type EventFeed = {
   partitions(): Promise<Partitions>;
   /**
    * Sends messages of one topic; calls must not overlap. Throws FeedUnavailable: then some, all or
-   * none are stored, and the same ones have to be sent again.
+   * none are stored, and the same ones have to be sent again. Throws MessageTooLarge.
    */
   publish(topic: Topic, messages: readonly FeedMessage[]): Promise<void>;
   /** Ends the connection. Never throws, and takes a few seconds at most. */

@@ -3,7 +3,7 @@
  * from the checkpoint and the log alone, so that a batch that is sent again is the same to the byte.
  */
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
-import type { RecordedEvent } from '../../shared/event-store/port.ts';
+import type { LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { eventMessage, stateMessage } from '../event-feed/messages.ts';
 import { partitionOf } from '../event-feed/partition.ts';
 import type { FeedMessage, Topic } from '../event-feed/port.ts';
@@ -15,6 +15,8 @@ const BATCH_EVENTS_MAX = 500;
 const BATCH_BYTES_MAX = 512 * 1024;
 
 export type Batch = {
+  /** All that the checkpoint moves past, those without a message included. */
+  events: LogEvent[];
   messages: Record<Topic, FeedMessage[]>;
   bytes: number;
   /** The checkpoint once the messages are sent. */
@@ -23,6 +25,7 @@ export type Batch = {
 
 /** An empty batch after a checkpoint. The given checkpoint is not changed. */
 export const batchFrom = (checkpoint: RelayCheckpoint): Batch => ({
+  events: [],
   messages: { events: [], state: [] },
   bytes: 0,
   next: { ...checkpoint, counters: [...checkpoint.counters], parked: { ...checkpoint.parked } },

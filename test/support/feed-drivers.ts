@@ -110,8 +110,12 @@ const makeKafka = async (brokers: readonly string[]): Promise<FeedUnderTest> => 
   };
 };
 
+/** What a broker takes of one partition at once, unless it is set otherwise. */
+const BROKER_BYTES_MAX = 1_048_588;
+
 const makeMemory = async (): Promise<FeedUnderTest> => {
   const feed = memoryFeed();
+  feed.takeAtMost(BROKER_BYTES_MAX);
   return {
     open: () => feed,
     read: async (topic) => feed.stored(topic).map((message) => ({ ...message })),

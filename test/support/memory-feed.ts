@@ -1,5 +1,5 @@
 /** The event-feed port in memory, with its promises kept and a broker's faults at hand. */
-import { FeedUnavailable } from '../../projector/event-feed/errors.ts';
+import { FeedUnavailable, MessageTooLarge } from '../../projector/event-feed/errors.ts';
 import {
   type EventFeed,
   type FeedMessage,
@@ -14,19 +14,30 @@ export type MemoryFeed = EventFeed & {
   stored(topic: Topic): FeedMessage[];
   /** Nothing can be reached from now on, or again. */
   down(on: boolean): void;
-  /** The next sends store only so many of their messages, and then nobody knows. */
-  loseResponses(...storedOfEach: number[]): void;
+  /** The next sends store only so many of their messages, and then nobody knows; undefined: all is well. */
+  loseResponses(...storedOfEach: (number | undefined)[]): void;
   /** Sends store nothing and do not end, until `close` or called with false. */
   freeze(on: boolean): void;
   repartition(partitions: Partitions): void;
+  /** From now on it takes no more bytes than this for one partition at once; undefined: any. */
+  takeAtMost(bytes: number | undefined): void;
+};
+
+/** The partitions of some messages whose values are more bytes together than a broker takes. */
+const tooLarge = (messages: readonly FeedMessage[], bytesMax: number): Set<number> => {
+  const bytes = new Map<number, number>();
+  for (const { partition, value } of messages)
+    bytes.set(partition, (bytes.get(partition) ?? 0) + Buffer.byteLength(value));
+  return new Set([...bytes].filter(([, sum]) => sum > bytesMax).map(([partition]) => partition));
 };
 
 /** Closing it ends what is under way; it can be used again, as a broker by its next client. */
 export const memoryFeed = (): MemoryFeed => {
   const stored: Record<Topic, FeedMessage[]> = { events: [], state: [] };
-  const losing: number[] = [];
+  const losing: (number | undefined)[] = [];
   let partitions: Partitions = { events: PARTITIONS_DEFAULT, state: PARTITIONS_DEFAULT };
   let isDown = false;
+  let bytesMax = Number.POSITIVE_INFINITY;
   let frozen: PromiseWithResolvers<void> | undefined;
 
   const reach = (): void => {
@@ -43,8 +54,11 @@ export const memoryFeed = (): MemoryFeed => {
         await frozen.promise;
         throw new FeedUnavailable('the broker did not answer');
       }
+      const refused = tooLarge(messages, bytesMax);
       const kept = losing.shift();
-      stored[topic].push(...messages.slice(0, kept));
+      const taken = messages.filter(({ partition }) => !refused.has(partition));
+      stored[topic].push(...taken.slice(0, kept));
+      if (refused.size > 0) throw new MessageTooLarge('the broker takes no message of that size');
       if (kept !== undefined) throw new FeedUnavailable('the answer was lost');
     },
     close: async () => frozen?.resolve(),
@@ -62,6 +76,9 @@ export const memoryFeed = (): MemoryFeed => {
     },
     repartition: (changed) => {
       partitions = changed;
+    },
+    takeAtMost: (bytes = Number.POSITIVE_INFINITY) => {
+      bytesMax = bytes;
     },
   };
 };

@@ -142,6 +142,12 @@ const RULES: SeededBug[] = [
     test: 'test/domain/decide.test.ts',
   },
   {
+    name: 'a message that is too large for the broker stops the relay',
+    at: 'too-large-parks-one',
+    change: UNCONDITIONAL,
+    test: 'test/projector/relay-parking.test.ts',
+  },
+  {
     name: 'a state message has every transaction of its payment',
     at: 'last-transactions',
     change: 'delete',

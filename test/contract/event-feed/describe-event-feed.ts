@@ -1,5 +1,6 @@
 /** The promises of projector/event-feed/port.ts, asked of one driver. */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { MessageTooLarge } from '../../../projector/event-feed/errors.ts';
 import { partitionOf } from '../../../projector/event-feed/partition.ts';
 import type { EventFeed, FeedMessage, Topic } from '../../../projector/event-feed/port.ts';
 import { describeDriver } from '../../support/describe-driver.ts';
@@ -67,6 +68,18 @@ export const describeEventFeed = (driver: FeedDriver): void =>
       await feed.publish('events', [message('events', 'pay_1', 1), message('events', 'pay_1', 2)]);
       const stored = await made.read('events', 3);
       expect(stored.map(({ headers }) => headers.ce_id)).toEqual(['pay_1-1', 'pay_1-1', 'pay_1-2']);
+    });
+
+    test('F8: of a partition with a message that is too large nothing is stored, and sent apart the others are', async () => {
+      await feed.partitions();
+      const [before, after] = [message('events', 'pay_1', 1), message('events', 'pay_1', 3)];
+      const large = { ...message('events', 'pay_1', 2), value: 'x'.repeat(1_200_000) };
+      const sent = feed.publish('events', [before, large, after]);
+      await expect(sent).rejects.toThrow(MessageTooLarge);
+      await expect(feed.publish('events', [large])).rejects.toThrow(MessageTooLarge);
+      await feed.publish('events', [before, after]);
+      const stored = await made.read('events', 2);
+      expect(stored.map(({ headers }) => headers.ce_id)).toEqual(['pay_1-1', 'pay_1-3']);
     });
 
     test('topics that are there are left as they are', async () => {

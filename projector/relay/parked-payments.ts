@@ -1,0 +1,44 @@
+/** The payments that the relay has parked, as its checkpoint notes them. */
+import type { LogEvent } from '../../shared/event-store/port.ts';
+import type { RelayCheckpoint } from './checkpoint/port.ts';
+
+/**
+ * How many payments may be parked (ADR-0111): their notes are 4 MB then, and a document of MongoDB
+ * takes 16 MB. So many come from a wrong version of the service, and nothing is lost by waiting.
+ */
+export const PARKED_MAX = 20_000;
+
+/** The log line has the whole reason. */
+const REASON_CHARS_MAX = 100;
+
+/** Notes in a checkpoint that an event of a payment is left out. Throws Error above PARKED_MAX payments. */
+export const noteParked = (
+  { parked }: RelayCheckpoint,
+  paymentId: string,
+  { revision }: Pick<LogEvent, 'revision'>,
+  reason: string,
+): void => {
+  const parking = parked[paymentId];
+  if (parking === undefined && Object.keys(parked).length >= PARKED_MAX) {
+    throw new Error(
+      `${PARKED_MAX} payments are parked, and no more can be noted: is this an earlier version of the service than the one that wrote the events? The last reason: ${reason}`,
+    );
+  }
+  const first = {
+    from: revision,
+    reason: reason.slice(0, REASON_CHARS_MAX),
+    since: new Date().toISOString(),
+  };
+  parked[paymentId] = { ...(parking ?? first), to: revision };
+};
+
+/** Notes that a left-out event of a payment is sent now. */
+export const noteSent = (
+  { parked }: RelayCheckpoint,
+  paymentId: string,
+  { revision }: Pick<LogEvent, 'revision'>,
+): void => {
+  const parking = parked[paymentId];
+  if (parking === undefined || revision === parking.to) delete parked[paymentId];
+  else parked[paymentId] = { ...parking, from: revision + 1 };
+};

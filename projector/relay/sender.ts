@@ -1,0 +1,78 @@
+/** Sends batches to the feed, and saves the checkpoint of each once the broker has stored all of it. */
+import type { LogEvent } from '../../shared/event-store/port.ts';
+import { MessageTooLarge } from '../event-feed/errors.ts';
+import type { EventFeed } from '../event-feed/port.ts';
+import type { Batch } from './batch.ts';
+import type { OwnCheckpoint } from './checkpoint/own-checkpoint.ts';
+
+/**
+ * The state first: where the broker does not take it for its size, no number of the events topic has
+ * been used for an event that is then parked.
+ */
+const TOPICS_IN_ORDER = ['state', 'events'] as const;
+
+export type SenderOptions = {
+  feed: Pick<EventFeed, 'publish'>;
+  /** Already taken when the first event is sent. */
+  checkpoint: OwnCheckpoint;
+  /** Makes the error for a checkpoint that another relay has moved. */
+  overtaken(): Error;
+};
+
+export type Sender = {
+  /**
+   * Sends a batch; where the broker does not take it for its size, each half of it by `sendAgain`,
+   * until `tooLarge` gets the one event that is too large by itself. Throws what the engines throw.
+   */
+  sendInParts(
+    batch: Batch,
+    sendAgain: (events: LogEvent[]) => Promise<void>,
+    tooLarge: (event: LogEvent, reason: string) => Promise<void>,
+  ): Promise<void>;
+  /** Events sent and acknowledged since the start. */
+  published(): number;
+  /** For how many milliseconds the send under way has had no response; 0 where none is under way. */
+  silentForMs(): number;
+};
+
+/** The sender of one relay. */
+export const createSender = ({ feed, checkpoint, overtaken }: SenderOptions): Sender => {
+  let published = 0;
+  let sendingSinceMs: number | undefined;
+
+  /** Sends a batch, then moves the checkpoint: in this order a crash repeats and never skips. */
+  const flush = async ({ messages, next }: Batch): Promise<void> => {
+    // seeded bug: publish-before-save
+    sendingSinceMs = performance.now();
+    try {
+      for (const topic of TOPICS_IN_ORDER) {
+        if (messages[topic].length > 0) await feed.publish(topic, messages[topic]);
+      }
+    } finally {
+      sendingSinceMs = undefined;
+    }
+    if (!(await checkpoint.save(next))) throw overtaken();
+    published += messages.events.length;
+  };
+
+  const sendInParts: Sender['sendInParts'] = async (batch, sendAgain, tooLarge) => {
+    try {
+      await flush(batch);
+    } catch (error) {
+      // seeded bug: too-large-parks-one
+      if (!(error instanceof MessageTooLarge)) throw error;
+      const { events } = batch;
+      const [first] = events;
+      if (first !== undefined && events.length === 1) return tooLarge(first, error.message);
+      const middle = events.length >> 1;
+      await sendAgain(events.slice(0, middle));
+      await sendAgain(events.slice(middle));
+    }
+  };
+
+  return {
+    sendInParts,
+    published: () => published,
+    silentForMs: () => (sendingSinceMs === undefined ? 0 : performance.now() - sendingSinceMs),
+  };
+};
