@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { cursorOf, type Place } from '../shared/http/cursor.ts';
 import type { PaymentResponse } from '../shared/payment/response.ts';
+import { foundInLog } from '../shared/read-models/found-in-log.ts';
 import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
 import { type AuditFound, SEARCH_LIMIT_DEFAULT, type SearchParameters } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
@@ -45,10 +46,10 @@ const searchOf = (requested: Requested, only: string | undefined, after: Place |
 
 /**
  * A page of the search; `only` is the one merchant that the actor may see, undefined where all. Throws
- * ReadModelsUnavailable.
+ * ReadModelsUnavailable and StoreUnavailable.
  */
 export const searchPage = async (
-  { readModels }: Pick<AuditDeps, 'readModels'>,
+  { store, readModels }: Pick<AuditDeps, 'store' | 'readModels'>,
   requested: Requested,
   only: string | undefined,
   after: Place | undefined,
@@ -58,8 +59,9 @@ export const searchPage = async (
   if (only !== undefined && requested.merchant !== undefined && requested.merchant !== only) {
     return { payments: [], next: null };
   }
-  const documents = await readModels.search(searchOf(requested, only, after), limit + 1);
-  const payments = documents.slice(0, limit).map(foundOf);
+  const search = searchOf(requested, only, after);
+  const documents = await readModels.search(search, limit + 1);
+  const payments = (await foundInLog(store, search, documents.slice(0, limit))).map(foundOf);
   const last = payments.at(-1);
   const next = documents.length > limit && last !== undefined ? cursorOf(last) : null;
   return { payments, next };

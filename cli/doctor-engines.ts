@@ -149,7 +149,7 @@ const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFin
     addresses: addressesOf(url, 27017),
     call: async () => {
       const { openMongoReadModels } = await import('../shared/read-models/mongodb/read-models.ts');
-      const readModels = await openMongoReadModels({ url });
+      const readModels = await openMongoReadModels({ url, secrets: ['none: only a ping'] });
       await readModels.ping().finally(() => void readModels.close());
     },
     hint: 'are user and password right, and is replicaSet in the address that of the server?',

@@ -27,7 +27,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const drivers = { ...deps, fileOf: noFiles };
   const metrics = createMetrics();
   const opened = await openEventStore(drivers);
-  const readModels = await openReadModels(drivers);
+  const readModels = await openReadModels(drivers, [config.idempotencySecret ?? '']);
   const identities = createIdentities(config.idempotencySecret ?? '');
   const commands = openCommandSide({
     config,
@@ -40,7 +40,6 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     log,
   });
   watchCommandMetrics(metrics, commands);
-  commands.startReconciling();
   commands.startSweep();
 
   const app = buildApp({

@@ -93,12 +93,11 @@ const openParts = async (
   const metrics = createMetrics();
   const drivers = { config, log, fileOf: folder.path, onFatal };
   const opened = await openEventStore(drivers);
-  const identities = createIdentities(
-    config.idempotencySecret ?? (await idempotencySecret(folder)),
-  );
+  const secret = config.idempotencySecret ?? (await idempotencySecret(folder));
+  const identities = createIdentities(secret);
   const checked = await withCheckedSecret(opened.store, identities, onFatal);
   const freshness = trackFreshness(wrapStore(checked));
-  const readModels = wrapReadModels(await openReadModels(drivers));
+  const readModels = wrapReadModels(await openReadModels(drivers, [secret]));
   const projector = await startProjector({
     store: freshness.store,
     readModels,
@@ -191,7 +190,6 @@ export const openService = async (
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
   registerApis(app, authHooks, parts);
   registerHealth(app, { metrics, ready: readiness(app, parts) });
-  commands.startReconciling();
   commands.startSweep(projector.caughtUp);
   return {
     app,

@@ -11,6 +11,7 @@ import { checkBeforeStart, rejectMisfit } from './log-check.ts';
 import { createProjection, type Projection } from './projection.ts';
 import type { RebuildProgress, RebuildResult } from './rebuild.ts';
 import { createRebuilds, type Rebuilds } from './rebuilds.ts';
+import { startSampler } from './sampler.ts';
 import {
   type Log,
   runSubscription,
@@ -32,6 +33,8 @@ export type ProjectorOptions = {
   stillMsMax?: number;
   /** How long a projector is silent before another one takes over. */
   leaseMs?: number;
+  /** How often one payment's read model is compared with the log: every second. */
+  sampleMs?: number;
 };
 
 export type ProjectorStatus = {
@@ -45,6 +48,8 @@ export type ProjectorStatus = {
   stuck: boolean;
   /** Payments parked now. */
   parked: number;
+  /** Since the start: payments compared with the log, and those that differed (ADR-0122). */
+  compared: { samples: number; differences: number };
   /** Why the projector last backed off; unset once it goes on. */
   error?: string;
   /** Since the start. `parkings`: each time that a payment was parked. */
@@ -106,6 +111,7 @@ const subscriberOf = (
  */
 export const startProjector = async (options: ProjectorOptions): Promise<Projector> => {
   const { store, readModels, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
+  const { sampleMs = 1000 } = options;
   await checkBeforeStart(options);
 
   const catchUp = trackCatchUp(options.freshness ?? trackFreshness(store), readModels);
@@ -129,6 +135,11 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
   const parts = { store, readModels, lease, projection, subscription, logger };
   const watch = startWatch({ ...parts, everyMs: watchMs, stillMsMax });
   const rebuilds = createRebuilds({ store, readModels, logger, hold: projection.hold });
+  const sampler = startSampler({
+    ...{ store, readModels, projection, logger },
+    isReady: () => catchUp.now() && !lease.standingBy(),
+    everyMs: sampleMs,
+  });
 
   const rejectStandingBy = (): void => {
     if (lease.standingBy())
@@ -146,6 +157,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
         caughtUp: catchUp.now(),
         stuck: watch.stuck(),
         parked,
+        compared: sampler.counts(),
         ...(error === undefined ? {} : { error }),
         counts: { ...counts, restarts },
       };
@@ -159,12 +171,15 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
     },
     rebuild: async (onProgress) => {
       rejectStandingBy();
-      return rebuilds.run(onProgress);
+      const result = await rebuilds.run(onProgress);
+      sampler.known([]);
+      return result;
     },
     rebuilds,
     stop: async () => {
       rebuilds.abort();
       watch.stop();
+      sampler.stop();
       const released = lease.stop();
       await subscription.stop();
       await rebuilds.ended();

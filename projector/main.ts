@@ -23,7 +23,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const drivers = { ...deps, fileOf: noFiles };
   const metrics = createMetrics();
   const { store, ping } = await openEventStore(drivers);
-  const readModels = await openReadModels(drivers);
+  const readModels = await openReadModels(drivers, [config.idempotencySecret ?? '']);
   const projector = await startProjector({ store, readModels, logger: log });
   const relay = await openRelay({ config, store, fileOf: noFiles, logger: log, projector });
   watchProjectionMetrics(metrics, projector);

@@ -7,8 +7,12 @@ const numberOf = (position: string | null): number => Number.parseInt(position ?
 
 /** Sets the metrics of a projector at every scrape. `lag` throws StoreUnavailable: the older values stay. */
 export const watchProjectionMetrics = (metrics: Metrics, projector: Projector): void => {
+  let counted = 0;
   metrics.beforeScrape(async () => {
-    const { checkpoint, parked } = projector.status();
+    const { checkpoint, parked, compared } = projector.status();
+    metrics.readModelSamples.add(compared.samples - counted);
+    counted = compared.samples;
+    metrics.readModelDifferences.set(compared.differences);
     metrics.projectionPosition.set({ projection: 'payments' }, numberOf(checkpoint));
     metrics.parked.set(parked);
     const { done = 0, total = 0 } = projector.rebuilds.latest() ?? {};

@@ -31,6 +31,11 @@ export type Projection = {
   events(events: LogEvent[]): Promise<void>;
   /** Reads a parked payment's stream again; true when its document is whole now. */
   retryParked(paymentId: string): Promise<boolean>;
+  /**
+   * Replaces what is stored of a payment by the fold of its stream; where that cannot be read, removes
+   * it and parks the payment. True when its document is whole now. Throws what the engines throw.
+   */
+  repair(paymentId: string): Promise<boolean>;
   /** Runs a step between two batches: no event is applied while it runs. */
   hold<T>(step: () => Promise<T>): Promise<T>;
   /**
@@ -91,8 +96,9 @@ export const createProjection = ({
     payments: Map<string, Folded>,
     to: Position | null,
     hash?: string,
+    before: ReadModelChange[] = [],
   ): Promise<Parking[]> => {
-    const changes = changesOf(payments, new Date().toISOString());
+    const changes = [...before, ...changesOf(payments, new Date().toISOString())];
     await readModels.apply(changes, checkpoint, to, hash);
     checkpoint = to;
     return changes.filter((change) => change.kind === 'park');
@@ -132,6 +138,15 @@ export const createProjection = ({
     return folded.poison === undefined;
   };
 
+  const repair = async (paymentId: string): Promise<boolean> => {
+    const folded = await folds.foldStream(paymentId, 0);
+    const { readModel, poison } = folded;
+    const parked = new Map(poison && [[paymentId, { readModel: undefined, poison }]]);
+    const replaced: ReadModelChange = { kind: 'repair', paymentId, readModel };
+    await noteParked(await write(parked, checkpoint, undefined, [replaced]));
+    return poison === undefined;
+  };
+
   const start = async (): Promise<Position | null> => {
     const stored = await readModels.checkpoint();
     await readParked();
@@ -146,6 +161,7 @@ export const createProjection = ({
     start: () => inTurn(start),
     events: (events) => inTurn(() => applyBatch(events)),
     retryParked: (paymentId) => inTurn(() => retry(paymentId)),
+    repair: (paymentId) => inTurn(() => repair(paymentId)),
     hold: (step) =>
       inTurn(async () => {
         const result = await step();

@@ -3,9 +3,11 @@
  * (docs/interface.md, "List payments"). The page is put together from the stored texts of the payments.
  */
 import { z } from 'zod';
+import type { EventStore } from '../shared/event-store/port.ts';
 import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
 import { asNumber, moment, optionalText } from '../shared/http/fields.ts';
 import { PaymentStatus } from '../shared/http/payment-schemas.ts';
+import { foundInLog } from '../shared/read-models/found-in-log.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 
 const LIMIT_DEFAULT = 20;
@@ -59,22 +61,25 @@ const placeOfDocument = ({ paymentId, body }: PaymentDocument): Place => {
   return { createdAt, paymentId };
 };
 
+/** Where a damaged document is folded from. */
+type Folded = Pick<EventStore, 'readStream'>;
+
 /**
  * The JSON text of one page. `bodyOf` gives the text of a payment whose document is parked. Throws
- * ReadModelsUnavailable, and what `bodyOf` throws.
+ * ReadModelsUnavailable, StoreUnavailable, and what `bodyOf` throws.
  */
 export const listPayments = async (
-  readModels: Pick<ReadModelsReader, 'search'>,
+  { readModels, store }: { readModels: Pick<ReadModelsReader, 'search'>; store: Folded },
   merchantId: string,
   request: ListRequest,
   bodyOf: (document: PaymentDocument) => Promise<string>,
 ): Promise<string> => {
   const { limit } = request;
-  const search = searchOf(request);
-  // One document more than the page holds shows whether there is a next page.
   // seeded bug: list-of-merchant
-  const found = await readModels.search({ ...search, merchantId }, limit + 1);
-  const page = found.slice(0, limit);
+  const search = { ...searchOf(request), merchantId };
+  // One document more than the page holds shows whether there is a next page.
+  const found = await readModels.search(search, limit + 1);
+  const page = await foundInLog(store, search, found.slice(0, limit));
   const bodies = await Promise.all(page.map((one) => (one.parked ? bodyOf(one) : one.body)));
   const last = found.length > limit ? page.at(-1) : undefined;
   const next = last === undefined ? '' : `,"nextCursor":"${cursorOf(placeOfDocument(last))}"`;

@@ -18,8 +18,18 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const { config, log } = deps;
   const drivers = { ...deps, fileOf: noFiles };
   const metrics = createMetrics();
+  let damaged = 0;
   const { store, ping } = await openEventStore(drivers);
-  const readModels = await openReadModels(drivers);
+  const readModels = await openReadModels(drivers, [config.idempotencySecret ?? '']);
+  // This process cannot repair it: the projector does, when it meets it.
+  readModels.onDamage((paymentId) => {
+    log.error(
+      { paymentId },
+      'read model does not have its check, so GET folds the log: `payments verify --read-models` compares all, `payments projections rebuild` fills them anew',
+    );
+    damaged += 1;
+    metrics.readModelDifferences.set(damaged);
+  });
   const authHooks = await openAuthHooks(config);
 
   const app = buildApp({

@@ -52,7 +52,7 @@ export const QUERY_ROUTES: RoutesOf<'query-api', QueryDeps> = {
     request: { query: ListParameters },
     responses: { 200: { description: 'A page of payments.', content: asJson(PaymentList) } },
     handle: async (deps, { principal: { merchantId }, query }, reply) => {
-      const page = listPayments(deps.readModels, merchantId, query, bodyFor(deps, merchantId));
+      const page = listPayments(deps, merchantId, query, bodyFor(deps, merchantId));
       return reply.type(JSON_TYPE).send(await page);
     },
   }),

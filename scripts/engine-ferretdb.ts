@@ -77,7 +77,7 @@ const portOf = async (folder: string): Promise<number> => {
 
 const isReady = async (url: string): Promise<boolean> => {
   const { openMongoReadModels } = await import('../shared/read-models/mongodb/read-models.ts');
-  const readModels = await openMongoReadModels({ url });
+  const readModels = await openMongoReadModels({ url, secrets: ['none: only a ping'] });
   try {
     await readModels.ping();
     return true;

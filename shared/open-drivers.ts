@@ -59,14 +59,19 @@ export const openEventStore = async (options: DriverOptions): Promise<OpenedStor
   };
 };
 
-/** Opens the read models. A server may still be out of reach: calls throw ReadModelsUnavailable. */
+/**
+ * Opens the read models. A server may still be out of reach: calls throw ReadModelsUnavailable.
+ * `secrets` are the idempotency secret and the earlier one: the check of each document is made with
+ * them, so they are the same in every process (gaps §8).
+ */
 export const openReadModels = async (
   options: Pick<DriverOptions, 'config' | 'log' | 'fileOf'>,
+  secrets: readonly [string, ...string[]],
 ): Promise<ReadModels> => {
   const { config, log, fileOf } = options;
   if (config.mongoUrl === undefined) {
-    return openSqliteReadModels({ file: fileOf('read-models.sqlite'), logger: log });
+    return openSqliteReadModels({ file: fileOf('read-models.sqlite'), secrets, logger: log });
   }
   const { openMongoReadModels } = await import('./read-models/mongodb/read-models.ts');
-  return openMongoReadModels({ url: config.mongoUrl });
+  return openMongoReadModels({ url: config.mongoUrl, secrets });
 };

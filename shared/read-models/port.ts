@@ -7,12 +7,15 @@
  * - The checkpoint never gets ahead of the documents. Applying the same batch again is harmless.
  * - The checkpoint is compared and set: a writer whose `from` is not the stored one is refused.
  * - The body is returned to the byte. A merchant never sees another merchant's document.
+ * - Each document carries a keyed check over all that it says, its searched columns included
+ *   (ADR-0121). One without its check is never served, and is reported.
  * - Safety rests on the first three alone: the lease only keeps two projectors from doing the same
  *   work, and no write checks it.
  */
 import type { Position } from '../event-store/port.ts';
 import type { PaymentStatus } from '../payment/payment-status.ts';
 import type { PaymentReadModel } from '../payment/response.ts';
+import type { DocumentRow } from './document-row.ts';
 
 /** A payment as it is served. */
 export type PaymentDocument = {
@@ -23,6 +26,20 @@ export type PaymentDocument = {
   /** The JSON text of the PaymentResponse, sent as it is. */
   body: string;
   /** True when a poison event keeps the document from being up to date: fold the stream instead. */
+  parked: boolean;
+  /**
+   * True where it does not have its check: nothing but `paymentId` is to be trusted, fold the stream.
+   * Only `search` gives such a document, so that its payment is not missing from the list.
+   */
+  damaged?: true;
+};
+
+/** What is stored of a payment, looked up past every cache, to be compared with the log. */
+export type StoredDocument = {
+  /** Undefined where nothing is stored of the payment. */
+  row: DocumentRow | undefined;
+  /** Whether the row has its check; true where there is no row. */
+  whole: boolean;
   parked: boolean;
 };
 
@@ -56,9 +73,14 @@ export type ParkedPayment = { paymentId: string; revision: number; reason: strin
 /** One change of a batch: a newer document, or a payment to park at a poison event. */
 export type ReadModelChange =
   | { kind: 'readModel'; readModel: PaymentReadModel }
-  | { kind: 'park'; paymentId: string; revision: number; reason: string; time: string };
+  | { kind: 'park'; paymentId: string; revision: number; reason: string; time: string }
+  /**
+   * Puts the read model in the place of whatever is stored of the payment, or removes that where it is
+   * undefined. A document that has its check and a higher revision stays.
+   */
+  | { kind: 'repair'; paymentId: string; readModel: PaymentReadModel | undefined };
 
-/** What the query API needs. Each call but `waitForRevision` throws ReadModelsUnavailable. */
+/** What the query API needs. Each call but `waitForRevision` and `onDamage` throws ReadModelsUnavailable. */
 export type ReadModelsReader = {
   /**
    * The document, or undefined when this merchant has none of that id: another merchant's payment
@@ -78,6 +100,15 @@ export type ReadModelsReader = {
   unresolved(limit: number): Promise<UnresolvedPayment[]>;
   /** Parked payments, oldest first. */
   parked(limit: number): Promise<ParkedPayment[]>;
+  /** What is stored of a payment, damaged or not. */
+  inspect(paymentId: string): Promise<StoredDocument>;
+  /** The next payments with a document after this id (null: from the start), in the order of ids. */
+  idsAfter(paymentId: string | null, limit: number): Promise<string[]>;
+  /**
+   * Calls the listener with the payment of each document that a read finds without its check, once
+   * until it is written again. Never throws.
+   */
+  onDamage(listener: (paymentId: string) => void): void;
 };
 
 /** What the projector needs. Each call throws ReadModelsUnavailable. */
@@ -117,7 +148,7 @@ export type ReadModelsChecksum = { documents: number; hash: string };
 
 /** A new set of read models, filled beside the served one; no request reads it before `serve`. */
 export type NextGeneration = Pick<ReadModelsWriter, 'checkpoint' | 'load' | 'apply'> &
-  Pick<ReadModelsReader, 'parked'> & {
+  Pick<ReadModelsReader, 'parked' | 'inspect'> & {
     checksum(): Promise<ReadModelsChecksum>;
     /** Serves it from now on, at once and whole. Throws CheckpointMoved where another one is served. */
     serve(): Promise<void>;

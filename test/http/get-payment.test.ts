@@ -20,6 +20,7 @@ import {
   token,
 } from '../support/in-process.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 let service: InProcess;
@@ -61,7 +62,10 @@ describe('interface, get: 200', () => {
 test.each(['parked', 'behind'])('gaps §9: a document that is %s is not given', async (why) => {
   const folder = temporaryFolder();
   const store = memoryEventStore();
-  const readModels = openSqliteReadModels({ file: join(folder.path, 'read models.db') });
+  const readModels = openSqliteReadModels({
+    file: join(folder.path, 'read models.db'),
+    secrets: READ_MODEL_SECRETS,
+  });
   const events = wholeLife('pay_1').map((event, at) => newEvent(event, timeOf(at)));
   const stored = await store.append(streamOf('pay_1'), 'none', events);
   const readModel = foldStream(stored.slice(0, 2), foldReadModel);

@@ -21,6 +21,7 @@ import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { SECRET, token } from '../support/in-process.ts';
 import { created, newEvent, refunded, timeOf } from '../support/payment-events.ts';
+import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -43,7 +44,10 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
   beforeEach(async () => {
     folder = temporaryFolder();
     store = memoryEventStore();
-    readModels = openSqliteReadModels({ file: join(folder.path, 'read-models.sqlite') });
+    readModels = openSqliteReadModels({
+      file: join(folder.path, 'read-models.sqlite'),
+      secrets: READ_MODEL_SECRETS,
+    });
     for (const paymentId of [BAD, GOOD])
       await store.append(streamOf(paymentId), 'none', [
         newEvent(created({ paymentId }), timeOf(0)),

@@ -45,13 +45,11 @@ const PROMISED = [
   'payments_projection_lag_seconds',
   'payments_projection_rebuild_ratio',
   'payments_parked',
+  'payments_read_model_differences',
   'payments_relay_lag_events',
   'payments_relay_published_total',
   'payments_chain_last_ok_timestamp_seconds',
   'payments_chain_breaks_total',
-  'payments_reconcile_differences',
-  'payments_reconcile_last_timestamp_seconds',
-  'payments_reconcile_interval_seconds',
 ];
 
 let served: Set<string>;

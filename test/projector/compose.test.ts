@@ -22,6 +22,7 @@ import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -39,7 +40,7 @@ describe('the projector', () => {
     folder = temporaryFolder();
     file = join(folder.path, 'read models.db');
     store = memoryEventStore({ batchMax: 10 });
-    readModels = openSqliteReadModels({ file });
+    readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
   });
   afterEach(async () => {
     await projector?.stop();
@@ -83,6 +84,7 @@ describe('the projector', () => {
       caughtUp: true,
       stuck: false,
       parked: 0,
+      compared: { samples: 0, differences: 0 },
       counts: { events: 5 * LIFE, healed: 0, parkings: 0, restarts: 0 },
     });
     expect(await started.lag()).toMatchObject({ events: 0, seconds: 0, stuck: false });
@@ -107,7 +109,7 @@ describe('the projector', () => {
     await (await start()).caughtUp;
     await projector?.stop();
     await readModels.close();
-    readModels = openSqliteReadModels({ file });
+    readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
     const again = await start();
     await again.caughtUp;
     expect(again.status().counts.events).toBe(0);
@@ -121,7 +123,7 @@ describe('the projector', () => {
     await projector?.stop();
     await readModels.close();
     rmSync(file);
-    readModels = openSqliteReadModels({ file });
+    readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
     await (await start()).caughtUp;
     expect(await bodies(20)).toEqual(before);
     expect(before.every((body) => body !== undefined)).toBe(true);
@@ -129,7 +131,10 @@ describe('the projector', () => {
 
   test('read models that went back while nothing happened are noticed, behind, and filled again', async () => {
     await given(3);
-    const elsewhere = openSqliteReadModels({ file: join(folder.path, 'empty.db') });
+    const elsewhere = openSqliteReadModels({
+      file: join(folder.path, 'empty.db'),
+      secrets: READ_MODEL_SECRETS,
+    });
     const first = readModels;
     let current = first;
     const switched: ReadModels = {
@@ -139,6 +144,9 @@ describe('the projector', () => {
       waitForRevision: (id, revision, ms) => current.waitForRevision(id, revision, ms),
       unresolved: (limit) => current.unresolved(limit),
       parked: (limit) => current.parked(limit),
+      inspect: (id) => current.inspect(id),
+      idsAfter: (id, limit) => current.idsAfter(id, limit),
+      onDamage: (listener) => current.onDamage(listener),
       lease: (holder, ttlMs) => current.lease(holder, ttlMs),
       release: (holder) => current.release(holder),
       checkpoint: () => current.checkpoint(),

@@ -8,6 +8,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
+import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { silent } from '../support/silent-log.ts';
 import { type LogUnderTest, openFilledLog, openRows, rewritten } from '../support/tampering.ts';
 import { until } from '../support/until.ts';
@@ -35,7 +36,10 @@ const writeLogAnew = async (): Promise<void> => {
 };
 
 const following = async (use: (projector: Projector) => Promise<void>): Promise<void> => {
-  const readModels = openSqliteReadModels({ file: join(log.folder, 'read-models.sqlite') });
+  const readModels = openSqliteReadModels({
+    file: join(log.folder, 'read-models.sqlite'),
+    secrets: READ_MODEL_SECRETS,
+  });
   let projector: Projector | undefined;
   try {
     projector = await startProjector({ store, readModels, logger: silent });
@@ -74,7 +78,10 @@ test('F15: the relay halts at such a log', async () => {
 });
 
 test('a checkpoint of an earlier version, with the hash of its event alone, fits the log', async () => {
-  const readModels = openSqliteReadModels({ file: join(log.folder, 'read-models.sqlite') });
+  const readModels = openSqliteReadModels({
+    file: join(log.folder, 'read-models.sqlite'),
+    secrets: READ_MODEL_SECRETS,
+  });
   await readModels.apply([], null, '36', (await store.hashAt('36'))?.hash);
   await readModels.close();
   await following(caughtUp);

@@ -21,6 +21,7 @@ import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { SECRET, signToken } from '../support/in-process.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -35,7 +36,10 @@ let app: FastifyInstance;
 beforeEach(async () => {
   folder = temporaryFolder();
   store = memoryEventStore();
-  readModels = openSqliteReadModels({ file: join(folder.path, 'read models.db') });
+  readModels = openSqliteReadModels({
+    file: join(folder.path, 'read models.db'),
+    secrets: READ_MODEL_SECRETS,
+  });
   for (const [id, merchant] of [
     ['pay_1', 'm_1'],
     ['pay_2', 'm_2'],

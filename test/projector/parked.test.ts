@@ -11,6 +11,7 @@ import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-model
 import { appendLives, foldsOf } from '../support/many-payments.ts';
 import { POISON_EVENTS, putPoisonEvents } from '../support/poison-events.ts';
 import { newSeed, randomOf } from '../support/random.ts';
+import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { silent } from '../support/silent-log.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -38,7 +39,7 @@ test(`P5: ${POISON_EVENTS.length} kinds of poison stop their own payments only (
   const store = await openSqliteEventStore({ file: events });
   const rows = openRows(events);
   const expected = putPoisonEvents(rows, poisoned, random);
-  const readModels = openSqliteReadModels({ file: documents });
+  const readModels = openSqliteReadModels({ file: documents, secrets: READ_MODEL_SECRETS });
   const projector = await startProjector({ store, readModels, logger: silent });
   const bodyOf = async (id: string) => (await readModels.getAny(id))?.body;
   const began = performance.now();

@@ -22,6 +22,7 @@ import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { SECRET, signToken } from '../support/in-process.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -50,7 +51,10 @@ const open = async ({
     await store.append(streamOf(`pay_${n}`), 'none', events);
   }
   const readModels = wrapReadModels(
-    openSqliteReadModels({ file: join(folder.path, 'read models.db') }),
+    openSqliteReadModels({
+      file: join(folder.path, 'read models.db'),
+      secrets: READ_MODEL_SECRETS,
+    }),
   );
   const projector: Projector = await startProjector({
     store: wrapStore(store),

@@ -13,6 +13,7 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { appendLives, foldsOf } from './many-payments.ts';
 import type { Random } from './random.ts';
+import { READ_MODEL_SECRETS } from './read-model-secrets.ts';
 import { silent } from './silent-log.ts';
 import { openRows, verifyWhole } from './tampering.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -37,7 +38,10 @@ export type WholeFolder = {
 
 const openParts = async (folder: string) => {
   const store = await openSqliteEventStore({ file: join(folder, 'events.sqlite') });
-  const readModels = openSqliteReadModels({ file: join(folder, 'read-models.sqlite') });
+  const readModels = openSqliteReadModels({
+    file: join(folder, 'read-models.sqlite'),
+    secrets: READ_MODEL_SECRETS,
+  });
   const projector = await startProjector({ store, readModels, logger: silent }).catch(
     async (error) => {
       await readModels.close();

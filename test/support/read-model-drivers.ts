@@ -1,14 +1,38 @@
 /** The drivers of the read-models port, for test/contract/read-models and the projector. */
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import type { Driver } from './describe-driver.ts';
 import { mongoServer } from './mongo-server.ts';
+import { READ_MODEL_SECRETS } from './read-model-secrets.ts';
 import { temporaryFolder } from './temporary-folder.ts';
+
+type Secrets = readonly [string, ...string[]];
+export type ForgedField = keyof typeof COLUMNS;
+
+/** The field of a document in MongoDB, and its column in SQLite. */
+const COLUMNS = {
+  merchantId: 'merchant_id',
+  revision: 'revision',
+  status: 'status',
+  createdAt: 'created_at',
+  amount: 'amount',
+  last4: 'last4',
+  merchantReference: 'merchant_reference',
+  unresolvedSince: 'unresolved_since',
+  unresolved: 'unresolved',
+  body: 'body',
+  check: 'row_check',
+} as const;
+
+export const FORGED_FIELDS = Object.keys(COLUMNS) as ForgedField[];
 
 export type ReadModelStore = {
   /** Opens the same read models, as the next start of the service would. */
-  open(): Promise<ReadModels>;
+  open(secrets?: Secrets): Promise<ReadModels>;
+  /** Sets a field of a payment's document behind the driver's back; `check` is that of the row. */
+  forge(paymentId: string, field: ForgedField, value: string | number): Promise<void>;
   /** Takes them away for good. */
   remove(): Promise<void>;
 };
@@ -32,8 +56,15 @@ export const sqliteReadModels: ReadModelDriver = {
   alone: 'one process holds the folder',
   make: async () => {
     const folder = temporaryFolder();
+    const file = join(folder.path, 'read models.db');
     return {
-      open: async () => openSqliteReadModels({ file: join(folder.path, 'read models.db') }),
+      open: async (secrets = READ_MODEL_SECRETS) => openSqliteReadModels({ file, secrets }),
+      forge: async (paymentId, field, value) => {
+        const db = new DatabaseSync(file, { timeout: 5000 });
+        const set = `UPDATE payment SET ${COLUMNS[field]} = ? WHERE payment_id = ?`;
+        db.prepare(set).run(value, paymentId);
+        db.close();
+      },
       remove: async () => folder.remove(),
     };
   },
@@ -48,7 +79,16 @@ export const mongoReadModels: ReadModelDriver = {
     const { openMongoReadModels } = await import('../../shared/read-models/mongodb/read-models.ts');
     const database = mongo.database();
     return {
-      open: () => openMongoReadModels({ url: database.url, rebuildMs: REBUILD_MS }),
+      open: (secrets = READ_MODEL_SECRETS) =>
+        openMongoReadModels({ url: database.url, secrets, rebuildMs: REBUILD_MS }),
+      forge: async (paymentId, field, value) => {
+        const { MongoClient } = await import('mongodb');
+        const { FORM } = await import('../../shared/read-models/mongodb/documents.ts');
+        const client = await new MongoClient(database.url).connect();
+        const payments = client.db().collection<{ _id: string }>(`${FORM}_1_payments`);
+        await payments.updateOne({ _id: paymentId }, { $set: { [field]: value } });
+        await client.close();
+      },
       remove: database.drop,
     };
   },

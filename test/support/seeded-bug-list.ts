@@ -313,9 +313,36 @@ const MERCHANTS_AND_TOKENS: SeededBug[] = [
     test: 'test/http/capture-void-refund.test.ts',
   },
   {
+    name: 'a document is served whoever wrote it',
+    at: 'row-check',
+    change: { replace: / === check/, by: " !== ''" },
+    test: 'test/contract/read-models/sqlite.test.ts',
+  },
+  {
+    name: 'a forged document puts a payment on a list where it does not belong',
+    at: 'damaged-meets-search',
+    change: without(/ \|\| !meets\(row, search\)/),
+    test: 'test/http/forged-read-models.test.ts',
+  },
+  {
+    name: 'a document is taken for equal to the log without its bytes',
+    at: 'compared-bytes',
+    change: {
+      replace: /contentOf\(expected\) === contentOf\(row\)/,
+      by: 'expected.revision === row.revision',
+    },
+    test: 'test/projector/sampler.test.ts',
+  },
+  {
+    name: 'no payment of the log is looked for in the read models',
+    at: 'samples-the-log',
+    change: { replace: /turn % 2 === 0/, by: 'turn > 0' },
+    test: 'test/projector/sampler.test.ts',
+  },
+  {
     name: "the list has other merchants' payments",
     at: 'list-of-merchant',
-    change: { replace: /\{ \.\.\.(\w+), \w+ \}/, by: '$1' },
+    change: { replace: /, merchantId \}/, by: ' }' },
     test: 'test/http/list-payments.test.ts',
   },
   {
@@ -503,12 +530,6 @@ const STORE: SeededBug[] = [
     at: 'sums-possible',
     change: 'delete',
     test: 'test/domain/sums.test.ts',
-  },
-  {
-    name: 'a reconciliation compares the intent alone, not the outcome',
-    at: 'amount-of-outcome',
-    change: { replace: /own\.reason === undefined \?/, by: 'amount < 0 ?' },
-    test: 'test/audit/reconcile.test.ts',
   },
   {
     name: "an export's last line is not compared with the head of its manifest",

@@ -40,6 +40,7 @@ import {
   SECRET,
   token,
 } from './in-process.ts';
+import { READ_MODEL_SECRETS } from './read-model-secrets.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
@@ -154,7 +155,10 @@ export const openTwoCommandProcesses = async (
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const own = await token('m_test');
   const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
-  const readModels = openSqliteReadModels({ file: join(folder.path, 'read-models.sqlite') });
+  const readModels = openSqliteReadModels({
+    file: join(folder.path, 'read-models.sqlite'),
+    secrets: READ_MODEL_SECRETS,
+  });
   const projector = await startProjector({ store, readModels, logger: log });
   const provider = await openSimulator({
     file: join(folder.path, 'provider-ledger.sqlite'),

@@ -1,11 +1,13 @@
 /** The documents of the read models in MongoDB, and the filters that find them. */
 import type { Position } from '../../event-store/port.ts';
-import { bodyOf, type PaymentReadModel, READ_MODEL_VERSION } from '../../payment/response.ts';
+import { type PaymentReadModel, READ_MODEL_VERSION } from '../../payment/response.ts';
+import { type DocumentRow, rowOf } from '../document-row.ts';
 import type { Found } from '../found.ts';
 import type { PaymentSearch, ReadModelChange } from '../port.ts';
+import type { RowCheck } from '../row-check.ts';
 
 /** Names the form of the documents below; raise it with any change of them. */
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 /** Begins every collection's name, so that another version fills other collections beside these. */
 export const FORM = `read_models_${SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION}`;
 
@@ -27,6 +29,8 @@ export type StoredPayment = {
   parkedAt?: number;
   /** JSON text: a document of fields would not come back to the byte. */
   body: string;
+  /** Over all of the above but `parkedAt` (row-check.ts). */
+  check: string;
 };
 
 /** A parked payment; `_id` is the payment id, `revision` that of the poison event. */
@@ -50,69 +54,77 @@ export const text = (value: unknown): string => {
 };
 
 /** The document of a read model. */
-export const storedOf = (readModel: PaymentReadModel): StoredPayment => {
-  const { paymentId, createdAt, status, amount, merchantReference, paymentMethod } =
-    readModel.response;
-  const first = readModel.unresolved[0];
+export const storedOf = (readModel: PaymentReadModel, rowCheck: RowCheck): StoredPayment => {
+  const row = rowOf(readModel);
+  const { paymentId, merchantId, merchantReference, unresolvedSince, unresolved, ...rest } = row;
   return {
     _id: text(paymentId),
-    merchantId: text(readModel.merchantId),
-    revision: readModel.revision,
-    createdAt,
-    status,
-    amount,
-    last4: paymentMethod.card.last4,
-    ...(merchantReference === undefined ? {} : { merchantReference }),
-    ...(first === undefined
-      ? {}
-      : { unresolvedSince: first.since, unresolved: JSON.stringify(readModel.unresolved) }),
-    body: bodyOf(readModel),
+    merchantId: text(merchantId),
+    ...rest,
+    ...(merchantReference === null ? {} : { merchantReference }),
+    ...(unresolvedSince === null ? {} : { unresolvedSince }),
+    ...(unresolved === null ? {} : { unresolved }),
+    check: rowCheck.of(row),
   };
 };
 
-/** The read model of a document. */
-export const readModelOf = ({
-  merchantId,
-  revision,
-  unresolved,
-  body,
-}: StoredPayment): PaymentReadModel => ({
-  merchantId,
-  revision,
-  unresolved: unresolved === undefined ? [] : JSON.parse(unresolved),
-  response: JSON.parse(body),
+/** What a document says, in the form that its check covers. */
+export const rowIn = (stored: StoredPayment): DocumentRow => ({
+  paymentId: stored._id,
+  merchantId: stored.merchantId,
+  revision: stored.revision,
+  status: stored.status,
+  createdAt: stored.createdAt,
+  amount: stored.amount,
+  last4: stored.last4,
+  merchantReference: stored.merchantReference ?? null,
+  unresolvedSince: stored.unresolvedSince ?? null,
+  unresolved: stored.unresolved ?? null,
+  body: stored.body,
 });
 
+/** Whether a document is as this installation wrote it. */
+export const isWhole = (stored: StoredPayment, rowCheck: RowCheck): boolean =>
+  typeof stored.body === 'string' && rowCheck.holds(rowIn(stored), stored.check);
+
 /** The document as a search finds it. */
-export const foundOf = (stored: StoredPayment): Found => {
+export const foundOf = (stored: StoredPayment, rowCheck: RowCheck): Found => {
   const { _id, merchantId, revision, createdAt, parkedAt = -1, body } = stored;
-  return { paymentId: _id, merchantId, revision, body, parked: parkedAt > revision, createdAt };
+  const parked = parkedAt > revision;
+  const found = { paymentId: _id, merchantId, revision, body, parked, createdAt };
+  return isWhole(stored, rowCheck) ? found : { ...found, damaged: true };
 };
 
 /** A change that parks a payment. */
 export type Parking = ReadModelChange & { kind: 'park' };
+/** A change that replaces what is stored of a payment. */
+export type Repair = ReadModelChange & { kind: 'repair' };
 
 /** A batch as it will be written: one document of each payment at most, its highest revision. */
 export type Batch = {
   readModels: Map<string, { readModel: PaymentReadModel; stored: StoredPayment }>;
   parkings: Map<string, Parking>;
+  repairs: Repair[];
   ids: string[];
 };
 
 /** The batch of some changes. Throws TypeError, before anything is written, for an id that is no text. */
-export const batchOf = (changes: ReadModelChange[]): Batch => {
+export const batchOf = (changes: ReadModelChange[], rowCheck: RowCheck): Batch => {
   const readModels: Batch['readModels'] = new Map();
   const parkings: Batch['parkings'] = new Map();
+  const repairs: Repair[] = [];
   for (const change of changes) {
-    if (change.kind === 'park') parkings.set(text(change.paymentId), change);
+    if (change.kind === 'repair') repairs.push({ ...change, paymentId: text(change.paymentId) });
+    else if (change.kind === 'park') parkings.set(text(change.paymentId), change);
     else {
-      const stored = storedOf(change.readModel);
+      const stored = storedOf(change.readModel, rowCheck);
       const before = readModels.get(stored._id)?.stored.revision ?? -1;
       if (before < stored.revision)
         readModels.set(stored._id, { readModel: change.readModel, stored });
     }
   }
-  return { readModels, parkings, ids: [...new Set([...readModels.keys(), ...parkings.keys()])] };
+  const ids = [...new Set([...readModels.keys(), ...parkings.keys()])];
+  return { readModels, parkings, repairs, ids };
 };
 
 const given = <T>(value: T | undefined, filter: (value: T) => object): object[] =>

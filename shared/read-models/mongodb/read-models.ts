@@ -3,8 +3,10 @@
  * client. They need no more than that one document is changed as a whole: no transaction, no
  * aggregate, no change stream, plain indexes.
  */
+import { createDamageReports } from '../damage-reports.ts';
 import { CheckpointMoved } from '../errors.ts';
 import type { ReadModels } from '../port.ts';
+import { createRowCheck } from '../row-check.ts';
 import { byId, revisionsIn } from './batch-writes.ts';
 import { createServed, openDatabase, SERVED } from './database.ts';
 import { text } from './documents.ts';
@@ -18,6 +20,8 @@ import { createWriter } from './writer.ts';
 type MongoReadModelsOptions = {
   /** `mongodb://…` with the database's name in its path. */
   url: string;
+  /** The idempotency secret, and the earlier one during a rotation (row-check.ts). */
+  secrets: readonly [string, ...string[]];
   /** After so many milliseconds a rebuild that no longer renews its lease is given up: 15 s. */
   rebuildMs?: number;
 };
@@ -39,10 +43,13 @@ const LEASE = 'lease';
  */
 export const openMongoReadModels = async ({
   url,
+  secrets,
   rebuildMs = REBUILD_MS,
 }: MongoReadModelsOptions): Promise<MongoReadModels> => {
   const database = openDatabase(url, () => poller.giveUp());
   const { db, read } = database;
+  const rowCheck = createRowCheck(secrets);
+  const reports = createDamageReports();
   const served = createServed(database);
   const leases = createLeases(database);
   const poller = createRevisionPoller({
@@ -60,16 +67,19 @@ export const openMongoReadModels = async ({
       served.set(now);
       throw new CheckpointMoved('another generation of the read models is served now');
     },
+    rowCheck,
+    reports,
     onWritten: poller.reached,
   });
   const { checkpoint, checkpointHash, load, apply } = writer;
 
   return {
-    ...createReader(database, served.now),
+    ...createReader(database, { now: served.now, rowCheck, reports }),
     ...createRebuilds({
       database,
       served,
       leases,
+      rowCheck,
       rebuildMs,
       onServed: () => writer.recent.clear(),
     }),

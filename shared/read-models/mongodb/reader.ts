@@ -1,15 +1,14 @@
 /** Reading a generation of read models; each kind of query has its own index. */
-import { documentsOf, newestOf } from '../found.ts';
-import type { ParkedPayment, ReadModelsReader } from '../port.ts';
+import type { DamageReports } from '../damage-reports.ts';
+import { documentsOf, type Found, newestOf } from '../found.ts';
+import type { ParkedPayment, PaymentDocument, ReadModelsReader, StoredDocument } from '../port.ts';
+import type { RowCheck } from '../row-check.ts';
 import { type Database, type Generation, quick } from './database.ts';
-import { filtersOf, foundOf, type StoredPayment, text } from './documents.ts';
+import { filtersOf, foundOf, isWhole, rowIn, type StoredPayment, text } from './documents.ts';
 
 /** Timeout of reading a page of documents. */
 export const SEARCH_MS_MAX = 5000;
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
-
-const documentOf = (stored: StoredPayment | null) =>
-  stored === null ? undefined : documentsOf([foundOf(stored)])[0];
 
 /** The parked payments of a generation, oldest first. */
 export const parkedIn = async (
@@ -23,11 +22,47 @@ export const parkedIn = async (
   return found.map(({ _id, ...rest }) => ({ paymentId: _id, ...rest }));
 };
 
+/** What is stored of a payment in a generation, damaged or not. */
+export const inspectIn = async (
+  { read }: Pick<Database, 'read'>,
+  { payments, parked }: Generation,
+  paymentId: string,
+  rowCheck: RowCheck,
+): Promise<StoredDocument> => {
+  const _id = text(paymentId);
+  const [stored, parking] = await read(() =>
+    Promise.all([payments.findOne({ _id }, quick), parked.findOne({ _id }, quick)]),
+  );
+  const isParked = parking !== null;
+  if (stored === null) return { row: undefined, whole: true, parked: isParked };
+  return { row: rowIn(stored), whole: isWhole(stored, rowCheck), parked: isParked };
+};
+
+/** What a reader needs beside the database. */
+type ReaderDeps = {
+  /** The generation to read from. */
+  now(): Promise<Generation>;
+  rowCheck: RowCheck;
+  reports: DamageReports;
+};
+
 /** Reads from the generation that `now` returns. */
 export const createReader = (
-  { call, read }: Database,
-  now: () => Promise<Generation>,
+  database: Database,
+  { now, rowCheck, reports }: ReaderDeps,
 ): Omit<ReadModelsReader, 'waitForRevision'> => {
+  const { call, read } = database;
+
+  const documentOf = (stored: StoredPayment | null): PaymentDocument | undefined => {
+    if (stored === null) return undefined;
+    if (isWhole(stored, rowCheck)) return documentsOf([foundOf(stored, rowCheck)])[0];
+    reports.report(stored._id);
+    return undefined;
+  };
+  const noteDamaged = (found: Found[]): Found[] => {
+    for (const { paymentId, damaged } of found) if (damaged) reports.report(paymentId);
+    return found;
+  };
   const find = async (filter: object): Promise<StoredPayment | null> => {
     const { payments } = await now();
     return read(() => payments.findOne(filter, quick));
@@ -50,7 +85,8 @@ export const createReader = (
           ),
         ),
       );
-      return documentsOf(newestOf(found.flat().map(foundOf), limit));
+      const documents = found.flat().map((stored) => foundOf(stored, rowCheck));
+      return documentsOf(newestOf(noteDamaged(documents), limit));
     },
     unresolved: async (limit) => {
       const { payments } = await now();
@@ -69,5 +105,19 @@ export const createReader = (
       }));
     },
     parked: async (limit) => parkedIn({ read }, await now(), limit),
+    inspect: async (paymentId) => inspectIn(database, await now(), paymentId, rowCheck),
+    idsAfter: async (paymentId, limit) => {
+      const { payments } = await now();
+      const filter = paymentId === null ? {} : { _id: { $gt: text(paymentId) } };
+      const found = await read(() =>
+        payments
+          .find(filter, { ...quick, projection: { _id: 1 } })
+          .sort({ _id: 1 })
+          .limit(limit)
+          .toArray(),
+      );
+      return found.map(({ _id }) => _id);
+    },
+    onDamage: reports.onDamage,
   };
 };

@@ -1,14 +1,16 @@
 /** Rebuild: fills a generation beside the served one, and switches to it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { startChecksum } from '../checksum.ts';
+import { createDamageReports } from '../damage-reports.ts';
 import { CheckpointMoved, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, ReadModelsChecksum, ReadModelsRebuild } from '../port.ts';
+import type { RowCheck } from '../row-check.ts';
 import { PIECE_MAX } from './batch-writes.ts';
 import { isDuplicate, unlessMissing } from './client.ts';
 import { type Database, type Generation, SERVED, SERVED_MS_MAX, type Served } from './database.ts';
-import { FORM } from './documents.ts';
+import { FORM, rowIn } from './documents.ts';
 import type { Leases } from './lease.ts';
-import { parkedIn, SEARCH_MS_MAX } from './reader.ts';
+import { inspectIn, parkedIn, SEARCH_MS_MAX } from './reader.ts';
 import { createWriter } from './writer.ts';
 
 const REBUILD = 'rebuild';
@@ -18,6 +20,7 @@ export type RebuildOptions = {
   database: Database;
   served: Served;
   leases: Leases;
+  rowCheck: RowCheck;
   /** After so many milliseconds a rebuild that no longer renews its lease is given up. */
   rebuildMs: number;
   /** Called when another generation is served from now on. */
@@ -38,7 +41,7 @@ const checksumOf = async (
         .limit(PIECE_MAX)
         .toArray(),
     );
-    for (const { _id, ...rest } of page) sum.add({ paymentId: _id, ...rest });
+    for (const stored of page) sum.add(rowIn(stored));
     last = page.at(-1)?._id ?? last;
     if (page.length < PIECE_MAX) return sum.result();
   }
@@ -84,7 +87,7 @@ const nameServed = ({ control, write }: Database): Promise<unknown> =>
   });
 
 const fillBeside = async (
-  { database, served, onServed }: RebuildOptions,
+  { database, served, rowCheck, onServed }: RebuildOptions,
   old: number,
   endTurn: () => Promise<void>,
 ): Promise<NextGeneration> => {
@@ -97,6 +100,8 @@ const fillBeside = async (
     database,
     generation: async () => next,
     check: () => undefined,
+    rowCheck,
+    reports: createDamageReports(),
     onWritten: () => undefined,
   });
   let open = true;
@@ -106,6 +111,7 @@ const fillBeside = async (
     load,
     apply,
     parked: (limit) => parkedIn(database, next, limit),
+    inspect: (paymentId) => inspectIn(database, next, paymentId, rowCheck),
     checksum: () => checksumOf(database, next),
     serve: async () => {
       const { matchedCount } = await write(() =>

@@ -6,8 +6,11 @@
 import type { Position } from '../../event-store/port.ts';
 import type { PaymentReadModel } from '../../payment/response.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
+import type { DamageReports } from '../damage-reports.ts';
+import { readModelOf } from '../document-row.ts';
 import { CheckpointMoved, ReadModelsUnavailable } from '../errors.ts';
 import type { ReadModelsWriter } from '../port.ts';
+import type { RowCheck } from '../row-check.ts';
 import {
   byId,
   makeIndexes,
@@ -15,10 +18,19 @@ import {
   revisionsIn,
   writeParkings,
   writeReadModels,
+  writeRepair,
 } from './batch-writes.ts';
 import { isDuplicate } from './client.ts';
 import { type Database, type Generation, quick, SERVED } from './database.ts';
-import { type Batch, batchOf, readModelOf, type StoredControl, text } from './documents.ts';
+import {
+  type Batch,
+  batchOf,
+  isWhole,
+  type Repair,
+  rowIn,
+  type StoredControl,
+  text,
+} from './documents.ts';
 
 /** Rounds of a write that another writer got ahead of; each one finds newer documents. */
 const ROUNDS_MAX = 5;
@@ -32,6 +44,8 @@ type WriterDeps = {
   generation(): Promise<Generation>;
   /** Throws CheckpointMoved where the batch is for a generation that is served no more. */
   check(at: Generation, control: StoredControl[]): void;
+  rowCheck: RowCheck;
+  reports: DamageReports;
   onWritten(paymentId: string, revision: number): void;
 };
 
@@ -47,7 +61,7 @@ const moved = (from: Position | null) =>
 
 /** A writer of one generation, or of whichever is served: see `WriterDeps.generation`. */
 export const createWriter = (deps: WriterDeps): Writer => {
-  const { generation } = deps;
+  const { generation, rowCheck, reports } = deps;
   const { control, read, write } = deps.database;
   const recent = createBoundedMap<PaymentReadModel>(RECENT_READ_MODELS_MAX);
   /** The checkpoint as last seen here: any other means that the read models were wiped or moved. */
@@ -119,6 +133,17 @@ export const createWriter = (deps: WriterDeps): Writer => {
     }
   };
 
+  const writeOneRepair = async (at: Generation, repair: Repair): Promise<void> => {
+    const { paymentId, readModel } = repair;
+    recent.delete(paymentId);
+    await writeRepair(deps.database, at, repair, rowCheck).catch((error: unknown) => {
+      // Another writer has stored it meanwhile.
+      if (!isDuplicate(error)) throw error;
+    });
+    reports.written(paymentId);
+    if (readModel !== undefined) deps.onWritten(paymentId, readModel.revision);
+  };
+
   const moveCheckpoint = async (
     _id: string,
     from: Position | null,
@@ -163,15 +188,20 @@ export const createWriter = (deps: WriterDeps): Writer => {
       const { payments } = await generation();
       const stored = await read(() => payments.findOne({ _id: text(paymentId) }, quick));
       if (stored === null) return undefined;
-      const loaded = readModelOf(stored);
+      if (!isWhole(stored, rowCheck)) {
+        reports.report(paymentId);
+        return undefined;
+      }
+      const loaded = readModelOf(rowIn(stored));
       recent.set(paymentId, loaded);
       return loaded;
     },
     apply: async (changes, from, to, hash) => {
-      const batch = batchOf(changes);
+      const batch = batchOf(changes, rowCheck);
       const at = await generation();
       await checkPlace(at, from);
       await indexOnce(at);
+      for (const repair of batch.repairs) await writeOneRepair(at, repair);
       if (batch.ids.length > 0) await writeUntilNewest(at, batch);
       await moveCheckpoint(at.checkpointId, from, to, hash ?? null);
     },

@@ -3,9 +3,10 @@ import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { firstLineOf } from '../../runtime/error-text.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
+import type { DocumentRow } from '../document-row.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
-import { DamagedDocument } from '../row-checksum.ts';
-import { GENERATION, SCHEMA } from './schema.ts';
+import { createRowCheck, type RowCheck } from '../row-check.ts';
+import { GENERATION, schemaOf } from './schema.ts';
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
@@ -15,10 +16,20 @@ const SQLITE_ERROR = 1;
 /** Where the file is. */
 export type SqliteReadModelsOptions = {
   file: string;
+  /** The idempotency secret, and the earlier one during a rotation (row-check.ts). */
+  secrets: readonly [string, ...string[]];
   /** How many milliseconds a statement waits for a lock that another process has: 5 s. */
   timeoutMs?: number;
   logger?: { warn(fields: object, message: string): void };
 };
+
+/** A row with its check. */
+export type CheckedRow = DocumentRow & { rowCheck: string };
+
+/** The columns of CheckedRow. */
+export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, revision, status,
+  created_at AS createdAt, amount, last4, merchant_reference AS merchantReference,
+  unresolved_since AS unresolvedSince, unresolved, row_check AS rowCheck, body`;
 
 /** Why an existing file cannot be used as it is. */
 class UnusableFile extends Error {}
@@ -27,20 +38,21 @@ const prepare = (db: DatabaseSync) => ({
   begin: db.prepare('BEGIN IMMEDIATE'),
   commit: db.prepare('COMMIT'),
   rollback: db.prepare('ROLLBACK'),
-  document: db.prepare(
-    `SELECT merchant_id AS merchantId, revision, unresolved, checksum, body FROM payment
-     WHERE payment_id = ?`,
+  document: db.prepare(`SELECT ${ROW} FROM payment WHERE payment_id = ?`),
+  remove: db.prepare('DELETE FROM payment WHERE payment_id = ?'),
+  idsAfter: db.prepare(
+    `SELECT payment_id AS paymentId FROM payment WHERE payment_id > ? ORDER BY payment_id LIMIT ?`,
   ),
   isParked: db.prepare('SELECT 1 FROM parked WHERE payment_id = ?'),
   revision: db.prepare('SELECT revision FROM payment WHERE payment_id = ?'),
   // seeded bug: newer-revision
   write: db.prepare(
     `INSERT INTO payment (payment_id, merchant_id, revision, status, created_at, amount, last4,
-       merchant_reference, unresolved_since, unresolved, checksum, body)
+       merchant_reference, unresolved_since, unresolved, row_check, body)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (payment_id) DO UPDATE SET revision = excluded.revision, status = excluded.status,
        unresolved_since = excluded.unresolved_since, unresolved = excluded.unresolved,
-       checksum = excluded.checksum, body = excluded.body
+       row_check = excluded.row_check, body = excluded.body
      WHERE excluded.revision > payment.revision`,
   ),
   park: db.prepare(
@@ -57,10 +69,7 @@ const prepare = (db: DatabaseSync) => ({
     `SELECT payment_id AS paymentId, revision, reason, since FROM parked
      ORDER BY since, rowid LIMIT ?`,
   ),
-  page: db.prepare(
-    `SELECT rowid, payment_id AS paymentId, merchant_id AS merchantId, revision, unresolved, body
-     FROM payment WHERE rowid > ? ORDER BY rowid LIMIT ?`,
-  ),
+  page: db.prepare(`SELECT rowid, ${ROW} FROM payment WHERE rowid > ? ORDER BY rowid LIMIT ?`),
   checkpoint: db.prepare('SELECT position, hash FROM checkpoint'),
   move: db.prepare(
     `UPDATE checkpoint SET position = ?1, hash = iif(position IS ?1, hash, ?2)
@@ -71,20 +80,23 @@ const prepare = (db: DatabaseSync) => ({
 /** The open file with its statements. */
 export type Connection = ReturnType<typeof prepare> & {
   db: DatabaseSync;
+  rowCheck: RowCheck;
   /** Whether any payment may be parked: spares each read and write a look into an empty table. */
   anyParked: boolean;
 };
 
-/** Makes the tables of a new file; throws UnusableFile at another generation's. */
-const makeTables = (db: DatabaseSync): void => {
+/** Makes the tables of a new file; throws UnusableFile at another generation's, or another key's. */
+const makeTables = (db: DatabaseSync, { keyIds }: RowCheck): void => {
   const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
-  if (tables?.n === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT;`);
+  if (tables?.n === 0) db.exec(`BEGIN IMMEDIATE; ${schemaOf(keyIds[0] ?? '')} COMMIT;`);
   const found = db.prepare('PRAGMA user_version').get()?.user_version;
   if (found !== GENERATION)
     throw new UnusableFile(`it has the form ${found}, this version writes ${GENERATION}`);
+  const keyId = db.prepare('SELECT key_id AS keyId FROM made_with').get()?.keyId as string;
+  if (!keyIds.includes(keyId)) throw new UnusableFile('it was written under another secret');
 };
 
-const connect = (file: string, timeoutMs: number): Connection => {
+const connect = ({ file, secrets, timeoutMs = 5000 }: SqliteReadModelsOptions): Connection => {
   ensurePrivateFile(file);
   const db = new DatabaseSync(file, { timeout: timeoutMs });
   try {
@@ -95,12 +107,13 @@ const connect = (file: string, timeoutMs: number): Connection => {
     // 64 MB of pages: a read of a payment that is not the latest costs half as much.
     // 4000 pages of WAL: pages that are written again and again are moved a quarter as often.
     db.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000');
-    makeTables(db);
+    const rowCheck = createRowCheck(secrets);
+    makeTables(db, rowCheck);
     const statements = prepare(db);
     // Damage that the first reads meet is found here, where the file can still be replaced.
     const anyParked = statements.parked.get(1) !== undefined;
     statements.checkpoint.get();
-    return { ...statements, db, anyParked };
+    return { ...statements, db, rowCheck, anyParked };
   } catch (error) {
     db.close();
     throw error;
@@ -112,18 +125,19 @@ const sqliteCode = (error: unknown): number | undefined => {
   const { errcode } = error as { errcode?: number };
   return errcode === undefined ? undefined : errcode & 0xff;
 };
-/** True for the error of a damaged file, or of a damaged document in it. */
+/** True for the error of a damaged file. */
 export const isDamage = (error: unknown): boolean =>
-  error instanceof DamagedDocument || [CORRUPT, NOT_A_DATABASE].includes(sqliteCode(error) ?? 0);
+  [CORRUPT, NOT_A_DATABASE].includes(sqliteCode(error) ?? 0);
 
 /** Removes a file with its `-wal` and `-shm`. */
 export const removeFile = (file: string): void => {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
 };
 
-const openOrReplace = ({ file, timeoutMs = 5000, logger }: SqliteReadModelsOptions): Connection => {
+const openOrReplace = (options: SqliteReadModelsOptions): Connection => {
+  const { file, logger } = options;
   try {
-    return connect(file, timeoutMs);
+    return connect(options);
   } catch (error) {
     if (!(error instanceof UnusableFile || isDamage(error) || sqliteCode(error) === SQLITE_ERROR))
       throw error;
@@ -132,13 +146,12 @@ const openOrReplace = ({ file, timeoutMs = 5000, logger }: SqliteReadModelsOptio
       'read models thrown away: the file could not be used; they are filled again',
     );
     removeFile(file);
-    return connect(file, timeoutMs);
+    return connect(options);
   }
 };
 
 /** ReadModelsUnavailable for an error of the file; any other error as it is. */
 export const unavailable = (error: unknown): unknown => {
-  if (error instanceof DamagedDocument) return new ReadModelsUnavailable(error.message);
   const { code } = error as { code?: string };
   const expected = ['ERR_SQLITE_ERROR', 'ERR_INVALID_STATE', 'EACCES', 'EROFS', 'ENOENT', 'EPERM'];
   if (code === undefined || !expected.includes(code)) return error;

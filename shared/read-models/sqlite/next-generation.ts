@@ -29,7 +29,7 @@ export const createGenerations = ({ file, open, isOpen, replaceBy }: NextGenerat
       rebuilding = false;
       throw unavailable(error);
     }
-    const { checkpoint, load, apply, parked } = next;
+    const { checkpoint, load, apply, parked, inspect } = next;
     let ended = false;
     const end = async (): Promise<void> => {
       if (ended) return;
@@ -43,6 +43,7 @@ export const createGenerations = ({ file, open, isOpen, replaceBy }: NextGenerat
       load,
       apply,
       parked,
+      inspect,
       checksum: next.checksum,
       serve: async () => {
         await next.close();

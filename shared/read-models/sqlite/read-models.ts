@@ -7,7 +7,9 @@
  * filled again by the projector; it never keeps the service from starting.
  */
 import { setImmediate as immediate } from 'node:timers/promises';
-import { type ChecksummedDocument, startChecksum } from '../checksum.ts';
+import { startChecksum } from '../checksum.ts';
+import { createDamageReports } from '../damage-reports.ts';
+import type { DocumentRow } from '../document-row.ts';
 import type { ReadModels, ReadModelsChecksum } from '../port.ts';
 import { createRevisionWaiters } from '../waiters.ts';
 import { createCaches } from './caches.ts';
@@ -24,7 +26,7 @@ const checksumOf = async ({ run }: ReplaceableFile): Promise<ReadModelsChecksum>
   const checksum = startChecksum();
   let last = Number.MIN_SAFE_INTEGER;
   for (;;) {
-    const page = run((at) => at.page.all(last, PAGE)) as (ChecksummedDocument & {
+    const page = run((at) => at.page.all(last, PAGE)) as unknown as (DocumentRow & {
       rowid: number;
     })[];
     for (const document of page) checksum.add(document);
@@ -42,6 +44,7 @@ const checksumOf = async ({ run }: ReplaceableFile): Promise<ReadModelsChecksum>
 export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadModels => {
   const waiters = createRevisionWaiters();
   const caches = createCaches();
+  const reports = createDamageReports();
   const file = openReplaceableFile(options, caches.clear);
 
   const revisionOf = (paymentId: string): number =>
@@ -50,7 +53,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     -1;
 
   return {
-    ...createReader(file, caches),
+    ...createReader(file, caches, reports),
     waitForRevision: async (paymentId, revision, timeoutMs) => {
       try {
         if (revisionOf(paymentId) >= revision) return true;
@@ -59,7 +62,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
       }
       return waiters.wait(paymentId, revision, timeoutMs);
     },
-    ...createWriter(file, caches, waiters.reached),
+    ...createWriter(file, caches, reports, waiters.reached),
     checksum: () => checksumOf(file),
     openGeneration: createGenerations({
       file: `${options.file}.next`,

@@ -1,13 +1,14 @@
 /** Reading the read models of the SQLite file, and of what is cached from it. */
+
+import type { DamageReports } from '../damage-reports.ts';
 import type {
   ParkedPayment,
   PaymentDocument,
   ReadModelsReader,
   UnresolvedPayment,
 } from '../port.ts';
-import { type DocumentRow, intact } from '../row-checksum.ts';
 import type { CachedDocument, Caches } from './caches.ts';
-import type { Connection } from './connection.ts';
+import type { CheckedRow, Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
 import { searchSqlite } from './search.ts';
 
@@ -15,11 +16,16 @@ import { searchSqlite } from './search.ts';
 export const createReader = (
   { run }: ReplaceableFile,
   { documents }: Caches,
+  { report, onDamage }: DamageReports,
 ): Omit<ReadModelsReader, 'waitForRevision'> => {
   const read = (at: Connection, paymentId: string): CachedDocument | undefined => {
-    const row = at.document.get(paymentId) as DocumentRow | undefined;
+    const row = at.document.get(paymentId) as CheckedRow | undefined;
     if (row === undefined) return undefined;
-    const { merchantId, revision, body } = intact(paymentId, row);
+    if (!at.rowCheck.holds(row, row.rowCheck)) {
+      report(paymentId);
+      return undefined;
+    }
+    const { merchantId, revision, body } = row;
     const document = { merchantId, revision, body };
     documents.set(paymentId, document);
     return document;
@@ -40,10 +46,25 @@ export const createReader = (
       return document?.merchantId === merchantId ? document : undefined;
     },
     getAny: async (paymentId) => documentOf(paymentId),
-    search: async (search, limit) => run(({ db }) => searchSqlite(db, search, limit)),
+    search: async (search, limit) => {
+      const found = run((at) => searchSqlite(at, search, limit));
+      for (const { paymentId, damaged } of found) if (damaged) report(paymentId);
+      return found;
+    },
     unresolved: async (limit) =>
       run((at) => at.unresolved.all(limit).map((row) => ({ ...row }) as UnresolvedPayment)),
     parked: async (limit) =>
       run((at) => at.parked.all(limit).map((row) => ({ ...row }) as ParkedPayment)),
+    inspect: async (paymentId) =>
+      run((at) => {
+        const stored = at.document.get(paymentId) as CheckedRow | undefined;
+        const parked = at.isParked.get(paymentId) !== undefined;
+        if (stored === undefined) return { row: undefined, whole: true, parked };
+        const { rowCheck, ...row } = stored;
+        return { row, whole: at.rowCheck.holds(row, rowCheck), parked };
+      }),
+    idsAfter: async (paymentId, limit) =>
+      run((at) => at.idsAfter.all(paymentId ?? '', limit).map((row) => row.paymentId as string)),
+    onDamage,
   };
 };

@@ -2,7 +2,7 @@
 import { READ_MODEL_VERSION } from '../../payment/response.ts';
 
 /** Names the tables below; raise it with any change of them. */
-const SCHEMA_VERSION = 4;
+const SCHEMA_VERSION = 5;
 /** Stored as user_version: a file with another number is filled anew. */
 export const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
 
@@ -10,8 +10,11 @@ export const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
 // is searched stands before the body, so that a scan stops short of it. An index of last4 would cost
 // a new payment a third of its time, since its places are random; as the end of another one it is
 // read along, in order.
-/** The statements that make an empty file's tables. */
-export const SCHEMA = `
+/**
+ * The statements that make an empty file's tables. `keyId` names the key of its rows' checks
+ * (row-check.ts): a file of a key that is known no more is filled anew.
+ */
+export const schemaOf = (keyId: string): string => `
   CREATE TABLE payment (
     payment_id TEXT NOT NULL PRIMARY KEY,
     merchant_id TEXT NOT NULL,
@@ -23,7 +26,7 @@ export const SCHEMA = `
     merchant_reference TEXT,
     unresolved_since TEXT,
     unresolved TEXT,
-    checksum INTEGER NOT NULL,
+    row_check TEXT NOT NULL,
     body TEXT NOT NULL
   ) STRICT;
   CREATE INDEX payment_unresolved ON payment (unresolved_since) WHERE unresolved_since IS NOT NULL;
@@ -38,5 +41,7 @@ export const SCHEMA = `
   ) STRICT;
   CREATE TABLE checkpoint (only INTEGER PRIMARY KEY CHECK (only = 1), position TEXT, hash TEXT) STRICT;
   INSERT INTO checkpoint VALUES (1, NULL, NULL);
+  CREATE TABLE made_with (only INTEGER PRIMARY KEY CHECK (only = 1), key_id TEXT NOT NULL) STRICT;
+  INSERT INTO made_with VALUES (1, '${keyId}');
   PRAGMA user_version = ${GENERATION};
 `;

@@ -2,7 +2,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { documentsOf, type Found, newestOf } from '../found.ts';
 import type { PaymentDocument, PaymentSearch } from '../port.ts';
-import { type DocumentRow, intact } from '../row-checksum.ts';
+import { type CheckedRow, type Connection, ROW } from './connection.ts';
+
+type SearchedFile = Pick<Connection, 'db' | 'rowCheck'>;
 
 type Condition = [sql: string, ...values: (string | number)[]];
 
@@ -23,22 +25,23 @@ const conditionsOf = (search: PaymentSearch): Condition[] => [
   ]),
 ];
 
-const find = (db: DatabaseSync, conditions: Condition[], limit: number): Found[] => {
+const foundOf = ({ rowCheck }: SearchedFile, row: CheckedRow & { parked: number }): Found => {
+  const { paymentId, merchantId, revision, body, createdAt } = row;
+  const found = { paymentId, merchantId, revision, body, createdAt, parked: row.parked === 1 };
+  return rowCheck.holds(row, row.rowCheck) ? found : { ...found, damaged: true };
+};
+
+const find = (file: SearchedFile, conditions: Condition[], limit: number): Found[] => {
   const where = conditions.map(([sql]) => sql).join(' AND ') || 'TRUE';
   const values = conditions.flatMap(([, ...rest]) => rest);
-  const rows = db
+  const rows = file.db
     .prepare(
-      `SELECT payment_id AS paymentId, merchant_id AS merchantId, revision, unresolved,
-         checksum, body, created_at AS createdAt,
+      `SELECT ${ROW},
          EXISTS (SELECT 1 FROM parked WHERE parked.payment_id = payment.payment_id) AS parked
        FROM payment WHERE ${where} ORDER BY created_at DESC, payment_id DESC LIMIT ?`,
     )
     .all(...values, limit);
-  return rows.map((row) => {
-    const { unresolved: _, checksum: __, ...found } = row as unknown as Found & DocumentRow;
-    intact(found.paymentId, row as unknown as DocumentRow);
-    return { ...found, parked: row.parked === 1 };
-  });
+  return rows.map((row) => foundOf(file, row as unknown as CheckedRow & { parked: number }));
 };
 
 /** One step in the index for each merchant that has a payment. */
@@ -79,22 +82,19 @@ const partsOf = (db: DatabaseSync, search: PaymentSearch): Condition[][] => {
   ];
 };
 
-/**
- * The documents that meet the search; see ReadModelsReader. Throws DamagedDocument, and SQLite's
- * errors.
- */
+/** The documents that meet the search; see ReadModelsReader. Throws SQLite's errors. */
 export const searchSqlite = (
-  db: DatabaseSync,
+  file: SearchedFile,
   search: PaymentSearch,
   limit: number,
 ): PaymentDocument[] => {
   const conditions = conditionsOf(search);
   let found: Found[] = [];
-  for (const part of partsOf(db, search)) {
+  for (const part of partsOf(file.db, search)) {
     // Of the next merchant only what is as new as the oldest document found so far.
     const oldest = found.length < limit ? undefined : found.at(-1)?.createdAt;
     const newer = given(oldest, (time): Condition => ['created_at >= ?', time]);
-    found = newestOf([...found, ...find(db, [...part, ...conditions, ...newer], limit)], limit);
+    found = newestOf([...found, ...find(file, [...part, ...conditions, ...newer], limit)], limit);
   }
   return documentsOf(found);
 };

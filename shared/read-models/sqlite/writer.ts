@@ -1,44 +1,44 @@
 /** Writing the read models of the SQLite file: a batch and its checkpoint in one transaction. */
-import { bodyOf, type PaymentReadModel } from '../../payment/response.ts';
+import type { PaymentReadModel } from '../../payment/response.ts';
+import type { DamageReports } from '../damage-reports.ts';
+import { readModelOf, rowOf } from '../document-row.ts';
 import { CheckpointMoved } from '../errors.ts';
 import type { ReadModelChange, ReadModelsWriter } from '../port.ts';
-import { type DocumentRow, intact, rowChecksum } from '../row-checksum.ts';
 import type { Caches } from './caches.ts';
-import type { Connection } from './connection.ts';
+import type { CheckedRow, Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
 
+type Repair = ReadModelChange & { kind: 'repair' };
 type Written = { readModel: PaymentReadModel; body: string };
-
-const readModelOf = (row: DocumentRow): PaymentReadModel => ({
-  merchantId: row.merchantId,
-  revision: row.revision,
-  unresolved: row.unresolved === null ? [] : JSON.parse(row.unresolved),
-  response: JSON.parse(row.body),
-});
 
 /** The document's text, or undefined when the file had the document at this revision already. */
 const writeReadModel = (at: Connection, readModel: PaymentReadModel): string | undefined => {
-  const body = bodyOf(readModel);
-  const { merchantId, revision } = readModel;
-  const { paymentId, status, createdAt, amount, merchantReference } = readModel.response;
-  const first = readModel.unresolved[0];
-  const unresolved = first === undefined ? null : JSON.stringify(readModel.unresolved);
+  const row = rowOf(readModel);
   const { changes } = at.write.run(
-    paymentId,
-    merchantId,
-    revision,
-    status,
-    createdAt,
-    amount,
-    readModel.response.paymentMethod.card.last4,
-    merchantReference ?? null,
-    first?.since ?? null,
-    unresolved,
-    rowChecksum(paymentId, { merchantId, revision, unresolved, body }),
-    body,
+    row.paymentId,
+    row.merchantId,
+    row.revision,
+    row.status,
+    row.createdAt,
+    row.amount,
+    row.last4,
+    row.merchantReference,
+    row.unresolvedSince,
+    row.unresolved,
+    at.rowCheck.of(row),
+    row.body,
   );
-  if (at.anyParked) at.unpark.run(paymentId, revision);
-  return changes === 1 ? body : undefined;
+  if (at.anyParked) at.unpark.run(row.paymentId, row.revision);
+  return changes === 1 ? row.body : undefined;
+};
+
+/** Removes what is stored of a payment, unless it has its check and is newer than what replaces it. */
+const makeWay = (at: Connection, { paymentId, readModel }: Repair): void => {
+  const row = at.document.get(paymentId) as CheckedRow | undefined;
+  if (row === undefined) return;
+  if (row.revision > (readModel?.revision ?? row.revision) && at.rowCheck.holds(row, row.rowCheck))
+    return;
+  at.remove.run(paymentId);
 };
 
 const park = (at: Connection, change: ReadModelChange & { kind: 'park' }): void => {
@@ -61,6 +61,8 @@ const writeBatch = (
     for (const change of changes) {
       if (change.kind === 'park') park(at, change);
       else {
+        if (change.kind === 'repair') makeWay(at, change);
+        if (change.readModel === undefined) continue;
         const body = writeReadModel(at, change.readModel);
         if (body !== undefined) written.push({ readModel: change.readModel, body });
       }
@@ -77,12 +79,18 @@ const writeBatch = (
 export const createWriter = (
   { run }: ReplaceableFile,
   caches: Caches,
+  reports: DamageReports,
   onWritten: (paymentId: string, revision: number) => void,
 ): ReadModelsWriter => {
   const remember = ({ readModel, body }: Written): void => {
     const { merchantId, revision, response } = readModel;
     caches.readModels.set(response.paymentId, readModel);
     caches.documents.set(response.paymentId, { merchantId, revision, body });
+  };
+  const forget = (paymentId: string): void => {
+    caches.readModels.delete(paymentId);
+    caches.documents.delete(paymentId);
+    reports.written(paymentId);
   };
 
   return {
@@ -99,12 +107,17 @@ export const createWriter = (
       const readModel = caches.readModels.get(paymentId);
       if (readModel !== undefined) return readModel;
       return run((at) => {
-        const row = at.document.get(paymentId) as DocumentRow | undefined;
-        return row === undefined ? undefined : readModelOf(intact(paymentId, row));
+        const row = at.document.get(paymentId) as CheckedRow | undefined;
+        if (row === undefined) return undefined;
+        if (at.rowCheck.holds(row, row.rowCheck)) return readModelOf(row);
+        reports.report(paymentId);
+        return undefined;
       });
     },
     apply: async (...batch) => {
-      for (const written of run((at) => writeBatch(at, ...batch))) {
+      const all = run((at) => writeBatch(at, ...batch));
+      for (const change of batch[0]) if (change.kind === 'repair') forget(change.paymentId);
+      for (const written of all) {
         remember(written);
         onWritten(written.readModel.response.paymentId, written.readModel.revision);
       }

@@ -6,6 +6,7 @@
 import { describeDriver } from '../../support/describe-driver.ts';
 import type { ReadModelDriver } from '../../support/read-model-drivers.ts';
 import { checkpointCases } from './checkpoint.cases.ts';
+import { damageCases } from './damage.cases.ts';
 import { documentCases } from './documents.cases.ts';
 import { generationCases } from './generations.cases.ts';
 import { leaseCases } from './lease.cases.ts';
@@ -17,6 +18,7 @@ import { waitingCases } from './waiting.cases.ts';
 export const describeReadModels = (driver: ReadModelDriver): void =>
   describeDriver('read models', driver, () => {
     documentCases(driver);
+    damageCases(driver);
     searchCases(driver);
     checkpointCases(driver);
     parkingCases(driver);

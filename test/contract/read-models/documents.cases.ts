@@ -34,6 +34,9 @@ export const documentCases = (driver: ReadModelDriver): void => {
         body: bodyOf(readModel),
         parked: false,
       });
+      const remembered = await readModels.getAny('pay_1');
+      readModels = await reopen();
+      expect(await readModels.getAny('pay_1')).toEqual(remembered);
     });
 
     test("each document names its own merchant, and an id's case matters", async () => {

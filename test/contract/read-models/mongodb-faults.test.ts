@@ -8,6 +8,7 @@ import {
 } from '../../../shared/read-models/mongodb/read-models.ts';
 import type { ReadModelChange } from '../../../shared/read-models/port.ts';
 import { type MongoDatabase, mongoServer } from '../../support/mongo-server.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
 import { type TcpProxy, tcpProxy } from '../../support/tcp-proxy.ts';
 import { until } from '../../support/until.ts';
 import { readModelAt } from './opened.ts';
@@ -86,7 +87,9 @@ describe('read models in MongoDB without their server', () => {
     'mongodb://u:hunter2@127.0.0.1/payments?authSource',
     'mongodb://u:hunter2@127.0.0.1/payments?no-such-option=1',
   ])('%j is refused in one line that does not repeat it', async (url) => {
-    const error: unknown = await openMongoReadModels({ url }).catch((thrown: unknown) => thrown);
+    const error: unknown = await openMongoReadModels({ url, secrets: READ_MODEL_SECRETS }).catch(
+      (thrown: unknown) => thrown,
+    );
     expect(error).toBeInstanceOf(ReadModelsUnavailable);
     expect((error as Error).message).toMatch(/^the address of the read models .+$/);
     expect((error as Error).message).not.toContain('hunter2');
@@ -98,7 +101,10 @@ describe('read models in MongoDB without their server', () => {
     const silent = (server.address() as AddressInfo).port;
     const opened = await Promise.all(
       [silent, await deadPort()].map((port) =>
-        openMongoReadModels({ url: `mongodb://127.0.0.1:${port}/payments` }),
+        openMongoReadModels({
+          url: `mongodb://127.0.0.1:${port}/payments`,
+          secrets: READ_MODEL_SECRETS,
+        }),
       ),
     );
     await Promise.all(opened.map(expectRefusals));
@@ -106,7 +112,10 @@ describe('read models in MongoDB without their server', () => {
   });
 
   test('what is written is checked to be text, so that no part of it is read as a query', async () => {
-    readModels = await openMongoReadModels({ url: 'mongodb://127.0.0.1:1/payments' });
+    readModels = await openMongoReadModels({
+      url: 'mongodb://127.0.0.1:1/payments',
+      secrets: READ_MODEL_SECRETS,
+    });
     const query = { $gt: '' } as unknown as string;
     await expect(readModels.get('pay_1', query)).rejects.toThrow(TypeError);
     await expect(readModels.get(query, 'm_1')).rejects.toThrow(TypeError);
@@ -132,7 +141,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     const url = new URL(database.url);
     url.host = `127.0.0.1:${proxy.port}`;
     url.searchParams.set('directConnection', 'true');
-    readModels = await openMongoReadModels({ url: url.href });
+    readModels = await openMongoReadModels({ url: url.href, secrets: READ_MODEL_SECRETS });
     await readModels.apply([change('pay_1', 0)], null, 'p1');
   });
   afterEach(async () => {

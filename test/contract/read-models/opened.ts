@@ -20,13 +20,14 @@ export const openBeforeEach = (driver: ReadModelDriver, use: (opened: ReadModels
   });
   return {
     /** Closes the read models and opens them again. */
-    reopen: async (): Promise<ReadModels> => {
+    reopen: async (...secrets: Parameters<ReadModelStore['open']>): Promise<ReadModels> => {
       await readModels.close();
-      readModels = await store.open();
+      readModels = await store.open(...secrets);
       return readModels;
     },
     /** Opens them a second time, as another process would. */
     openAnother: (): Promise<ReadModels> => store.open(),
+    store: (): ReadModelStore => store,
   };
 };
 

@@ -1,0 +1,136 @@
+/**
+ * Compares read models with the log for ever, one payment at a time (ADR-0122): by turns one that has
+ * a document and one that the log has, so that a missing document is noticed as well.
+ */
+import type { EventStore, Position } from '../shared/event-store/port.ts';
+import { paymentOf } from '../shared/payment/payment-events.ts';
+import type { ReadModels } from '../shared/read-models/port.ts';
+import { comparePayment, type Difference, type DifferenceKind } from './compare-payment.ts';
+import type { Projection } from './projection.ts';
+import type { Log } from './subscription.ts';
+
+/** Out of so many documents, or events, that follow one another one payment is taken. */
+const STRETCH = 50;
+/** How many payments with a difference are remembered; the gauge stops there. */
+const DIFFERENCES_MAX = 10_000;
+/** How many that a read has found wait at most; the others wait for their sample. */
+const DAMAGED_MAX = 1_000;
+
+/**
+ * What the log alone makes whole again. A document that has its check and says something else than the
+ * log is left: the log may be what was changed, and the document the only trace of it (ADR-0122).
+ */
+const REPAIRED: readonly DifferenceKind[] = ['missing', 'damaged', 'older'];
+
+export type SamplerOptions = {
+  store: Pick<EventStore, 'readStream' | 'readAll'>;
+  readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter' | 'onDamage'>;
+  projection: Pick<Projection, 'repair'>;
+  logger: Log;
+  /** False while this projector stands by or has not caught up: then nothing is compared. */
+  isReady(): boolean;
+  /** Between two payments. */
+  everyMs: number;
+};
+
+export type Sampler = {
+  /** Since the start: payments compared. `differences`: payments with one, repaired or not. */
+  counts(): { samples: number; differences: number };
+  /** Replaces the remembered differences by those of a whole comparison, or of a rebuild (none). */
+  known(differences: readonly Difference[]): void;
+  stop(): void;
+};
+
+const oneOf = <T>(all: readonly T[]): T | undefined => all[Math.floor(Math.random() * all.length)];
+
+/** Goes through all documents, then from the start again. */
+const documentsInTurn = ({ readModels }: Pick<SamplerOptions, 'readModels'>) => {
+  let last: string | null = null;
+  return async (): Promise<string | undefined> => {
+    const ids = await readModels.idsAfter(last, STRETCH);
+    last = ids.length < STRETCH ? null : (ids.at(-1) ?? null);
+    return oneOf(ids);
+  };
+};
+
+/** Goes through the whole log, then from the start again. */
+const eventsInTurn = ({ store }: Pick<SamplerOptions, 'store'>) => {
+  let last: Position | null = null;
+  return async (): Promise<string | undefined> => {
+    const events = await store.readAll(last, STRETCH);
+    last = events.length < STRETCH ? null : (events.at(-1)?.position ?? null);
+    return oneOf(events.flatMap(({ stream }) => paymentOf(stream) ?? []));
+  };
+};
+
+/** Starts comparing. An engine out of reach ends one comparison; the catch-up loop reports it. */
+export const startSampler = (options: SamplerOptions): Sampler => {
+  const { readModels, projection, logger, isReady } = options;
+  const nextDocument = documentsInTurn(options);
+  const nextInLog = eventsInTurn(options);
+  const differences = new Map<string, DifferenceKind>();
+  /** Found damaged by a read, not compared yet. */
+  const damaged = new Set<string>();
+  let samples = 0;
+  let turn = 0;
+  let busy = false;
+
+  const note = async ({ paymentId, kind, detail }: Difference): Promise<void> => {
+    const isKnown = differences.get(paymentId) === kind;
+    if (differences.size < DIFFERENCES_MAX) differences.set(paymentId, kind);
+    const isRepaired = REPAIRED.includes(kind);
+    if (!isKnown || isRepaired)
+      logger.error(
+        { paymentId, kind, detail, repaired: isRepaired },
+        'read model differs from the log: compare all with `payments verify --read-models`, fill them anew with `payments projections rebuild`',
+      );
+    if (isRepaired) await projection.repair(paymentId);
+  };
+
+  const check = async (paymentId: string): Promise<void> => {
+    const difference = await comparePayment(options, paymentId);
+    samples += 1;
+    if (difference !== undefined) await note(difference);
+  };
+
+  const checkDamaged = async (): Promise<void> => {
+    for (const paymentId of damaged) {
+      damaged.delete(paymentId);
+      await check(paymentId);
+    }
+  };
+
+  const sample = async (): Promise<void> => {
+    turn += 1;
+    // seeded bug: samples-the-log
+    const paymentId = await (turn % 2 === 0 ? nextDocument() : nextInLog());
+    if (paymentId !== undefined) await check(paymentId);
+  };
+
+  const unlessBusy = async (step: () => Promise<void>): Promise<void> => {
+    if (busy || !isReady()) return;
+    busy = true;
+    await step()
+      .then(checkDamaged)
+      .catch(() => undefined);
+    busy = false;
+  };
+
+  const timer = setInterval(() => void unlessBusy(sample), options.everyMs);
+  timer.unref();
+  // What a read has found is repaired at once, or at the next sample.
+  readModels.onDamage((paymentId) => {
+    if (damaged.size < DAMAGED_MAX) damaged.add(paymentId);
+    void unlessBusy(checkDamaged);
+  });
+
+  return {
+    counts: () => ({ samples, differences: differences.size }),
+    known: (found) => {
+      differences.clear();
+      for (const { paymentId, kind } of found.slice(0, DIFFERENCES_MAX))
+        differences.set(paymentId, kind);
+    },
+    stop: () => clearInterval(timer),
+  };
+};

@@ -1,0 +1,62 @@
+/**
+ * What a driver stores of a payment: the body that is served, and the columns or fields by which
+ * payments are searched. Both drivers store the same, so that one check covers it (row-check.ts).
+ */
+import { bodyOf, type PaymentReadModel } from '../payment/response.ts';
+
+/** A payment's row or document, without its check. Times are RFC 3339, the amount minor units. */
+export type DocumentRow = {
+  paymentId: string;
+  merchantId: string;
+  revision: number;
+  status: string;
+  createdAt: string;
+  amount: number;
+  last4: string;
+  merchantReference: string | null;
+  /** Since when the oldest unresolved intent waits. */
+  unresolvedSince: string | null;
+  /** JSON text of the unresolved intents. */
+  unresolved: string | null;
+  body: string;
+};
+
+/** The row of a read model. */
+export const rowOf = (readModel: PaymentReadModel): DocumentRow => {
+  const { paymentId, createdAt, status, amount, merchantReference, paymentMethod } =
+    readModel.response;
+  const first = readModel.unresolved[0];
+  return {
+    paymentId,
+    merchantId: readModel.merchantId,
+    revision: readModel.revision,
+    status,
+    createdAt,
+    amount,
+    last4: paymentMethod.card.last4,
+    // A lone surrogate cannot be stored as UTF-8, and would come back as another character.
+    merchantReference: merchantReference?.toWellFormed() ?? null,
+    unresolvedSince: first?.since ?? null,
+    unresolved: first === undefined ? null : JSON.stringify(readModel.unresolved),
+    body: bodyOf(readModel),
+  };
+};
+
+/** The read model of a row whose check holds. */
+export const readModelOf = (
+  row: Pick<DocumentRow, 'merchantId' | 'revision' | 'unresolved' | 'body'>,
+): PaymentReadModel => ({
+  merchantId: row.merchantId,
+  revision: row.revision,
+  unresolved: row.unresolved === null ? [] : JSON.parse(row.unresolved),
+  response: JSON.parse(row.body),
+});
+
+/** Everything that a row says, as one text; two rows have the same text only when they are the same. */
+export const contentOf = (row: DocumentRow): string => {
+  const { paymentId, merchantId, revision, status, createdAt, amount, last4 } = row;
+  const { merchantReference, unresolvedSince, unresolved, body } = row;
+  const columns = [paymentId, merchantId, revision, status, createdAt, amount, last4];
+  // The array ends at its bracket, so that the body need not be escaped a second time.
+  return JSON.stringify([...columns, merchantReference, unresolvedSince, unresolved]) + body;
+};

@@ -1,0 +1,123 @@
+/** What every driver of the read models promises of a document that somebody else changed (ADR-0121). */
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { rowOf } from '../../../shared/read-models/document-row.ts';
+import type { ReadModels } from '../../../shared/read-models/port.ts';
+import { createRowCheck } from '../../../shared/read-models/row-check.ts';
+import type { ForgedField, ReadModelDriver } from '../../support/read-model-drivers.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { change, openBeforeEach, parking, readModelAt } from './opened.ts';
+
+const [SECRET] = READ_MODEL_SECRETS;
+const { body } = rowOf(readModelAt('pay_1', 3));
+
+const FORGED: [ForgedField, string | number][] = [
+  ['merchantId', 'm_2'],
+  ['revision', 9],
+  ['status', 'VOIDED'],
+  ['createdAt', '2020-01-01T00:00:00.000Z'],
+  ['amount', 1],
+  ['last4', '0000'],
+  ['merchantReference', 'order-2'],
+  ['unresolvedSince', '2020-01-01T00:00:00.000Z'],
+  ['unresolved', '[]'],
+  ['body', body.replace('"amount":2500', '"amount":9500')],
+  ['check', createRowCheck(['another secret']).of(rowOf(readModelAt('pay_1', 3)))],
+];
+
+export const damageCases = (driver: ReadModelDriver): void => {
+  describe('F16: a document that somebody else changed', () => {
+    let readModels: ReadModels;
+    const { reopen, store } = openBeforeEach(driver, (opened) => {
+      readModels = opened;
+    });
+    const forge = async (...[field, value]: (typeof FORGED)[number]): Promise<string[]> => {
+      await store().forge('pay_1', field, value);
+      readModels = await reopen();
+      const reported: string[] = [];
+      readModels.onDamage((paymentId) => reported.push(paymentId));
+      return reported;
+    };
+
+    beforeEach(async () => {
+      const both = ['pay_1', 'pay_2'].map((id) => change(readModelAt(id, 3)));
+      await readModels.apply(both, null, 'p1');
+    });
+
+    test.each(FORGED)('its %s: it is never served, and reported once', async (field, value) => {
+      const reported = await forge(field, value);
+      expect(await readModels.getAny('pay_1')).toBeUndefined();
+      for (const merchantId of ['m_1', 'm_2'])
+        expect(await readModels.get('pay_1', merchantId)).toBeUndefined();
+      expect(await readModels.load('pay_1')).toBeUndefined();
+      expect(await readModels.inspect('pay_1')).toMatchObject({ whole: false, parked: false });
+      const found = await readModels.search({}, 10);
+      expect(found.map(({ paymentId, damaged }) => [paymentId, damaged]).sort()).toEqual([
+        ['pay_1', true],
+        ['pay_2', undefined],
+      ]);
+      expect(reported).toEqual(['pay_1']);
+      expect(await readModels.getAny('pay_2')).toMatchObject({ revision: 3 });
+      expect(await readModels.inspect('pay_2')).toMatchObject({ whole: true });
+    });
+
+    test.each([
+      ['a revision that is too high', 'revision', 9],
+      ['another merchant', 'merchantId', 'm_2'],
+    ] as const)('is replaced by a repair: %s', async (_, field, value) => {
+      const reported = await forge(field, value);
+      await readModels.getAny('pay_1');
+      const readModel = readModelAt('pay_1', 4);
+      await readModels.apply([{ kind: 'repair', paymentId: 'pay_1', readModel }], 'p1', 'p1');
+      expect(await readModels.get('pay_1', 'm_1')).toMatchObject({ revision: 4, parked: false });
+      expect(await readModels.inspect('pay_1')).toMatchObject({ whole: true });
+      expect(
+        (await readModels.search({ merchantId: 'm_1' }, 10)).map((one) => one.damaged),
+      ).toEqual([undefined, undefined]);
+      await forge('amount', 7);
+      await readModels.getAny('pay_1');
+      expect(reported).toEqual(['pay_1']);
+    });
+
+    test('is removed by a repair without a read model, and the payment can be parked then', async () => {
+      await forge('revision', 9);
+      await readModels.apply(
+        [{ kind: 'repair', paymentId: 'pay_1', readModel: undefined }, parking('pay_1', 2)],
+        'p1',
+        'p1',
+      );
+      expect(await readModels.inspect('pay_1')).toMatchObject({ row: undefined, parked: true });
+      expect(await readModels.parked(10)).toMatchObject([{ paymentId: 'pay_1', revision: 2 }]);
+    });
+
+    test('a repair leaves a newer document that has its check', async () => {
+      await readModels.apply([change(readModelAt('pay_1', 5))], 'p1', 'p2');
+      const readModel = readModelAt('pay_1', 4);
+      await readModels.apply([{ kind: 'repair', paymentId: 'pay_1', readModel }], 'p2', 'p2');
+      expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 5 });
+      expect(await readModels.load('pay_1')).toEqual(readModelAt('pay_1', 5));
+    });
+
+    test('a repair fills in a document that is missing', async () => {
+      const readModel = readModelAt('pay_3', 2);
+      await readModels.apply([{ kind: 'repair', paymentId: 'pay_3', readModel }], 'p1', 'p1');
+      expect(await readModels.getAny('pay_3')).toMatchObject({ revision: 2 });
+    });
+
+    test('under the earlier secret of a rotation it is no damage', async () => {
+      readModels = await reopen(['the next secret', SECRET]);
+      const reported: string[] = [];
+      readModels.onDamage((paymentId) => reported.push(paymentId));
+      expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 3 });
+      await readModels.apply([change(readModelAt('pay_1', 4))], 'p1', 'p2');
+      readModels = await reopen(['the next secret', SECRET]);
+      expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 4 });
+      expect(reported).toEqual([]);
+    });
+
+    test('the ids of all documents are read in pages', async () => {
+      expect(await readModels.idsAfter(null, 1)).toEqual(['pay_1']);
+      expect(await readModels.idsAfter('pay_1', 10)).toEqual(['pay_2']);
+      expect(await readModels.idsAfter('pay_2', 10)).toEqual([]);
+    });
+  });
+};
