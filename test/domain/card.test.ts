@@ -102,7 +102,7 @@ describe('gaps §4: the one masked form', () => {
     expect(maskCard(cardWith({})).cvvPresentDuringAttempt).toBe(false);
   });
 
-  test('S3: another CVV and other hidden digits change nothing', () => {
+  test('S3, S4: another CVV and other hidden digits change nothing', () => {
     const one = maskCard(cardWith({ number: '4242424200004242', cvv: '123' }));
     const other = maskCard(cardWith({ number: '4242424299994242', cvv: '9876' }));
     expect(other).toStrictEqual(one);

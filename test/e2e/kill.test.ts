@@ -3,7 +3,7 @@ import { surviveKills } from '../support/kill-rounds.ts';
 import { timesOf } from '../support/long-run-share.ts';
 
 describe('gaps §6, §7: kill -9 under 16 writers', () => {
-  test('loses no acknowledged operation and leaves none half done', async () => {
+  test('L1, P4: loses no acknowledged operation and leaves none half done', async () => {
     await surviveKills(timesOf(25, 8));
   }, 60_000);
 });

@@ -32,7 +32,7 @@ const detailsOf = async (text: string, key?: string) => {
 const HOLDS = 'must not hold the card number';
 
 describe('F20: a create', () => {
-  test.each(CLOTHES)('with its own number %s in a text is 400', async (_name, dress) => {
+  test.each(CLOTHES)('S6: with its own number %s in a text is 400', async (_name, dress) => {
     const text = JSON.stringify({ ...body, merchantReference: `no ${dress(APPROVED)}` });
     expect(await detailsOf(text)).toEqual([`merchantReference ${HOLDS}`]);
   });

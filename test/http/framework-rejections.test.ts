@@ -209,7 +209,7 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
     expectError(await raw(`${head}zz\r\n`), 400, 'INVALID_REQUEST');
   });
 
-  test('CONNECT is 405', async () => {
+  test('A4: CONNECT is 405', async () => {
     const response = await raw(`CONNECT x:1 HTTP/1.1\r\n${host}\r\n`);
     expectError(response, 405, 'METHOD_NOT_ALLOWED');
     expect(response.headers.allow).toBe('GET, POST');

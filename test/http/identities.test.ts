@@ -38,7 +38,7 @@ describe('gaps §8: what a repeat is recognised by', () => {
     );
   });
 
-  test('requests that differ only in the order of fields have one fingerprint, all others differ', () => {
+  test('S5: requests that differ only in the order of fields have one fingerprint, all others differ', () => {
     const request = { amount: 2500, details: { a: 'x', b: [1, 2] }, card: { last4: '4242' } };
     const reordered = { card: { last4: '4242' }, details: { b: [1, 2], a: 'x' }, amount: 2500 };
     expect(identities.fingerprintOf(reordered)).toBe(identities.fingerprintOf(request));

@@ -95,7 +95,7 @@ test('gaps §1: token, scope, rate, size, query, paymentId and content are check
   expect(given).toBeUndefined();
 });
 
-test('gaps §11: the request budget includes the time in which the content is read', async () => {
+test('V1, gaps §11: the request budget includes the time in which the content is read', async () => {
   expect(await send('good', '/api/v1/payments/pay_1/void', 'x')).toEqual([
     200,
     undefined,

@@ -1,5 +1,5 @@
 /**
- * The API description against the service by thousands of made-up requests: schemathesis, from
+ * A4: the API description against the service by thousands of made-up requests: schemathesis, from
  * PyPI, in a virtual environment of its own that is kept for the next run.
  *
  * Two of its checks are left out because the contract decides otherwise: a request that fits its

@@ -59,7 +59,7 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
     ]);
   });
 
-  test('past the request budget: 503 SERVICE_UNAVAILABLE with Retry-After, under a key 409', async () => {
+  test('V1: past the request budget: 503 SERVICE_UNAVAILABLE with Retry-After, under a key 409', async () => {
     await using processes = await openTwoCommandProcesses({
       ...NO_RETRIES,
       PROVIDER_TIMEOUT_MS: '1000',

@@ -57,7 +57,7 @@ const storedCreate = async (details: PaymentDetails) => {
 };
 
 describe('a message', () => {
-  test('holds nothing of what is private, in any byte of value, key or headers', () => {
+  test('S7: holds nothing of what is private, in any byte of value, key or headers', () => {
     const bytes = messages.map(({ value, key, headers }) => JSON.stringify([value, key, headers]));
     const found = (hidden: string): boolean => bytes.some((text) => text.includes(hidden));
     expect(PRIVATE_VALUES.filter(found)).toEqual([]);

@@ -6,7 +6,7 @@ const late = () => new Error('late');
 const SAMPLES = 200;
 const many = (one: () => number): number[] => Array.from({ length: SAMPLES }, one);
 
-test('a back-off doubles up to its bound, and half of it is random', () => {
+test('V4: a back-off doubles up to its bound, and half of it is random', () => {
   const backOff = { minMs: 100, maxMs: 5000 };
   for (const [failures, fullMs] of [
     [0, 100],

@@ -20,7 +20,7 @@ export const appendingCases = (driver: EventStoreDriver): void => {
       ({ store, start, run } = opened);
     });
 
-    describe('exact revisions', () => {
+    describe('L2: exact revisions', () => {
       test('appending at "no stream" to an existing stream fails and writes nothing', async () => {
         const stored = await store.append(named(1), 'none', batchOf(1));
         await expect(store.append(named(1), 'none', batchOf(2))).rejects.toThrow(RevisionConflict);
@@ -122,7 +122,7 @@ export const appendingCases = (driver: EventStoreDriver): void => {
       });
     });
 
-    describe('the same event ids again', () => {
+    describe('L4: the same event ids again', () => {
       test('at the same expected revision succeed with what is stored, and store nothing twice', async () => {
         const batch = batchOf(2);
         const stored = await store.append(named(1), 'none', batch);
