@@ -22,12 +22,6 @@ const moneyBreak = (forms: readonly StoredForm[]): AuditVerification['broken'] =
   return found && breakAt(found.event, found.reason);
 };
 
-/** Why the sum of an event cannot be, in the order of the whole log. */
-const moneyCheck = ({ readStream }: StoredForms) => {
-  const check = sumsCheck(async (stream) => (await readStream(stream)).map((form) => decode(form)));
-  return (form: StoredForm) => check(decode(form));
-};
-
 /** The chain and the sums of one payment's stream, from its first event. */
 export const verifyPayment = (
   paymentId: string,
@@ -98,7 +92,7 @@ export async function* verifyLogForms(
 ): AsyncGenerator<Progress, AuditVerification | undefined> {
   const guarantee = only === undefined ? stored.guarantee : 'stream';
   const check = storedCheck(stored, guarantee);
-  const money = moneyCheck(stored);
+  const sums = sumsCheck(stored);
   const { eventsAfter: of } = await store.head(null);
   let read = 0;
   let verified = 0;
@@ -118,7 +112,7 @@ export async function* verifyLogForms(
     const page: StoredForm[] = await stored.readAll(after, PAGE);
     for (const form of page) {
       if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
-      const reason = (await check(form)) ?? (await money(form));
+      const reason = (await check(form)) ?? (await sums(decode(form)));
       if (reason !== undefined) return result(breakAt(form, reason));
       const replaced = knownHead.compare(form);
       if (replaced !== undefined) return result(replaced);

@@ -1,6 +1,7 @@
 /** `payments reconcile`: lists what the log and the provider's ledger differ in; exit code 3 if any. */
 import { Command } from 'commander';
-import type { Difference, Reconciliation } from '../command-api/reconcile/reconcile.ts';
+import type { Difference } from '../command-api/reconcile/differences.ts';
+import type { Reconciliation } from '../command-api/reconcile/reconcile.ts';
 import { auditClient } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
@@ -21,11 +22,49 @@ const rowOf = ({ kind, paymentId, operationId, log, provider }: Difference): str
 
 const HEADER = ['DIFFERENCE', 'PAYMENT', 'OPERATION', 'LOG', 'PROVIDER'];
 
-const show = ({ ok, operations, entries, unreadable, differences }: Reconciliation): void => {
-  const comparison = ok ? styled('green', 'agree') : styled('red', 'differ');
-  print(`log and provider ${comparison}: ${operations} operations, ${entries} ledger entries`);
-  if (unreadable > 0) print(`${unreadable} events cannot be read; next: payments verify --all`);
+const reasonsOf = (differences: readonly Difference[]): string[] =>
+  differences.flatMap(({ operationId, log }) =>
+    log?.reason === undefined ? [] : [`${operationId}: in the log ${log.reason}`],
+  );
+
+const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
+
+const agreement = ({ ok, notCompared, differences }: Reconciliation): string => {
+  if (ok) return styled('green', 'agree');
+  if (differences.length > 0) return styled('red', 'differ');
+  return styled('red', notCompared > 0 ? 'could not be compared to the end' : 'agree in part');
+};
+
+const show = (result: Reconciliation): void => {
+  const { operations, entries, unreadableEvents, differences, more } = result;
+  print(
+    `log and provider ${agreement(result)}: ${operations} operations, ${entries} ledger entries`,
+  );
+  for (const { paymentId, position, revision, reason } of unreadableEvents) {
+    print(`not readable: ${paymentId}, revision ${revision}, position ${position}: ${reason}`);
+  }
   if (differences.length > 0) print(...columns([HEADER, ...differences.map(rowOf)]));
+  print(...reasonsOf(differences));
+  if (more > 0) print(`and ${count(more, 'more difference')}`);
+};
+
+/** What is wrong, and what to do next. */
+const failureOf = ({ differences, more, unreadable, notCompared }: Reconciliation): string => {
+  const found = differences.length + more;
+  const parts = [
+    ...(found > 0
+      ? [`${count(found, 'difference')}; next: payments events <payment> for each`]
+      : []),
+    ...(unreadable > 0
+      ? [`${count(unreadable, 'event')} cannot be read; next: payments verify --all`]
+      : []),
+    ...(notCompared > 0
+      ? [
+          `${notCompared} operations had no counterpart where the comparison stopped; is it the ledger of this log?`,
+        ]
+      : []),
+  ];
+  return parts.join('; ');
 };
 
 const reconcile = async ({ format }: { format: Format }): Promise<void> => {
@@ -33,15 +72,15 @@ const reconcile = async ({ format }: { format: Format }): Promise<void> => {
   const result = await jsonOf<Reconciliation>(client.post('/audit/v1/reconcile'));
   if (format === 'json') printJson(result);
   else show(result);
-  if (result.ok) return;
-  const count = result.differences.length + result.more;
-  throw new CommandFailed(`${count} differences; next: payments events <payment> for each`, 3);
+  if (!result.ok) throw new CommandFailed(failureOf(result), 3);
 };
 
 /** The verb `reconcile`. */
 export const reconcileCommand = (): Command =>
   new Command('reconcile')
-    .description("Compares the provider's ledger with the log and lists every difference.")
+    .description(
+      "Compares every sum of the provider's ledger with the log and lists each difference.",
+    )
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments reconcile --format json')
     .action(reconcile);

@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
+import { createRecorder } from '../shared/http/access-recorder.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../shared/http/route.ts';
 import type { Config } from '../shared/runtime/config.ts';
@@ -17,7 +18,7 @@ import { recordMetrics } from './metrics.ts';
 import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
 import { type ResilientProvider, resilient } from './provider/resilience.ts';
-import { openReconcile } from './reconcile/routes.ts';
+import { openReconciling } from './reconcile/reconciling.ts';
 import { resolveByAsking } from './recovery/ask.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved, type Unresolved } from './recovery/unresolved.ts';
@@ -50,6 +51,8 @@ export type CommandSide = {
    * what the first sweep may wait for (recovery/sweep.ts). Ends with `beginStop`.
    */
   startSweep(ready?: Promise<unknown>): void;
+  /** Starts comparing the log with the provider's ledger on a schedule. Ends with `beginStop`. */
+  startReconciling(): void;
   /** Registers the routes of the command side. */
   register(app: FastifyInstance, authHooks: AuthHooks): void;
   /**
@@ -114,6 +117,13 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   const provider = resilient(options.provider, { onCall });
   const deps = createDeps(options, provider);
   const { inFlight, unresolved } = deps;
+  const reconciling = openReconciling({
+    store,
+    provider,
+    everyMs: config.reconcileIntervalMs,
+    metrics,
+    logger: log,
+  });
   const waiting: Waiting = new Set();
   const stop = createStop(deps, waiting);
   let sweep: Sweep | undefined;
@@ -124,9 +134,11 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     startSweep: (ready) => {
       sweep ??= startSweep({ store, readModels, unresolved, logger: log, ...(ready && { ready }) });
     },
+    startReconciling: reconciling.start,
     register: (app, authHooks) => {
       registerRoutes(app, authHooks, COMMAND_ROUTES, {
-        ...openReconcile(store, provider),
+        record: createRecorder(store),
+        reconcileOnce: reconciling.once,
         commands: deps,
         readModels,
         requestBudgetMs: config.requestBudgetMs,
@@ -137,6 +149,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     },
     beginStop: () => {
       sweep?.stop();
+      reconciling.stop();
       stop.begin();
     },
     stop: async () => {

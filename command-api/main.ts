@@ -40,6 +40,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     log,
   });
   watchCommandMetrics(metrics, commands);
+  commands.startReconciling();
   commands.startSweep();
 
   const app = buildApp({

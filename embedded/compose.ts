@@ -190,6 +190,7 @@ export const openService = async (
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
   registerApis(app, authHooks, parts);
   registerHealth(app, { metrics, ready: readiness(app, parts) });
+  commands.startReconciling();
   commands.startSweep(projector.caughtUp);
   return {
     app,

@@ -3,9 +3,7 @@
  * which alone knows the provider, and is a POST because it sets that provider to work.
  */
 import type { FastifyReply } from 'fastify';
-import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import type { EventStore } from '../../shared/event-store/port.ts';
-import { createRecorder, type Recorder } from '../../shared/http/access-recorder.ts';
+import type { Recorder } from '../../shared/http/access-recorder.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import {
   okJson,
@@ -14,9 +12,8 @@ import {
   type RoutesOf,
   sendJson,
 } from '../../shared/http/route.ts';
-import type { Provider } from '../provider/port.ts';
 import * as contract from './contract.ts';
-import { type Reconciliation, reconcile } from './reconcile.ts';
+import { LedgerUnavailable, type Reconciliation } from './reconcile.ts';
 
 export type ReconcileDeps = {
   record: Recorder;
@@ -24,25 +21,8 @@ export type ReconcileDeps = {
   reconcileOnce(): Promise<Reconciliation>;
 };
 
-/** What the route works with, over the engines. */
-export const openReconcile = (
-  store: EventStore,
-  provider: Pick<Provider, 'ledger'>,
-): ReconcileDeps => {
-  let running: Promise<Reconciliation> | undefined;
-  return {
-    record: createRecorder(store),
-    reconcileOnce: () => {
-      running ??= reconcile({ store, provider }).finally(() => {
-        running = undefined;
-      });
-      return running;
-    },
-  };
-};
-
 const rejectFailed = (reply: FastifyReply, error: unknown): FastifyReply => {
-  if (error instanceof StoreUnavailable) throw error;
+  if (!(error instanceof LedgerUnavailable)) throw error;
   const details = ["the provider's ledger cannot be read now; nothing was changed"];
   return reject(reply, 'PROVIDER_UNAVAILABLE', details, RETRY_LATER);
 };

@@ -6,9 +6,9 @@
 import { paymentOf } from '../payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
 import { createBoundedMap } from '../runtime/bounded-map.ts';
-import { isReadable } from './codec.ts';
+import { decode, isReadable } from './codec.ts';
 import { isOfPayment } from './fold-stream.ts';
-import type { LogEvent } from './port.ts';
+import type { LogEvent, StoredForms } from './port.ts';
 
 /** The sums of a payment up to a revision. */
 type Place = { revision: number; sums: PaymentSums | undefined | 'not known' };
@@ -42,19 +42,18 @@ const PAYMENTS_KNOWN_MAX = 20_000;
 
 /**
  * Checks the events of a whole log in their order, with other streams' in between. The check returns
- * why the sum of an event cannot be, once for each payment, and throws what `readStream` throws; that
- * gives the events of a stream from its first one.
+ * why the sum of an event cannot be, once for each payment, and throws what `readStream` throws.
  */
-export const sumsCheck = (
-  readStream: (stream: string) => Promise<readonly LogEvent[]>,
-): ((event: LogEvent) => Promise<string | undefined>) => {
+export const sumsCheck = ({
+  readStream,
+}: Pick<StoredForms, 'readStream'>): ((event: LogEvent) => Promise<string | undefined>) => {
   const places = createBoundedMap<Place>(PAYMENTS_KNOWN_MAX);
   const placeBefore = async ({ stream, revision }: LogEvent): Promise<Place> => {
     const known = places.get(stream);
     if (known !== undefined) return known;
     if (revision === 0) return START;
-    const before = (await readStream(stream)).filter((one) => one.revision < revision);
-    return before.reduce<Place>((place, one) => step(place, one), START);
+    const before = (await readStream(stream)).filter((form) => form.revision < revision);
+    return before.reduce<Place>((place, form) => step(place, decode(form)), START);
   };
   return async (event) => {
     if (paymentOf(event.stream) === undefined) return undefined;

@@ -54,12 +54,18 @@ const releaseReason = (sums: PaymentSums, event: PaymentEvent): string | undefin
   return `it releases ${releasedAmount}, and the rest of the authorization is ${rest}`;
 };
 
-const requestReason = ({ requested }: PaymentSums, { type, data }: PaymentEvent) => {
-  if (type.endsWith('Requested')) return undefined;
-  const amount = requested[data.operationId];
-  if (amount === undefined) return 'no intent of its operation comes before it';
-  if (data.amount === amount) return undefined;
-  return `its amount of ${data.amount} is not the ${amount} that its intent requested`;
+const isIntent = ({ type }: PaymentEvent): boolean =>
+  type === 'PaymentCaptureRequested' ||
+  type === 'PaymentVoidRequested' ||
+  type === 'PaymentRefundRequested';
+
+const requestReason = ({ requested }: PaymentSums, event: PaymentEvent): string | undefined => {
+  if (isIntent(event)) return undefined;
+  const { operationId, amount } = event.data;
+  const expected = requested[operationId];
+  if (expected === undefined) return 'no intent of its operation comes before it';
+  if (amount === expected) return undefined;
+  return `its amount of ${amount} is not the ${expected} that its intent requested`;
 };
 
 const reasonOf = (sums: PaymentSums, event: PaymentEvent): string | undefined => {

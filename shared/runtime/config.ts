@@ -101,6 +101,8 @@ export type Config = {
   };
   requestBudgetMs: number;
   recoveryDelaysMs: readonly number[];
+  /** 0: the log is compared with the ledger only when somebody requests it. */
+  reconcileIntervalMs: number;
   maxInFlight: number;
   /** Operations on one payment, its create included (gaps §18). */
   maxOperationsPerPayment: number;
@@ -117,6 +119,7 @@ export type Config = {
 
 type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] };
 
+const RECONCILE_INTERVAL_MS_DEFAULT = 3_600_000;
 const PROJECT_DIR = join(import.meta.dirname, '../..');
 const PORTS: Record<Mode, number> = {
   embedded: 8080,
@@ -205,6 +208,7 @@ const configOf = (mode: Mode, parsed: ParsedSettings, files: Files): Config => {
     provider: { url: parsed.PROVIDER_URL, token: parsed.PROVIDER_TOKEN, ...providerTimes },
     requestBudgetMs,
     recoveryDelaysMs: parsed.RECOVERY_DELAYS_MS ?? RECOVERY_DELAYS_MS_DEFAULT,
+    reconcileIntervalMs: parsed.RECONCILE_INTERVAL_MS ?? RECONCILE_INTERVAL_MS_DEFAULT,
     maxInFlight: parsed.MAX_IN_FLIGHT ?? 2048,
     maxOperationsPerPayment: parsed.MAX_OPERATIONS_PER_PAYMENT ?? MAX_OPERATIONS_DEFAULT,
     unauthenticatedRateLimit: rateLimit(

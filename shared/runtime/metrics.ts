@@ -94,6 +94,13 @@ const histogram = <L extends string[]>(
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+/** What is measured of a reconciliation; `byKind` counts the differences of each kind. */
+type Reconciled = {
+  byKind: Readonly<Record<string, number>>;
+  unreadable: number;
+  notCompared: number;
+};
+
 /** Makes the metrics of one process, each at its start value. Times are in seconds. */
 export const createMetrics = () => {
   const registry = new Registry();
@@ -102,6 +109,20 @@ export const createMetrics = () => {
   const chainLastOk = gauge(
     'payments_chain_last_ok_timestamp_seconds',
     'When the whole log was last verified without a break; 0 for never since the start.',
+  );
+  const reconcileDifferences = new Gauge({
+    name: 'payments_reconcile_differences',
+    help: "Differences between the log and the provider's ledger at the last reconciliation.",
+    labelNames: ['kind'],
+    registers: [registry],
+  });
+  const reconcileLast = gauge(
+    'payments_reconcile_last_timestamp_seconds',
+    'When log and ledger were last compared to the end; 0 for never since the start.',
+  );
+  const reconcileInterval = gauge(
+    'payments_reconcile_interval_seconds',
+    'How often log and ledger are compared by themselves; 0 for never.',
   );
   const chainBreaks = counter<[]>(registry, {
     name: 'payments_chain_breaks_total',
@@ -209,6 +230,14 @@ export const createMetrics = () => {
     chainVerified: (ok: boolean): void => {
       if (ok) chainLastOk.set(Math.floor(Date.now() / 1000));
       else chainBreaks.add(1);
+    },
+    /** How often this process compares log and ledger by itself, in milliseconds; 0 for never. */
+    reconcileScheduled: (everyMs: number): void => reconcileInterval.set(everyMs / 1000),
+    /** What a reconciliation found. Its gauges stay as they are until the next one. */
+    reconciled: ({ byKind, unreadable, notCompared }: Reconciled): void => {
+      const kinds = { ...byKind, UNREADABLE_EVENT: unreadable, NOT_COMPARED: notCompared };
+      for (const [kind, count] of Object.entries(kinds)) reconcileDifferences.set({ kind }, count);
+      if (notCompared === 0) reconcileLast.set(Math.floor(Date.now() / 1000));
     },
     /** Runs `take`, which sets gauges, at each scrape. When it fails, its gauges keep their values. */
     beforeScrape: (take: () => void | Promise<void>): void => {

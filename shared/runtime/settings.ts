@@ -206,6 +206,11 @@ export const settings = {
       items.map(Number),
     ),
   ),
+  RECONCILE_INTERVAL_MS: setting(
+    '3600000',
+    "how often the log is compared with the provider's ledger; 0 is off",
+    wholeNumber(0, DAY_MS, 'milliseconds'),
+  ),
   MAX_AMOUNT: setting(
     String(MAX_AMOUNT_DEFAULT),
     'the largest amount in minor units; BUSINESS_RULE_VIOLATION above',

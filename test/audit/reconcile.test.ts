@@ -1,8 +1,10 @@
 /** The provider's ledger compared with the event log: each kind of difference has a name (docs/audit.md). */
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import { reconcile } from '../../command-api/reconcile/reconcile.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import {
   authorized,
@@ -12,7 +14,14 @@ import {
   failed,
   newEvent,
   operationId,
+  refunded,
+  refundRequested,
+  voided,
+  voidRequested,
+  wholeLife,
 } from '../support/payment-events.ts';
+import { openRows } from '../support/tampering.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const CREATE = operationId(0);
 const CAPTURE = operationId(1);
@@ -98,6 +107,180 @@ describe('M5: ledger and log differ', () => {
     const { ok, differences } = await compare(events, entries);
     expect(ok).toBe(false);
     expect(differences).toEqual([expect.objectContaining({ kind, operationId: CREATE })]);
+  });
+});
+
+const CAPTURED = { operationId: CAPTURE, amount: 1500 };
+const inPart = [
+  ...authorization,
+  captureRequested(CAPTURED),
+  captured({ ...CAPTURED, releasedAmount: 1000 }),
+];
+const refunding = [...inPart, refundRequested({ amount: 500 })];
+const voiding = [...authorization, voidRequested(), voided()];
+const asEntry = (sequence: number, kind: LedgerEntry['kind'], amount: number): LedgerEntry =>
+  entry({ sequence, operationId: operationId(sequence - 1), kind, amount });
+const ofCapture = [entry(), asEntry(2, 'CAPTURE', 1500)];
+
+describe('F4: the sum of every event is compared with the ledger', () => {
+  test.each<[string, PaymentEvent[], LedgerEntry[], number]>([
+    ['an authorization', [created(), authorized({ amount: 9500 })], [entry()], 9500],
+    ['the intent of an authorization', [created({ amount: 9500 }), authorized()], [entry()], 2500],
+    [
+      'intent and outcome alike',
+      [created({ amount: 9500 }), authorized({ amount: 9500 })],
+      [entry()],
+      9500,
+    ],
+    [
+      'the first event of a sale',
+      [created({ captureNow: true }), authorized({ amount: 9500 }), captured()],
+      [entry({ kind: 'SALE' })],
+      9500,
+    ],
+    [
+      'the second event of a sale',
+      [created({ captureNow: true }), authorized(), captured({ amount: 9500 })],
+      [entry({ kind: 'SALE' })],
+      9500,
+    ],
+    [
+      'a capture of 15.00 that the log has as 95.00',
+      inPart.with(3, captured({ ...CAPTURED, amount: 9500 })),
+      ofCapture,
+      9500,
+    ],
+    [
+      'what a partial capture released',
+      inPart.with(3, captured({ ...CAPTURED, releasedAmount: 400 })),
+      ofCapture,
+      1500,
+    ],
+    ['a void', voiding.with(3, voided({ amount: 1 })), [entry(), asEntry(2, 'VOID', 2500)], 1],
+    [
+      'a refund',
+      [...refunding, refunded({ amount: 1500 })],
+      [...ofCapture, asEntry(3, 'REFUND', 500)],
+      1500,
+    ],
+    ['a decline', [created(), failed({ amount: 9500 })], [entry({ outcome: 'DECLINED' })], 9500],
+  ])('%s', async (_what, events, entries, amount) => {
+    const { ok, differences } = await compare(events, entries);
+    expect({ ok, differences }).toEqual({
+      ok: false,
+      differences: [
+        expect.objectContaining({
+          kind: 'AMOUNT_DIFFERS',
+          operationId: entries.at(-1)?.operationId,
+          log: expect.objectContaining({ amount }),
+        }),
+      ],
+    });
+  });
+
+  test('an amount that was never sent has to be that of its intent', async () => {
+    const events = [created(), failed({ outcome: 'NOT_SENT', amount: 9500 })];
+    const { differences } = await compare(events, []);
+    expect(differences).toMatchObject([{ kind: 'AMOUNT_DIFFERS', log: { amount: 9500 } }]);
+  });
+
+  test('a sale without its second event differs', async () => {
+    const sale = [created({ captureNow: true }), authorized()];
+    const { differences } = await compare(sale, [entry({ kind: 'SALE' })]);
+    expect(differences).toMatchObject([{ kind: 'AMOUNT_DIFFERS' }]);
+  });
+
+  test.each<[string, PaymentEvent[], LedgerEntry[]]>([
+    ['a partial capture', inPart, ofCapture],
+    ['a void', voiding, [entry(), asEntry(2, 'VOID', 2500)]],
+    [
+      'a refund',
+      [...refunding, refunded({ amount: 500 })],
+      [...ofCapture, asEntry(3, 'REFUND', 500)],
+    ],
+  ])('%s with the right sums is no difference', async (_what, events, entries) => {
+    expect(await compare(events, entries)).toMatchObject({ ok: true, differences: [] });
+  });
+});
+
+describe('F5: a log that cannot be read whole', () => {
+  test('is not said to agree; the event is named, and its operation is not called missing', async () => {
+    const folder = temporaryFolder();
+    const file = join(folder.path, 'events.sqlite');
+    const store = await openSqliteEventStore({ file });
+    const life = wholeLife('pay_1').map((event) => newEvent(event));
+    await store.append(streamOf('pay_1'), 'none', life);
+    const { rows, write, close } = openRows(file);
+    write(rows.map((row, n) => (n === 5 ? { ...row, text: row.text.replace('800', '900') } : row)));
+    close();
+    const entries = [entry(), asEntry(2, 'CAPTURE', 2000), asEntry(3, 'REFUND', 800)];
+    const { ok, unreadable, unreadableEvents, differences } = await reconcile({
+      store,
+      provider: ledgerOf(entries),
+    });
+    expect({ ok, unreadable }).toEqual({ ok: false, unreadable: 1 });
+    expect(unreadableEvents).toMatchObject([{ paymentId: 'pay_1', position: '6', revision: 5 }]);
+    expect(differences).toMatchObject([
+      { kind: 'UNREADABLE_IN_LOG', operationId: operationId(2), paymentId: 'pay_1' },
+    ]);
+    await store.close();
+    folder.remove();
+  });
+});
+
+describe('F11: a reconciliation in bounded memory', () => {
+  const manyEntries = (count: number): LedgerEntry[] =>
+    Array.from({ length: count }, (_, n) =>
+      entry({ sequence: n + 1, operationId: operationId(n), paymentId: `pay_${n}` }),
+    );
+  const ofPages = (entries: LedgerEntry[]) => ({
+    ledger: async (after: number, limit: number) => {
+      const page = entries.slice(after, after + limit);
+      const next = after + limit < entries.length ? after + limit : null;
+      return { entries: page, next };
+    },
+  });
+
+  test('stops where too much waits for its counterpart, and says how much it did not compare', async () => {
+    const provider = ofPages(manyEntries(300));
+    const store = memoryEventStore();
+    const result = await reconcile({ store, provider, waitingMax: 150 });
+    expect(result).toMatchObject({ ok: false, notCompared: 200, differences: [] });
+  });
+
+  test('of a log and a ledger that agree keeps little, however long they are', async () => {
+    const entries = manyEntries(600);
+    const store = memoryEventStore();
+    for (const { paymentId, operationId: id } of entries) {
+      const events = [created({ paymentId, operationId: id }), authorized({ operationId: id })];
+      await store.append(
+        streamOf(paymentId),
+        'none',
+        events.map((event) => newEvent(event)),
+      );
+    }
+    const result = await reconcile({ store, provider: ofPages(entries), waitingMax: 150 });
+    expect(result).toMatchObject({ ok: true, operations: 600, entries: 600, notCompared: 0 });
+  });
+
+  test('does not keep what was never sent, and still finds it in the ledger', async () => {
+    const store = memoryEventStore();
+    for (let n = 0; n < 300; n += 1) {
+      const id = operationId(n);
+      const events = [
+        created({ paymentId: `pay_${n}`, operationId: id }),
+        failed({ operationId: id, outcome: 'NOT_SENT' }),
+      ];
+      await store.append(
+        streamOf(`pay_${n}`),
+        'none',
+        events.map((event) => newEvent(event)),
+      );
+    }
+    const late = entry({ operationId: operationId(7), paymentId: 'pay_7' });
+    const result = await reconcile({ store, provider: ofPages([late]), waitingMax: 150 });
+    expect(result.differences).toMatchObject([{ kind: 'NEVER_SENT_IN_LOG', paymentId: 'pay_7' }]);
+    expect(result).toMatchObject({ operations: 300, notCompared: 0 });
   });
 });
 

@@ -50,6 +50,9 @@ const PROMISED = [
   'payments_relay_published_total',
   'payments_chain_last_ok_timestamp_seconds',
   'payments_chain_breaks_total',
+  'payments_reconcile_differences',
+  'payments_reconcile_last_timestamp_seconds',
+  'payments_reconcile_interval_seconds',
 ];
 
 let served: Set<string>;
