@@ -9,18 +9,17 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { within } from '../shared/runtime/back-off.ts';
 import type { Config } from '../shared/runtime/config.ts';
+import { withoutSecrets } from '../shared/runtime/effective-settings.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
-import { openClient } from './client.ts';
-import type { DataFolderFinding } from './doctor-data.ts';
-import { withoutSecrets } from './doctor-settings.ts';
 
-/** The state of one engine, of the provider or of the service itself. */
+/** The state of one engine or of the provider. */
 export type EngineFinding = {
   engine: string;
   /** The address or file, without secrets. */
   place: string;
-  state: 'up' | 'down' | 'not ready' | 'not set' | 'not running' | 'empty' | 'in the service';
+  /** `up`, `down`, `not set`, `empty`, `in the service`, or a state of /health/ready. */
+  state: string;
   /** The engine is set and cannot be used. */
   fault: boolean;
   /** The likely cause, or what to do. */
@@ -94,7 +93,7 @@ type Probe = {
 };
 
 const probe = async ({ engine, place, addresses, call, hint }: Probe): Promise<EngineFinding> => {
-  const down = (cause: string) => ({ engine, place, state: 'down' as const, fault: true, cause });
+  const down = (cause: string) => ({ engine, place, state: 'down', fault: true, cause });
   const closed = await connectToAny(addresses);
   if (closed !== undefined) return down(closed);
   try {
@@ -194,42 +193,9 @@ const provider = async ({ provider: set }: Config): Promise<EngineFinding> => {
   });
 };
 
-type Ready = { status?: string; details?: string[] };
-
-const whyNoService = (held: boolean): string =>
-  held
-    ? 'a running service holds the data folder, so it listens elsewhere: are HOST and PORT here its own?'
-    : 'start it: npm start, or set PAYMENTS_URL';
-
-const service = async ({ held }: DataFolderFinding): Promise<EngineFinding> => {
-  const { url } = await openClient();
-  const isSet = (process.env.PAYMENTS_URL ?? '').trim() !== '';
-  const found = { engine: 'service', place: withoutSecrets(url) };
-  try {
-    const response = await fetch(`${url}/health/ready`, {
-      signal: AbortSignal.timeout(PROBE_MS_MAX),
-    });
-    const { details = [] } = (await response.json()) as Ready;
-    if (response.ok) return { ...found, state: 'up', fault: false };
-    return { ...found, state: 'not ready', fault: true, cause: details.join(', ') };
-  } catch {
-    const closed = isSet
-      ? await connectToAny(addressesOf(url, url.startsWith('https') ? 443 : 80))
-      : undefined;
-    const cause = closed ?? whyNoService(held);
-    return { ...found, state: isSet ? 'down' : 'not running', fault: isSet, cause };
-  }
-};
-
-/** Examines all engines at once. Throws CommandFailed where PAYMENTS_URL is no address. */
-export const lookAtEngines = (
-  config: Config,
-  dataFolder: DataFolderFinding,
-): Promise<EngineFinding[]> =>
-  Promise.all([
-    eventStore(config),
-    readModels(config),
-    kafka(config),
-    provider(config),
-    service(dataFolder),
-  ]);
+/**
+ * Calls every engine that the settings name, all at once, from this shell: for a service that is
+ * stopped, which cannot say it itself.
+ */
+export const lookAtEngines = (config: Config): Promise<EngineFinding[]> =>
+  Promise.all([eventStore(config), readModels(config), kafka(config), provider(config)]);

@@ -1,33 +1,79 @@
 /**
- * `payments doctor`: every setting with its origin, the data folder, and whether each engine can be
- * used, with the likely cause where one cannot. It changes nothing and needs no running service.
+ * `payments doctor`: what is in effect in the running service, the state of each engine as the
+ * service sees it, and the data folder. Where the service is stopped, which is a finding, it looks at
+ * the settings of this shell, the engines that they name and the data folder instead. It changes
+ * nothing.
  */
 import { Command } from 'commander';
+import type { Config } from '../shared/runtime/config.ts';
+import type { EffectiveSetting } from '../shared/runtime/effective-settings.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type DataFolderFinding, lookAtDataFolder } from './doctor-data.ts';
 import { type EngineFinding, lookAtEngines } from './doctor-engines.ts';
-import { lookAtSettings, type SettingFinding } from './doctor-settings.ts';
+import { lookAtService, type ServiceFinding } from './doctor-service.ts';
+import { lookAtSettings } from './doctor-settings.ts';
 import { columns, type Format, formatOption, note, print, printJson, styled } from './output.ts';
 
 type Finding = {
   ok: boolean;
-  /** Problems of the settings, one line each; with any of them no process starts. */
+  /** Problems of this shell's settings, one line each; with any of them no process starts. */
   problems: string[];
   warnings: readonly string[];
-  settings: SettingFinding[];
+  service: Pick<ServiceFinding, 'url' | 'state' | 'reason'> | null;
+  /** Whose settings these are. */
+  settingsOf: 'service' | 'shell';
+  settings: EffectiveSetting[];
+  /** Settings of this shell that are set and are others than the service's. */
+  shellDiffers: string[];
   dataFolder: DataFolderFinding | null;
   engines: EngineFinding[];
 };
 
+const isHere = ({ url }: ServiceFinding): boolean =>
+  ['localhost', '127.0.0.1', '[::1]'].includes(new URL(url).hostname);
+
+const differing = (shell: readonly EffectiveSetting[], service: ServiceFinding): string[] => {
+  const there = new Map(service.settings?.settings.map(({ name, value }) => [name, value]));
+  return shell
+    .filter(({ origin }) => origin !== 'default')
+    .filter(({ name, value }) => there.has(name) && there.get(name) !== value)
+    .map(({ name }) => name);
+};
+
+/** The folder of the service; of this shell where the service is stopped or does not say. */
+const folderOf = (config: Config, service: ServiceFinding): DataFolderFinding | null => {
+  if (!isHere(service)) return null;
+  const { settings } = service;
+  if (settings !== null && settings.mode !== 'embedded') return null;
+  return lookAtDataFolder(settings?.dataFolder ?? config.dataDir);
+};
+
+const examineWith = async (config: Config, shell: EffectiveSetting[]): Promise<Finding> => {
+  const service = await lookAtService(config);
+  const { url, state, reason, settings } = service;
+  const isStopped = state === 'stopped';
+  const engines = isStopped ? await lookAtEngines(config) : service.engines;
+  const dataFolder = folderOf(config, service);
+  const isWell = dataFolder?.problem === undefined && engines.every(({ fault }) => !fault);
+  return {
+    ok: isWell && state === 'running' && settings !== null,
+    problems: [],
+    warnings: settings?.warnings ?? config.warnings,
+    service: { url, state, ...(reason === undefined ? {} : { reason }) },
+    settingsOf: settings === null ? 'shell' : 'service',
+    settings: settings?.settings ?? shell,
+    shellDiffers: differing(shell, service),
+    dataFolder,
+    engines,
+  };
+};
+
+const NOTHING = { warnings: [], service: null, shellDiffers: [], dataFolder: null, engines: [] };
+
 const examine = async (): Promise<Finding> => {
   const { settings, problems, config } = lookAtSettings(process.env);
-  if (config === undefined) {
-    return { ok: false, problems, warnings: [], settings, dataFolder: null, engines: [] };
-  }
-  const dataFolder = lookAtDataFolder(config.dataDir);
-  const engines = await lookAtEngines(config, dataFolder);
-  const ok = dataFolder.problem === undefined && engines.every(({ fault }) => !fault);
-  return { ok, problems, warnings: config.warnings, settings, dataFolder, engines };
+  if (config !== undefined) return examineWith(config, settings);
+  return { ok: false, problems, settingsOf: 'shell', settings, ...NOTHING };
 };
 
 const title = (text: string): void => print('', styled('bold', text));
@@ -53,28 +99,62 @@ const showEngines = (engines: readonly EngineFinding[]): void => {
   for (const { engine, cause } of engines) if (cause !== undefined) print(`  ${engine}: ${cause}`);
 };
 
-const show = ({ settings, problems, warnings, dataFolder, engines }: Finding): void => {
-  print(styled('bold', 'Settings'));
+const showService = ({ service, settingsOf }: Finding): void => {
+  if (service === null) return;
+  const { url, state, reason } = service;
+  print(
+    `${styled('bold', 'Service')}  ${url}  ${styled(state === 'running' ? 'green' : 'red', state)}`,
+  );
+  if (reason !== undefined) print(`  its settings are not known: ${reason}`);
+  print(
+    '',
+    styled(
+      'bold',
+      settingsOf === 'service' ? 'Settings in effect there' : 'Settings of this shell',
+    ),
+  );
+};
+
+const show = (finding: Finding): void => {
+  const { settings, problems, warnings, shellDiffers, dataFolder, engines } = finding;
+  showService(finding);
   print(...columns(settings.map(({ name, value, origin }) => [name, value, origin])));
+  if (shellDiffers.length > 0) print(`this shell has other values of: ${shellDiffers.join(', ')}`);
   for (const problem of problems) print(styled('red', `problem: ${problem}`));
   for (const warning of warnings) print(styled('yellow', `warning: ${warning}`));
   if (dataFolder !== null) showDataFolder(dataFolder);
   if (engines.length > 0) showEngines(engines);
 };
 
-const failure = ({ problems, dataFolder, engines }: Finding): string => {
+const whyStopped = ({ service, dataFolder }: Finding): string =>
+  dataFolder?.held === true
+    ? `no service answers at ${service?.url}, and one holds the data folder: are HOST and PORT here its own?`
+    : `the service is stopped: nothing answers at ${service?.url}; start it with npm start, or set PAYMENTS_URL`;
+
+/** Every finding in one line each, the worst first. */
+const failures = (finding: Finding): string[] => {
+  const { problems, service, dataFolder, engines } = finding;
   if (problems.length > 0)
-    return 'no process starts with these settings; docs/settings.md describes each';
+    return ['no process starts with these settings; docs/settings.md describes each'];
   const faults = engines.filter(({ fault }) => fault).map(({ engine }) => engine);
-  if (faults.length === 0) return `${dataFolder?.problem}`;
-  return `${faults.join(', ')} cannot be used; the causes are above, and docs/operations.md says what to do`;
+  return [
+    ...(service?.state === 'stopped' ? [whyStopped(finding)] : []),
+    ...(service?.state === 'not ready' ? ['the service is not ready'] : []),
+    ...(service?.reason === undefined ? [] : ['the settings in effect could not be read']),
+    ...(faults.length === 0
+      ? []
+      : [
+          `${faults.join(', ')} cannot be used; the causes are above, and docs/operations.md says what to do`,
+        ]),
+    ...(dataFolder?.problem === undefined ? [] : [dataFolder.problem]),
+  ];
 };
 
 const doctor = async ({ format }: { format: Format }): Promise<void> => {
   const finding = await examine();
   if (format === 'json') printJson(finding);
   else show(finding);
-  if (!finding.ok) throw new CommandFailed(failure(finding));
+  if (!finding.ok) throw new CommandFailed(failures(finding).join('\npayments: '));
   if (format === 'pretty')
     note(
       '',
@@ -86,7 +166,7 @@ const doctor = async ({ format }: { format: Format }): Promise<void> => {
 export const doctorCommand = (): Command =>
   new Command('doctor')
     .description(
-      'Checks every setting with its origin, the data folder, and whether each engine can be used.',
+      'Asks the running service for its settings in effect, each with its origin, and for its engines.',
     )
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments doctor')

@@ -15,6 +15,7 @@ import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import { createInFlight, createQueues, type InFlight, inFlightMsMaxOf } from './in-flight.ts';
 import { recordMetrics } from './metrics.ts';
+import { serviceSettings } from './operator/settings.ts';
 import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
 import { type ResilientProvider, resilient } from './provider/resilience.ts';
@@ -139,6 +140,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
       registerRoutes(app, authHooks, COMMAND_ROUTES, {
         record: createRecorder(store),
         reconcileOnce: reconciling.once,
+        service: serviceSettings(config),
         commands: deps,
         readModels,
         requestBudgetMs: config.requestBudgetMs,

@@ -19,10 +19,13 @@ import { readJson } from '../request/read-request.ts';
 import { Resolution, ResolveRequest, UnresolvedList } from './contract.ts';
 import { listUnresolved } from './list-unresolved.ts';
 import { type Resolved, resolveByHand } from './resolve.ts';
+import { ServiceSettings } from './settings.ts';
 
 export type OperatorDeps = {
   commands: CommandDeps;
   readModels: Pick<ReadModelsReader, 'unresolved'>;
+  /** The settings in effect, secrets hidden. */
+  service: ServiceSettings;
 };
 
 const readResolve = (request: FastifyRequest) => {
@@ -33,6 +36,11 @@ const readResolve = (request: FastifyRequest) => {
 const route = <const F extends RequestForm>(own: Route<OperatorDeps, F>) => own;
 
 export const OPERATOR_ROUTES = {
+  serviceSettings: route({
+    request: { allMerchants: true },
+    responses: okJson(ServiceSettings),
+    handle: ({ service }, _input, reply) => sendJson(reply, service),
+  }),
   listUnresolved: route({
     request: {},
     responses: okJson(UnresolvedList),

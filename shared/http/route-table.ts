@@ -168,6 +168,12 @@ export const ROUTES = {
     summary: 'End an operation by hand',
     description: 'Where the provider will never answer; the word and its evidence are recorded.',
   },
+  serviceSettings: {
+    method: 'GET',
+    path: '/ops/v1/settings',
+    scope: 'ops:admin',
+    service: 'command-api',
+  },
   listParked: {
     method: 'GET',
     path: '/ops/v1/parked',

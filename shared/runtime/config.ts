@@ -5,6 +5,7 @@
  */
 import { join, resolve } from 'node:path';
 import type { CardBrand } from '../payment/card.ts';
+import { type EffectiveSetting, effectiveSettings } from './effective-settings.ts';
 import { type MerchantSettings, readJsonFile, readMerchants, readText } from './merchants.ts';
 import { withSecretFiles } from './secret-files.ts';
 import {
@@ -70,6 +71,8 @@ export type MerchantRules = {
 
 /** All settings of a process, with defaults filled in. Names that end in Ms are milliseconds. */
 export type Config = {
+  /** Every setting with its origin, for operators; secrets are hidden. */
+  effective: readonly EffectiveSetting[];
   mode: Mode;
   host: string;
   port: number;
@@ -185,6 +188,7 @@ const configOf = (mode: Mode, parsed: ParsedSettings, files: Files): Config => {
   const { requestBudgetMs, ...providerTimes } = timesOf(parsed);
   const rates = ratesOf(mode);
   return {
+    effective: [],
     mode,
     host: parsed.HOST ?? '127.0.0.1',
     port: parsed.PORT ?? PORTS[mode],
@@ -289,6 +293,12 @@ const parse = (env: NodeJS.ProcessEnv, mode: Mode): ConfigResult => {
 const furtherProblems = (rest: ConfigResult, invalid: readonly string[]): string[] =>
   rest.ok ? [] : rest.problems.filter((line) => !invalid.some((name) => line.includes(name)));
 
+const withEffective = (read: ConfigResult, env: NodeJS.ProcessEnv): ConfigResult => {
+  if (!read.ok) return read;
+  const effective = effectiveSettings(env, read.config);
+  return { ok: true, config: deepFreeze({ ...read.config, effective }) };
+};
+
 /**
  * Parses the environment for a mode. An empty text counts as unset; a secret may stand in the file
  * that `X_FILE` names. Never throws: each problem, an unreadable file included, is one line in
@@ -297,7 +307,7 @@ const furtherProblems = (rest: ConfigResult, invalid: readonly string[]): string
 export const loadConfig = (env: NodeJS.ProcessEnv, mode: Mode = 'embedded'): ConfigResult => {
   const given = withSecretFiles(withoutBlanks(env), SECRET_SETTINGS, PROJECT_DIR);
   const read = parse(given.env, mode);
-  if (given.failed.length === 0) return read;
+  if (given.failed.length === 0) return withEffective(read, env);
   return { ok: false, problems: [...given.problems, ...furtherProblems(read, given.failed)] };
 };
 

@@ -1,5 +1,5 @@
 /** The commands of an operator, run against a started service (docs/operations.md). */
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
@@ -63,22 +63,48 @@ test('payments projections: status shows how far the read models are, rebuild fi
 });
 
 describe('payments doctor', () => {
-  test('shows settings with their origin, the data folder and every engine, and changes nothing', async () => {
+  test('F29: shows what is in effect in the service, not in the shell, and changes nothing', async () => {
     const before = readdirSync(join(folder, 'data')).sort();
-    const { code, stdout, stderr } = await cli(['doctor']);
+    // The service has none of these settings.
+    const other = { MAX_AMOUNT: '5', PROVIDER_URL: 'http://localhost:1', LOG_LEVEL: '' };
+    const { code, stdout, stderr } = await cli(['doctor'], other);
     expect([code, stderr]).toEqual([0, expect.stringContaining('payments projections status')]);
+    expect(stdout).toMatch(/^Service {2}http:\S+ {2}running$/m);
+    expect(stdout).toMatch(/^Settings in effect there$/m);
     expect(stdout).toMatch(/^PORT +\d+ +environment$/m);
     expect(stdout).toMatch(/^MAX_AMOUNT +99999999 +default$/m);
+    expect(stdout).toMatch(/^LOG_LEVEL +warn +environment$/m);
     expect(stdout).toMatch(/^JWT_SECRET +hidden \(\d+ bytes\) +environment$/m);
+    expect(stdout).toMatch(/^this shell has other values of: PROVIDER_URL, MAX_AMOUNT$/m);
     expect(stdout).toMatch(/writable, held by a running service, [\d.]+ \wB free$/m);
     expect(stdout).toMatch(/^event store +SQLite, events\.sqlite +up$/m);
-    expect(stdout).toMatch(/^service +http:\S+ +up$/m);
+    expect(stdout).toMatch(/^provider +in the service +up$/m);
+    expect(stdout).toMatch(/^ {2}provider: simulated, moves no money$/m);
     expect(stdout).not.toContain(SECRET);
     expect(readdirSync(join(folder, 'data')).sort()).toEqual(before);
   });
 
-  test('names the likely cause for each engine that cannot be used: exit code 1, and no secret', async () => {
+  test('F29: a service that is stopped is a finding, with the settings of this shell', async () => {
+    const stopped = { PORT: String(await freePort()), DATA_DIR: join(folder, 'none') };
+    const { code, stdout, stderr } = await cli(['doctor'], stopped);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('the service is stopped')]);
+    expect(stdout).toMatch(/^Service {2}http:\S+ {2}stopped$/m);
+    expect(stdout).toMatch(/^Settings of this shell$/m);
+    expect(existsSync(stopped.DATA_DIR)).toBe(false);
+  });
+
+  test('F29: without a token for the service it says so, and shows the shell alone', async () => {
+    const { code, stdout, stderr } = await cli(['doctor'], {
+      JWT_SECRET: 'another secret of the tests, 32 bytes long at least',
+    });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('could not be read')]);
+    expect(stdout).toMatch(/its settings are not known: UNAUTHORIZED/);
+    expect(stdout).toMatch(/^Settings of this shell$/m);
+  });
+
+  test('names the likely cause for each engine that a stopped service cannot use, and no secret', async () => {
     const wrong = {
+      PORT: String(await freePort()),
       DATA_DIR: join(folder, 'nothing-here'),
       EVENTSTOREDB_URL: `esdb://admin:${PASSWORD}@127.0.0.1:1?tls=false`,
       MONGODB_URL: `mongodb://u:${PASSWORD}@no-such-host.invalid/payments?tls=true`,
@@ -89,7 +115,8 @@ describe('payments doctor', () => {
       IDEMPOTENCY_SECRET: PASSWORD,
     };
     const { code, stdout, stderr } = await cli(['doctor', '--format', 'json'], wrong);
-    const { engines, dataFolder } = JSON.parse(stdout);
+    const { engines, dataFolder, service: found } = JSON.parse(stdout);
+    expect(found).toMatchObject({ state: 'stopped' });
     expect(engines).toEqual([
       {
         engine: 'event store',
@@ -103,7 +130,9 @@ describe('payments doctor', () => {
         place: 'mongodb://***@no-such-host.invalid/payments?tls=true',
         state: 'down',
         fault: true,
-        cause: expect.stringMatching(/no host has this name|names cannot be looked up/),
+        cause: expect.stringMatching(
+          /no host has this name|names cannot be looked up|no connection in time/,
+        ),
       },
       expect.objectContaining({
         engine: 'Kafka',
@@ -115,7 +144,6 @@ describe('payments doctor', () => {
         state: 'down',
         cause: expect.stringContaining('is PROVIDER_TOKEN its token'),
       }),
-      expect.objectContaining({ engine: 'service', state: 'up', fault: false }),
     ]);
     expect(dataFolder).toMatchObject({ state: 'not there yet', held: false, files: [] });
     expect([code, stderr]).toEqual([

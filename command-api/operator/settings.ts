@@ -1,0 +1,40 @@
+/** What an operator is shown of a running service: its settings in effect, and its provider. */
+import { z } from 'zod';
+import manifest from '../../package.json' with { type: 'json' };
+import type { Config } from '../../shared/runtime/config.ts';
+import { withoutSecrets } from '../../shared/runtime/effective-settings.ts';
+
+export const ServiceSettings = z
+  .object({
+    version: z.string(),
+    mode: z.enum(['embedded', 'command-api', 'query-api', 'projector', 'provider']),
+    dataFolder: z.string().describe('Where an embedded service keeps its files.'),
+    provider: z
+      .object({ simulated: z.boolean(), address: z.string().nullable() })
+      .describe('Simulated: it moves no money.'),
+    warnings: z.array(z.string()),
+    settings: z.array(
+      z.object({
+        name: z.string(),
+        value: z.string().describe('In effect; a secret is hidden.'),
+        origin: z.enum(['environment', 'file', 'default']),
+      }),
+    ),
+  })
+  .meta({ id: 'ServiceSettings' });
+/** See `ServiceSettings`. */
+export type ServiceSettings = z.infer<typeof ServiceSettings>;
+
+/** The settings of this process, as operators are shown them. */
+export const serviceSettings = (config: Config): ServiceSettings => {
+  const { mode, dataDir, provider, warnings, effective } = config;
+  const address = provider.url === undefined ? null : withoutSecrets(provider.url);
+  return {
+    version: manifest.version,
+    mode,
+    dataFolder: dataDir,
+    provider: { simulated: address === null, address },
+    warnings: [...warnings],
+    settings: [...effective],
+  };
+};
