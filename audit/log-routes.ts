@@ -82,8 +82,7 @@ const exportLog = async (
 async function* verification(deps: AuditDeps, options: LogVerification) {
   const result = yield* verifyLogForms(deps, options);
   // The streams of one merchant prove nothing about the whole log.
-  if (result !== undefined && options.only === undefined)
-    deps.onVerified(result.broken === undefined);
+  if (result !== undefined && options.only === undefined) deps.onVerified(result.broken);
   return result;
 }
 

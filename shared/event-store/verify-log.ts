@@ -14,6 +14,16 @@ const PAGE = 250;
 /** The first event that is not as it was written, and why. */
 export type LogBreak = { position: Position; stream: string; revision: number; reason: string };
 
+/** Writes the error line of a break: whoever verifies the whole log calls it. */
+export const logBreak = (
+  logger: { error(fields: object, message: string): void },
+  { position, stream, revision, reason }: LogBreak,
+): void =>
+  logger.error(
+    { position, stream, revision, reason },
+    'the event log is not as it was written: change nothing, and see docs/operations.md, PaymentsLogBroken',
+  );
+
 /** What to verify. Each function may throw what the store throws. */
 export type LogWalk = {
   stored: StoredForms;
