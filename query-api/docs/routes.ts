@@ -4,9 +4,11 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import manifest from '../../package.json' with { type: 'json' };
 import { ERRORS_PATH } from '../../shared/http/error-guide.ts';
 import { JSON_TYPE } from '../../shared/http/errors.ts';
+import { WITH_HEAD } from '../../shared/http/server/health.ts';
 import { errorsHtml } from './errors-page.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -52,12 +54,37 @@ const asPage = (reply: FastifyReply, type: string): FastifyReply =>
       })
     : reply.type(type);
 
+/** What is at this address, for a program that comes without one. */
+const INDEX = JSON.stringify({
+  name: 'payments',
+  version: manifest.version,
+  links: {
+    docs: '/docs',
+    openapi: '/openapi.json',
+    auditOpenapi: '/openapi-audit.json',
+    errors: ERRORS_PATH,
+    health: '/health/ready',
+    payments: '/api/v1/payments',
+  },
+});
+
+const acceptsHtml = ({ headers: { accept = '' } }: FastifyRequest): boolean =>
+  /\btext\/html\b/i.test(accept);
+
 /** Registers the pages; files are read at each request. */
 export const registerDocs = (app: FastifyInstance): void => {
   for (const [path, { type, file }] of Object.entries(FILES)) {
-    app.get(path, async (_request, reply) => asPage(reply, type).send(await readFile(file)));
+    app.get(path, WITH_HEAD, async (_request, reply) =>
+      asPage(reply, type).send(await readFile(file)),
+    );
   }
-  app.get(ERRORS_PATH, (_request, reply) => {
+  app.get(ERRORS_PATH, WITH_HEAD, (_request, reply) => {
     asPage(reply, HTML).send(errorsHtml());
+  });
+  app.get('/', WITH_HEAD, (request, reply) => {
+    // A browser is led to the page; a program is told where everything is.
+    reply.header('vary', 'accept');
+    if (acceptsHtml(request)) reply.redirect('/docs', 303);
+    else reply.type(JSON_TYPE).send(INDEX);
   });
 };

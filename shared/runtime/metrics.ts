@@ -3,7 +3,8 @@
  * card data. Measurements of a request are kept as plain numbers and get their label objects at a
  * scrape: a label object for each request costs more than the rest of the measurement.
  */
-import { type Counter, Gauge, type Histogram, Registry } from 'prom-client';
+import { type Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client';
+import manifest from '../../package.json' with { type: 'json' };
 
 /** Counts by label values, given in the order of the label names. */
 type CounterOf<L extends string[]> = { add(count: number, ...labels: L): void };
@@ -94,6 +95,14 @@ const histogram = <L extends string[]>(
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+/** `process_*` and `nodejs_*`: once for each process, whatever serves in it. */
+const processRegistry = new Registry();
+let collecting = false;
+const collectProcess = (): void => {
+  if (!collecting) collectDefaultMetrics({ register: processRegistry });
+  collecting = true;
+};
+
 /** What is measured of a reconciliation; `byKind` counts the differences of each kind. */
 type Reconciled = {
   byKind: Readonly<Record<string, number>>;
@@ -104,6 +113,13 @@ type Reconciled = {
 /** Makes the metrics of one process, each at its start value. Times are in seconds. */
 export const createMetrics = () => {
   const registry = new Registry();
+  collectProcess();
+  new Gauge({
+    name: 'payments_build_info',
+    help: 'Always 1; the label says which version runs.',
+    labelNames: ['version'],
+    registers: [registry],
+  }).set({ version: manifest.version }, 1);
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
   const readings: (() => void | Promise<void>)[] = [];
   const chainLastOk = gauge(
@@ -258,7 +274,7 @@ export const createMetrics = () => {
     /** The Prometheus text. Never throws. */
     text: async (): Promise<string> => {
       await Promise.allSettled(readings.map(async (take) => take()));
-      return registry.metrics();
+      return `${await registry.metrics()}\n${await processRegistry.metrics()}`;
     },
   };
 };

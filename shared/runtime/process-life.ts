@@ -6,6 +6,7 @@
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import manifest from '../../package.json' with { type: 'json' };
 import { type Config, loadConfig, type Mode } from './config.ts';
 import { createLogger, type Log } from './log.ts';
 
@@ -76,6 +77,10 @@ export const runProcess = async <P, O extends Opened>(
     }
   };
 
+  if (process.argv.includes('--version')) {
+    process.stdout.write(`payments ${manifest.version}\n`);
+    process.exit(0);
+  }
   // Files that libraries make are readable by their owner alone, too.
   process.umask(0o077);
   const config = readSettings(options.mode);

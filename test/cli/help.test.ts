@@ -1,8 +1,11 @@
 /** Exit codes of usage, and an example in the help of every verb. */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 import { buildProgram } from '../../cli/program.ts';
-import { runCli } from '../support/service.ts';
+import manifest from '../../package.json' with { type: 'json' };
+import { NODE, ROOT, runCli } from '../support/service.ts';
 
 const helpOf = (command: Command): string => {
   let text = '';
@@ -33,6 +36,20 @@ describe('exit codes of help and of wrong usage', () => {
     [['topics'], 2],
   ])('payments %j ends with %i', async (args, code) => {
     expect((await runCli(args)).code).toBe(code);
+  });
+});
+
+describe('F31: --version', () => {
+  const line = `payments ${manifest.version}\n`;
+
+  test('of the command line', async () => {
+    expect(await runCli(['--version'])).toMatchObject({ code: 0, stdout: line });
+  });
+
+  test('of a main, which then does not start', () => {
+    const main = join(ROOT, 'embedded/main.ts');
+    const { status, stdout, stderr } = spawnSync(NODE, [main, '--version'], { encoding: 'utf8' });
+    expect([status, stdout, stderr]).toEqual([0, line, '']);
   });
 });
 

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import manifest from '../../package.json' with { type: 'json' };
 import { helpLink } from '../../shared/http/error-guide.ts';
 import { ERROR_CODES } from '../../shared/http/errors.ts';
 import {
@@ -24,6 +25,41 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const open = (path: string): Promise<CommandResponse> =>
   service.ask('GET', path, undefined, { token: null });
+
+describe('F31: what is at the root, and HEAD', () => {
+  const atRoot = (accept?: string) =>
+    service.ask('GET', '/', undefined, { token: null, ...(accept && { headers: { accept } }) });
+
+  test('a browser is led to the page about the API', async () => {
+    const { status, headers } = await atRoot('text/html,application/xhtml+xml;q=0.9,*/*;q=0.8');
+    expect([status, headers.location, headers.vary]).toEqual([303, '/docs', 'accept']);
+  });
+
+  test('a program is told the version and where everything is, and each link leads somewhere', async () => {
+    for (const accept of [undefined, '*/*', 'application/json']) {
+      const { status, json } = await atRoot(accept);
+      expect([status, json.name, json.version]).toEqual([200, 'payments', manifest.version]);
+      const links = Object.values(json.links as Record<string, string>);
+      const statuses = links.map(async (path) => (await open(path)).status);
+      expect(await Promise.all(statuses)).toEqual([200, 200, 200, 200, 200, 401]);
+    }
+  });
+
+  test.each([
+    '/',
+    '/docs',
+    '/docs/errors',
+    '/openapi.json',
+    '/health/live',
+    '/health/ready',
+    '/metrics',
+  ])('HEAD %s is as GET, without the body', async (path) => {
+    const { status, text, headers } = await service.ask('HEAD', path, undefined, { token: null });
+    const got = await open(path);
+    expect([status, text]).toEqual([200, '']);
+    expect(headers['content-type']).toBe(got.headers['content-type']);
+  });
+});
 
 describe('surfaces: pages about the API', () => {
   test.each([
@@ -74,7 +110,7 @@ describe('surfaces: pages about the API', () => {
     for (const path of ['/docs', '/openapi.json', '/docs/errors']) {
       const response = await service.ask('POST', path, {});
       expectError(response, 405, 'METHOD_NOT_ALLOWED');
-      expect(response.headers).toMatchObject({ allow: 'GET' });
+      expect(response.headers).toMatchObject({ allow: 'GET, HEAD' });
     }
   });
 });

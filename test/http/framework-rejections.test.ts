@@ -257,7 +257,7 @@ describe('gaps §1: addresses and methods', () => {
     ['OPTIONS', '/api/v1/payments', 'POST'],
     ['PROPFIND', '/api/v1/payments', 'POST'],
     ['QUERY', '/api/v1/payments', 'POST'],
-    ['POST', '/health/live', 'GET'],
+    ['POST', '/health/live', 'GET, HEAD'],
   ])('%s %s is 405 and allows %s', async (method, path, allow) => {
     const response = await raw(request(`${method} ${path}`));
     expectError(response, 405, 'METHOD_NOT_ALLOWED');

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
+import manifest from '../../package.json' with { type: 'json' };
 import { openInProcess } from '../support/in-process.ts';
 import { ROOT } from '../support/service.ts';
 
@@ -57,10 +58,11 @@ const PROMISED = [
 ];
 
 let served: Set<string>;
+let text: string;
 beforeAll(async () => {
   await using service = await openInProcess();
   await service.create();
-  const { text } = await service.ask('GET', '/metrics');
+  ({ text } = await service.ask('GET', '/metrics'));
   served = new Set([...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name));
   // Nothing about a payment is in them (gaps §4).
   expect(text).not.toMatch(/m_test|pay_|4242/);
@@ -68,6 +70,26 @@ beforeAll(async () => {
 
 test('surfaces: every promised metric is served', () => {
   expect(PROMISED.filter((name) => !served.has(name))).toEqual([]);
+});
+
+test('F31: the version, and the metrics of process and runtime, are served', () => {
+  const runtime = [
+    'process_cpu_seconds_total',
+    'process_resident_memory_bytes',
+    'process_start_time_seconds',
+  ];
+  const own = [...runtime, 'nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes'];
+  expect(own.filter((name) => !served.has(name))).toEqual([]);
+  expect(text).toContain(`payments_build_info{version="${manifest.version}"} 1`);
+});
+
+test('F31: the embedded service is scraped, and an alert says when it is down', () => {
+  const [{ job_name: job, static_configs: targets }] = parse(
+    read('ops/prometheus-embedded.yml'),
+  ).scrape_configs;
+  expect(targets).toEqual([{ targets: ['localhost:8080'] }]);
+  const down = alerts.find(({ alert }) => alert === 'PaymentsProcessDown');
+  expect(down?.expr).toMatch(new RegExp(`[|"]${job}[|"]`));
 });
 
 describe('ops/grafana/payments.json', () => {

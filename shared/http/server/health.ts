@@ -52,12 +52,15 @@ const notReadyBody = (engines: Readiness['engines']): string =>
     engines,
   });
 
+/** For what monitors and link checkers ask with HEAD: the same response without its body. */
+export const WITH_HEAD = { exposeHeadRoute: true } as const;
+
 /** Registers `/health/live`, `/health/ready` and `/metrics`. None needs a token. */
 export const registerHealth = (app: FastifyInstance, { ready, metrics }: HealthOptions): void => {
-  app.get('/health/live', (_request, reply) => {
+  app.get('/health/live', WITH_HEAD, (_request, reply) => {
     reply.type(JSON_TYPE).send(JSON.stringify({ status: 'live' }));
   });
-  app.get('/health/ready', async (_request, reply) => {
+  app.get('/health/ready', WITH_HEAD, async (_request, reply) => {
     const { ready: isReady, engines } = await ready().catch(() => ({ ready: false, engines: {} }));
     reply.type(JSON_TYPE);
     if (isReady) return reply.send(JSON.stringify({ status: 'ready', engines }));
@@ -66,7 +69,7 @@ export const registerHealth = (app: FastifyInstance, { ready, metrics }: HealthO
       .header('retry-after', String(RETRY_AFTER_SECONDS))
       .send(notReadyBody(engines));
   });
-  app.get('/metrics', async (_request, reply) =>
+  app.get('/metrics', WITH_HEAD, async (_request, reply) =>
     reply.type(metrics.contentType).send(await metrics.text()),
   );
 };
