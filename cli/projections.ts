@@ -11,7 +11,28 @@ import { type Progress, startProgress } from './progress-bar.ts';
 const ROUTE = '/ops/v1/projections';
 
 type Checksum = { documents: number; hash: string };
-type Rebuilt = { events: number; seconds: number; equal: boolean; old: Checksum; new: Checksum };
+type Money = {
+  merchantId: string;
+  currency: string;
+  status: string;
+  amount: number;
+  authorizedAmount: number;
+  capturedAmount: number;
+  refundedAmount: number;
+  refundableAmount: number;
+};
+type MoneyDifference = { paymentId: string; served: Money; inLog: Money | null };
+type Parked = { paymentId: string; revision: number; reason: string };
+type Rebuilt = {
+  events: number;
+  seconds: number;
+  equal: boolean;
+  served: boolean;
+  old: Checksum;
+  new: Checksum;
+  money: { count: number; named: MoneyDifference[] };
+  parked: Parked[];
+};
 type RebuildProgress = { done: number; total: number; perSecond: number; secondsLeft: number };
 type Rebuild = RebuildProgress & {
   state: 'running' | 'done' | 'failed';
@@ -77,10 +98,12 @@ const status = async ({ format }: { format: Format }): Promise<void> => {
   }
 };
 
-const startRebuild = (client: Client): Promise<Response> =>
-  postToFollowing(client, `${ROUTE}/rebuild`, { accept: 'text/event-stream' }, (reason) =>
+const startRebuild = (client: Client, accept: boolean): Promise<Response> => {
+  const path = `${ROUTE}/rebuild${accept ? '?accept=true' : ''}`;
+  return postToFollowing(client, path, { accept: 'text/event-stream' }, (reason) =>
     reason === 'REBUILD_RUNNING' ? '; watch it: payments projections status' : '',
   );
+};
 
 /** Shows the progress of a rebuild and returns its result. */
 const follow = async (response: Response): Promise<Rebuilt> => {
@@ -114,9 +137,47 @@ const show = (rebuilt: Rebuilt): void => {
   );
   const hashes = `${old.hash.slice(0, 16)} ${equal ? '=' : '≠'} ${fresh.hash.slice(0, 16)}`;
   print(`checksum old ${equal ? '=' : '≠'} new: ${styled(equal ? 'green' : 'red', hashes)}`);
-  if (!equal) {
+  if (!equal && rebuilt.served) {
     note(
-      `The old read models were wrong (${count.format(old.documents)} documents). The new, correct ones are served now.`,
+      `The old read models were others (${count.format(old.documents)} documents). Those made of the log are served now.`,
+    );
+  }
+};
+
+const FIELDS = [
+  'merchantId',
+  'currency',
+  'status',
+  'amount',
+  'authorizedAmount',
+  'capturedAmount',
+  'refundedAmount',
+  'refundableAmount',
+] as const;
+
+/** `capturedAmount 1500, in the log 9500`: what differs, sums in minor units. */
+const moneyLine = ({ paymentId, served, inLog }: MoneyDifference): string => {
+  if (inLog === null) return `${paymentId}  ${served.status} ${served.amount}, not in the log`;
+  const differing = FIELDS.filter((field) => served[field] !== inLog[field]);
+  const parts = differing.map((name) => `${name} ${served[name]}, in the log ${inLog[name]}`);
+  return `${paymentId}  ${parts.join('; ')}`;
+};
+
+/** Names what a person has to decide or to mend. Throws CommandFailed with exit code 3 for it. */
+const rejectOddities = ({ served, money, parked }: Rebuilt): void => {
+  for (const { paymentId, revision, reason } of parked)
+    note(`parked: ${paymentId} at revision ${revision}: ${reason}`);
+  for (const one of money.named) note(moneyLine(one));
+  if (!served) {
+    throw new CommandFailed(
+      `not switched: ${money.count} payments say other money in the log than in the served read models, which may be the right ones; payments verify --all, payments reconcile, and if the log is right: payments projections rebuild --accept`,
+      3,
+    );
+  }
+  if (parked.length > 0) {
+    throw new CommandFailed(
+      `${parked.length} payments are parked: the new read models could not take their events; payments verify --all, then payments parked list`,
+      3,
     );
   }
 };
@@ -133,18 +194,20 @@ const isConfirmed = async (): Promise<boolean> => {
   }
 };
 
-type RebuildOptions = { yes?: true; format: Format };
+type RebuildOptions = { yes?: true; accept?: true; format: Format };
 
-const rebuild = async ({ yes, format }: RebuildOptions, command: Command): Promise<void> => {
+const rebuild = async (options: RebuildOptions, command: Command): Promise<void> => {
+  const { yes, accept = false, format } = options;
   if (yes !== true) {
     const isTerminal = process.stdin.isTTY === true && process.stderr.isTTY === true;
     if (!isTerminal) command.error('error: without a terminal: payments projections rebuild --yes');
     if (!(await isConfirmed())) throw new CommandFailed('not confirmed, so nothing was rebuilt');
   }
   const client = await openClient({ scope: 'ops:admin' });
-  const rebuilt = await follow(await startRebuild(client));
+  const rebuilt = await follow(await startRebuild(client, accept));
   if (format === 'json') printJson(rebuilt);
   else show(rebuilt);
+  rejectOddities(rebuilt);
 };
 
 /** The verb `projections` with its verbs `status` and `rebuild`. */
@@ -161,11 +224,15 @@ export const projectionsCommand = (): Command => {
   command
     .command('rebuild')
     .description(
-      'Builds a new generation beside the served one, compares both, and switches to the new one.',
+      'Builds a new generation beside the served one, compares both, and switches to the new one, unless they differ in money. Exit code 3: not switched, or payments are parked.',
     )
+    .option('--accept', 'switch also where the served read models say other money than the log')
     .option('--yes', 'do not ask for confirmation; needed where there is no terminal')
     .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments projections rebuild --yes')
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments projections rebuild --yes\n  payments projections rebuild --yes --accept',
+    )
     .action(rebuild);
   return command;
 };

@@ -4,6 +4,7 @@ import type { AuditVerification } from '../audit/contract.ts';
 import { auditClient, pathOf, paymentPath, serverSentEvents } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
+import { compareReadModels } from './compare-read-models.ts';
 import { readManifest } from './export-manifest.ts';
 import { type Format, formatOption, note, print, printJson, styled } from './output.ts';
 import { startProgress } from './progress-bar.ts';
@@ -11,6 +12,7 @@ import { type FileVerification, verifyFile } from './verify-file.ts';
 
 type Options = {
   all?: true;
+  readModels?: true;
   file?: string;
   manifest?: string;
   merchant?: string;
@@ -34,41 +36,26 @@ const PROVES: Record<string, string> = {
 /** Prints a verification. Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format }: Options): void => {
   if (format === 'json') printJson(verification);
-  if (verification.broken !== undefined) {
+  if (!verification.ok) {
     throw new CommandFailed(
       `verification failed at ${placeOf(verification)}; keep this copy and compare it with an export: payments export`,
       3,
-    );
-  }
-  const kept = 'keptHead' in verification ? verification.keptHead : undefined;
-  if (kept?.notComparable !== undefined) {
-    throw new CommandFailed(
-      `not comparable: ${kept.notComparable}. What was verified has no break, and nothing is said of an end that was cut off; name a manifest of this log, and of the same merchant`,
     );
   }
   if (format === 'json') return;
   const { events, head } = verification;
   const proves = 'guarantee' in verification ? `  (${PROVES[verification.guarantee]})` : '';
   print(`${styled('green', 'intact')}  ${events} events, head ${head?.hash ?? 'none'}${proves}`);
-  if (kept?.found === true)
-    print(`kept head  #${kept.position} found: the log holds it as exported`);
   if (head?.logHash !== undefined) print(`log head  #${head.position} ${head.logHash}`);
-};
-
-/** The parameters that name the head of a kept manifest. Throws CommandFailed for an empty export. */
-const keptHeadIn = (file: string): Record<string, string | undefined> => {
-  const { head, log, merchantId } = readManifest(file);
-  if (head === null) {
-    throw new CommandFailed(`${file} is of an empty export: it has no head to compare with`);
-  }
-  const { position, logHash, hash } = head;
-  return { position, hash: logHash ?? hash, log, merchant: merchantId };
 };
 
 const verifyLog = async ({ merchant, manifest }: Options): Promise<AuditVerification> => {
   const client = await auditClient(merchant);
-  const kept = manifest === undefined ? {} : keptHeadIn(manifest);
-  const path = pathOf('/audit/v1/verify', kept);
+  const known = manifest === undefined ? null : readManifest(manifest).head;
+  const path = pathOf('/audit/v1/verify', {
+    position: known?.position,
+    hash: known?.logHash ?? known?.hash,
+  });
   const progress = startProgress('verify', 1);
   const response = await client.get(path, { accept: 'text/event-stream' });
   try {
@@ -90,9 +77,10 @@ const verificationOf = async (
   options: Options,
   command: Command,
 ): Promise<Verification> => {
-  const { file, all, merchant } = options;
-  const targets = [paymentId, file, all].filter((one) => one !== undefined).length;
-  if (targets !== 1) command.error('error: name exactly one of: a payment, --all, --file <file>');
+  const { file, all, readModels, merchant } = options;
+  const targets = [paymentId, file, all, readModels].filter((one) => one !== undefined).length;
+  if (targets !== 1)
+    command.error('error: name exactly one of: a payment, --all, --file <file>, --read-models');
   if (file !== undefined) return verifyFile(file, options.manifest);
   if (all === true) return verifyLog(options);
   const client = await auditClient(merchant);
@@ -104,6 +92,8 @@ const verify = async (
   options: Options,
   command: Command,
 ): Promise<void> => {
+  if (options.readModels && paymentId === undefined && !options.all && options.file === undefined)
+    return compareReadModels(options.format);
   const verification = await verificationOf(paymentId, options, command);
   show(verification, options);
   if (options.all && options.manifest === undefined && options.format === 'pretty') {
@@ -116,9 +106,10 @@ const verify = async (
 /** The verb `verify`. */
 export const verifyCommand = (): Command =>
   new Command('verify')
-    .description('Verifies one payment, the whole log, or an export.')
+    .description('Verifies one payment, the whole log, the read models, or an export.')
     .argument('[paymentId]', 'one payment')
     .option('--all', 'every event of the log')
+    .option('--read-models', 'every document that GET and lists are served from, against the log')
     .option('--file <file>', 'an export, with its manifest beside it; no service is needed')
     .option(
       '--manifest <file>',
@@ -128,6 +119,6 @@ export const verifyCommand = (): Command =>
     .addOption(formatOption())
     .addHelpText(
       'after',
-      '\nExample:\n  payments verify --all\n  payments verify --file march.jsonl',
+      '\nExample:\n  payments verify --all\n  payments verify --file march.jsonl\n  payments verify --read-models',
     )
     .action((paymentId, options, command) => verify(paymentId, options, command));

@@ -18,8 +18,6 @@ import { relayState, watchRelayMetrics } from '../projector/relay/metrics.ts';
 import { openRelay, topicPrefixOf } from '../projector/relay/open-relay.ts';
 import type { Relay } from '../projector/relay/relay.ts';
 import { registerProjectorApi } from '../projector/routes.ts';
-import { openVerification } from '../projector/verification/open.ts';
-import type { ScheduledVerification } from '../projector/verification/schedule.ts';
 import { openSimulator } from '../provider-simulator/simulator.ts';
 import { type Behind, behindTheStream } from '../query-api/get-payment.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
@@ -80,7 +78,6 @@ type Parts = {
   projector: Projector;
   commands: CommandSide;
   relay: Relay;
-  verification: ScheduledVerification;
 };
 
 /** Opens the engines and starts what works on them, the projector first. */
@@ -124,9 +121,7 @@ const openParts = async (
     logger: log,
     projector,
   });
-  const { store } = opened;
-  const verification = await openVerification({ ...drivers, store, metrics, projector });
-  return { config, metrics, opened, readModels, projector, commands, relay, verification };
+  return { config, metrics, opened, readModels, projector, commands, relay };
 };
 
 const watchMetrics = ({ metrics, opened, commands, projector, relay }: Parts): void => {
@@ -137,7 +132,7 @@ const watchMetrics = ({ metrics, opened, commands, projector, relay }: Parts): v
 };
 
 const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts): void => {
-  const { config, opened, readModels, projector, commands, relay, verification } = parts;
+  const { config, metrics, opened, readModels, projector, commands, relay } = parts;
   const { store } = opened;
   commands.register(app, authHooks);
   registerProjectorApi(app, authHooks, {
@@ -151,7 +146,7 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
     store,
     readModels,
     operationsMax: config.maxOperationsPerPayment,
-    onVerified: verification.note,
+    onVerified: metrics.chainVerified,
   });
   registerQueryApi(app, authHooks, {
     store,
@@ -189,7 +184,7 @@ export const openService = async (
   wrappers: Wrappers = {},
 ): Promise<Service> => {
   const parts = await openParts(config, folder, log, onFatal, wrappers);
-  const { metrics, opened, readModels, projector, commands, relay, verification } = parts;
+  const { metrics, opened, readModels, projector, commands, relay } = parts;
   watchMetrics(parts);
   const authHooks = await openAuthHooks(config);
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
@@ -204,7 +199,6 @@ export const openService = async (
       commands.beginStop();
       await closeGracefully(app);
       await commands.stop();
-      await verification.stop();
       await relay.stop();
       await projector.stop();
       await opened.store.close();

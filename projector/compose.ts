@@ -3,14 +3,15 @@ import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
 import { trackCatchUp } from './catch-up.ts';
-import { StandingBy } from './errors.ts';
+import { type CompareAllOptions, type Comparison, compareAll } from './compare-all.ts';
+import { ComparisonRunning, StandingBy } from './errors.ts';
 import { type Freshness, trackFreshness } from './freshness.ts';
 import type { Lag } from './lag.ts';
 import { keepLease, type Lease } from './lease.ts';
 import { checkBeforeStart, rejectMisfit } from './log-check.ts';
 import { createProjection, type Projection } from './projection.ts';
-import type { RebuildProgress, RebuildResult } from './rebuild.ts';
-import { createRebuilds, type Rebuilds } from './rebuilds.ts';
+import type { RebuildResult } from './rebuild.ts';
+import { createRebuilds, type RebuildRequest, type Rebuilds } from './rebuilds.ts';
 import { startSampler } from './sampler.ts';
 import {
   type Log,
@@ -72,7 +73,9 @@ export type Projector = {
    * Fills new read models beside the served ones and switches to them. Throws StandingBy, and what
    * `rebuild` throws.
    */
-  rebuild(onProgress?: (progress: RebuildProgress) => void): Promise<RebuildResult>;
+  rebuild(request?: RebuildRequest): Promise<RebuildResult>;
+  /** Compares all read models with the log. Throws StandingBy, ComparisonRunning, and what the engines throw. */
+  compareAll(onProgress?: CompareAllOptions['onProgress']): Promise<Comparison>;
   /** The rebuild of this process that runs, else its last one. */
   rebuilds: Pick<Rebuilds, 'latest'>;
   /** Resolves when the batch in hand is applied. */
@@ -141,6 +144,9 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
     everyMs: sampleMs,
   });
 
+  const stopping = new AbortController();
+  let comparing = false;
+
   const rejectStandingBy = (): void => {
     if (lease.standingBy())
       throw new StandingBy('another projector follows the log: only that one can do this');
@@ -169,14 +175,31 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
       rejectStandingBy();
       return projection.retryParked(paymentId);
     },
-    rebuild: async (onProgress) => {
+    rebuild: async (request) => {
       rejectStandingBy();
-      const result = await rebuilds.run(onProgress);
-      sampler.known([]);
+      const result = await rebuilds.run(request);
+      if (result.served) sampler.known([]);
       return result;
+    },
+    compareAll: async (onProgress) => {
+      rejectStandingBy();
+      if (comparing) throw new ComparisonRunning('the read models are being compared already');
+      comparing = true;
+      try {
+        const { signal } = stopping;
+        const found = await compareAll({
+          ...{ store, readModels, signal },
+          ...(onProgress && { onProgress }),
+        });
+        sampler.known(found.named);
+        return found;
+      } finally {
+        comparing = false;
+      }
     },
     rebuilds,
     stop: async () => {
+      stopping.abort();
       rebuilds.abort();
       watch.stop();
       sampler.stop();

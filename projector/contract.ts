@@ -3,18 +3,27 @@ import { z } from 'zod';
 
 const time = () => z.string().meta({ format: 'date-time' });
 
-export const ParkedList = z
-  .object({
-    parked: z.array(
-      z.object({
-        paymentId: z.string(),
-        revision: z.int().min(0),
-        reason: z.string(),
-        since: time(),
-      }),
-    ),
-  })
-  .meta({ id: 'ParkedList' });
+const parkedPayment = z.object({
+  paymentId: z.string(),
+  revision: z.int().min(0),
+  reason: z.string(),
+  since: time(),
+});
+
+const sum = () => z.int().min(0);
+
+const money = z.object({
+  merchantId: z.string(),
+  currency: z.string(),
+  status: z.string(),
+  amount: sum(),
+  authorizedAmount: sum(),
+  capturedAmount: sum(),
+  refundedAmount: sum(),
+  refundableAmount: z.int(),
+});
+
+export const ParkedList = z.object({ parked: z.array(parkedPayment) }).meta({ id: 'ParkedList' });
 
 export const ParkedRetry = z
   .object({
@@ -42,7 +51,17 @@ const rebuild = z.object({
       checkpoint: z.string().nullable(),
       old: checksum,
       new: checksum,
-      equal: z.boolean().describe('False where the old read models were wrong.'),
+      equal: z.boolean().describe('False where the old read models were others.'),
+      served: z
+        .boolean()
+        .describe('False where the old ones are still served, because they say other money.'),
+      money: z.object({
+        count: z.int().min(0),
+        named: z.array(
+          z.object({ paymentId: z.string(), served: money, inLog: z.union([money, z.null()]) }),
+        ),
+      }),
+      parked: z.array(parkedPayment),
     })
     .optional(),
   reason: z.string().optional().describe('Why it failed.'),
@@ -86,3 +105,22 @@ export const RebuildStarted = z
     progress: z.string().describe('The path of the status, which shows the progress.'),
   })
   .meta({ id: 'RebuildStarted' });
+
+export const RebuildParameters = z.strictObject({
+  accept: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe('Serve the new read models also where the old ones say other money.'),
+});
+
+export const ReadModelsComparison = z
+  .object({
+    documents: z.int().min(0),
+    payments: z.int().min(0).describe('Payments that the log has.'),
+    differences: z.int().min(0),
+    kinds: z.record(z.string(), z.int().min(1)).describe('How many of each kind.'),
+    named: z
+      .array(z.object({ paymentId: z.string(), kind: z.string(), detail: z.string() }))
+      .describe('The first 100.'),
+  })
+  .meta({ id: 'ReadModelsComparison' });

@@ -24,5 +24,11 @@ export class RebuildImpossible extends Error {
   override name = 'RebuildImpossible';
 }
 
+/** The read models are being compared with the log already; this call began no comparison. */
+export class ComparisonRunning extends Error {
+  readonly code = 'COMPARISON_RUNNING';
+  override name = 'ComparisonRunning';
+}
+
 /** Every error that the projector rejects a request or its own start with. */
-export type ProjectorError = StandingBy | LogMisfit | RebuildImpossible;
+export type ProjectorError = StandingBy | LogMisfit | RebuildImpossible | ComparisonRunning;

@@ -24,17 +24,21 @@ import {
 import { RebuildRunning } from '../shared/read-models/errors.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Projector } from './compose.ts';
-import { ProjectionList, RebuildStarted } from './contract.ts';
-import { StandingBy } from './errors.ts';
-import type { RebuildProgress, RebuildResult } from './rebuild.ts';
+import {
+  ProjectionList,
+  ReadModelsComparison,
+  RebuildParameters,
+  RebuildStarted,
+} from './contract.ts';
+import { ComparisonRunning, StandingBy } from './errors.ts';
 
 export type ProjectionDeps = {
-  projector: Pick<Projector, 'status' | 'lag' | 'rebuild' | 'rebuilds'>;
+  projector: Pick<Projector, 'status' | 'lag' | 'rebuild' | 'rebuilds' | 'compareAll'>;
   streams: Streams;
 };
 
 /** The headers of a rejection: when to try again, and which of two reasons with one error code it is. */
-const headersFor = ({ code }: RebuildRunning | StandingBy) => ({
+const headersFor = ({ code }: RebuildRunning | ComparisonRunning | StandingBy) => ({
   'retry-after': '5',
   [REJECTION_HEADER]: code,
 });
@@ -59,14 +63,16 @@ const statusOf = async ({ status, lag, rebuilds }: ProjectionDeps['projector']) 
   };
 };
 
-/** A rebuild that has begun: its end, and the next progress (undefined at the end). */
-type Begun = { ended: Promise<RebuildResult>; next(): Promise<RebuildProgress | undefined> };
+/** Long work that has begun: its end, and the next progress (undefined at the end). */
+type Begun = { ended: Promise<object>; next(): Promise<object | undefined> };
 
-/** Resolves once the rebuild has begun. Throws RebuildRunning and StandingBy. */
-const begin = async (projector: ProjectionDeps['projector']): Promise<Begun> => {
-  let latest: RebuildProgress | undefined;
+/** Resolves once the work has begun. Throws what it throws before that: RebuildRunning, StandingBy. */
+const begin = async (
+  run: (onProgress: (progress: object) => void) => Promise<object>,
+): Promise<Begun> => {
+  let latest: object | undefined;
   let news = Promise.withResolvers<void>();
-  const ended = projector.rebuild((progress) => {
+  const ended = run((progress) => {
     latest = progress;
     news.resolve();
   });
@@ -93,7 +99,7 @@ const begin = async (projector: ProjectionDeps['projector']): Promise<Begun> => 
   };
 };
 
-/** The server-sent events of a rebuild: `progress`, then `result`, or `failed` with the reason. */
+/** The server-sent events of long work: `progress`, then `result`, or `failed` with the reason. */
 const eventsOf = ({ ended, next }: Begun): Source =>
   async function* (signal) {
     const left = new Promise<undefined>((resolve) => {
@@ -111,10 +117,14 @@ const eventsOf = ({ ended, next }: Begun): Source =>
     }
   };
 
-/** Rejects with 503 for RebuildRunning and StandingBy. Throws any other error on. */
+/** Rejects with 503 for RebuildRunning, ComparisonRunning and StandingBy. Throws any other error on. */
 export const rejectUntilLater = (reply: FastifyReply, error: unknown): FastifyReply => {
   if (error instanceof RebuildRunning) {
     const why = `a rebuild is under way already; GET ${STATUS_PATH} says how far it is`;
+    return reject(reply, 'SERVICE_UNAVAILABLE', [why], headersFor(error));
+  }
+  if (error instanceof ComparisonRunning) {
+    const why = 'the read models are being compared already; try again when that has ended';
     return reject(reply, 'SERVICE_UNAVAILABLE', [why], headersFor(error));
   }
   if (error instanceof StandingBy) {
@@ -134,7 +144,7 @@ export const PROJECTION_ROUTES = {
       sendJson(reply, { projections: [await statusOf(projector)] }),
   }),
   rebuildProjections: route({
-    request: { allMerchants: true },
+    request: { allMerchants: true, query: RebuildParameters },
     responses: {
       200: {
         description: 'Its progress, as it goes.',
@@ -148,14 +158,36 @@ export const PROJECTION_ROUTES = {
         headers: ['Retry-After'],
       },
     },
-    handle: async ({ projector, streams }, _input, reply) => {
+    handle: async ({ projector, streams }, { query }, reply) => {
+      const accept = query.accept === 'true';
       try {
-        const begun = await begin(projector);
+        const begun = await begin((onProgress) => projector.rebuild({ accept, onProgress }));
         if (accepts(reply, EVENT_STREAM) && streams.take(reply)) {
           return streams.send(reply, EVENT_STREAM, eventsOf(begun), KEEP_ALIVE);
         }
         const started = { status: 'started', progress: STATUS_PATH };
         return sendJson(reply.code(202).header('location', STATUS_PATH), started);
+      } catch (error) {
+        return rejectUntilLater(reply, error);
+      }
+    },
+  }),
+  compareReadModels: route({
+    request: { allMerchants: true },
+    responses: {
+      200: {
+        description: 'What differs.',
+        content: { ...asJson(ReadModelsComparison), [EVENT_STREAM]: z.string() },
+        unrecorded: true,
+      },
+    },
+    handle: async ({ projector, streams }, _input, reply) => {
+      try {
+        const begun = await begin(projector.compareAll);
+        if (accepts(reply, EVENT_STREAM) && streams.take(reply)) {
+          return streams.send(reply, EVENT_STREAM, eventsOf(begun), KEEP_ALIVE);
+        }
+        return sendJson(reply, await begun.ended);
       } catch (error) {
         return rejectUntilLater(reply, error);
       }

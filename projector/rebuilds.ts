@@ -19,11 +19,14 @@ export type RebuildState = RebuildProgress & {
   reason?: string;
 };
 
+/** See RebuildOptions. */
+export type RebuildRequest = Pick<RebuildOptions, 'onProgress' | 'accept'>;
+
 export type Rebuilds = {
   /** Undefined where no rebuild was started since the process was. */
   latest(): RebuildState | undefined;
   /** Throws what `rebuild` throws. One that is rejected because another one runs leaves `latest` as it is. */
-  run(onProgress?: RebuildOptions['onProgress']): Promise<RebuildResult>;
+  run(request?: RebuildRequest): Promise<RebuildResult>;
   /** Stops a rebuild that runs, at its next batch. */
   abort(): void;
   /** Resolves when no rebuild runs any more. */
@@ -31,14 +34,14 @@ export type Rebuilds = {
 };
 
 export const createRebuilds = (
-  options: Omit<RebuildOptions, 'onProgress' | 'signal'>,
+  options: Omit<RebuildOptions, 'onProgress' | 'accept' | 'signal'>,
 ): Rebuilds => {
   const stopping = new AbortController();
   let latest: RebuildState | undefined;
   let running: Promise<unknown> = Promise.resolve();
   let isRunning = false;
 
-  const runOne = async (onProgress: RebuildOptions['onProgress']): Promise<RebuildResult> => {
+  const runOne = async ({ accept, onProgress }: RebuildRequest): Promise<RebuildResult> => {
     const startedAt = new Date().toISOString();
     // Unset until the first progress: before that, another rebuild may be the one that runs.
     let own: RebuildState | undefined;
@@ -56,7 +59,12 @@ export const createRebuilds = (
     if (isRunning) throw new RebuildRunning('the read models are being rebuilt already');
     isRunning = true;
     try {
-      const result = await rebuild({ ...options, signal: stopping.signal, onProgress: report });
+      const result = await rebuild({
+        ...options,
+        accept: accept === true,
+        signal: stopping.signal,
+        onProgress: report,
+      });
       note({ state: 'done', endedAt: new Date().toISOString(), result });
       return result;
     } catch (error) {
@@ -69,8 +77,8 @@ export const createRebuilds = (
 
   return {
     latest: () => latest,
-    run: (onProgress) => {
-      const result = runOne(onProgress);
+    run: (request = {}) => {
+      const result = runOne(request);
       running = Promise.allSettled([running, result]);
       return result;
     },

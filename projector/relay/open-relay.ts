@@ -5,7 +5,8 @@ import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings.ts';
 import type { Projector } from '../compose.ts';
 import { noRelay } from '../event-feed/none.ts';
 import type { Log } from '../subscription.ts';
-import { openKeyDocument } from './checkpoint/open.ts';
+import { fileDocument } from './checkpoint/file.ts';
+import type { KeyDocument } from './checkpoint/port.ts';
 import { type Relay, startRelay } from './relay.ts';
 
 export type OpenRelay = {
@@ -18,6 +19,13 @@ export type OpenRelay = {
   projector: Pick<Projector, 'status'>;
 };
 
+/** A document apart from the read models: after a wipe or a rebuild, no message is sent again. */
+const openCheckpoint = async ({ config, fileOf }: OpenRelay): Promise<KeyDocument> => {
+  if (config.mongoUrl === undefined) return fileDocument(fileOf('relay-checkpoint.json'));
+  const { mongoKeyDocument } = await import('../../shared/read-models/mongodb/key-document.ts');
+  return mongoKeyDocument({ url: config.mongoUrl, name: 'relay-checkpoint' });
+};
+
 /** Starts the relay. A broker or a MongoDB out of reach does not delay the start. */
 export const openRelay = async (options: OpenRelay): Promise<Relay> => {
   const { config, store, logger, projector } = options;
@@ -26,8 +34,7 @@ export const openRelay = async (options: OpenRelay): Promise<Relay> => {
   return startRelay({
     store,
     feed: kafkaFeed(config.kafka),
-    // Apart from the read models: after a wipe or a rebuild, no message is sent again.
-    checkpoint: await openKeyDocument(options, 'relay-checkpoint'),
+    checkpoint: await openCheckpoint(options),
     logger,
     mayRun: () => projector.status().state !== 'standing-by',
   });

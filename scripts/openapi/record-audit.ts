@@ -50,6 +50,7 @@ const OPERATING: Step[] = [
   { faults: {} },
   [to('listParked'), 'None'],
   [PROJECTIONS, 'Nothing is behind', { until: /"lagEvents":0,/ }],
+  [to('compareReadModels'), 'Nothing differs'],
   [to('rebuildProjections'), 'Begun'],
 ];
 
@@ -59,7 +60,9 @@ const withParameter = ({ id, url }: Target): Target => ({
 });
 
 const MALFORMED: Step[] = [
-  ...READERS.map((target): Step => [withParameter(target), 'A parameter is not known']),
+  ...[...READERS, to('rebuildProjections')].map(
+    (target): Step => [withParameter(target), 'A parameter is not known'],
+  ),
   [retry('a+b'), 'Malformed paymentId'],
   ...[...readings(), retry()].map((target): Step => [target, 'No such payment']),
   [resolve(), 'No such payment', { body: EVIDENCE }],

@@ -205,6 +205,15 @@ export const ROUTES = {
     description:
       'Beside those that are served, which go on being read. `Accept: text/event-stream` gives `progress`, then `result` or `failed`. For a token of all merchants.',
   },
+  compareReadModels: {
+    method: 'POST',
+    path: '/ops/v1/projections/compare',
+    scope: 'ops:admin',
+    service: 'projector',
+    summary: 'Compare all read models with the log',
+    description:
+      'Each document with the fold of its stream, and each payment of the log with the documents; nothing is changed. `Accept: text/event-stream` gives `progress`, then `result` or `failed`. For a token of all merchants.',
+  },
   listTopics: {
     method: 'GET',
     path: '/ops/v1/topics',

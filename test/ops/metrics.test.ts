@@ -54,7 +54,6 @@ const PROMISED = [
   'payments_reconcile_differences',
   'payments_reconcile_last_timestamp_seconds',
   'payments_reconcile_interval_seconds',
-  'payments_log_broken',
 ];
 
 let served: Set<string>;

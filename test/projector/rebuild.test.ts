@@ -1,6 +1,7 @@
 /** A rebuild: a new generation is filled beside the served one, compared, and served at once. */
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ComparisonProgress } from '../../projector/compare-all.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { RebuildImpossible } from '../../projector/errors.ts';
 import { type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
@@ -13,12 +14,14 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { RebuildRunning } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { created, newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 
 const LIFE = wholeLife('pay_1').length;
+/** No payment is sampled before the test is over. */
+const NEVER = 600_000;
 
 for (const driver of readModelDrivers) {
   const suite = driver.skip === undefined ? describe : describe.skip;
@@ -55,7 +58,13 @@ for (const driver of readModelDrivers) {
       payments = 0;
       await given(20);
       const backOff = { minMs: 1, maxMs: 8 };
-      projector = await startProjector({ store, readModels, logger: silent, backOff });
+      projector = await startProjector({
+        store,
+        readModels,
+        logger: silent,
+        backOff,
+        sampleMs: NEVER,
+      });
       await projector.caughtUp;
     });
     afterEach(async () => {
@@ -67,7 +76,9 @@ for (const driver of readModelDrivers) {
     test('gives the same documents, and says how far it is', async () => {
       const reports: RebuildProgress[] = [];
       const sum = await readModels.checksum();
-      const result = await projector.rebuild((progress) => reports.push(progress));
+      const result = await projector.rebuild({
+        onProgress: (progress) => void reports.push(progress),
+      });
       expect(result).toMatchObject({ events: 20 * LIFE, equal: true, old: sum, new: sum });
       expect(result.checkpoint).toBe((await store.head(null)).position);
       expect(result.seconds).toBeGreaterThan(0);
@@ -100,25 +111,96 @@ for (const driver of readModelDrivers) {
       await expectWhole();
     });
 
-    test('corrects a wrong document, and reports that the generations differ', async () => {
-      const wrong = foldStream(
-        (await store.readStream(streamOf('pay_0'))).slice(0, 1),
-        foldReadModel,
-      );
-      if (wrong === undefined) throw new Error('no read model');
+    /** Puts a document with its check in the place of a payment's, of another sum than the log has. */
+    const otherMoney = async (paymentId: string, capturedAmount: number): Promise<void> => {
+      const readModel = foldStream(await store.readStream(streamOf(paymentId)), foldReadModel);
+      if (readModel === undefined) throw new Error('no read model');
+      const response = { ...readModel.response, capturedAmount };
       const at = await readModels.checkpoint();
-      await readModels.apply(
-        [{ kind: 'readModel', readModel: { ...wrong, revision: 99 } }],
-        at,
-        at,
-      );
+      const changed = { kind: 'repair', paymentId, readModel: { ...readModel, response } } as const;
+      await readModels.apply([changed], at, at);
+    };
+    const capturedOf = async (paymentId: string): Promise<number> =>
+      JSON.parse((await readModels.getAny(paymentId))?.body ?? '{}').capturedAmount;
+
+    test('F14: documents of other money than the log has stay served until that is accepted', async () => {
+      await otherMoney('pay_3', 1);
       const result = await projector.rebuild();
       expect(result).toMatchObject({
-        equal: false,
-        old: { documents: 20 },
-        new: { documents: 20 },
+        ...{ equal: false, served: false, parked: [] },
+        money: {
+          count: 1,
+          named: [
+            {
+              paymentId: 'pay_3',
+              served: { merchantId: 'm_1', capturedAmount: 1 },
+              inLog: { merchantId: 'm_1', capturedAmount: 2000 },
+            },
+          ],
+        },
+      });
+      expect(await capturedOf('pay_3')).toBe(1);
+      await given(1);
+      await applied();
+      expect(await projector.rebuild({ accept: true })).toMatchObject({
+        served: true,
+        money: { count: 1 },
       });
       await expectWhole();
+    });
+
+    test('F14: a payment that the log does not give any more keeps its document', async () => {
+      const at = await readModels.checkpoint();
+      const readModel = await readModels.load('pay_3');
+      if (readModel === undefined) throw new Error('no read model');
+      const renamed = { ...readModel.response, paymentId: 'pay_lost' };
+      const lost = { ...readModel, response: renamed };
+      await readModels.apply([{ kind: 'readModel', readModel: lost }], at, at);
+      expect(await projector.rebuild()).toMatchObject({
+        served: false,
+        money: { count: 1, named: [{ paymentId: 'pay_lost', inLog: null }] },
+      });
+      expect(await readModels.getAny('pay_lost')).toBeDefined();
+    });
+
+    test('F14: a document without its check holds no rebuild back, and payments parked are named', async () => {
+      await projector.stop();
+      await readModels.close();
+      await readModelStore.forge('pay_3', 'status', 'VOIDED');
+      readModels = await readModelStore.open();
+      const twice = [created(), created()].map((event, n) => newEvent(event, timeOf(n)));
+      await store.append(streamOf('pay_poison'), 'none', twice);
+      projector = await startProjector({ store, readModels, logger: silent, sampleMs: NEVER });
+      await projector.caughtUp;
+      expect(await projector.rebuild()).toMatchObject({
+        served: true,
+        money: { count: 0, named: [] },
+        parked: [{ paymentId: 'pay_poison', revision: 1 }],
+      });
+      expect(await readModels.inspect('pay_3')).toMatchObject({ whole: true });
+    });
+
+    test('verify --read-models: every document against the log, and every payment against the documents', async () => {
+      expect(await projector.compareAll()).toMatchObject({
+        ...{ documents: 20, payments: 20, differences: 0, kinds: {}, named: [] },
+      });
+      await otherMoney('pay_3', 1);
+      const at = await readModels.checkpoint();
+      const gone = { kind: 'repair', paymentId: 'pay_7', readModel: undefined } as const;
+      await readModels.apply([gone], at, at);
+      const progress: ComparisonProgress[] = [];
+      const found = await projector.compareAll((one) => progress.push(one));
+      expect(found).toMatchObject({
+        ...{ documents: 19, payments: 20, differences: 2, kinds: { differs: 1, missing: 1 } },
+      });
+      expect(found.named.map(({ paymentId, kind }) => [paymentId, kind])).toEqual([
+        ['pay_3', 'differs'],
+        ['pay_7', 'missing'],
+      ]);
+      expect(progress.at(-1)).toEqual({ done: 39, total: 39 });
+      // It changes nothing, and the metric shows what it found.
+      expect(await readModels.getAny('pay_7')).toBeUndefined();
+      expect(projector.status().compared.differences).toBe(2);
     });
 
     test('a second rebuild is refused while the first runs, and may follow it', async () => {
@@ -131,7 +213,7 @@ for (const driver of readModelDrivers) {
 
     test('stopped in the middle: the old read models are served, and nothing of the new ones is left', async () => {
       const before = await readModels.checksum();
-      const running = projector.rebuild(() => void projector.stop());
+      const running = projector.rebuild({ onProgress: () => void projector.stop() });
       await expect(running).rejects.toThrow(/abort/);
       await projector.stop();
       expect(await readModels.checksum()).toEqual(before);

@@ -334,6 +334,15 @@ const MERCHANTS_AND_TOKENS: SeededBug[] = [
     test: 'test/projector/sampler.test.ts',
   },
   {
+    name: 'a rebuild throws away documents that say other money than the log',
+    at: 'money-kept',
+    change: {
+      replace: /money\.count === 0 \|\| options\.accept === true/,
+      by: 'money !== undefined',
+    },
+    test: 'test/projector/rebuild.test.ts',
+  },
+  {
     name: 'no payment of the log is looked for in the read models',
     at: 'samples-the-log',
     change: { replace: /turn % 2 === 0/, by: 'turn > 0' },
@@ -557,24 +566,6 @@ const READ_MODELS: SeededBug[] = [
     at: 'same-log',
     change: { replace: /=== null .*(?=\) return)/, by: '!== undefined' },
     test: 'test/projector/compose.test.ts',
-  },
-  {
-    name: 'a break that the scheduled verification finds is in no log line',
-    at: 'break-is-logged',
-    change: 'delete',
-    test: 'test/projector/verification.test.ts',
-  },
-  {
-    name: 'a restart takes back that the log is broken',
-    at: 'broken-stays',
-    change: 'delete',
-    test: 'test/projector/verification.test.ts',
-  },
-  {
-    name: 'a kept head of another log is taken for one of this log',
-    at: 'kept-head-of-log',
-    change: 'delete',
-    test: 'test/audit/routes.test.ts',
   },
   {
     name: 'a checkpoint keeps the hash of one event, not that of the log',

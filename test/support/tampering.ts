@@ -6,14 +6,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { COMPLETENESS_HEADER, GUARANTEE_HEADER } from '../../audit/export-lines.ts';
-import type { KeptHead } from '../../audit/kept-head.ts';
 import { logLines } from '../../audit/log.ts';
 import { createMerchantLookup } from '../../audit/merchants.ts';
-import { verifyLogForms } from '../../audit/verification.ts';
+import { type KnownHead, verifyLogForms } from '../../audit/verification.ts';
 import { type Manifest, manifestFileOf } from '../../cli/export-manifest.ts';
 import { writeExport } from '../../cli/write-export.ts';
 import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
-import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
@@ -66,7 +64,7 @@ export const openFilledLog = async (): Promise<LogUnderTest> => {
 /** Whose an event is matters to no check of the whole log. */
 const noReadModels = { getAny: async () => undefined };
 
-export const verifyWhole = (store: EventStore, known?: KeptHead) =>
+export const verifyWhole = (store: EventStore, known?: KnownHead) =>
   verifyOf(store, noReadModels, undefined, known);
 
 /** Verifies what is one merchant's, or everything, where `read models` say whose a payment is. */
@@ -74,7 +72,7 @@ export const verifyOf = async (
   store: EventStore,
   readModels: Parameters<typeof createMerchantLookup>[1],
   only: string | undefined,
-  known?: KeptHead,
+  known?: KnownHead,
 ) => {
   const { stored } = store;
   if (stored === undefined) throw new Error('a store without its stored forms');
@@ -346,7 +344,7 @@ export const unnoticedInRows = async (
 ): Promise<string[]> => {
   const { head } = await verifyWhole(log.store);
   if (head?.logHash === undefined) throw new Error('a log without a head');
-  const known = { position: head.position, hash: head.logHash, log: await logIdOf(log.store) };
+  const known = { position: head.position, hash: head.logHash };
   const rows = openRows(log.file);
   const unnoticed: string[] = [];
   for (let n = 0; n < changes; n += 1) {

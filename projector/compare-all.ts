@@ -1,0 +1,113 @@
+/**
+ * Compares all read models with the log: each document with its stream, then each payment of the log
+ * with the documents, so that a missing one is found as well. Changes nothing.
+ */
+import type { EventStore, Position } from '../shared/event-store/port.ts';
+import { paymentOf } from '../shared/payment/payment-events.ts';
+import type { ReadModels } from '../shared/read-models/port.ts';
+import { comparePayment, type Difference, type DifferenceKind } from './compare-payment.ts';
+
+/** How many differences are named. */
+const NAMED_MAX = 100;
+const PAGE = 250;
+/** How many payments are looked up at once: few, since merchants are served meanwhile. */
+const AT_ONCE = 4;
+
+/** Documents and payments of the log that were compared, and about how many there are of both. */
+export type ComparisonProgress = { done: number; total: number };
+
+export type Comparison = {
+  documents: number;
+  /** Payments that the log has. */
+  payments: number;
+  /** How many payments differ, by kind; only kinds that were found. */
+  kinds: Partial<Record<DifferenceKind, number>>;
+  differences: number;
+  /** The first 100 of them. */
+  named: Difference[];
+};
+
+export type CompareAllOptions = {
+  store: Pick<EventStore, 'readStream' | 'readAll' | 'head'>;
+  readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter'>;
+  onProgress?(progress: ComparisonProgress): void;
+  signal?: AbortSignal;
+};
+
+const fewAtOnce = async <T>(ids: string[], look: (id: string) => Promise<T>): Promise<T[]> => {
+  const results: T[] = [];
+  for (let at = 0; at < ids.length; at += AT_ONCE)
+    results.push(...(await Promise.all(ids.slice(at, at + AT_ONCE).map(look))));
+  return results;
+};
+
+type Step = (paymentIds: string[]) => Promise<void>;
+
+/** Calls `step` with the payments of all documents, page by page. */
+const eachDocument = async ({ readModels, signal }: CompareAllOptions, step: Step) => {
+  for (let last: string | null = null; ; ) {
+    signal?.throwIfAborted();
+    const ids: string[] = await readModels.idsAfter(last, PAGE);
+    await step(ids);
+    last = ids.at(-1) ?? null;
+    if (ids.length < PAGE) return;
+  }
+};
+
+/** Calls `step` with the payments that begin in each page of the log, up to its end at the start. */
+const eachInLog = async (
+  { store, signal }: CompareAllOptions,
+  end: Position | null,
+  step: Step,
+) => {
+  for (let last: Position | null = null; last !== end; ) {
+    signal?.throwIfAborted();
+    const events = await store.readAll(last, PAGE);
+    const begun = events.filter(({ revision }) => revision === 0);
+    await step(begun.flatMap(({ stream }) => paymentOf(stream) ?? []));
+    if (events.length === 0 || events.some(({ position }) => position === end)) return;
+    last = events.at(-1)?.position ?? end;
+  }
+};
+
+/**
+ * The result of comparing everything. Throws StoreUnavailable, ReadModelsUnavailable, and the signal's
+ * reason.
+ */
+export const compareAll = async (options: CompareAllOptions): Promise<Comparison> => {
+  const { store, readModels, onProgress } = options;
+  const { position: end, eventsAfter } = await store.head(null);
+  const found: Comparison = {
+    ...{ documents: 0, payments: 0, kinds: {}, differences: 0, named: [] },
+  };
+  const note = (difference: Difference | undefined): void => {
+    if (difference === undefined) return;
+    const { kind } = difference;
+    if (found.named.length < NAMED_MAX) found.named.push(difference);
+    found.differences += 1;
+    found.kinds[kind] = (found.kinds[kind] ?? 0) + 1;
+  };
+  const compare = async (paymentIds: string[]): Promise<void> => {
+    const look = (paymentId: string) => comparePayment(options, paymentId);
+    for (const one of await fewAtOnce(paymentIds, look)) note(one);
+  };
+  const report = (): void => {
+    const done = found.documents + found.payments;
+    // Every payment has an event at least, and a document: both are met once.
+    onProgress?.({ done, total: Math.max(done, Math.min(eventsAfter, 2 * found.documents)) });
+  };
+
+  report();
+  await eachDocument(options, async (ids) => {
+    await compare(ids);
+    found.documents += ids.length;
+    report();
+  });
+  await eachInLog(options, end, async (ids) => {
+    const stored = await fewAtOnce(ids, readModels.inspect);
+    await compare(ids.filter((_, at) => stored[at]?.row === undefined));
+    found.payments += ids.length;
+    report();
+  });
+  return found;
+};

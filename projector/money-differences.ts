@@ -1,0 +1,73 @@
+/** Where the served read models say other money than the ones that are to replace them (ADR-0123). */
+import type { PaymentResponse } from '../shared/payment/response.ts';
+import type { DocumentRow } from '../shared/read-models/document-row.ts';
+import type { ReadModels, StoredDocument } from '../shared/read-models/port.ts';
+
+/** How many payments with a difference are named. */
+const NAMED_MAX = 100;
+/** How many are looked up at once: a database has few connections, and merchants use them too. */
+const AT_ONCE = 4;
+
+/** What a document says of money; sums in minor units. */
+type Money = Pick<DocumentRow, 'merchantId'> &
+  Pick<
+    PaymentResponse,
+    | 'currency'
+    | 'status'
+    | 'amount'
+    | 'authorizedAmount'
+    | 'capturedAmount'
+    | 'refundedAmount'
+    | 'refundableAmount'
+  >;
+
+/** One payment: what the served document says, and what the log says now; null for nothing at all. */
+export type MoneyDifference = { paymentId: string; served: Money; inLog: Money | null };
+
+export type MoneyDifferences = { count: number; named: MoneyDifference[] };
+
+const moneyOf = ({ merchantId, body }: DocumentRow): Money => {
+  const response = JSON.parse(body) as PaymentResponse;
+  const { currency, status, amount, authorizedAmount, capturedAmount } = response;
+  const { refundedAmount, refundableAmount } = response;
+  return {
+    ...{ merchantId, currency, status, amount, authorizedAmount, capturedAmount },
+    ...{ refundedAmount, refundableAmount },
+  };
+};
+
+const differenceOf = (
+  paymentId: string,
+  old: StoredDocument,
+  next: StoredDocument,
+): MoneyDifference | undefined => {
+  // Without its check a document proves nothing; one that was parked is known to be behind.
+  if (old.row === undefined || !old.whole || old.parked) return undefined;
+  const served = moneyOf(old.row);
+  const inLog = next.row === undefined ? null : moneyOf(next.row);
+  if (JSON.stringify(served) === JSON.stringify(inLog)) return undefined;
+  return { paymentId, served, inLog };
+};
+
+type Old = Pick<ReadModels, 'idsAfter' | 'inspect'>;
+type Next = Pick<ReadModels, 'inspect'>;
+
+const compareSome = async (old: Old, next: Next, ids: string[]): Promise<MoneyDifference[]> => {
+  const differences = await Promise.all(
+    ids.map(async (id) => differenceOf(id, await old.inspect(id), await next.inspect(id))),
+  );
+  return differences.filter((one) => one !== undefined);
+};
+
+/** Compares two sets of read models at one checkpoint. Throws ReadModelsUnavailable. */
+export const moneyDifferences = async (old: Old, next: Next): Promise<MoneyDifferences> => {
+  const found: MoneyDifferences = { count: 0, named: [] };
+  for (let last: string | null = null; ; ) {
+    const ids: string[] = await old.idsAfter(last, AT_ONCE);
+    const differences = await compareSome(old, next, ids);
+    found.count += differences.length;
+    found.named.push(...differences.slice(0, NAMED_MAX - found.named.length));
+    last = ids.at(-1) ?? null;
+    if (ids.length < AT_ONCE) return found;
+  }
+};
