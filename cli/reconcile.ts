@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import type { Difference } from '../command-api/reconcile/differences.ts';
 import type { Reconciliation } from '../command-api/reconcile/reconcile.ts';
 import { auditClient } from './audit.ts';
-import { jsonOf } from './client.ts';
+import { jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
 
@@ -67,11 +67,30 @@ const failureOf = ({ differences, more, unreadable, notCompared }: Reconciliatio
   return parts.join('; ');
 };
 
-const reconcile = async ({ format }: { format: Format }): Promise<void> => {
+type Acknowledged = { acknowledged: boolean; operations: number; sequence?: number };
+
+const acknowledge = async (): Promise<Acknowledged> => {
+  const client = await openClient({ scope: 'ops:admin' });
+  return jsonOf<Acknowledged>(client.post('/ops/v1/reconcile/acknowledge'));
+};
+
+const acknowledgedLine = ({ acknowledged, sequence }: Acknowledged): string =>
+  acknowledged
+    ? `acknowledged up to entry ${sequence} of the ledger: requests that move money are served again`
+    : 'nothing to acknowledge: the log holds the latest operations of the provider';
+
+type Options = { format: Format; acknowledge?: true };
+
+const reconcile = async ({ format, acknowledge: opens }: Options): Promise<void> => {
   const client = await auditClient();
   const result = await jsonOf<Reconciliation>(client.post('/audit/v1/reconcile'));
-  if (format === 'json') printJson(result);
-  else show(result);
+  if (format !== 'json') show(result);
+  const acknowledgement = opens && (await acknowledge());
+  if (format === 'json') printJson({ ...result, acknowledgement });
+  if (acknowledgement !== undefined) {
+    if (format !== 'json') print(acknowledgedLine(acknowledgement));
+    return;
+  }
   if (!result.ok) throw new CommandFailed(failureOf(result), 3);
 };
 
@@ -82,5 +101,12 @@ export const reconcileCommand = (): Command =>
       "Compares every sum of the provider's ledger with the log and lists each difference.",
     )
     .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments reconcile --format json')
+    .option(
+      '--acknowledge',
+      'then let merchants move money again, where the service serves reads alone because the provider is ahead of the log; recorded with your name',
+    )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  payments reconcile --format json\n  payments reconcile --acknowledge',
+    )
     .action(reconcile);

@@ -19,6 +19,7 @@ import { serviceSettings } from './operator/settings.ts';
 import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
 import { type ResilientProvider, resilient } from './provider/resilience.ts';
+import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
 import { resolveByAsking } from './recovery/ask.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
@@ -47,6 +48,8 @@ export type CommandSide = {
   provider: ResilientProvider;
   inFlight: InFlight;
   unresolved: Unresolved;
+  /** Whether the provider holds what the log does not; its `start` comes before the first request. */
+  providerAhead: Pick<ProviderAhead, 'now' | 'start'>;
   /**
    * Starts the sweep for intents without an outcome that this process does not know; `ready` is
    * what the first sweep may wait for (recovery/sweep.ts). Ends with `beginStop`.
@@ -127,11 +130,13 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   });
   const waiting: Waiting = new Set();
   const stop = createStop(deps, waiting);
+  const providerAhead = createProviderAhead({ store, provider, logger: log });
   let sweep: Sweep | undefined;
   return {
     provider,
     inFlight,
     unresolved,
+    providerAhead,
     startSweep: (ready) => {
       sweep ??= startSweep({ store, readModels, unresolved, logger: log, ...(ready && { ready }) });
     },
@@ -141,6 +146,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
         record: createRecorder(store),
         reconcileOnce: reconciling.once,
         service: serviceSettings(config),
+        providerAhead,
         commands: deps,
         readModels,
         requestBudgetMs: config.requestBudgetMs,
@@ -152,6 +158,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     beginStop: () => {
       sweep?.stop();
       reconciling.stop();
+      providerAhead.stop();
       stop.begin();
     },
     stop: async () => {

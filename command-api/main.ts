@@ -11,6 +11,7 @@ import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { openCommandSide } from './compose.ts';
+import { providerState, readOnlyWarnings } from './health.ts';
 import { createIdentities } from './idempotency.ts';
 import { SecretRefused, withCheckedSecret } from './idempotency-secret.ts';
 import { watchCommandMetrics } from './metrics.ts';
@@ -42,6 +43,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   watchCommandMetrics(metrics, commands);
   commands.startReconciling();
   commands.startSweep();
+  await commands.providerAhead.start();
 
   const app = buildApp({
     log,
@@ -54,15 +56,15 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     metrics,
     ready: async () => {
       const engines = await enginesState(opened.ping, readModels);
-      const provider = { state: commands.provider.breakerOpen() ? 'breaker open' : 'up' };
       return {
         ready: engines.eventStore.state === 'up' && !app.lifecycle.closing,
-        engines: { ...engines, provider },
+        engines: { ...engines, provider: providerState(commands) },
       };
     },
   });
   return {
     app,
+    warnings: readOnlyWarnings(commands),
     stop: async () => {
       commands.beginStop();
       await closeGracefully(app);
@@ -78,7 +80,7 @@ await runProcess({
   operatorErrors: [SecretRefused, StoreUnavailable],
   prepare: () => undefined,
   open,
-  banner: (_opened, baseUrl, { warnings }) =>
+  banner: (opened, baseUrl, { warnings }) =>
     bannerOf(
       {
         what: 'command-api',
@@ -87,7 +89,7 @@ await runProcess({
           ['Health', `${baseUrl}/health/ready`],
         ],
         notForProduction: [],
-        warnings,
+        warnings: [...warnings, ...opened.warnings],
       },
       process.stderr,
     ),

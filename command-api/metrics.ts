@@ -21,13 +21,18 @@ export const recordMetrics = (metrics: Metrics) => ({
   },
 });
 
-/** Reads the state of the circuit breaker and what is unresolved at each scrape. */
+/** Reads the state of the provider and what is unresolved at each scrape. */
 export const watchCommandMetrics = (
   metrics: Metrics,
-  { provider, unresolved }: Pick<CommandSide, 'provider' | 'unresolved'>,
+  {
+    provider,
+    providerAhead,
+    unresolved,
+  }: Pick<CommandSide, 'provider' | 'providerAhead' | 'unresolved'>,
 ): void => {
   metrics.beforeScrape(() => {
     metrics.breakerOpen.set(Number(provider.breakerOpen()));
+    metrics.providerAhead.set(Number(providerAhead.now() !== undefined));
     const { count, oldestSeconds } = unresolved.metrics();
     metrics.unresolved.set(count);
     metrics.unresolvedOldestSeconds.set(oldestSeconds);

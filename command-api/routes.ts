@@ -23,6 +23,8 @@ import { createPayment } from './create-payment.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import { OPERATOR_ROUTES, type OperatorDeps } from './operator/routes.ts';
 import type { LoadedPayment } from './payment-log.ts';
+import type { ProviderAhead } from './provider-ahead/provider-ahead.ts';
+import { ACKNOWLEDGE_ROUTES, type AcknowledgeDeps } from './provider-ahead/routes.ts';
 import { RECONCILE_ROUTES, type ReconcileDeps } from './reconcile/routes.ts';
 import {
   CaptureRequest,
@@ -41,6 +43,7 @@ export type CommandApi = RespondDeps & {
   requestBudgetMs: number;
   /** Called for a request with a text that is kept and looks like the number of another card. */
   onOtherCard(sender: Sender): void;
+  providerAhead: Pick<ProviderAhead, 'now'>;
 };
 
 const REPLAYED = 'Idempotent-Replayed';
@@ -83,6 +86,7 @@ const PAYMENT_ROUTES = {
     },
     handle: (api, { principal, arrivedAtMs, content }, reply) => {
       const { request, key, holdsOtherCard } = content;
+      if (isReadOnly(api)) return rejectReadOnly(reply);
       const budget = startBudget(api.requestBudgetMs, arrivedAtMs);
       const sender = senderOf(principal, reply);
       if (holdsOtherCard) api.onOtherCard(sender);
@@ -129,8 +133,26 @@ const PAYMENT_ROUTES = {
 } satisfies Partial<RoutesOf<'command-api', CommandApi>>;
 
 /** Every route of the command API. */
-export const COMMAND_ROUTES: RoutesOf<'command-api', CommandApi & OperatorDeps & ReconcileDeps> =
-  joinRoutes(PAYMENT_ROUTES, joinRoutes(OPERATOR_ROUTES, RECONCILE_ROUTES));
+export const COMMAND_ROUTES: RoutesOf<
+  'command-api',
+  CommandApi & OperatorDeps & ReconcileDeps & AcknowledgeDeps
+> = joinRoutes(
+  PAYMENT_ROUTES,
+  joinRoutes(OPERATOR_ROUTES, joinRoutes(RECONCILE_ROUTES, ACKNOWLEDGE_ROUTES)),
+);
+
+const READ_ONLY = [
+  'the provider holds operations that the event log does not, as after a restore: payments can only be read',
+  'an operator opens the service with payments reconcile --acknowledge',
+];
+/** Seconds; a person has to act first. */
+const READ_ONLY_RETRY = { 'retry-after': '30' };
+
+// seeded bug: read-only-start
+const isReadOnly = ({ providerAhead }: CommandApi): boolean => providerAhead.now() !== undefined;
+
+const rejectReadOnly = (reply: FastifyReply): FastifyReply =>
+  reject(reply, 'SERVICE_UNAVAILABLE', READ_ONLY, READ_ONLY_RETRY);
 
 type ChangeInput = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'> & {
   paymentId: string;
@@ -153,6 +175,7 @@ const changeFor = async (
     return reject(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
   }
   if (request.reason !== undefined && looksLikeCard(request.reason)) api.onOtherCard(sender);
+  if (isReadOnly(api)) return rejectReadOnly(reply);
   const change = { kind, paymentId, ...request };
   return respondInBudget(api, reply, {
     command: kind,

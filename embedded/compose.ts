@@ -5,6 +5,7 @@
 import type { FastifyInstance } from 'fastify';
 import { registerAuditApi } from '../audit/routes.ts';
 import { type CommandSide, openCommandSide } from '../command-api/compose.ts';
+import { providerState, readOnlyWarnings } from '../command-api/health.ts';
 import { createIdentities } from '../command-api/idempotency.ts';
 import { withCheckedSecret } from '../command-api/idempotency-secret.ts';
 import { watchCommandMetrics } from '../command-api/metrics.ts';
@@ -38,6 +39,8 @@ export type Service = {
   app: FastifyInstance;
   /** How many events the log held when it was opened. */
   eventsAtStart: number;
+  /** What an operator has to know at once, one line each; for the banner. */
+  warnings: readonly string[];
   /** Ends the requests in flight, makes everything durable, closes all. */
   stop(): Promise<void>;
 };
@@ -160,13 +163,12 @@ const readiness = (app: FastifyInstance, parts: Parts) => async () => {
   const { config, opened, projector, commands, relay } = parts;
   const eventStore = await engineState(opened.ping, positionOf(opened));
   const simulated = config.provider.url === undefined;
-  const state = commands.provider.breakerOpen() ? 'breaker open' : 'up';
   return {
     ready: eventStore.state === 'up' && !app.lifecycle.closing && !projector.status().stuck,
     engines: {
       eventStore,
       readModels: projectionState(projector),
-      provider: { state, simulated },
+      provider: { ...providerState(commands), simulated },
       relay: relayState(relay),
     },
   };
@@ -192,9 +194,11 @@ export const openService = async (
   registerHealth(app, { metrics, ready: readiness(app, parts) });
   commands.startReconciling();
   commands.startSweep(projector.caughtUp);
+  await commands.providerAhead.start();
   return {
     app,
     eventsAtStart: Number(opened.lastPosition() ?? 0),
+    warnings: readOnlyWarnings(commands),
     stop: async () => {
       commands.beginStop();
       await closeGracefully(app);

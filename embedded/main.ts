@@ -29,7 +29,7 @@ await runProcess({
     openService(config, prepared, log, onFatal).catch((error: unknown) => {
       throw asDataFolderRefused(error, config.dataDir);
     }),
-  banner: ({ eventsAtStart }, baseUrl, config) =>
+  banner: ({ eventsAtStart, warnings }, baseUrl, config) =>
     bannerOf(
       {
         what: modeAndData(config, eventsAtStart),
@@ -40,7 +40,7 @@ await runProcess({
           ['Metrics', `${baseUrl}/metrics`],
         ],
         notForProduction: notForProduction(config),
-        warnings: config.warnings,
+        warnings: [...config.warnings, ...warnings],
         next: 'export TOKEN=$(npx payments token)      then README, "First payment"',
       },
       process.stderr,

@@ -34,6 +34,7 @@ const READINGS: Step[] = [
   [LOG, 'The first two events'],
   [to('verifyLog'), 'Nothing was changed'],
   [to('reconcile'), 'No difference'],
+  [to('acknowledgeReconciliation'), 'Nothing to acknowledge'],
 ];
 
 const lost = async () => ({ outcome: 'UNKNOWN', reason: 'timeout' }) as const;

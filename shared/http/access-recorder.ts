@@ -5,12 +5,12 @@
 import type { FastifyRequest } from 'fastify';
 import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts';
 import type { EventStore, Expected, NewEvent, RecordedEvent } from '../event-store/port.ts';
-import { type AuditLogEvent, auditStreamOf } from '../payment/audit-events.ts';
+import { type AccessEvent, auditStreamOf } from '../payment/audit-events.ts';
 import { withoutLongNumbers } from '../runtime/card-numbers.ts';
 import { newEventId, newUlid } from '../runtime/ids.ts';
 
 export type Access = {
-  action: AuditLogEvent['data']['action'];
+  action: AccessEvent['data']['action'];
   paymentId?: string | undefined;
   /** What the response follows, beside or instead of the request's own parameters. */
   parameters?: Record<string, string>;
@@ -71,7 +71,7 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     }
   };
 
-  const eventOf = (request: FastifyRequest, access: Access): NewEvent<AuditLogEvent> => {
+  const eventOf = (request: FastifyRequest, access: Access): NewEvent<AccessEvent> => {
     const { action, paymentId, parameters } = access;
     // A card number that somebody searches for must not get into the log this way (gaps §4): an id that could be a card number is cut as every other text is.
     const isPlain = paymentId === undefined || withoutLongNumbers(paymentId) === paymentId;

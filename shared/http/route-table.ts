@@ -153,6 +153,15 @@ export const ROUTES = {
     summary: "Compare the provider's ledger with the log",
     description: 'For a token of all merchants.',
   },
+  acknowledgeReconciliation: {
+    method: 'POST',
+    path: '/ops/v1/reconcile/acknowledge',
+    scope: 'ops:admin',
+    service: 'command-api',
+    summary: 'Let merchants move money again after a restore',
+    description:
+      "While the provider's ledger holds operations that the log does not, merchants can only read. For a token of all merchants; who acknowledged it is recorded.",
+  },
   listUnresolved: {
     method: 'GET',
     path: '/ops/v1/unresolved',

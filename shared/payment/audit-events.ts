@@ -1,6 +1,6 @@
 /**
- * The events of an audit stream: who read what (ADR-0011). Names of types and fields are stored
- * forms. They are not published and change no read model.
+ * The events of an audit stream: who read what (ADR-0011), and what an operator acknowledged. Names
+ * of types and fields are stored forms. They are not published and change no read model.
  */
 import { z } from 'zod';
 import { paymentId, text } from './event-fields.ts';
@@ -32,16 +32,35 @@ export const auditSchemas = {
     /** The request's parameters as a query string; long runs of digits are cut to their last four. */
     parameters: z.string().max(1000).optional(),
   }),
+  /**
+   * An operator has seen that the provider holds operations which the log does not, and lets
+   * merchants move money again (gaps §17). `sequence` is the last entry of the provider's ledger then,
+   * `operations` how many of its last page the log did not hold. The event's context names the
+   * operator.
+   */
+  ProviderAheadAcknowledged: z.strictObject({
+    sequence: z.int().min(1).max(Number.MAX_SAFE_INTEGER),
+    operations: z.int().min(1),
+  }),
 } as const;
 
 type AuditEventType = keyof typeof auditSchemas;
 /** The schema version that new events are stored with (see upcast.ts). */
-export const AUDIT_VERSIONS: Record<AuditEventType, number> = { AuditAccessed: 1 };
+export const AUDIT_VERSIONS: Record<AuditEventType, number> = {
+  AuditAccessed: 1,
+  ProviderAheadAcknowledged: 1,
+};
 
-/** One stored access. Not to be mixed up with AuditEvent, which audit routes send (audit/contract.ts). */
+/** One stored event of the family. Not to be mixed up with AuditEvent, which audit routes send (audit/contract.ts). */
 export type AuditLogEvent = {
   [T in AuditEventType]: { type: T; data: z.infer<(typeof auditSchemas)[T]> };
 }[AuditEventType];
 
-/** An audit stream; each process writes to streams of its own, whose `id` is a new ULID. */
+/** One stored access. */
+export type AccessEvent = Extract<AuditLogEvent, { type: 'AuditAccessed' }>;
+
+/**
+ * An audit stream. For accesses each process writes to streams of its own, whose `id` is a new ULID;
+ * what all processes read has a fixed name.
+ */
 export const auditStreamOf = (id: string): string => `audit-${id}`;

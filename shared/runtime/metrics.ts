@@ -195,6 +195,10 @@ export const createMetrics = () => {
       help: 'Requests with a text that is kept and looks like the number of another card.',
     }),
     breakerOpen: gauge('payments_provider_breaker_open', '1 while no provider call is sent.'),
+    providerAhead: gauge(
+      'payments_provider_ahead',
+      '1 while the provider holds operations that the log does not, and merchants can only read.',
+    ),
     unresolved: gauge('payments_unresolved', 'Operations whose outcome is not known.'),
     unresolvedOldestSeconds: gauge(
       'payments_unresolved_oldest_seconds',

@@ -8,9 +8,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   type CommandResponse,
+  expectError,
   type InProcess,
   idOf,
   openInProcess,
+  token,
 } from '../support/in-process.ts';
 
 let service: InProcess;
@@ -32,6 +34,15 @@ const restore = () =>
     copyFileSync(join(folder, 'events.backup'), join(folder, 'events.sqlite'));
   });
 
+const ACKNOWLEDGE = '/ops/v1/reconcile/acknowledge';
+const acknowledge = async (): Promise<CommandResponse> =>
+  service.ask('POST', ACKNOWLEDGE, undefined, { token: await token('*', 'ops:admin') });
+
+const restoreAndAcknowledge = async (): Promise<void> => {
+  await restore();
+  expect((await acknowledge()).json).toMatchObject({ acknowledged: true });
+};
+
 /** The response without what its events were stored at: id, status, sums, transaction ids. */
 const outcomeOf = ({ status, json }: CommandResponse) => {
   const { paymentId, status: state, amount, capturedAmount, refundedAmount } = json;
@@ -40,56 +51,47 @@ const outcomeOf = ({ status, json }: CommandResponse) => {
 };
 
 describe('F3: a repeat under a key after a restore is not carried out a second time', () => {
-  test('F3: a sale that the restored log does not know', async () => {
+  test('F3: of any command, also where the first attempt under the key was never sent', async () => {
+    const authorized = async (): Promise<string> => idOf(await service.create());
+    const sold = async (): Promise<string> => idOf(await service.create({ captureNow: true }));
+    const ids = { capture: await authorized(), void: await authorized(), refund: await sold() };
+    const again = { refund: await sold() };
     await backUp();
-    const send = () => service.create({ captureNow: true }, { key: 'k' });
-    const first = await send();
-    await restore();
-    expect((await service.get(idOf(first))).status).toBe(404);
-    expect(outcomeOf(await send())).toEqual(outcomeOf(first));
-    expect((await service.get(idOf(first))).json.status).toBe('CAPTURED');
-    expect(await service.ledger()).toHaveLength(1);
-  });
+    const sends = {
+      sale: () => service.create({ captureNow: true }, { key: 'sale' }),
+      capture: () => service.change('capture', ids.capture, undefined, { key: 'k' }),
+      void: () => service.change('void', ids.void, undefined, { key: 'k' }),
+      refund: () => service.change('refund', ids.refund, { refundAmount: 500 }, { key: 'k' }),
+    };
+    const secondAttempts = {
+      create: () => service.create({}, { key: 'create' }),
+      refund: () => service.change('refund', again.refund, { refundAmount: 500 }, { key: 'k' }),
+    };
+    const first: Record<string, CommandResponse> = {};
+    for (const [name, send] of Object.entries(sends)) first[name] = await send();
+    for (const [name, send] of Object.entries(secondAttempts)) {
+      service.faults.next('not sent');
+      expect((await send()).status).toBe(503);
+      first[`second ${name}`] = await send();
+    }
+    expect(Object.values(first).map(({ status }) => status)).toEqual(Array(6).fill(200));
+    const before = await service.ledger();
+    await restoreAndAcknowledge();
+    expect((await service.get(idOf(first.sale as CommandResponse))).status).toBe(404);
 
-  test.each(['capture', 'void', 'refund'])(
-    'F3: a %s of a payment that it knows',
-    async (change) => {
-      const id = idOf(await service.create({ captureNow: change === 'refund' }));
-      await backUp();
-      const body = change === 'refund' ? { refundAmount: 500 } : undefined;
-      const send = () => service.change(change, id, body, { key: 'k' });
-      const first = await send();
-      await restore();
-      expect(outcomeOf(await send())).toEqual(outcomeOf(first));
-      expect(await service.ledger(id)).toHaveLength(2);
-    },
-  );
-
-  test('F3: the second attempt of a key whose first was never sent', async () => {
-    await backUp();
-    const send = () => service.create({}, { key: 'k' });
-    service.faults.next('not sent');
-    expect((await send()).status).toBe(503);
-    const first = await send();
-    expect(first.status).toBe(200);
-    await restore();
-    // The first attempt has been fenced, so that its operation is not carried out now.
-    expect((await send()).status).toBe(503);
-    expect(outcomeOf(await send())).toEqual(outcomeOf(first));
-    expect(await service.ledger()).toHaveLength(1);
-  });
-
-  test('F3: the second attempt of a refund whose first was never sent', async () => {
-    const id = idOf(await service.create({ captureNow: true }));
-    await backUp();
-    const send = () => service.change('refund', id, { refundAmount: 500 }, { key: 'k' });
-    service.faults.next('not sent');
-    expect((await send()).status).toBe(503);
-    expect((await send()).status).toBe(200);
-    await restore();
-    expect((await send()).status).toBe(503);
-    expect((await send()).json).toMatchObject({ refundedAmount: 500 });
-    expect(await service.ledger(id)).toHaveLength(2);
+    const repeated: Record<string, CommandResponse> = {};
+    for (const [name, send] of Object.entries(sends)) repeated[name] = await send();
+    for (const [name, send] of Object.entries(secondAttempts)) {
+      // The first attempt has been fenced, so that its operation is not carried out now.
+      expect((await send()).status).toBe(503);
+      repeated[`second ${name}`] = await send();
+    }
+    for (const [name, response] of Object.entries(first))
+      expect([name, outcomeOf(repeated[name] as CommandResponse)]).toEqual([
+        name,
+        outcomeOf(response),
+      ]);
+    expect(await service.ledger()).toEqual(before);
   });
 
   test('F3: no further attempt is made while the provider does not fence the one before', async () => {
@@ -121,5 +123,82 @@ describe('F3: an operation id under a key', () => {
     expect(service.faults.calls).toHaveLength(10);
     expect(new Set(idsOf()).size).toBe(10);
     for (const operationId of idsOf()) expect(operationId).toMatch(/^op_[0-9A-HJKMNP-TV-Z]{26}$/);
+  });
+});
+
+describe('F3: a service whose provider is ahead of its log', () => {
+  const providerHealth = async () => {
+    const { status, json } = await service.ask('GET', '/health/ready');
+    return { status, ...(json.engines as { provider: object }).provider };
+  };
+  const metric = async (): Promise<string | undefined> => {
+    const { text } = await service.ask('GET', '/metrics');
+    return /^payments_provider_ahead (\d)$/m.exec(text)?.[1];
+  };
+  const expectReadOnly = (response: CommandResponse): void => {
+    expectError(response, 503, 'SERVICE_UNAVAILABLE', [
+      expect.stringContaining('the provider holds operations that the event log does not'),
+      'an operator opens the service with payments reconcile --acknowledge',
+    ]);
+    expect(response.headers).toMatchObject({ 'retry-after': '30' });
+  };
+
+  test('F3: serves reads alone until an operator acknowledges it, and says so', async () => {
+    const id = idOf(await service.create());
+    await backUp();
+    expect(await metric()).toBe('0');
+    await service.change('capture', id);
+    await service.create({ captureNow: true }, { key: 'k' });
+    await restore();
+    const calls = service.faults.calls.length;
+    expectReadOnly(await service.create({}, { key: 'k' }));
+    expectReadOnly(await service.create());
+    for (const change of ['capture', 'void', 'refund'])
+      expectReadOnly(await service.change(change, id));
+    expect((await service.change('capture', 'pay_unknown')).status).toBe(404);
+    expect(service.faults.calls).toHaveLength(calls);
+    expect((await service.get(id)).json.status).toBe('AUTHORIZED');
+    expect(await providerHealth()).toMatchObject({
+      status: 200,
+      state: 'ahead of the log',
+      missingInLog: 2,
+    });
+    expect(await metric()).toBe('1');
+
+    expect((await acknowledge()).json).toEqual({ acknowledged: true, operations: 2, sequence: 3 });
+    expect(await metric()).toBe('0');
+    expect(await providerHealth()).toMatchObject({ status: 200, state: 'up' });
+    expect((await service.create({ captureNow: true }, { key: 'k' })).status).toBe(200);
+    expect((await acknowledge()).json).toEqual({ acknowledged: false, operations: 0 });
+  });
+
+  test('F3: the next start asks only about later entries, and who acknowledged is in the log', async () => {
+    await backUp();
+    await service.create();
+    await restoreAndAcknowledge();
+    await service.restart();
+    expect((await service.create()).status).toBe(200);
+    const auditor = { token: await token('*', 'audit:read') };
+    const { json } = await service.ask('GET', '/audit/v1/events', undefined, auditor);
+    const events = json.events as { type: string; actor: string; data: object }[];
+    expect(events.filter(({ type }) => type === 'ProviderAheadAcknowledged')).toMatchObject([
+      { actor: 'tester', data: { sequence: 1, operations: 1 } },
+    ]);
+  });
+
+  test('F3: an older copy restored over an acknowledged one is asked about again', async () => {
+    await backUp();
+    await service.create();
+    await restoreAndAcknowledge();
+    await restore();
+    expectReadOnly(await service.create());
+  });
+
+  test.each([
+    ['of one merchant', 'm_test', 'ops:admin'],
+    ['without the scope', '*', 'audit:read'],
+  ])('F3: a token %s acknowledges nothing', async (_name, merchant, scope) => {
+    const asking = { token: await token(merchant, scope) };
+    expect((await service.ask('POST', ACKNOWLEDGE, undefined, asking)).status).toBe(403);
   });
 });

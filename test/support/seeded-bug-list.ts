@@ -217,6 +217,18 @@ const IDEMPOTENCY: SeededBug[] = [
     test: 'test/http/restored-log.test.ts',
   },
   {
+    name: 'a provider ahead of the log is not noticed',
+    at: 'ahead-of-log',
+    change: { replace: /=== false/, by: '=== undefined' },
+    test: 'test/http/restored-log.test.ts',
+  },
+  {
+    name: 'payments are taken while the provider is ahead of the log',
+    at: 'read-only-start',
+    change: { replace: /providerAhead\.now\(\) !== undefined/, by: 'providerAhead === undefined' },
+    test: 'test/http/restored-log.test.ts',
+  },
+  {
     name: 'a key gets its next attempt while the provider may still take the one before',
     at: 'fence-before-next-attempt',
     change: {

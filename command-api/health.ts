@@ -1,0 +1,28 @@
+/** The provider as `/health/ready` shows it. */
+import type { EngineState } from '../shared/http/server/health.ts';
+import type { CommandSide } from './compose.ts';
+
+/** A provider that is ahead of the log makes nothing unready: payments can be read (gaps §17). */
+export const providerState = ({
+  provider,
+  providerAhead,
+}: Pick<CommandSide, 'provider' | 'providerAhead'>): EngineState => {
+  const ahead = providerAhead.now();
+  if (ahead === undefined) return { state: provider.breakerOpen() ? 'breaker open' : 'up' };
+  return {
+    state: 'ahead of the log',
+    reason: readOnlyReason(ahead.operations),
+    missingInLog: ahead.operations,
+  };
+};
+
+const readOnlyReason = (operations: number): string =>
+  `the provider holds at least ${operations} operations that the event log does not, as after a restore; merchants can only read until payments reconcile --acknowledge`;
+
+/** The line of the banner; empty where the provider is not ahead. */
+export const readOnlyWarnings = ({
+  providerAhead,
+}: Pick<CommandSide, 'providerAhead'>): string[] => {
+  const ahead = providerAhead.now();
+  return ahead === undefined ? [] : [readOnlyReason(ahead.operations)];
+};

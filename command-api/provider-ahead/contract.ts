@@ -1,0 +1,19 @@
+/** The response of an acknowledgement, as a schema. */
+import { z } from 'zod';
+
+export const Acknowledgement = z
+  .object({
+    acknowledged: z
+      .boolean()
+      .describe('False where the provider was not ahead of the log: nothing had to be recorded.'),
+    operations: z
+      .int()
+      .min(0)
+      .describe("Operations on the last page of the provider's ledger that the log does not hold."),
+    sequence: z
+      .int()
+      .min(0)
+      .optional()
+      .describe('Up to this entry of the ledger everything is acknowledged.'),
+  })
+  .meta({ id: 'Acknowledgement' });

@@ -1,0 +1,151 @@
+/**
+ * A provider that holds operations which the event log does not: the log was put back to an older
+ * state (gaps §17, ADR-0104). The latest entries of its ledger are compared with the log at start.
+ * While it is ahead, merchants can only read; an operator's acknowledgement opens the service.
+ *
+ * An intent is durable before the provider is called, so what another process has in flight is in the
+ * log already.
+ */
+import { UnreadableStream } from '../../shared/event-store/errors.ts';
+import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
+import type { EventContext, EventStore } from '../../shared/event-store/port.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
+import type { LedgerEntry, Provider } from '../provider/port.ts';
+import { readAcknowledgements, recordAcknowledgement } from './acknowledgements.ts';
+import { ledgerTail } from './ledger-tail.ts';
+
+/** How far the provider is ahead, as far as the last page of its ledger shows. */
+export type Ahead = {
+  /** How many operations of that page the log does not hold: at least one. */
+  operations: number;
+  /** The last entry of the ledger. */
+  sequence: number;
+};
+
+export type ProviderAhead = {
+  /** Undefined while requests of merchants are served, also before the first comparison. */
+  now(): Ahead | undefined;
+  /** Begins to compare; resolves after the first comparison, or when the start can wait no longer. */
+  start(): Promise<void>;
+  /**
+   * Records that an operator opens the service; undefined where nothing had to be opened. Throws
+   * what the event store throws, and Error while the ledger cannot be read.
+   */
+  acknowledge(context: EventContext): Promise<Ahead | undefined>;
+  stop(): void;
+};
+
+export type ProviderAheadOptions = {
+  store: Pick<EventStore, 'append' | 'readStream'>;
+  provider: Pick<Provider, 'ledger'>;
+  logger: {
+    info(fields: object, message: string): void;
+    warn(fields: object, message: string): void;
+    error(fields: object, message: string): void;
+  };
+};
+
+/** The start waits this long for the first comparison: from start to ready takes less than 1 s. */
+const START_MS_MAX = 300;
+/** Between two comparisons while the ledger cannot be read. */
+const AGAIN = { minMs: 500, maxMs: 30_000 };
+/** Another process may have been told to open. */
+const AHEAD_MS = 1_000;
+
+/** The entries that no event of their payment's stream was stored for. */
+const missingInLog = async (
+  store: Pick<EventStore, 'readStream'>,
+  entries: readonly LedgerEntry[],
+): Promise<LedgerEntry[]> => {
+  const payments = [...Map.groupBy(entries, ({ paymentId }) => paymentId)];
+  const missing = await Promise.all(
+    payments.map(async ([paymentId, ofPayment]) => {
+      const logged = await operationsOf(store, paymentId);
+      // seeded bug: ahead-of-log
+      return ofPayment.filter(({ operationId }) => logged?.has(operationId) === false);
+    }),
+  );
+  return missing.flat();
+};
+
+/** Undefined for a stream that cannot be read: other alarms say so, and the payment is there. */
+const operationsOf = async (
+  store: Pick<EventStore, 'readStream'>,
+  paymentId: string,
+): Promise<Set<string> | undefined> => {
+  try {
+    const events = (await store.readStream(streamOf(paymentId))).filter(isOfPayment);
+    return new Set(events.map(({ event }) => event.data.operationId));
+  } catch (error) {
+    if (error instanceof UnreadableStream) return undefined;
+    throw error;
+  }
+};
+
+export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhead => {
+  const { store, provider, logger } = options;
+  const stopping = new AbortController();
+  let ahead: Ahead | undefined;
+
+  const compare = async () => {
+    const acknowledged = await readAcknowledgements(store);
+    const tail = await ledgerTail(provider, acknowledged.sequence);
+    const operations = (await missingInLog(store, tail)).length;
+    const sequence = tail.at(-1)?.sequence ?? acknowledged.sequence;
+    return { acknowledged, ahead: operations === 0 ? undefined : { operations, sequence } };
+  };
+
+  const note = (found: Ahead | undefined): void => {
+    const before = ahead;
+    ahead = found;
+    if (before === undefined && found !== undefined) {
+      logger.error(
+        found,
+        'the provider holds operations that the event log does not: the log is an older copy. Merchants can only read until payments reconcile --acknowledge',
+      );
+    }
+    if (before !== undefined && found === undefined)
+      logger.info({}, 'requests that move money are served again');
+  };
+
+  const compareOnce = async (failures: number): Promise<boolean> => {
+    try {
+      note((await compare()).ahead);
+      return true;
+    } catch (error) {
+      if (failures === 0 && !stopping.signal.aborted)
+        logger.warn(
+          { err: error },
+          "the provider's ledger could not be compared with the event log; it is tried again",
+        );
+      return false;
+    }
+  };
+
+  const compareUntilLevel = async (onCompared: () => void): Promise<void> => {
+    for (let failures = 0; !stopping.signal.aborted; ) {
+      const compared = await compareOnce(failures);
+      if (compared) onCompared();
+      if (compared && ahead === undefined) return;
+      failures = compared ? 0 : failures + 1;
+      await pause(compared ? AHEAD_MS : backOffMs(AGAIN, failures), stopping.signal);
+    }
+  };
+
+  return {
+    now: () => ahead,
+    start: () => {
+      const first = new Promise<void>((resolve) => void compareUntilLevel(resolve));
+      return within(START_MS_MAX, first, () => new Error('late')).catch(() => undefined);
+    },
+    acknowledge: async (context) => {
+      const found = await compare();
+      if (found.ahead !== undefined)
+        await recordAcknowledgement(store, found.acknowledged, found.ahead, context);
+      note(undefined);
+      return found.ahead;
+    },
+    stop: () => stopping.abort(),
+  };
+};

@@ -1,0 +1,44 @@
+/**
+ * `POST /ops/v1/reconcile/acknowledge` (gaps §17): an operator has seen what the provider holds and
+ * the log does not, and lets merchants move money again.
+ */
+import { RevisionConflict, StoreUnavailable } from '../../shared/event-store/errors.ts';
+import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
+import {
+  okJson,
+  type RequestForm,
+  type Route,
+  type RoutesOf,
+  sendJson,
+} from '../../shared/http/route.ts';
+import { contextOf } from '../payment-log.ts';
+import { Acknowledgement } from './contract.ts';
+import type { ProviderAhead } from './provider-ahead.ts';
+
+export type AcknowledgeDeps = { providerAhead: Pick<ProviderAhead, 'acknowledge'> };
+
+const route = <const F extends RequestForm>(own: Route<AcknowledgeDeps, F>) => own;
+
+const CANNOT_READ = ["the provider's ledger cannot be read now; nothing was changed"];
+const TWO_AT_ONCE = ['another acknowledgement was recorded at the same moment; look again'];
+
+export const ACKNOWLEDGE_ROUTES = {
+  acknowledgeReconciliation: route({
+    request: { allMerchants: true },
+    responses: okJson(Acknowledgement),
+    handle: async ({ providerAhead }, { principal }, reply) => {
+      const { merchantId, actor } = principal;
+      const context = contextOf({ merchantId, actor, requestId: reply.request.id });
+      try {
+        const ahead = await providerAhead.acknowledge(context);
+        const response = { acknowledged: ahead !== undefined, ...(ahead ?? { operations: 0 }) };
+        return sendJson(reply, response);
+      } catch (error) {
+        if (error instanceof RevisionConflict)
+          return reject(reply, 'SERVICE_UNAVAILABLE', TWO_AT_ONCE, RETRY_LATER);
+        if (error instanceof StoreUnavailable) throw error;
+        return reject(reply, 'PROVIDER_UNAVAILABLE', CANNOT_READ, RETRY_LATER);
+      }
+    },
+  }),
+} satisfies Partial<RoutesOf<'command-api', AcknowledgeDeps>>;
