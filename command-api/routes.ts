@@ -23,7 +23,7 @@ import { createPayment } from './create-payment.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import { OPERATOR_ROUTES, type OperatorDeps } from './operator/routes.ts';
 import type { LoadedPayment } from './payment-log.ts';
-import type { ProviderAhead } from './provider-ahead/provider-ahead.ts';
+import type { ProviderAhead, ReadOnly } from './provider-ahead/provider-ahead.ts';
 import { ACKNOWLEDGE_ROUTES, type AcknowledgeDeps } from './provider-ahead/routes.ts';
 import { RECONCILE_ROUTES, type ReconcileDeps } from './reconcile/routes.ts';
 import {
@@ -43,7 +43,7 @@ export type CommandApi = RespondDeps & {
   requestBudgetMs: number;
   /** Called for a request with a text that is kept and looks like the number of another card. */
   onOtherCard(sender: Sender): void;
-  providerAhead: Pick<ProviderAhead, 'now'>;
+  providerAhead: Pick<ProviderAhead, 'readOnly'>;
 };
 
 const REPLAYED = 'Idempotent-Replayed';
@@ -84,9 +84,10 @@ const PAYMENT_ROUTES = {
         headers: [REPLAYED],
       },
     },
-    handle: (api, { principal, arrivedAtMs, content }, reply) => {
+    handle: async (api, { principal, arrivedAtMs, content }, reply) => {
       const { request, key, holdsOtherCard } = content;
-      if (isReadOnly(api)) return rejectReadOnly(reply);
+      const readOnly = await api.providerAhead.readOnly();
+      if (readOnly !== undefined) return rejectReadOnly(reply, readOnly);
       const budget = startBudget(api.requestBudgetMs, arrivedAtMs);
       const sender = senderOf(principal, reply);
       if (holdsOtherCard) api.onOtherCard(sender);
@@ -141,18 +142,20 @@ export const COMMAND_ROUTES: RoutesOf<
   joinRoutes(OPERATOR_ROUTES, joinRoutes(RECONCILE_ROUTES, ACKNOWLEDGE_ROUTES)),
 );
 
-const READ_ONLY = [
-  'the provider holds operations that the event log does not, as after a restore: payments can only be read',
-  'an operator opens the service with payments reconcile --acknowledge',
-];
-/** Seconds; a person has to act first. */
-const READ_ONLY_RETRY = { 'retry-after': '30' };
+const READ_ONLY = {
+  ahead: [
+    'the provider holds operations that the event log does not, as after a restore: payments can only be read',
+    'an operator opens the service with payments reconcile --acknowledge',
+  ],
+  comparing: [
+    "the provider's ledger is still being compared with the event log; nothing was stored",
+  ],
+};
+/** In seconds; where the provider is ahead, a person has to act first. */
+const READ_ONLY_RETRY = { ahead: '30', comparing: '1' };
 
-// seeded bug: read-only-start
-const isReadOnly = ({ providerAhead }: CommandApi): boolean => providerAhead.now() !== undefined;
-
-const rejectReadOnly = (reply: FastifyReply): FastifyReply =>
-  reject(reply, 'SERVICE_UNAVAILABLE', READ_ONLY, READ_ONLY_RETRY);
+const rejectReadOnly = (reply: FastifyReply, why: ReadOnly): FastifyReply =>
+  reject(reply, 'SERVICE_UNAVAILABLE', READ_ONLY[why], { 'retry-after': READ_ONLY_RETRY[why] });
 
 type ChangeInput = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'> & {
   paymentId: string;
@@ -175,7 +178,8 @@ const changeFor = async (
     return reject(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
   }
   if (request.reason !== undefined && looksLikeCard(request.reason)) api.onOtherCard(sender);
-  if (isReadOnly(api)) return rejectReadOnly(reply);
+  const readOnly = await api.providerAhead.readOnly();
+  if (readOnly !== undefined) return rejectReadOnly(reply, readOnly);
   const change = { kind, paymentId, ...request };
   return respondInBudget(api, reply, {
     command: kind,

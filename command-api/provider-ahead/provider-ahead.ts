@@ -23,9 +23,17 @@ export type Ahead = {
   sequence: number;
 };
 
+/** Why a request that moves money is not served now. */
+export type ReadOnly = 'ahead' | 'comparing';
+
 export type ProviderAhead = {
-  /** Undefined while requests of merchants are served, also before the first comparison. */
+  /** Undefined where the provider is not known to be ahead. */
   now(): Ahead | undefined;
+  /**
+   * Undefined where a request that moves money is served. One that comes while the first comparison
+   * runs waits for it for a moment.
+   */
+  readOnly(): Promise<ReadOnly | undefined>;
   /** Begins to compare; resolves after the first comparison, or when the start can wait no longer. */
   start(): Promise<void>;
   /**
@@ -48,6 +56,9 @@ export type ProviderAheadOptions = {
 
 /** The start waits this long for the first comparison: from start to ready takes less than 1 s. */
 const START_MS_MAX = 300;
+/** A request waits this long for the first comparison, which ends in any case after the other. */
+const REQUEST_MS_MAX = 2_000;
+const COMPARISON_MS_MAX = 10_000;
 /** Between two comparisons while the ledger cannot be read. */
 const AGAIN = { minMs: 500, maxMs: 30_000 };
 /** Another process may have been told to open. */
@@ -83,10 +94,15 @@ const operationsOf = async (
   }
 };
 
+/** Resolves with the work, or when the time is over. */
+const inTime = (ms: number, work: Promise<void>): Promise<void> =>
+  within(ms, work, () => new Error('late')).catch(() => undefined);
+
 export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhead => {
   const { store, provider, logger } = options;
   const stopping = new AbortController();
   let ahead: Ahead | undefined;
+  let first: Promise<void> | undefined;
 
   const compare = async () => {
     const acknowledged = await readAcknowledgements(store);
@@ -110,8 +126,9 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
   };
 
   const compareOnce = async (failures: number): Promise<boolean> => {
+    const late = () => new Error('the comparison took too long');
     try {
-      note((await compare()).ahead);
+      note((await within(COMPARISON_MS_MAX, compare(), late, stopping.signal)).ahead);
       return true;
     } catch (error) {
       if (failures === 0 && !stopping.signal.aborted)
@@ -123,10 +140,10 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
     }
   };
 
-  const compareUntilLevel = async (onCompared: () => void): Promise<void> => {
+  const compareUntilLevel = async (onFirst: () => void): Promise<void> => {
     for (let failures = 0; !stopping.signal.aborted; ) {
       const compared = await compareOnce(failures);
-      if (compared) onCompared();
+      onFirst();
       if (compared && ahead === undefined) return;
       failures = compared ? 0 : failures + 1;
       await pause(compared ? AHEAD_MS : backOffMs(AGAIN, failures), stopping.signal);
@@ -135,9 +152,17 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
 
   return {
     now: () => ahead,
+    readOnly: async () => {
+      if (first !== undefined) await inTime(REQUEST_MS_MAX, first);
+      if (first !== undefined) return 'comparing';
+      // seeded bug: read-only-start
+      return ahead === undefined ? undefined : 'ahead';
+    },
     start: () => {
-      const first = new Promise<void>((resolve) => void compareUntilLevel(resolve));
-      return within(START_MS_MAX, first, () => new Error('late')).catch(() => undefined);
+      first = new Promise<void>((resolve) => void compareUntilLevel(resolve)).then(() => {
+        first = undefined;
+      });
+      return inTime(START_MS_MAX, first);
     },
     acknowledge: async (context) => {
       const found = await compare();

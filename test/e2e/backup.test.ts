@@ -2,19 +2,16 @@
  * Backup and restore by the commands of docs/operations.md, while merchants write: what was
  * acknowledged before the backup began is in the copy, and the copy passes its verification.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { expect, test } from '@jest/globals';
 import { SECRET, token } from '../support/in-process.ts';
+import { commandsOf, runInShell } from '../support/operations-page.ts';
 import { newSeed, randomOf } from '../support/random.ts';
 import {
   type Body,
   freePort,
-  ROOT,
   type ServiceProcess,
   spawnService,
   startService,
@@ -23,37 +20,8 @@ import {
 import { until } from '../support/until.ts';
 import { startWriters, type Work } from '../support/writers.ts';
 
-const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
 const WRITERS = 4;
 const WAIT_MS_MAX = 60_000;
-
-/** The commands of a block of docs/operations.md, with the folders of this test. */
-const commands = (name: string, folder: string): string => {
-  const [, block] = new RegExp(`^\`\`\`sh ${name}\n(.*?)^\`\`\`$`, 'ms').exec(PAGE) ?? [];
-  if (block === undefined) throw new Error(`docs/operations.md has no block ${name}`);
-  return block
-    .replaceAll('/backups/payments', join(folder, 'backup'))
-    .replaceAll('/restored', join(folder, 'restored'));
-};
-
-const BASH = { PATH: process.env.PATH, HOME: process.env.HOME, npm_config_loglevel: 'error' };
-
-/** npx takes longer than the command that it runs; test/e2e/readme.test.ts uses npx itself. */
-const NPX = 'npx() { shift; node_modules/.bin/node cli/payments.mjs "$@"; }';
-
-const run = async (script: string, env: NodeJS.ProcessEnv) => {
-  const bash = spawn('bash', ['-c', `${NPX}\n${script}`], {
-    cwd: ROOT,
-    env: { ...BASH, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(bash.stdout),
-    text(bash.stderr),
-    once(bash, 'close'),
-  ]);
-  return { code, stdout, stderr };
-};
 
 /** Every payment is there, at least as far as it was acknowledged, and the documented checks pass. */
 const expectWhole = async (
@@ -70,10 +38,10 @@ const expectWhole = async (
     const now = (await response.json()) as Body;
     expect(now.transactions.slice(0, transactions.length)).toEqual(transactions);
   }
-  const [verify = '', reconcile = ''] = commands('trust', '').trim().split('\n');
-  const verified = await run(verify, env);
+  const [verify = '', reconcile = ''] = commandsOf('trust', '').trim().split('\n');
+  const verified = await runInShell(verify, env);
   expect(verified).toMatchObject({ code: 0, stdout: expect.stringMatching(/^intact /) });
-  const { stdout } = await run(`${reconcile} --format json`, env);
+  const { stdout } = await runInShell(`${reconcile} --format json`, env);
   const { differences } = JSON.parse(stdout) as { differences: { kind: string }[] };
   // The ledger is copied last, so it may hold more operations than the log, never fewer.
   const others = differences.filter(
@@ -100,7 +68,7 @@ test('docs/operations.md: a restored backup holds everything acknowledged before
 
     const before = new Map([...work.acknowledged].map(([id, { body }]) => [id, body]));
     const own = { ...settings, DATA_DIR: service.dataDir, PORT: String(service.port) };
-    const made = await run(commands('backup', folder), own);
+    const made = await runInShell(commandsOf('backup', folder), own);
     expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('It holds secrets') });
     const since = work.operations;
     await until('the service still takes payments', () => work.operations > since, WAIT_MS_MAX);
@@ -112,7 +80,7 @@ test('docs/operations.md: a restored backup holds everything acknowledged before
       dataDir: join(folder, 'restored'),
       env: { ...there, npm_config_loglevel: 'error' },
       // exec replaces the shell, so that npm gets the signal and passes it on.
-      command: ['bash', '-c', commands('restore', folder).replace(/^DATA_DIR=/m, 'exec env $&')],
+      command: ['bash', '-c', commandsOf('restore', folder).replace(/^DATA_DIR=/m, 'exec env $&')],
     });
     try {
       await expectWhole(restored, before, { ...there, DATA_DIR: restored.dataDir });

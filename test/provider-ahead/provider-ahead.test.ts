@@ -1,0 +1,93 @@
+/** When the ledger is compared with the log, and what requests that move money get meanwhile. */
+import { afterEach, describe, expect, test } from '@jest/globals';
+import {
+  createProviderAhead,
+  type ProviderAhead,
+} from '../../command-api/provider-ahead/provider-ahead.ts';
+import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import { silent } from '../support/silent-log.ts';
+import { until } from '../support/until.ts';
+
+const ENTRY = {
+  sequence: 7,
+  operationId: 'op_1',
+  kind: 'SALE',
+  paymentId: 'pay_1',
+  outcome: 'APPROVED',
+  amount: 1,
+  currency: 'USD',
+  providerReference: 'ref_1',
+} as const;
+const OPERATOR = { actor: 'operator', requestId: 'r', correlationId: 'r', causationId: 'r' };
+
+const opened: ProviderAhead[] = [];
+afterEach(() => {
+  for (const one of opened.splice(0)) one.stop();
+});
+
+/** A provider that may be out of reach, or not answer yet, with one operation the log does not hold. */
+const openOver = (store = memoryEventStore()) => {
+  const provider = {
+    reachable: true,
+    responds: Promise.resolve(),
+    ledger: async (after: number) => {
+      await provider.responds;
+      if (!provider.reachable) throw new Error('out of reach');
+      return { entries: after < ENTRY.sequence ? [ENTRY] : [], next: null };
+    },
+  };
+  const open = (): ProviderAhead => {
+    const ahead = createProviderAhead({ store, provider, logger: silent });
+    opened.push(ahead);
+    return ahead;
+  };
+  return { provider, open };
+};
+
+describe('F3: a provider that is ahead of the log', () => {
+  test('F3: one that is out of reach at the start holds up nobody, and is compared once it is there', async () => {
+    const { provider, open } = openOver();
+    provider.reachable = false;
+    const ahead = open();
+    await ahead.start();
+    expect(await ahead.readOnly()).toBeUndefined();
+    provider.reachable = true;
+    await until('the ledger is compared', async () => (await ahead.readOnly()) === 'ahead');
+    expect(ahead.now()).toEqual({ operations: 1, sequence: 7 });
+  });
+
+  test('F3: a request that comes during the first comparison waits for what it finds', async () => {
+    const { provider, open } = openOver();
+    const held = Promise.withResolvers<void>();
+    provider.responds = held.promise;
+    const ahead = open();
+    await ahead.start();
+    const request = ahead.readOnly();
+    held.resolve();
+    expect(await request).toBe('ahead');
+  });
+
+  test('F3: and is rejected where that takes longer than a moment', async () => {
+    const { provider, open } = openOver();
+    const held = Promise.withResolvers<void>();
+    provider.responds = held.promise;
+    const ahead = open();
+    await ahead.start();
+    expect(await ahead.readOnly()).toBe('comparing');
+    held.resolve();
+  });
+
+  test('F3: an acknowledgement in one process opens the others, and the next start is level', async () => {
+    const { open } = openOver();
+    const [one, other] = [open(), open()];
+    await Promise.all([one.start(), other.start()]);
+    expect([await one.readOnly(), await other.readOnly()]).toEqual(['ahead', 'ahead']);
+    expect(await one.acknowledge(OPERATOR)).toEqual({ operations: 1, sequence: 7 });
+    expect(await one.readOnly()).toBeUndefined();
+    await until('the other opens', async () => (await other.readOnly()) === undefined);
+    const next = open();
+    await next.start();
+    expect(await next.readOnly()).toBeUndefined();
+    expect(await next.acknowledge(OPERATOR)).toBeUndefined();
+  });
+});
