@@ -72,12 +72,14 @@ export type CommandSide = {
 };
 
 const CACHED_PAYMENTS_MAX = 1000;
+/** Some thirty of the largest payments; the usual ones are a few kB each. */
+const CACHED_BYTES_MAX = 64 * 1024 * 1024;
 const createDeps = (options: CommandSideOptions, provider: Provider): CommandDeps => {
   const { config, store, sharedStore, identities, log: logger, nowMs = Date.now } = options;
   const { onAppended, onConflict } = recordMetrics(options.metrics);
-  const cachedPaymentsMax = CACHED_PAYMENTS_MAX;
+  const cache = { cachedPaymentsMax: CACHED_PAYMENTS_MAX, cachedBytesMax: CACHED_BYTES_MAX };
   const queues = createQueues();
-  const paymentLog = createPaymentLog({ store, nowMs, cachedPaymentsMax, onConflict, onAppended });
+  const paymentLog = createPaymentLog({ store, nowMs, onConflict, onAppended, ...cache });
   const inFlight = createInFlight({
     // After a start no earlier call of this process runs, so only others' are waited for.
     inFlightMsMax: sharedStore ? inFlightMsMaxOf(config.provider.timeoutMs) : 0,

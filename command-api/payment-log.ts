@@ -9,12 +9,13 @@ import {
 } from '../shared/event-store/errors.ts';
 import {
   asPaymentEvent,
-  foldStream,
+  foldInSlices,
   type RecordedPaymentEvent,
 } from '../shared/event-store/fold-stream.ts';
 import type { EventContext, EventStore, NewEvent } from '../shared/event-store/port.ts';
 import type { Command } from '../shared/payment/commands.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
+import { bytesOfPayment } from '../shared/payment/memory.ts';
 import type { FinalOutcomeDetails } from '../shared/payment/outcome.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
@@ -79,21 +80,27 @@ export type PaymentLogOptions = {
   nowMs: () => number;
   onAppended: (events: readonly RecordedPaymentEvent[]) => void;
   onConflict: () => void;
-  /** How many payments are kept in memory. */
+  /** How many payments are kept in memory, and about how many bytes they may take together. */
   cachedPaymentsMax: number;
+  cachedBytesMax: number;
 };
+
+type Folds = Pick<LoadedPayment, 'state' | 'readModel'>;
+
+const foldOne = (before: Folds | undefined, recorded: RecordedPaymentEvent): Folds => ({
+  state: evolve(before?.state, recorded),
+  readModel: project(before?.readModel, recorded),
+});
 
 /** The payment with further events; undefined while it has none at all. */
 const after = (
   payment: LoadedPayment | undefined,
   appended: readonly RecordedPaymentEvent[],
 ): LoadedPayment | undefined => {
-  let { state, readModel } = payment ?? {};
-  for (const recorded of appended) {
-    state = evolve(state, recorded);
-    readModel = project(readModel, recorded);
-  }
-  if (state === undefined || readModel === undefined) return undefined;
+  let folds: Folds | undefined = payment;
+  for (const recorded of appended) folds = foldOne(folds, recorded);
+  if (folds === undefined) return undefined;
+  const { state, readModel } = folds;
   return { events: [...(payment?.events ?? []), ...appended], state, readModel };
 };
 
@@ -134,7 +141,8 @@ const RECORD_BUDGET_MS = 10_000;
 
 export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   const { store, nowMs, onAppended, onConflict, cachedPaymentsMax } = options;
-  const cache = createBoundedMap<LoadedPayment>(cachedPaymentsMax);
+  const bytes = { bytesMax: options.cachedBytesMax, bytesOf: bytesOfPayment };
+  const cache = createBoundedMap<LoadedPayment>(cachedPaymentsMax, bytes);
 
   const remember = (paymentId: string, payment: LoadedPayment | undefined): void => {
     if (payment === undefined) return;
@@ -149,7 +157,8 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     const cached = from === 'cache' ? cache.get(paymentId) : undefined;
     if (cached !== undefined) return cached;
     const events = await store.readStream(streamOf(paymentId));
-    const payment = foldStream(events, (all) => after(undefined, all));
+    const folds = await foldInSlices(events, foldOne);
+    const payment = folds && { events: events.map(asPaymentEvent), ...folds };
     remember(paymentId, payment);
     return payment;
   };

@@ -9,6 +9,7 @@ import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
+import { pauseAt } from '../shared/runtime/slices.ts';
 import type { Log } from './subscription.ts';
 
 /** One payment after a batch: its last good read model, and the event that stopped it, if any. */
@@ -48,9 +49,11 @@ const applyOne = (readModel: PaymentReadModel | undefined, event: RecordedEvent)
   }
 };
 
-const foldUntilPoison = (events: RecordedEvent[]): Folded => {
+const foldUntilPoison = async (events: RecordedEvent[]): Promise<Folded> => {
   let folded: Folded = { readModel: undefined };
-  for (const event of events) {
+  for (const [index, event] of events.entries()) {
+    const pause = pauseAt(index);
+    if (pause !== undefined) await pause;
     folded = applyOne(folded.readModel, event);
     if (folded.poison !== undefined) return folded;
   }
@@ -68,7 +71,7 @@ export const createPaymentFolds = ({
 
   const foldStream = async (paymentId: string, atLeast: number): Promise<Folded> => {
     try {
-      const folded = foldUntilPoison(await store.readStream(streamOf(paymentId)));
+      const folded = await foldUntilPoison(await store.readStream(streamOf(paymentId)));
       if (folded.poison !== undefined || revisionOf(folded) >= atLeast) return folded;
       return { ...folded, poison: { revision: atLeast, reason: 'its stream ends before it' } };
     } catch (error) {

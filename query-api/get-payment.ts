@@ -4,10 +4,10 @@
  */
 
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
-import { foldStream } from '../shared/event-store/fold-stream.ts';
+import { foldInSlices } from '../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
-import { bodyOf, foldReadModel } from '../shared/payment/response.ts';
+import { bodyOf, project } from '../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 
@@ -84,7 +84,7 @@ const documentOf = async (
 };
 
 const fold = async ({ store }: QueryDeps, paymentId: string): Promise<FoundPayment | undefined> => {
-  const readModel = foldStream(await store.readStream(streamOf(paymentId)), foldReadModel);
+  const readModel = await foldInSlices(await store.readStream(streamOf(paymentId)), project);
   if (readModel === undefined) return undefined;
   return {
     merchantId: readModel.merchantId,

@@ -5,20 +5,27 @@
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { asPaymentEvent, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import { bytesOfReadModel } from '../../shared/payment/memory.ts';
 import { type PaymentReadModel, project } from '../../shared/payment/response.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
+import { pauseAt } from '../../shared/runtime/slices.ts';
 
 export type PaymentStates = {
   /** Throws UnreadableStream, StoreUnavailable, and Error where the event cannot be applied. */
   after(event: RecordedPaymentEvent): Promise<PaymentReadModel>;
 };
 
-/** Keeps the states of the last `paymentsMax` payments; any other is folded from its stream. */
+const STATES_BYTES_MAX = 48 * 1024 * 1024;
+
+/** Keeps the states of the last `paymentsMax` payments, fewer where they are large; any other is folded from its stream. */
 export const followPaymentStates = (
   store: Pick<EventStore, 'readStream'>,
   paymentsMax = 10_000,
 ): PaymentStates => {
-  const states = createBoundedMap<PaymentReadModel>(paymentsMax);
+  const states = createBoundedMap<PaymentReadModel>(paymentsMax, {
+    bytesMax: STATES_BYTES_MAX,
+    bytesOf: bytesOfReadModel,
+  });
 
   const keep = (stream: string, readModel: PaymentReadModel): PaymentReadModel => {
     states.set(stream, readModel);
@@ -43,7 +50,9 @@ export const followPaymentStates = (
     const known = states.get(stream);
     if (known?.revision === revision - 1) return known;
     let readModel: PaymentReadModel | undefined;
-    for (const event of await readBefore(stream, revision)) {
+    for (const [index, event] of (await readBefore(stream, revision)).entries()) {
+      const pause = pauseAt(index);
+      if (pause !== undefined) await pause;
       if (event.revision < revision) readModel = project(readModel, asPaymentEvent(event));
     }
     return readModel;

@@ -35,6 +35,8 @@ export type TopicReaderOptions = {
 type Walk = { counters: number[]; parked: Set<string> };
 
 const WALKS_MAX = 1_000;
+/** Each walk has all parked payments. */
+const WALKS_BYTES_MAX = 16 * 1024 * 1024;
 const STEP_EVENTS = 1_000;
 
 const copyOf = ({ counters, parked }: Walk): Walk => ({
@@ -44,7 +46,10 @@ const copyOf = ({ counters, parked }: Walk): Walk => ({
 
 /** Opens a reader, which remembers the walks to the ends of its last pages. */
 export const openTopicReader = ({ store, partitions }: TopicReaderOptions): TopicReader => {
-  const walks = createBoundedMap<Walk>(WALKS_MAX);
+  const walks = createBoundedMap<Walk>(WALKS_MAX, {
+    bytesMax: WALKS_BYTES_MAX,
+    bytesOf: ({ parked }) => 500 + 100 * parked.size,
+  });
 
   const keyOf = (position: Position | null): string => JSON.stringify([partitions(), position]);
   const remember = (position: Position | null, walk: Walk): void => {

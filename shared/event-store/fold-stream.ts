@@ -1,6 +1,7 @@
 /** From a stream, which can hold any event, to the events of one payment. */
 import { isPaymentEvent } from '../payment/events.ts';
 import type { PaymentEvent } from '../payment/payment-events.ts';
+import { pauseAt } from '../runtime/slices.ts';
 import { UnreadableStream } from './errors.ts';
 import type { RecordedEvent } from './port.ts';
 
@@ -17,6 +18,9 @@ export const asPaymentEvent = (recorded: RecordedEvent): RecordedPaymentEvent =>
   throw new Error(`${recorded.event.type} is not an event of a payment`);
 };
 
+const unreadable = (events: readonly RecordedEvent[], error: unknown): UnreadableStream =>
+  new UnreadableStream(`${events[0]?.stream}: ${(error as Error).message}`);
+
 /**
  * The result of `fold` over a payment's stream. Throws UnreadableStream where `fold` throws: in a
  * damaged stream each event can be readable, and yet one cannot follow another.
@@ -28,6 +32,27 @@ export const foldStream = <T>(
   try {
     return fold(events.map(asPaymentEvent));
   } catch (error) {
-    throw new UnreadableStream(`${events[0]?.stream}: ${(error as Error).message}`);
+    throw unreadable(events, error);
+  }
+};
+
+/**
+ * The fold of a payment's stream event by event, in slices: a long one does not hold up other work.
+ * Undefined for an empty stream. Throws UnreadableStream as `foldStream` does.
+ */
+export const foldInSlices = async <T>(
+  events: readonly RecordedEvent[],
+  step: (before: T | undefined, event: RecordedPaymentEvent) => T,
+): Promise<T | undefined> => {
+  let folded: T | undefined;
+  try {
+    for (const [index, event] of events.entries()) {
+      const pause = pauseAt(index);
+      if (pause !== undefined) await pause;
+      folded = step(folded, asPaymentEvent(event));
+    }
+    return folded;
+  } catch (error) {
+    throw unreadable(events, error);
   }
 };

@@ -1,15 +1,33 @@
 /**
- * Maps of bounded size, for caches: any entry may be evicted at any time (ADR-0097). No other file
- * imports the library.
+ * Maps of bounded size, for caches: any entry may be evicted at any time (ADR-0097, ADR-0112). No
+ * other file imports the library.
  */
 import { LRUCache } from 'lru-cache';
 
-/** A map of at most `max` entries; one entry more evicts the least recently used one. */
+/** A map that evicts the least recently used entries above its bounds. */
 export type BoundedMap<V extends NonNullable<unknown>> = Pick<
   LRUCache<string, V>,
-  'get' | 'peek' | 'set' | 'delete' | 'clear' | 'size'
+  'get' | 'peek' | 'set' | 'delete' | 'clear' | 'size' | 'calculatedSize'
 >;
 
-/** `get` and `set` count as use, `peek` does not. Memory for `max` entries is allocated at once. */
-export const createBoundedMap = <V extends NonNullable<unknown>>(max: number): BoundedMap<V> =>
-  new LRUCache<string, V>({ max });
+/** How much memory the values of a map may take: where one value can be a thousand times another. */
+export type BytesBound<V> = {
+  bytesMax: number;
+  /** About how many bytes a value takes: an integer from 1, made without a look at all of it. */
+  bytesOf(value: V): number;
+};
+
+/**
+ * A map of at most `max` entries and, where given, of about `bytesMax` bytes; a value larger than that
+ * is not kept. `get` and `set` count as use, `peek` does not. Memory for `max` entries is allocated
+ * at once.
+ */
+export const createBoundedMap = <V extends NonNullable<unknown>>(
+  max: number,
+  bytes?: BytesBound<V>,
+): BoundedMap<V> =>
+  new LRUCache<string, V>({
+    max,
+    // seeded bug: bounded-by-bytes
+    ...(bytes && { maxSize: bytes.bytesMax, sizeCalculation: bytes.bytesOf }),
+  });

@@ -96,6 +96,7 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
       onAppended: () => undefined,
       onConflict: () => undefined,
       cachedPaymentsMax: 10,
+      cachedBytesMax: 1_000_000,
     });
     const inFlight = { mayRun: () => false };
     const unresolved = { list: () => [] };

@@ -28,6 +28,7 @@ const logOver = (changes: Partial<EventStore>, cachedPaymentsMax = 10): PaymentL
     onAppended: () => undefined,
     onConflict: () => undefined,
     cachedPaymentsMax,
+    cachedBytesMax: 1_000_000,
   });
 const types = async () => (await store.readStream(streamOf(ID))).map(({ event }) => event.type);
 const begin = (log: PaymentLog, budgetMs = 1000) =>

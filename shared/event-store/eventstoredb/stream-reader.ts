@@ -1,6 +1,7 @@
 /** Reading one stream of EventStoreDB, from the leader. */
 import { BACKWARDS, END } from '@eventstore/db-client';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
+import { mapInSlices } from '../../runtime/slices.ts';
 import { allReadable } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { RecordedEvent } from '../port.ts';
@@ -49,7 +50,7 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds) {
       return (await read((client) => client.readStream(stream, options))) ?? [];
     },
     async readStream(stream: string): Promise<RecordedEvent[]> {
-      const events = allReadable((await whole(stream)).map(fromServer));
+      const events = allReadable(await mapInSlices(await whole(stream), fromServer));
       ends.learn(events.at(-1));
       return events;
     },

@@ -6,6 +6,7 @@
  * This process must be the only one that writes the file.
  */
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
+import { mapInSlices } from '../../runtime/slices.ts';
 import { allReadable } from '../codec.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { EventStore, Head, Position, StoredForm, StoredForms } from '../port.ts';
@@ -101,13 +102,13 @@ function readers(
   return {
     async readStream(stream) {
       const rows = await thread.call('readStream', { stream }).catch(rethrow);
-      return allReadable(rows.map(decodeRow));
+      return allReadable(await mapInSlices(rows, decodeRow));
     },
     lastRevision: (stream) => thread.call('lastRevision', { stream }).catch(rethrow),
     async readAll(after, limit) {
       const args = { after: positionNumber(after), limit };
       const rows = await thread.call('readAll', args).catch(rethrow);
-      return rows.map(decodeRow);
+      return mapInSlices(rows, decodeRow);
     },
     hashAt: async (position) =>
       thread.call('hashAt', { position: positionNumber(position) }).catch(rethrow),

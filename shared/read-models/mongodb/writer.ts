@@ -4,6 +4,7 @@
  * started from), so that a batch that is repeated, or written by two projectors at once, is harmless.
  */
 import type { Position } from '../../event-store/port.ts';
+import { bytesOfReadModel } from '../../payment/memory.ts';
 import type { PaymentReadModel } from '../../payment/response.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
 import type { DamageReports } from '../damage-reports.ts';
@@ -36,6 +37,7 @@ import {
 const ROUNDS_MAX = 5;
 /** How many written read models are kept for the next event (some 3 kB each). */
 const RECENT_READ_MODELS_MAX = 4096;
+const RECENT_BYTES_MAX = 32 * 1024 * 1024;
 
 /** What a writer needs of the database. */
 type WriterDeps = {
@@ -63,7 +65,10 @@ const moved = (from: Position | null) =>
 export const createWriter = (deps: WriterDeps): Writer => {
   const { generation, rowCheck, reports } = deps;
   const { control, read, write } = deps.database;
-  const recent = createBoundedMap<PaymentReadModel>(RECENT_READ_MODELS_MAX);
+  const recent = createBoundedMap<PaymentReadModel>(RECENT_READ_MODELS_MAX, {
+    bytesMax: RECENT_BYTES_MAX,
+    bytesOf: bytesOfReadModel,
+  });
   /** The checkpoint as last seen here: any other means that the read models were wiped or moved. */
   let seen: Position | null | undefined;
   let indexed: number | undefined;

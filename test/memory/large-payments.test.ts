@@ -1,0 +1,138 @@
+/** Payments with as many operations as they may have: what they take of memory and of the event loop. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createPaymentLog } from '../../command-api/payment-log.ts';
+import { followPaymentStates } from '../../projector/relay/payment-states.ts';
+import { getPayment } from '../../query-api/get-payment.ts';
+import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
+import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { createCaches } from '../../shared/read-models/sqlite/caches.ts';
+import { mapInSlices } from '../../shared/runtime/slices.ts';
+import { refundsOfOneCent } from '../support/largest-payment.ts';
+import { created, newEvent } from '../support/payment-events.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const SALE = { captureNow: true, amount: 99_999_999 };
+
+const appendRefunds = async (store: EventStore, paymentId: string, operations: number) => {
+  const events = refundsOfOneCent(created({ paymentId, ...SALE }), operations);
+  return store.append(
+    streamOf(paymentId),
+    'none',
+    events.map((event) => newEvent(event)),
+  );
+};
+const logOver = (store: EventStore, cachedBytesMax: number) =>
+  createPaymentLog({
+    store,
+    nowMs: Date.now,
+    onAppended: () => undefined,
+    onConflict: () => undefined,
+    cachedPaymentsMax: 100,
+    cachedBytesMax,
+  });
+
+describe('F9: caches are bounded by bytes', () => {
+  test('a few large payments take the place of many small ones in memory', async () => {
+    const store = memoryEventStore();
+    const small = Array.from({ length: 20 }, (_, n) => `pay_small_${n}`);
+    const large = Array.from({ length: 6 }, (_, n) => `pay_large_${n}`);
+    for (const id of small) await appendRefunds(store, id, 2);
+    for (const id of large) await appendRefunds(store, id, 60);
+    const log = logOver(store, 500_000);
+    const kept = (ids: string[]) => ids.filter((id) => log.peek(id) !== undefined).length;
+    for (const id of small) await log.load(id, 'cache');
+    expect(kept(small)).toBe(20);
+    for (const id of large) await log.load(id, 'cache');
+    expect(kept(small)).toBe(0);
+    expect(kept(large)).toBe(3);
+  });
+
+  test('a payment that is larger than the whole cache is served and not kept', async () => {
+    const store = memoryEventStore();
+    await appendRefunds(store, 'pay_1', 60);
+    const log = logOver(store, 50_000);
+    expect((await log.load('pay_1', 'cache'))?.events).toHaveLength(121);
+    expect(log.peek('pay_1')).toBeUndefined();
+  });
+
+  test('documents and read models of a thousand large payments take 32 MiB each at most', async () => {
+    const { documents, readModels } = createCaches();
+    const [first] = await appendRefunds(memoryEventStore(), 'pay_1', 1);
+    const states = followPaymentStates(memoryEventStore());
+    const readModel = await states.after(asPaymentEvent(first as RecordedEvent));
+    const transactions = Array.from({ length: 1_000 }, () => ({}) as never);
+    const response = { ...readModel.response, transactions };
+    for (let n = 0; n < 1_000; n += 1) {
+      documents.set(`pay_${n}`, { merchantId: 'm', revision: 1, body: 'x'.repeat(200_000) });
+      readModels.set(`pay_${n}`, { ...readModel, response });
+    }
+    for (const cache of [documents, readModels]) {
+      expect(cache.calculatedSize).toBeLessThan(32 * 1024 * 1024);
+      expect(cache.size).toBeGreaterThan(50);
+      expect(cache.size).toBeLessThan(100);
+    }
+  });
+});
+
+describe('F9: a payment of a thousand operations is read in slices', () => {
+  const folder = temporaryFolder();
+  let store: EventStore;
+  let last: RecordedEvent | undefined;
+  beforeAll(async () => {
+    store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
+    last = (await appendRefunds(store, 'pay_1', 1_000)).at(-1);
+  });
+  afterAll(async () => {
+    await store.close();
+    folder.remove();
+  });
+
+  /** How often other work had its turn while a step ran. */
+  const turnsDuring = async (step: () => Promise<unknown>): Promise<number> => {
+    let turns = 0;
+    let running = true;
+    const count = (): void => {
+      turns += 1;
+      if (running) setImmediate(count);
+    };
+    setImmediate(count);
+    await step();
+    running = false;
+    return turns;
+  };
+  /** Of 2,001 events. */
+  const SLICES = 20;
+
+  test('by what decodes the events of a stream, in their order', async () => {
+    const items = Array.from({ length: 2_001 }, (_, n) => n);
+    let made: number[] = [];
+    const decode = async (): Promise<void> => {
+      made = await mapInSlices(items, (n) => n + 1);
+    };
+    expect(await turnsDuring(decode)).toBeGreaterThanOrEqual(SLICES);
+    expect(made).toEqual(items.map((n) => n + 1));
+  });
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['a command', () => logOver(inMemory, 1_000_000).load('pay_1', 'store')],
+    ['a GET without a document', () => fold()],
+    ['the relay', () => followPaymentStates(inMemory).after(asPaymentEvent(last as never))],
+  ])('by %s, which folds it', async (_who, step) => {
+    events = await store.readStream(streamOf('pay_1'));
+    expect(await turnsDuring(step)).toBeGreaterThanOrEqual(SLICES);
+  });
+
+  let events: RecordedEvent[] = [];
+  /** A store that has read the stream already, so that every turn is one of the fold. */
+  const inMemory: EventStore = { ...memoryEventStore(), readStream: async () => events };
+  const fold = async (): Promise<void> => {
+    const readModels = { get: async () => undefined } as never;
+    const behind = () => () => false;
+    const found = await getPayment({ store: inMemory, readModels, behind }, 'pay_1', 'm_1');
+    expect(JSON.parse(found?.body ?? '{}').transactions).toHaveLength(1_000);
+  };
+});
