@@ -39,20 +39,31 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
   );
 };
 
-type TailOptions = { topic: string; from: string; follow?: boolean };
+type TailOptions = {
+  topic: string;
+  from: string;
+  latest?: boolean;
+  follow?: boolean;
+  keys?: boolean;
+};
 
-const printPage = async (client: Client, topic: string, from: string): Promise<string> => {
-  const query = new URLSearchParams({ from });
+const printPage = async (
+  client: Client,
+  { topic, keys = false }: TailOptions,
+  from: string,
+): Promise<string> => {
+  const query = new URLSearchParams({ from, ...(keys && { keys: 'true' }) });
   const response = await orFail(await client.get(`/ops/v1/topics/${topic}/messages?${query}`));
   process.stdout.write(await response.text());
   return response.headers.get('next-position') ?? from;
 };
 
-const tail = async ({ topic, from, follow = false }: TailOptions): Promise<void> => {
+const tail = async (options: TailOptions): Promise<void> => {
+  const { latest = false, follow = latest } = options;
   const client = await openClient({ scope: SCOPE });
-  let at = from;
+  let at = latest ? 'latest' : options.from;
   for (;;) {
-    const next = await printPage(client, topic, at);
+    const next = await printPage(client, options, at);
     if (next === at && !follow) return;
     if (next === at) await delay(FOLLOW_MS);
     at = next;
@@ -79,8 +90,13 @@ export const topicsCommand = (): Command =>
             .default('events'),
         )
         .option('--from <position>', 'only messages after this globalposition, or start', 'start')
+        .option('--latest', 'only messages that come from now on, as they come')
+        .option('--keys', 'print partition and key beside each message')
         .option('--follow', 'print new messages as they come, until it is interrupted')
-        .addHelpText('after', '\nExample:\n  payments topics tail --topic state | jq .data.status')
+        .addHelpText(
+          'after',
+          '\nExample:\n  payments topics tail --topic state | jq .data.status\n  payments topics tail --latest --keys',
+        )
         .action(tail),
     )
     .addHelpText('after', '\nExample:\n  payments topics tail --topic state | jq .data.status');

@@ -23,10 +23,12 @@ export type TopicReader = {
    * no event has that position. Throws StoreUnavailable.
    */
   page(topic: Topic, after: Position | null, limit: number): Promise<TopicPage | undefined>;
+  /** The position of the last event, or null where the log is empty: after it comes what is new. */
+  latest(): Promise<Position | null>;
 };
 
 export type TopicReaderOptions = {
-  store: Pick<EventStore, 'readAll' | 'readStream'>;
+  store: Pick<EventStore, 'readAll' | 'readStream' | 'head'>;
   /** The partition counts that the topics have, or would have. */
   partitions(): Partitions;
 };
@@ -96,6 +98,7 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
   };
 
   return {
+    latest: async () => (await store.head(null)).position,
     page: async (topic, after, limit) => {
       const walk = await walkTo(after);
       if (walk === undefined) return undefined;

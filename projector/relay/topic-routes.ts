@@ -8,6 +8,7 @@ import { reject } from '../../shared/http/errors.ts';
 import { type RequestForm, type Route, type RoutesOf, sendJson } from '../../shared/http/route.ts';
 import { NDJSON } from '../../shared/http/server/streams.ts';
 import {
+  type FeedMessage,
   PARTITIONS_DEFAULT,
   type Partitions,
   TOPICS,
@@ -15,7 +16,12 @@ import {
   topicName,
 } from '../event-feed/port.ts';
 import type { RelayStatus } from './status.ts';
-import { openTopicReader, type TopicReader, type TopicReaderOptions } from './topic-reader.ts';
+import {
+  openTopicReader,
+  type TopicPage,
+  type TopicReader,
+  type TopicReaderOptions,
+} from './topic-reader.ts';
 
 export type TopicOptions = {
   store: TopicReaderOptions['store'];
@@ -47,28 +53,47 @@ export const openTopics = ({ store, relay, topicPrefix }: TopicOptions): TopicDe
   return { relay, topicPrefix, partitions, topics: openTopicReader({ store, partitions }) };
 };
 
-type Query = { from?: string | string[]; limit?: string | string[] };
+type Query = { from?: string | string[]; limit?: string | string[]; keys?: string | string[] };
+
+/** The page after `from`. A position that is padded with zeros, as pages show it, is taken as well. */
+const pageAfter = async (
+  topics: TopicReader,
+  topic: Topic,
+  from: string,
+  limit: number,
+): Promise<TopicPage | undefined> => {
+  if (from === 'start') return topics.page(topic, null, limit);
+  if (from === 'latest') return topics.page(topic, await topics.latest(), limit);
+  const page = await topics.page(topic, from, limit);
+  const plain = from.replace(/^0+(?=[0-9]+$)/, '');
+  return page === undefined && plain !== from ? topics.page(topic, plain, limit) : page;
+};
+
+/** A message as one line: its value alone, or with the partition and key that a broker has beside it. */
+const lineOf = ({ partition, key, value }: FeedMessage, withKeys: boolean): string =>
+  withKeys
+    ? `{"partition":${partition},"key":${JSON.stringify(key)},"value":${value}}\n`
+    : `${value}\n`;
 
 const sendMessages = async (
   { topics }: TopicDeps,
   topic: Topic,
-  { from = 'start', limit }: Query,
+  { from = 'start', limit, keys }: Query,
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
   const events = Array.isArray(limit) ? undefined : parseLimit(limit);
   if (events === undefined) {
     return reject(reply, 'INVALID_REQUEST', [`limit must be a number from 1 to ${LIMIT_MAX}`]);
   }
-  const page = Array.isArray(from)
-    ? undefined
-    : await topics.page(topic, from === 'start' ? null : from, events);
+  const page = Array.isArray(from) ? undefined : await pageAfter(topics, topic, from, events);
   if (page === undefined) {
-    return reject(reply, 'INVALID_REQUEST', ['from must be start or the position of an event']);
+    const details = ['from must be start, latest or the position of an event'];
+    return reject(reply, 'INVALID_REQUEST', details);
   }
   return reply
     .type(NDJSON)
     .header('next-position', page.next ?? 'start')
-    .send(page.messages.map(({ value }) => `${value}\n`).join(''));
+    .send(page.messages.map((message) => lineOf(message, keys === 'true')).join(''));
 };
 
 const route = <const F extends RequestForm>(own: Route<TopicDeps, F>) => own;

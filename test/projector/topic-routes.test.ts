@@ -2,14 +2,18 @@
  * The topics without a broker: what the routes and `payments topics tail` give is to the byte what
  * the relay sends, page after page, from any place in the log.
  */
+import { join } from 'node:path';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { noRelay } from '../../projector/event-feed/none.ts';
+import { partitionOf } from '../../projector/event-feed/partition.ts';
 import type { Topic } from '../../projector/event-feed/port.ts';
 import { startRelay } from '../../projector/relay/relay.ts';
 import { openTopics, TOPIC_ROUTES } from '../../projector/relay/topic-routes.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
@@ -19,6 +23,7 @@ import { writePayment } from '../support/consumer-example.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { runCli } from '../support/service.ts';
 import { silent } from '../support/silent-log.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 jest.setTimeout(60_000);
@@ -29,7 +34,7 @@ afterEach(async () => {
 });
 
 const served = (
-  store: ReturnType<typeof memoryEventStore>,
+  store: Pick<EventStore, 'readAll' | 'readStream' | 'head'>,
   relay = noRelay(),
   merchantId = '*',
 ): FastifyInstance => {
@@ -105,6 +110,39 @@ describe('GET /ops/v1/topics/{topic}/messages', () => {
     expect(page.lines).toEqual(sent.slice(21));
   });
 
+  test('F32: a position padded with zeros, as the pages show it, is taken', async () => {
+    const folder = temporaryFolder();
+    const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
+    await writePayment(store, 'pay_1');
+    const page = await pageOf(served(store), 'events', { from: '000000000004' });
+    expect(page.lines.map((line) => JSON.parse(line).globalposition)).toEqual(['5', '6']);
+    expect((await pageOf(served(store), 'events', { from: '000000000007' })).status).toBe(400);
+    await store.close();
+    folder.remove();
+  });
+
+  test('F32: partition and key stand beside the message where they are wanted', async () => {
+    const store = await filled(3);
+    const plain = await pageOf(served(store), 'state', {});
+    const { lines } = await pageOf(served(store), 'state', { keys: 'true' });
+    expect(lines).toHaveLength(plain.lines.length);
+    for (const [n, line] of lines.entries()) {
+      const { partition, key, value } = JSON.parse(line);
+      expect(line.endsWith(`,"value":${plain.lines[n]}}`)).toBe(true);
+      expect([partition, key]).toEqual([partitionOf(value.subject, 6), value.subject]);
+    }
+  });
+
+  test('F32: after "latest" comes only what is new', async () => {
+    const store = await filled(2);
+    const app = served(store);
+    const end = await pageOf(app, 'events', { from: 'latest' });
+    expect(end.lines).toEqual([]);
+    await writePayment(store, 'pay_new');
+    const { lines } = await pageOf(app, 'events', { from: end.next });
+    expect(new Set(lines.map((line) => JSON.parse(line).subject))).toEqual(new Set(['pay_new']));
+  });
+
   test('an unknown topic, limit or position is refused', async () => {
     const app = served(await filled(1));
     expect((await pageOf(app, 'other', {})).status).toBe(404);
@@ -113,7 +151,7 @@ describe('GET /ops/v1/topics/{topic}/messages', () => {
     }
     const refused = await pageOf(app, 'events', { from: 'nowhere' });
     expect(JSON.parse(refused.body)).toMatchObject({
-      details: ['from must be start or the position of an event'],
+      details: ['from must be start, latest or the position of an event'],
     });
   });
 
