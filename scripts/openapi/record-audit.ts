@@ -55,6 +55,11 @@ const OPERATING: Step[] = [
   [to('rebuildProjections'), 'Begun'],
 ];
 
+const fail = (): never => {
+  throw new Error('a fault for the examples');
+};
+const FAULTS: Step[] = [{ faults: { search: fail } }, [SEARCH, 'A fault of ours'], { faults: {} }];
+
 const withParameter = ({ id, url }: Target): Target => ({
   id,
   url: `${url}${url.includes('?') ? '&' : '?'}colour=blue`,
@@ -71,5 +76,8 @@ const MALFORMED: Step[] = [
 
 export const AUDIT_RUNS: Run[] = [
   // The provider is asked once about the lost outcome, and not again while the rest is recorded.
-  [{ RECOVERY_DELAYS_MS: '600000' }, [...READINGS, ...OPERATING, ...MALFORMED, ...REJECTIONS]],
+  [
+    { RECOVERY_DELAYS_MS: '600000' },
+    [...READINGS, ...OPERATING, ...MALFORMED, ...FAULTS, ...REJECTIONS],
+  ],
 ];

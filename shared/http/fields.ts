@@ -103,6 +103,8 @@ export const optionalList = <T extends z.ZodType>(item: T, itemsMax: number) =>
   z
     .array(item, { error: 'must be an array' })
     .max(itemsMax, `must have at most ${itemsMax} items`)
+    // A null counts as absent (gaps §3).
+    .meta({ type: ['array', 'null'] })
     .optional();
 
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));

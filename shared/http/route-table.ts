@@ -54,6 +54,8 @@ export const ROUTES = {
     scope: 'payments:read',
     service: 'query-api',
     summary: 'Get a payment',
+    description:
+      "As of now, whatever was answered before. `ETag` is its revision. Another merchant's payment is answered as one that does not exist.",
   },
   capturePayment: {
     method: 'POST',
@@ -113,6 +115,8 @@ export const ROUTES = {
     scope: 'audit:read',
     service: 'audit',
     summary: "Verify a payment's chain",
+    description:
+      'From its first event: the hash of each, its link to the one before, and its sums. The first that does not fit is in `broken`.',
   },
   explainCommand: {
     method: 'GET',
@@ -120,6 +124,8 @@ export const ROUTES = {
     scope: 'audit:read',
     service: 'audit',
     summary: 'Would this be allowed now, and if not, why',
+    description:
+      'Capture, void or refund of an amount. Nothing is done; the events that forbid it are named.',
   },
   readLog: {
     method: 'GET',
@@ -168,6 +174,8 @@ export const ROUTES = {
     scope: 'ops:admin',
     service: 'command-api',
     summary: 'Operations whose outcome nobody knows yet',
+    description:
+      'Oldest first, with how often the provider was asked and when it is asked again. Recovery ends most of them by itself.',
   },
   resolvePayment: {
     method: 'POST',
@@ -189,6 +197,8 @@ export const ROUTES = {
     scope: 'ops:admin',
     service: 'projector',
     summary: 'Payments whose document stopped at an event',
+    description:
+      'With the revision and the reason. Other payments go on, and a GET of such a payment reads its events.',
   },
   retryParked: {
     method: 'POST',
@@ -196,6 +206,8 @@ export const ROUTES = {
     scope: 'ops:admin',
     service: 'projector',
     summary: 'Read a parked payment again',
+    description:
+      'After what parked it was put right, for instance by a newer version that knows the event.',
   },
   listProjections: {
     method: 'GET',

@@ -9,6 +9,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { generatedDocs } from '../../scripts/openapi/generated.ts';
 import { expectDescribed, type Received } from '../support/api-description.ts';
+import { openInProcess } from '../support/in-process.ts';
 
 type Content = Record<
   string,
@@ -32,6 +33,41 @@ describe('the committed documents', () => {
   test('are up to date with schemas and service; if not: npm run docs:openapi', () => {
     for (const [file, text] of Object.entries(generated)) expect(read(file)).toBe(text);
     expect(Object.keys(generated)).toContain('docs/openapi.json');
+  });
+});
+
+describe('F34: what is described is what happens', () => {
+  const documents = [description, JSON.parse(read('docs/openapi-audit.json'))];
+  type Described = { description?: string; responses: Record<string, { content: Content }> };
+  const operations = documents.flatMap(({ paths }) =>
+    Object.entries(paths as Record<string, Record<string, Described>>).flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .filter(([method]) => ['get', 'post'].includes(method))
+        .map(([method, operation]) => ({ name: `${method} ${path}`, operation })),
+    ),
+  );
+
+  test('every operation has a description', () => {
+    const without = operations.filter(({ operation }) => !operation.description);
+    expect(without.map(({ name }) => name)).toEqual([]);
+  });
+
+  test('each document shows an example of a 500', () => {
+    for (const { paths } of documents) {
+      expect(JSON.stringify(paths)).toContain('"error":"INTERNAL_ERROR"');
+    }
+  });
+
+  test('null is described where it is taken for an array, and taken', async () => {
+    const { productItems, previousFailures } =
+      description.components.schemas.PaymentRequest.properties;
+    expect([productItems.type, previousFailures.type]).toEqual([
+      ['array', 'null'],
+      ['array', 'null'],
+    ]);
+    await using service = await openInProcess();
+    const { status } = await service.create({ productItems: null, previousFailures: null });
+    expect(status).toBe(200);
   });
 });
 
