@@ -51,7 +51,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     maxInFlight: config.maxInFlight,
     servedElsewhere: SERVICE_ROUTES,
   });
-  commands.register(app, await openAuthHooks(config));
+  commands.register(app, await openAuthHooks(config, { log, metrics }));
   registerHealth(app, {
     metrics,
     ready: async () => {

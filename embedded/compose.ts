@@ -188,7 +188,7 @@ export const openService = async (
   const parts = await openParts(config, folder, log, onFatal, wrappers);
   const { metrics, opened, readModels, projector, commands, relay } = parts;
   watchMetrics(parts);
-  const authHooks = await openAuthHooks(config);
+  const authHooks = await openAuthHooks(config, { log, metrics });
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
   registerApis(app, authHooks, parts);
   registerHealth(app, { metrics, ready: readiness(app, parts) });

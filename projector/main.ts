@@ -35,7 +35,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     maxInFlight: config.maxInFlight,
     servedElsewhere: SERVICE_ROUTES,
   });
-  registerProjectorApi(app, await openAuthHooks(config), {
+  registerProjectorApi(app, await openAuthHooks(config, { log, metrics }), {
     projector,
     readModels,
     store,

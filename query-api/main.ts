@@ -30,7 +30,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     damaged += 1;
     metrics.readModelDifferences.set(damaged);
   });
-  const authHooks = await openAuthHooks(config);
+  const authHooks = await openAuthHooks(config, { log, metrics });
 
   const app = buildApp({
     log,

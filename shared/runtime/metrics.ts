@@ -194,6 +194,10 @@ export const createMetrics = () => {
       name: 'payments_card_like_texts_total',
       help: 'Requests with a text that is kept and looks like the number of another card.',
     }),
+    keysOutdatedSeconds: gauge(
+      'payments_jwks_outdated_seconds',
+      'While JWT_JWKS_URL cannot be loaded: the age of the keys in use; 0 while it can.',
+    ),
     breakerOpen: gauge('payments_provider_breaker_open', '1 while no provider call is sent.'),
     providerAhead: gauge(
       'payments_provider_ahead',

@@ -60,7 +60,7 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
     const read = loadConfig({ JWT_SECRET: SECRET });
     if (!read.ok) throw new Error(read.problems.join());
     app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
-    registerQueryApi(app, await openAuthHooks(read.config), {
+    registerQueryApi(app, await openAuthHooks(read.config, { log, metrics: createMetrics() }), {
       store,
       readModels,
       behind: behindTheStream(store),

@@ -52,7 +52,7 @@ beforeEach(async () => {
   await projector.caughtUp;
   const read = loadConfig({ JWT_SECRET: SECRET });
   if (!read.ok) throw new Error(read.problems.join());
-  const authHooks = await openAuthHooks(read.config);
+  const authHooks = await openAuthHooks(read.config, { log, metrics: createMetrics() });
   app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
   registerRoutes(app, authHooks, PARKED_ROUTES, { projector, readModels });
   registerRoutes(app, authHooks, PROJECTION_ROUTES, { projector, streams: createStreams(app) });

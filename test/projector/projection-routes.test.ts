@@ -67,7 +67,7 @@ const open = async ({
   const metrics = createMetrics();
   watchProjectionMetrics(metrics, projector);
   const app: FastifyInstance = buildApp({ log, metrics, maxInFlight: 100 });
-  const authHooks = await openAuthHooks(read.config);
+  const authHooks = await openAuthHooks(read.config, { log, metrics: createMetrics() });
   registerRoutes(app, authHooks, PARKED_ROUTES, { projector, readModels });
   registerRoutes(app, authHooks, PROJECTION_ROUTES, { projector, streams: createStreams(app) });
   close = async () => {

@@ -478,6 +478,18 @@ const CARDS_AND_LOGS: SeededBug[] = [
     test: 'test/http/create-payment.test.ts',
   },
   {
+    name: 'the keys of the issuer are thrown away when they cannot be loaded anew',
+    at: 'last-good-keys',
+    change: { replace: /LAST_GOOD_MS/, by: 'FRESH_MS' },
+    test: 'test/http/issuer-keys.test.ts',
+  },
+  {
+    name: 'each token with an unknown key makes a fetch',
+    at: 'unknown-key-cooldown',
+    change: { replace: /loading .*;/, by: 'UNKNOWN_KEY_MS > 0 && triedAtMs < nowMs();' },
+    test: 'test/http/issuer-keys.test.ts',
+  },
+  {
     name: "a dot between the digits hides a request's own card number",
     at: 'clothed-number',
     change: { replace: /digitRuns\(.*\)\.some/, by: '[{ digits: text }].some' },

@@ -189,7 +189,7 @@ export const openTwoCommandProcesses = async (
       nowMs: () => clock.standsAtMs ?? Date.now() + clock.aheadMs,
     });
     const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10_000 });
-    const authHooks = await openAuthHooks(config);
+    const authHooks = await openAuthHooks(config, { log, metrics: createMetrics() });
     side.register(app, authHooks);
     registerRoutes(app, authHooks, PARKED_ROUTES, { projector, readModels });
     registerRoutes(app, authHooks, PROJECTION_ROUTES, { projector, streams: createStreams(app) });

@@ -3,8 +3,10 @@
  * whether the scope is there (403), whether the rate allows it (429). They are hooks, which run
  * before the body is read: nothing of the request is looked at before they have passed.
  */
-import type { FastifyReply, onRequestHookHandler } from 'fastify';
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type Config, merchantRules } from '../../runtime/config.ts';
+import type { Log } from '../../runtime/log.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
 import { RETRY_AFTER_SECONDS, reject } from '../errors.ts';
 import { createRateLimiter, type Rate } from './rate-limit.ts';
 import {
@@ -17,7 +19,7 @@ import {
 } from './tokens.ts';
 
 export type AuthOptions = {
-  authenticator: Authenticator;
+  authenticator: Pick<Authenticator, 'authenticate'>;
   rateOf(merchantId: string): Rate;
   /** Drawn on, per address, by requests without a valid token alone (gaps §11). */
   unauthenticatedRate: Rate;
@@ -51,10 +53,10 @@ const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scop
 
 const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) => {
   const addresses = createRateLimiter();
+  const addressOf = ({ raw }: FastifyRequest): string => raw.socket.remoteAddress ?? '';
 
   const rejectToken = (reply: FastifyReply, details: string[]): void => {
-    const address = reply.request.raw.socket.remoteAddress ?? '';
-    const seconds = addresses.take(address, unauthenticatedRate);
+    const seconds = addresses.take(addressOf(reply.request), unauthenticatedRate);
     if (seconds !== undefined) rejectRate(reply, seconds);
     else reject(reply, 'UNAUTHORIZED', details, { 'www-authenticate': 'Bearer' });
   };
@@ -68,7 +70,9 @@ const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) =
   };
 
   const authenticate: onRequestHookHandler = (request, reply, done) => {
-    const known = authenticator.authenticate(request.raw.rawHeaders);
+    // An unknown key is worth no fetch for an address that has sent too many bad tokens.
+    const mayLoad = () => addresses.hasOne(addressOf(request), unauthenticatedRate);
+    const known = authenticator.authenticate(request.raw.rawHeaders, mayLoad);
     if (!(known instanceof Promise)) proceed(reply, known, done);
     else known.then((checked) => proceed(reply, checked, done), done);
   };
@@ -100,13 +104,21 @@ export const createAuthHooks = (options: AuthOptions): AuthHooks => {
 };
 
 /** The hooks of a process by its settings. Throws where the keys cannot be used. */
-export const openAuthHooks = async (config: Config): Promise<AuthHooks> => {
+export const openAuthHooks = async (
+  config: Config,
+  { log, metrics }: { log: Pick<Log, 'warn'>; metrics: Metrics },
+): Promise<AuthHooks> => {
   const { keys } = config.tokens;
-  return createAuthHooks({
-    authenticator: await createAuthenticator({
+  const authenticator = await createAuthenticator(
+    {
       ...config.tokens,
       keys: keys.kind === 'local' ? { kind: 'local', folder: config.dataDir } : keys,
-    }),
+    },
+    (error) => log.warn({ err: error }, 'the keys of JWT_JWKS_URL cannot be loaded'),
+  );
+  metrics.beforeScrape(() => metrics.keysOutdatedSeconds.set(authenticator.keysOutdatedSeconds()));
+  return createAuthHooks({
+    authenticator,
     rateOf: (merchantId) => merchantRules(config, merchantId).rateLimit,
     unauthenticatedRate: config.unauthenticatedRateLimit,
   });

@@ -10,6 +10,8 @@ export type Rate = { perSecond: number; burst: number };
 export type RateLimiter = {
   /** Draws one from a bucket: undefined, or the seconds until there is one again, at least 1. */
   take(name: string, rate: Rate): number | undefined;
+  /** Whether `take` would draw one. */
+  hasOne(name: string, rate: Rate): boolean;
 };
 
 /** A forgotten bucket starts full again, so a flood of names only ever helps itself. */
@@ -34,13 +36,18 @@ export const createRateLimiter = (
   nowMs: () => number = () => performance.now(),
 ): RateLimiter => {
   const buckets = createBoundedMap<Bucket>(bucketsMax);
+  const bucketOf = (name: string, rate: Rate): Bucket => {
+    const now = nowMs();
+    const bucket = buckets.get(name) ?? fullBucket(rate, now);
+    buckets.set(name, bucket);
+    refill(bucket, now);
+    return bucket;
+  };
   return {
+    hasOne: (name, rate) => rate.perSecond <= 0 || bucketOf(name, rate).tokens >= 1,
     take: (name, rate) => {
       if (rate.perSecond <= 0) return undefined;
-      const now = nowMs();
-      const bucket = buckets.get(name) ?? fullBucket(rate, now);
-      buckets.set(name, bucket);
-      refill(bucket, now);
+      const bucket = bucketOf(name, rate);
       if (bucket.tokens < 1) return Math.max(1, Math.ceil((1 - bucket.tokens) / bucket.perSecond));
       bucket.tokens -= 1;
       return undefined;

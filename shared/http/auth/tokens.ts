@@ -7,11 +7,11 @@ import { readFileSync } from 'node:fs';
 import {
   type CryptoKey,
   createLocalJWKSet,
-  createRemoteJWKSet,
   errors,
+  type FlattenedJWSInput,
   type JSONWebKeySet,
+  type JWTHeaderParameters,
   type JWTPayload,
-  type JWTVerifyGetKey,
   jwtVerify,
 } from 'jose';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
@@ -21,6 +21,7 @@ import {
   SECRET_ALGORITHM,
 } from '../../runtime/key-algorithms.ts';
 import { soleHeader } from '../headers.ts';
+import { followIssuerKeys, type IssuerKeys, KeysOutOfReach } from './issuer-keys.ts';
 import { importSecret, openLocalKeys } from './local-keys.ts';
 
 /** Where the keys come from: one of them, as the settings say. */
@@ -59,8 +60,16 @@ export type Authentication =
   | { ok: 'unknown' };
 
 export type Authenticator = {
-  /** Checks a request by its raw headers; at once when its token has been verified before. */
-  authenticate(rawHeaders: readonly string[]): Authentication | Promise<Authentication>;
+  /**
+   * Checks a request by its raw headers; at once when its token has been verified before. `mayLoad`
+   * says whether the issuer is asked for a key that the token names and nobody knows.
+   */
+  authenticate(
+    rawHeaders: readonly string[],
+    mayLoad?: () => boolean,
+  ): Authentication | Promise<Authentication>;
+  /** See IssuerKeys; 0 where the keys have no address. */
+  keysOutdatedSeconds(): number;
 };
 
 const rejected = (detail: string): Authentication => ({ ok: false, details: [detail] });
@@ -73,9 +82,13 @@ const NOT_BEFORE_TOLERANCE_SECONDS = 5;
 const NAME_UNITS_MAX = 255;
 /** How long a key that its issuer withdrew is still believed for a token seen before. */
 const KEY_SET_RECHECK_MS = 60_000;
-const KEY_ADDRESS_TIMEOUT_MS = 2_000;
 
-type Verification = { key: CryptoKey | JWTVerifyGetKey; algorithms: string[]; recheckMs: number };
+type Verification = {
+  key: CryptoKey | IssuerKeys['find'];
+  algorithms: string[];
+  recheckMs: number;
+  outdatedSeconds?: IssuerKeys['outdatedSeconds'];
+};
 
 const TOKENS_MAX = 10_000;
 
@@ -115,7 +128,7 @@ export const createVerifiedTokens = (
   };
 };
 
-const keySetFrom = (path: string): JWTVerifyGetKey => {
+const keySetFrom = (path: string): IssuerKeys['find'] => {
   try {
     return createLocalJWKSet(JSON.parse(readFileSync(path, 'utf8')) as JSONWebKeySet);
   } catch (error) {
@@ -123,7 +136,10 @@ const keySetFrom = (path: string): JWTVerifyGetKey => {
   }
 };
 
-const verificationBy = async ({ keys, algorithms }: TokenSettings): Promise<Verification> => {
+const verificationBy = async (
+  { keys, algorithms }: TokenSettings,
+  onFailure?: (error: unknown) => void,
+): Promise<Verification> => {
   const recheckMs = Number.POSITIVE_INFINITY;
   const allowed = PUBLIC_KEY_ALGORITHMS.filter((name) => algorithms?.includes(name) ?? true);
   switch (keys.kind) {
@@ -133,9 +149,8 @@ const verificationBy = async ({ keys, algorithms }: TokenSettings): Promise<Veri
     case 'jwks-file':
       return { key: keySetFrom(keys.path), algorithms: allowed, recheckMs };
     case 'jwks-url': {
-      const options = { timeoutDuration: KEY_ADDRESS_TIMEOUT_MS };
-      const key = createRemoteJWKSet(new URL(keys.url), options);
-      return { key, algorithms: allowed, recheckMs: KEY_SET_RECHECK_MS };
+      const { find, outdatedSeconds } = followIssuerKeys({ url: keys.url, onFailure });
+      return { key: find, algorithms: allowed, recheckMs: KEY_SET_RECHECK_MS, outdatedSeconds };
     }
     case 'local': {
       const { publicJwk } = await openLocalKeys(keys.folder);
@@ -171,27 +186,25 @@ const principalOf = (
   return { merchantId, actor: isName(payload.sub) ? payload.sub : merchantId, scopes };
 };
 
-/** Faults of the key set's address, not of the token. */
-const isKeyAddressFault = (error: unknown): boolean =>
-  !(error instanceof errors.JOSEError) ||
-  error instanceof errors.JWKSTimeout ||
-  error instanceof errors.JWKSInvalid ||
-  error.code === 'ERR_JOSE_GENERIC';
-
-const failureOf = (error: unknown, { kind }: KeySource): Authentication => {
+const failureOf = (error: unknown): Authentication => {
   if (error instanceof errors.JWTExpired) return EXPIRED;
-  // A local key set never changes, so a token that it cannot verify is invalid (401), not unchecked (503).
-  return kind === 'jwks-url' && isKeyAddressFault(error) ? UNCHECKED : MALFORMED;
+  // Only the keys of an address can be out of reach: a local key set never changes, so a token that it
+  // cannot verify is invalid (401), not unchecked (503).
+  return error instanceof KeysOutOfReach ? UNCHECKED : MALFORMED;
 };
 
 const BEARER = /^bearer +([^\s]+)$/i;
 
 /**
  * Makes what checks tokens. Throws when a key file cannot be read or holds no key set; the address
- * of a key set is first called when a token needs it.
+ * of a key set is first called when a token needs it, and `onFailure` each time it cannot be loaded.
  */
-export const createAuthenticator = async (settings: TokenSettings): Promise<Authenticator> => {
-  const { key, algorithms, recheckMs } = await verificationBy(settings);
+export const createAuthenticator = async (
+  settings: TokenSettings,
+  onFailure?: (error: unknown) => void,
+): Promise<Authenticator> => {
+  const verification = await verificationBy(settings, onFailure);
+  const { key, algorithms, recheckMs, outdatedSeconds = () => 0 } = verification;
   const verified = createVerifiedTokens(recheckMs);
   const options = {
     algorithms,
@@ -202,15 +215,23 @@ export const createAuthenticator = async (settings: TokenSettings): Promise<Auth
     // seeded bug: audience
     ...(settings.audience !== undefined && { audience: settings.audience }),
   };
-  const payloadOf = async (token: string): Promise<JWTPayload> =>
+  const payloadOf = async (token: string, mayLoad: () => boolean): Promise<JWTPayload> =>
     (typeof key === 'function'
-      ? await jwtVerify(token, key, options)
+      ? await jwtVerify(
+          token,
+          (header: JWTHeaderParameters, jws: FlattenedJWSInput) => key(header, jws, mayLoad),
+          options,
+        )
       : await jwtVerify(token, key, options)
     ).payload;
 
-  const verify = async (token: string, digest: string): Promise<Authentication> => {
+  const verify = async (
+    token: string,
+    digest: string,
+    mayLoad: () => boolean,
+  ): Promise<Authentication> => {
     try {
-      const payload = await payloadOf(token);
+      const payload = await payloadOf(token, mayLoad);
       const nowMs = Date.now();
       const { exp } = payload;
       if (!Number.isFinite(exp) || exp === undefined) return MALFORMED;
@@ -222,19 +243,20 @@ export const createAuthenticator = async (settings: TokenSettings): Promise<Auth
       verified.keep(digest, principal, exp, nowMs);
       return { ok: true, principal };
     } catch (error) {
-      return failureOf(error, settings.keys);
+      return failureOf(error);
     }
   };
 
   return {
-    authenticate: (rawHeaders) => {
+    keysOutdatedSeconds: outdatedSeconds,
+    authenticate: (rawHeaders, mayLoad = () => true) => {
       const header = soleHeader(rawHeaders, 'authorization');
       if (header === undefined || header === '') return MISSING;
       const token = header === null ? undefined : BEARER.exec(header)?.[1];
       if (token === undefined) return MALFORMED;
       const digest = digestOf(token);
       const principal = verified.find(digest, Date.now());
-      return principal === undefined ? verify(token, digest) : { ok: true, principal };
+      return principal === undefined ? verify(token, digest, mayLoad) : { ok: true, principal };
     },
   };
 };
