@@ -29,6 +29,7 @@ import {
 import { type AuditDeps, asEvents, asLines, onlyOf, rejectPosition, startOf } from './deps.ts';
 import { COMPLETENESS_HEADER, type Completeness, GUARANTEE_HEADER } from './export-lines.ts';
 import { type LogRequest, liveTexts, logLines, logPage, openSubscription } from './log.ts';
+import { untilExpiry } from './token-expiry.ts';
 import { type LogVerification, verifyLogForms } from './verification.ts';
 
 const POSITION = /^[A-Za-z0-9_.:/-]{1,64}$/;
@@ -141,7 +142,8 @@ export const AUDIT_LOG_ROUTES = {
         const items = await openSubscription(deps, after, opening.signal);
         const source = (signal: AbortSignal) => {
           signal.addEventListener('abort', () => opening.abort());
-          return liveTexts(deps, items, after, onlyOf(principal));
+          const texts = liveTexts(deps, items, after, onlyOf(principal));
+          return untilExpiry(principal, texts, () => opening.abort());
         };
         return deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
       } catch (error) {

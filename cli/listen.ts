@@ -1,6 +1,7 @@
 /** `payments listen`: events as they happen; after a lost connection it resumes where it was. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { Command } from 'commander';
+import { TOKEN_EXPIRED } from '../audit/token-expiry.ts';
 import {
   amountIn,
   auditClient,
@@ -58,7 +59,8 @@ const follow = async (client: Client, options: Options, place: Place): Promise<v
   place.connected ||= ok;
   for await (const { event, id, data } of serverSentEvents(response)) {
     place.last = id ?? place.last;
-    if (event !== 'caught-up') show(JSON.parse(data), options);
+    if (event === TOKEN_EXPIRED) note('the token has expired, connecting again with a new one');
+    else if (event !== 'caught-up') show(JSON.parse(data), options);
   }
 };
 

@@ -237,7 +237,12 @@ describe('gaps §10: the key pair of the data folder', () => {
     const token = await signToken(one.signer, claims);
     expect(await authenticated(settings, `Bearer ${token}`)).toEqual({
       ok: true,
-      principal: { merchantId: 'm_9', actor: 'm_9', scopes: undefined },
+      principal: {
+        merchantId: 'm_9',
+        actor: 'm_9',
+        scopes: undefined,
+        expiresAtSeconds: expect.any(Number),
+      },
     });
   });
 

@@ -48,6 +48,8 @@ export type Principal = {
   /** The token's subject, for the audit trail. */
   actor: string;
   scopes: ReadonlySet<string> | undefined;
+  /** The token's `exp`: seconds since 1970. A response that goes on ends then (ADR-0126). */
+  expiresAtSeconds?: number;
 };
 
 export type Scope = 'payments:read' | 'payments:write' | 'audit:read' | 'ops:admin';
@@ -240,8 +242,9 @@ export const createAuthenticator = async (
       if (Math.floor(nowMs / 1000) >= exp) return EXPIRED;
       const principal = principalOf(payload, settings.merchantClaims);
       if (principal === undefined) return MALFORMED;
-      verified.keep(digest, principal, exp, nowMs);
-      return { ok: true, principal };
+      const until = { ...principal, expiresAtSeconds: exp };
+      verified.keep(digest, until, exp, nowMs);
+      return { ok: true, principal: until };
     } catch (error) {
       return failureOf(error);
     }
