@@ -157,20 +157,25 @@ describe.each(BOTH)('ADR-0001: a flag $place, started by $node', ({ flags, place
   }, 40_000);
 });
 
-test('the service with its event store thread starts and stops under --watch', async () => {
-  const main = [realpathSync(NODE), join(ROOT, 'scripts/launch.cjs'), 'embedded/main.ts'];
-  const service = await spawnService({ command: [...main, '--watch'] });
-  try {
-    await untilReady(service);
-  } finally {
-    // A signal, because kill -9 would leave Node's own watcher behind.
-    service.kill();
-    await service.exited;
-  }
-  expect(service.stderr()).not.toContain('uncaught');
-  expect(service.stdout()).toContain('stopped: all events are on disk');
-  rmSync(service.dataDir, { recursive: true });
-});
+test.each([
+  ['the launcher', [join(ROOT, 'scripts/launch.cjs'), 'embedded/main.ts', '--watch']],
+  ['node itself', ['--watch', 'embedded/main.ts']],
+])(
+  'F30: the service with its event store thread starts and stops under --watch of %s',
+  async (_of, args) => {
+    const service = await spawnService({ command: [realpathSync(NODE), ...args] });
+    try {
+      await untilReady(service);
+    } finally {
+      // A signal, because kill -9 would leave Node's own watcher behind.
+      service.kill();
+      await service.exited;
+    }
+    expect(service.stderr()).not.toContain('uncaught');
+    expect(service.stdout()).toContain('stopped: all events are on disk');
+    rmSync(service.dataDir, { recursive: true });
+  },
+);
 
 test('a main that a signal ends gives the exit code 128 + the number of the signal', async () => {
   const run = launch(OLD_NODE, 'wait');
