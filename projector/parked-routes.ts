@@ -24,21 +24,47 @@ export type ParkedDeps = {
   readModels: Pick<ReadModelsReader, 'parked' | 'getAny'>;
 };
 
+/** How many a response lists: the oldest of those that the actor may see. */
 const LISTED_MAX = 1_000;
+const PAGE = 1_000;
 
-/** The parked payments that a principal may see. */
+/** Every parked payment, oldest first, read page by page. */
+async function* allParked({ parked }: ParkedDeps['readModels']): AsyncGenerator<ParkedPayment> {
+  let page = await parked(PAGE);
+  while (page.length > 0) {
+    yield* page;
+    page = await parked(PAGE, page.at(-1));
+  }
+}
+
+/** The parked payments that a principal may see, at most LISTED_MAX of them. */
 const parkedFor = async (
   { readModels }: ParkedDeps,
   { merchantId }: Principal,
 ): Promise<ParkedPayment[]> => {
-  // A payment parked at its first event has no document that names its merchant.
-  const isVisible = async ({ paymentId }: ParkedPayment): Promise<boolean> =>
-    merchantId === '*' || (await readModels.getAny(paymentId))?.merchantId === merchantId;
   const visible: ParkedPayment[] = [];
-  for (const parked of await readModels.parked(LISTED_MAX)) {
-    if (await isVisible(parked)) visible.push(parked);
+  for await (const parked of allParked(readModels)) {
+    if (await isVisible(readModels, parked, merchantId)) visible.push(parked);
+    if (visible.length === LISTED_MAX) break;
   }
   return visible;
+};
+
+/** A payment parked at its first event has no document that names its merchant. */
+const isVisible = async (
+  { getAny }: ParkedDeps['readModels'],
+  { paymentId }: ParkedPayment,
+  merchantId: string,
+): Promise<boolean> => merchantId === '*' || (await getAny(paymentId))?.merchantId === merchantId;
+
+const findParked = async (
+  { readModels }: ParkedDeps,
+  paymentId: string,
+): Promise<ParkedPayment | undefined> => {
+  for await (const parked of allParked(readModels)) {
+    if (parked.paymentId === paymentId) return parked;
+  }
+  return undefined;
 };
 
 const route = <const F extends RequestForm>(own: Route<ParkedDeps, F>) => own;
@@ -57,9 +83,10 @@ export const PARKED_ROUTES = {
     },
     handle: async (deps, { principal, paymentId }, reply) => {
       const { projector, readModels } = deps;
-      const hasThisId = (one: ParkedPayment) => one.paymentId === paymentId;
-      const isParked = (await parkedFor(deps, principal)).some(hasThisId);
-      if (!isParked) return reject(reply, 'PAYMENT_NOT_FOUND', ['no parked payment has this id']);
+      const found = await findParked(deps, paymentId);
+      const isSeen = found && (await isVisible(readModels, found, principal.merchantId));
+      if (isSeen !== true)
+        return reject(reply, 'PAYMENT_NOT_FOUND', ['no parked payment has this id']);
       reply.request.paymentId = paymentId;
       let whole: boolean;
       try {
@@ -67,7 +94,7 @@ export const PARKED_ROUTES = {
       } catch (error) {
         return rejectUntilLater(reply, error);
       }
-      const parked = (await readModels.parked(LISTED_MAX)).find(hasThisId);
+      const parked = await findParked(deps, paymentId);
       const stopped = parked && { at: parked.revision, reason: parked.reason };
       return sendJson(reply, { paymentId, whole, ...stopped });
     },

@@ -8,6 +8,7 @@
 
 import type { EventStore, LogEvent, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
+import { DocumentTooLarge } from '../shared/read-models/errors.ts';
 import type { ReadModelChange, ReadModels } from '../shared/read-models/port.ts';
 import type { Freshness } from './freshness.ts';
 import { checkpointHashOf } from './log-check.ts';
@@ -99,7 +100,16 @@ export const createProjection = ({
     before: ReadModelChange[] = [],
   ): Promise<Parking[]> => {
     const changes = [...before, ...changesOf(payments, new Date().toISOString())];
-    await readModels.apply(changes, checkpoint, to, hash);
+    try {
+      await readModels.apply(changes, checkpoint, to, hash);
+    } catch (error) {
+      // seeded bug: too-large-document-parks-one
+      if (!(error instanceof DocumentTooLarge)) throw error;
+      const { paymentId, message: reason } = error;
+      const revision = payments.get(paymentId)?.readModel?.revision ?? 0;
+      const poison = { readModel: undefined, poison: { revision, reason } };
+      return write(new Map(payments).set(paymentId, poison), to, hash, before);
+    }
     checkpoint = to;
     return changes.filter((change) => change.kind === 'park');
   };

@@ -21,6 +21,17 @@ export class CheckpointMoved extends Error {
   override name = 'CheckpointMoved';
 }
 
+/** The store does not take the document of a payment for its size; nothing of its batch was written. */
+export class DocumentTooLarge extends Error {
+  readonly code = 'DOCUMENT_TOO_LARGE';
+  override name = 'DocumentTooLarge';
+  readonly paymentId: string;
+  constructor(paymentId: string, bytes: number) {
+    super(`its document of ${bytes} bytes is larger than the store takes`);
+    this.paymentId = paymentId;
+  }
+}
+
 /** The read models are being rebuilt already; this call began no rebuild. */
 export class RebuildRunning extends Error {
   readonly code = 'REBUILD_RUNNING';
@@ -28,4 +39,8 @@ export class RebuildRunning extends Error {
 }
 
 /** Everything that a call of the port may throw: `switch` on `code` handles each of them. */
-export type ReadModelsError = ReadModelsUnavailable | CheckpointMoved | RebuildRunning;
+export type ReadModelsError =
+  | ReadModelsUnavailable
+  | CheckpointMoved
+  | DocumentTooLarge
+  | RebuildRunning;

@@ -70,6 +70,9 @@ export type UnresolvedPayment = { paymentId: string; merchantId: string; since: 
 /** A payment whose document stopped at an event that could not be applied. */
 export type ParkedPayment = { paymentId: string; revision: number; reason: string; since: string };
 
+/** A place in the list of parked payments, which is ordered by `since` and then by `paymentId`. */
+export type ParkedPlace = Pick<ParkedPayment, 'since' | 'paymentId'>;
+
 /** One change of a batch: a newer document, or a payment to park at a poison event. */
 export type ReadModelChange =
   | { kind: 'readModel'; readModel: PaymentReadModel }
@@ -98,8 +101,8 @@ export type ReadModelsReader = {
   waitForRevision(paymentId: string, revision: number, timeoutMs: number): Promise<boolean>;
   /** Payments with an unresolved intent, oldest first. */
   unresolved(limit: number): Promise<UnresolvedPayment[]>;
-  /** Parked payments, oldest first. */
-  parked(limit: number): Promise<ParkedPayment[]>;
+  /** Parked payments, oldest first; with `after`, those that come after that place. */
+  parked(limit: number, after?: ParkedPlace): Promise<ParkedPayment[]>;
   /** What is stored of a payment, damaged or not. */
   inspect(paymentId: string): Promise<StoredDocument>;
   /** The next payments with a document after this id (null: from the start), in the order of ids. */

@@ -13,6 +13,16 @@ describe('gaps §11: the token buckets of a rate limiter', () => {
     expect(limiter.take('a', rate)).toBeUndefined();
   });
 
+  test('F11: the bucket that is used stays: its name cannot empty it by a flood of others', () => {
+    const limiter = createRateLimiter(3, () => 1000);
+    const rate = { perSecond: 0.1, burst: 1 };
+    limiter.take('a', rate);
+    for (let n = 0; n < 10; n += 1) {
+      limiter.take(`other-${n}`, rate);
+      expect(limiter.take('a', rate)).toBeGreaterThan(0);
+    }
+  });
+
   test('a bucket fills at its rate up to its burst, and gives the whole seconds until its next token', () => {
     let nowMs = 1000;
     const limiter = createRateLimiter(10, () => nowMs);

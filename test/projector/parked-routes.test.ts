@@ -90,6 +90,22 @@ describe('GET /ops/v1/parked', () => {
   });
 });
 
+describe('F11: more than a thousand payments are parked', () => {
+  test('a merchant sees its own, and each of them can be tried again', async () => {
+    const others = Array.from({ length: 1_001 }, (_, n) => `pay_0${n}`);
+    const since = timeOf(0);
+    const park = (paymentId: string) =>
+      ({ kind: 'park', paymentId, revision: 0, reason: 'cannot be read', time: since }) as const;
+    const checkpoint = await readModels.checkpoint();
+    await readModels.apply(others.map(park), checkpoint, checkpoint);
+    expect((await ask('GET', '/ops/v1/parked')).json.parked).toHaveLength(1_000);
+    const own = await ask('GET', '/ops/v1/parked', 'm_2');
+    expect(own.json).toEqual({ parked: [letter('pay_2')] });
+    const again = await ask('POST', '/ops/v1/parked/pay_2/retry', 'm_2');
+    expect(again).toMatchObject({ status: 200, json: { paymentId: 'pay_2', whole: false, at: 3 } });
+  });
+});
+
 describe('POST /ops/v1/parked/{paymentId}/retry', () => {
   const retry = (id: string, merchant?: string) =>
     ask('POST', `/ops/v1/parked/${id}/retry`, merchant);

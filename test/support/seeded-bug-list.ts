@@ -160,6 +160,12 @@ const RULES: SeededBug[] = [
     test: 'test/memory/large-payments.test.ts',
   },
   {
+    name: 'a document that is too large for the store stops the projection',
+    at: 'too-large-document-parks-one',
+    change: UNCONDITIONAL,
+    test: 'test/projector/document-size.test.ts',
+  },
+  {
     name: 'a state message has every transaction of its payment',
     at: 'last-transactions',
     change: 'delete',

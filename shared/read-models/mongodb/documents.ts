@@ -2,6 +2,7 @@
 import type { Position } from '../../event-store/port.ts';
 import { type PaymentReadModel, READ_MODEL_VERSION } from '../../payment/response.ts';
 import { type DocumentRow, rowOf } from '../document-row.ts';
+import { DocumentTooLarge } from '../errors.ts';
 import type { Found } from '../found.ts';
 import type { PaymentSearch, ReadModelChange } from '../port.ts';
 import type { RowCheck } from '../row-check.ts';
@@ -108,7 +109,18 @@ export type Batch = {
   ids: string[];
 };
 
-/** The batch of some changes. Throws TypeError, before anything is written, for an id that is no text. */
+/** MongoDB takes 16 MB; the rest of a document is far below one. */
+const BODY_BYTES_MAX = 15 * 1024 * 1024;
+
+const rejectTooLarge = ({ _id, body }: StoredPayment): void => {
+  const bytes = Buffer.byteLength(body);
+  if (bytes > BODY_BYTES_MAX) throw new DocumentTooLarge(_id, bytes);
+};
+
+/**
+ * The batch of some changes. Throws, before anything is written, TypeError for an id that is no text
+ * and DocumentTooLarge.
+ */
 export const batchOf = (changes: ReadModelChange[], rowCheck: RowCheck): Batch => {
   const readModels: Batch['readModels'] = new Map();
   const parkings: Batch['parkings'] = new Map();
@@ -118,6 +130,7 @@ export const batchOf = (changes: ReadModelChange[], rowCheck: RowCheck): Batch =
     else if (change.kind === 'park') parkings.set(text(change.paymentId), change);
     else {
       const stored = storedOf(change.readModel, rowCheck);
+      rejectTooLarge(stored);
       const before = readModels.get(stored._id)?.stored.revision ?? -1;
       if (before < stored.revision)
         readModels.set(stored._id, { readModel: change.readModel, stored });

@@ -1,7 +1,13 @@
 /** Reading a generation of read models; each kind of query has its own index. */
 import type { DamageReports } from '../damage-reports.ts';
 import { documentsOf, type Found, newestOf } from '../found.ts';
-import type { ParkedPayment, PaymentDocument, ReadModelsReader, StoredDocument } from '../port.ts';
+import type {
+  ParkedPayment,
+  ParkedPlace,
+  PaymentDocument,
+  ReadModelsReader,
+  StoredDocument,
+} from '../port.ts';
 import type { RowCheck } from '../row-check.ts';
 import { type Database, type Generation, quick } from './database.ts';
 import { filtersOf, foundOf, isWhole, rowIn, type StoredPayment, text } from './documents.ts';
@@ -10,14 +16,21 @@ import { filtersOf, foundOf, isWhole, rowIn, type StoredPayment, text } from './
 export const SEARCH_MS_MAX = 5000;
 const NEWEST_FIRST = { createdAt: -1, _id: -1 } as const;
 
+const afterPlace = (after: ParkedPlace | undefined): object => {
+  if (after === undefined) return {};
+  const since = text(after.since);
+  return { $or: [{ since: { $gt: since } }, { since, _id: { $gt: text(after.paymentId) } }] };
+};
+
 /** The parked payments of a generation, oldest first. */
 export const parkedIn = async (
   { read }: Pick<Database, 'read'>,
   { parked }: Generation,
   limit: number,
+  after?: ParkedPlace,
 ): Promise<ParkedPayment[]> => {
   const found = await read(() =>
-    parked.find({}, quick).sort({ since: 1, _id: 1 }).limit(limit).toArray(),
+    parked.find(afterPlace(after), quick).sort({ since: 1, _id: 1 }).limit(limit).toArray(),
   );
   return found.map(({ _id, ...rest }) => ({ paymentId: _id, ...rest }));
 };
@@ -104,7 +117,7 @@ export const createReader = (
         since: unresolvedSince,
       }));
     },
-    parked: async (limit) => parkedIn({ read }, await now(), limit),
+    parked: async (limit, after) => parkedIn({ read }, await now(), limit, after),
     inspect: async (paymentId) => inspectIn(database, await now(), paymentId, rowCheck),
     idsAfter: async (paymentId, limit) => {
       const { payments } = await now();

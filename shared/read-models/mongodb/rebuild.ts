@@ -110,7 +110,7 @@ const fillBeside = async (
     checkpoint,
     load,
     apply,
-    parked: (limit) => parkedIn(database, next, limit),
+    parked: (limit, after) => parkedIn(database, next, limit, after),
     inspect: (paymentId) => inspectIn(database, next, paymentId, rowCheck),
     checksum: () => checksumOf(database, next),
     serve: async () => {

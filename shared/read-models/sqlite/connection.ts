@@ -67,7 +67,7 @@ const prepare = (db: DatabaseSync) => ({
   ),
   parked: db.prepare(
     `SELECT payment_id AS paymentId, revision, reason, since FROM parked
-     ORDER BY since, rowid LIMIT ?`,
+     WHERE (since, payment_id) > (?, ?) ORDER BY since, payment_id LIMIT ?`,
   ),
   page: db.prepare(`SELECT rowid, ${ROW} FROM payment WHERE rowid > ? ORDER BY rowid LIMIT ?`),
   checkpoint: db.prepare('SELECT position, hash FROM checkpoint'),
@@ -111,7 +111,7 @@ const connect = ({ file, secrets, timeoutMs = 5000 }: SqliteReadModelsOptions): 
     makeTables(db, rowCheck);
     const statements = prepare(db);
     // Damage that the first reads meet is found here, where the file can still be replaced.
-    const anyParked = statements.parked.get(1) !== undefined;
+    const anyParked = statements.parked.get('', '', 1) !== undefined;
     statements.checkpoint.get();
     return { ...statements, db, rowCheck, anyParked };
   } catch (error) {

@@ -12,6 +12,9 @@ import type { CheckedRow, Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
 import { searchSqlite } from './search.ts';
 
+/** Before every parked payment. */
+const START = { since: '', paymentId: '' };
+
 /** The reading half of the port; `waitForRevision` needs the writer's process as well. */
 export const createReader = (
   { run }: ReplaceableFile,
@@ -53,8 +56,12 @@ export const createReader = (
     },
     unresolved: async (limit) =>
       run((at) => at.unresolved.all(limit).map((row) => ({ ...row }) as UnresolvedPayment)),
-    parked: async (limit) =>
-      run((at) => at.parked.all(limit).map((row) => ({ ...row }) as ParkedPayment)),
+    parked: async (limit, after = START) =>
+      run((at) =>
+        at.parked
+          .all(after.since, after.paymentId, limit)
+          .map((row) => ({ ...row }) as ParkedPayment),
+      ),
     inspect: async (paymentId) =>
       run((at) => {
         const stored = at.document.get(paymentId) as CheckedRow | undefined;

@@ -24,6 +24,18 @@ export const parkingCases = (driver: ReadModelDriver): void => {
       expect(await readModels.parked(1)).toHaveLength(1);
     });
 
+    test('F11: the list goes on after a place in it, also among payments parked at one time', async () => {
+      const ids = ['pay_3', 'pay_1', 'pay_4', 'pay_2'];
+      const parkings = ids.map((id) => parking(id, 2, 5));
+      await readModels.apply([parking('pay_9', 0, 4), ...parkings], null, 'p1');
+      const first = await readModels.parked(3);
+      const rest = await readModels.parked(10, first.at(-1));
+      expect([...first, ...rest].map(({ paymentId }) => paymentId)).toEqual([
+        ...['pay_9', 'pay_1', 'pay_2', 'pay_3', 'pay_4'],
+      ]);
+      expect(await readModels.parked(10, rest.at(-1))).toEqual([]);
+    });
+
     test('a payment parked again at another revision keeps the time of the first', async () => {
       await readModels.apply([parking('pay_1', 2, 5)], null, 'p1');
       await readModels.apply([parking('pay_1', 4, 9)], 'p1', 'p1');
