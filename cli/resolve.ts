@@ -1,33 +1,63 @@
-/** `payments resolve`: ends an operation whose outcome the provider will never report (ADR-0013). */
+/** `payments resolve`: one person's word for the outcome of an operation (gaps §16, ADR-0098). */
 import { Command, Option } from 'commander';
 import { jsonOf, openClient } from './client.ts';
-import { type Format, formatOption, print, printJson } from './output.ts';
+import { type Format, formatOption, note, print, printJson } from './output.ts';
 
 type Options = {
   outcome: 'approved' | 'declined';
   evidence: string;
   operation?: string;
+  withoutFence?: true;
   format: Format;
 };
 
-type Resolved = { operation: string; outcome: string; status: string; revision: number };
+type Resolved = {
+  operation: string;
+  operationId: string;
+  outcome: string;
+  status: string;
+  revision: number;
+  /** Present while a second person has to approve. */
+  request?: { requestedBy: string; expiresAt: string };
+};
 
 const resolve = async (paymentId: string, options: Options): Promise<void> => {
-  const { outcome, evidence, operation: operationId, format } = options;
-  const client = await openClient({ scope: 'ops:admin' });
+  const { outcome, evidence, operation: operationId, withoutFence, format } = options;
+  const client = await openClient({ scope: 'ops:resolve' });
   const path = `/ops/v1/payments/${encodeURIComponent(paymentId)}/resolve`;
-  const body = { outcome, evidence, ...(operationId !== undefined && { operationId }) };
+  const body = {
+    outcome,
+    evidence,
+    ...(operationId !== undefined && { operationId }),
+    ...(withoutFence && { withoutFence }),
+  };
   const resolved = await jsonOf<Resolved>(client.post(path, body));
   if (format === 'json') return printJson(resolved);
-  const { operation, status, revision } = resolved;
+  const { operation, status, revision, request } = resolved;
+  if (request !== undefined) return printRequested(paymentId, resolved, request, options);
   print(`${paymentId}  ${operation} ${outcome}, now ${status} (revision ${revision})`);
+  note('The provider is asked on until it says the same: payments unresolved');
+};
+
+const printRequested = (
+  paymentId: string,
+  { operation, operationId, status }: Resolved,
+  { requestedBy, expiresAt }: NonNullable<Resolved['request']>,
+  { outcome, withoutFence }: Options,
+): void => {
+  print(`${paymentId}  ${operation} ${outcome}: requested by ${requestedBy}, still ${status}`);
+  const flags = `--operation ${operationId}${withoutFence ? ' --without-fence' : ''}`;
+  note(
+    `Nothing is recorded yet: a second person has to approve before ${expiresAt}, with a token of their own in PAYMENTS_TOKEN:`,
+    `  payments resolve ${paymentId} --outcome ${outcome} ${flags} --evidence "…"`,
+  );
 };
 
 /** The verb `resolve`. */
 export const resolveCommand = (): Command =>
   new Command('resolve')
     .description(
-      'Records the outcome of an operation that the provider will never report. The provider is asked first: if it reports a definite outcome, that one is recorded and this command is refused.',
+      'Resolves an operation whose outcome the provider does not report. The first person requests it, a second one approves it by the same command within 24 hours. The provider is asked first: if it reports a definite outcome, that one is recorded and this command is refused.',
     )
     .argument('<paymentId>', 'the payment, see payments unresolved')
     .addOption(
@@ -40,9 +70,13 @@ export const resolveCommand = (): Command =>
       'how you know the outcome; stored for auditors, must hold no card number',
     )
     .option('--operation <id>', 'the operation id, where several operations are unresolved')
+    .option(
+      '--without-fence',
+      'declined although the provider does not promise never to carry it out',
+    )
     .addOption(formatOption())
     .addHelpText(
       'after',
-      '\nExample:\n  payments resolve pay_01J… --outcome declined --evidence "letter of the provider, case 4711"',
+      '\nExample:\n  payments token --merchant "*" --scope ops:resolve --subject ann@example.com\n  PAYMENTS_TOKEN=… payments resolve pay_01J… --outcome declined --without-fence --evidence "letter of the provider, case 4711"',
     )
     .action(resolve);

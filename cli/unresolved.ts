@@ -1,4 +1,4 @@
-/** `payments unresolved`: operations whose outcome at the provider is not known (ADR-0013). */
+/** `payments unresolved`: operations whose outcome is not known, or is contradicted (gaps §16). */
 import { Command } from 'commander';
 import { jsonOf, openClient } from './client.ts';
 import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
@@ -6,13 +6,17 @@ import { columns, type Format, formatOption, note, print, printJson } from './ou
 type Unresolved = {
   paymentId: string;
   merchantId: string;
+  state: 'UNRESOLVED' | 'CONTRADICTED' | 'UNCONFIRMED';
   operation: string;
   operationId: string;
   amountMinor: number;
   since: string;
   attempts: number;
   nextAttemptAt: string | null;
+  request?: { outcome: string; withoutFence: boolean; requestedBy: string; expiresAt: string };
 };
+
+type Listed = { unresolved: Unresolved[]; unconfirmed: Unresolved[] };
 
 const UNITS: [name: string, seconds: number][] = [
   ['d', 86_400],
@@ -35,6 +39,7 @@ const nextOf = ({ nextAttemptAt, attempts }: Unresolved): string => {
 const HEAD = [
   'PAYMENT',
   'MERCHANT',
+  'STATE',
   'OPERATION',
   'AMOUNT (MINOR)',
   'AGE',
@@ -46,6 +51,7 @@ const HEAD = [
 const rowOf = (one: Unresolved): string[] => [
   one.paymentId,
   one.merchantId,
+  one.state.toLowerCase(),
   one.operation,
   String(one.amountMinor),
   span(Date.now() - Date.parse(one.since)),
@@ -54,21 +60,39 @@ const rowOf = (one: Unresolved): string[] => [
   one.operationId,
 ];
 
+/** Who waits for a second person, and that person's command; nothing where nobody does. */
+const approvalOf = ({ paymentId, operationId, request }: Unresolved): string[] => {
+  if (request === undefined) return [];
+  const { outcome, withoutFence, requestedBy, expiresAt } = request;
+  const word = outcome.toLowerCase();
+  const fence = withoutFence ? ' --without-fence' : '';
+  return [
+    `${paymentId}: ${requestedBy} requested ${word}; a second person can approve until ${expiresAt}:`,
+    `  payments resolve ${paymentId} --outcome ${word} --operation ${operationId}${fence} --evidence "…"`,
+  ];
+};
+
 const list = async ({ format }: { format: Format }): Promise<void> => {
   const client = await openClient({ scope: 'ops:admin' });
-  const { unresolved } = await jsonOf<{ unresolved: Unresolved[] }>(
-    client.get('/ops/v1/unresolved'),
-  );
-  if (format === 'json') return printJson(unresolved);
-  if (unresolved.length === 0) return note('Nothing is unresolved.');
-  print(...columns([HEAD, ...unresolved.map(rowOf)]));
-  note('Where the provider will never report the outcome: payments resolve <paymentId> --help');
+  const { unresolved, unconfirmed } = await jsonOf<Listed>(client.get('/ops/v1/unresolved'));
+  if (format === 'json') return printJson([...unresolved, ...unconfirmed]);
+  if (unresolved.length === 0) note('Nothing is unresolved.');
+  else print(...columns([HEAD, ...unresolved.map(rowOf)]));
+  note(...unresolved.flatMap(approvalOf));
+  if (unconfirmed.length > 0)
+    note(
+      `Resolved by hand, and the provider is asked on: ${unconfirmed.map(({ paymentId }) => paymentId).join(', ')}`,
+    );
+  if (unresolved.length > 0)
+    note('Where the provider will never report the outcome: payments resolve --help');
 };
 
 /** The verb `unresolved`. */
 export const unresolvedCommand = (): Command =>
   new Command('unresolved')
-    .description('Lists operations whose outcome at the provider is not known, the oldest first.')
+    .description(
+      'Lists operations whose outcome at the provider is not known, or of which the provider says other than what was resolved by hand, the oldest first.',
+    )
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments unresolved --format json')
     .action(list);

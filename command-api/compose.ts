@@ -22,6 +22,7 @@ import { type ResilientProvider, resilient } from './provider/resilience.ts';
 import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
 import { resolveByAsking } from './recovery/ask.ts';
+import { confirmByAsking } from './recovery/confirm.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved, type Unresolved } from './recovery/unresolved.ts';
 import { createReferenceClaims } from './reference-claims.ts';
@@ -90,6 +91,8 @@ const createDeps = (options: CommandSideOptions, provider: Provider): CommandDep
     queues,
     inFlight,
     resolve: (paymentId, goOn) => resolveByAsking(deps, paymentId, goOn),
+    // seeded bug: asked-on
+    confirm: (payment, goOn) => confirmByAsking(deps, payment, goOn),
     delaysMs: config.recoveryDelaysMs,
     nowMs,
     logger,

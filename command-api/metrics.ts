@@ -33,7 +33,9 @@ export const watchCommandMetrics = (
   metrics.beforeScrape(() => {
     metrics.breakerOpen.set(Number(provider.breakerOpen()));
     metrics.providerAhead.set(Number(providerAhead.now() !== undefined));
-    const { count, oldestSeconds } = unresolved.metrics();
+    const { count, oldestSeconds, unconfirmed, contradicted } = unresolved.metrics();
+    metrics.unconfirmed.set(unconfirmed);
+    metrics.contradicted.set(contradicted);
     metrics.unresolved.set(count);
     metrics.unresolvedOldestSeconds.set(oldestSeconds);
   });

@@ -13,8 +13,14 @@ import {
   type RecordedPaymentEvent,
 } from '../shared/event-store/fold-stream.ts';
 import type { EventContext, EventStore, NewEvent } from '../shared/event-store/port.ts';
-import type { Command } from '../shared/payment/commands.ts';
+import type {
+  Command,
+  RecordCommand,
+  ResolutionCommand,
+  ResolveCommand,
+} from '../shared/payment/commands.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
+import { decideResolution } from '../shared/payment/decide-resolution.ts';
 import { bytesOfPayment } from '../shared/payment/memory.ts';
 import type { FinalOutcomeDetails } from '../shared/payment/outcome.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
@@ -26,8 +32,8 @@ import { newEventId } from '../shared/runtime/ids.ts';
 import type { Sender } from './deps.ts';
 import { type Budget, BudgetSpent, startBudget } from './request-budget.ts';
 
-/** Who an outcome is recorded by in place of the live request: recovery, or an operator and why. */
-export type RecordedBy = 'recovery' | { operator: Sender; evidence: string };
+/** What an operator says of an operation's outcome (gaps §16). */
+export type Word = Pick<ResolveCommand, 'outcome' | 'evidence' | 'withoutFence'>;
 
 /** An existing payment, folded from its stream. */
 export type LoadedPayment = {
@@ -57,20 +63,36 @@ export type PaymentLog = {
    */
   execute(
     paymentId: string,
-    command: Command,
+    command: Command | ResolutionCommand,
     context: EventContext,
     budget: Budget,
   ): Promise<Executed>;
   /**
    * Records the outcome of one operation; where another process was faster, its outcome stays. Call
-   * it in the payment's queue. Returns the payment as it is afterwards. Throws what the event store
-   * throws.
+   * it in the payment's queue. `by` is absent for the live request. Returns the payment as it is
+   * afterwards. Throws what the event store throws.
    */
   recordOutcome(
     payment: LoadedPayment,
     operationId: string,
     outcome: FinalOutcomeDetails,
-    by?: RecordedBy,
+    by?: 'recovery',
+  ): Promise<LoadedPayment>;
+  /**
+   * Stores an operator's word as a request, or, where another operator requested the same, as the
+   * outcome (gaps §16). As recordOutcome else.
+   */
+  resolve(
+    payment: LoadedPayment,
+    operationId: string,
+    operator: Sender,
+    word: Word,
+  ): Promise<LoadedPayment>;
+  /** Records what the provider says of what was resolved by hand. As recordOutcome else. */
+  confirm(
+    payment: LoadedPayment,
+    operationId: string,
+    outcome: FinalOutcomeDetails,
   ): Promise<LoadedPayment>;
 };
 
@@ -128,11 +150,20 @@ export const contextOf = ({ actor, requestId }: Sender): EventContext => ({
   causationId: requestId,
 });
 
-const outcomeContextOf = (intent: RecordedPaymentEvent, by: RecordedBy | undefined) => {
-  const { context, id } = intent;
-  if (by === 'recovery') return { ...context, actor: 'recovery', causationId: id };
-  return { ...(by === undefined ? context : contextOf(by.operator)), causationId: id };
-};
+/** The decision on a command; what is resolved by hand has rules of its own. */
+const decided = (
+  state: PaymentState | undefined,
+  command: Command | ResolutionCommand,
+): Decision =>
+  command.kind === 'resolve' || command.kind === 'confirm'
+    ? { kind: 'events', events: decideResolution(state, command) }
+    : decide(state, command);
+
+/** Commands about an operation that the payment has already. */
+const isOnKnownOperation = ({ kind }: Command | ResolutionCommand): boolean =>
+  kind === 'record' || kind === 'resolve' || kind === 'confirm';
+
+const BY_RECOVERY = { actor: 'recovery' };
 
 /** A pause between attempts of one append, so that a store in trouble is not flooded. */
 const PAUSE_MS = 50;
@@ -216,18 +247,18 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     let payment = command.kind === 'create' ? undefined : await load(paymentId, 'cache');
     let justRead = command.kind === 'create';
     // Dropped from the cache and read again meanwhile, the payment may be from before the intent.
-    if (command.kind === 'record' && !knows(payment, command.operationId)) {
+    if (isOnKnownOperation(command) && !knows(payment, command.operationId)) {
       payment = await load(paymentId, 'store');
       justRead = true;
     }
     const tried = new Set<string>();
     for (;;) {
-      const decision = decide(payment?.state, command);
+      const decision = decided(payment?.state, command);
       if (decision.kind !== 'events') {
         if (justRead) return { ...decision, payment };
       } else if (payment !== undefined && decision.events.length === 0) {
         // seeded bug: intent-of-another
-        if (command.kind === 'record' || isIntentOf(payment, command.operationId, tried))
+        if (isOnKnownOperation(command) || isIntentOf(payment, command.operationId, tried))
           return { kind: 'done', payment };
         if (justRead) return { kind: 'repeated', payment };
       } else {
@@ -250,20 +281,37 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     }
   };
 
-  const recordOutcome: PaymentLog['recordOutcome'] = async (payment, operationId, outcome, by) => {
+  /** Executes a command about a known operation, in the context of `by`, else of its intent. */
+  const executeOn = async (
+    payment: LoadedPayment,
+    command: RecordCommand | ResolutionCommand,
+    by: Partial<EventContext> = {},
+  ): Promise<LoadedPayment> => {
+    const { operationId } = command;
     const intent = payment.events.find(({ event }) => event.data.operationId === operationId);
     if (intent === undefined)
       throw new Error(`operation ${operationId} has an outcome and no intent`);
-    const isByHand = by !== undefined && by !== 'recovery';
-    const resolution = isByHand && { resolution: { evidence: by.evidence } };
-    const command = { kind: 'record', operationId, ...outcome, ...resolution } as const;
-    const context = outcomeContextOf(intent, by);
+    const context = { ...intent.context, ...by, causationId: intent.id };
     const budget = startBudget(RECORD_BUDGET_MS);
     const recorded = await execute(payment.state.paymentId, command, context, budget);
     if (recorded.kind !== 'done')
-      throw new Error(`the outcome of operation ${operationId} was ${recorded.kind}`);
+      throw new Error(`the ${command.kind} of operation ${operationId} was ${recorded.kind}`);
     return recorded.payment;
   };
 
-  return { load, peek: (paymentId) => cache.peek(paymentId), execute, recordOutcome };
+  return {
+    load,
+    peek: (paymentId) => cache.peek(paymentId),
+    execute,
+    recordOutcome: (payment, operationId, outcome, by) =>
+      executeOn(payment, { kind: 'record', operationId, ...outcome }, by && BY_RECOVERY),
+    resolve: (payment, operationId, operator, word) => {
+      const { outcome, evidence, withoutFence } = word;
+      const said = { outcome, evidence, withoutFence, actor: operator.actor, atMs: nowMs() };
+      const command = { kind: 'resolve', operationId, ...said } as const;
+      return executeOn(payment, command, contextOf(operator));
+    },
+    confirm: (payment, operationId, outcome) =>
+      executeOn(payment, { kind: 'confirm', operationId, ...outcome }, BY_RECOVERY),
+  };
 };

@@ -1,25 +1,52 @@
 /** The bodies of the operator's routes over what is unresolved, as schemas. */
 import { z } from 'zod';
+import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
+import type { ResolutionRequest } from '../../shared/payment/state.ts';
 import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
+import { OPERATION_STATES } from '../recovery/unresolved-index.ts';
 
 const time = () => z.string().meta({ format: 'date-time' });
 const operation = z.enum(['create', 'capture', 'void', 'refund']);
 const amountMinor = z.int().min(1);
 
+/** One operator's word that waits for another one's. */
+const request = z.object({
+  outcome: z.enum(['APPROVED', 'DECLINED']),
+  withoutFence: z.boolean(),
+  evidence: z.string(),
+  requestedBy: z.string(),
+  requestedAt: time(),
+  expiresAt: time().describe('Until then another operator can approve it.'),
+});
+
+/** The body of a request that waits for another operator. */
+export const requestBody = (waiting: ResolutionRequest): z.infer<typeof request> => {
+  const { outcome, withoutFence = false, evidence, requestedBy, requestedAt } = waiting;
+  const expiresAt = new Date(Date.parse(requestedAt) + APPROVAL_MS_MAX).toISOString();
+  return { outcome, withoutFence, evidence, requestedBy, requestedAt, expiresAt };
+};
+
+const listed = z.object({
+  paymentId: z.string(),
+  merchantId: z.string(),
+  state: z
+    .enum(OPERATION_STATES)
+    .describe(
+      'UNRESOLVED: the outcome is not known. CONTRADICTED: the provider says other than what was resolved by hand. UNCONFIRMED: resolved by hand, and the provider has said nothing definite yet.',
+    ),
+  operation,
+  operationId: z.string(),
+  amountMinor,
+  since: time().describe('When the operation was requested.'),
+  attempts: z.int().min(0).describe('How often the provider was asked in vain.'),
+  nextAttemptAt: time().nullable(),
+  request: request.optional(),
+});
+
 export const UnresolvedList = z
   .object({
-    unresolved: z.array(
-      z.object({
-        paymentId: z.string(),
-        merchantId: z.string(),
-        operation,
-        operationId: z.string(),
-        amountMinor,
-        since: time().describe('When the operation was requested.'),
-        attempts: z.int().min(0).describe('How often the provider was asked in vain.'),
-        nextAttemptAt: time().nullable(),
-      }),
-    ),
+    unresolved: z.array(listed).describe('Unresolved and contradicted operations.'),
+    unconfirmed: z.array(listed).describe('Nothing to do: the provider is asked on.'),
   })
   .meta({ id: 'UnresolvedList' });
 
@@ -46,19 +73,28 @@ export const ResolveRequest = z
         .string({ error: 'must be a string' })
         .optional()
         .describe('Which operation, where several are unresolved.'),
+      withoutFence: z
+        .boolean({ error: 'must be true or false' })
+        .optional()
+        .describe('Declined although the provider does not promise never to carry it out.'),
     },
-    { error: 'the body must hold outcome, evidence and at most operationId' },
+    { error: 'the body must hold outcome, evidence and at most operationId and withoutFence' },
   )
   .meta({ id: 'ResolveRequest' });
 
+const taken = {
+  paymentId: z.string(),
+  operation,
+  operationId: z.string(),
+  amountMinor,
+  status: z.string(),
+  revision: z.int().min(0),
+};
+
 export const Resolution = z
-  .object({
-    paymentId: z.string(),
-    operation,
-    operationId: z.string(),
-    amountMinor,
-    outcome: z.enum(['APPROVED', 'DECLINED', 'NOT_SENT', 'FENCED']),
-    status: z.string(),
-    revision: z.int().min(0),
-  })
+  .object({ ...taken, outcome: z.enum(['APPROVED', 'DECLINED', 'NOT_SENT', 'FENCED']) })
   .meta({ id: 'Resolution' });
+
+export const ResolutionRequested = z
+  .object({ ...taken, outcome: z.enum(['APPROVED', 'DECLINED']), request })
+  .meta({ id: 'ResolutionRequested' });

@@ -3,11 +3,10 @@
  * models list of other processes. An operation whose call may still run is not unresolved (gaps §7).
  */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
-import { unresolvedOperations } from '../../shared/payment/state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../deps.ts';
-import { intentTimeOf } from '../in-flight.ts';
 import type { UnresolvedOperation } from '../recovery/unresolved.ts';
+import { knownOperations } from '../recovery/unresolved-index.ts';
 
 /** What the list is made from, of all that commands work with. */
 export type UnresolvedDeps = {
@@ -18,7 +17,7 @@ export type UnresolvedDeps = {
 
 const LISTED_MAX = 1_000;
 
-/** Unresolved operations, the oldest first, at most 1,000; of one merchant, or of all by `*`. */
+/** Unresolved, contradicted and unconfirmed operations, the oldest first, at most 1,000; of one merchant, or of all by `*`. */
 export const listUnresolved = async (
   deps: UnresolvedDeps,
   readModels: Pick<ReadModelsReader, 'unresolved'>,
@@ -54,17 +53,9 @@ const readUnresolved = async (
 ): Promise<UnresolvedOperation[]> => {
   const payment = await readable(deps, paymentId);
   if (payment === undefined) return [];
-  const { state } = payment;
-  return unresolvedOperations(state)
-    .filter((operation) => !deps.inFlight.mayRun(payment, operation))
-    .map((operation) => ({
-      paymentId,
-      merchantId: state.merchantId,
-      operation: operation.kind,
-      operationId: operation.operationId,
-      amountMinor: operation.amountMinor,
-      since: intentTimeOf(payment, operation),
-      attempts: 0,
-      nextAttemptAt: null,
-    }));
+  return knownOperations(payment, deps.inFlight).map((operation) => ({
+    ...operation,
+    attempts: 0,
+    nextAttemptAt: null,
+  }));
 };

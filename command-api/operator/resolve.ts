@@ -1,30 +1,27 @@
 /**
- * Resolving by hand (ADR-0013): an operator gives the outcome of an unresolved operation for which
- * the provider will never give one. The outcome is recorded with the operator and the evidence, and
- * only where the provider, asked once more, gives none.
+ * Resolving by hand (gaps §16, ADR-0098): two operators give the outcome of an unresolved operation
+ * for which the provider gives none. The first one's word is stored as a request; another one's
+ * equal word within a day records the outcome. Each time the provider is asked first, and a definite
+ * outcome of its own is recorded instead. In the same way two operators end a contradiction.
  */
-import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import {
   type Operation,
   type PaymentState,
+  unconfirmedOperations,
   unresolvedOperations,
 } from '../../shared/payment/state.ts';
 import type { CommandDeps, Sender } from '../deps.ts';
-import type { LoadedPayment } from '../payment-log.ts';
+import type { LoadedPayment, Word } from '../payment-log.ts';
 import { ask } from '../recovery/ask.ts';
 import { operationOf } from '../responses.ts';
 
-export type Resolution = {
-  paymentId: string;
-  outcome: 'approved' | 'declined';
-  evidence: string;
-  /** Which one, where several operations are unresolved. */
-  operationId?: string | undefined;
-};
+/** One operator's word, for the operation of `operationId`, or the only one that it can be for. */
+export type Resolution = Word & { paymentId: string; operationId?: string | undefined };
 
 export type Resolved =
   | {
-      kind: 'resolved';
+      /** `requested`: another operator has to approve. */
+      kind: 'requested' | 'resolved';
       operation: Operation;
       status: PaymentState['status'];
       revision: number;
@@ -42,26 +39,13 @@ const WORDS = {
   FENCED: 'never carried out',
 } as const;
 
-/** An operator knows no reason of a decline, so its failure code is UNKNOWN_DECLINE. */
-const outcomeOf = ({ outcome }: Resolution): FinalOutcomeDetails =>
-  outcome === 'approved'
-    ? { outcome: 'APPROVED' }
-    : { outcome: 'DECLINED', failureCode: 'UNKNOWN_DECLINE' };
-
-/**
- * Records an operator's word for the outcome of one unresolved operation. Asks the provider first: a
- * final outcome of its own is recorded instead. Throws what the event store throws.
- */
+/** Takes one operator's word for the outcome of one operation. Throws what the event store throws. */
 export const resolveByHand = async (
   deps: CommandDeps,
   operator: Sender,
   resolution: Resolution,
 ): Promise<Resolved> => {
   const { paymentId } = resolution;
-  // Before the queue: an actor who may not see the payment does not wait for what runs on it either.
-  // The cache will do, for the merchant of a payment never changes.
-  const seen = await deps.paymentLog.load(paymentId, 'cache');
-  if (!isOf(seen, operator)) return { kind: 'unknown payment' };
   return deps.queues.run(paymentId, async () => {
     const payment = await deps.paymentLog.load(paymentId, 'store');
     if (payment === undefined) return { kind: 'unknown payment' };
@@ -69,21 +53,17 @@ export const resolveByHand = async (
     if (typeof operation === 'string') return rejected(operation);
     const leftMs = deps.inFlight.leftMs(payment);
     if (leftMs > 0) return stillRuns(leftMs);
-    // seeded bug: person-asks-provider
-    const outcome = await ask(deps, payment, operation);
-    if (outcome === 'at work') return stillAtWork();
-    if (outcome === undefined) return record(deps, operator, payment, operation, resolution);
+    const instead = await outcomeInstead(deps, payment, operation, resolution);
+    if (instead !== undefined) return instead;
     const { operationId } = operation;
-    const recorded = await deps.paymentLog.recordOutcome(payment, operationId, outcome, 'recovery');
-    deps.unresolved.update(paymentId, recorded);
-    return rejected(
-      `the provider has answered for the ${operation.kind} itself, and that is recorded: ${WORDS[outcome.outcome]}`,
-    );
+    const after = await deps.paymentLog.resolve(payment, operationId, operator, resolution);
+    // A person's word does not end the asking: the retry schedule begins anew (recovery/confirm.ts).
+    const { confirmation } = operationOf(after, operationId);
+    if (confirmation === 'UNCONFIRMED') deps.unresolved.add(paymentId, operationId, after);
+    else deps.unresolved.update(paymentId, after);
+    return resolvedOf(after, operation, operator);
   });
 };
-
-const isOf = (payment: LoadedPayment | undefined, { merchantId }: Sender): boolean =>
-  payment !== undefined && (merchantId === '*' || merchantId === payment.state.merchantId);
 
 const stillRuns = (leftMs: number): Resolved => ({
   kind: 'rejected',
@@ -101,35 +81,69 @@ const stillAtWork = (): Resolved => ({
 
 /** The operation that the request means, or why it means none. */
 const meantOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operation | string => {
-  const unresolved = unresolvedOperations(state);
-  const [first] = unresolved;
+  const contradicted = unconfirmedOperations(state).filter(
+    ({ confirmation }) => confirmation === 'CONTRADICTED',
+  );
+  const open = [...unresolvedOperations(state), ...contradicted];
+  const [first] = open;
   if (first === undefined)
     return 'nothing is unresolved on this payment: every operation has its outcome';
-  if (operationId === undefined && unresolved.length === 1) return first;
-  const ids = unresolved.map((o) => `${o.operationId} (${o.kind} of ${o.amountMinor})`).join(', ');
+  if (operationId === undefined && open.length === 1) return first;
+  const ids = open.map((o) => `${o.operationId} (${o.kind} of ${o.amountMinor})`).join(', ');
   if (operationId === undefined) return `several operations are unresolved, name one: ${ids}`;
-  const meant = unresolved.find((o) => o.operationId === operationId);
+  const meant = open.find((o) => o.operationId === operationId);
   return meant ?? `that operation is not unresolved; unresolved are: ${ids}`;
 };
 
-const record = async (
+const NO_FENCE =
+  'the provider does not promise that it will never carry the operation out, so declined needs "withoutFence": true (--without-fence): only where you know of another way that no money moves';
+
+/** What is responded in place of taking the word; undefined where the word is taken. */
+const outcomeInstead = async (
   deps: CommandDeps,
-  operator: Sender,
   payment: LoadedPayment,
-  { operationId }: Operation,
-  resolution: Resolution,
-): Promise<Resolved> => {
-  const by = { operator, evidence: resolution.evidence };
-  const outcome = outcomeOf(resolution);
-  const recorded = await deps.paymentLog.recordOutcome(payment, operationId, outcome, by);
-  deps.unresolved.update(payment.state.paymentId, recorded);
-  const operation = operationOf(recorded, operationId);
-  const revision = operation.ended?.revision;
-  const event = recorded.events.findLast((e) => e.revision === revision);
-  if (event === undefined || revision === undefined)
-    throw new Error(`operation ${operationId} has no event of the outcome that was just recorded`);
-  if (event.context.requestId !== operator.requestId) {
-    return rejected('its outcome was found and recorded in the same moment; look at the payment');
+  operation: Operation,
+  { outcome: word, withoutFence }: Resolution,
+): Promise<Resolved | undefined> => {
+  const { ended, kind, operationId } = operation;
+  if (ended !== undefined && (ended.outcome === 'APPROVED') !== (word === 'APPROVED'))
+    return rejected(
+      `the ${kind} is recorded as ${WORDS[ended.outcome]}, and nothing is rewritten; correct the provider's side, then resolve it as what is recorded`,
+    );
+  // seeded bug: person-asks-provider
+  const outcome = await ask(deps, payment, operation);
+  if (ended !== undefined) {
+    if (outcome === undefined || outcome === 'at work') return undefined;
+    const after = await deps.paymentLog.confirm(payment, operationId, outcome);
+    deps.unresolved.update(payment.state.paymentId, after);
+    return operationOf(after, operationId).confirmation === undefined
+      ? rejected(`the provider agrees with the ${kind} by now, and that is recorded`)
+      : undefined;
   }
-  return { kind: 'resolved', operation, status: recorded.state.status, revision };
+  if (outcome === 'at work') return stillAtWork();
+  // seeded bug: declined-needs-fence
+  if (outcome === undefined)
+    return word === 'DECLINED' && !withoutFence ? rejected(NO_FENCE) : undefined;
+  const recorded = await deps.paymentLog.recordOutcome(payment, operationId, outcome, 'recovery');
+  deps.unresolved.update(payment.state.paymentId, recorded);
+  return rejected(
+    `the provider has answered for the ${kind} itself, and that is recorded: ${WORDS[outcome.outcome]}`,
+  );
+};
+
+const resolvedOf = (
+  { events, state }: LoadedPayment,
+  { operationId, ended: endedBefore }: Operation,
+  operator: Sender,
+): Resolved => {
+  const operation = state.operations.find((o) => o.operationId === operationId);
+  if (operation === undefined) throw new Error(`operation ${operationId} is gone`);
+  const { status } = state;
+  if (operation.resolutionRequest !== undefined)
+    return { kind: 'requested', operation, status, revision: events.length - 1 };
+  const last = events.findLast(({ event }) => event.data.operationId === operationId);
+  if (last?.context.requestId !== operator.requestId)
+    return rejected('its outcome was found and recorded in the same moment; look at the payment');
+  const revision = endedBefore === undefined ? operation.ended?.revision : last.revision;
+  return { kind: 'resolved', operation, status, revision: revision ?? last.revision };
 };

@@ -1,10 +1,12 @@
 /**
- * The operator's routes of the command side: the list of unresolved operations, and resolving one by
- * hand whose outcome the provider will never give (ADR-0013). Scope `ops:admin`; a token of one merchant sees its own.
+ * The operator's routes of the command side: the list of unresolved operations (`ops:admin`, a token
+ * of one merchant sees its own), and resolving one by hand whose outcome the provider does not give
+ * (`ops:resolve` and all merchants, gaps §16).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
 import {
+  asJson,
   okJson,
   type Read,
   type RequestForm,
@@ -13,10 +15,18 @@ import {
   readBy,
   sendJson,
 } from '../../shared/http/route.ts';
+import type { Operation } from '../../shared/payment/state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../deps.ts';
+import type { UnresolvedOperation } from '../recovery/unresolved.ts';
 import { readJson } from '../request/read-request.ts';
-import { Resolution, ResolveRequest, UnresolvedList } from './contract.ts';
+import {
+  Resolution,
+  ResolutionRequested,
+  ResolveRequest,
+  requestBody,
+  UnresolvedList,
+} from './contract.ts';
 import { listUnresolved } from './list-unresolved.ts';
 import { type Resolved, resolveByHand } from './resolve.ts';
 import { ServiceSettings } from './settings.ts';
@@ -45,29 +55,57 @@ export const OPERATOR_ROUTES = {
     request: {},
     responses: okJson(UnresolvedList),
     handle: async ({ commands, readModels }, { principal }, reply) => {
-      const unresolved = await listUnresolved(commands, readModels, principal.merchantId);
-      return sendJson(reply, { unresolved });
+      const listed = await listUnresolved(commands, readModels, principal.merchantId);
+      const bodies = listed.map(listedBody);
+      return sendJson(reply, {
+        unresolved: bodies.filter(({ state }) => state !== 'UNCONFIRMED'),
+        unconfirmed: bodies.filter(({ state }) => state === 'UNCONFIRMED'),
+      });
     },
   }),
   resolvePayment: route({
     request: {
+      // A merchant must not write the provider's outcome for itself.
+      // seeded bug: resolve-all-merchants
+      allMerchants: true,
       paymentId: 'INVALID_PAYMENT_ID',
       read: readResolve,
       body: { schema: ResolveRequest, required: true },
     },
     responses: {
-      ...okJson(Resolution),
+      200: {
+        description: 'Another operator had requested the same: it is recorded.',
+        content: asJson(Resolution),
+      },
+      202: {
+        description: 'Stored; nothing is recorded until another operator requests the same.',
+        content: asJson(ResolutionRequested),
+      },
       422: { description: 'There is nothing to resolve, or something better can be had.' },
     },
     handle: async ({ commands }, { principal, paymentId, content }, reply) => {
       const { merchantId, actor } = principal;
       const operator = { merchantId, actor, requestId: reply.request.id };
-      const resolved = await resolveByHand(commands, operator, { paymentId, ...content });
+      const { outcome, evidence, withoutFence = false, operationId } = content;
+      const resolved = await resolveByHand(commands, operator, {
+        paymentId,
+        operationId,
+        outcome: OUTCOMES[outcome],
+        evidence,
+        withoutFence,
+      });
       if (resolved.kind !== 'unknown payment') reply.request.paymentId = paymentId;
       return respond(reply, paymentId, resolved);
     },
   }),
 } satisfies Partial<RoutesOf<'command-api', OperatorDeps>>;
+
+const listedBody = ({ request, ...operation }: UnresolvedOperation) => ({
+  ...operation,
+  ...(request && { request: requestBody(request) }),
+});
+
+const OUTCOMES = { approved: 'APPROVED', declined: 'DECLINED' } as const;
 
 const respond = (reply: FastifyReply, paymentId: string, resolved: Resolved): FastifyReply => {
   switch (resolved.kind) {
@@ -79,19 +117,25 @@ const respond = (reply: FastifyReply, paymentId: string, resolved: Resolved): Fa
         retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
       return reject(reply, 'BUSINESS_RULE_VIOLATION', [why], headers);
     }
-    case 'resolved': {
-      const { operation, status, revision } = resolved;
-      const { kind, operationId, amountMinor, ended } = operation;
-      const body = {
-        paymentId,
-        operation: kind,
-        operationId,
-        amountMinor,
-        outcome: ended?.outcome,
-        status,
-        revision,
-      };
-      return sendJson(reply, body);
-    }
+    case 'requested':
+      return sendJson(reply.code(202), { ...bodyOf(paymentId, resolved), ...waitingOf(resolved) });
+    case 'resolved':
+      return sendJson(reply, {
+        ...bodyOf(paymentId, resolved),
+        outcome: resolved.operation.ended?.outcome,
+      });
   }
+};
+
+type Taken = Extract<Resolved, { operation: Operation }>;
+
+const bodyOf = (paymentId: string, { operation, status, revision }: Taken) => {
+  const { kind, operationId, amountMinor } = operation;
+  return { paymentId, operation: kind, operationId, amountMinor, status, revision };
+};
+
+const waitingOf = ({ operation: { resolutionRequest } }: Taken): object => {
+  if (resolutionRequest === undefined) throw new Error('requested, and no request is there');
+  const { outcome } = resolutionRequest;
+  return { outcome, request: requestBody(resolutionRequest) };
 };

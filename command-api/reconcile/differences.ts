@@ -2,6 +2,7 @@
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
+import { isNote } from '../../shared/payment/transitions.ts';
 import type { LedgerEntry, ProviderOperationKind } from '../provider/port.ts';
 
 /** What the log says about an operation; one without an outcome is unresolved. */
@@ -77,7 +78,7 @@ export const loggedAfter = (
     return { operationId, paymentId: paymentOf(stream) ?? '', kind, amount, currency, revision };
   }
   const outcome = outcomeOf(event);
-  if (own === undefined || outcome === undefined) return own;
+  if (own === undefined || outcome === undefined || isNote(event)) return own;
   const isCapture = event.type === 'PaymentCaptured';
   // seeded bug: amount-of-outcome
   const sum = own.reason === undefined ? { amount, currency } : {};

@@ -8,7 +8,8 @@
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
-import { paymentOf } from '../../shared/payment/payment-events.ts';
+import { type PaymentEvent, paymentOf } from '../../shared/payment/payment-events.ts';
+import { isIntent } from '../../shared/payment/transitions.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import { RETRY_SCHEDULES_MAX } from './retry-schedule.ts';
@@ -38,6 +39,14 @@ const PAGE = 500;
 
 type Events = Awaited<ReturnType<EventStore['readAll']>>;
 
+/** True where recovery has to ask about the operation of the event, as far as the event says. */
+const staysToBeDone = (event: PaymentEvent): boolean =>
+  isIntent(event) ||
+  event.type === 'PaymentResolutionRequested' ||
+  event.type === 'PaymentOutcomeContradicted' ||
+  // seeded bug: sweep-of-unconfirmed
+  (event.type !== 'PaymentOutcomeConfirmed' && 'resolution' in event.data);
+
 /** Notes the operations that a page leaves without an outcome, beside those of the pages before. */
 const noteOperations = (unresolved: Map<string, Set<string>>, page: Events): void => {
   for (const event of page) {
@@ -46,9 +55,8 @@ const noteOperations = (unresolved: Map<string, Set<string>>, page: Events): voi
     const operations = unresolved.get(paymentId) ?? new Set();
     if (!isReadable(event) || !isOfPayment(event)) operations.add(`revision ${event.revision}`);
     else {
-      const { type, data } = event.event;
-      const isIntent = type === 'PaymentCreated' || type.endsWith('Requested');
-      if (isIntent) operations.add(data.operationId);
+      const { data } = event.event;
+      if (staysToBeDone(event.event)) operations.add(data.operationId);
       else operations.delete(data.operationId);
     }
     if (operations.size === 0) unresolved.delete(paymentId);

@@ -1,25 +1,39 @@
 /**
- * The unresolved operations that this process knows of, by payment: what an operator's list, the
- * metrics and the joining of equal creates are made from.
+ * The operations that this process knows recovery has to ask about, by payment: those that are
+ * unresolved, and those that were resolved by hand and are not confirmed. An operator's list, the
+ * metrics and the joining of equal creates are made from it.
  */
 import {
   type Operation,
   type OperationKind,
+  type PaymentState,
+  type ResolutionRequest,
+  unconfirmedOperations,
   unresolvedOperations,
 } from '../../shared/payment/state.ts';
 import { type InFlight, intentTimeOf } from '../in-flight.ts';
 import type { LoadedPayment } from '../payment-log.ts';
 
-/** An operation whose call has ended without an outcome. */
+/** Resolved by hand: UNCONFIRMED, or CONTRADICTED by the provider (ADR-0099). */
+export const OPERATION_STATES = ['UNRESOLVED', 'UNCONFIRMED', 'CONTRADICTED'] as const;
+
+/** An operation that the provider is to be asked about: its call has ended. */
 export type KnownOperation = {
   paymentId: string;
   merchantId: string;
+  state: (typeof OPERATION_STATES)[number];
   operation: OperationKind;
   operationId: string;
   amountMinor: number;
   /** The time of its intent. */
   since: string;
+  /** An operator's word that waits for another one's. */
+  request?: ResolutionRequest | undefined;
 };
+
+/** True where nothing of the payment is left to be asked about; also for a payment that is gone. */
+export const isDone = (state: PaymentState | undefined): boolean =>
+  unresolvedOperations(state).length + unconfirmedOperations(state).length === 0;
 
 export type UnresolvedIndex = {
   /** Replaces what is known of the payment; an operation that may be in flight is left out. */
@@ -42,8 +56,19 @@ const knownOf = (payment: LoadedPayment, operation: Operation): KnownOperation =
   operation: operation.kind,
   operationId: operation.operationId,
   amountMinor: operation.amountMinor,
+  state: operation.confirmation ?? 'UNRESOLVED',
   since: intentTimeOf(payment, operation),
+  ...(operation.resolutionRequest && { request: operation.resolutionRequest }),
 });
+
+/** Of one payment; an operation that may be in flight is left out. */
+export const knownOperations = (
+  payment: LoadedPayment,
+  { mayRun }: Pick<InFlight, 'mayRun'>,
+): KnownOperation[] =>
+  [...unresolvedOperations(payment.state), ...unconfirmedOperations(payment.state)]
+    .filter((one) => one.ended !== undefined || !mayRun(payment, one))
+    .map((one) => knownOf(payment, one));
 
 export const createUnresolvedIndex = (inFlight: Pick<InFlight, 'mayRun'>): UnresolvedIndex => {
   const byPayment = new Map<string, Known>();
@@ -62,12 +87,13 @@ export const createUnresolvedIndex = (inFlight: Pick<InFlight, 'mayRun'>): Unres
   const put = (payment: LoadedPayment): void => {
     const { paymentId } = payment.state;
     remove(paymentId);
-    const unresolved = unresolvedOperations(payment.state).filter(
-      (operation) => !inFlight.mayRun(payment, operation),
+    const operations = knownOperations(payment, inFlight);
+    if (operations.length === 0) return;
+    const isUnresolvedCreate = operations.some(
+      ({ operation, state }) => operation === 'create' && state === 'UNRESOLVED',
     );
-    if (unresolved.length === 0) return;
-    const create = unresolved.find(({ kind }) => kind === 'create')?.identity.fingerprint;
-    const operations = unresolved.map((operation) => knownOf(payment, operation));
+    const [first] = payment.state.operations;
+    const create = isUnresolvedCreate ? first?.identity.fingerprint : undefined;
     byPayment.set(paymentId, { operations, createFingerprint: create });
     if (create !== undefined)
       byFingerprint.set(create, (byFingerprint.get(create) ?? new Set()).add(paymentId));

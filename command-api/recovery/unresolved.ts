@@ -1,13 +1,14 @@
 /**
  * What this process knows to be unresolved: operations whose intent is stored, whose call has
  * ended, and whose outcome is not recorded. Each of their payments has a retry schedule, by which
- * the provider is asked until the outcome is known (ask.ts).
+ * the provider is asked until the outcome is known (ask.ts); and no less where the outcome was
+ * resolved by hand, until the provider is definite (confirm.ts).
  */
-import { unresolvedOperations } from '../../shared/payment/state.ts';
+import { unconfirmedOperations, unresolvedOperations } from '../../shared/payment/state.ts';
 import type { InFlight, Queues } from '../in-flight.ts';
 import type { LoadedPayment, PaymentLog } from '../payment-log.ts';
 import { type Attempted, createRetrySchedules, type FailedAttempt } from './retry-schedule.ts';
-import { createUnresolvedIndex, type KnownOperation } from './unresolved-index.ts';
+import { createUnresolvedIndex, isDone, type KnownOperation } from './unresolved-index.ts';
 
 /** An unresolved operation, and when the provider is asked about it again. */
 export type UnresolvedOperation = KnownOperation & {
@@ -32,8 +33,16 @@ export type Unresolved = {
   dropResolved(stillUnresolved: ReadonlySet<string>): Promise<void>;
   /** The payment whose create is unresolved and equal, to be joined (gaps §7). */
   equalCreate(fingerprint: string): string | undefined;
-  /** How many payments are unresolved, and the age of the oldest in seconds. */
-  metrics(): { count: number; oldestSeconds: number };
+  /**
+   * How many payments are unresolved, and the age of the oldest in seconds; how many operations that
+   * were resolved by hand are not confirmed, and how many the provider contradicts.
+   */
+  metrics(): {
+    count: number;
+    oldestSeconds: number;
+    unconfirmed: number;
+    contradicted: number;
+  };
   list(): UnresolvedOperation[];
   /**
    * Ends the retry schedules, and asks no further question but those that a request waits for. What
@@ -48,14 +57,23 @@ export type UnresolvedOptions = {
   inFlight: InFlight;
   /** Asks the provider and records, in the payment's queue (ask.ts). */
   resolve(paymentId: string, goOn: () => boolean): Promise<LoadedPayment | undefined>;
+  /** Asks about what was resolved by hand, outside of the queue, and records (confirm.ts). */
+  confirm(payment: LoadedPayment, goOn: () => boolean): Promise<LoadedPayment>;
   /** Waits between attempts, in milliseconds; after the last one, hourly (`RECOVERY_DELAYS_MS`). */
   delaysMs: readonly number[];
   nowMs: () => number;
   logger: { warn(fields: object, message: string): void };
 };
 
+/** What an attempt in vain is logged as, by the state of the payment's oldest operation. */
+const STILL = {
+  UNRESOLVED: 'the outcome is still unknown',
+  UNCONFIRMED: 'the provider has not confirmed what was resolved by hand',
+  CONTRADICTED: 'the provider still contradicts what was resolved by hand',
+} as const;
+
 export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
-  const { paymentLog, queues, inFlight, resolve, delaysMs, nowMs, logger } = options;
+  const { paymentLog, queues, inFlight, resolve, confirm, delaysMs, nowMs, logger } = options;
   const index = createUnresolvedIndex(inFlight);
   let stopped = false;
 
@@ -66,15 +84,18 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
   };
 
   const update: Unresolved['update'] = (paymentId, payment) => {
-    if (payment === undefined || unresolvedOperations(payment.state).length === 0) drop(paymentId);
+    if (payment === undefined || isDone(payment.state)) drop(paymentId);
     else if (index.has(paymentId)) index.put(payment);
   };
 
   const attempt = async (paymentId: string): Promise<Attempted> => {
-    const payment = await queues.run(paymentId, () => resolve(paymentId, () => !stopped));
-    if (payment === undefined || unresolvedOperations(payment.state).length === 0)
-      return { kind: 'resolved' };
+    const goOn = () => !stopped;
+    let payment = await queues.run(paymentId, () => resolve(paymentId, goOn));
+    if (payment === undefined || isDone(payment.state)) return { kind: 'resolved' };
     index.put(payment);
+    payment = await confirm(payment, goOn);
+    update(paymentId, payment);
+    if (isDone(payment.state)) return { kind: 'resolved' };
     const leftMs = inFlight.leftMs(payment);
     return leftMs > 0 && !index.has(paymentId)
       ? { kind: 'in flight', leftMs }
@@ -92,7 +113,7 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
         ageSeconds: Math.round((nowMs() - Date.parse(oldest.since)) / 1000),
       }),
     };
-    if (error === undefined) logger.warn(fields, 'the outcome is still unknown');
+    if (error === undefined) logger.warn(fields, STILL[oldest?.state ?? 'UNRESOLVED']);
     else
       logger.warn(
         { ...fields, err: error },
@@ -102,11 +123,14 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
 
   const schedules = createRetrySchedules({ delaysMs, nowMs, attempt, onFailed });
 
-  /** True where every operation without an outcome is being carried out by this process. */
+  /** True where all that is left to be asked about is being carried out by this process. */
   const isLive = (paymentId: string): boolean => {
-    const operations = unresolvedOperations(paymentLog.peek(paymentId)?.state);
+    const state = paymentLog.peek(paymentId)?.state;
+    const operations = unresolvedOperations(state);
     return (
-      operations.length > 0 && operations.every(({ operationId }) => inFlight.isLive(operationId))
+      operations.length > 0 &&
+      unconfirmedOperations(state).length === 0 &&
+      operations.every(({ operationId }) => inFlight.isLive(operationId))
     );
   };
 
@@ -127,16 +151,23 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
         if (stillUnresolved.has(paymentId)) continue;
         await queues.run(paymentId, async () => {
           const payment = await paymentLog.load(paymentId, 'store');
-          if (unresolvedOperations(payment?.state).length === 0) drop(paymentId);
+          if (isDone(payment?.state)) drop(paymentId);
         });
       }
     },
     equalCreate: index.createOf,
     metrics: () => {
-      const since = index.all().map((operation) => operation.since);
-      const oldest = since.reduce((least, time) => (time < least ? time : least), '9');
-      const oldestSeconds = since.length === 0 ? 0 : (nowMs() - Date.parse(oldest)) / 1000;
-      return { count: index.paymentIds().length, oldestSeconds: Math.max(0, oldestSeconds) };
+      const inState = (state: KnownOperation['state']): KnownOperation[] =>
+        index.all().filter((operation) => operation.state === state);
+      const unresolved = inState('UNRESOLVED');
+      const oldest = unresolved.reduce((least, { since }) => (since < least ? since : least), '9');
+      const oldestSeconds = unresolved.length === 0 ? 0 : (nowMs() - Date.parse(oldest)) / 1000;
+      return {
+        count: new Set(unresolved.map(({ paymentId }) => paymentId)).size,
+        oldestSeconds: Math.max(0, oldestSeconds),
+        unconfirmed: inState('UNCONFIRMED').length,
+        contradicted: inState('CONTRADICTED').length,
+      };
     },
     list: () =>
       index.all().map((operation) => {

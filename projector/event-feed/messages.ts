@@ -4,7 +4,7 @@
  * as `ce_` headers, for consumers that route without parsing.
  */
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
-import type { PaymentReadModel } from '../../shared/payment/response.ts';
+import { intentsWithoutOutcome, type PaymentReadModel } from '../../shared/payment/response.ts';
 import { withoutCardNumbers } from '../../shared/runtime/card-numbers.ts';
 import type { FeedMessage, Topic } from './port.ts';
 import {
@@ -118,7 +118,7 @@ const stateOf = ({ merchantId, revision, unresolved, response }: PaymentReadMode
     merchantId,
     revision,
     card: response.paymentMethod.card,
-    unresolvedOperations: unresolved.length,
+    unresolvedOperations: intentsWithoutOutcome(unresolved).length,
     transactionCount: response.transactions.length,
     // seeded bug: last-transactions
     transactions: response.transactions.slice(-TRANSACTIONS_MAX),

@@ -63,6 +63,10 @@ const declined = z.object({
 });
 const approved = z.object({ ...operation, providerReference: approval.providerReference });
 const requested = z.object(operation);
+const noted = z.object({
+  ...operation,
+  outcome: paymentSchemas.PaymentOutcomeConfirmed.shape.outcome,
+});
 
 /** What a message about an event carries as `data`, by event type. */
 export const publicEventData = {
@@ -88,6 +92,9 @@ export const publicEventData = {
   PaymentCaptureDeclined: declined,
   PaymentVoidDeclined: declined,
   PaymentRefundDeclined: declined,
+  PaymentResolutionRequested: noted,
+  PaymentOutcomeConfirmed: noted,
+  PaymentOutcomeContradicted: noted,
 } as const satisfies Record<PaymentEventType, z.ZodType>;
 
 const minorUnits = z.int().min(0).describe('Minor units of the currency');
@@ -150,6 +157,9 @@ export const MESSAGE_VERSIONS: Record<MessageType, number> = {
   PaymentCaptureDeclined: 1,
   PaymentVoidDeclined: 1,
   PaymentRefundDeclined: 1,
+  PaymentResolutionRequested: 1,
+  PaymentOutcomeConfirmed: 1,
+  PaymentOutcomeContradicted: 1,
   PaymentState: 1,
 };
 

@@ -47,7 +47,7 @@ type Tag = 'Payments' | 'Additions to the contract' | 'Audit' | 'Operations';
 const tagOf = (id: RouteId): Tag | undefined => {
   const { summary, scope }: RoutePlace = ROUTES[id];
   if (summary === undefined) return undefined;
-  if (scope === 'ops:admin') return 'Operations';
+  if (scope.startsWith('ops:')) return 'Operations';
   if (scope === 'audit:read') return 'Audit';
   return id === 'listPayments' ? 'Additions to the contract' : 'Payments';
 };

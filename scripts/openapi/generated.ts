@@ -18,8 +18,8 @@ const MERCHANT: DocumentForm = {
 const AUDITOR: DocumentForm = {
   title: 'Payments: audit and operations',
   description:
-    'What happened, and proof of it (scope `audit:read`); what has to be looked after (scope `ops:admin`). A token of one merchant sees that merchant alone, one with merchant `*` sees all. Errors are those of [/docs/errors](/docs/errors).',
-  tags: { Audit: 'Scope audit:read', Operations: 'Scope ops:admin' },
+    'What happened, and proof of it (scope `audit:read`); what has to be looked after (scope `ops:admin`, resolving by hand `ops:resolve`). A token of one merchant sees that merchant alone, one with merchant `*` sees all. Errors are those of [/docs/errors](/docs/errors).',
+  tags: { Audit: 'Scope audit:read', Operations: 'Scopes ops:admin and ops:resolve' },
 };
 
 const asText = (document: object): string => `${JSON.stringify(document, null, 2)}\n`;

@@ -39,14 +39,20 @@ const READINGS: Step[] = [
 
 const lost = async () => ({ outcome: 'UNKNOWN', reason: 'timeout' }) as const;
 
-const EVIDENCE = { outcome: 'declined', evidence: 'Call with the provider, ticket 4711' };
+const EVIDENCE = {
+  outcome: 'declined',
+  evidence: 'Call with the provider, ticket 4711',
+  withoutFence: true,
+};
+const SECOND = { ...EVIDENCE, evidence: 'Letter of the provider of the same day' };
 
 const OPERATING: Step[] = [
   { faults: { execute: lost, lookUp: lost, fence: lost } },
   [CREATE, undefined, { body: smallest(), token, as: 'lost' }],
   [UNRESOLVED, 'One create', { until: /"nextAttemptAt":"/ }],
   [resolve('$lost'), 'The outcome is missing', { body: {} }],
-  [resolve('$lost'), 'Declined, on evidence', { body: EVIDENCE, show: true }],
+  [resolve('$lost'), 'Requested by the first person', { body: EVIDENCE, show: true }],
+  [resolve('$lost'), 'Approved by a second person', { body: SECOND, token: 'second', show: true }],
   [resolve('$lost'), 'Nothing is open', { body: EVIDENCE }],
   { faults: {} },
   [to('listParked'), 'None'],

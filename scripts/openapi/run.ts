@@ -29,9 +29,10 @@ const MERCHANTS = { m_limited: { rateLimitPerSecond: 1, rateLimitBurst: 1 } };
 /** Merchant and scopes of each token; without scopes it has all rights of the merchant. */
 const TOKENS = {
   merchant: ['m_demo', undefined],
-  auditor: ['*', 'audit:read ops:admin'],
+  auditor: ['*', 'audit:read ops:admin ops:resolve'],
+  second: ['*', 'ops:resolve', 'second operator'],
   withoutScope: ['m_demo', ''],
-  limited: ['m_limited', 'payments:read payments:write audit:read ops:admin'],
+  limited: ['m_limited', 'payments:read payments:write audit:read ops:admin ops:resolve'],
 } as const;
 type TokenName = keyof typeof TOKENS;
 
@@ -108,9 +109,11 @@ export const REJECTIONS: readonly Step[] = [
   ...EVERY_ROUTE.map((target): Step => [target, 'Shutting down']),
 ];
 
-const tokenOf = async ([merchantId, scope]: (typeof TOKENS)[TokenName]): Promise<string> => {
+const tokenOf = async (name: TokenName): Promise<string> => {
+  const [merchantId, scope, subject]: readonly (string | undefined)[] = TOKENS[name];
+  if (merchantId === undefined) throw new Error(`the token ${name} has no merchant`);
   const signer = { algorithm: SECRET_ALGORITHM, key: await importSecret(SECRET) } as const;
-  const claims = { merchantId, merchantClaim: 'merchant_id', ttlSeconds: 600, scope };
+  const claims = { merchantId, merchantClaim: 'merchant_id', ttlSeconds: 600, scope, subject };
   return signToken(signer, claims);
 };
 
@@ -154,7 +157,7 @@ const runner = (app: FastifyInstance, own: TokenName, faults: Faults, recordings
       method: ROUTES[id].method,
       url: url.replace(/\$(\w+)/, (_all, name: string) => payments.get(name) ?? ''),
       headers: {
-        ...(token !== 'none' && { authorization: `Bearer ${await tokenOf(TOKENS[token])}` }),
+        ...(token !== 'none' && { authorization: `Bearer ${await tokenOf(token)}` }),
         ...(key !== undefined && { 'idempotency-key': key }),
       },
       ...(body !== undefined && { payload: body }),

@@ -30,6 +30,11 @@ const MEANINGS: Record<MessageType, string> = {
   PaymentCaptureDeclined: 'The capture did not happen; the payment stays authorized.',
   PaymentVoidDeclined: 'The void did not happen; the payment stays authorized.',
   PaymentRefundDeclined: 'The refund did not happen; its amount is free again.',
+  PaymentResolutionRequested:
+    'An operator requested to resolve the operation by hand; nothing changes by it.',
+  PaymentOutcomeConfirmed: 'What was resolved by hand is confirmed; nothing changes by it.',
+  PaymentOutcomeContradicted:
+    'The provider says other than what was resolved by hand; nothing is rewritten.',
   PaymentState: 'The payment as it is after an event.',
 };
 

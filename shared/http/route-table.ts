@@ -180,10 +180,11 @@ export const ROUTES = {
   resolvePayment: {
     method: 'POST',
     path: '/ops/v1/payments/:paymentId/resolve',
-    scope: 'ops:admin',
+    scope: 'ops:resolve',
     service: 'command-api',
-    summary: 'End an operation by hand',
-    description: 'Where the provider will never answer; the word and its evidence are recorded.',
+    summary: 'Resolve an operation by hand',
+    description:
+      'Where the provider does not answer. It is asked first: a definite outcome of its own is recorded instead. The first operator requests (202); the outcome is recorded when another operator requests the same within 24 hours (200). For tokens of all merchants.',
   },
   serviceSettings: {
     method: 'GET',

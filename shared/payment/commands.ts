@@ -58,5 +58,25 @@ export type RecordCommand = {
   resolution?: Resolution;
 } & FinalOutcomeDetails;
 
+/**
+ * One operator's word for the outcome of an operation (gaps §16): a request, or the approval of
+ * another operator's equal request. `atMs` is the wall clock.
+ */
+export type ResolveCommand = {
+  kind: 'resolve';
+  operationId: string;
+  outcome: 'APPROVED' | 'DECLINED';
+  evidence: string;
+  withoutFence: boolean;
+  actor: string;
+  atMs: number;
+};
+
+/** What the provider says for good of an operation that was resolved by hand. */
+export type ConfirmCommand = { kind: 'confirm'; operationId: string } & FinalOutcomeDetails;
+
+/** Everything that `decideResolution` takes. */
+export type ResolutionCommand = ResolveCommand | ConfirmCommand;
+
 /** Everything that `decide` takes. */
 export type Command = CreateCommand | ChangeCommand | RecordCommand;

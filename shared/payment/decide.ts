@@ -5,7 +5,8 @@
  * repeat.
  */
 import type { ChangeCommand, Command, CreateCommand, RecordCommand } from './commands.ts';
-import type { EventData, PaymentEvent } from './payment-events.ts';
+import { outcomeEvents } from './outcome-events.ts';
+import type { PaymentEvent } from './payment-events.ts';
 import {
   type AlreadyExists,
   type Refused,
@@ -13,13 +14,7 @@ import {
   refused,
   type Unresolved,
 } from './refusals.ts';
-import {
-  isFree,
-  type Operation,
-  operationUnder,
-  type PaymentState,
-  unresolvedOperations,
-} from './state.ts';
+import { isFree, operationUnder, type PaymentState, unresolvedOperations } from './state.ts';
 
 /** The events to append, none for a repeated operation id; or why the command is not carried out. */
 export type Decision =
@@ -198,70 +193,5 @@ const record = (state: PaymentState, command: RecordCommand): Decision => {
   if (operation === undefined) throw new Error(`operation ${operationId} was never begun`);
   // seeded bug: one-outcome
   if (operation.ended !== undefined) return eventsOf();
-  if (command.outcome === 'APPROVED') return eventsOf(...approved(state, operation, command));
-  return eventsOf(declined(state, operation, command));
-};
-
-const approved = (
-  state: PaymentState,
-  operation: Operation,
-  { providerReference, resolution }: Extract<RecordCommand, { outcome: 'APPROVED' }>,
-): PaymentEvent[] => {
-  const data: EventData<'PaymentAuthorized'> = {
-    operationId: operation.operationId,
-    amount: operation.amountMinor,
-    currency: state.currency,
-    ...(providerReference === undefined ? {} : { providerReference }),
-    ...(resolution === undefined ? {} : { resolution }),
-  };
-  switch (operation.kind) {
-    case 'create':
-      return state.captureNow
-        ? [
-            { type: 'PaymentAuthorized', data },
-            { type: 'PaymentCaptured', data },
-          ]
-        : [{ type: 'PaymentAuthorized', data }];
-    case 'capture': {
-      const authorized =
-        'authorizedAmount' in state ? state.authorizedAmount : operation.amountMinor;
-      const releasedAmount = authorized - operation.amountMinor;
-      // seeded bug: released-amount
-      const released = releasedAmount > 0 ? { releasedAmount } : {};
-      return [{ type: 'PaymentCaptured', data: { ...data, ...released } }];
-    }
-    case 'void':
-      return [{ type: 'PaymentVoided', data }];
-    case 'refund':
-      return [{ type: 'PaymentRefunded', data }];
-  }
-};
-
-const DECLINED_EVENTS = {
-  create: 'PaymentFailed',
-  capture: 'PaymentCaptureDeclined',
-  void: 'PaymentVoidDeclined',
-  refund: 'PaymentRefundDeclined',
-} as const;
-
-const declined = (
-  state: PaymentState,
-  { kind, operationId, amountMinor }: Operation,
-  command: Exclude<RecordCommand, { outcome: 'APPROVED' }>,
-): PaymentEvent => {
-  const { resolution } = command;
-  const decline = command.outcome === 'DECLINED' ? command : undefined;
-  const code = decline?.providerFailureCode;
-  return {
-    type: DECLINED_EVENTS[kind],
-    data: {
-      operationId,
-      amount: amountMinor,
-      currency: state.currency,
-      failureCode: decline?.failureCode ?? 'PROVIDER_UNAVAILABLE',
-      ...(code === undefined ? {} : { providerFailureCode: code }),
-      outcome: command.outcome,
-      ...(resolution === undefined ? {} : { resolution }),
-    },
-  };
+  return eventsOf(...outcomeEvents(state, operation, command));
 };

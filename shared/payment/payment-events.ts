@@ -121,14 +121,21 @@ const identity = z.strictObject({ fingerprint: text, keyHash: text.optional() })
 /** What a repeated request is recognised by. */
 export type RequestIdentity = z.infer<typeof identity>;
 
+/** What proves an outcome, in an operator's words; no run of digits as long as a card number. */
+const evidence = z.string().min(1).max(1000).regex(WITHOUT_TWELVE_DIGITS);
+
 /**
- * Present where an operator resolved the operation by hand. The event's context names the operator;
- * `evidence` says what proves the outcome, and has no run of digits as long as a card number.
+ * Present where two operators resolved the operation by hand (ADR-0098): the one who approved is the
+ * actor of the event's context and gave `evidence`, `requestedBy` requested it with
+ * `requestEvidence`. Both are absent where an event is older than the second person.
  */
 const resolution = z.strictObject({
-  evidence: z.string().min(1).max(1000).regex(WITHOUT_TWELVE_DIGITS),
+  evidence,
+  requestedBy: text.optional(),
+  requestEvidence: evidence.optional(),
+  withoutFence: z.literal(true).optional(),
 });
-/** An operator's evidence for an outcome. */
+/** What operators said for an outcome. */
 export type Resolution = z.infer<typeof resolution>;
 
 const ended = { ...operation, resolution: resolution.optional() };
@@ -144,6 +151,8 @@ const decline = {
 };
 const approval = { ...ended, providerReference: providerCode.optional() };
 const requested = { ...operation, identity, reason: optionalText };
+/** What a provider can say for good of an operation that it is asked about. */
+const providerOutcome = z.enum(['APPROVED', 'DECLINED', 'FENCED']);
 
 /** The schema of each event's data at its current version; strict, for encoding. */
 export const paymentSchemas = {
@@ -179,6 +188,34 @@ export const paymentSchemas = {
   PaymentVoidDeclined: z.strictObject(decline),
   /** The refund did not happen; its reservation is released. */
   PaymentRefundDeclined: z.strictObject(decline),
+  /**
+   * An operator requested that an unresolved operation be resolved by hand; nothing is recorded
+   * until another operator requests the same (gaps §16). On a contradicted operation: that the
+   * contradiction be ended (ADR-0099).
+   */
+  PaymentResolutionRequested: z.strictObject({
+    ...operation,
+    outcome: z.enum(['APPROVED', 'DECLINED']),
+    evidence,
+    withoutFence: z.literal(true).optional(),
+    requestedBy: text,
+  }),
+  /**
+   * What was resolved by hand stands: the provider says the same, or, with `resolution`, two
+   * operators ended a contradiction. The provider is not asked about the operation any more.
+   */
+  PaymentOutcomeConfirmed: z.strictObject({
+    ...operation,
+    outcome: providerOutcome,
+    providerReference: providerCode.optional(),
+    resolution: resolution.optional(),
+  }),
+  /** The provider says other than what was resolved by hand. Nothing is rewritten (gaps §16). */
+  PaymentOutcomeContradicted: z.strictObject({
+    ...operation,
+    outcome: providerOutcome,
+    providerReference: providerCode.optional(),
+  }),
 } as const;
 
 /** The type name of an event of a payment. */
@@ -208,6 +245,9 @@ export const PAYMENT_VERSIONS: Record<PaymentEventType, number> = {
   PaymentCaptureDeclined: 1,
   PaymentVoidDeclined: 1,
   PaymentRefundDeclined: 1,
+  PaymentResolutionRequested: 1,
+  PaymentOutcomeConfirmed: 1,
+  PaymentOutcomeContradicted: 1,
 };
 
 /** The stream of a payment (gaps §6). */

@@ -12,16 +12,21 @@ import type {
 } from './payment-events.ts';
 import type { PaymentStatus } from './payment-status.ts';
 import {
+  type Confirmation,
+  checkNote,
   checkOperation,
+  confirmationAfter,
   type FollowingEvent,
   inStatusFor,
   isIntent,
+  isNote,
+  type NoteEvent,
   statusAfterRefund,
   TRANSITIONS,
 } from './transitions.ts';
 
 /** The version of the stored read models: raise it with any change of `project` or of a type below. */
-export const READ_MODEL_VERSION = 1;
+export const READ_MODEL_VERSION = 2;
 
 /** Why an attempt failed; `providerFailureCode` is the provider's own code. */
 export type Failure = { failureCode: FailureCode; providerFailureCode?: string };
@@ -78,8 +83,17 @@ export type PaymentReadModel = {
   merchantId: string;
   /** The revision, from 0, of the last event in it. */
   revision: number;
-  /** The intents that have no outcome yet, oldest first; `since` is the intent's time. */
-  unresolved: { operationId: string; amount: number; since: string }[];
+  /**
+   * What recovery has to ask the provider about, oldest first: intents that have no outcome yet,
+   * with the intent's time, and with `confirmation` operations that were resolved by hand and that
+   * the provider has not confirmed, with the outcome's time.
+   */
+  unresolved: {
+    operationId: string;
+    amount: number;
+    since: string;
+    confirmation?: Confirmation;
+  }[];
   response: PaymentResponse;
 };
 
@@ -219,14 +233,43 @@ const unresolvedAfter = (
 ): UnresolvedIntents => {
   const { operationId, amount } = event.data;
   if (isIntent(event)) return [...unresolved, { operationId, amount, since }];
-  return unresolved.filter((o) => o.operationId !== operationId);
+  const confirmation = confirmationAfter(event);
+  const left = unresolved.filter((o) => o.operationId !== operationId || o.confirmation);
+  // The second outcome of a sale finds what the first one has left.
+  if (confirmation === undefined || left.some((o) => o.operationId === operationId)) return left;
+  return [...left, { operationId, amount, since, confirmation }];
 };
+
+/** The read model after a note, which changes nothing that a merchant sees. Throws as checkNote does. */
+const afterNote = (readModel: PaymentReadModel, note: NoteEvent): PaymentReadModel => {
+  const { operationId } = note.data;
+  const known = readModel.unresolved.find((o) => o.operationId === operationId);
+  const confirmation = known?.confirmation;
+  const isUnresolved = known !== undefined && confirmation === undefined;
+  checkNote(note, { isUnresolved, confirmation });
+  const revision = readModel.revision + 1;
+  if (note.type === 'PaymentResolutionRequested') return { ...readModel, revision };
+  const unresolved =
+    note.type === 'PaymentOutcomeConfirmed'
+      ? readModel.unresolved.filter((o) => o !== known)
+      : readModel.unresolved.map((o) =>
+          o === known ? { ...o, confirmation: 'CONTRADICTED' as const } : o,
+        );
+  return { ...readModel, revision, unresolved };
+};
+
+/** The intents that have no outcome, of all that recovery asks about. */
+export const intentsWithoutOutcome = (unresolved: UnresolvedIntents): UnresolvedIntents =>
+  unresolved.filter((o) => o.confirmation === undefined);
 
 /** Throws Error where the event cannot follow, as the rules' fold does (transitions.ts). */
 const checkFollows = ({ response, unresolved }: PaymentReadModel, event: FollowingEvent): void => {
   inStatusFor(event.type, response);
-  const isUnresolved = unresolved.some((o) => o.operationId === event.data.operationId);
-  checkOperation(event, { isUnresolved, captureNow: response.captureNow });
+  const known = unresolved.find((o) => o.operationId === event.data.operationId);
+  const isUnconfirmed = known?.confirmation !== undefined;
+  const isUnresolved = known !== undefined && !isUnconfirmed;
+  const { captureNow } = response;
+  checkOperation(event, { isUnresolved, isUnconfirmed, captureNow });
 };
 
 /**
@@ -245,6 +288,7 @@ export const project = (
     throw new Error('PaymentCreated is not the first event of its stream');
   }
   if (readModel === undefined) throw new Error('the stream has no PaymentCreated');
+  if (isNote(event)) return afterNote(readModel, event);
   checkFollows(readModel, event);
   const unresolved = unresolvedAfter(readModel.unresolved, event, time);
   const changed = changes(readModel.response, event, time);
@@ -256,7 +300,10 @@ export const project = (
 /** Only captured payments have unresolved refunds: before a capture nothing is refundable. */
 const refundableAmount = (response: PaymentResponse, unresolved: UnresolvedIntents): number => {
   const { capturedAmount, refundedAmount } = response;
-  const reserved = capturedAmount === 0 ? 0 : unresolved.reduce((total, o) => total + o.amount, 0);
+  const reserved =
+    capturedAmount === 0
+      ? 0
+      : intentsWithoutOutcome(unresolved).reduce((total, o) => total + o.amount, 0);
   return capturedAmount - refundedAmount - reserved;
 };
 

@@ -7,9 +7,14 @@ import type { FinalOutcome } from './outcome.ts';
 import type { EventData, RequestIdentity } from './payment-events.ts';
 import type { PlacedEvent } from './response.ts';
 import {
+  type Confirmation,
+  checkNote,
   checkOperation,
+  confirmationAfter,
   type FollowingEvent,
   inStatusFor,
+  isNote,
+  type NoteEvent,
   statusAfterRefund,
   TRANSITIONS,
 } from './transitions.ts';
@@ -28,7 +33,17 @@ export type Operation = {
   requestedAt: number;
   /** `revision` is that of the last event of the outcome: the response is the fold up to it. */
   ended?: { outcome: FinalOutcome; revision: number };
+  /** Present from a resolution by hand on, until it is confirmed (ADR-0099). */
+  confirmation?: Confirmation;
+  /** What one operator requested, and another one has not approved. */
+  resolutionRequest?: ResolutionRequest;
 };
+
+/** An operator's request to resolve an operation by hand, as it is stored, and when it was made. */
+export type ResolutionRequest = Pick<
+  EventData<'PaymentResolutionRequested'>,
+  'outcome' | 'evidence' | 'withoutFence' | 'requestedBy'
+> & { requestedAt: string };
 
 /** What every payment has from its first event on. */
 type Known = {
@@ -59,13 +74,14 @@ export type PaymentState =
  */
 export const evolve = (
   state: PaymentState | undefined,
-  { event, revision }: PlacedEvent,
+  { event, revision, time }: PlacedEvent,
 ): PaymentState => {
   if (event.type === 'PaymentCreated') {
     if (state !== undefined) throw new Error('PaymentCreated is not the first event of its stream');
     return created(event.data, revision);
   }
   if (state === undefined) throw new Error('the stream has no PaymentCreated');
+  if (isNote(event)) return { ...state, operations: withNote(state, event, time) };
   const next = { event, revision };
   switch (event.type) {
     case 'PaymentAuthorized':
@@ -151,7 +167,8 @@ const operationsAfter = (state: PaymentState, { event, revision }: Next): Operat
   const at = operations.findLastIndex((o) => o.operationId === event.data.operationId);
   const isUnresolved = operations[at] !== undefined && operations[at].ended === undefined;
   const createOperationId = createOf(state).operationId;
-  checkOperation(event, { isUnresolved, captureNow, createOperationId });
+  const isUnconfirmed = operations[at]?.confirmation !== undefined;
+  checkOperation(event, { isUnresolved, isUnconfirmed, captureNow, createOperationId });
   switch (event.type) {
     case 'PaymentCaptureRequested':
       return [...operations, newOperation('capture', event.data, revision)];
@@ -161,18 +178,55 @@ const operationsAfter = (state: PaymentState, { event, revision }: Next): Operat
       return [...operations, newOperation('refund', event.data, revision)];
     default: {
       const outcome = 'outcome' in event.data ? event.data.outcome : 'APPROVED';
+      const confirmation = confirmationAfter(event);
       // The one outcome without an unresolved intent is a sale's capture, which belongs to the create.
-      return withOutcome(operations, isUnresolved ? at : 0, { outcome, revision });
+      return withOutcome(operations, isUnresolved ? at : 0, { outcome, revision }, confirmation);
     }
   }
 };
 
-const withOutcome = (operations: Operation[], at: number, ended: Ended): Operation[] =>
-  operations.with(at, { ...(operations[at] as Operation), ended });
+const withOutcome = (
+  operations: Operation[],
+  at: number,
+  ended: Ended,
+  unconfirmed: Confirmation | undefined,
+): Operation[] => {
+  const { resolutionRequest: _, ...operation } = operations[at] as Operation;
+  // The second outcome of a sale finds what the first one has left.
+  const confirmation = operation.confirmation ?? unconfirmed;
+  return operations.with(at, { ...operation, ended, ...(confirmation && { confirmation }) });
+};
+
+const withNote = ({ operations }: PaymentState, event: NoteEvent, time: string): Operation[] => {
+  const at = operations.findLastIndex((o) => o.operationId === event.data.operationId);
+  const known = operations[at];
+  const isUnresolved = known !== undefined && known.ended === undefined;
+  checkNote(event, { isUnresolved, confirmation: known?.confirmation });
+  const { confirmation, resolutionRequest: _, ...operation } = known as Operation;
+  switch (event.type) {
+    case 'PaymentResolutionRequested': {
+      const { outcome, evidence, withoutFence, requestedBy } = event.data;
+      const request = { outcome, evidence, requestedBy, requestedAt: time };
+      return operations.with(at, {
+        ...operation,
+        ...(confirmation && { confirmation }),
+        resolutionRequest: { ...request, ...(withoutFence && { withoutFence }) },
+      });
+    }
+    case 'PaymentOutcomeConfirmed':
+      return operations.with(at, operation);
+    case 'PaymentOutcomeContradicted':
+      return operations.with(at, { ...operation, confirmation: 'CONTRADICTED' });
+  }
+};
 
 /** The operations whose intent is stored and whose outcome is not, oldest first. */
 export const unresolvedOperations = (state: PaymentState | undefined): Operation[] =>
   state === undefined ? [] : state.operations.filter((o) => o.ended === undefined);
+
+/** The operations that were resolved by hand and that nobody has confirmed, oldest first (ADR-0099). */
+export const unconfirmedOperations = (state: PaymentState | undefined): Operation[] =>
+  state === undefined ? [] : state.operations.filter((o) => o.confirmation !== undefined);
 
 /** Proven never carried out, so that its idempotency key is free again (gaps §7, §8). */
 export const isFree = ({ ended }: Operation): boolean =>

@@ -4,6 +4,7 @@
  * All amounts are in minor units of the payment's currency.
  */
 import type { PaymentEvent } from './payment-events.ts';
+import { isNote } from './transitions.ts';
 
 /** What the events of a payment have moved so far, and what each operation has requested. */
 export type PaymentSums = {
@@ -71,6 +72,8 @@ const requestReason = ({ requested }: PaymentSums, event: PaymentEvent): string 
 const reasonOf = (sums: PaymentSums, event: PaymentEvent): string | undefined => {
   const { currency } = event.data;
   if (currency !== sums.currency) return `its currency ${currency} is not ${sums.currency}`;
+  // A note moves nothing, and comes before or after the outcome of its operation.
+  if (isNote(event)) return undefined;
   return (
     requestReason(sums, event) ??
     // seeded bug: sums-possible
@@ -79,7 +82,9 @@ const reasonOf = (sums: PaymentSums, event: PaymentEvent): string | undefined =>
   );
 };
 
-const after = (sums: PaymentSums, { type, data }: PaymentEvent): PaymentSums => {
+const after = (sums: PaymentSums, event: PaymentEvent): PaymentSums => {
+  if (isNote(event)) return sums;
+  const { type, data } = event;
   const { operationId, amount } = data;
   switch (type) {
     case 'PaymentAuthorized':

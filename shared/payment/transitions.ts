@@ -16,7 +16,13 @@ type Transition = {
   toWhenWhole?: PaymentStatus;
 };
 
-/** The table, by event type. */
+/** What is noted of one operation beside its intent and its outcome. */
+export type NoteType =
+  | 'PaymentResolutionRequested'
+  | 'PaymentOutcomeConfirmed'
+  | 'PaymentOutcomeContradicted';
+
+/** The table, by event type. A note is not in it: it may follow any status and changes none. */
 export const TRANSITIONS = {
   PaymentCreated: { from: undefined, to: 'PENDING' },
   PaymentAuthorized: { from: 'PENDING', to: 'AUTHORIZED' },
@@ -30,11 +36,17 @@ export const TRANSITIONS = {
   PaymentRefundRequested: { from: 'CAPTURED', to: 'CAPTURED' },
   PaymentRefunded: { from: 'CAPTURED', to: 'CAPTURED', toWhenWhole: 'REFUNDED' },
   PaymentRefundDeclined: { from: 'CAPTURED', to: 'CAPTURED' },
-} as const satisfies Record<PaymentEventType, Transition>;
+} as const satisfies Record<Exclude<PaymentEventType, NoteType>, Transition>;
 
-type FollowingType = Exclude<PaymentEventType, 'PaymentCreated'>;
-/** An event that can follow another one in a stream: any but PaymentCreated. */
-export type FollowingEvent = Exclude<PaymentEvent, { type: 'PaymentCreated' }>;
+type FollowingType = Exclude<PaymentEventType, 'PaymentCreated' | NoteType>;
+/** An intent or an outcome that can follow another event in a stream. */
+export type FollowingEvent = Extract<PaymentEvent, { type: FollowingType }>;
+/** See NoteType. */
+export type NoteEvent = Extract<PaymentEvent, { type: NoteType }>;
+
+/** True for an event that changes no status and no amount. */
+export const isNote = (event: PaymentEvent): event is NoteEvent =>
+  !Object.hasOwn(TRANSITIONS, event.type);
 
 /** The status that an event needs before it. */
 type From<T extends FollowingType> = (typeof TRANSITIONS)[T]['from'];
@@ -65,17 +77,52 @@ export const statusAfterRefund = (
   return refundedAmount >= capturedAmount ? toWhenWhole : to;
 };
 
+/**
+ * What the provider has said of an operation that was resolved by hand: nothing definite yet, or
+ * other than what is recorded (ADR-0099).
+ */
+export type Confirmation = 'UNCONFIRMED' | 'CONTRADICTED';
+
 /** What a fold knows of the operation that an event names. */
 type Known = {
   /** The stream has the operation's intent, and no outcome after it. */
   isUnresolved: boolean;
+  /** It was resolved by hand, and nobody has confirmed it. */
+  isUnconfirmed: boolean;
   captureNow: boolean;
   /** The create's operation id; absent in the response's fold, which keeps no ended operation. */
   createOperationId?: string;
 };
 
-/** True for an intent, which begins an operation; every other following event is an outcome. */
-export const isIntent = ({ type }: FollowingEvent): boolean => type.endsWith('Requested');
+const INTENTS: readonly PaymentEventType[] = [
+  'PaymentCreated',
+  'PaymentCaptureRequested',
+  'PaymentVoidRequested',
+  'PaymentRefundRequested',
+];
+
+/** True for an intent, which begins an operation. An event that is no note either is an outcome. */
+export const isIntent = ({ type }: PaymentEvent): boolean => INTENTS.includes(type);
+
+/** What an outcome leaves to be confirmed: all that was resolved by hand. */
+export const confirmationAfter = ({ data }: FollowingEvent): Confirmation | undefined =>
+  'resolution' in data && data.resolution !== undefined ? 'UNCONFIRMED' : undefined;
+
+/**
+ * Throws Error where a note does not fit its operation: a resolution is requested of one that has no
+ * outcome or is contradicted, and only what is not confirmed is confirmed or contradicted.
+ */
+export const checkNote = (
+  { type }: NoteEvent,
+  known: { isUnresolved: boolean; confirmation: Confirmation | undefined },
+): void => {
+  const fits = {
+    PaymentResolutionRequested: known.isUnresolved || known.confirmation === 'CONTRADICTED',
+    PaymentOutcomeConfirmed: known.confirmation !== undefined,
+    PaymentOutcomeContradicted: known.confirmation === 'UNCONFIRMED',
+  };
+  if (!fits[type]) throw new Error(`${type} does not fit its operation`);
+};
 
 /**
  * A sale is one operation with two outcome events: PaymentCaptured comes when PaymentAuthorized
@@ -88,13 +135,15 @@ const isCaptureOfSale = ({ type, data }: FollowingEvent, known: Known): boolean 
 };
 
 /**
- * Throws Error where an intent begins an operation that has no outcome yet, and where an outcome
+ * Throws Error where an intent begins an operation that has no outcome yet, or one that was resolved
+ * by hand and is not confirmed, and where an outcome
  * has no unresolved intent. A capture of a sale under another id than the create's is found only by
  * a fold that gives `createOperationId`.
  */
 export const checkOperation = (event: FollowingEvent, known: Known): void => {
   if (isIntent(event)) {
-    if (known.isUnresolved) throw new Error(`${event.type} of an operation that has begun already`);
+    if (known.isUnresolved || known.isUnconfirmed)
+      throw new Error(`${event.type} of an operation that has begun already`);
   } else if (!known.isUnresolved && !isCaptureOfSale(event, known)) {
     throw new Error(`${event.type} without an unresolved intent of its operation`);
   }

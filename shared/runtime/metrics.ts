@@ -208,6 +208,14 @@ export const createMetrics = () => {
       'payments_unresolved_oldest_seconds',
       'Age of the oldest operation whose outcome is not known.',
     ),
+    unconfirmed: gauge(
+      'payments_unconfirmed',
+      'Operations that were resolved by hand and that the provider has not confirmed.',
+    ),
+    contradicted: gauge(
+      'payments_contradicted',
+      'Operations of which the provider says other than what was resolved by hand.',
+    ),
     headPosition: gauge('payments_store_head_position', 'Position of the last event in the log.'),
     projectionPosition: new Gauge({
       name: 'payments_projection_position',

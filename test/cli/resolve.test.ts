@@ -1,4 +1,4 @@
-/** `payments unresolved`, `resolve` and `parked`, run as a person runs them (ADR-0013). */
+/** `payments unresolved`, `resolve` and `parked`, run as a person runs them (gaps §16). */
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { NO_RETRIES, PAYMENTS, signToken } from '../support/in-process.ts';
@@ -11,7 +11,11 @@ import { until } from '../support/until.ts';
 
 let processes: TwoCommandProcesses;
 let env: NodeJS.ProcessEnv;
-const CLI_MS_MAX = 20_000;
+let john: NodeJS.ProcessEnv;
+const CLI_MS_MAX = 40_000;
+
+const tokenOf = (sub: string) =>
+  signToken({ merchant_id: '*', sub, scope: 'ops:admin ops:resolve' });
 
 beforeAll(async () => {
   processes = await openTwoCommandProcesses(NO_RETRIES);
@@ -19,13 +23,14 @@ beforeAll(async () => {
   const { port } = processes.a.app.server.address() as AddressInfo;
   env = {
     PAYMENTS_URL: `http://127.0.0.1:${port}`,
-    PAYMENTS_TOKEN: await signToken({ merchant_id: '*', sub: 'jane', scope: 'ops:admin' }),
+    PAYMENTS_TOKEN: await tokenOf('jane'),
   };
+  john = { ...env, PAYMENTS_TOKEN: await tokenOf('john') };
 }, CLI_MS_MAX);
 afterAll(() => processes[Symbol.asyncDispose]());
 
 test(
-  'ADR-0013: an unresolved payment is listed, resolved with evidence, and listed no longer',
+  'gaps §16: an unresolved payment is listed, resolved by two persons, and listed no longer',
   async () => {
     const { a } = processes;
     a.faults.respondsToLookUps = false;
@@ -37,24 +42,33 @@ test(
     const listed = await runCli(['unresolved'], env);
     expect(listed.code).toBe(0);
     expect(listed.stdout.split('\n')[1]).toMatch(
-      new RegExp(`^${id}  m_test  +create  +2500  +\\d+ s  +1  +in \\d+ min  +op_`),
+      new RegExp(`^${id}  m_test  +unresolved  +create  +2500  +\\d+ s  +1  +in \\d+ min  +op_`),
     );
     const asJson = await runCli(['unresolved', '--format', 'json'], env);
     expect(JSON.parse(asJson.stdout)).toMatchObject([{ paymentId: id, attempts: 1 }]);
 
-    const evidence = ['--evidence', 'letter of the provider'];
-    const resolved = await runCli(['resolve', id, '--outcome', 'declined', ...evidence], env);
+    const evidence = ['--without-fence', '--evidence', 'letter of the provider'];
+    const word = ['resolve', id, '--outcome', 'declined', ...evidence];
+    const requested = await runCli(word, env);
+    expect(requested).toMatchObject({
+      code: 0,
+      stdout: `${id}  create declined: requested by jane, still PENDING\n`,
+    });
+    const approval = `payments resolve ${id} --outcome declined --operation op_`;
+    expect(requested.stderr).toContain(approval);
+    expect((await runCli(['unresolved'], env)).stderr).toContain(approval);
+    const resolved = await runCli(word, john);
     expect(resolved).toMatchObject({
       code: 0,
-      stdout: `${id}  create declined, now FAILED (revision 1)\n`,
+      stdout: `${id}  create declined, now FAILED (revision 2)\n`,
     });
-    const again = await runCli(['resolve', id, '--outcome', 'declined', ...evidence], env);
+    const again = await runCli(word, env);
     expect([again.code, again.stdout]).toEqual([1, '']);
     expect(again.stderr).toContain('nothing is unresolved on this payment');
     expect(await runCli(['unresolved'], env)).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: 'Nothing is unresolved.\n',
+      stderr: `Nothing is unresolved.\nResolved by hand, and the provider is asked on: ${id}\n`,
     });
   },
   CLI_MS_MAX,

@@ -37,9 +37,12 @@ import {
   created,
   failed,
   operationId,
+  outcomeConfirmed,
+  outcomeContradicted,
   refundDeclined,
   refunded,
   refundRequested,
+  resolutionRequested,
   timeOf,
   voidDeclined,
   voided,
@@ -201,7 +204,13 @@ const BUILDERS = {
   PaymentRefundRequested: refundRequested,
   PaymentRefunded: refunded,
   PaymentRefundDeclined: refundDeclined,
+  PaymentResolutionRequested: resolutionRequested,
+  PaymentOutcomeConfirmed: outcomeConfirmed,
+  PaymentOutcomeContradicted: outcomeContradicted,
 };
+
+const isChangeIntent = (type: PaymentEventType): boolean =>
+  ['PaymentCaptureRequested', 'PaymentVoidRequested', 'PaymentRefundRequested'].includes(type);
 
 /** An event of any type with fields that are valid, whatever stands before it. */
 const eventOf = (about: {
@@ -209,10 +218,17 @@ const eventOf = (about: {
   operation: string;
   amount: number;
   captureNow: boolean;
+  byHand: boolean;
 }): PaymentEvent => {
-  const { type, operation, amount, captureNow } = about;
-  const fields = { operationId: operation, amount };
-  return type === 'PaymentCreated' ? created({ ...fields, captureNow }) : BUILDERS[type](fields);
+  const { type, operation, amount, captureNow, byHand } = about;
+  const isOutcome = !type.endsWith('Requested') && !type.startsWith('PaymentOutcome');
+  const resolution = byHand && isOutcome && { resolution: { evidence: 'e' } };
+  // No intent but the create's own has its id: every operation has an id of its own.
+  const isOther = isChangeIntent(type) && operation === operationId(0);
+  const fields = { operationId: isOther ? operationId(1) : operation, amount, ...resolution };
+  return type === 'PaymentCreated'
+    ? created({ operationId: operationId(0), amount, captureNow })
+    : BUILDERS[type](fields);
 };
 
 const afterResponse = (payment: Payment, command: Command): Payment => {
@@ -289,6 +305,7 @@ describe('L5: both folds accept the same streams', () => {
       operation: fc.nat({ max: 3 }).map(operationId),
       amount: fc.integer({ min: 1, max: 3 }),
       captureNow: fc.boolean(),
+      byHand: fc.boolean(),
     })
     .map(eventOf);
   const candidates = fc.array(event, { maxLength: 120, size: 'max' });

@@ -45,6 +45,7 @@ const forms: Form[] = [
   // With the optional fields that were added to a version after it had been written.
   { type: 'PaymentAuthorized', version: 1, variant: '.by-hand' },
   { type: 'PaymentRefundDeclined', version: 1, variant: '.by-hand' },
+  { type: 'PaymentFailed', version: 1, variant: '.by-two-hands' },
 ];
 const fileOf = ({ type, version, variant = '' }: Form) => `${type}.v${version}${variant}.json`;
 

@@ -19,10 +19,13 @@ import {
   created,
   failed,
   operationId,
+  outcomeConfirmed,
+  outcomeContradicted,
   placed,
   refundDeclined,
   refunded,
   refundRequested,
+  resolutionRequested,
   timeOf,
   voidDeclined,
   voided,
@@ -48,6 +51,7 @@ type Followed = [events: PaymentEvent[], to: PaymentStatus];
 const intend = { capture: captureRequested(), void: voidRequested(), refund: refundRequested() };
 const TABLE: Record<PaymentStatus, Followed[]> = {
   PENDING: [
+    [[resolutionRequested()], 'PENDING'],
     [[authorized()], 'AUTHORIZED'],
     [[failed()], 'FAILED'],
   ],
@@ -83,7 +87,17 @@ const EVENTS: Record<PaymentEventType, PaymentEvent> = {
   PaymentRefundRequested: refundRequested(),
   PaymentRefunded: refunded(),
   PaymentRefundDeclined: refundDeclined(),
+  PaymentResolutionRequested: resolutionRequested(),
+  PaymentOutcomeConfirmed: outcomeConfirmed(),
+  PaymentOutcomeContradicted: outcomeContradicted(),
 };
+
+/** What may follow any status, where its operation is as it has to be. */
+const NOTES: readonly PaymentEventType[] = [
+  'PaymentResolutionRequested',
+  'PaymentOutcomeConfirmed',
+  'PaymentOutcomeContradicted',
+];
 
 describe.each(PAYMENT_STATUSES)('after %s', (status) => {
   const given = STREAMS[status];
@@ -104,8 +118,9 @@ describe.each(PAYMENT_STATUSES)('after %s', (status) => {
     const allowed = followed.map(([events]) => events.at(-1)?.type);
     for (const type of PAYMENT_EVENT_TYPES.filter((one) => !allowed.includes(one))) {
       const next = { revision: given.length, time: timeOf(given.length), event: EVENTS[type] };
-      const why =
-        type === 'PaymentCreated'
+      const why = NOTES.includes(type)
+        ? `${type} does not fit its operation`
+        : type === 'PaymentCreated'
           ? 'PaymentCreated is not the first event of its stream'
           : `${type} cannot follow status ${status}`;
       expect(() => evolve(state, next)).toThrow(new Error(why));
@@ -164,5 +179,49 @@ describe('an operation begins once and ends once', () => {
       { kind: 'create', ended: { outcome: 'APPROVED', revision: 2 } },
     ]);
     expect(foldReadModel(sale)?.unresolved).toEqual([]);
+  });
+});
+
+describe('gaps §16: what is noted of an operation changes no status and no amount', () => {
+  const resolution = { evidence: 'e' };
+  const byHand = [created(), failed({ resolution })];
+  const contradicted = [...byHand, outcomeContradicted()];
+  const sale = created({ captureNow: true });
+  const asSold = [sale, authorized({ resolution }), captured({ resolution })];
+  const state = (events: PaymentEvent[]) => foldState(placed(events))?.operations[0];
+  const readModel = (events: PaymentEvent[]) => foldReadModel(placed(events));
+
+  test.each<[string, PaymentEvent[], string | undefined]>([
+    ['resolved by hand', byHand, 'UNCONFIRMED'],
+    ['a sale resolved by hand', asSold, 'UNCONFIRMED'],
+    ['confirmed', [...byHand, outcomeConfirmed()], undefined],
+    ['contradicted', contradicted, 'CONTRADICTED'],
+    ['ending it requested', [...contradicted, resolutionRequested()], 'CONTRADICTED'],
+    ['the provider corrected', [...contradicted, outcomeConfirmed()], undefined],
+    ['resolved by the provider', [created(), failed()], undefined],
+  ])('%s: both folds say the same', (_what, events, confirmation) => {
+    expect(state(events)?.confirmation).toBe(confirmation);
+    expect(readModel(events)?.unresolved.map((one) => one.confirmation)).toEqual(
+      confirmation === undefined ? [] : [confirmation],
+    );
+  });
+
+  test('the body of a payment is the same before and after each note', () => {
+    const notes = [outcomeContradicted(), resolutionRequested(), outcomeConfirmed()];
+    for (let n = 1; n <= notes.length; n++)
+      expect(readModel([...byHand, ...notes.slice(0, n)])?.response).toEqual(
+        readModel(byHand)?.response,
+      );
+  });
+
+  test.each<[string, PaymentEvent[], PaymentEvent]>([
+    ['a request once all is confirmed', byHand, resolutionRequested()],
+    ["a confirmation of the provider's own outcome", [created(), failed()], outcomeConfirmed()],
+    ['a second contradiction', contradicted, outcomeContradicted()],
+    ['a note of another operation', [created()], resolutionRequested({ operationId: FIRST })],
+  ])('%s is damage for both folds', (_what, given, event) => {
+    const why = new Error(`${event.type} does not fit its operation`);
+    expect(() => state([...given, event])).toThrow(why);
+    expect(() => readModel([...given, event])).toThrow(why);
   });
 });

@@ -196,6 +196,7 @@ describe('gaps §7: what stays unresolved is visible', () => {
     expect(mine()).toEqual([
       {
         paymentId: id,
+        state: 'UNRESOLVED',
         merchantId: 'm_test',
         operation: 'create',
         operationId: intent?.event.data.operationId,
@@ -225,7 +226,7 @@ describe('gaps §7: what stays unresolved is visible', () => {
     await until('it is recovered', async () => (await statusOf(id)) === 'AUTHORIZED');
     await caughtUp();
     await sweepIn(a).now();
-    expect(a.side.unresolved.metrics()).toEqual({ count: 0, oldestSeconds: 0 });
+    expect(a.side.unresolved.metrics()).toMatchObject({ count: 0, oldestSeconds: 0 });
     expect(a.side.unresolved.list()).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * ADR-0013: what is unresolved is listed, and a person resolves with evidence what the provider
- * will never answer for; where the provider does answer, its answer is recorded instead.
+ * gaps §16: what is unresolved is listed, and two persons resolve with evidence what the provider
+ * does not answer for; where it does answer, its answer is recorded instead, also afterwards.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { AT_WORK } from '../../command-api/provider/port.ts';
@@ -24,14 +24,21 @@ import { until } from '../support/until.ts';
 let processes: TwoCommandProcesses;
 let ops: Asking;
 let all: Asking;
+let jane: Asking;
+let john: Asking;
 
 const opsToken = (merchant: string) =>
   signToken({ merchant_id: merchant, sub: 'jane', scope: 'ops:admin' });
+const resolver = async (sub: string, merchant = '*'): Promise<Asking> => ({
+  token: await signToken({ merchant_id: merchant, sub, scope: 'ops:resolve' }),
+});
 
 beforeAll(async () => {
   processes = await openTwoCommandProcesses(NO_RETRIES);
   ops = { token: await opsToken('m_test') };
   all = { token: await opsToken('*') };
+  jane = await resolver('jane');
+  john = await resolver('john');
 });
 beforeEach(() => processes.calm());
 afterAll(() => processes[Symbol.asyncDispose]());
@@ -52,24 +59,63 @@ const leaveUnresolved = async (
 };
 
 const EVIDENCE = 'letter of the provider, case 4711';
-const resolve = (id: string, outcome: unknown, more: object = {}, asking = all, at = processes.a) =>
+const REQUEST_EVIDENCE = 'call with the provider, ticket 12';
+/** One person's word; declined without a fence, since the provider gives none here. */
+const say = (id: string, outcome: unknown, more: object = {}, asking = john, at = processes.a) =>
   at.ask(
     'POST',
     `/ops/v1/payments/${id}/resolve`,
-    { outcome, evidence: EVIDENCE, ...more },
+    {
+      outcome,
+      evidence: EVIDENCE,
+      ...(outcome === 'declined' && { withoutFence: true }),
+      ...more,
+    },
     asking,
   );
+/** Two persons' equal words: jane requests, john approves. */
+const resolve = async (id: string, outcome: unknown, more: object = {}, at = processes.a) => {
+  const requested = await say(id, outcome, { evidence: REQUEST_EVIDENCE, ...more }, jane, at);
+  expect(requested.status).toBe(202);
+  return say(id, outcome, more, john, at);
+};
+type Listed = {
+  paymentId: string;
+  state: string;
+  attempts: number;
+  nextAttemptAt: string | null;
+};
+const list = async (at: CommandProcess, asking: Asking = all) =>
+  (await at.ask('GET', '/ops/v1/unresolved', undefined, asking)).json as unknown as {
+    unresolved: Listed[];
+    unconfirmed: Listed[];
+  };
+/** All that the list of a process has of a payment. */
+const listed = async (id: string, at = processes.a): Promise<Listed[]> => {
+  const { unresolved, unconfirmed } = await list(at);
+  return [...unresolved, ...unconfirmed].filter(({ paymentId }) => paymentId === id);
+};
+const statesOf = async (id: string, at = processes.a): Promise<string[]> =>
+  (await listed(id, at)).map(({ state }) => state);
+
 const expectRejected = (response: CommandResponse, why: unknown): void =>
   expectError(response, 422, 'BUSINESS_RULE_VIOLATION', [why]);
 
-describe('ADR-0013: what a person resolves is recorded as the outcome, with actor and evidence', () => {
+describe('F2: what two persons resolve is recorded as the outcome, with both of them', () => {
   test.each([
     ['approved', 'AUTHORIZED', 'PaymentAuthorized'],
     ['declined', 'FAILED', 'PaymentFailed'],
   ])('a create: %s, now %s', async (outcome, status, type) => {
     const id = await leaveUnresolved();
     const response = await resolve(id, outcome);
-    const [intent, ended] = await processes.events(id);
+    const [intent, requested, ended] = await processes.events(id);
+    expect(requested).toMatchObject({
+      event: {
+        type: 'PaymentResolutionRequested',
+        data: { outcome: outcome.toUpperCase(), evidence: REQUEST_EVIDENCE, requestedBy: 'jane' },
+      },
+      context: { actor: 'jane', causationId: intent?.id },
+    });
     expect([response.status, response.json]).toEqual([
       200,
       {
@@ -79,24 +125,84 @@ describe('ADR-0013: what a person resolves is recorded as the outcome, with acto
         amountMinor: 2500,
         outcome: outcome.toUpperCase(),
         status,
-        revision: 1,
+        revision: 2,
       },
     ]);
+    const resolution = {
+      evidence: EVIDENCE,
+      requestedBy: 'jane',
+      requestEvidence: REQUEST_EVIDENCE,
+    };
     expect(ended).toMatchObject({
-      event: { type, data: { resolution: { evidence: EVIDENCE } } },
+      event: { type, data: { resolution } },
       context: {
-        actor: 'jane',
+        actor: 'john',
         requestId: response.headers['request-id'],
         causationId: intent?.id,
       },
     });
-    expect(processes.a.side.unresolved.list().map(({ paymentId }) => paymentId)).not.toContain(id);
+    expect(await statesOf(id)).toEqual(['UNCONFIRMED']);
+  });
+
+  test('F2: one person alone resolves nothing, however often, and waits in the list for another', async () => {
+    const id = await leaveUnresolved();
+    const requested = await say(id, 'declined', {}, jane);
+    expect([requested.status, requested.json]).toMatchObject([
+      202,
+      {
+        paymentId: id,
+        operation: 'create',
+        outcome: 'DECLINED',
+        status: 'PENDING',
+        request: { requestedBy: 'jane', evidence: EVIDENCE, withoutFence: true },
+      },
+    ]);
+    expect((await say(id, 'declined', {}, jane)).status).toBe(202);
+    expect(await processes.events(id)).toHaveLength(2);
+    const [one] = await listed(id);
+    expect(one).toMatchObject({ state: 'UNRESOLVED', request: { requestedBy: 'jane' } });
+    expect((await processes.state(id)).status).toBe('PENDING');
+  });
+
+  test('F2: after a day, and after another word, the approval is a request of its own', async () => {
+    const id = await leaveUnresolved();
+    expect((await say(id, 'declined', {}, jane)).status).toBe(202);
+    processes.a.clock.aheadMs = 86_400_001;
+    expect((await say(id, 'declined')).json).toMatchObject({ request: { requestedBy: 'john' } });
+    expect((await say(id, 'approved', {}, jane)).json).toMatchObject({
+      outcome: 'APPROVED',
+      request: { requestedBy: 'jane' },
+    });
+    expect((await say(id, 'approved')).json).toMatchObject({ status: 'AUTHORIZED' });
+  });
+
+  test('F2: a merchant cannot resolve its own payment, nor can anybody with ops:admin alone', async () => {
+    const id = await leaveUnresolved();
+    const merchants = [
+      await resolver('jane', 'm_test'),
+      await resolver('john', 'm_test'),
+      ops,
+      all,
+      {},
+    ];
+    for (const asking of merchants)
+      expect((await say(id, 'approved', {}, asking)).status).toBe(403);
+    expect(await processes.events(id)).toHaveLength(1);
+    expectError(await say('pay_none', 'declined'), 404, 'PAYMENT_NOT_FOUND');
+  });
+
+  test('declined needs a fence, or the words that there is none', async () => {
+    const id = await leaveUnresolved();
+    const why = expect.stringContaining('"withoutFence": true');
+    expectRejected(await say(id, 'declined', { withoutFence: undefined }, jane), why);
+    expectRejected(await say(id, 'declined', { withoutFence: false }, john), why);
+    expect(await processes.events(id)).toHaveLength(1);
   });
 
   test('a sale resolved as approved: both of its events name the resolution', async () => {
     const id = await leaveUnresolved((at) => at.create({ captureNow: true }));
-    expect((await resolve(id, 'approved')).json).toMatchObject({ status: 'CAPTURED', revision: 2 });
-    const [, ...ended] = await processes.events(id);
+    expect((await resolve(id, 'approved')).json).toMatchObject({ status: 'CAPTURED', revision: 3 });
+    const [, , ...ended] = await processes.events(id);
     for (const { event } of ended) expect(event.data).toHaveProperty('resolution');
     expect(await processes.state(id)).toMatchObject({ capturedAmount: 2500, refundedAmount: 0 });
   });
@@ -114,18 +220,18 @@ describe('ADR-0013: what a person resolves is recorded as the outcome, with acto
   test('the body of the payment names neither the person nor the evidence', async () => {
     const id = await leaveUnresolved();
     await resolve(id, 'approved');
-    expect(await processes.body(id)).not.toMatch(/jane|4711|resolve|evidence/);
+    expect(await processes.body(id)).not.toMatch(/jane|john|4711|resolve|evidence/);
   });
 });
 
-describe('ADR-0013: resolving by hand is rejected', () => {
+describe('gaps §16: resolving by hand is rejected', () => {
   test('while the provider says that it still works on the operation, for a day', async () => {
     const { provider } = processes.a.side;
     const { lookUp } = provider;
     const id = await leaveUnresolved();
     provider.lookUp = async () => ({ outcome: 'UNKNOWN', reason: AT_WORK });
     try {
-      const response = await resolve(id, 'declined');
+      const response = await say(id, 'declined');
       expectRejected(response, expect.stringContaining('still works on it'));
       expect(response.headers).toMatchObject({ 'retry-after': '60' });
       processes.a.clock.aheadMs = 86_400_000;
@@ -138,10 +244,10 @@ describe('ADR-0013: resolving by hand is rejected', () => {
   test('where nothing is unresolved', async () => {
     const id = idOf(await processes.a.create());
     const why = 'nothing is unresolved on this payment: every operation has its outcome';
-    expectRejected(await resolve(id, 'approved'), why);
+    expectRejected(await say(id, 'approved'), why);
     const open = await leaveUnresolved();
     expect((await resolve(open, 'declined')).status).toBe(200);
-    expectRejected(await resolve(open, 'declined'), why);
+    expectRejected(await say(open, 'declined'), why);
   });
 
   test.each([
@@ -153,7 +259,7 @@ describe('ADR-0013: resolving by hand is rejected', () => {
       const id = await leaveUnresolved((at) => at.create(), fault);
       processes.a.faults.respondsToLookUps = true;
       expectRejected(
-        await resolve(id, 'declined'),
+        await say(id, 'declined'),
         `the provider has answered for the create itself, and that is recorded: ${word}`,
       );
       expect((await processes.state(id)).status).toBe(status);
@@ -172,7 +278,7 @@ describe('ADR-0013: resolving by hand is rejected', () => {
     const [intent] = await processes.events(paymentId);
     // However long this machine takes, 7 s of the call are left by b's clock.
     b.clock.standsAtMs = Date.parse(intent?.time ?? '');
-    const response = await resolve(paymentId, 'declined', {}, all, b);
+    const response = await say(paymentId, 'declined', {}, john, b);
     expectRejected(
       response,
       'its call to the provider may still run; try again when it must have ended',
@@ -188,16 +294,16 @@ describe('ADR-0013: resolving by hand is rejected', () => {
       await leaveUnresolved((at) => at.change('refund', id, { refundAmount }));
     const [first, second] = processes.a.side.unresolved.list().filter((o) => o.paymentId === id);
     expectRejected(
-      await resolve(id, 'approved'),
+      await say(id, 'approved'),
       expect.stringContaining(`${first?.operationId} (refund of 100), ${second?.operationId}`),
     );
     expectRejected(
-      await resolve(id, 'approved', { operationId: 'op_other' }),
+      await say(id, 'approved', { operationId: 'op_other' }),
       expect.stringContaining('that operation is not unresolved'),
     );
     const resolved = await resolve(id, 'approved', { operationId: second?.operationId });
     expect(resolved.json).toMatchObject({ amountMinor: 200, status: 'CAPTURED' });
-    expect(processes.a.side.unresolved.list().filter((o) => o.paymentId === id)).toHaveLength(1);
+    expect(await statesOf(id)).toEqual(['UNRESOLVED', 'UNCONFIRMED']);
   });
 
   test.each<[string, object, unknown]>([
@@ -209,27 +315,18 @@ describe('ADR-0013: resolving by hand is rejected', () => {
       { evidence: 'card 4242 4242-4242 4242' },
       'evidence must not hold a run of 12 digits or more: no card number may be kept',
     ],
-    ['anything else', { x: 1 }, 'the body must hold outcome, evidence and at most operationId'],
+    ['a fence that is no boolean', { withoutFence: 'no' }, 'withoutFence must be true or false'],
+    [
+      'anything else',
+      { x: 1 },
+      'the body must hold outcome, evidence and at most operationId and withoutFence',
+    ],
   ])('malformed: %s', async (_name, body, why) => {
-    expectError(await resolve('pay_x', 'approved', body), 400, 'INVALID_REQUEST', [why]);
-  });
-
-  test('without the scope, and for another merchant’s payment', async () => {
-    const id = await leaveUnresolved();
-    const asOther = { token: await opsToken('m_other') };
-    expect((await resolve(id, 'declined', {}, {})).status).toBe(403);
-    expectError(await resolve(id, 'declined', {}, asOther), 404, 'PAYMENT_NOT_FOUND');
-    expectError(await resolve('pay_none', 'declined', {}, asOther), 404, 'PAYMENT_NOT_FOUND');
-    expect((await resolve(id, 'declined', {}, ops)).status).toBe(200);
+    expectError(await say('pay_x', 'approved', body), 400, 'INVALID_REQUEST', [why]);
   });
 });
 
-describe('ADR-0013: GET /ops/v1/unresolved', () => {
-  const list = async (at: CommandProcess, asking: Asking = all) =>
-    (await at.ask('GET', '/ops/v1/unresolved', undefined, asking)).json as unknown as {
-      unresolved: { paymentId: string; attempts: number; nextAttemptAt: string | null }[];
-    };
-
+describe('gaps §16: GET /ops/v1/unresolved', () => {
   test('lists what this process recovers, and of other processes what the read models list', async () => {
     const id = await leaveUnresolved();
     await until('the read models have it', async () =>
@@ -239,6 +336,7 @@ describe('ADR-0013: GET /ops/v1/unresolved', () => {
       (await list(at, asking)).unresolved.filter(({ paymentId }) => paymentId === id);
     const [intent] = await processes.events(id);
     const common = {
+      state: 'UNRESOLVED',
       paymentId: id,
       merchantId: 'm_test',
       operation: 'create',
@@ -274,7 +372,7 @@ describe('faults, late responses: the event log keeps the outcome that came firs
     await held.begun;
     b.clock.aheadMs = PAST_FLIGHT_MS;
     b.faults.respondsToLookUps = false;
-    expect((await resolve(id, 'declined', {}, all, b)).status).toBe(200);
+    expect((await resolve(id, 'declined', {}, b)).status).toBe(200);
     held.release();
     expect((await capturing).status).toBe(422);
     expect((await processes.state(id)).status).toBe('AUTHORIZED');

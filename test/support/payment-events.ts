@@ -85,6 +85,24 @@ export const refundDeclined = (data: Data<'PaymentRefundDeclined'> = {}): Paymen
   data: { operationId: operationId(2), ...decline, ...data },
 });
 
+const word = { outcome: 'DECLINED', evidence: 'letter of the provider' } as const;
+export const resolutionRequested = (
+  data: Data<'PaymentResolutionRequested'> = {},
+): PaymentEvent => ({
+  type: 'PaymentResolutionRequested',
+  data: { operationId: CREATE, ...money, ...word, requestedBy: 'jane', ...data },
+});
+export const outcomeConfirmed = (data: Data<'PaymentOutcomeConfirmed'> = {}): PaymentEvent => ({
+  type: 'PaymentOutcomeConfirmed',
+  data: { operationId: CREATE, ...money, outcome: 'FENCED', ...data },
+});
+export const outcomeContradicted = (
+  data: Data<'PaymentOutcomeContradicted'> = {},
+): PaymentEvent => ({
+  type: 'PaymentOutcomeContradicted',
+  data: { operationId: CREATE, ...money, outcome: 'APPROVED', ...data },
+});
+
 /** A payment's whole life: authorized, captured in part, refunded in part. */
 export const wholeLife = (paymentId: string, merchantId = 'm_1'): PaymentEvent[] => [
   created({ paymentId, merchantId }),

@@ -103,6 +103,48 @@ const RECOVERY: SeededBug[] = [
     test: 'test/processes/in-flight.test.ts',
   },
   {
+    name: "a person's word ends the asking",
+    at: 'asked-on',
+    change: { replace: /confirmByAsking\(deps, payment, goOn\)/, by: 'Promise.resolve(payment)' },
+    test: 'test/recovery/confirm.test.ts',
+  },
+  {
+    name: 'what was resolved by hand is forgotten by the sweep of the log',
+    at: 'sweep-of-unconfirmed',
+    change: { replace: /'resolution' in event\.data/, by: 'false' },
+    test: 'test/recovery/confirm.test.ts',
+  },
+  {
+    name: 'a contradiction by the provider passes as a confirmation',
+    at: 'contradiction',
+    change: without(/if \(.*\) (?=return)/),
+    test: 'test/domain/decide-resolution.test.ts',
+  },
+  {
+    name: 'one person alone resolves an operation by hand',
+    at: 'second-person',
+    change: 'delete',
+    test: 'test/domain/decide-resolution.test.ts',
+  },
+  {
+    name: "another person's other word counts as the approval",
+    at: 'request-equal',
+    change: { replace: /!isEqual\(request, command\)/, by: 'false' },
+    test: 'test/domain/decide-resolution.test.ts',
+  },
+  {
+    name: 'declined by hand without a fence, and without saying so',
+    at: 'declined-needs-fence',
+    change: { replace: /!withoutFence/, by: 'false' },
+    test: 'test/recovery/resolve.test.ts',
+  },
+  {
+    name: 'a merchant with ops:resolve resolves its own payment',
+    at: 'resolve-all-merchants',
+    change: 'delete',
+    test: 'test/recovery/resolve.test.ts',
+  },
+  {
     name: 'recovery gives up after the last wait',
     at: 'attempts-without-end',
     change: { after: 'if (schedule.attempts > delaysMs.length) return end(paymentId);' },

@@ -16,9 +16,12 @@ import {
   created,
   failed,
   operationId,
+  outcomeConfirmed,
+  outcomeContradicted,
   refundDeclined,
   refunded,
   refundRequested,
+  resolutionRequested,
   timeOf,
   voidDeclined,
   voided,
@@ -124,6 +127,13 @@ const lives: PaymentEvent[][] = [
     voidDeclined({ operationId: operationId(1) }),
     voidRequested({ operationId: operationId(2) }),
     voided({ operationId: operationId(2), providerReference }),
+  ],
+  [
+    created({ paymentId: 'pay_4' }),
+    resolutionRequested({ evidence, requestedBy: actor, withoutFence: true }),
+    failed({ resolution: { evidence, requestedBy: actor, requestEvidence: evidence } }),
+    outcomeContradicted({ providerReference }),
+    outcomeConfirmed({ providerReference, resolution }),
   ],
 ];
 

@@ -1,0 +1,119 @@
+/**
+ * The rules of what two operators resolve by hand, and of what the provider says of it afterwards
+ * (gaps §16, ADR-0098, ADR-0099). Pure. No events: the state has it already, or something better.
+ */
+import type { ConfirmCommand, ResolutionCommand, ResolveCommand } from './commands.ts';
+import type { FinalOutcome } from './outcome.ts';
+import { outcomeEvents } from './outcome-events.ts';
+import type { EventData, PaymentEvent, Resolution } from './payment-events.ts';
+import type { Operation, PaymentState, ResolutionRequest } from './state.ts';
+
+/** For how long another operator can approve a request. */
+export const APPROVAL_MS_MAX = 86_400_000;
+
+/** The events to append. Throws Error for an operation that was never begun: a bug of the code that calls it. */
+export const decideResolution = (
+  state: PaymentState | undefined,
+  command: ResolutionCommand,
+): PaymentEvent[] => {
+  const operation = state?.operations.find((o) => o.operationId === command.operationId);
+  if (state === undefined || operation === undefined)
+    throw new Error(`operation ${command.operationId} was never begun`);
+  return command.kind === 'resolve'
+    ? resolve(state, operation, command)
+    : confirm(state, operation, command);
+};
+
+const dataOf = ({ currency }: PaymentState, { operationId, amountMinor }: Operation) => ({
+  operationId,
+  amount: amountMinor,
+  currency,
+});
+
+const resolve = (
+  state: PaymentState,
+  operation: Operation,
+  command: ResolveCommand,
+): PaymentEvent[] => {
+  const { ended, confirmation, resolutionRequest: request } = operation;
+  if (ended !== undefined && confirmation !== 'CONTRADICTED') return [];
+  // seeded bug: request-equal
+  if (request === undefined || !isEqual(request, command) || !isFresh(request, command))
+    return [requested(state, operation, command)];
+  // seeded bug: second-person
+  if (request.requestedBy === command.actor) return [];
+  const resolution = resolutionOf(request, command);
+  if (ended !== undefined) return [confirmed(state, operation, command.outcome, { resolution })];
+  const { operationId, outcome } = command;
+  // An operator knows no reason of a decline.
+  const details =
+    outcome === 'APPROVED' ? { outcome } : { outcome, failureCode: 'UNKNOWN_DECLINE' as const };
+  return outcomeEvents(state, operation, { kind: 'record', operationId, ...details, resolution });
+};
+
+const isEqual = (request: ResolutionRequest, command: ResolveCommand): boolean =>
+  request.outcome === command.outcome && (request.withoutFence ?? false) === command.withoutFence;
+
+const isFresh = (request: ResolutionRequest, { atMs }: ResolveCommand): boolean =>
+  atMs - Date.parse(request.requestedAt) <= APPROVAL_MS_MAX;
+
+const requested = (
+  state: PaymentState,
+  operation: Operation,
+  { outcome, evidence, withoutFence, actor: requestedBy }: ResolveCommand,
+): PaymentEvent => ({
+  type: 'PaymentResolutionRequested',
+  data: {
+    ...dataOf(state, operation),
+    outcome,
+    evidence,
+    ...(withoutFence && { withoutFence }),
+    requestedBy,
+  },
+});
+
+const resolutionOf = (
+  { requestedBy, evidence: requestEvidence, withoutFence }: ResolutionRequest,
+  { evidence }: ResolveCommand,
+): Resolution => ({
+  evidence,
+  requestedBy,
+  requestEvidence,
+  ...(withoutFence && { withoutFence }),
+});
+
+const confirmed = (
+  state: PaymentState,
+  operation: Operation,
+  outcome: EventData<'PaymentOutcomeConfirmed'>['outcome'],
+  more: Pick<EventData<'PaymentOutcomeConfirmed'>, 'providerReference' | 'resolution'>,
+): PaymentEvent => ({
+  type: 'PaymentOutcomeConfirmed',
+  data: { ...dataOf(state, operation), outcome, ...more },
+});
+
+/** Approved by both, or by neither: a decline and a fence both say that no money moved. */
+const agree = (one: FinalOutcome, other: FinalOutcome): boolean =>
+  (one === 'APPROVED') === (other === 'APPROVED');
+
+const confirm = (
+  state: PaymentState,
+  operation: Operation,
+  command: ConfirmCommand,
+): PaymentEvent[] => {
+  const { ended, confirmation } = operation;
+  if (ended === undefined || confirmation === undefined) return [];
+  // A question about an operation is never responded to with NOT_SENT: that is a call's outcome.
+  const outcome = command.outcome === 'NOT_SENT' ? 'FENCED' : command.outcome;
+  const reference = 'providerReference' in command ? command.providerReference : undefined;
+  const more = reference === undefined ? {} : { providerReference: reference };
+  // seeded bug: contradiction
+  if (agree(ended.outcome, outcome)) return [confirmed(state, operation, outcome, more)];
+  if (confirmation === 'CONTRADICTED') return [];
+  return [
+    {
+      type: 'PaymentOutcomeContradicted',
+      data: { ...dataOf(state, operation), outcome, ...more },
+    },
+  ];
+};

@@ -1,0 +1,82 @@
+/**
+ * The events of an outcome, by the kind of its operation: one event, or two for an approved sale
+ * (gaps §6). Pure; whether an outcome may be recorded at all is decided in decide.ts and
+ * decide-resolution.ts.
+ */
+import type { RecordCommand } from './commands.ts';
+import type { EventData, PaymentEvent } from './payment-events.ts';
+import type { Operation, PaymentState } from './state.ts';
+
+/** The events that record the outcome of an operation that has none yet. */
+export const outcomeEvents = (
+  state: PaymentState,
+  operation: Operation,
+  command: RecordCommand,
+): PaymentEvent[] =>
+  command.outcome === 'APPROVED'
+    ? approved(state, operation, command)
+    : [declined(state, operation, command)];
+
+const approved = (
+  state: PaymentState,
+  operation: Operation,
+  { providerReference, resolution }: Extract<RecordCommand, { outcome: 'APPROVED' }>,
+): PaymentEvent[] => {
+  const data: EventData<'PaymentAuthorized'> = {
+    operationId: operation.operationId,
+    amount: operation.amountMinor,
+    currency: state.currency,
+    ...(providerReference === undefined ? {} : { providerReference }),
+    ...(resolution === undefined ? {} : { resolution }),
+  };
+  switch (operation.kind) {
+    case 'create':
+      return state.captureNow
+        ? [
+            { type: 'PaymentAuthorized', data },
+            { type: 'PaymentCaptured', data },
+          ]
+        : [{ type: 'PaymentAuthorized', data }];
+    case 'capture': {
+      const authorized =
+        'authorizedAmount' in state ? state.authorizedAmount : operation.amountMinor;
+      const releasedAmount = authorized - operation.amountMinor;
+      // seeded bug: released-amount
+      const released = releasedAmount > 0 ? { releasedAmount } : {};
+      return [{ type: 'PaymentCaptured', data: { ...data, ...released } }];
+    }
+    case 'void':
+      return [{ type: 'PaymentVoided', data }];
+    case 'refund':
+      return [{ type: 'PaymentRefunded', data }];
+  }
+};
+
+const DECLINED_EVENTS = {
+  create: 'PaymentFailed',
+  capture: 'PaymentCaptureDeclined',
+  void: 'PaymentVoidDeclined',
+  refund: 'PaymentRefundDeclined',
+} as const;
+
+const declined = (
+  state: PaymentState,
+  { kind, operationId, amountMinor }: Operation,
+  command: Exclude<RecordCommand, { outcome: 'APPROVED' }>,
+): PaymentEvent => {
+  const { resolution } = command;
+  const decline = command.outcome === 'DECLINED' ? command : undefined;
+  const code = decline?.providerFailureCode;
+  return {
+    type: DECLINED_EVENTS[kind],
+    data: {
+      operationId,
+      amount: amountMinor,
+      currency: state.currency,
+      failureCode: decline?.failureCode ?? 'PROVIDER_UNAVAILABLE',
+      ...(code === undefined ? {} : { providerFailureCode: code }),
+      outcome: command.outcome,
+      ...(resolution === undefined ? {} : { resolution }),
+    },
+  };
+};

@@ -1,0 +1,188 @@
+/** gaps §16: which events two operators' words and the provider's later outcome lead to. */
+import { describe, expect, test } from '@jest/globals';
+import type { ResolutionCommand, ResolveCommand } from '../../shared/payment/commands.ts';
+import { APPROVAL_MS_MAX, decideResolution } from '../../shared/payment/decide-resolution.ts';
+import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
+import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
+import { foldState } from '../../shared/payment/state.ts';
+import {
+  authorized,
+  captured,
+  created,
+  failed,
+  operationId,
+  outcomeConfirmed,
+  outcomeContradicted,
+  placed,
+  resolutionRequested,
+  timeOf,
+} from '../support/payment-events.ts';
+
+const CREATE = operationId(0);
+/** The request stands at revision 1. */
+const REQUESTED_MS = Date.parse(timeOf(1));
+const asRequested = [created(), resolutionRequested({ withoutFence: true })];
+
+const resolve = (fields: Partial<ResolveCommand> = {}): ResolveCommand => ({
+  kind: 'resolve',
+  operationId: CREATE,
+  outcome: 'DECLINED',
+  evidence: 'call with the provider',
+  withoutFence: true,
+  actor: 'john',
+  atMs: REQUESTED_MS + APPROVAL_MS_MAX,
+  ...fields,
+});
+const confirm = (outcome: FinalOutcomeDetails): ResolutionCommand => ({
+  kind: 'confirm',
+  operationId: CREATE,
+  ...outcome,
+});
+const decided = (given: PaymentEvent[], command: ResolutionCommand) =>
+  decideResolution(foldState(placed(given)), command);
+
+const resolution = {
+  evidence: 'call with the provider',
+  requestedBy: 'jane',
+  requestEvidence: 'letter of the provider',
+  withoutFence: true,
+} as const;
+const requestOf = (fields: object) => [
+  resolutionRequested({
+    requestedBy: 'john',
+    evidence: 'call with the provider',
+    withoutFence: true,
+    ...fields,
+  }),
+];
+const byHand = [created(), failed({ outcome: 'DECLINED', resolution })];
+const approvedByHand = [
+  created({ captureNow: true }),
+  authorized({ resolution }),
+  captured({ resolution }),
+];
+const contradicted = [...byHand, outcomeContradicted()];
+
+describe('F2: one person requests, another one approves', () => {
+  test.each<[string, PaymentEvent[], ResolveCommand, PaymentEvent[]]>([
+    ['the first word is a request', [created()], resolve(), requestOf({})],
+    [
+      "another person's equal word within a day records the outcome, with both persons and texts",
+      asRequested,
+      resolve(),
+      [
+        {
+          type: 'PaymentFailed',
+          data: {
+            operationId: CREATE,
+            amount: 2500,
+            currency: 'USD',
+            failureCode: 'UNKNOWN_DECLINE',
+            outcome: 'DECLINED',
+            resolution,
+          },
+        },
+      ],
+    ],
+    ['the same person again changes nothing', asRequested, resolve({ actor: 'jane' }), []],
+    [
+      "another person's other word takes the place of the request",
+      asRequested,
+      resolve({ outcome: 'APPROVED', withoutFence: false }),
+      [
+        resolutionRequested({
+          outcome: 'APPROVED',
+          evidence: 'call with the provider',
+          requestedBy: 'john',
+        }),
+      ],
+    ],
+    [
+      'a word with another fence is another word',
+      [created(), resolutionRequested()],
+      resolve(),
+      requestOf({}),
+    ],
+    [
+      'a request older than a day is replaced',
+      asRequested,
+      resolve({ atMs: REQUESTED_MS + APPROVAL_MS_MAX + 1 }),
+      requestOf({}),
+    ],
+    ['what has its outcome keeps it', [created(), failed()], resolve(), []],
+    ['what was resolved by hand keeps it', byHand, resolve(), []],
+  ])('%s', (_title, given, command, events) => {
+    expect(decided(given, command)).toEqual(events);
+  });
+
+  test('an approved sale: both of its events name both persons', () => {
+    const sale = [
+      created({ captureNow: true }),
+      resolutionRequested({ outcome: 'APPROVED', withoutFence: true }),
+    ];
+    expect(decided(sale, resolve({ outcome: 'APPROVED' }))).toEqual([
+      authorized({ resolution }),
+      captured({ resolution }),
+    ]);
+  });
+
+  test('a word for an operation that was never begun is a bug of the code that calls', () => {
+    expect(() => decided([], resolve())).toThrow(`operation ${CREATE} was never begun`);
+  });
+});
+
+describe('F1: what the provider says later is noted, and nothing is rewritten', () => {
+  const approved = { outcome: 'APPROVED', providerReference: 'ref' } as const;
+  const declined = { outcome: 'DECLINED', failureCode: 'CARD_DECLINED' } as const;
+  test.each<[string, PaymentEvent[], FinalOutcomeDetails, PaymentEvent[]]>([
+    ['declined by hand, and fenced', byHand, { outcome: 'FENCED' }, [outcomeConfirmed()]],
+    [
+      'declined by hand, and declined',
+      byHand,
+      declined,
+      [outcomeConfirmed({ outcome: 'DECLINED' })],
+    ],
+    [
+      'declined by hand, and approved',
+      byHand,
+      approved,
+      [outcomeContradicted({ providerReference: 'ref' })],
+    ],
+    ['approved by hand, and approved', approvedByHand, approved, [outcomeConfirmed(approved)]],
+    [
+      'approved by hand, and declined',
+      approvedByHand,
+      declined,
+      [outcomeContradicted({ outcome: 'DECLINED' })],
+    ],
+    [
+      'approved by hand, and fenced',
+      approvedByHand,
+      { outcome: 'FENCED' },
+      [outcomeContradicted({ outcome: 'FENCED' })],
+    ],
+    ['contradicted before, and still', contradicted, approved, []],
+    [
+      'contradicted before, and corrected',
+      contradicted,
+      declined,
+      [outcomeConfirmed({ outcome: 'DECLINED' })],
+    ],
+    ["the provider's own outcome", [created(), failed()], approved, []],
+    ['confirmed already', [...byHand, outcomeConfirmed()], approved, []],
+    ['without any outcome', [created()], approved, []],
+  ])('%s', (_title, given, outcome, events) => {
+    expect(decided(given, confirm(outcome))).toEqual(events);
+  });
+
+  test('two persons end a contradiction: the outcome that stands is confirmed with both texts', () => {
+    const { withoutFence: _, ...both } = resolution;
+    const word = { withoutFence: false } as const;
+    expect(decided(contradicted, resolve(word))).toEqual([
+      resolutionRequested({ evidence: 'call with the provider', requestedBy: 'john' }),
+    ]);
+    expect(decided([...contradicted, resolutionRequested()], resolve(word))).toEqual([
+      outcomeConfirmed({ outcome: 'DECLINED', resolution: both }),
+    ]);
+  });
+});
