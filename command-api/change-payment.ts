@@ -8,12 +8,16 @@ import type { RequestIdentity } from '../shared/payment/payment-events.ts';
 import {
   authorizationIdOf,
   isFree,
+  isOfSameRequest,
+  isUnderKeyOf,
   type Operation,
   operationUnder,
+  type Recognised,
   unresolvedOperations,
 } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { CommandDeps, Sender } from './deps.ts';
+import type { Identities } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
 import { operate } from './operate.ts';
 import type { LoadedPayment } from './payment-log.ts';
@@ -36,7 +40,7 @@ type Attempt = {
   change: Change;
   sender: Sender;
   key: string | undefined;
-  identity: RequestIdentity;
+  request: Recognised;
   budget: Budget;
 };
 
@@ -54,8 +58,8 @@ export const changePayment = (
   key: string | undefined,
   budget: Budget,
 ): Promise<CommandResponse> => {
-  const identity = identityOf(deps, sender, change, key);
-  const attempt = { change, sender, key, identity, budget };
+  const request = recognisedBy(deps, sender, change, key);
+  const attempt = { change, sender, key, request, budget };
   return deps.queues.run(change.paymentId, async () => {
     for (;;) {
       const response = await changeOrRepeat(deps, attempt);
@@ -69,15 +73,15 @@ const changeOrRepeat = async (
   deps: CommandDeps,
   attempt: Attempt,
 ): Promise<CommandResponse | undefined> => {
-  const { change, identity, budget } = attempt;
+  const { change, request, budget } = attempt;
   const { paymentId } = change;
   if (budget.leftMs() === 0) throw new BudgetSpent();
-  const hasKey = identity.keyHash !== undefined;
+  const hasKey = attempt.key !== undefined;
   // A replay is only ever given from a stream just read; a new operation is protected by its revision.
   let payment = await waitForInFlight(deps, paymentId, hasKey ? 'store' : 'cache', budget);
   if (payment === undefined)
     throw new Error(`${change.kind} of ${paymentId}, which does not exist`);
-  const earlier = equalOperation(payment, change, identity);
+  const earlier = equalOperation(payment, change, request);
   if (earlier === 'reused') return keyReused();
   if (unresolvedOperations(payment.state).length > 0)
     payment = (await resolveByAsking(deps, paymentId)) ?? payment;
@@ -97,14 +101,14 @@ const changeAnew = async (
   attempt: Attempt,
   payment: LoadedPayment,
 ): Promise<CommandResponse | undefined> => {
-  const { change, sender, identity, budget } = attempt;
+  const { change, sender, request, budget } = attempt;
   const { kind, paymentId, amount: amountMinor, reason } = change;
-  const notSent = operationUnder(payment.state, identity.keyHash);
+  const notSent = operationUnder(payment.state, request);
   const barred = notSent && (await responseUnlessFenced(deps, payment, notSent));
   if (barred !== undefined) return barred;
   const operationId = operationIdOf(deps, attempt, payment);
   const { operationsMax } = deps;
-  const command = { kind, operationId, amountMinor, reason, identity, operationsMax };
+  const command = { kind, operationId, amountMinor, reason, ...request, operationsMax };
   const call = { kind: CALL_KINDS[kind], authorizationId: authorizationIdOf(payment.state) };
   return operate(deps, { paymentId, command, call, sender, budget });
 };
@@ -112,22 +116,31 @@ const changeAnew = async (
 /** Under a key derived, with a number of its own for each attempt (gaps §17); else random. */
 const operationIdOf = (
   { identities }: CommandDeps,
-  { change: { kind, paymentId }, sender: { merchantId }, key, identity }: Attempt,
+  { change: { kind, paymentId }, sender: { merchantId }, key, request }: Attempt,
   { state }: LoadedPayment,
 ): string => {
   if (key === undefined) return newOperationId();
-  const earlier = state.operations.filter((o) => o.identity.keyHash === identity.keyHash);
+  const earlier = state.operations.filter((o) => isUnderKeyOf(o, request));
   return identities.operationIdOf(merchantId, kind, paymentId, key, earlier.length + 1);
 };
 
 /** The keyed hashes that a repeat of this change is recognised by (gaps §8). */
-export const identityOf = (
-  deps: CommandDeps,
+export const recognisedBy = (
+  { identities }: Pick<CommandDeps, 'identities'>,
   sender: Sender,
+  change: Change,
+  key: string | undefined,
+): Recognised => ({
+  identity: identityUnder(identities, sender, change, key),
+  previousIdentity: identities.previous && identityUnder(identities.previous, sender, change, key),
+});
+
+const identityUnder = (
+  identities: Identities,
+  { merchantId }: Sender,
   { kind, paymentId, amount, reason }: Change,
   key: string | undefined,
 ): RequestIdentity => {
-  const { identities } = deps;
   const fingerprint = identities.fingerprintOf({
     route: kind,
     paymentId,
@@ -136,7 +149,7 @@ export const identityOf = (
     reason: reason ?? null,
   });
   if (key === undefined) return { fingerprint };
-  return { fingerprint, keyHash: identities.keyHashOf(sender.merchantId, kind, paymentId, key) };
+  return { fingerprint, keyHash: identities.keyHashOf(merchantId, kind, paymentId, key) };
 };
 
 /**
@@ -146,14 +159,12 @@ export const identityOf = (
 const equalOperation = (
   { state }: LoadedPayment,
   { kind }: Change,
-  { fingerprint, keyHash }: RequestIdentity,
+  request: Recognised,
 ): Operation | 'reused' | undefined => {
-  if (keyHash === undefined) {
-    return unresolvedOperations(state).find(
-      (o) => o.kind === kind && o.identity.fingerprint === fingerprint,
-    );
+  if (request.identity.keyHash === undefined) {
+    return unresolvedOperations(state).find((o) => o.kind === kind && isOfSameRequest(o, request));
   }
-  const last = operationUnder(state, keyHash);
+  const last = operationUnder(state, request);
   if (last === undefined || isFree(last)) return undefined;
-  return last.identity.fingerprint === fingerprint ? last : 'reused';
+  return isOfSameRequest(last, request) ? last : 'reused';
 };

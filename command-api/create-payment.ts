@@ -7,10 +7,16 @@ import { brandOf, CardSecret, maskCard } from '../shared/payment/card.ts';
 import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import type { MaskedCard } from '../shared/payment/payment-events.ts';
-import { isFree, type Operation } from '../shared/payment/state.ts';
+import {
+  isFree,
+  isOfSameRequest,
+  type Operation,
+  type Recognised,
+} from '../shared/payment/state.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
 import type { CommandDeps, Sender } from './deps.ts';
+import type { Identities } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
 import { claimReference, stillClaims } from './merchant-reference.ts';
 import { type OperationRequest, operate } from './operate.ts';
@@ -69,7 +75,7 @@ const commandOf = (
   const { amount, currency, captureNow, details } = request;
   const numberBrand = brandOf(request.card.number);
   const masked = maskCard(request.card, numberBrand);
-  const fingerprint = identities.fingerprintOf({
+  const comparable = {
     merchantId,
     // seeded bug: create-fingerprint
     amount,
@@ -77,7 +83,9 @@ const commandOf = (
     captureNow,
     details,
     card: comparableCard(masked, request.card.brand),
-  });
+  };
+  const fingerprint = identities.fingerprintOf(comparable);
+  const previous = identities.previous?.fingerprintOf(comparable);
   return {
     kind: 'create',
     merchantId,
@@ -89,6 +97,7 @@ const commandOf = (
     numberBrand,
     details,
     identity: { fingerprint },
+    previousIdentity: previous === undefined ? undefined : { fingerprint: previous },
     rules: rulesOf(merchantId),
   };
 };
@@ -110,14 +119,19 @@ const createOrJoin = async (deps: CommandDeps, attempt: Attempt): Promise<Comman
   const { command, budget } = attempt;
   for (;;) {
     const joined =
-      command.details.merchantReference === undefined
-        ? undefined
-        : deps.unresolved.equalCreate(command.identity.fingerprint);
+      command.details.merchantReference === undefined ? undefined : equalCreate(deps, command);
     if (joined === undefined) return createWithoutKey(deps, attempt);
     const response = await joinUnresolved(deps, joined, budget);
     if (response !== undefined) return response;
   }
 };
+
+const equalCreate = (
+  { unresolved }: CommandDeps,
+  { identity, previousIdentity }: Recognised,
+): string | undefined =>
+  unresolved.equalCreate(identity.fingerprint) ??
+  (previousIdentity && unresolved.equalCreate(previousIdentity.fingerprint));
 
 /** Again where another create took the reference in between: the next attempt finds that one. */
 const createWithoutKey = async (deps: CommandDeps, attempt: Attempt): Promise<CommandResponse> => {
@@ -160,21 +174,39 @@ const createUnderKey = (
   const { identities, queues } = deps;
   const keyHash = identities.keyHashOf(sender.merchantId, 'create', '', key);
   const keyed = { ...attempt, command: { ...command, identity: { ...command.identity, keyHash } } };
-  const idsOf = (n: number): CreateIds => {
+  const idsUnder = (by: Identities, n: number): CreateIds => {
     const { merchantId } = sender;
-    const paymentId = identities.paymentIdOf(merchantId, key, n);
-    const operationId = identities.operationIdOf(merchantId, 'create', paymentId, key, n);
+    const paymentId = by.paymentIdOf(merchantId, key, n);
+    const operationId = by.operationIdOf(merchantId, 'create', paymentId, key, n);
     return { paymentId, operationId };
   };
-  return queues.run(`create ${idsOf(1).paymentId}`, async () => {
-    let before: LoadedPayment | undefined;
+  const { previous } = identities;
+  return queues.run(`create ${idsUnder(identities, 1).paymentId}`, async () => {
+    // A payment of the time before the rotation has an id by the older secret.
+    let tried = previous && (await lastOf(deps, keyed, (n) => idsUnder(previous, n).paymentId));
     for (let n = 1; n <= ATTEMPTS_MAX && budget.leftMs() > 0; n++) {
-      const tried = await createOrRepeat(deps, keyed, idsOf(n), before);
-      if ('response' in tried) return tried.response;
-      before = tried.free;
+      if (tried !== undefined && 'response' in tried) break;
+      tried = await createOrRepeat(deps, keyed, idsUnder(identities, n), tried?.free);
     }
+    if (tried !== undefined && 'response' in tried) return tried.response;
     throw new BudgetSpent();
   });
+};
+
+/** The response by a payment that has the key already, else the last payment that left it free. */
+const lastOf = async (
+  deps: CommandDeps,
+  attempt: Attempt,
+  idOf: (n: number) => string,
+): Promise<Tried | undefined> => {
+  let last: Tried | undefined;
+  for (let n = 1; n <= ATTEMPTS_MAX; n++) {
+    const tried = await repeatOf(deps, attempt, idOf(n));
+    if (tried === undefined) return last;
+    if ('response' in tried) return tried;
+    last = tried;
+  }
+  return last;
 };
 
 /** The ids that one attempt to create a payment gets. */
@@ -190,18 +222,25 @@ const createOrRepeat = async (
   ids: CreateIds,
   before: LoadedPayment | undefined,
 ): Promise<Tried> => {
-  const { paymentId } = ids;
+  const repeated = await repeatOf(deps, attempt, ids.paymentId);
+  if (repeated !== undefined) return repeated;
+  const barred = before && (await responseUnlessFenced(deps, before, createOf(before)));
+  const response = barred ?? (await createNew(deps, attempt, ids));
+  // Undefined where another process was faster under the same key, or with the same reference.
+  return response === undefined ? createOrRepeat(deps, attempt, ids, before) : { response };
+};
+
+/** Undefined where no such payment exists. */
+const repeatOf = async (
+  deps: CommandDeps,
+  attempt: Attempt,
+  paymentId: string,
+): Promise<Tried | undefined> => {
   const payment = await deps.paymentLog.load(paymentId, 'store');
-  if (payment === undefined) {
-    const barred = before && (await responseUnlessFenced(deps, before, createOf(before)));
-    const response = barred ?? (await createNew(deps, attempt, ids));
-    // Undefined where another process was faster under the same key, or with the same reference.
-    return response === undefined ? createOrRepeat(deps, attempt, ids, before) : { response };
-  }
+  if (payment === undefined) return undefined;
   const create = createOf(payment);
   if (isFree(create)) return { free: payment };
-  if (create.identity.fingerprint !== attempt.command.identity.fingerprint)
-    return { response: keyReused() };
+  if (!isOfSameRequest(create, attempt.command)) return { response: keyReused() };
   if (create.ended !== undefined) return { response: replayed(responseTo(payment, create)) };
   return repeatUnresolved(deps, attempt, paymentId);
 };

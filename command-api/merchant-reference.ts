@@ -10,6 +10,7 @@
  */
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { bodyOf } from '../shared/payment/response.ts';
+import { isOfSameRequest } from '../shared/payment/state.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import { pauses } from './in-flight.ts';
 import { contextOf, type LoadedPayment } from './payment-log.ts';
@@ -101,7 +102,7 @@ const ended = async (
 const responseOf = (payment: LoadedPayment, id: string, create: CreateCommand): CommandResponse => {
   const { state, readModel } = payment;
   const [first] = state.operations;
-  if (first?.identity.fingerprint !== create.identity.fingerprint) {
+  if (first === undefined || !isOfSameRequest(first, create)) {
     return rejection(422, 'BUSINESS_RULE_VIOLATION', [
       `merchantReference names another payment already, ${id}`,
     ]);

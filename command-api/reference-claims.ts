@@ -11,8 +11,10 @@ import type { Identities } from './idempotency.ts';
 
 /** All claims of one reference, the oldest first. */
 export type Claims = {
+  /** The stream that new claims go to, with its events. */
   stream: string;
   events: readonly RecordedEvent[];
+  /** Of this stream, and before them of the stream by the older secret. */
   paymentIds: string[];
   /** The event id of the last one: the same payment can be claimed for by its own repeat. */
   lastId: string | undefined;
@@ -29,7 +31,7 @@ export type ReferenceClaims = {
 
 export type ReferenceClaimsOptions = {
   store: Pick<EventStore, 'append' | 'readStream'>;
-  identities: Pick<Identities, 'referenceHashOf'>;
+  identities: Pick<Identities, 'referenceHashOf' | 'previous'>;
   nowMs: () => number;
 };
 
@@ -42,12 +44,16 @@ export const createReferenceClaims = (options: ReferenceClaimsOptions): Referenc
   const { store, identities, nowMs } = options;
   return {
     read: async (merchantId, reference) => {
-      const stream = referenceStreamOf(identities.referenceHashOf(merchantId, reference));
+      const streamBy = (by: Pick<Identities, 'referenceHashOf'>): string =>
+        referenceStreamOf(by.referenceHashOf(merchantId, reference));
+      const { previous } = identities;
+      const stream = streamBy(identities);
+      const older = previous === undefined ? [] : await store.readStream(streamBy(previous));
       const events = await store.readStream(stream);
-      const lastAgeMs = nowMs() - Date.parse(events.at(-1)?.time ?? '');
-      const claims = events.map(claimOf);
-      const paymentIds = claims.map(({ paymentId }) => paymentId);
-      return { stream, events, paymentIds, lastId: events.at(-1)?.id, lastAgeMs };
+      const all = [...older, ...events];
+      const lastAgeMs = nowMs() - Date.parse(all.at(-1)?.time ?? '');
+      const paymentIds = all.map((event) => claimOf(event).paymentId);
+      return { stream, events, paymentIds, lastId: all.at(-1)?.id, lastAgeMs };
     },
     claim: async ({ stream, events }, data, context) => {
       const last = events.at(-1);

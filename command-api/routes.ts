@@ -16,9 +16,9 @@ import {
   type Route,
   type RoutesOf,
 } from '../shared/http/route.ts';
-import { unresolvedOperations } from '../shared/payment/state.ts';
+import { isUnderKeyOf, unresolvedOperations } from '../shared/payment/state.ts';
 import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts';
-import { type Change, type ChangeKind, changePayment, identityOf } from './change-payment.ts';
+import { type Change, type ChangeKind, changePayment, recognisedBy } from './change-payment.ts';
 import { createPayment } from './create-payment.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import { OPERATOR_ROUTES, type OperatorDeps } from './operator/routes.ts';
@@ -211,7 +211,7 @@ const isRunning = (
   key: string | undefined,
 ): boolean => {
   const payment = commands.paymentLog.peek(change.paymentId);
-  const { keyHash } = identityOf(commands, sender, change, key);
-  if (keyHash === undefined || payment === undefined) return false;
-  return unresolvedOperations(payment.state).some((o) => o.identity.keyHash === keyHash);
+  if (payment === undefined) return false;
+  const request = recognisedBy(commands, sender, change, key);
+  return unresolvedOperations(payment.state).some((o) => isUnderKeyOf(o, request));
 };

@@ -28,7 +28,7 @@ import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
 import { type OpenedStore, openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
-import type { Config } from '../shared/runtime/config.ts';
+import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import { type DataFolder, idempotencySecret } from './data-folder.ts';
@@ -96,11 +96,12 @@ const openParts = async (
   const metrics = createMetrics();
   const drivers = { config, log, fileOf: folder.path, onFatal };
   const opened = await openEventStore(drivers);
-  const secret = config.idempotencySecret ?? (await idempotencySecret(folder));
-  const identities = createIdentities(secret);
+  const own = config.idempotencySecret ?? (await idempotencySecret(folder));
+  const secrets = secretsOf(config, own);
+  const identities = createIdentities(secrets);
   const checked = await withCheckedSecret(opened.store, identities, onFatal);
   const freshness = trackFreshness(wrapStore(checked));
-  const readModels = wrapReadModels(await openReadModels(drivers, [secret]));
+  const readModels = wrapReadModels(await openReadModels(drivers, secrets));
   const projector = await startProjector({
     store: freshness.store,
     readModels,

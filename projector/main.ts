@@ -6,7 +6,7 @@ import { enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
-import type { Config } from '../shared/runtime/config.ts';
+import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
@@ -23,7 +23,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const drivers = { ...deps, fileOf: noFiles };
   const metrics = createMetrics();
   const { store, ping } = await openEventStore(drivers);
-  const readModels = await openReadModels(drivers, [config.idempotencySecret ?? '']);
+  const readModels = await openReadModels(drivers, secretsOf(config));
   const projector = await startProjector({ store, readModels, logger: log });
   const relay = await openRelay({ config, store, fileOf: noFiles, logger: log, projector });
   watchProjectionMetrics(metrics, projector);

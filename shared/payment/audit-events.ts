@@ -42,6 +42,11 @@ export const auditSchemas = {
     sequence: z.int().min(1).max(Number.MAX_SAFE_INTEGER),
     operations: z.int().min(1),
   }),
+  /**
+   * The idempotency secret was changed (ADR-0105). Both are check values: keyed hashes that tell
+   * nothing about the secrets.
+   */
+  IdempotencySecretChanged: z.strictObject({ check: text, previousCheck: text }),
 } as const;
 
 type AuditEventType = keyof typeof auditSchemas;
@@ -49,6 +54,7 @@ type AuditEventType = keyof typeof auditSchemas;
 export const AUDIT_VERSIONS: Record<AuditEventType, number> = {
   AuditAccessed: 1,
   ProviderAheadAcknowledged: 1,
+  IdempotencySecretChanged: 1,
 };
 
 /** One stored event of the family. Not to be mixed up with AuditEvent, which audit routes send (audit/contract.ts). */

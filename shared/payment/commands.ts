@@ -31,6 +31,7 @@ export type CreateCommand = {
   numberBrand: CardBrand | undefined;
   details: PaymentDetails;
   identity: RequestIdentity;
+  previousIdentity?: RequestIdentity | undefined;
   rules: MerchantRules;
 };
 
@@ -44,6 +45,8 @@ export type ChangeCommand = {
   amountMinor?: RequestedAmount | undefined;
   reason?: string | undefined;
   identity: RequestIdentity;
+  /** What an equal request was stored with under the older secret, during its rotation (ADR-0105). */
+  previousIdentity?: RequestIdentity | undefined;
   /** How many operations one payment may have, its create and those that failed included (gaps §18). */
   operationsMax: number;
 };

@@ -37,7 +37,7 @@ export const decide = (state: PaymentState | undefined, command: Command): Decis
   if (command.kind === 'record') return record(state, command);
   if (state.operations.some((o) => o.operationId === command.operationId)) return eventsOf();
   // An earlier look-up may have read an older revision; the append expects exactly this one.
-  const earlier = operationUnder(state, command.identity.keyHash);
+  const earlier = operationUnder(state, command);
   // seeded bug: repeat-at-append
   if (earlier !== undefined && !isFree(earlier)) return { kind: 'repeated' };
   // seeded bug: operations-ceiling

@@ -233,14 +233,28 @@ export const isFree = ({ ended }: Operation): boolean =>
   // seeded bug: free-key
   ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED';
 
-/** The latest operation under a key, by the key's hash; undefined for none, and for no key. */
-export const operationUnder = (
-  state: PaymentState,
-  keyHash: string | undefined,
-): Operation | undefined =>
-  keyHash === undefined
-    ? undefined
-    : state.operations.findLast(({ identity }) => identity.keyHash === keyHash);
+/** A request by what it is recognised by: under the current secret, and under the older one. */
+export type Recognised = {
+  identity: RequestIdentity;
+  previousIdentity?: RequestIdentity | undefined;
+};
+
+/** True for an operation that was stored under the request's key; false for a request without one. */
+export const isUnderKeyOf = (
+  { identity: { keyHash } }: Operation,
+  { identity, previousIdentity }: Recognised,
+): boolean =>
+  keyHash !== undefined && (keyHash === identity.keyHash || keyHash === previousIdentity?.keyHash);
+
+/** True for an operation that an equal request began. */
+export const isOfSameRequest = (
+  { identity: { fingerprint } }: Operation,
+  { identity, previousIdentity }: Recognised,
+): boolean => fingerprint === identity.fingerprint || fingerprint === previousIdentity?.fingerprint;
+
+/** The latest operation under the request's key; undefined for none, and for no key. */
+export const operationUnder = (state: PaymentState, request: Recognised): Operation | undefined =>
+  state.operations.findLast((o) => isUnderKeyOf(o, request));
 
 /** The authorization that a capture, void or refund names to the provider: the create's id. */
 export const authorizationIdOf = (state: PaymentState): string => createOf(state).operationId;

@@ -113,6 +113,8 @@ export type Config = {
   unauthenticatedRateLimit: RateLimit;
   /** Undefined: the secret in the data folder, made on first start (gaps §8). */
   idempotencySecret: string | undefined;
+  /** An older secret whose hashes are still recognised (ADR-0105). */
+  idempotencySecretPrevious: string | undefined;
   /** The rules of a merchant that the merchants' file does not name. */
   rules: MerchantRules;
   merchants: ReadonlyMap<string, MerchantSettings>;
@@ -219,6 +221,7 @@ const configOf = (mode: Mode, parsed: ParsedSettings, files: Files): Config => {
       parsed.RATE_LIMIT_UNAUTHENTICATED_PER_SECOND ?? rates.unauthenticated,
     ),
     idempotencySecret: parsed.IDEMPOTENCY_SECRET,
+    idempotencySecretPrevious: parsed.IDEMPOTENCY_SECRET_PREVIOUS,
     rules: {
       maxAmount: parsed.MAX_AMOUNT ?? MAX_AMOUNT_DEFAULT,
       acceptedBrands: parsed.ACCEPTED_BRANDS,
@@ -327,3 +330,12 @@ export const merchantRules = (config: Config, merchantId: string): MerchantRules
         : rateLimit(own.rateLimitPerSecond, own.rateLimitBurst),
   };
 };
+
+/** The idempotency secrets, the current one first: `own` where the settings name none (gaps §8). */
+export const secretsOf = (
+  { idempotencySecret, idempotencySecretPrevious: previous }: Config,
+  own = '',
+): [current: string, ...previous: string[]] => [
+  idempotencySecret ?? own,
+  ...(previous === undefined ? [] : [previous]),
+];

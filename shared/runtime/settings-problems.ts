@@ -7,6 +7,8 @@ import { LOCAL_KEY_ALGORITHM, PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './
 import { type ParsedSettings, PLAINTEXT_ENGINES } from './settings.ts';
 
 const SECRET_BYTES_MIN = 32;
+const isShort = (secret: string | undefined): boolean =>
+  secret !== undefined && Buffer.byteLength(secret) < SECRET_BYTES_MIN;
 
 const isDistributed = (mode: Mode): mode is DistributedMode =>
   mode !== 'embedded' && mode !== 'provider';
@@ -178,12 +180,10 @@ export const distributedProblems = (mode: Mode, parsed: ParsedSettings): string[
  * would charge a repeated request again (gaps §8).
  */
 export const secretProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
-  const secret = parsed.IDEMPOTENCY_SECRET;
-  if (secret !== undefined) {
-    return Buffer.byteLength(secret) < SECRET_BYTES_MIN
-      ? [`IDEMPOTENCY_SECRET must be at least ${SECRET_BYTES_MIN} bytes`]
-      : [];
-  }
+  const problems = (['IDEMPOTENCY_SECRET', 'IDEMPOTENCY_SECRET_PREVIOUS'] as const)
+    .filter((name) => isShort(parsed[name]))
+    .map((name) => `${name} must be at least ${SECRET_BYTES_MIN} bytes`);
+  if (problems.length > 0 || parsed.IDEMPOTENCY_SECRET !== undefined) return problems;
   const isShared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
   return mode !== 'provider' && isShared
     ? ['IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same value in every process']

@@ -260,6 +260,11 @@ export const settings = {
     'keys the hashes of derived ids and fingerprints; every process of one installation has the same; belongs into the backup; 32 bytes at least',
     z.string(),
   ),
+  IDEMPOTENCY_SECRET_PREVIOUS: secret(
+    'none',
+    'an older secret whose hashes are still recognised; 32 bytes at least',
+    z.string(),
+  ),
   LOG_LEVEL: setting(
     'info',
     'JSON lines on stdout; to `DATA_DIR/service.log` when stdout is a terminal',

@@ -29,6 +29,7 @@ test('F25: every secret and every address that may hold a password can be a file
     'JWT_SECRET',
     'PROVIDER_TOKEN',
     'IDEMPOTENCY_SECRET',
+    'IDEMPOTENCY_SECRET_PREVIOUS',
   ]);
 });
 

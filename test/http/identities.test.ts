@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { createIdentities } from '../../command-api/idempotency.ts';
 
 const SECRET = 'a secret of the tests, 32 bytes or more';
-const identities = createIdentities(SECRET);
+const identities = createIdentities([SECRET]);
 
 const keyed = (...parts: unknown[]): string =>
   createHmac('sha256', SECRET).update(JSON.stringify(parts)).digest('base64url');
@@ -44,7 +44,7 @@ describe('gaps §8: what a repeat is recognised by', () => {
     expect(identities.fingerprintOf(reordered)).toBe(identities.fingerprintOf(request));
     const other = { ...request, details: { ...request.details, b: [2, 1] } };
     expect(identities.fingerprintOf(other)).not.toBe(identities.fingerprintOf(request));
-    const otherSecret = createIdentities(`${SECRET}!`);
+    const otherSecret = createIdentities([`${SECRET}!`]);
     expect(otherSecret.fingerprintOf(request)).not.toBe(identities.fingerprintOf(request));
   });
 

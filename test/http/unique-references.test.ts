@@ -40,7 +40,7 @@ const expectTaken = (response: CommandResponse, id: string): void =>
   ]);
 
 const claimsOf = async (reference: string): Promise<string[]> => {
-  const hash = createIdentities(SECRET).referenceHashOf('m_test', reference);
+  const hash = createIdentities([SECRET]).referenceHashOf('m_test', reference);
   const events = await processes.store.readStream(referenceStreamOf(hash));
   return events.map(({ event }) => (event.data as { paymentId?: string }).paymentId ?? '');
 };
@@ -51,7 +51,7 @@ const claimAndDie = async (
   paymentId: string,
   timeMs = Date.now(),
 ): Promise<void> => {
-  const hash = createIdentities(SECRET).referenceHashOf('m_test', reference);
+  const hash = createIdentities([SECRET]).referenceHashOf('m_test', reference);
   const operation = { operationId: 'op_dead', amount: 1, currency: 'USD' };
   const event: ClaimEvent = {
     type: 'MerchantReferenceClaimed',

@@ -277,6 +277,18 @@ const IDEMPOTENCY: SeededBug[] = [
     test: 'test/http/restored-log.test.ts',
   },
   {
+    name: 'the idempotency secret before the current one is ignored',
+    at: 'previous-secret',
+    change: 'delete',
+    test: 'test/http/secret-rotation.test.ts',
+  },
+  {
+    name: 'any change of the idempotency secret is accepted',
+    at: 'previous-secret-matches',
+    change: 'delete',
+    test: 'test/http/secret-rotation.test.ts',
+  },
+  {
     name: 'a provider ahead of the log is not noticed',
     at: 'ahead-of-log',
     change: { replace: /=== false/, by: '=== undefined' },

@@ -178,7 +178,7 @@ export const openTwoCommandProcesses = async (
       store: withFaults(store, storeFaults),
       sharedStore: true,
       readModels,
-      identities: createIdentities(SECRET),
+      identities: createIdentities([SECRET]),
       provider: faults.wrap({ ...provider, close: async () => undefined }),
       metrics: createMetrics(),
       log: Object.assign(Object.create(log), {
