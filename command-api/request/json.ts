@@ -71,9 +71,6 @@ export const parseText = (text: string | undefined): ParsedJson => {
   }
 };
 
-/** The value of a body, as `parseText` reads it; bytes that are no UTF-8 are not ok. */
-export const parseJson = (bytes: Buffer): ParsedJson => parseText(textOf(bytes));
-
 export type JsonObject = Record<string, unknown>;
 
 export const isObject = (value: unknown): value is JsonObject =>

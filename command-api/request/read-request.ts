@@ -7,7 +7,7 @@ import { soleHeader } from '../../shared/http/headers.ts';
 import type { Read } from '../../shared/http/route.ts';
 import type { ChangeRequest, ParsedChange } from './change-request.ts';
 import { BODY_NOT_JSON, type Invalid, invalid } from './invalid.ts';
-import { parseJson, parseText, textOf } from './json.ts';
+import { parseText, textOf } from './json.ts';
 import { type CreateRequest, parseCreate } from './payment-request.ts';
 
 type Keyed = { key: string | undefined };
@@ -28,18 +28,27 @@ export const parseIdempotencyKey = (
 
 const NO_BODY = Buffer.alloc(0);
 
-const bytesOf = ({ body }: FastifyRequest): Buffer => (Buffer.isBuffer(body) ? body : NO_BODY);
+/**
+ * The text of a body, whose bytes are then overwritten: they may hold a card number, and would lie in
+ * memory until they are collected (gaps §4).
+ */
+const takeText = ({ body }: FastifyRequest): string | undefined => {
+  const bytes = Buffer.isBuffer(body) ? body : NO_BODY;
+  const text = textOf(bytes);
+  bytes.fill(0);
+  return text;
+};
 
 /** The body as JSON; undefined where there is none. */
 export const readJson = (request: FastifyRequest): Read<unknown> => {
-  const json = parseJson(bytesOf(request));
+  const json = parseText(takeText(request));
   return json.ok ? json : invalid(BODY_NOT_JSON);
 };
 
 export const readCreate = (request: FastifyRequest): Read<CreateContent> => {
   const keyed = parseIdempotencyKey(request.raw.rawHeaders);
   if (!keyed.ok) return keyed;
-  const text = textOf(bytesOf(request));
+  const text = takeText(request);
   const json = parseText(text);
   if (!json.ok) return invalid(BODY_NOT_JSON);
   const parsed = parseCreate(json.value, keyed.key, text);
@@ -67,6 +76,7 @@ export const readChange =
 /** A void ignores its body, whatever it is (gaps §3). */
 export const readVoid = (request: FastifyRequest): Read<ChangeContent> => {
   const keyed = parseIdempotencyKey(request.raw.rawHeaders);
+  takeText(request);
   if (!keyed.ok) return keyed;
   return withKey({ ok: true, request: { amount: undefined }, texts: [] }, keyed.key);
 };

@@ -120,6 +120,8 @@ export const runProcess = async <P, O extends Opened>(
     if (process.stdout.isTTY) process.stdout.write(`Stopped: ${options.farewell}.\n`);
     process.exit(0);
   };
+  // Without a listener Node opens its debugger at this signal, and memory holds card numbers (gaps §4).
+  process.on('SIGUSR1', () => log.warn('SIGUSR1 is ignored: no debugger is opened'));
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
 

@@ -1,12 +1,12 @@
 /** Which capture and refund requests are read, and which texts of them are searched for the card (gaps §3, §4). */
 import { describe, expect, test } from '@jest/globals';
 import { parseCapture, parseRefund } from '../../command-api/request/change-request.ts';
-import { parseJson } from '../../command-api/request/json.ts';
+import { parseText, textOf } from '../../command-api/request/json.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
 
 /** The JSON value of a text that is a whole body. */
 const json = (text: string) => {
-  const parsed = parseJson(Buffer.from(text));
+  const parsed = parseText(textOf(Buffer.from(text)));
   if (!parsed.ok) throw new Error('not JSON');
   return parsed.value;
 };

@@ -1,7 +1,7 @@
 /** Which create requests are read, what is kept of them, and what the details of a 400 say (gaps §3, §4). */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { parseJson } from '../../command-api/request/json.ts';
+import { parseText, textOf } from '../../command-api/request/json.ts';
 import { parseCreate } from '../../command-api/request/payment-request.ts';
 import { paymentDetails } from '../../shared/payment/payment-events.ts';
 
@@ -51,7 +51,7 @@ const created = (value: unknown, key?: string) => {
 };
 /** The JSON value of a text that is a whole body. */
 const json = (text: string) => {
-  const parsed = parseJson(Buffer.from(text));
+  const parsed = parseText(textOf(Buffer.from(text)));
   if (!parsed.ok) throw new Error('not JSON');
   return parsed.value;
 };

@@ -5,7 +5,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { parseJson } from '../../command-api/request/json.ts';
+import { parseText, textOf } from '../../command-api/request/json.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { helpLink } from '../../shared/http/error-guide.ts';
 import { reject } from '../../shared/http/errors.ts';
@@ -39,7 +39,9 @@ const addRoutes = (): void => {
     release = resolve;
   });
   app.post('/api/v1/payments', { onRequest }, async (request, reply) => {
-    const parsed = parseJson(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0));
+    const parsed = parseText(
+      textOf(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)),
+    );
     return parsed.ok
       ? reply.send({ read: parsed.value ?? null })
       : reject(reply, 'INVALID_REQUEST');

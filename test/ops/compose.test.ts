@@ -95,6 +95,8 @@ describe.each(Object.entries(OURS))('the container of our process %s', (name, mo
     expect(container).toMatchObject({ image: `payments:${version}`, build: '.', init: true });
     expect(container.read_only).toBe(true);
     expect(Number.parseInt(container.stop_grace_period ?? '', 10)).toBeGreaterThanOrEqual(12);
+    // F21: a core file would hold card numbers.
+    expect(container).toMatchObject({ ulimits: { core: 0 } });
     expect(command[0]).toBe('node');
     expect(existsSync(join(ROOT, command[1] ?? ''))).toBe(true);
     expect(container.healthcheck.test.join(' ')).toContain('/health/ready');

@@ -174,7 +174,7 @@ const addFaults = (app: FastifyInstance, { log }: AppOptions): void => {
   });
 };
 
-/** A server without routes. Bodies reach the routes as raw bytes, or undefined: `parseJson` reads them. */
+/** A server without routes. Bodies reach the routes as raw bytes, or undefined: `readJson` of the command API reads them. */
 export const buildApp = (options: AppOptions): FastifyInstance => {
   const arrivalMs = options.arrivalMs ?? ARRIVAL_MS;
   const app = Fastify({
