@@ -96,6 +96,13 @@ export const VerifyParameters = parameters({
     .regex(/^[0-9a-f]{64}$/, 'must be a hash of 64 hexadecimal digits')
     .optional()
     .describe('See `position`.'),
+  log: text()
+    .regex(/^[0-9a-f-]{36}$/, 'must be the id of a log')
+    .optional()
+    .describe('With `position`: the id of the log that the head is of, as its manifest names it.'),
+  merchant: short()
+    .optional()
+    .describe('With `position`: the one merchant whose events were exported.'),
 }).refine(({ position: at, hash }) => (at === undefined) === (hash === undefined), {
   error: 'must be given together with position',
   path: ['hash'],
@@ -197,16 +204,25 @@ export const AuditState = z
 
 export const AuditBreak = z.object({ ...place, reason: z.string() }).meta({ id: 'AuditBreak' });
 
+/** A head of an earlier export, as it was found in the log; see docs/audit.md. */
+export const AuditKeptHead = z
+  .object({ position: z.string(), found: z.boolean(), notComparable: z.string().optional() })
+  .meta({ id: 'AuditKeptHead' });
+
 /** `guarantee`: one chain over the whole log, or one within each stream. */
 export const AuditVerification = z
   .object({
+    /** True for INTACT alone. */
     ok: z.boolean(),
+    /** NOT_COMPARABLE: no break, but the kept head proves nothing about what was verified. */
+    finding: z.enum(['INTACT', 'BROKEN', 'NOT_COMPARABLE']),
     guarantee: z.enum(['log', 'stream']),
     paymentId: z.string().optional(),
     merchantId: z.string().optional(),
     events: z.int(),
     head: z.object({ ...place, hash, logHash: hash.optional() }).nullable(),
     broken: AuditBreak.optional(),
+    keptHead: AuditKeptHead.optional(),
   })
   .meta({ id: 'AuditVerification' });
 export type AuditVerification = z.infer<typeof AuditVerification>;

@@ -2,6 +2,7 @@
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { EventStore, Position } from '../shared/event-store/port.ts';
+import type { LogBreak } from '../shared/event-store/verify-log.ts';
 import type { Recorder } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/tokens.ts';
 import { reject } from '../shared/http/errors.ts';
@@ -18,8 +19,8 @@ export type AuditDeps = {
   streams: Streams;
   /** `MAX_OPERATIONS_PER_PAYMENT` (gaps §18). */
   operationsMax: number;
-  /** Called with the result of every verification of the whole log. */
-  onVerified: (ok: boolean) => void;
+  /** Called with what every verification of the whole log found: the break, or undefined. */
+  onVerified: (broken: LogBreak | undefined) => void;
   /** `now` is true while the log is verified: for one client at a time. */
   verifying: { now: boolean };
 };

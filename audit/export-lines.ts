@@ -59,3 +59,13 @@ export type Completeness = 'log' | 'streams' | 'range';
 export const COMPLETENESS_HEADER = 'export-completeness';
 /** The header of an export with the guarantee of the store's chains: `log` or `stream`. */
 export const GUARANTEE_HEADER = 'export-guarantee';
+/** The header of an export with the id of its log (log-id.ts). */
+export const LOG_HEADER = 'export-log';
+/** The header of an export with the one merchant whose events it holds, percent-encoded. */
+export const MERCHANT_HEADER = 'export-merchant';
+
+/** The headers that say what an export is of: a head of it can be compared with the same alone. */
+export const scopeHeaders = (logId: string, only: string | undefined): Record<string, string> => ({
+  [LOG_HEADER]: logId,
+  ...(only === undefined ? {} : { [MERCHANT_HEADER]: encodeURIComponent(only.toWellFormed()) }),
+});

@@ -1,5 +1,6 @@
 /** The audit routes over the whole log: in pages, as an export, live, and verified. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { Principal } from '../shared/http/auth/tokens.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
 import { soleHeader } from '../shared/http/headers.ts';
@@ -27,7 +28,12 @@ import {
   VerifyParameters,
 } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf, rejectPosition, startOf } from './deps.ts';
-import { COMPLETENESS_HEADER, type Completeness, GUARANTEE_HEADER } from './export-lines.ts';
+import {
+  COMPLETENESS_HEADER,
+  type Completeness,
+  GUARANTEE_HEADER,
+  scopeHeaders,
+} from './export-lines.ts';
 import { type LogRequest, liveTexts, logLines, logPage, openSubscription } from './log.ts';
 import { untilExpiry } from './token-expiry.ts';
 import { type LogVerification, verifyLogForms } from './verification.ts';
@@ -59,24 +65,25 @@ const completenessOf = (
 
 type LogInput = { principal: Principal; query: LogRequest };
 
-const exportLog = (
+const exportLog = async (
   deps: AuditDeps,
   { principal, query }: LogInput,
   reply: FastifyReply,
-): FastifyReply => {
+): Promise<FastifyReply> => {
   const { stored } = deps.store;
   const only = onlyOf(principal);
   const isWhole = only === undefined && stored.guarantee === 'log';
   reply
     .header(COMPLETENESS_HEADER, completenessOf(query, isWhole))
-    .header(GUARANTEE_HEADER, only === undefined ? stored.guarantee : 'stream');
+    .header(GUARANTEE_HEADER, only === undefined ? stored.guarantee : 'stream')
+    .headers(scopeHeaders(await logIdOf(deps.store), only));
   return deps.streams.send(reply, NDJSON, (signal) => logLines(deps, stored, query, only, signal));
 };
 
 async function* verification(deps: AuditDeps, options: LogVerification) {
   const result = yield* verifyLogForms(deps, options);
   // The streams of one merchant prove nothing about the whole log.
-  if (result !== undefined && options.only === undefined) deps.onVerified(result.ok);
+  if (result !== undefined && options.only === undefined) deps.onVerified(result.broken);
   return result;
 }
 
@@ -156,7 +163,7 @@ export const AUDIT_LOG_ROUTES = {
     responses: {
       200: { description: 'The response.', content: { ...asJson(AuditVerification), ...asEvents } },
     },
-    handle: async (deps, { principal, query: { position, hash } }, reply) => {
+    handle: async (deps, { principal, query: { position, hash, log, merchant } }, reply) => {
       const { stored } = deps.store;
       await deps.record(reply.request, { action: 'VERIFY_LOG' });
       if (deps.verifying.now) return rejectBusy(reply, VERIFYING);
@@ -166,7 +173,10 @@ export const AUDIT_LOG_ROUTES = {
         deps.verifying.now = false;
         leaving.abort();
       });
-      const known = position === undefined || hash === undefined ? undefined : { position, hash };
+      const known =
+        position === undefined || hash === undefined
+          ? undefined
+          : { position, hash, log, merchant };
       const options = { stored, only: onlyOf(principal), known };
       if (accepts(reply, EVENT_STREAM)) {
         const source = (signal: AbortSignal) => verificationTexts(deps, { ...options, signal });

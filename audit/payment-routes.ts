@@ -1,6 +1,7 @@
 /** The audit routes about one payment, and the search that finds it. */
 import type { FastifyReply } from 'fastify';
 import { isOfPayment, type RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
+import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { Access } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/tokens.ts';
 import { placeOf } from '../shared/http/cursor.ts';
@@ -28,7 +29,7 @@ import {
 } from './contract.ts';
 import { type AuditDeps, asLines, onlyOf } from './deps.ts';
 import { explain } from './explain.ts';
-import { COMPLETENESS_HEADER, GUARANTEE_HEADER } from './export-lines.ts';
+import { COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
 import { type History, historyOf, timelineOf } from './history.ts';
 import { linesOf } from './log.ts';
 import { searchPage } from './search.ts';
@@ -107,7 +108,10 @@ export const AUDIT_PAYMENT_ROUTES = {
           events: timelineOf(events),
         });
       }
-      reply.header(COMPLETENESS_HEADER, 'streams').header(GUARANTEE_HEADER, 'stream');
+      reply
+        .header(COMPLETENESS_HEADER, 'streams')
+        .header(GUARANTEE_HEADER, 'stream')
+        .headers(scopeHeaders(await logIdOf(deps.store), merchantId));
       return deps.streams.send(reply, NDJSON, () => linesOf(forms));
     },
   }),

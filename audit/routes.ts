@@ -15,8 +15,8 @@ export type AuditApi = {
   readModels: AuditDeps['readModels'];
   /** `MAX_OPERATIONS_PER_PAYMENT`, for `explain` (gaps §18). */
   operationsMax: number;
-  /** Called with the result of every verification of the whole log that was not aborted. */
-  onVerified?: (ok: boolean) => void;
+  /** Called with what every verification of the whole log found, the break or undefined; not where it was aborted. */
+  onVerified?: AuditDeps['onVerified'];
   /** Tests set shorter times. */
   limits?: StreamLimits;
 };

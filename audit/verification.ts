@@ -1,14 +1,13 @@
 /** Verifies the hash chain and the sums of one payment, or of the whole log, in the stored forms. */
-import { setImmediate as turn } from 'node:timers/promises';
 import { decode } from '../shared/event-store/codec.ts';
-import type { Position, StoredForm, StoredForms } from '../shared/event-store/port.ts';
-import { breakAt, storedCheck, verifyStream } from '../shared/event-store/verify-chain.ts';
-import { sumsBreak, sumsCheck } from '../shared/event-store/verify-sums.ts';
+import { logIdOf } from '../shared/event-store/log-id.ts';
+import type { StoredForm, StoredForms } from '../shared/event-store/port.ts';
+import { breakAt, verifyStream } from '../shared/event-store/verify-chain.ts';
+import { type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
+import { sumsBreak } from '../shared/event-store/verify-sums.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
-
-/** Small enough that hashing a page delays no other request. */
-const PAGE = 250;
+import { type KeptHead, type KeptHeadFound, keptHeadCheck } from './kept-head.ts';
 
 const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
   if (form === undefined) return null;
@@ -31,6 +30,7 @@ export const verifyPayment = (
   const broken = verifyStream(forms) ?? moneyBreak(forms);
   return {
     ok: broken === undefined,
+    finding: broken === undefined ? 'INTACT' : 'BROKEN',
     guarantee: 'stream',
     paymentId,
     merchantId,
@@ -40,46 +40,25 @@ export const verifyPayment = (
   };
 };
 
-/** The head of an earlier export, which the log must still hold. */
-export type KnownHead = { position: Position; hash: string };
-
 /** What to verify of the log. */
 export type LogVerification = {
   stored: StoredForms;
   /** Only this merchant's streams; undefined: everything. */
   only: string | undefined;
   /** Undefined where the client gave none. */
-  known: KnownHead | undefined;
+  known: KeptHead | undefined;
   signal: AbortSignal;
 };
 
 /** Events of the log, of every merchant. */
 export type Progress = { verified: number; of: number };
 
-const holds = ({ hash, logHash }: StoredForm, known: KnownHead): boolean =>
-  known.hash === hash || known.hash === logHash;
-
-const CHANGED = 'its hash is not the one that was exported: the log was rewritten';
-const CUT = 'the log does not hold it any more: events were cut off';
-
-/** Looks for the head of an earlier export among the events of the log. */
-const knownHeadCheck = (known: KnownHead | undefined) => {
-  let found = known === undefined;
-  return {
-    found: () => found,
-    /** The break where the event at the known position has another hash. */
-    compare: (form: StoredForm): AuditVerification['broken'] => {
-      if (known === undefined || form.position !== known.position) return undefined;
-      if (!holds(form, known)) return breakAt(form, CHANGED);
-      found = true;
-      return undefined;
-    },
-    /** The break where the log ended before the known position. */
-    missing: (): AuditVerification['broken'] => {
-      if (found || known === undefined) return undefined;
-      return breakAt({ position: known.position, stream: '', revision: 0 }, CUT);
-    },
-  };
+const findingOf = (
+  broken: LogWalked['broken'],
+  kept: KeptHeadFound | undefined,
+): AuditVerification['finding'] => {
+  if (broken !== undefined) return 'BROKEN';
+  return kept?.notComparable === undefined ? 'INTACT' : 'NOT_COMPARABLE';
 };
 
 /**
@@ -91,41 +70,35 @@ export async function* verifyLogForms(
   { stored, only, known, signal }: LogVerification,
 ): AsyncGenerator<Progress, AuditVerification | undefined> {
   const guarantee = only === undefined ? stored.guarantee : 'stream';
-  const check = storedCheck(stored, guarantee);
-  const sums = sumsCheck(stored);
+  const kept = keptHeadCheck(known, { logId: await logIdOf(store), only });
   const { eventsAfter: of } = await store.head(null);
-  let read = 0;
-  let verified = 0;
-  let last: StoredForm | undefined;
-  const knownHead = knownHeadCheck(known);
-  const result = (broken?: AuditVerification['broken']): AuditVerification => ({
-    ok: broken === undefined,
+  const steps = walkLog({
+    stored,
+    guarantee,
+    ...(only === undefined
+      ? {}
+      : { includes: async (form) => (await merchants.ofForm(form)) === only }),
+    also: kept.compare,
+    isEnough: (read) => read >= of && kept.isDone(),
+    signal,
+  });
+  let step = await steps.next();
+  while (step.done !== true) {
+    yield { verified: step.value, of: Math.max(of, step.value) };
+    step = await steps.next();
+  }
+  if (step.value === undefined) return undefined;
+  const { events, last, broken = kept.missing() } = step.value;
+  const found = kept.result();
+  const finding = findingOf(broken, found);
+  return {
+    ok: finding === 'INTACT',
+    finding,
     guarantee,
     ...(only === undefined ? {} : { merchantId: only }),
-    events: verified,
+    events,
     head: headOf(last),
     ...(broken === undefined ? {} : { broken }),
-  });
-
-  let after: Position | null = null;
-  while (!signal.aborted) {
-    const page: StoredForm[] = await stored.readAll(after, PAGE);
-    for (const form of page) {
-      if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
-      const reason = (await check(form)) ?? (await sums(decode(form)));
-      if (reason !== undefined) return result(breakAt(form, reason));
-      const replaced = knownHead.compare(form);
-      if (replaced !== undefined) return result(replaced);
-      verified += 1;
-      last = form;
-    }
-    read += page.length;
-    after = page.at(-1)?.position ?? after;
-    yield { verified: read, of: Math.max(of, read) };
-    if (page.length < PAGE || (read >= of && knownHead.found())) {
-      return result(knownHead.missing());
-    }
-    await turn();
-  }
-  return undefined;
+    ...(found === undefined ? {} : { keptHead: found }),
+  };
 }

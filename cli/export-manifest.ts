@@ -13,6 +13,10 @@ export const manifestShape = z.strictObject({
   format: z.literal('payments-export'),
   version: z.literal(1),
   exportedAt: z.string(),
+  /** The id of the exported log; left out by earlier versions. */
+  log: z.string().optional(),
+  /** The one merchant whose events were exported; left out where they are everybody's. */
+  merchantId: z.string().optional(),
   range: z.strictObject({
     paymentId: z.string().optional(),
     from: z.string().optional(),

@@ -36,26 +36,41 @@ const PROVES: Record<string, string> = {
 /** Prints a verification. Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format }: Options): void => {
   if (format === 'json') printJson(verification);
-  if (!verification.ok) {
+  if (verification.broken !== undefined) {
     throw new CommandFailed(
       `verification failed at ${placeOf(verification)}; keep this copy and compare it with an export: payments export`,
       3,
+    );
+  }
+  const kept = 'keptHead' in verification ? verification.keptHead : undefined;
+  if (kept?.notComparable !== undefined) {
+    throw new CommandFailed(
+      `not comparable: ${kept.notComparable}. What was verified has no break, and nothing is said of an end that was cut off; name a manifest of this log, and of the same merchant`,
     );
   }
   if (format === 'json') return;
   const { events, head } = verification;
   const proves = 'guarantee' in verification ? `  (${PROVES[verification.guarantee]})` : '';
   print(`${styled('green', 'intact')}  ${events} events, head ${head?.hash ?? 'none'}${proves}`);
+  if (kept?.found === true)
+    print(`kept head  #${kept.position} found: the log holds it as exported`);
   if (head?.logHash !== undefined) print(`log head  #${head.position} ${head.logHash}`);
+};
+
+/** The parameters that name the head of a kept manifest. Throws CommandFailed for an empty export. */
+const keptHeadIn = (file: string): Record<string, string | undefined> => {
+  const { head, log, merchantId } = readManifest(file);
+  if (head === null) {
+    throw new CommandFailed(`${file} is of an empty export: it has no head to compare with`);
+  }
+  const { position, logHash, hash } = head;
+  return { position, hash: logHash ?? hash, log, merchant: merchantId };
 };
 
 const verifyLog = async ({ merchant, manifest }: Options): Promise<AuditVerification> => {
   const client = await auditClient(merchant);
-  const known = manifest === undefined ? null : readManifest(manifest).head;
-  const path = pathOf('/audit/v1/verify', {
-    position: known?.position,
-    hash: known?.logHash ?? known?.hash,
-  });
+  const kept = manifest === undefined ? {} : keptHeadIn(manifest);
+  const path = pathOf('/audit/v1/verify', kept);
   const progress = startProgress('verify', 1);
   const response = await client.get(path, { accept: 'text/event-stream' });
   try {

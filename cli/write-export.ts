@@ -7,6 +7,8 @@ import {
   type ExportLine,
   GUARANTEE_HEADER,
   LINES_START,
+  LOG_HEADER,
+  MERCHANT_HEADER,
   readExportLine,
 } from '../audit/export-lines.ts';
 import { replacePrivateFile } from '../shared/runtime/private-files.ts';
@@ -54,11 +56,21 @@ const headOf = ({ last }: Written): Manifest['head'] => {
   return { position, stream, revision, hash, ...(logHash === undefined ? {} : { logHash }) };
 };
 
+const scopeOf = (headers: Headers): Pick<Manifest, 'log' | 'merchantId'> => {
+  const log = headers.get(LOG_HEADER);
+  const merchant = headers.get(MERCHANT_HEADER);
+  return {
+    ...(log === null ? {} : { log }),
+    ...(merchant === null ? {} : { merchantId: decodeURIComponent(merchant) }),
+  };
+};
+
 const manifestOf = (written: Written, range: Manifest['range'], headers: Headers): Manifest =>
   manifestShape.parse({
     format: 'payments-export',
     version: 1,
     exportedAt: new Date().toISOString(),
+    ...scopeOf(headers),
     range,
     completeness: headers.get(COMPLETENESS_HEADER),
     guarantee: headers.get(GUARANTEE_HEADER),

@@ -19,6 +19,8 @@ import { relayState, watchRelayMetrics } from '../projector/relay/metrics.ts';
 import { openRelay, topicPrefixOf } from '../projector/relay/open-relay.ts';
 import type { Relay } from '../projector/relay/relay.ts';
 import { registerProjectorApi } from '../projector/routes.ts';
+import { openVerification } from '../projector/verification/open.ts';
+import type { ScheduledVerification } from '../projector/verification/schedule.ts';
 import { openSimulator } from '../provider-simulator/simulator.ts';
 import { type Behind, behindTheStream } from '../query-api/get-payment.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
@@ -81,6 +83,7 @@ type Parts = {
   projector: Projector;
   commands: CommandSide;
   relay: Relay;
+  verification: ScheduledVerification;
 };
 
 /** Opens the engines and starts what works on them, the projector first. */
@@ -125,7 +128,9 @@ const openParts = async (
     logger: log,
     projector,
   });
-  return { config, metrics, opened, readModels, projector, commands, relay };
+  const { store } = opened;
+  const verification = await openVerification({ ...drivers, store, metrics, projector });
+  return { config, metrics, opened, readModels, projector, commands, relay, verification };
 };
 
 const watchMetrics = ({ metrics, opened, commands, projector, relay }: Parts): void => {
@@ -136,7 +141,7 @@ const watchMetrics = ({ metrics, opened, commands, projector, relay }: Parts): v
 };
 
 const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts): void => {
-  const { config, metrics, opened, readModels, projector, commands, relay } = parts;
+  const { config, opened, readModels, projector, commands, relay, verification } = parts;
   const { store } = opened;
   commands.register(app, authHooks);
   registerProjectorApi(app, authHooks, {
@@ -150,7 +155,7 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
     store,
     readModels,
     operationsMax: config.maxOperationsPerPayment,
-    onVerified: metrics.chainVerified,
+    onVerified: verification.note,
   });
   registerQueryApi(app, authHooks, {
     store,
@@ -187,7 +192,7 @@ export const openService = async (
   wrappers: Wrappers = {},
 ): Promise<Service> => {
   const parts = await openParts(config, folder, log, onFatal, wrappers);
-  const { metrics, opened, readModels, projector, commands, relay } = parts;
+  const { metrics, opened, readModels, projector, commands, relay, verification } = parts;
   watchMetrics(parts);
   const authHooks = await openAuthHooks(config, { log, metrics });
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
@@ -204,6 +209,7 @@ export const openService = async (
       commands.beginStop();
       await closeGracefully(app);
       await commands.stop();
+      await verification.stop();
       await relay.stop();
       await projector.stop();
       await opened.store.close();

@@ -17,6 +17,7 @@ import { watchProjectionMetrics } from './metrics.ts';
 import { relayState, watchRelayMetrics } from './relay/metrics.ts';
 import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
 import { registerProjectorApi } from './routes.ts';
+import { openVerification } from './verification/open.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log } = deps;
@@ -26,6 +27,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const readModels = await openReadModels(drivers, secretsOf(config));
   const projector = await startProjector({ store, readModels, logger: log });
   const relay = await openRelay({ config, store, fileOf: noFiles, logger: log, projector });
+  const verification = await openVerification({ ...drivers, store, metrics, projector });
   watchProjectionMetrics(metrics, projector);
   watchRelayMetrics(metrics, relay);
 
@@ -61,6 +63,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     app,
     stop: async () => {
       await closeGracefully(app);
+      await verification.stop();
       await relay.stop();
       await projector.stop();
       await store.close();

@@ -1,6 +1,7 @@
 /** `npm run start:query-api`: the GET routes and the audit routes as a process; any number may run. */
 import { registerAuditApi } from '../audit/routes.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
+import { logBreak } from '../shared/event-store/verify-log.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
 import { enginesState, registerHealth } from '../shared/http/server/health.ts';
@@ -43,7 +44,10 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     store,
     readModels,
     operationsMax: config.maxOperationsPerPayment,
-    onVerified: metrics.chainVerified,
+    onVerified: (broken) => {
+      if (broken !== undefined) logBreak(log, broken);
+      metrics.chainVerified(broken === undefined);
+    },
   });
   registerHealth(app, {
     metrics,

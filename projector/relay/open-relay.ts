@@ -5,8 +5,7 @@ import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings.ts';
 import type { Projector } from '../compose.ts';
 import { noRelay } from '../event-feed/none.ts';
 import type { Log } from '../subscription.ts';
-import { fileDocument } from './checkpoint/file.ts';
-import type { KeyDocument } from './checkpoint/port.ts';
+import { openKeyDocument } from './checkpoint/open.ts';
 import { type Relay, startRelay } from './relay.ts';
 
 export type OpenRelay = {
@@ -19,13 +18,6 @@ export type OpenRelay = {
   projector: Pick<Projector, 'status'>;
 };
 
-/** A document apart from the read models: after a wipe or a rebuild, no message is sent again. */
-const openCheckpoint = async ({ config, fileOf }: OpenRelay): Promise<KeyDocument> => {
-  if (config.mongoUrl === undefined) return fileDocument(fileOf('relay-checkpoint.json'));
-  const { mongoKeyDocument } = await import('../../shared/read-models/mongodb/key-document.ts');
-  return mongoKeyDocument({ url: config.mongoUrl, name: 'relay-checkpoint' });
-};
-
 /** Starts the relay. A broker or a MongoDB out of reach does not delay the start. */
 export const openRelay = async (options: OpenRelay): Promise<Relay> => {
   const { config, store, logger, projector } = options;
@@ -34,7 +26,8 @@ export const openRelay = async (options: OpenRelay): Promise<Relay> => {
   return startRelay({
     store,
     feed: kafkaFeed(config.kafka),
-    checkpoint: await openCheckpoint(options),
+    // Apart from the read models: after a wipe or a rebuild, no message is sent again.
+    checkpoint: await openKeyDocument(options, 'relay-checkpoint'),
     logger,
     mayRun: () => projector.status().state !== 'standing-by',
   });

@@ -17,6 +17,7 @@ import {
   SECRET_SETTINGS,
   settingsSchema,
   TOPIC_PREFIX_DEFAULT,
+  VERIFY_INTERVAL_MS_DEFAULT,
 } from './settings.ts';
 import {
   distributedProblems,
@@ -109,6 +110,8 @@ export type Config = {
   maxInFlight: number;
   /** Operations on one payment, its create included (gaps §18). */
   maxOperationsPerPayment: number;
+  /** Between two verifications of the whole log; 0: none but those that somebody starts. */
+  verifyEveryMs: number;
   /** Per address, for requests without a valid token (gaps §11). */
   unauthenticatedRateLimit: RateLimit;
   /** Undefined: the secret in the data folder, made on first start (gaps §8). */
@@ -216,6 +219,7 @@ const configOf = (mode: Mode, parsed: ParsedSettings, files: Files): Config => {
     recoveryDelaysMs: parsed.RECOVERY_DELAYS_MS ?? RECOVERY_DELAYS_MS_DEFAULT,
     reconcileIntervalMs: parsed.RECONCILE_INTERVAL_MS ?? RECONCILE_INTERVAL_MS_DEFAULT,
     maxInFlight: parsed.MAX_IN_FLIGHT ?? 2048,
+    verifyEveryMs: parsed.VERIFY_INTERVAL_MS ?? VERIFY_INTERVAL_MS_DEFAULT,
     maxOperationsPerPayment: parsed.MAX_OPERATIONS_PER_PAYMENT ?? MAX_OPERATIONS_DEFAULT,
     unauthenticatedRateLimit: rateLimit(
       parsed.RATE_LIMIT_UNAUTHENTICATED_PER_SECOND ?? rates.unauthenticated,

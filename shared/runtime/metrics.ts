@@ -124,7 +124,11 @@ export const createMetrics = () => {
   const readings: (() => void | Promise<void>)[] = [];
   const chainLastOk = gauge(
     'payments_chain_last_ok_timestamp_seconds',
-    'When the whole log was last verified without a break; 0 for never since the start.',
+    'When the whole log was last verified without a break, also before a restart; 0 for never.',
+  );
+  const logBroken = gauge(
+    'payments_log_broken',
+    '1 while the last verification of the whole log found a break, also after a restart.',
   );
   const reconcileDifferences = new Gauge({
     name: 'payments_reconcile_differences',
@@ -260,6 +264,7 @@ export const createMetrics = () => {
     ),
     /** Whether the whole log has just been verified without a break. */
     chainVerified: (ok: boolean): void => {
+      logBroken.set(ok ? 0 : 1);
       if (ok) chainLastOk.set(Math.floor(Date.now() / 1000));
       else chainBreaks.add(1);
     },
@@ -270,6 +275,12 @@ export const createMetrics = () => {
       const kinds = { ...byKind, UNREADABLE_EVENT: unreadable, NOT_COMPARED: notCompared };
       for (const [kind, count] of Object.entries(kinds)) reconcileDifferences.set({ kind }, count);
       if (notCompared === 0) reconcileLast.set(Math.floor(Date.now() / 1000));
+    },
+    /** What the verifications before this start came to; `lastOkMs` in milliseconds since 1970. */
+    chainWas: ({ lastOkMs, isBroken }: { lastOkMs: number; isBroken: boolean }): void => {
+      // seeded bug: broken-stays
+      logBroken.set(isBroken ? 1 : 0);
+      chainLastOk.set(Math.floor(lastOkMs / 1000));
     },
     /** Runs `take`, which sets gauges, at each scrape. When it fails, its gauges keep their values. */
     beforeScrape: (take: () => void | Promise<void>): void => {

@@ -19,6 +19,10 @@ export const RECOVERY_DELAYS_MS_DEFAULT = [
 /** The prefix of the topics' names. */
 export const TOPIC_PREFIX_DEFAULT = 'payments';
 const DAY_MS = 86_400_000;
+/** Between two verifications of the whole log, in milliseconds. */
+export const VERIFY_INTERVAL_MS_DEFAULT = DAY_MS;
+// A timer of Node holds 24.8 days, and the wait is made a tenth longer at random.
+const INTERVAL_MS_HIGHEST = 20 * DAY_MS;
 
 const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM];
 /** How a client can log in to Kafka. */
@@ -249,6 +253,11 @@ export const settings = {
     '2048',
     'requests at once; above it 503 with `Retry-After`',
     wholeNumber(1, 1_000_000),
+  ),
+  VERIFY_INTERVAL_MS: setting(
+    String(VERIFY_INTERVAL_MS_DEFAULT),
+    'between two scheduled verifications of the whole log, the first some minutes after a start; 0 is off',
+    wholeNumber(0, INTERVAL_MS_HIGHEST, 'milliseconds'),
   ),
   MAX_OPERATIONS_PER_PAYMENT: setting(
     String(MAX_OPERATIONS_DEFAULT),

@@ -29,6 +29,13 @@ beforeAll(async () => {
 });
 afterAll(() => stop());
 
+/** The id of the log, as an export names it. */
+const logOf = async (): Promise<string> =>
+  String((await read('/events?limit=1', all, NDJSON)).headers['export-log']);
+
+const chainMetrics = async (): Promise<string[] | null> =>
+  (await service.ask('GET', '/metrics')).text.match(/^payments_chain_\w+ \d+$/gm);
+
 /** Status and amounts of a payment, computed without the service's fold. */
 const plainFold = (events: TimelineEvent[]) => {
   const folded = { authorizedAmount: 0, capturedAmount: 0, refundedAmount: 0, status: 'PENDING' };
@@ -192,21 +199,51 @@ describe('L3: verification', () => {
   test('compares a kept head: still there, changed, or cut off', async () => {
     const verified = (await read('/verify')).json;
     const head = verified.head as { position: string; logHash: string };
-    const kept = await read(`/verify?position=${head.position}&hash=${head.logHash}`);
-    expect(kept.json.ok).toBe(true);
-    const changed = await read(`/verify?position=${head.position}&hash=${'a'.repeat(64)}`);
-    expect(changed.json).toMatchObject({ ok: false, broken: { position: head.position } });
-    const cut = await read(`/verify?position=99999&hash=${head.logHash}`);
+    const log = await logOf();
+    const kept = await read(`/verify?position=${head.position}&hash=${head.logHash}&log=${log}`);
+    expect(kept.json).toMatchObject({ ok: true, keptHead: { found: true } });
+    const other = 'a'.repeat(64);
+    const changed = await read(`/verify?position=${head.position}&hash=${other}&log=${log}`);
+    expect(changed.json).toMatchObject({
+      finding: 'BROKEN',
+      broken: { position: head.position },
+    });
+    const cut = await read(`/verify?position=99999&hash=${head.logHash}&log=${log}`);
     expect(cut.json).toMatchObject({ ok: false, broken: { position: '99999' } });
   });
 
+  test('F17: a head of another log is not comparable, and no break for the alert', async () => {
+    const before = await chainMetrics();
+    for (const log of [`&log=${crypto.randomUUID()}`, '']) {
+      const { json } = await read(`/verify?position=1&hash=${'0'.repeat(64)}${log}`);
+      expect(json).toMatchObject({
+        ok: false,
+        finding: 'NOT_COMPARABLE',
+        keptHead: { found: false, notComparable: expect.stringContaining('log') },
+      });
+      expect(json.broken).toBeUndefined();
+    }
+    const breaks = (lines: string[] | null) => lines?.filter((line) => line.includes('breaks'));
+    expect(breaks(await chainMetrics())).toEqual(breaks(before));
+  });
+
+  test("F17: a merchant's events are not compared with a head of all merchants' events", async () => {
+    const log = await logOf();
+    const foreign = await read(`/verify?position=1&hash=${'0'.repeat(64)}&log=${log}`, other);
+    expect(foreign.json).toMatchObject({
+      finding: 'NOT_COMPARABLE',
+      keptHead: { notComparable: expect.stringContaining('all merchants') },
+    });
+    expect(foreign.json.broken).toBeUndefined();
+    const cut = `/verify?position=99999&hash=${'0'.repeat(64)}&log=${log}&merchant=m_other`;
+    expect((await read(cut, other)).json).toMatchObject({ finding: 'BROKEN' });
+  });
+
   test('by a merchant changes no metric of the whole log, whether it succeeds or fails', async () => {
-    const metrics = async () =>
-      (await service.ask('GET', '/metrics')).text.match(/^payments_chain_\w+ \d+$/gm);
-    const before = await metrics();
+    const before = await chainMetrics();
     expect((await read(`/verify?position=1&hash=${'0'.repeat(64)}`, other)).json.ok).toBe(false);
     expect((await read('/verify', own)).json.ok).toBe(true);
-    expect(await metrics()).toEqual(before);
+    expect(await chainMetrics()).toEqual(before);
   });
 
   test('sets its time in the metrics', async () => {

@@ -88,7 +88,18 @@ describe('docs/audit.md: one command for each question', () => {
     const file = join(folder, 'log.jsonl');
     expect((await cli('export', '--out', file)).code).toBe(0);
     const whole = await cli('verify', '--all', '--manifest', `${file}.manifest.json`);
-    expect([whole.code, whole.stdout]).toEqual([0, expect.stringMatching(/^intact /)]);
+    expect([whole.code, whole.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^intact .*\nkept head {2}#\d+ found: the log holds it as exported$/m),
+    ]);
+    const manifest = JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8'));
+    const foreign = join(folder, 'foreign.manifest.json');
+    writeFileSync(foreign, JSON.stringify({ ...manifest, log: crypto.randomUUID() }));
+    const wrong = await cli('verify', '--all', '--manifest', foreign);
+    expect([wrong.code, wrong.stderr]).toEqual([
+      1,
+      expect.stringContaining('not comparable: the kept head is of another log'),
+    ]);
 
     // No server and no store: nothing but the two files.
     const alone = (path: string) => runCli(['verify', '--file', path], { DATA_DIR: folder });

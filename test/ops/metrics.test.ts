@@ -54,6 +54,7 @@ const PROMISED = [
   'payments_reconcile_differences',
   'payments_reconcile_last_timestamp_seconds',
   'payments_reconcile_interval_seconds',
+  'payments_log_broken',
 ];
 
 let served: Set<string>;

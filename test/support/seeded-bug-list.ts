@@ -670,6 +670,24 @@ const READ_MODELS: SeededBug[] = [
     test: 'test/projector/compose.test.ts',
   },
   {
+    name: 'a break that the scheduled verification finds is in no log line',
+    at: 'break-is-logged',
+    change: 'delete',
+    test: 'test/projector/verification.test.ts',
+  },
+  {
+    name: 'a restart takes back that the log is broken',
+    at: 'broken-stays',
+    change: 'delete',
+    test: 'test/projector/verification.test.ts',
+  },
+  {
+    name: 'a kept head of another log is taken for one of this log',
+    at: 'kept-head-of-log',
+    change: 'delete',
+    test: 'test/audit/routes.test.ts',
+  },
+  {
     name: 'a checkpoint keeps the hash of one event, not that of the log',
     at: 'checkpoint-log-hash',
     change: 'delete',

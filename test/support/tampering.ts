@@ -6,12 +6,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { COMPLETENESS_HEADER, GUARANTEE_HEADER } from '../../audit/export-lines.ts';
+import type { KeptHead } from '../../audit/kept-head.ts';
 import { logLines } from '../../audit/log.ts';
 import { createMerchantLookup } from '../../audit/merchants.ts';
-import { type KnownHead, verifyLogForms } from '../../audit/verification.ts';
+import { verifyLogForms } from '../../audit/verification.ts';
 import { type Manifest, manifestFileOf } from '../../cli/export-manifest.ts';
 import { writeExport } from '../../cli/write-export.ts';
 import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
+import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
@@ -64,7 +66,7 @@ export const openFilledLog = async (): Promise<LogUnderTest> => {
 /** Whose an event is matters to no check of the whole log. */
 const noReadModels = { getAny: async () => undefined };
 
-export const verifyWhole = (store: EventStore, known?: KnownHead) =>
+export const verifyWhole = (store: EventStore, known?: KeptHead) =>
   verifyOf(store, noReadModels, undefined, known);
 
 /** Verifies what is one merchant's, or everything, where `read models` say whose a payment is. */
@@ -72,7 +74,7 @@ export const verifyOf = async (
   store: EventStore,
   readModels: Parameters<typeof createMerchantLookup>[1],
   only: string | undefined,
-  known?: KnownHead,
+  known?: KeptHead,
 ) => {
   const { stored } = store;
   if (stored === undefined) throw new Error('a store without its stored forms');
@@ -344,7 +346,7 @@ export const unnoticedInRows = async (
 ): Promise<string[]> => {
   const { head } = await verifyWhole(log.store);
   if (head?.logHash === undefined) throw new Error('a log without a head');
-  const known = { position: head.position, hash: head.logHash };
+  const known = { position: head.position, hash: head.logHash, log: await logIdOf(log.store) };
   const rows = openRows(log.file);
   const unnoticed: string[] = [];
   for (let n = 0; n < changes; n += 1) {

@@ -1,0 +1,34 @@
+/** Opens the scheduled verification as the settings say. */
+import type { EventStore } from '../../shared/event-store/port.ts';
+import type { Config } from '../../shared/runtime/config.ts';
+import type { Metrics } from '../../shared/runtime/metrics.ts';
+import type { Projector } from '../compose.ts';
+import { openKeyDocument } from '../relay/checkpoint/open.ts';
+import type { Log } from '../subscription.ts';
+import { type ScheduledVerification, startVerification } from './schedule.ts';
+
+export type OpenVerification = {
+  config: Pick<Config, 'mongoUrl' | 'verifyEveryMs'>;
+  store: Pick<EventStore, 'stored' | 'head'>;
+  /** The path of a file in the data folder; not called where the read models are in MongoDB. */
+  fileOf(name: string): string;
+  log: Log;
+  metrics: Metrics;
+  /** The process whose projector has the lease verifies. */
+  projector: Pick<Projector, 'status'>;
+};
+
+/** Starts the schedule. An engine out of reach does not delay the start. */
+export const openVerification = async (
+  options: OpenVerification,
+): Promise<ScheduledVerification> => {
+  const { config, store, log, metrics, projector } = options;
+  return startVerification({
+    store,
+    metrics,
+    logger: log,
+    document: await openKeyDocument(options, 'log-verification'),
+    everyMs: config.verifyEveryMs,
+    mayRun: () => projector.status().state !== 'standing-by',
+  });
+};

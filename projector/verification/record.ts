@@ -1,0 +1,69 @@
+/** What the verifications of the whole log came to, kept over restarts in one document. */
+import { z } from 'zod';
+import type { LogBreak } from '../../shared/event-store/verify-log.ts';
+import type { KeyDocument } from '../relay/checkpoint/port.ts';
+
+const broken = z.object({
+  position: z.string(),
+  stream: z.string(),
+  revision: z.int(),
+  reason: z.string(),
+});
+
+const verificationRecord = z.object({
+  /** When the whole log was last verified without a break, in milliseconds since 1970; 0: never. */
+  lastOkMs: z.number().min(0),
+  /** When it was last verified, with a break or without. */
+  lastRunMs: z.number().min(0),
+  /** The break that the last verification found. */
+  broken: broken.optional(),
+});
+export type VerificationRecord = z.infer<typeof verificationRecord>;
+
+const NEVER: VerificationRecord = { lastOkMs: 0, lastRunMs: 0 };
+
+const parse = (text: string): VerificationRecord => {
+  try {
+    return verificationRecord.parse(JSON.parse(text));
+  } catch {
+    // Nothing rests on it but the time of the next run and two gauges, and that run writes it anew.
+    return NEVER;
+  }
+};
+
+export type KeptRecord = {
+  /** As last known. */
+  now(): VerificationRecord;
+  /** Reads what the last process kept. Never throws: an engine out of reach has nothing to say. */
+  load(): Promise<void>;
+  /** Notes the result of a verification that ended now, and keeps it. Never throws. */
+  note(broken: LogBreak | undefined): Promise<void>;
+};
+
+/** The record in a document. What cannot be kept counts until the end of this process alone. */
+export const openRecord = (document: KeyDocument, nowMs: () => number): KeptRecord => {
+  let record = NEVER;
+  let saving: Promise<unknown> = Promise.resolve();
+
+  const save = async (): Promise<void> => {
+    const version = (await document.load())?.version ?? 0;
+    await document.save(JSON.stringify(record), version);
+  };
+
+  return {
+    now: () => record,
+    load: async () => {
+      const stored = await document.load().catch(() => undefined);
+      if (stored !== undefined) record = parse(stored.text);
+    },
+    note: async (found) => {
+      const lastRunMs = nowMs();
+      record =
+        found === undefined
+          ? { lastRunMs, lastOkMs: lastRunMs }
+          : { lastRunMs, lastOkMs: record.lastOkMs, broken: found };
+      saving = saving.then(save).catch(() => undefined);
+      await saving;
+    },
+  };
+};

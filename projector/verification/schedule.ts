@@ -1,0 +1,113 @@
+/**
+ * Verifies the whole log again and again, so that a change is found though nobody asks: a first time
+ * some minutes after the start, then at an interval. What came of it is kept over restarts, is in the
+ * metrics, and a break is an error line.
+ */
+import type { EventStore } from '../../shared/event-store/port.ts';
+import {
+  type LogBreak,
+  type LogWalked,
+  logBreak,
+  walkLog,
+} from '../../shared/event-store/verify-log.ts';
+import { jittered, NARROW_JITTER, WIDE_JITTER } from '../../shared/runtime/back-off.ts';
+import { reasonOf } from '../../shared/runtime/error-text.ts';
+import type { Metrics } from '../../shared/runtime/metrics.ts';
+import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
+import type { KeyDocument } from '../relay/checkpoint/port.ts';
+import type { Log } from '../subscription.ts';
+import { openRecord } from './record.ts';
+
+/** The mean wait of the first run: a start has other work to do, and many processes start at once. */
+const FIRST_MS = 600_000;
+
+export type VerificationOptions = {
+  store: Pick<EventStore, 'stored' | 'head'>;
+  /** Where the result is kept. */
+  document: KeyDocument;
+  /** Between two runs, in milliseconds; 0: none but those that somebody starts. */
+  everyMs: number;
+  /** True while this process verifies, where several processes could. */
+  mayRun(): boolean;
+  logger: Log;
+  metrics: Pick<Metrics, 'chainVerified' | 'chainWas'>;
+  startTimer?: StartTimer;
+  nowMs?(): number;
+};
+
+export type ScheduledVerification = {
+  /** Notes what somebody's own verification of the whole log found. */
+  note(broken: LogBreak | undefined): void;
+  /** Ends the run under way. */
+  stop(): Promise<void>;
+};
+
+/** Verifies the whole log once; undefined when `signal` is aborted. Throws StoreUnavailable. */
+const verifyOnce = async (
+  { store }: Pick<VerificationOptions, 'store'>,
+  signal: AbortSignal,
+): Promise<LogWalked | undefined> => {
+  const { eventsAfter } = await store.head(null);
+  const { guarantee } = store.stored;
+  const isEnough = (read: number): boolean => read >= eventsAfter;
+  const steps = walkLog({ stored: store.stored, guarantee, isEnough, signal });
+  let step = await steps.next();
+  while (step.done !== true) step = await steps.next();
+  return step.value;
+};
+
+/** Starts the schedule. Nothing is read before the first run, but what the last process kept. */
+export const startVerification = (options: VerificationOptions): ScheduledVerification => {
+  const { store, document, everyMs, mayRun, logger, metrics } = options;
+  const { startTimer = startBackgroundTimer, nowMs = Date.now } = options;
+  const record = openRecord(document, nowMs);
+  const stopping = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  let cancel = (): void => undefined;
+
+  const note = async (broken: LogBreak | undefined): Promise<void> => {
+    // seeded bug: break-is-logged
+    if (broken !== undefined) logBreak(logger, broken);
+    metrics.chainVerified(broken === undefined);
+    await record.note(broken);
+  };
+
+  const run = async (): Promise<void> => {
+    if (!mayRun()) return;
+    try {
+      const walked = await verifyOnce({ store }, stopping.signal);
+      if (walked === undefined) return;
+      await note(walked.broken);
+      if (walked.broken === undefined) logger.info({ events: walked.events }, 'event log verified');
+    } catch (error) {
+      logger.warn({ reason: reasonOf(error) }, 'the event log could not be verified');
+    }
+  };
+
+  const schedule = (waitMs: number): void => {
+    if (stopping.signal.aborted || everyMs === 0) return;
+    cancel = startTimer(() => {
+      running = run().then(() => schedule(jittered(everyMs, NARROW_JITTER)));
+    }, waitMs);
+  };
+
+  const begin = async (): Promise<void> => {
+    await record.load();
+    const { lastOkMs, lastRunMs, broken } = record.now();
+    metrics.chainWas({ lastOkMs, isBroken: broken !== undefined });
+    const first = jittered(Math.min(everyMs, FIRST_MS), WIDE_JITTER);
+    schedule(Math.max(first, lastRunMs + everyMs - nowMs()));
+  };
+
+  running = begin();
+
+  return {
+    note: (broken) => void note(broken),
+    stop: async () => {
+      stopping.abort();
+      cancel();
+      await running;
+      await document.close();
+    },
+  };
+};

@@ -1,0 +1,112 @@
+/** The scheduled verification of the whole log: when it runs, what it keeps, and what it says of a break. */
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { fileDocument } from '../../projector/relay/checkpoint/file.ts';
+import { startVerification } from '../../projector/verification/schedule.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { type ManualClock, manualClock } from '../support/manual-clock.ts';
+import { type LogUnderTest, openFilledLog, openRows } from '../support/tampering.ts';
+import { until } from '../support/until.ts';
+
+const DAY_MS = 86_400_000;
+
+let log: LogUnderTest;
+let clock: ManualClock;
+let lines: { level: string; fields: Record<string, unknown> }[];
+beforeEach(async () => {
+  log = await openFilledLog();
+  clock = manualClock();
+  lines = [];
+});
+afterEach(() => log.close());
+
+const start = (everyMs = DAY_MS) => {
+  const keep = (level: string) => (fields: object) =>
+    void lines.push({ level, fields: { ...fields } });
+  const metrics = createMetrics();
+  const verification = startVerification({
+    store: log.store,
+    document: fileDocument(`${log.folder}/log-verification.json`),
+    everyMs,
+    mayRun: () => true,
+    logger: { info: keep('info'), warn: keep('warn'), error: keep('error') },
+    metrics,
+    startTimer: clock.startTimer,
+    nowMs: () => Date.UTC(2026, 10, 22) + clock.nowMs(),
+  });
+  const gauge = async (name: string): Promise<number> =>
+    Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await metrics.text())?.[1]);
+  return { ...verification, gauge };
+};
+
+const timerSet = () => until('the next run is set', () => clock.timers() === 1);
+/** Lets a day and its jitter pass, and waits for the run that is due in it. */
+const nextRun = async (): Promise<void> => {
+  await timerSet();
+  const before = lines.length;
+  await clock.advance(1.2 * DAY_MS);
+  await until('the run has ended', () => lines.length > before);
+  await timerSet();
+};
+
+const forge = (): (() => void) => {
+  const rows = openRows(log.file);
+  rows.write(
+    rows.rows.map((row, n) => (n === 3 ? { ...row, text: row.text.replace('2500', '9500') } : row)),
+  );
+  return () => {
+    rows.restore();
+    rows.close();
+  };
+};
+
+test('F18: the log is verified by itself, not at the start, then every VERIFY_INTERVAL_MS', async () => {
+  const { stop, gauge } = start();
+  await timerSet();
+  await clock.advance(60_000);
+  expect(lines).toEqual([]);
+  expect(await gauge('payments_chain_last_ok_timestamp_seconds')).toBe(0);
+  await nextRun();
+  expect(lines).toEqual([{ level: 'info', fields: { events: 36 } }]);
+  expect(await gauge('payments_chain_last_ok_timestamp_seconds')).toBeGreaterThan(0);
+  await nextRun();
+  expect(lines).toHaveLength(2);
+  await stop();
+  expect(clock.timers()).toBe(0);
+});
+
+test('F18: a break is an error line, and its gauge stays over a restart until the log is whole', async () => {
+  let running = start();
+  const mend = forge();
+  await nextRun();
+  expect(lines.at(-1)).toMatchObject({
+    level: 'error',
+    fields: { position: '4', stream: 'payment-pay_3', revision: 0 },
+  });
+  expect(await running.gauge('payments_log_broken')).toBe(1);
+  expect(await running.gauge('payments_chain_breaks_total')).toBe(1);
+  await running.stop();
+
+  running = start();
+  await timerSet();
+  expect(await running.gauge('payments_log_broken')).toBe(1);
+  mend();
+  await nextRun();
+  expect(await running.gauge('payments_log_broken')).toBe(0);
+  await running.stop();
+
+  running = start();
+  await timerSet();
+  expect(await running.gauge('payments_log_broken')).toBe(0);
+  expect(await running.gauge('payments_chain_last_ok_timestamp_seconds')).toBeGreaterThan(0);
+  await running.stop();
+});
+
+test('F18: with 0 nothing runs by itself, and what a person finds is noted all the same', async () => {
+  const running = start(0);
+  running.note({ position: '4', stream: 'payment-pay_3', revision: 0, reason: 'changed' });
+  await until('noted', () => lines.length === 1);
+  expect(lines[0]).toMatchObject({ level: 'error', fields: { reason: 'changed' } });
+  expect(await running.gauge('payments_log_broken')).toBe(1);
+  expect(clock.timers()).toBe(0);
+  await running.stop();
+});
