@@ -128,6 +128,11 @@ export const AuditAmounts = z
 
 const place = { position: z.string(), stream: z.string(), revision: z.int().min(0) };
 
+/** The first event that does not verify, and why. Nothing from there on is proven. */
+export const AuditBreak = z.object({ ...place, reason: z.string() }).meta({ id: 'AuditBreak' });
+export type AuditBreak = z.infer<typeof AuditBreak>;
+const broken = AuditBreak.optional();
+
 export const AuditEvent = z
   .object({
     ...place,
@@ -145,20 +150,28 @@ export const AuditEvent = z
     hash,
     previousHash: hash,
     data: z.record(z.string(), z.unknown()),
+    /** Why it does not verify; no status and no sums are shown from there on. */
+    broken: z.string().optional(),
   })
   .meta({ id: 'AuditEvent' });
 export type AuditEvent = z.infer<typeof AuditEvent>;
 
 /** An event that this version of the code cannot read; its place is known. */
 export const AuditUnreadableEvent = z
-  .object({ ...place, paymentId: z.string().optional(), unreadable: z.string() })
+  .object({
+    ...place,
+    paymentId: z.string().optional(),
+    unreadable: z.string(),
+    /** Why it does not verify, where it does not. */
+    broken: z.string().optional(),
+  })
   .meta({ id: 'AuditUnreadableEvent' });
 export type AuditUnreadableEvent = z.infer<typeof AuditUnreadableEvent>;
 
 const anyEvent = z.union([AuditEvent, AuditUnreadableEvent]);
 
 export const AuditTimeline = z
-  .object({ paymentId: z.string(), merchantId: z.string(), events: z.array(anyEvent) })
+  .object({ paymentId: z.string(), merchantId: z.string(), events: z.array(anyEvent), broken })
   .meta({ id: 'AuditTimeline' });
 export type AuditTimeline = z.infer<typeof AuditTimeline>;
 
@@ -199,10 +212,20 @@ export const AuditState = z
     payment: z.record(z.string(), z.unknown()),
     now: z.object({ revision: z.int() }),
     differences: z.array(AuditDifference),
+    broken,
   })
   .meta({ id: 'AuditState' });
 
-export const AuditBreak = z.object({ ...place, reason: z.string() }).meta({ id: 'AuditBreak' });
+/** In place of a state at or after the first event that does not verify: there is none to show. */
+export const AuditNoState = z
+  .object({ paymentId: z.string(), merchantId: z.string(), broken: AuditBreak })
+  .meta({ id: 'AuditNoState' });
+export type AuditNoState = z.infer<typeof AuditNoState>;
+
+/** The response of `state`. */
+export const AuditStateOrNone = z
+  .union([AuditState, AuditNoState])
+  .meta({ id: 'AuditStateOrNone' });
 
 /** A head of an earlier export, as it was found in the log; see docs/audit.md. */
 export const AuditKeptHead = z
@@ -221,7 +244,7 @@ export const AuditVerification = z
     merchantId: z.string().optional(),
     events: z.int(),
     head: z.object({ ...place, hash, logHash: hash.optional() }).nullable(),
-    broken: AuditBreak.optional(),
+    broken,
     keptHead: AuditKeptHead.optional(),
   })
   .meta({ id: 'AuditVerification' });
@@ -230,6 +253,8 @@ export type AuditVerification = z.infer<typeof AuditVerification>;
 export const AuditLogPage = z
   .object({
     events: z.array(anyEvent),
+    /** The first of them whose text does not have its hash. */
+    broken,
     /** `from` of the next page; null only where the log is empty. */
     next: z.string().nullable(),
     /** True when this page reaches the end of the log. */
@@ -253,12 +278,12 @@ export const AuditExplanation = z
     paymentId: z.string(),
     command: z.enum(['capture', 'void', 'refund']),
     allowed: z.boolean(),
-    /** The payment's status now. */
-    status: z.enum(PAYMENT_STATUSES),
-    revision: z.int(),
+    /** The payment's status now; status, revision and currency are left out beside `broken`. */
+    status: z.enum(PAYMENT_STATUSES).optional(),
+    revision: z.int().optional(),
     /** The amount of the provider's call. */
     amount: minor.optional(),
-    currency: z.string(),
+    currency: z.string().optional(),
     /** The error that a merchant would get; UNRESOLVED where an earlier operation would be looked up first. */
     code: z.string().optional(),
     details: z.array(z.string()),
@@ -271,6 +296,8 @@ export const AuditExplanation = z
         outcome: z.string(),
       }),
     ),
+    /** The first event that does not verify: every command is refused there. */
+    broken,
   })
   .meta({ id: 'AuditExplanation' });
 export type AuditExplanation = z.infer<typeof AuditExplanation>;

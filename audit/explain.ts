@@ -3,11 +3,12 @@
  * the rules (shared/payment/decide.ts); this file only names the events behind it.
  */
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
+import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
 import { foldReadModel } from '../shared/payment/response.ts';
 import { foldState, type PaymentState } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
-import type { AuditExplanation, AuditForbidding } from './contract.ts';
+import type { AuditBreak, AuditExplanation, AuditForbidding } from './contract.ts';
 
 /** A command that a merchant might send; `amount` in minor units, undefined for the whole amount. */
 export type ExplainedCommand = {
@@ -161,6 +162,25 @@ const permissionOf = (
       throw new Error(`${request.command} without a key cannot be a repeat, and is no create`);
   }
 };
+
+/**
+ * The response of `explain` where the stream does not verify: the service refuses every command on it,
+ * and no status is shown that it does not believe.
+ */
+export const explainBroken = (
+  paymentId: string,
+  { command }: ExplainedCommand,
+  broken: AuditBreak,
+): AuditExplanation => ({
+  paymentId,
+  command,
+  allowed: false,
+  code: 'INTERNAL_ERROR',
+  details: [`the payment's events do not verify at ${describeBreak(broken)}`],
+  forbiddenBy: [],
+  declined: [],
+  broken,
+});
 
 /** The response of `explain`; `events` is the whole stream. Throws Error where it is empty or cannot be folded. */
 export const explain = (

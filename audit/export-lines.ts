@@ -10,47 +10,73 @@ import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 /** The chain value before the first line. */
 export const LINES_START = '0'.repeat(64);
 
-/** The parts of a line. */
-export type ExportLine = Pick<StoredForm, 'position' | 'hash' | 'logHash' | 'text'> & {
+/** The parts of a line; stream and revision are those that the text names, where it is JSON. */
+export type ExportLine = Omit<StoredForm, 'id' | 'hashBefore' | 'logHashBefore'> & {
   /** SHA-256 in hex over the chain value before it and the line up to here. */
   chain: string;
 };
 
-const prefixOf = ({
-  position,
-  hash: eventHash,
-  logHash,
-}: Omit<ExportLine, 'text' | 'chain'>): string => {
+/** Whether a text can stand in a line as it is; any other was not written by the service. */
+const isJson = (text: string): boolean => {
+  if (text.includes('\n')) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** The line up to its chain. A text that is no JSON stands in it as a string, with the event's place. */
+const bodyOf = (form: Omit<ExportLine, 'chain'>): string => {
+  const { position, hash: eventHash, logHash, stream, revision, text } = form;
   const log = logHash === undefined ? '' : `,"logHash":${JSON.stringify(logHash)}`;
-  return `{"position":${JSON.stringify(position)},"hash":${JSON.stringify(eventHash)}${log},"event":`;
+  const head = `{"position":${JSON.stringify(position)},"hash":${JSON.stringify(eventHash)}${log}`;
+  if (isJson(text)) return `${head},"event":${text}`;
+  const place = `"stream":${JSON.stringify(stream)},"revision":${JSON.stringify(revision)}`;
+  return `${head},${place},"text":${JSON.stringify(text)}`;
 };
 
 const chainOf = (before: string, body: string): string => hash('sha256', before + body);
 
 /** The line of an event without its line break, and the chain value for the next one. */
 export const exportLine = (form: StoredForm, before: string): { line: string; chain: string } => {
-  const body = prefixOf(form) + form.text;
+  const body = bodyOf(form);
   const chain = chainOf(before, body);
   return { line: `${body},"chain":"${chain}"}`, chain };
 };
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
+const EVENT = ',"event":';
+
+/** The text of a line as it stands there, to the byte. */
+const textIn = (line: string, { text }: Record<string, unknown>, suffix: string): string =>
+  isText(text) ? text : line.slice(line.indexOf(EVENT) + EVENT.length, -suffix.length);
+
 /** The parts of a line; undefined where the line is not, to the byte, what `exportLine` would write. */
 export const readExportLine = (line: string): ExportLine | undefined => {
-  const { position, hash: eventHash, logHash, chain } = jsonFieldsOf(line);
+  const fields = jsonFieldsOf(line);
+  const { position, hash: eventHash, logHash, chain } = fields;
   if (!isText(position) || !isText(eventHash) || !isText(chain)) return undefined;
   if (logHash !== undefined && !isText(logHash)) return undefined;
-  const head = { position, hash: eventHash, ...(logHash === undefined ? {} : { logHash }) };
-  const prefix = prefixOf(head);
+  const { stream = '', revision = -1 } = isText(fields.text) ? fields : Object(fields.event);
   const suffix = `,"chain":${JSON.stringify(chain)}}`;
-  if (!line.startsWith(prefix) || !line.endsWith(suffix)) return undefined;
-  return { ...head, chain, text: line.slice(prefix.length, -suffix.length) };
+  const read = {
+    position,
+    stream: String(stream),
+    revision: Number(revision),
+    hash: eventHash,
+    ...(logHash === undefined ? {} : { logHash }),
+    text: textIn(line, fields, suffix),
+    chain,
+  };
+  return line === bodyOf(read) + suffix ? read : undefined;
 };
 
 /** The chain value that a line ought to have. */
 export const expectedChain = (line: ExportLine, before: string): string =>
-  chainOf(before, prefixOf(line) + line.text);
+  chainOf(before, bodyOf(line));
 
 /** What an export holds completely: the log, each of its streams, or neither. */
 export type Completeness = 'log' | 'streams' | 'range';

@@ -1,20 +1,44 @@
-/** One payment's events for an auditor: from the event store, unreadable ones included. */
+/**
+ * One payment's events for an auditor: from the event store, verified as they are read, those that
+ * cannot be read or do not verify included.
+ */
 import { decode } from '../shared/event-store/codec.ts';
 import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
+import { verifyStream } from '../shared/event-store/verify-chain.ts';
 import type { Principal } from '../shared/http/auth/tokens.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
-import type { AuditEvent, AuditUnreadableEvent } from './contract.ts';
+import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
 import { type AuditDeps, onlyOf } from './deps.ts';
 
-/** The whole stream of a payment; `forms[n]` is the stored form of `events[n]`. */
-export type History = { merchantId: string; events: LogEvent[]; forms: StoredForm[] };
+/**
+ * The whole stream of a payment; `forms[n]` is the stored form of `events[n]`. `broken` is the first
+ * event that does not verify, undefined where every event does.
+ */
+export type History = {
+  merchantId: string;
+  events: LogEvent[];
+  forms: StoredForm[];
+  broken: AuditBreak | undefined;
+};
+
+/** The merchant of a stream; one that does not verify may name any, so the read model is believed first. */
+const merchantOf = async (
+  { merchants, readModels }: Pick<AuditDeps, 'merchants' | 'readModels'>,
+  paymentId: string,
+  first: StoredForm,
+  isBroken: boolean,
+): Promise<string> => {
+  const stored = async () => (await readModels.getAny(paymentId))?.merchantId;
+  // seeded bug: merchant-of-broken
+  const known = isBroken ? await stored() : undefined;
+  return known ?? (await merchants.ofForm(first)) ?? (await stored()) ?? '';
+};
 
 /**
  * The history of a payment that the actor may see; undefined for another merchant's payment as for one
- * that does not exist. Where the first event cannot be read, the merchant comes from the read model.
- * Throws StoreUnavailable and ReadModelsUnavailable.
+ * that does not exist. Throws StoreUnavailable and ReadModelsUnavailable.
  */
 export const historyOf = async (
   deps: AuditDeps,
@@ -22,14 +46,17 @@ export const historyOf = async (
   paymentId: string,
 ): Promise<History | undefined> => {
   const forms = await deps.store.stored.readStream(streamOf(paymentId));
-  const events = forms.map((form) => decode(form));
-  const [first] = events;
+  const [first] = forms;
   if (first === undefined) return undefined;
-  const merchantId =
-    (await deps.merchants.of(first)) ?? (await deps.readModels.getAny(paymentId))?.merchantId ?? '';
+  const events = forms.map((form) => decode(form));
+  // seeded bug: history-verified
+  const broken = verifyStream(forms);
+  const merchantId = await merchantOf(deps, paymentId, first, broken !== undefined);
   const only = onlyOf(principal);
   // seeded bug: history-of-merchant
-  return only === undefined || merchantId === only ? { merchantId, events, forms } : undefined;
+  return only === undefined || merchantId === only
+    ? { merchantId, events, forms, broken }
+    : undefined;
 };
 
 type Amounts = NonNullable<AuditEvent['amounts']>;
@@ -93,11 +120,29 @@ const next = (
   }
 };
 
-/** Every event with the payment's amounts after it, oldest first. */
-export const timelineOf = (events: readonly LogEvent[]): (AuditEvent | AuditUnreadableEvent)[] => {
+/**
+ * Every event, oldest first, with the payment's status and amounts after it, as far as the events
+ * verify: `broken` is the first that does not.
+ */
+export const timelineOf = (
+  events: readonly LogEvent[],
+  broken?: AuditBreak,
+): (AuditEvent | AuditUnreadableEvent)[] => {
   let readModel: PaymentReadModel | undefined;
-  return events.map((event) => {
-    readModel = next(readModel, event);
-    return auditEvent(event, readModel);
+  const brokenAt = broken === undefined ? events.length : brokenIndex(events, broken);
+  return events.map((event, at) => {
+    readModel = at < brokenAt ? next(readModel, event) : undefined;
+    const shown = auditEvent(event, readModel);
+    return at === brokenAt && broken !== undefined ? { ...shown, broken: broken.reason } : shown;
   });
 };
+
+const brokenIndex = (events: readonly LogEvent[], { position }: AuditBreak): number =>
+  events.findIndex((event) => event.position === position);
+
+/** The events before the first that does not verify; all of them where every event does. */
+export const provenOf = (
+  events: readonly LogEvent[],
+  broken: AuditBreak | undefined,
+): readonly LogEvent[] =>
+  broken === undefined ? events : events.slice(0, brokenIndex(events, broken));

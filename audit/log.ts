@@ -1,15 +1,17 @@
 /** The log after a position: in pages, as an export, and live. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { z } from 'zod';
+import { decode } from '../shared/event-store/codec.ts';
 import type {
-  LogEvent,
   Position,
   StoredForm,
   StoredForms,
   SubscriptionItem,
 } from '../shared/event-store/port.ts';
+import { breakAt, hashReason } from '../shared/event-store/verify-chain.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
-import type { LogParameters } from './contract.ts';
+import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
+import type { AuditBreak, LogParameters } from './contract.ts';
 import { type AuditDeps, startOf } from './deps.ts';
 import { exportLine, LINES_START } from './export-lines.ts';
 import { auditEvent } from './history.ts';
@@ -23,20 +25,22 @@ const LIMIT = 100;
 /** The most events that one request reads, where most of them are of other merchants. */
 const READ_MAX = 10_000;
 
-const timeOf = (form: StoredForm): string => {
-  try {
-    return String(Object(JSON.parse(form.text)).time);
-  } catch {
-    return '';
-  }
-};
-
 const inSpan = (time: string, { fromTime, toTime }: LogRequest): boolean =>
   (fromTime === undefined || time >= fromTime) && (toTime === undefined || time < toTime);
 
-/** An unreadable event has no time, so it is part of every span. */
-const fits = (event: LogEvent, requested: LogRequest): boolean =>
-  'unreadable' in event || inSpan(event.time, requested);
+/** An event without a time, or one that may have another than it was stored with, is part of every span. */
+const fits = (form: StoredForm, requested: LogRequest): boolean => {
+  if (requested.fromTime === undefined && requested.toTime === undefined) return true;
+  const { time } = jsonFieldsOf(form.text);
+  return typeof time !== 'string' || inSpan(time, requested) || hashReason(form) !== undefined;
+};
+
+/** An event of a page, and why its text is not the one that was stored. */
+const checked = (form: StoredForm) => {
+  const reason = hashReason(form);
+  const shown = auditEvent(decode(form));
+  return reason === undefined ? shown : { ...shown, broken: reason };
+};
 
 /**
  * A page of the log; `only` is the one merchant that the actor may see, undefined where all. Throws
@@ -48,19 +52,26 @@ export const logPage = async (
   only: string | undefined,
 ) => {
   const limit = requested.limit ?? LIMIT;
-  const events: LogEvent[] = [];
+  const events: ReturnType<typeof checked>[] = [];
+  let broken: AuditBreak | undefined;
   let next = startOf(requested.from);
   const pageOf = (atEnd: boolean) => ({
-    events: events.map((event) => auditEvent(event)),
+    events,
+    ...(broken === undefined ? {} : { broken }),
     next,
     atEnd,
   });
+  const take = (form: StoredForm): void => {
+    const event = checked(form);
+    events.push(event);
+    if (event.broken !== undefined) broken ??= breakAt(form, event.broken);
+  };
   for (let read = 0; read < READ_MAX; read += PAGE) {
-    const page = await store.readAll(next, PAGE);
-    for (const event of page) {
-      const isVisible = only === undefined || (await merchants.of(event)) === only;
-      next = event.position;
-      if (isVisible && fits(event, requested)) events.push(event);
+    const page = await store.stored.readAll(next, PAGE);
+    for (const form of page) {
+      const isVisible = only === undefined || (await merchants.ofForm(form)) === only;
+      next = form.position;
+      if (isVisible && fits(form, requested)) take(form);
       if (events.length === limit) {
         const atEnd = (await store.head(next)).eventsAfter === 0;
         return pageOf(atEnd);
@@ -100,7 +111,7 @@ export async function* logLines(
     const page: StoredForm[] = await stored.readAll(after, Math.min(PAGE, left));
     if (page.length === 0) return;
     for (const form of page) {
-      if (wanted === 0 || !inSpan(timeOf(form), requested)) continue;
+      if (wanted === 0 || !fits(form, requested)) continue;
       if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
       const made = exportLine(form, chain);
       chain = made.chain;

@@ -19,7 +19,7 @@ import { accepts, NDJSON } from '../shared/http/server/streams.ts';
 import {
   AuditExplanation,
   AuditSearchPage,
-  AuditState,
+  AuditStateOrNone,
   AuditTimeline,
   AuditVerification,
   ExplainParameters,
@@ -28,9 +28,9 @@ import {
   StateParameters,
 } from './contract.ts';
 import { type AuditDeps, asLines, onlyOf } from './deps.ts';
-import { explain } from './explain.ts';
+import { explain, explainBroken } from './explain.ts';
 import { COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
-import { type History, historyOf, timelineOf } from './history.ts';
+import { type History, historyOf, provenOf, timelineOf } from './history.ts';
 import { linesOf } from './log.ts';
 import { searchPage } from './search.ts';
 import { stateOf } from './state.ts';
@@ -38,10 +38,13 @@ import { verifyPayment } from './verification.ts';
 
 type Found = History & { paymentId: string };
 
-/** The events, where all of them can be read. Else rejects, with the revision of the first that cannot. */
-const readable = (reply: FastifyReply, { events }: Found): RecordedPaymentEvent[] | undefined => {
+/** The events, up to the first that does not verify, where all of them can be read. Else rejects, with the revision of the first that cannot. */
+const readable = (
+  reply: FastifyReply,
+  { events, broken }: Found,
+): RecordedPaymentEvent[] | undefined => {
   const payment: RecordedPaymentEvent[] = [];
-  for (const event of events) {
+  for (const event of provenOf(events, broken)) {
     if ('unreadable' in event || !isOfPayment(event)) {
       const why = 'unreadable' in event ? event.unreadable : 'is not an event of a payment';
       const place = `the event at revision ${event.revision} ${why}`;
@@ -100,12 +103,13 @@ export const AUDIT_PAYMENT_ROUTES = {
       const exporting = accepts(reply, NDJSON);
       const found = await find(deps, input, reply, exporting ? 'EXPORT' : 'EVENTS');
       if (found === undefined) return reply;
-      const { merchantId, events, forms } = found;
+      const { merchantId, events, forms, broken } = found;
       if (!exporting) {
         return sendJson(reply, {
           paymentId: found.paymentId,
           merchantId,
-          events: timelineOf(events),
+          events: timelineOf(events, broken),
+          ...(broken === undefined ? {} : { broken }),
         });
       }
       reply
@@ -117,13 +121,17 @@ export const AUDIT_PAYMENT_ROUTES = {
   }),
   paymentState: route({
     request: { query: StateParameters, paymentId },
-    responses: okJson(AuditState),
+    responses: okJson(AuditStateOrNone),
     handle: async (deps, input, reply) => {
       const found = await find(deps, input, reply, 'STATE');
       const events = found === undefined ? undefined : readable(reply, found);
-      if (events === undefined) return reply;
-      const state = stateOf(events, input.query);
+      if (found === undefined || events === undefined) return reply;
+      const { merchantId, broken } = found;
+      const state = stateOf(events, input.query, broken);
       if (!('none' in state)) return sendJson(reply, state);
+      if (state.none === 'broken') {
+        return sendJson(reply, { paymentId: found.paymentId, merchantId, broken });
+      }
       const code = state.none === 'not yet' ? 'PAYMENT_NOT_FOUND' : 'INVALID_REQUEST';
       return reject(reply, code, [state.detail]);
     },
@@ -143,6 +151,9 @@ export const AUDIT_PAYMENT_ROUTES = {
     responses: okJson(AuditExplanation),
     handle: async (deps, input, reply) => {
       const found = await find(deps, input, reply, 'EXPLAIN');
+      if (found?.broken !== undefined) {
+        return sendJson(reply, explainBroken(found.paymentId, input.query, found.broken));
+      }
       const events = found === undefined ? undefined : readable(reply, found);
       return events === undefined
         ? reply

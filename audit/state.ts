@@ -2,8 +2,9 @@
 
 import type { z } from 'zod';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
+import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import { foldReadModel, type PaymentReadModel } from '../shared/payment/response.ts';
-import type { AuditDifference, AuditState, StateParameters } from './contract.ts';
+import type { AuditBreak, AuditDifference, AuditState, StateParameters } from './contract.ts';
 import { auditEvent } from './history.ts';
 
 type Difference = z.infer<typeof AuditDifference>;
@@ -45,16 +46,25 @@ export type State = Omit<z.infer<typeof AuditState>, 'event'> & {
 };
 
 /** Why there is no such state; `detail` goes into the error's details. */
-export type NoState = { none: 'not yet' | 'beyond'; detail: string };
+export type NoState = { none: 'not yet' | 'beyond' | 'broken'; detail: string };
 
-/** The response of `state`; `events` is the whole stream. Throws Error where it cannot be folded. */
+/**
+ * The response of `state`. `events` is the whole stream, or, where it does not verify, the events
+ * before `broken`: later states are not shown. Throws Error where it cannot be folded.
+ */
 export const stateOf = (
   events: readonly RecordedPaymentEvent[],
   requested: Requested,
+  broken?: AuditBreak,
 ): State | NoState => {
   const last = events.length - 1;
   const revision = revisionAt(events, requested);
   const event = events[revision];
+  // By time, the last event before the break may not be the last of that time.
+  const isLast = revision === last && requested.revision === undefined;
+  if (broken !== undefined && (revision > last || isLast)) {
+    return { none: 'broken', detail: describeBreak(broken) };
+  }
   if (revision > last) {
     return { none: 'beyond', detail: `revision must be at most ${last}` };
   }
@@ -74,5 +84,6 @@ export const stateOf = (
     payment: was.response,
     now: { revision: now.revision },
     differences: differencesOf(was.response, now.response),
+    ...(broken === undefined ? {} : { broken }),
   };
 };

@@ -1,7 +1,9 @@
 /** What the auditor's verbs share: the client, how events are shown, and server-sent events. */
 import { EventSourceParserStream } from 'eventsource-parser/stream';
-import type { AuditEvent, AuditUnreadableEvent } from '../audit/contract.ts';
+import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from '../audit/contract.ts';
+import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import { type Client, openClient, orFail } from './client.ts';
+import { CommandFailed } from './command-failed.ts';
 import { money } from './output.ts';
 
 /** An event as the audit routes show it. */
@@ -38,6 +40,15 @@ export const amountIn = (event: ShownEvent): string =>
   'amounts' in event && event.amounts !== undefined
     ? money(event.amounts.amount, event.amounts.currency)
     : '';
+
+/**
+ * Ends the verb where what it has shown does not verify. Throws CommandFailed with exit code 3 and the
+ * place of the break; does nothing where there is none.
+ */
+export const failIfBroken = (what: string, broken: AuditBreak | undefined): void => {
+  if (broken === undefined) return;
+  throw new CommandFailed(`${what} failed verification at ${describeBreak(broken)}`, 3);
+};
 
 /** One server-sent event. */
 export type ServerSentEvent = { event: string | undefined; id: string | undefined; data: string };

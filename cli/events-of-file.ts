@@ -2,10 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { StateParameters } from '../audit/contract.ts';
 import { readExportLine } from '../audit/export-lines.ts';
-import { timelineOf } from '../audit/history.ts';
+import { provenOf, timelineOf } from '../audit/history.ts';
 import { stateOf } from '../audit/state.ts';
 import { decode, isReadable } from '../shared/event-store/codec.ts';
 import { isOfPayment } from '../shared/event-store/fold-stream.ts';
+import { verifyPart } from '../shared/event-store/verify-chain.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
 import { CommandFailed } from './command-failed.ts';
 import type { Source } from './events.ts';
@@ -21,23 +22,27 @@ const linesIn = (file: string): string[] => {
 /** Throws CommandFailed when the file cannot be read, or holds no event of the payment. */
 export const fileSource = (paymentId: string, file: string): Source => {
   const stream = streamOf(paymentId);
-  const events = linesIn(file).flatMap((line) => {
+  const forms = linesIn(file).flatMap((line) => {
     const read = readExportLine(line);
-    if (read === undefined) return [];
-    const { stream: name, revision } = Object(JSON.parse(read.text));
-    return name === stream ? [decode({ ...read, stream, revision })] : [];
+    return read?.stream === stream ? [read] : [];
   });
+  const events = forms.map((form) => decode(form));
+  const broken = verifyPart(forms);
   if (events.length === 0) {
     throw new CommandFailed(`${file} holds no event of ${paymentId}; next: payments find`);
   }
   return {
-    events: async () => timelineOf(events),
+    timeline: async () => ({
+      events: timelineOf(events, broken),
+      ...(broken === undefined ? {} : { broken }),
+    }),
     state: async (at) => {
       const parameters = StateParameters.safeParse(at);
       if (!parameters.success) throw new CommandFailed('--at must be a revision or a time', 2);
-      const state = stateOf(events.filter(isReadable).filter(isOfPayment), parameters.data);
-      if ('none' in state) throw new CommandFailed(state.detail);
-      return state;
+      const proven = provenOf(events, broken).filter(isReadable).filter(isOfPayment);
+      const state = stateOf(proven, parameters.data, broken);
+      if (!('none' in state)) return state;
+      throw new CommandFailed(state.detail, state.none === 'broken' ? 3 : 1);
     },
   };
 };

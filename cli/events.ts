@@ -1,8 +1,15 @@
 /** `payments events`: a payment's events, its state at a moment, and what has changed since. */
 import { Command } from 'commander';
-import type { AuditTimeline } from '../audit/contract.ts';
+import type { AuditEvent, AuditNoState, AuditTimeline } from '../audit/contract.ts';
 import type { State } from '../audit/state.ts';
-import { amountIn, auditClient, dateAndClockOf, paymentPath, type ShownEvent } from './audit.ts';
+import {
+  amountIn,
+  auditClient,
+  dateAndClockOf,
+  failIfBroken,
+  paymentPath,
+  type ShownEvent,
+} from './audit.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
@@ -17,7 +24,10 @@ type Options = {
 };
 
 /** Where the events come from: the service, or an export. */
-export type Source = { events(): Promise<ShownEvent[]>; state(at: At): Promise<State> };
+export type Source = {
+  timeline(): Promise<Pick<AuditTimeline, 'events' | 'broken'>>;
+  state(at: At): Promise<State | AuditNoState>;
+};
 /** A moment of a payment; with neither field the present. */
 export type At = { revision?: string; at?: string };
 
@@ -29,17 +39,24 @@ const atOf = (text: string | undefined): At => {
 const serviceSource = async (paymentId: string, merchant?: string): Promise<Source> => {
   const client = await auditClient(merchant);
   return {
-    events: async () =>
-      (await jsonOf<AuditTimeline>(client.get(paymentPath(paymentId, 'events')))).events,
-    state: (at) => jsonOf<State>(client.get(paymentPath(paymentId, 'state', at))),
+    timeline: () => jsonOf<AuditTimeline>(client.get(paymentPath(paymentId, 'events'))),
+    state: (at) => jsonOf<State | AuditNoState>(client.get(paymentPath(paymentId, 'state', at))),
   };
 };
 
+const brokenIn = ({ broken }: ShownEvent): string[] =>
+  broken === undefined ? [] : [styled('red', `DOES NOT VERIFY: ${broken}`)];
+
 const rowOf = (event: ShownEvent): string[] => {
   const place = [`r${event.revision}`, `#${event.position}`];
-  if ('unreadable' in event) return ['', ...place, 'cannot be read', '', event.unreadable];
-  const { time, type, status = '', actor } = event;
-  return [dateAndClockOf(time), ...place, type, amountIn(event), status, actor];
+  if ('unreadable' in event) {
+    const why = [...brokenIn(event), event.unreadable];
+    return ['', ...place, 'cannot be read', '', '', '', '', why.join('; ')];
+  }
+  const { time, type, status = '', actor, requestId } = event;
+  const why = [...brokenIn(event), ...whyOf(event)].join('; ');
+  const who = [actor, `..${requestId.slice(-REQUEST_ID_END)}`];
+  return [dateAndClockOf(time), ...place, type, amountIn(event), status, ...who, why];
 };
 
 const upTo = (events: ShownEvent[], { revision, at }: At): ShownEvent[] => {
@@ -49,6 +66,24 @@ const upTo = (events: ShownEvent[], { revision, at }: At): ShownEvent[] => {
   if (Number.isNaN(moment.getTime()))
     throw new CommandFailed('--at must be a revision or a time', 2);
   return events.filter((event) => 'time' in event && event.time <= moment.toISOString());
+};
+
+/** How much of a request id is shown: its end, by which the log of the service can be searched. */
+const REQUEST_ID_END = 8;
+
+/** Why an event is as it is: a decline's codes, a reason, or the word of a person and its evidence. */
+const whyOf = ({ data }: AuditEvent): string[] => {
+  const { failureCode, providerFailureCode, outcome, reason, resolution } = data;
+  const own = providerFailureCode === undefined ? '' : ` (${providerFailureCode})`;
+  const isCarriedOut = outcome === undefined || outcome === 'DECLINED';
+  return [
+    ...(failureCode === undefined ? [] : [`${failureCode}${own}`]),
+    ...(isCarriedOut ? [] : [`never carried out: ${outcome}`]),
+    ...(reason === undefined ? [] : [`reason: ${reason}`]),
+    ...(resolution === undefined
+      ? []
+      : [styled('yellow', `by hand: ${Object(resolution).evidence}`)]),
+  ];
 };
 
 const showTimeline = (events: ShownEvent[]): void => print(...columns(events.map(rowOf)));
@@ -79,24 +114,37 @@ const showDiff = ({ differences, revision, now }: State): void => {
 };
 
 const showEvents = async (paymentId: string, options: Options): Promise<void> => {
-  const { file, merchant, format, state, diff } = options;
+  const { file, merchant, state, diff } = options;
   const source =
     file === undefined
       ? await serviceSource(paymentId, merchant)
       : // Loaded only here: decoding stored events needs modules that are slow to load.
         (await import('./events-of-file.ts')).fileSource(paymentId, file);
   const at = atOf(options.at);
-  const isJson = format === 'json';
-  if (state !== true && diff !== true) {
-    const events = upTo(await source.events(), at);
-    if (isJson) printJson(events);
-    else showTimeline(events);
-    return;
-  }
+  const isState = state === true || diff === true;
+  const { broken } = isState
+    ? await showMoment(source, at, options)
+    : await showUpTo(source, at, options);
+  failIfBroken(`payment ${paymentId}`, broken);
+};
+
+const showUpTo = async (source: Source, at: At, { format }: Options) => {
+  const timeline = await source.timeline();
+  const events = upTo(timeline.events, at);
+  if (format === 'json') printJson(events);
+  else showTimeline(events);
+  return timeline;
+};
+
+const showMoment = async (source: Source, at: At, { format, state, diff }: Options) => {
   const then = await source.state(at);
-  if (isJson) printJson(state === true ? then : then.differences);
-  if (!isJson && state === true) showState(then);
-  if (!isJson && diff === true) showDiff(then);
+  const isThere = 'payment' in then;
+  if (format === 'json') printJson(state === true || !isThere ? then : then.differences);
+  else if (isThere) {
+    if (state === true) showState(then);
+    if (diff === true) showDiff(then);
+  }
+  return then;
 };
 
 /** The verb `events`. */

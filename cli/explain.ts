@@ -1,7 +1,7 @@
 /** `payments explain`: whether a command would be allowed now, and if not, which events forbid it. */
 import { Argument, Command } from 'commander';
 import type { AuditExplanation, AuditForbidding } from '../audit/contract.ts';
-import { auditClient, dateAndClockOf, paymentPath } from './audit.ts';
+import { auditClient, dateAndClockOf, failIfBroken, paymentPath } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
 
@@ -16,8 +16,9 @@ const rowOf = ({ time, revision, position, type, why }: AuditForbidding): string
 ];
 
 const show = (explanation: AuditExplanation): void => {
-  const { command, allowed, status, amount, currency, code, details } = explanation;
-  const ofAmount = amount === undefined ? '' : ` of ${money(amount, currency)}`;
+  const { command, allowed, status = 'not shown', amount, currency, code, details } = explanation;
+  const isWhole = amount === undefined || currency === undefined;
+  const ofAmount = isWhole ? '' : ` of ${money(amount, currency)}`;
   const decision = allowed
     ? styled('green', 'would be allowed')
     : styled('red', `refused: ${code}`);
@@ -45,6 +46,7 @@ const explain = async (paymentId: string, command: string, options: Options): Pr
   const explanation = await jsonOf<AuditExplanation>(client.get(path));
   if (format === 'json') printJson(explanation);
   else show(explanation);
+  failIfBroken(`payment ${paymentId}`, explanation.broken);
 };
 
 /** The verb `explain`. */

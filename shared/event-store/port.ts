@@ -82,6 +82,8 @@ export type StoredForm = {
   logHash?: string;
   /** The hash of the event before it in its stream, null for none, where the store knows it. */
   hashBefore?: string | null;
+  /** The log hash of the event before it in the log, null where that event is missing. */
+  logHashBefore?: string | null;
 };
 
 /** Reads events in their stored form. Each call throws StoreUnavailable. */
@@ -129,8 +131,9 @@ export type EventStore = {
    */
   append(stream: string, expected: Expected, events: NewEvent[]): Promise<RecordedEvent[]>;
   /**
-   * Reads a stream from revision 0; empty when unknown. Throws UnreadableStream at an event that
-   * the current code cannot read, StoreUnavailable when the store is out of reach.
+   * Reads a stream from revision 0; empty when unknown. Its hashes are verified as it is read (L3).
+   * Throws UnreadableStream at an event that the current code cannot read or that does not verify,
+   * StoreUnavailable when the store is out of reach.
    */
   readStream(stream: string): Promise<RecordedEvent[]>;
   /**

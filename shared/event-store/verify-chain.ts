@@ -80,6 +80,14 @@ export const logReason = (
   return undefined;
 };
 
+/** The same by what the store says of the event before it in the log; undefined where it says nothing. */
+export const linkReason = (
+  link: Pick<Link, 'hash' | 'logHash' | 'logHashBefore'>,
+): string | undefined =>
+  // A missing event before it is no fault of this one: the check of the whole log names the gap.
+  // seeded bug: stream-linked
+  link.logHashBefore == null ? undefined : logReason(link, link.logHashBefore);
+
 /**
  * Checks the chain over the whole log, from its first event or from a known end. Each link has
  * `hashBefore`, the hash before it in its stream. `end` is the last link that held.
@@ -135,7 +143,8 @@ const streamsCheck =
       revisionReason(revision, end) ??
       hashReason(link) ??
       placeReason(link, named) ??
-      previousReason(named.previousHash, end?.hash);
+      previousReason(named.previousHash, end?.hash) ??
+      linkReason(link);
     if (reason === undefined) ends.set(stream, { revision, hash });
     return reason;
   };
@@ -143,6 +152,15 @@ const streamsCheck =
 /** The first break of one whole stream, or undefined. */
 export const verifyStream = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
   verifyLinks(links, streamsCheck());
+
+/** The first break of a part of one stream, of which the events before it are not there; or undefined. */
+export const verifyPart = <P>(links: readonly Link<P>[]): Break<P> | undefined => {
+  const [first] = links;
+  if (first === undefined || first.revision === 0) return verifyStream(links);
+  const before = String(jsonFieldsOf(first.text).previousHash);
+  const end = { revision: first.revision - 1, hash: before };
+  return verifyLinks(links, streamsCheck(new Map([[first.stream, end]])));
+};
 
 /** How many ends of streams stay in memory; any other is read again for its stream's next event. */
 const STREAMS_KNOWN_MAX = 100_000;

@@ -14,7 +14,7 @@ import {
   verifyStream,
 } from '../../shared/event-store/verify-chain.ts';
 
-type Row = Required<Link<number>>;
+type Row = Required<Omit<Link<number>, 'logHashBefore'>>;
 
 const idAt = (position: number): string => `id-${position}`;
 
@@ -220,6 +220,16 @@ describe('storedCheck of each stream', () => {
 });
 
 describe('verifyStream', () => {
+  test.each([
+    ['does not follow the event before it in the log', rowAt(2).logHash, IN_LOG.at(-1)?.[2]],
+    ['follows it', rowAt(1).logHash, undefined],
+    ['has lost it, which is no fault of its own', null, undefined],
+  ])('says of an event whether it %s', (_what, logHashBefore, reason) => {
+    const rows = LOG.filter(({ stream }) => stream === 'a');
+    const linked = rows.map((row, at) => (at === 1 ? { ...row, logHashBefore } : row));
+    expect(verifyStream(linked)?.reason).toBe(reason);
+  });
+
   const ownOf = (rows: Row[]): StoredForm[] =>
     rows.filter(({ stream }) => stream === 'a').map(bareFormOf);
 

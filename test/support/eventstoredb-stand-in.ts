@@ -48,6 +48,8 @@ export type StandIn = {
   freeze(on: boolean): void;
   /** Puts an event of somebody else at the end of the log. */
   foreign(stream: string): void;
+  /** Changes the data of an event, JSON text, as somebody does who may write the server's files. */
+  rewrite(stream: string, revision: number, change: (data: string) => string): void;
   /** How often each event id is stored: nothing of ours may be there twice. */
   idCounts(): Map<string, number>;
   calls: { append: number; read: number; subscribe: number };
@@ -413,6 +415,12 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
       if (!on) for (const work of waiting.splice(0)) work();
     },
     foreign: log.foreign,
+    rewrite(stream, revision, change) {
+      const event = log.streams.get(stream)?.[revision];
+      if (event === undefined) throw new Error('no such event');
+      const data = change(Buffer.from(event.data, 'base64').toString());
+      event.data = Buffer.from(data).toString('base64');
+    },
     idCounts: () => {
       const counts = new Map<string, number>();
       for (const { id } of log.all) counts.set(id, (counts.get(id) ?? 0) + 1);

@@ -48,6 +48,8 @@ export type Asking = {
 };
 
 export type InProcess = {
+  /** The data folder, for who may write its files. */
+  dataDir: string;
   faults: ProviderFaults;
   readModels: ReadModelsFaults;
   /** A text or a buffer is sent as it is, anything else as JSON. */
@@ -158,6 +160,7 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
   };
 
   return {
+    dataDir,
     faults,
     readModels,
     ask,

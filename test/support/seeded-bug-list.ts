@@ -445,6 +445,18 @@ const MERCHANTS_AND_TOKENS: SeededBug[] = [
     test: 'test/audit/access.test.ts',
   },
   {
+    name: 'an auditor is shown a stream that was not verified',
+    at: 'history-verified',
+    change: { replace: /= .*/, by: '= undefined as AuditBreak | undefined;' },
+    test: 'test/audit/broken-streams.test.ts',
+  },
+  {
+    name: 'the merchant of a stream that does not verify is the one that it names',
+    at: 'merchant-of-broken',
+    change: { replace: /isBroken \? .*(?= : )/, by: 'isBroken ? undefined' },
+    test: 'test/audit/broken-streams.test.ts',
+  },
+  {
     name: 'the log does not say who has read a payment',
     at: 'reading-recorded',
     change: 'delete',
@@ -647,6 +659,18 @@ const STORE: SeededBug[] = [
     at: 'amount-of-outcome',
     change: { replace: /own\.reason === undefined \?/, by: 'amount < 0 ?' },
     test: 'test/audit/reconcile.test.ts',
+  },
+  {
+    name: 'reading a stream does not compare an event with the log before it',
+    at: 'stream-linked',
+    change: { replace: /link\..*/, by: 'undefined;' },
+    test: 'test/contract/event-store/sqlite-file.test.ts',
+  },
+  {
+    name: 'reading a stream does not compare an event with the one before it',
+    at: 'stream-chained',
+    change: { replace: / = .*/, by: ' = undefined as string | undefined;' },
+    test: 'test/contract/event-store/sqlite-file.test.ts',
   },
   {
     name: "an export's last line is not compared with the head of its manifest",

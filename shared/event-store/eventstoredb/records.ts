@@ -3,8 +3,9 @@
  * covers and the hash itself; id, type, stream and revision are the server's own fields. The client
  * returns parsed JSON and never bytes, so the hashed text is made again from them (RFC 8785).
  */
-import { decodeParsed, type EncodedEvent, hashedText } from '../codec.ts';
+import { decodeParsed, type EncodedEvent, hashedText, isReadable, unreadableAt } from '../codec.ts';
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
+import { hashReason } from '../verify-chain.ts';
 
 /** The streams that hold events of ours; no reader sees any other, such as a system stream. */
 export const STREAM_PREFIXES = ['payment-', 'merchant-reference-', 'audit-'] as const;
@@ -83,6 +84,14 @@ export function fromServer(event: ServerEvent): RecordedEvent | UnreadableEvent 
   const hash = hashOfRecord(event);
   if (hash === '') return { ...place, position, unreadable: 'has no hash' };
   return decodeParsed({ ...place, position, hash }, hashed(event));
+}
+
+/** The same, and its text has its hash: the server's own checks show no text that was written anew. */
+export function verifiedFromServer(event: ServerEvent): RecordedEvent | UnreadableEvent {
+  const recorded = fromServer(event);
+  if (!isReadable(recorded)) return recorded;
+  const reason = hashReason({ text: hashedText(hashed(event)), hash: recorded.hash });
+  return reason === undefined ? recorded : unreadableAt(recorded, reason);
 }
 
 /** The event in its stored form, for exports and verification. */

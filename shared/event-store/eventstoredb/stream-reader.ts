@@ -2,11 +2,11 @@
 import { BACKWARDS, END } from '@eventstore/db-client';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import { mapInSlices } from '../../runtime/slices.ts';
-import { allReadable } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { RecordedEvent } from '../port.ts';
+import { wholeStream } from '../whole-stream.ts';
 import type { Connection } from './connection.ts';
-import { fromServer, type ServerEvent } from './records.ts';
+import { type ServerEvent, verifiedFromServer } from './records.ts';
 
 const KNOWN_ENDS_MAX = 20_000;
 
@@ -50,7 +50,7 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds) {
       return (await read((client) => client.readStream(stream, options))) ?? [];
     },
     async readStream(stream: string): Promise<RecordedEvent[]> {
-      const events = allReadable(await mapInSlices(await whole(stream), fromServer));
+      const events = wholeStream(await mapInSlices(await whole(stream), verifiedFromServer));
       ends.learn(events.at(-1));
       return events;
     },

@@ -1,5 +1,6 @@
 /** The SQLite file of the event store: how it is opened, its statements, and what its errors say. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { GENESIS_HASH } from '../chain.ts';
 import type { Failure, WorkerOptions } from './messages.ts';
 import { createSchema } from './schema.ts';
 
@@ -11,7 +12,9 @@ const SQLITE_FULL = 13;
 const SQLITE_CONSTRAINT = 19;
 const SQLITE_IOERR_WRITE = 778;
 
-const ROW = 'e.position, s.name, e.revision, e.hash, e.log_hash, e.text';
+const LOG_HASH_BEFORE = `CASE e.position WHEN 1 THEN '${GENESIS_HASH}'
+  ELSE (SELECT p.log_hash FROM events p WHERE p.position = e.position - 1) END`;
+const ROW = `e.position, s.name, e.revision, e.hash, e.log_hash, e.text, ${LOG_HASH_BEFORE}`;
 const EVENTS = 'events e JOIN streams s ON s.id = e.stream_id';
 
 // node:sqlite throws at a number above 2^53-1. Such a number, written by other means, must not stop
@@ -20,7 +23,8 @@ const CHAIN_ROWS = `SELECT min(e.position, ${Number.MAX_SAFE_INTEGER}) AS positi
     s.name AS stream, min(e.revision, ${Number.MAX_SAFE_INTEGER}) AS revision, e.id, e.hash,
     e.log_hash AS logHash, e.text,
     (SELECT b.hash FROM events b
-     WHERE b.stream_id = e.stream_id AND b.revision = e.revision - 1) AS hashBefore
+     WHERE b.stream_id = e.stream_id AND b.revision = e.revision - 1) AS hashBefore,
+    ${LOG_HASH_BEFORE} AS logHashBefore
   FROM ${EVENTS}`;
 
 /** SQLite's extended result code, 0 for an error that is not SQLite's. */

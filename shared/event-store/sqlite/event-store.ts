@@ -7,10 +7,10 @@
  */
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { mapInSlices } from '../../runtime/slices.ts';
-import { allReadable } from '../codec.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { EventStore, Head, Position, StoredForm, StoredForms } from '../port.ts';
 import type { Link } from '../verify-chain.ts';
+import { wholeStream } from '../whole-stream.ts';
 import { groupCommit, type SqliteEventStoreStats } from './group-commit.ts';
 import { follow, type LiveTail, liveTail, positionNumber } from './live-tail.ts';
 import { decodeRow, rethrow } from './rows.ts';
@@ -102,7 +102,7 @@ function readers(
   return {
     async readStream(stream) {
       const rows = await thread.call('readStream', { stream }).catch(rethrow);
-      return allReadable(await mapInSlices(rows, decodeRow));
+      return wholeStream(await mapInSlices(rows, decodeRow));
     },
     lastRevision: (stream) => thread.call('lastRevision', { stream }).catch(rethrow),
     async readAll(after, limit) {

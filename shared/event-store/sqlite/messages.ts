@@ -17,8 +17,8 @@ export type AppendJob = {
   texts: string[];
 };
 
-/** A stored event: position, stream, revision, hash, log hash, text. */
-export type Row = [number, string, number, string, string, string];
+/** A stored event: position, stream, revision, hash, log hash, text, log hash of the row before it. */
+export type Row = [number, string, number, string, string, string, string | null];
 
 /**
  * The first position of a stored append and its links in the log; the rows of one stored before; or

@@ -312,6 +312,16 @@ describe('opening', () => {
   });
 });
 
+test('F12: an event that was changed at the server is not read, whoever reads its stream', async () => {
+  const stored = await store.append('payment-1', 'none', batch());
+  standIn.rewrite('payment-1', 1, (data) => data.replace('2500', '9500'));
+  await expect(store.readStream('payment-1')).rejects.toThrow(
+    'payment-1, revision 1: its text does not have its hash',
+  );
+  standIn.rewrite('payment-1', 1, (data) => data.replace('9500', '2500'));
+  expect(await store.readStream('payment-1')).toEqual(stored);
+});
+
 test('gaps §6: what is stored is what was hashed, and a stream verifies by itself', async () => {
   const descriptor = '\u0000 e\u0301 \u2028 עברית 🏦';
   const [first] = await store.append('payment-1', 'none', [

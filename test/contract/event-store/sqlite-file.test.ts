@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
+import { GENESIS_HASH, hashOf, linkLog } from '../../../shared/event-store/chain.ts';
 import {
   AppendOutcomeUnknown,
   RevisionConflict,
@@ -310,6 +311,39 @@ describe('subscriptions', () => {
     const unreadable = 'its text does not have its hash';
     expect(await opened.readAll(null, 10)).toMatchObject([{ stream: 'payment-1', unreadable }]);
     await expect(opened.readStream('payment-1')).rejects.toThrow(unreadable);
+  });
+
+  test('F12: an event that was changed with its own hash is not read', async () => {
+    const opened = await open();
+    await append(opened, 'payment-1', [newEvent(created()), newEvent(authorized())]);
+    await append(opened, 'payment-2');
+    const [, second] = await opened.stored.readStream('payment-1');
+    const text = String(second?.text).replace('2500', '9500');
+    forge(`UPDATE events SET text = '${text}', hash = '${hashOf(text)}' WHERE position = 2`);
+    const unreadable = 'it does not follow in the log';
+    await expect(opened.readStream('payment-1')).rejects.toThrow(
+      `payment-1, revision 1: ${unreadable}`,
+    );
+    expect(await opened.readAll('1', 1)).toMatchObject([{ stream: 'payment-1', unreadable }]);
+    expect(verifyStream(await opened.stored.readStream('payment-1'))).toMatchObject({
+      revision: 1,
+      reason: unreadable,
+    });
+    // Its neighbour in the log is another payment's, and is read on.
+    expect(await opened.readStream('payment-2')).toHaveLength(1);
+  });
+
+  test('F12: an event that was changed with its hash and its log hash breaks its stream', async () => {
+    const opened = await open();
+    await append(opened, 'payment-1', [newEvent(created()), newEvent(authorized())]);
+    const [first] = await opened.stored.readStream('payment-1');
+    const text = String(first?.text).replace('2500', '9500');
+    const logHash = linkLog(GENESIS_HASH, hashOf(text));
+    forge(`UPDATE events SET text = '${text}', hash = '${hashOf(text)}', log_hash = '${logHash}'
+           WHERE position = 1`);
+    await expect(opened.readStream('payment-1')).rejects.toThrow(
+      'payment-1, revision 1: it does not follow',
+    );
   });
 
   test('an event that cannot be read is delivered as such, and stops its own stream only', async () => {

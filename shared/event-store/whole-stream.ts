@@ -1,0 +1,24 @@
+/** A stream that was read whole: its events follow one another by revision and hash, or it is rejected. */
+import { allReadable, isReadable, unreadableAt } from './codec.ts';
+import type { RecordedEvent, UnreadableEvent } from './port.ts';
+import { previousReason, revisionReason } from './verify-chain.ts';
+
+/**
+ * The events of a stream from revision 0. Throws UnreadableStream at the first that cannot be read or
+ * does not follow the event before it: commands and reads never work on a stream that was changed.
+ * That each event has its own hash is the driver's to check.
+ */
+export const wholeStream = (
+  events: readonly (RecordedEvent | UnreadableEvent)[],
+): RecordedEvent[] => {
+  let end: RecordedEvent | undefined;
+  const followed = events.map((event) => {
+    if (!isReadable(event)) return event;
+    const { revision, previousHash } = event;
+    // seeded bug: stream-chained
+    const reason = revisionReason(revision, end) ?? previousReason(previousHash, end?.hash);
+    end = event;
+    return reason === undefined ? event : unreadableAt(event, reason);
+  });
+  return allReadable(followed);
+};
