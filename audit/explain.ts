@@ -169,7 +169,7 @@ const permissionOf = (
  */
 export const explainBroken = (
   paymentId: string,
-  { command }: ExplainedCommand,
+  { command }: Pick<ExplainedCommand, 'command'>,
   broken: AuditBreak,
 ): AuditExplanation => ({
   paymentId,

@@ -1,12 +1,19 @@
 /** `payments export`: events as they are stored, one a line, and a manifest beside them. */
 import { Command } from 'commander';
-import { auditClient, pathOf, paymentPath } from './audit.ts';
+import { auditClient, failIfBroken, pathOf, paymentPath } from './audit.ts';
 import { orFail } from './client.ts';
 import { manifestFileOf } from './export-manifest.ts';
 import { type Format, formatOption, note, print, printJson } from './output.ts';
-import { writeExport } from './write-export.ts';
+import { refuseExisting, writeExport } from './write-export.ts';
 
-type Options = { from?: string; to?: string; out: string; merchant?: string; format: Format };
+type Options = {
+  from?: string;
+  to?: string;
+  out: string;
+  force?: true;
+  merchant?: string;
+  format: Format;
+};
 
 const IS_TIME = /^\d{4}-\d\d-\d\d[Tt]/;
 
@@ -29,6 +36,7 @@ const exportEvents = async (
   if (paymentId !== undefined && (from ?? to) !== undefined) {
     command.error('error: --from and --to are for the whole log; leave out the payment');
   }
+  if (options.force !== true) refuseExisting(out);
   const client = await auditClient(options.merchant);
   const response = await orFail(
     await client.get(routeOf(paymentId, options), { accept: 'application/x-ndjson' }),
@@ -39,12 +47,13 @@ const exportEvents = async (
     ...(to !== undefined && { to }),
   };
   const body = response.body as unknown as AsyncIterable<Uint8Array>;
-  const manifest = await writeExport({ body, headers: response.headers }, out, range);
+  const { manifest, broken } = await writeExport({ body, headers: response.headers }, out, range);
   if (options.format === 'json') printJson(manifest);
   else {
     print(`${manifest.count} events, head ${manifest.head?.hash ?? 'none'}`);
     note(`Keep ${manifestFileOf(out)} elsewhere too. Next: payments verify --file ${out}`);
   }
+  failIfBroken(`the log that was exported to ${out}`, broken);
 };
 
 /** The verb `export`. */
@@ -55,6 +64,7 @@ export const exportCommand = (): Command =>
     .requiredOption('--out <file>', 'the file to write; its manifest is written beside it')
     .option('--from <from>', 'a time (inclusive), or a position (everything after it)')
     .option('--to <time>', 'a time (exclusive)')
+    .option('--force', 'replace the file and its manifest where they are there already')
     .option('--merchant <id>', 'only this merchant')
     .addOption(formatOption())
     .addHelpText(

@@ -45,14 +45,21 @@ const show = (event: ShownEvent, options: Options): void => {
 
 type Place = { last: string | undefined; connected: boolean };
 
-/** Prints events until the connection ends, and keeps the last position in `place`. */
-const follow = async (client: Client, options: Options, place: Place): Promise<void> => {
+/** The wait that a rejection asks for, in milliseconds; 0 where it asks for none. */
+const retryAfterMs = ({ headers }: Response): number =>
+  (Number(headers.get('retry-after')) || 0) * 1000;
+
+/**
+ * Prints events until the connection ends, and keeps the last position in `place`. Resolves with the
+ * wait that the service asks for before the next request.
+ */
+const follow = async (client: Client, options: Options, place: Place): Promise<number> => {
   const response = await client.get(pathOf('/audit/v1/events/stream', { from: options.from }), {
     accept: 'text/event-stream',
     ...(place.last !== undefined && { 'last-event-id': place.last }),
   });
   // After a connection, 503 means that the service restarts. Another rejection would come again.
-  if (response.status === 503 && place.connected) return;
+  if (response.status === 503 && place.connected) return retryAfterMs(response);
   const { ok } = response;
   if (ok && place.connected) note(`reconnected, resumed at #${place.last ?? options.from}`);
   else if (ok) note(`listening at ${client.url}; Ctrl-C ends`);
@@ -62,20 +69,23 @@ const follow = async (client: Client, options: Options, place: Place): Promise<v
     if (event === TOKEN_EXPIRED) note('the token has expired, connecting again with a new one');
     else if (event !== 'caught-up') show(JSON.parse(data), options);
   }
+  return 0;
 };
 
 const listen = async (options: Options): Promise<void> => {
   const client = await auditClient(options.merchant);
   const place: Place = { last: undefined, connected: false };
   for (let attempts = 0; ; attempts += 1) {
+    let pauseMs = 0;
     try {
-      await follow(client, options, place);
+      pauseMs = await follow(client, options, place);
       attempts = 0;
     } catch (error) {
       const isRejection = error instanceof CommandFailed && !(error instanceof ServiceUnreachable);
       if (isRejection || !place.connected) throw error;
     }
-    await wait(BACK_OFF_MS[Math.min(attempts, BACK_OFF_MS.length - 1)]);
+    const backOffMs = BACK_OFF_MS[Math.min(attempts, BACK_OFF_MS.length - 1)] ?? 0;
+    await wait(Math.max(pauseMs, backOffMs));
   }
 };
 

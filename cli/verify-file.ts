@@ -5,23 +5,10 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
-import {
-  type ExportLine,
-  expectedChain,
-  LINES_START,
-  readExportLine,
-} from '../audit/export-lines.ts';
-import { GENESIS_HASH } from '../shared/event-store/chain.ts';
-import {
-  hashReason,
-  logReason,
-  previousReason,
-  revisionReason,
-  type StreamEnd,
-} from '../shared/event-store/verify-chain.ts';
-import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
+import { type ExportLine, readExportLine } from '../audit/export-lines.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Manifest, manifestFileOf, readManifest } from './export-manifest.ts';
+import { lineCheck } from './line-check.ts';
 
 type FileBreak = {
   /** Counted from 1. */
@@ -63,53 +50,7 @@ async function* piecesOf(file: string, onBytes: (bytes: Buffer) => void): AsyncG
   if (rest.length > 0) yield { bytes: rest, ended: false };
 }
 
-type Stored = { stream: string; revision: number; previousHash: string };
-
-const storedIn = (text: string): Stored => {
-  const { stream = '', revision = -1, previousHash = '' } = jsonFieldsOf(text);
-  return {
-    stream: String(stream),
-    revision: Number(revision),
-    previousHash: String(previousHash),
-  };
-};
-
 const NOT_A_LINE = 'it is not a line of an export';
-const NOT_ITS_CHAIN = 'it was changed, or a line before it is missing, added or swapped';
-
-/** Checks lines one after the other; `reasonFor` returns why a line is broken, or undefined. */
-const lineCheck = ({ completeness }: Manifest) => {
-  const ends = new Map<string, StreamEnd>();
-  let chain = LINES_START;
-  let logHash = GENESIS_HASH;
-
-  const reasonInStream = ({ hash }: ExportLine, stored: Stored): string | undefined => {
-    const { stream, revision, previousHash } = stored;
-    const end = ends.get(stream);
-    ends.set(stream, { revision, hash });
-    // The first event of a range may stand in the middle of its stream.
-    if (end === undefined && completeness === 'range') return undefined;
-    return revisionReason(revision, end) ?? previousReason(previousHash, end?.hash);
-  };
-
-  const reasonInLog = (line: ExportLine): string | undefined => {
-    if (completeness !== 'log') return undefined;
-    const reason = logReason(line, logHash);
-    if (reason === undefined) logHash = line.logHash ?? '';
-    return reason;
-  };
-
-  return {
-    chain: () => chain,
-    reasonFor: (line: ExportLine, stored: Stored): string | undefined => {
-      const changed = hashReason(line);
-      if (changed !== undefined) return changed;
-      if (line.chain !== expectedChain(line, chain)) return NOT_ITS_CHAIN;
-      chain = line.chain;
-      return reasonInStream(line, stored) ?? reasonInLog(line);
-    },
-  };
-};
 
 type Seen = { events: number; bytes: number; sha256: string; chain: string };
 
@@ -130,8 +71,8 @@ const wholeReason = (seen: Seen, manifest: Manifest): string | undefined => {
 
 const placeOf = (line: number, read: ExportLine | undefined): Omit<FileBreak, 'reason'> => {
   if (read === undefined) return { line };
-  const { stream, revision } = storedIn(read.text);
-  return { line, position: read.position, stream, revision };
+  const { position, stream, revision } = read;
+  return { line, position, stream, revision };
 };
 
 const isWhole = ({ bytes, ended }: Piece): boolean =>
@@ -150,7 +91,7 @@ type Scan = Seen & { last: ExportLine | undefined; broken?: FileBreak };
 
 /** Reads the file and checks its lines, up to the first broken one. */
 const scan = async (file: string, manifest: Manifest): Promise<Scan> => {
-  const check = lineCheck(manifest);
+  const check = lineCheck(manifest.completeness);
   const sha256 = createHash('sha256');
   let bytes = 0;
   let events = 0;
@@ -168,7 +109,7 @@ const scan = async (file: string, manifest: Manifest): Promise<Scan> => {
   });
   for await (const piece of pieces) {
     const read = isWhole(piece) ? readExportLine(piece.bytes.toString('utf8')) : undefined;
-    const reason = read === undefined ? NOT_A_LINE : check.reasonFor(read, storedIn(read.text));
+    const reason = read === undefined ? NOT_A_LINE : check.reasonFor(read);
     if (reason !== undefined) {
       return { ...scanned(), broken: { ...placeOf(events + 1, read), reason } };
     }
@@ -185,8 +126,8 @@ export const verifyFile = async (
 ): Promise<FileVerification> => {
   if (!existsSync(file)) throw new CommandFailed(`${file} does not exist`);
   const manifest = readManifest(manifestFile);
-  const seen = await scan(file, manifest).catch((error: NodeJS.ErrnoException) => {
-    throw new CommandFailed(`${file} cannot be read (${error.code})`);
+  const seen = await scan(file, manifest).catch(({ code, message }: NodeJS.ErrnoException) => {
+    throw new CommandFailed(`${file} cannot be read (${code ?? message})`);
   });
   const { events, last, broken } = seen;
   const found = { events, head: manifest.head, completeness: manifest.completeness };

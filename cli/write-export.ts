@@ -1,9 +1,12 @@
 /** Writes an export while it is received: the file, and its manifest beside it. */
 import { createHash } from 'node:crypto';
-import { renameSync, rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { AuditBreak } from '../audit/contract.ts';
 import {
   COMPLETENESS_HEADER,
+  type Completeness,
   type ExportLine,
   GUARANTEE_HEADER,
   LINES_START,
@@ -11,9 +14,11 @@ import {
   MERCHANT_HEADER,
   readExportLine,
 } from '../audit/export-lines.ts';
-import { replacePrivateFile } from '../shared/runtime/private-files.ts';
+import { breakAt } from '../shared/event-store/verify-chain.ts';
+import { replacePrivateFile, syncPath } from '../shared/runtime/private-files.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Manifest, manifestFileOf, manifestShape } from './export-manifest.ts';
+import { lineCheck } from './line-check.ts';
 
 type Written = {
   count: number;
@@ -21,38 +26,53 @@ type Written = {
   sha256: string;
   first?: ExportLine;
   last?: ExportLine;
+  /** The first line that does not verify. */
+  broken?: AuditBreak;
 };
 
-const writeAll = async (body: AsyncIterable<Uint8Array>, handle: FileHandle): Promise<Written> => {
+type Incoming = {
+  body: AsyncIterable<Uint8Array>;
+  headers: Headers;
+};
+
+const completenessOf = ({ headers }: Incoming): Completeness =>
+  headers.get(COMPLETENESS_HEADER) as Completeness;
+
+const writeAll = async (incoming: Incoming, handle: FileHandle): Promise<Written> => {
   const sha256 = createHash('sha256');
   const decoder = new TextDecoder();
+  const check = lineCheck(completenessOf(incoming));
   const written: Written = { count: 0, bytes: 0, sha256: '' };
   let rest = '';
-  for await (const chunk of body) {
+  for await (const chunk of incoming.body) {
     sha256.update(chunk);
     written.bytes += chunk.length;
     await handle.writeFile(chunk);
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop() ?? '';
-    for (const line of lines) takeLine(written, line);
+    for (const line of lines) takeLine(written, line, check);
   }
   if (rest !== '')
     throw new CommandFailed('the export ended in the middle of a line; start it again');
   return { ...written, sha256: sha256.digest('hex') };
 };
 
-const takeLine = (written: Written, line: string): void => {
+type LineCheck = ReturnType<typeof lineCheck>;
+
+const takeLine = (written: Written, line: string, { reasonFor }: LineCheck): void => {
   const read = readExportLine(line);
   if (read === undefined) throw new CommandFailed('the response of the service is not an export');
   written.count += 1;
   written.first ??= read;
   written.last = read;
+  // After the first break every line may follow from it.
+  const reason = written.broken === undefined ? reasonFor(read) : undefined;
+  if (reason !== undefined) written.broken = breakAt(read, reason);
 };
 
 const headOf = ({ last }: Written): Manifest['head'] => {
   if (last === undefined) return null;
-  const { position, hash, logHash, text } = last;
-  const { stream, revision } = Object(JSON.parse(text));
+  const { position, hash, logHash, stream, revision } = last;
   return { position, stream, revision, hash, ...(logHash === undefined ? {} : { logHash }) };
 };
 
@@ -82,18 +102,19 @@ const manifestOf = (written: Written, range: Manifest['range'], headers: Headers
     sha256: written.sha256,
   });
 
-/** Writes to a draft beside the file first, so that a part of an export never looks whole. */
-const writeLines = async (body: AsyncIterable<Uint8Array>, out: string): Promise<Written> => {
-  const part = `${out}.part`;
+/** The draft beside the file, so that a part of an export never looks whole. */
+const draftOf = (out: string): string => `${out}.part`;
+
+const writeDraft = async (incoming: Incoming, out: string): Promise<Written> => {
+  const part = draftOf(out);
   // A draft that a crash left behind would keep its own mode.
   rmSync(part, { force: true });
   const handle = await open(part, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     throw new CommandFailed(`${out} cannot be written (${error.code}); choose another --out`);
   });
   try {
-    const written = await writeAll(body, handle);
+    const written = await writeAll(incoming, handle);
     await handle.sync();
-    renameSync(part, out);
     return written;
   } catch (error) {
     rmSync(part, { force: true });
@@ -104,16 +125,30 @@ const writeLines = async (body: AsyncIterable<Uint8Array>, out: string): Promise
   }
 };
 
-/** The response that holds an export: its body and headers. */
-type Incoming = { body: AsyncIterable<Uint8Array>; headers: Headers };
-
-/** Writes file and manifest. Throws CommandFailed, and leaves no file, when the export is cut off. */
+/**
+ * Writes file and manifest, and gives the first line that does not verify, if any. Throws CommandFailed,
+ * and leaves no file, when the export is cut off.
+ */
 export const writeExport = async (
-  { body, headers }: Incoming,
+  incoming: Incoming,
   out: string,
   range: Manifest['range'],
-): Promise<Manifest> => {
-  const manifest = manifestOf(await writeLines(body, out), range, headers);
+): Promise<{ manifest: Manifest; broken: AuditBreak | undefined }> => {
+  const written = await writeDraft(incoming, out);
+  const manifest = manifestOf(written, range, incoming.headers);
+  // Before the file: after a crash in between there is no export without its kept head.
   await replacePrivateFile(manifestFileOf(out), `${JSON.stringify(manifest, null, 2)}\n`);
-  return manifest;
+  renameSync(draftOf(out), out);
+  await syncPath(dirname(out));
+  return { manifest, broken: written.broken };
+};
+
+/** Throws CommandFailed where the file or its manifest is there already: an export replaces nothing. */
+export const refuseExisting = (out: string): void => {
+  for (const file of [out, manifestFileOf(out)]) {
+    if (!existsSync(file)) continue;
+    throw new CommandFailed(
+      `${file} exists already, and an export replaces nothing; choose another --out, or add --force`,
+    );
+  }
 };

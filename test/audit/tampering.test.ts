@@ -37,7 +37,7 @@ afterAll(() => log.close());
 
 describe(`L3: an export (seed ${seed})`, () => {
   test('is intact as it was written, with the head of its manifest', async () => {
-    const verified = await verifyFile(await exportLog(log));
+    const verified = await verifyFile((await exportLog(log)).out);
     expect(verified).toMatchObject({ ok: true, events: 36, completeness: 'log' });
     expect(verified.head?.position).toBe('36');
   });
@@ -48,14 +48,14 @@ describe(`L3: an export (seed ${seed})`, () => {
   });
 
   test('with a changed manifest is not intact', async () => {
-    const file = await exportLog(log);
+    const { out: file } = await exportLog(log);
     const manifest = JSON.parse(readFileSync(manifestFileOf(file), 'utf8'));
     writeFileSync(manifestFileOf(file), JSON.stringify({ ...manifest, count: 35 }));
     expect(await verifyFile(file)).toMatchObject({ ok: false });
   });
 
   test('that is cut together with its manifest no longer fits a head or chain kept elsewhere', async () => {
-    const file = await exportLog(log);
+    const { out: file } = await exportLog(log);
     const manifest = JSON.parse(readFileSync(manifestFileOf(file), 'utf8'));
     const lines = readFileSync(file, 'utf8').split('\n').slice(0, -2);
     const last = readExportLine(lines.at(-1) ?? '');
@@ -82,7 +82,7 @@ describe(`L3: an export (seed ${seed})`, () => {
   });
 
   test('without a manifest cannot be verified: exit code 3', async () => {
-    const file = await exportLog(log);
+    const { out: file } = await exportLog(log);
     await expect(verifyFile(file, `${file}.other.json`)).rejects.toMatchObject({ exitCode: 3 });
   });
 });

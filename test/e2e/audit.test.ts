@@ -60,10 +60,10 @@ describe('docs/audit.md: one command for each question', () => {
   test('what happened to it? events', async () => {
     const { stdout } = await cli('events', story);
     expect(stdout.trimEnd().split('\n')).toEqual([
-      expect.stringMatching(/r0 +#1 +PaymentCreated +25\.00 USD +PENDING +m_demo$/),
+      expect.stringMatching(/r0 +#1 +PaymentCreated +25\.00 USD +PENDING +m_demo +\.\.\w{8}$/),
       expect.stringMatching(/r1 +#2 +PaymentAuthorized/),
       expect.stringMatching(/r2 +#3 +PaymentCaptureRequested +15\.00 USD/),
-      expect.stringMatching(/r3 +#4 +PaymentCaptured +15\.00 USD +CAPTURED +m_demo$/),
+      expect.stringMatching(/r3 +#4 +PaymentCaptured +15\.00 USD +CAPTURED +m_demo +\.\.\w{8}$/),
     ]);
   });
 
@@ -84,9 +84,15 @@ describe('docs/audit.md: one command for each question', () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining('log and provider agree: 2 ')]);
   });
 
-  test('has anyone changed the log? export, verify --file, verify --all against its head', async () => {
+  test('F19: has anyone changed the log? export, which replaces no file, verify --file, verify --all against its head', async () => {
     const file = join(folder, 'log.jsonl');
     expect((await cli('export', '--out', file)).code).toBe(0);
+    const again = await cli('export', '--out', file);
+    expect([again.code, again.stderr]).toEqual([
+      1,
+      `payments: ${file} exists already, and an export replaces nothing; choose another --out, or add --force\n`,
+    ]);
+    expect((await cli('export', '--out', file, '--force')).code).toBe(0);
     const whole = await cli('verify', '--all', '--manifest', `${file}.manifest.json`);
     expect([whole.code, whole.stdout]).toEqual([
       0,
@@ -179,7 +185,7 @@ describe('payments listen', () => {
 });
 
 describe('an event log that was changed behind the service', () => {
-  test('verify names the place; the timeline shows the other events', async () => {
+  test('F12: every verb names the place and ends with 3; the timeline shows the other events', async () => {
     const db = new DatabaseSync(join(folder, 'data', 'events.sqlite'), { timeout: 5000 });
     db.exec("DROP TRIGGER events_no_update; UPDATE events SET text = 'gone' WHERE position = 4");
     db.close();
@@ -187,12 +193,18 @@ describe('an event log that was changed behind the service', () => {
     expect(code).toBe(3);
     expect(stderr).toContain(`position 4 (stream payment-${story}, revision 3): its text does not`);
     expect((await cli('verify', story)).code).toBe(3);
+    const place = `position 4 (stream payment-${story}, revision 3): its text does not have its hash`;
     const shown = await cli('events', story);
-    expect([shown.code, shown.stdout]).toEqual([
-      0,
-      expect.stringMatching(/r3 +#4 +cannot be read/),
-    ]);
+    expect(shown.stdout).toMatch(/r2 +#3 .*\n +r3 +#4 +cannot be read +DOES NOT VERIFY: its text/);
+    const explained = await cli('explain', story, 'refund');
+    expect(explained.stdout).toMatch(/^refund refused: INTERNAL_ERROR/);
     const state = await cli('events', story, '--state');
-    expect([state.code, state.stderr]).toEqual([1, expect.stringContaining('revision 3')]);
+    expect(state.stdout).toBe('');
+    const exported = join(folder, 'broken.jsonl');
+    const written = await cli('export', '--out', exported);
+    const file = await cli('events', story, '--file', exported);
+    for (const { code, stderr } of [shown, explained, state, written, file]) {
+      expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining(place) });
+    }
   });
 });

@@ -88,10 +88,12 @@ export const verifyOf = async (
 };
 
 /** Exports the whole log the way the command line does. */
-export const exportLog = async ({ store, folder }: LogUnderTest): Promise<string> => {
+export const exportLog = async (
+  { store, folder }: LogUnderTest,
+  out = join(folder, 'log.jsonl'),
+) => {
   const { stored } = store;
   if (stored === undefined) throw new Error('a store without its stored forms');
-  const out = join(folder, 'log.jsonl');
   const { signal } = new AbortController();
   const nothing = { from: undefined, fromTime: undefined, toTime: undefined, limit: undefined };
   const lines = logLines(
@@ -105,8 +107,7 @@ export const exportLog = async ({ store, folder }: LogUnderTest): Promise<string
     for await (const line of lines) yield Buffer.from(line);
   })();
   const headers = new Headers({ [COMPLETENESS_HEADER]: 'log', [GUARANTEE_HEADER]: 'log' });
-  await writeExport({ body, headers }, out, {});
-  return out;
+  return { out, ...(await writeExport({ body, headers }, out, {})) };
 };
 
 type Row = {
@@ -321,7 +322,7 @@ export const unnoticedInExport = async (
   random: Random,
   changes: number,
 ): Promise<string[]> => {
-  const file = await exportLog(log);
+  const { out: file } = await exportLog(log);
   const exported = openExport(file);
   const unnoticed: string[] = [];
   for (let n = 0; n < changes; n += 1) {

@@ -1,0 +1,90 @@
+/** What `payments export` writes, and what it never replaces; what `events --file` shows of an export. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { readExportLine } from '../../audit/export-lines.ts';
+import { fileSource } from '../../cli/events-of-file.ts';
+import { manifestFileOf } from '../../cli/export-manifest.ts';
+import { verifyFile } from '../../cli/verify-file.ts';
+import { exportLog, type LogUnderTest, openFilledLog, openRows } from '../support/tampering.ts';
+
+let log: LogUnderTest;
+beforeAll(async () => {
+  log = await openFilledLog();
+});
+afterAll(() => log.close());
+
+describe('F19: an export', () => {
+  test('has its manifest before it has its file, so that no crash leaves it without', async () => {
+    const out = join(log.folder, 'taken');
+    mkdirSync(join(out, 'by-a-folder'), { recursive: true });
+    await expect(exportLog(log, out)).rejects.toThrow();
+    expect(existsSync(manifestFileOf(out))).toBe(true);
+  });
+});
+
+describe('F13: an export of a log that was changed', () => {
+  test('holds every event, also a text that is no JSON, and names the first break', async () => {
+    const { rows, write, restore, close } = openRows(log.file);
+    const text = 'no "JSON"\n at all';
+    write(rows.map((row) => (row.position === 8 ? { ...row, text } : row)));
+    const out = join(log.folder, 'changed.jsonl');
+    const { manifest, broken } = await exportLog(log, out);
+    restore();
+    close();
+    const place = { position: '8', stream: 'payment-pay_1', revision: 1 };
+    const reason = 'its text does not have its hash';
+    expect(broken).toEqual({ ...place, reason });
+    expect(manifest.count).toBe(36);
+    const lines = readFileSync(out, 'utf8').trimEnd().split('\n').map(readExportLine);
+    expect(lines).toHaveLength(36);
+    expect(lines[7]).toMatchObject({ ...place, text });
+    expect(await verifyFile(out)).toMatchObject({
+      ok: false,
+      broken: { line: 8, ...place, reason },
+    });
+  });
+});
+
+describe('F12: the events of a payment in an export', () => {
+  test('whose amount was changed there are marked, and no state is shown after it', async () => {
+    const out = join(log.folder, 'log.jsonl');
+    await exportLog(log, out);
+    const whole = readFileSync(out, 'utf8');
+    const source = fileSource('pay_2', out);
+    expect((await source.timeline()).broken).toBeUndefined();
+    expect(await source.state({ revision: '5' })).toMatchObject({
+      payment: { status: 'CAPTURED' },
+    });
+    const changed = (line: string): string =>
+      line.includes('"payment-pay_2"') && line.includes('"revision":3,')
+        ? line.replace(/"amount":\d+/, '"amount":9900')
+        : line;
+    writeFileSync(out, whole.split('\n').map(changed).join('\n'));
+    const forged = fileSource('pay_2', out);
+    expect(await forged.timeline()).toMatchObject({
+      broken: { stream: 'payment-pay_2', revision: 3, reason: 'its text does not have its hash' },
+    });
+    await expect(forged.state({ revision: '5' })).rejects.toMatchObject({
+      exitCode: 3,
+      message: expect.stringContaining('(stream payment-pay_2, revision 3): its text does not'),
+    });
+    expect(await forged.state({ revision: '1' })).toMatchObject({ revision: 1 });
+  });
+
+  test('that begins in the middle of its stream are verified from there on', async () => {
+    const out = join(log.folder, 'part.jsonl');
+    await exportLog(log, out);
+    const lines = readFileSync(out, 'utf8').split('\n');
+    writeFileSync(out, lines.slice(12).join('\n'));
+    expect((await fileSource('pay_2', out).timeline()).broken).toBeUndefined();
+    writeFileSync(
+      out,
+      lines
+        .slice(12)
+        .join('\n')
+        .replace(/"amount":\d+/g, '"amount":1'),
+    );
+    expect((await fileSource('pay_2', out).timeline()).broken).toMatchObject({ revision: 2 });
+  });
+});
