@@ -6,6 +6,7 @@
 import { hash } from 'node:crypto';
 import type { StoredForm } from '../shared/event-store/port.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
+import { AuditBreak } from './contract.ts';
 
 /** The chain value before the first line. */
 export const LINES_START = '0'.repeat(64);
@@ -77,6 +78,15 @@ export const readExportLine = (line: string): ExportLine | undefined => {
 /** The chain value that a line ought to have. */
 export const expectedChain = (line: ExportLine, before: string): string =>
   chainOf(before, bodyOf(line));
+
+/** In place of further lines, where the store cannot be read on; the command keeps it out of the file. */
+export const breakLine = (broken: AuditBreak): string => JSON.stringify({ broken });
+
+/** The break that such a line names; undefined for any other line. */
+export const readBreakLine = (line: string): AuditBreak | undefined => {
+  const read = AuditBreak.safeParse(jsonFieldsOf(line).broken);
+  return read.success ? read.data : undefined;
+};
 
 /** What an export holds completely: the log, each of its streams, or neither. */
 export type Completeness = 'log' | 'streams' | 'range';

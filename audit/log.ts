@@ -8,12 +8,13 @@ import type {
   StoredForms,
   SubscriptionItem,
 } from '../shared/event-store/port.ts';
+import { readPage } from '../shared/event-store/read-page.ts';
 import { breakAt, hashReason } from '../shared/event-store/verify-chain.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 import type { AuditBreak, LogParameters } from './contract.ts';
 import { type AuditDeps, startOf } from './deps.ts';
-import { exportLine, LINES_START } from './export-lines.ts';
+import { breakLine, exportLine, LINES_START } from './export-lines.ts';
 import { auditEvent } from './history.ts';
 
 type Deps = Pick<AuditDeps, 'store' | 'merchants'>;
@@ -108,8 +109,7 @@ export async function* logLines(
   let chain = LINES_START;
   while (left > 0 && wanted > 0) {
     if (signal.aborted) throw new Error('the export was aborted');
-    const page: StoredForm[] = await stored.readAll(after, Math.min(PAGE, left));
-    if (page.length === 0) return;
+    const { page, unreadable } = await readPage(stored, after, Math.min(PAGE, left));
     for (const form of page) {
       if (wanted === 0 || !fits(form, requested)) continue;
       if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
@@ -118,6 +118,8 @@ export async function* logLines(
       wanted -= 1;
       yield `${made.line}\n`;
     }
+    if (unreadable !== undefined) yield `${breakLine(unreadable)}\n`;
+    if (page.length === 0 || unreadable !== undefined) return;
     left -= page.length;
     after = page.at(-1)?.position ?? after;
     await turn();

@@ -142,8 +142,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     handle: async (deps, input, reply) => {
       const found = await find(deps, input, reply, 'VERIFY');
       if (found === undefined) return reply;
-      const { merchantId, forms } = found;
-      return sendJson(reply, verifyPayment(found.paymentId, merchantId, forms));
+      return sendJson(reply, verifyPayment(found.paymentId, found));
     },
   }),
   explainCommand: route({

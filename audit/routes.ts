@@ -1,7 +1,7 @@
 /** The audit routes (scope `audit:read`), described in docs/audit.md. */
 import type { FastifyInstance } from 'fastify';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { createRecorder } from '../shared/http/access-recorder.ts';
+import { createRecorder, type Recorder } from '../shared/http/access-recorder.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { joinRoutes, type RoutesOf, registerRoutes } from '../shared/http/route.ts';
 import { createStreams, type StreamLimits } from '../shared/http/server/streams.ts';
@@ -17,6 +17,8 @@ export type AuditApi = {
   operationsMax: number;
   /** Called with what every verification of the whole log found, the break or undefined; not where it was aborted. */
   onVerified?: AuditDeps['onVerified'];
+  /** Left out: every reading is recorded in the log. */
+  record?: Recorder;
   /** Tests set shorter times. */
   limits?: StreamLimits;
 };
@@ -31,12 +33,12 @@ export const AUDIT_ROUTES: RoutesOf<'audit', AuditDeps> = joinRoutes(
 export const registerAuditApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,
-  { store, readModels, operationsMax, limits, onVerified = () => undefined }: AuditApi,
+  { store, readModels, operationsMax, record, limits, onVerified = () => undefined }: AuditApi,
 ): void => {
   registerRoutes(app, authHooks, AUDIT_ROUTES, {
     store,
     readModels,
-    record: createRecorder(store),
+    record: record ?? createRecorder(store),
     merchants: createMerchantLookup(store, readModels),
     streams: createStreams(app, limits),
     operationsMax,

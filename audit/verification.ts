@@ -1,12 +1,10 @@
 /** Verifies the hash chain and the sums of one payment, or of the whole log, in the stored forms. */
-import { decode } from '../shared/event-store/codec.ts';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { StoredForm, StoredForms } from '../shared/event-store/port.ts';
-import { breakAt, verifyStream } from '../shared/event-store/verify-chain.ts';
 import { type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
-import { sumsBreak } from '../shared/event-store/verify-sums.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
+import type { History } from './history.ts';
 import { type KeptHead, type KeptHeadFound, keptHeadCheck } from './kept-head.ts';
 
 const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
@@ -15,19 +13,11 @@ const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
   return { position, stream, revision, hash, ...(logHash === undefined ? {} : { logHash }) };
 };
 
-/** The first event of a stream whose sum cannot be. The hash of a forged amount can be made right. */
-const moneyBreak = (forms: readonly StoredForm[]): AuditVerification['broken'] => {
-  const found = sumsBreak(forms.map((form) => decode(form)));
-  return found && breakAt(found.event, found.reason);
-};
-
-/** The chain and the sums of one payment's stream, from its first event. */
+/** What was found in the chain and the sums of one payment's stream (history.ts). */
 export const verifyPayment = (
   paymentId: string,
-  merchantId: string,
-  forms: readonly StoredForm[],
+  { merchantId, forms, broken }: Pick<History, 'merchantId' | 'forms' | 'broken'>,
 ): AuditVerification => {
-  const broken = verifyStream(forms) ?? moneyBreak(forms);
   return {
     ok: broken === undefined,
     finding: broken === undefined ? 'INTACT' : 'BROKEN',

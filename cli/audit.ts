@@ -1,4 +1,5 @@
 /** What the auditor's verbs share: the client, how events are shown, and server-sent events. */
+import { Option } from 'commander';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from '../audit/contract.ts';
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
@@ -9,9 +10,19 @@ import { money } from './output.ts';
 /** An event as the audit routes show it. */
 export type ShownEvent = AuditEvent | AuditUnreadableEvent;
 
-/** A client with the scope audit:read, for one merchant where `merchant` is given, else for all. */
-export const auditClient = (merchant?: string): Promise<Client> =>
-  openClient({ scope: 'audit:read', merchant });
+/**
+ * A client with the scope audit:read, for one merchant where `merchant` is given, else for all. With
+ * `data` it asks no service but the stopped data folder of that path.
+ */
+export const auditClient = async (merchant?: string, data?: string): Promise<Client> => {
+  if (data === undefined) return openClient({ scope: 'audit:read', merchant });
+  // Loaded only here: the routes and the store are slow to load.
+  return (await import('./stopped-folder.ts')).openStoppedFolder(data, merchant);
+};
+
+/** The option by which a verb reads a stopped data folder. */
+export const dataOption = (): Option =>
+  new Option('--data <folder>', 'read this stopped data folder, and change nothing in it');
 
 /** A path with its query; parameters that are undefined are left out. */
 export const pathOf = (path: string, parameters: Record<string, unknown> = {}): string => {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { StateParameters } from '../audit/contract.ts';
 import { readExportLine } from '../audit/export-lines.ts';
-import { provenOf, timelineOf } from '../audit/history.ts';
+import { provenOf, streamBreak, timelineOf } from '../audit/history.ts';
 import { stateOf } from '../audit/state.ts';
 import { decode, isReadable } from '../shared/event-store/codec.ts';
 import { isOfPayment } from '../shared/event-store/fold-stream.ts';
@@ -27,7 +27,7 @@ export const fileSource = (paymentId: string, file: string): Source => {
     return read?.stream === stream ? [read] : [];
   });
   const events = forms.map((form) => decode(form));
-  const broken = verifyPart(forms);
+  const broken = streamBreak(forms, events, verifyPart);
   if (events.length === 0) {
     throw new CommandFailed(`${file} holds no event of ${paymentId}; next: payments find`);
   }

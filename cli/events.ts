@@ -5,6 +5,7 @@ import type { State } from '../audit/state.ts';
 import {
   amountIn,
   auditClient,
+  dataOption,
   dateAndClockOf,
   failIfBroken,
   paymentPath,
@@ -19,6 +20,7 @@ type Options = {
   state?: true;
   diff?: true;
   file?: string;
+  data?: string;
   merchant?: string;
   format: Format;
 };
@@ -36,8 +38,8 @@ const atOf = (text: string | undefined): At => {
   return /^[0-9]{1,16}$/.test(text) ? { revision: text } : { at: text };
 };
 
-const serviceSource = async (paymentId: string, merchant?: string): Promise<Source> => {
-  const client = await auditClient(merchant);
+const serviceSource = async (paymentId: string, { merchant, data }: Options): Promise<Source> => {
+  const client = await auditClient(merchant, data);
   return {
     timeline: () => jsonOf<AuditTimeline>(client.get(paymentPath(paymentId, 'events'))),
     state: (at) => jsonOf<State | AuditNoState>(client.get(paymentPath(paymentId, 'state', at))),
@@ -114,10 +116,10 @@ const showDiff = ({ differences, revision, now }: State): void => {
 };
 
 const showEvents = async (paymentId: string, options: Options): Promise<void> => {
-  const { file, merchant, state, diff } = options;
+  const { file, state, diff } = options;
   const source =
     file === undefined
-      ? await serviceSource(paymentId, merchant)
+      ? await serviceSource(paymentId, options)
       : // Loaded only here: decoding stored events needs modules that are slow to load.
         (await import('./events-of-file.ts')).fileSource(paymentId, file);
   const at = atOf(options.at);
@@ -156,6 +158,7 @@ export const eventsCommand = (): Command =>
     .option('--state', 'the state of the payment then; left out: its events up to then')
     .option('--diff', 'what has changed from then to now')
     .option('--file <file>', 'read the events from an export; no service is needed')
+    .addOption(dataOption().conflicts('file'))
     .option('--merchant <id>', 'as this merchant sees it')
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments events pay_01… --state --at 2026-03-03T12:00:00Z')

@@ -1,11 +1,11 @@
 /** `payments explain`: whether a command would be allowed now, and if not, which events forbid it. */
 import { Argument, Command } from 'commander';
 import type { AuditExplanation, AuditForbidding } from '../audit/contract.ts';
-import { auditClient, dateAndClockOf, failIfBroken, paymentPath } from './audit.ts';
+import { auditClient, dataOption, dateAndClockOf, failIfBroken, paymentPath } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
 
-type Options = { amount?: string; merchant?: string; format: Format };
+type Options = { amount?: string; merchant?: string; data?: string; format: Format };
 
 const rowOf = ({ time, revision, position, type, why }: AuditForbidding): string[] => [
   `  ${dateAndClockOf(time)}`,
@@ -40,8 +40,8 @@ const show = (explanation: AuditExplanation): void => {
 };
 
 const explain = async (paymentId: string, command: string, options: Options): Promise<void> => {
-  const { amount, merchant, format } = options;
-  const client = await auditClient(merchant);
+  const { amount, merchant, data, format } = options;
+  const client = await auditClient(merchant, data);
   const path = paymentPath(paymentId, 'explain', { command, amount });
   const explanation = await jsonOf<AuditExplanation>(client.get(path));
   if (format === 'json') printJson(explanation);
@@ -56,6 +56,7 @@ export const explainCommand = (): Command =>
     .argument('<paymentId>', 'the payment')
     .addArgument(new Argument('<command>', 'the command').choices(['capture', 'void', 'refund']))
     .option('--amount <minor>', 'in minor units; left out: the whole remaining amount')
+    .addOption(dataOption())
     .option('--merchant <id>', 'as this merchant sees it')
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments explain pay_01… refund --amount 2000')

@@ -1,6 +1,6 @@
 /** `payments export`: events as they are stored, one a line, and a manifest beside them. */
 import { Command } from 'commander';
-import { auditClient, failIfBroken, pathOf, paymentPath } from './audit.ts';
+import { auditClient, dataOption, failIfBroken, pathOf, paymentPath } from './audit.ts';
 import { orFail } from './client.ts';
 import { manifestFileOf } from './export-manifest.ts';
 import { type Format, formatOption, note, print, printJson } from './output.ts';
@@ -12,6 +12,7 @@ type Options = {
   out: string;
   force?: true;
   merchant?: string;
+  data?: string;
   format: Format;
 };
 
@@ -37,7 +38,7 @@ const exportEvents = async (
     command.error('error: --from and --to are for the whole log; leave out the payment');
   }
   if (options.force !== true) refuseExisting(out);
-  const client = await auditClient(options.merchant);
+  const client = await auditClient(options.merchant, options.data);
   const response = await orFail(
     await client.get(routeOf(paymentId, options), { accept: 'application/x-ndjson' }),
   );
@@ -65,6 +66,7 @@ export const exportCommand = (): Command =>
     .option('--from <from>', 'a time (inclusive), or a position (everything after it)')
     .option('--to <time>', 'a time (exclusive)')
     .option('--force', 'replace the file and its manifest where they are there already')
+    .addOption(dataOption())
     .option('--merchant <id>', 'only this merchant')
     .addOption(formatOption())
     .addHelpText(

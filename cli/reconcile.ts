@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import type { Difference } from '../command-api/reconcile/differences.ts';
 import type { Reconciliation } from '../command-api/reconcile/reconcile.ts';
-import { auditClient } from './audit.ts';
+import { auditClient, dataOption } from './audit.ts';
 import { jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
@@ -79,10 +79,10 @@ const acknowledgedLine = ({ acknowledged, sequence }: Acknowledged): string =>
     ? `acknowledged up to entry ${sequence} of the ledger: requests that move money are served again`
     : 'nothing to acknowledge: the log holds the latest operations of the provider';
 
-type Options = { format: Format; acknowledge?: true };
+type Options = { data?: string; format: Format; acknowledge?: true };
 
-const reconcile = async ({ format, acknowledge: opens }: Options): Promise<void> => {
-  const client = await auditClient();
+const reconcile = async ({ data, format, acknowledge: opens }: Options): Promise<void> => {
+  const client = await auditClient(undefined, data);
   const result = await jsonOf<Reconciliation>(client.post('/audit/v1/reconcile'));
   if (format !== 'json') show(result);
   const acknowledgement = opens && (await acknowledge());
@@ -100,6 +100,7 @@ export const reconcileCommand = (): Command =>
     .description(
       "Compares every sum of the provider's ledger with the log and lists each difference.",
     )
+    .addOption(dataOption().conflicts('acknowledge'))
     .addOption(formatOption())
     .option(
       '--acknowledge',

@@ -1,7 +1,7 @@
 /** `payments verify`: whether the log was changed; if so, the first break and exit code 3. */
 import { Command } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
-import { auditClient, pathOf, paymentPath, serverSentEvents } from './audit.ts';
+import { auditClient, dataOption, pathOf, paymentPath, serverSentEvents } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { compareReadModels } from './compare-read-models.ts';
@@ -16,6 +16,7 @@ type Options = {
   file?: string;
   manifest?: string;
   merchant?: string;
+  data?: string;
   format: Format;
 };
 
@@ -67,8 +68,8 @@ const keptHeadIn = (file: string): Record<string, string | undefined> => {
   return { position, hash: logHash ?? hash, log, merchant: merchantId };
 };
 
-const verifyLog = async ({ merchant, manifest }: Options): Promise<AuditVerification> => {
-  const client = await auditClient(merchant);
+const verifyLog = async ({ merchant, manifest, data }: Options): Promise<AuditVerification> => {
+  const client = await auditClient(merchant, data);
   const kept = manifest === undefined ? {} : keptHeadIn(manifest);
   const path = pathOf('/audit/v1/verify', kept);
   const progress = startProgress('verify', 1);
@@ -98,7 +99,7 @@ const verificationOf = async (
     command.error('error: name exactly one of: a payment, --all, --file <file>, --read-models');
   if (file !== undefined) return verifyFile(file, options.manifest);
   if (all === true) return verifyLog(options);
-  const client = await auditClient(merchant);
+  const client = await auditClient(merchant, options.data);
   return jsonOf(client.get(paymentPath(paymentId ?? '', 'verify')));
 };
 
@@ -118,6 +119,10 @@ const verify = async (
   }
 };
 
+/** A stopped folder is verified whole where no payment is named. */
+const withAll = (paymentId: string | undefined, options: Options): Options =>
+  options.data === undefined || paymentId !== undefined ? options : { ...options, all: true };
+
 /** The verb `verify`. */
 export const verifyCommand = (): Command =>
   new Command('verify')
@@ -130,10 +135,13 @@ export const verifyCommand = (): Command =>
       '--manifest <file>',
       'with --all: the log must still hold the head of this manifest; with --file: its manifest',
     )
+    .addOption(dataOption().conflicts(['file', 'readModels']))
     .option('--merchant <id>', 'only this merchant')
     .addOption(formatOption())
     .addHelpText(
       'after',
-      '\nExample:\n  payments verify --all\n  payments verify --file march.jsonl\n  payments verify --read-models',
+      '\nExample:\n  payments verify --all\n  payments verify --file march.jsonl\n  payments verify --read-models\n  payments verify --data ./data',
     )
-    .action((paymentId, options, command) => verify(paymentId, options, command));
+    .action((paymentId, options, command) =>
+      verify(paymentId, withAll(paymentId, options), command),
+    );

@@ -12,6 +12,7 @@ import {
   LINES_START,
   LOG_HEADER,
   MERCHANT_HEADER,
+  readBreakLine,
   readExportLine,
 } from '../audit/export-lines.ts';
 import { breakAt } from '../shared/event-store/verify-chain.ts';
@@ -45,12 +46,13 @@ const writeAll = async (incoming: Incoming, handle: FileHandle): Promise<Written
   const written: Written = { count: 0, bytes: 0, sha256: '' };
   let rest = '';
   for await (const chunk of incoming.body) {
-    sha256.update(chunk);
-    written.bytes += chunk.length;
-    await handle.writeFile(chunk);
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop() ?? '';
-    for (const line of lines) takeLine(written, line, check);
+    const kept = lines.filter((line) => takeLine(written, line, check));
+    const bytes = Buffer.from(kept.map((line) => `${line}\n`).join(''));
+    sha256.update(bytes);
+    written.bytes += bytes.length;
+    await handle.writeFile(bytes);
   }
   if (rest !== '')
     throw new CommandFailed('the export ended in the middle of a line; start it again');
@@ -59,7 +61,13 @@ const writeAll = async (incoming: Incoming, handle: FileHandle): Promise<Written
 
 type LineCheck = ReturnType<typeof lineCheck>;
 
-const takeLine = (written: Written, line: string, { reasonFor }: LineCheck): void => {
+/** Counts and checks a line; false for one that says where the log cannot be read on. */
+const takeLine = (written: Written, line: string, { reasonFor }: LineCheck): boolean => {
+  const unreadable = readBreakLine(line);
+  if (unreadable !== undefined) {
+    written.broken ??= unreadable;
+    return false;
+  }
   const read = readExportLine(line);
   if (read === undefined) throw new CommandFailed('the response of the service is not an export');
   written.count += 1;
@@ -68,6 +76,7 @@ const takeLine = (written: Written, line: string, { reasonFor }: LineCheck): voi
   // After the first break every line may follow from it.
   const reason = written.broken === undefined ? reasonFor(read) : undefined;
   if (reason !== undefined) written.broken = breakAt(read, reason);
+  return true;
 };
 
 const headOf = ({ last }: Written): Manifest['head'] => {

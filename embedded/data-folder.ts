@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { LogMisfit } from '../projector/errors.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import { DataFolderRefused, makeDataDir, SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
@@ -39,7 +40,7 @@ const takeLock = (folder: string): FileLock => {
   } catch (error) {
     throw new DataFolderRefused(
       isLockHeld(error)
-        ? `DATA_DIR: ${folder} is held by another running service; stop it, or set another DATA_DIR`
+        ? `DATA_DIR: ${folder} is held by another running service, or read with --data; stop it, or set another DATA_DIR`
         : `DATA_DIR: ${folder}/${SERVICE_LOCK} cannot be locked; delete that file and start again`,
     );
   }
@@ -49,12 +50,18 @@ const takeLock = (folder: string): FileLock => {
 const isAboutAFile = (error: Error): boolean =>
   'syscall' in error || 'errcode' in error || error instanceof ReadModelsUnavailable;
 
+/** What a person looks at before anything is done about it. */
+const IS_DAMAGE =
+  /the event log (is damaged|ends before|has other events)|malformed|not a database/;
+
 /** Turns an error about a file of the folder into a DataFolderRefused; returns any other as it is. */
 export const asDataFolderRefused = (error: unknown, folder: string): unknown => {
   if (!(error instanceof Error) || error instanceof DataFolderRefused) return error;
-  // This message already names the file and what is wrong with it.
-  if (error instanceof StoreFileUnusable)
-    return new DataFolderRefused(`DATA_DIR: ${error.message}`);
+  // These messages already name the file or the checkpoint, and what is wrong with it.
+  if (error instanceof StoreFileUnusable || error instanceof LogMisfit) {
+    const next = IS_DAMAGE.test(error.message) ? `; next: payments verify --data ${folder}` : '';
+    return new DataFolderRefused(`DATA_DIR: ${error.message}${next}`);
+  }
   if (!isAboutAFile(error)) return error;
   const why = firstLineOf(error);
   return new DataFolderRefused(

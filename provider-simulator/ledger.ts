@@ -167,6 +167,24 @@ const openOrRelease = (file: string, lock: FileLock): DatabaseSync => {
   }
 };
 
+const listIn = (db: DatabaseSync): Ledger['list'] => {
+  const list = db.prepare(LIST);
+  return (after, limit) => {
+    const rows = list.all(after, limit + 1) as Row[];
+    const entries = rows.slice(0, limit).filter(isCarriedOut).map(entryOf);
+    return { entries, next: rows.length > limit ? (entries.at(-1)?.sequence ?? null) : null };
+  };
+};
+
+/**
+ * Opens the ledger of a stopped simulator for reading, by an address of SQLite or the path of a copy.
+ * Throws what SQLite throws.
+ */
+export const readLedger = (file: string): Pick<Ledger, 'list' | 'close'> => {
+  const db = new DatabaseSync(file, { readOnly: true });
+  return { list: listIn(db), close: () => db.close() };
+};
+
 type Job = { attempt: () => () => void; reject: (error: unknown) => void };
 
 /** Every job that is pending at a turn goes into one transaction; a promise resolves after it. */
@@ -225,7 +243,7 @@ export const openLedger = (file: string): Ledger => {
   const lock = takeLock(file);
   const db = openOrRelease(file, lock);
   const find = db.prepare(FIND);
-  const list = db.prepare(LIST);
+  const list = listIn(db);
   const last = db.prepare(LAST);
   const insert = db.prepare(INSERT);
   const fence = db.prepare(FENCE);
@@ -274,9 +292,7 @@ export const openLedger = (file: string): Ledger => {
     },
     list: (after, limit) => {
       flush();
-      const rows = list.all(after, limit + 1) as Row[];
-      const entries = rows.slice(0, limit).filter(isCarriedOut).map(entryOf);
-      return { entries, next: rows.length > limit ? (entries.at(-1)?.sequence ?? null) : null };
+      return list(after, limit);
     },
     close: () => {
       flush();

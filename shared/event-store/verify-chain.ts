@@ -154,7 +154,7 @@ export const verifyStream = <P>(links: Iterable<Link<P>>): Break<P> | undefined 
   verifyLinks(links, streamsCheck());
 
 /** The first break of a part of one stream, of which the events before it are not there; or undefined. */
-export const verifyPart = <P>(links: readonly Link<P>[]): Break<P> | undefined => {
+export const verifyPart = <P>(links: Iterable<Link<P>>): Break<P> | undefined => {
   const [first] = links;
   if (first === undefined || first.revision === 0) return verifyStream(links);
   const before = String(jsonFieldsOf(first.text).previousHash);

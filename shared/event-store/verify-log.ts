@@ -5,6 +5,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { decode } from './codec.ts';
 import type { Position, StoredForm, StoredForms } from './port.ts';
+import { readPage } from './read-page.ts';
 import { breakAt, storedCheck } from './verify-chain.ts';
 import { sumsCheck } from './verify-sums.ts';
 
@@ -38,6 +39,8 @@ export type LogWalk = {
   signal: AbortSignal;
 };
 
+type LogPage = { page: StoredForm[]; unreadable?: LogBreak };
+
 /** `events` were verified, `last` is the last of them; `broken` is the first that does not fit. */
 export type LogWalked = { events: number; last?: StoredForm; broken?: LogBreak };
 
@@ -62,7 +65,7 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<number, LogWalked 
   let read = 0;
   let after: Position | null = null;
   while (!signal.aborted) {
-    const page: StoredForm[] = await stored.readAll(after, PAGE);
+    const { page, unreadable }: LogPage = await readPage(stored, after, PAGE, walked.last);
     for (const form of page) {
       if (includes !== undefined && !(await includes(form))) continue;
       const broken = await check(form);
@@ -70,6 +73,7 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<number, LogWalked 
       walked.events += 1;
       walked.last = form;
     }
+    if (unreadable !== undefined) return { ...walked, broken: unreadable };
     read += page.length;
     after = page.at(-1)?.position ?? after;
     yield read;

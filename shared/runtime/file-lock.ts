@@ -31,19 +31,30 @@ export const takeFileLock = (file: string): FileLock => {
 };
 
 /**
+ * Shares the lock, without writing to the file: nobody can take it until `release`, others can share it.
+ * Throws where a process holds it.
+ */
+export const shareFileLock = (file: string): FileLock => {
+  const lock = new DatabaseSync(file, { readOnly: true, timeout: 0 });
+  try {
+    lock.exec('BEGIN');
+    lock.prepare('SELECT count(*) FROM sqlite_schema').get();
+    return { release: () => lock.close() };
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+};
+
+/**
  * Whether a process holds the lock. The check shares the lock for an instant; a service that starts
  * in that instant finds it held.
  */
 export const isFileLocked = (file: string): boolean => {
   if (!existsSync(file)) return false;
   try {
-    const lock = new DatabaseSync(file, { readOnly: true, timeout: 0 });
-    try {
-      lock.prepare('SELECT count(*) FROM sqlite_schema').get();
-      return false;
-    } finally {
-      lock.close();
-    }
+    shareFileLock(file).release();
+    return false;
   } catch {
     return true;
   }

@@ -2,7 +2,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { GENESIS_HASH } from '../chain.ts';
 import type { Failure, WorkerOptions } from './messages.ts';
-import { createSchema } from './schema.ts';
+import { createSchema, SCHEMA_VERSION, versionOf } from './schema.ts';
 
 // Earlier versions have a bug in the WAL that can corrupt the file.
 const OLDEST_SQLITE = [3, 51, 3] as const;
@@ -66,6 +66,22 @@ export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
   createSchema(database);
   // Set after the schema is made, which must always fit.
   if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
+  return database;
+}
+
+/**
+ * Opens a file for reading, by its address (`file:///…?immutable=1`), or a copy of a file by its path,
+ * which is brought to the newest form. Throws as `openDatabase` does.
+ */
+export function openForReading(file: string): DatabaseSync {
+  const isCopy = !file.startsWith('file:');
+  const database = new DatabaseSync(file, { readOnly: !isCopy });
+  rejectOldSqlite(database);
+  database.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON');
+  if (isCopy) createSchema(database);
+  const version = versionOf(database);
+  if (version !== SCHEMA_VERSION)
+    throw new Error(`of schema ${version}: read it with its own version`);
   return database;
 }
 

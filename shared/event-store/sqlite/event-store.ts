@@ -80,6 +80,27 @@ export async function openSqliteEventStore(
   };
 }
 
+/**
+ * Opens a file that no process writes to, for reading: its end is not verified, so that a damaged log
+ * can be looked at. `file` is an address of SQLite (`file:///…?immutable=1`) or the path of a copy. An
+ * append throws StoreUnavailable; a read of a part that is damaged throws StoreFileUnusable, as the
+ * opening does where nothing can be read.
+ */
+export async function openSqliteForReading(file: string): Promise<EventStore> {
+  const thread = await startThread({ file, readOnly: true }, () => undefined).catch(rethrow);
+  const tail = liveTail(thread.openedAt);
+  const reads = readers(thread, tail);
+  return {
+    append: () => Promise.reject(new StoreUnavailable('the log was opened for reading')),
+    // Stores nothing: a value that is not there yet is given back.
+    claimMeta: (key, value) => thread.call('claimMeta', { key, value }).catch(rethrow),
+    ...reads,
+    stored: storedForms(thread),
+    subscribe: (after, signal) => follow(tail, reads.readAll, after, signal),
+    close: () => end(thread),
+  };
+}
+
 function createPrivateFile(file: string): void {
   try {
     ensurePrivateFile(file);

@@ -5,7 +5,12 @@ import type { HashesAt } from '../port.ts';
 import type { Link } from '../verify-chain.ts';
 
 /** `maxPages` caps the file's size; only tests set it, to meet a full disk. */
-export type WorkerOptions = { file: string; maxPages?: number | undefined };
+export type WorkerOptions = {
+  file: string;
+  maxPages?: number | undefined;
+  /** Only read; the end of the chain is not verified. */
+  readOnly?: boolean | undefined;
+};
 
 /** One append. `revision` and `hash` are those of the stream's expected last event, -1 for none. */
 export type AppendJob = {

@@ -46,6 +46,9 @@ export function createSchema(database: DatabaseSync): void {
   for (let next = version; next < MIGRATIONS.length; next++) migrate(database, next);
 }
 
+/** The newest form of the file. */
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
 /** How many migrations have run on a file. */
 export const versionOf = (database: DatabaseSync): number =>
   Number(database.prepare('PRAGMA user_version').get()?.user_version);

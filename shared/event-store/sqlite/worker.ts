@@ -11,6 +11,7 @@ import {
   isConstraint,
   messageOf,
   openDatabase,
+  openForReading,
   prepareAll,
   type Statements,
 } from './database.ts';
@@ -32,7 +33,7 @@ const CHECKPOINT_PAGES = 2000;
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs as a worker thread only');
-const { file, maxPages } = workerData as WorkerOptions;
+const { file, maxPages, readOnly } = workerData as WorkerOptions;
 const reply = (message: Reply): void => port.postMessage(message);
 
 let database: DatabaseSync;
@@ -170,8 +171,8 @@ function response(request: Request): unknown {
     case 'timeAfter':
       return statements.timeAfter.get(args.after)?.time ?? null;
     case 'claimMeta':
-      statements.addMeta.run(args.key, args.value);
-      return statements.getMeta.get(args.key)?.value;
+      if (!readOnly) statements.addMeta.run(args.key, args.value);
+      return statements.getMeta.get(args.key)?.value ?? args.value;
     case 'probe':
       if (stopped !== undefined) throw new Failed(stopped);
       database.exec(`PRAGMA user_version = ${versionOf(database)}`);
@@ -188,12 +189,18 @@ function handle(request: Request): void {
   else if (request.name === 'append' || request.name === 'probe') attempt(-1, checkpoint);
 }
 
+/** What is only read can be read on, also where a part of it cannot. */
+const unforeseen = (error: unknown): Failure => {
+  const failure = failureOf(error, false);
+  return readOnly ? { ...failure, kind: 'unusable' } : failure;
+};
+
 /** Replies to the call with a failure; a failure that ends no call is sent only when it is fatal. */
 function attempt(call: number, work: () => void): void {
   try {
     work();
   } catch (error) {
-    const failure = error instanceof Failed ? error.failure : failureOf(error, false);
+    const failure = error instanceof Failed ? error.failure : unforeseen(error);
     diskFull = failure.kind === 'full';
     // seeded bug: stop-after-fsync
     if (failure.kind === 'fatal') stopped = { ...failure, unknown: false };
@@ -202,10 +209,10 @@ function attempt(call: number, work: () => void): void {
 }
 
 try {
-  database = openDatabase({ file, maxPages });
+  database = readOnly ? openForReading(file) : openDatabase({ file, maxPages });
   statements = prepareAll(database);
   // seeded bug: tail-verified
-  const { position } = verifyTail();
+  const { position } = readOnly ? logEnd() : verifyTail();
   port.on('message', handle);
   reply({ call: 0, value: position });
 } catch (error) {

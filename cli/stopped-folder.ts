@@ -1,0 +1,135 @@
+/**
+ * The audit over a stopped data folder (`--data`): the same routes over the same store, opened for
+ * reading, in this process and without a socket. The verbs ask it as they ask a running service. Reading
+ * is not recorded: the folder stays as it is.
+ */
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { registerAuditApi } from '../audit/routes.ts';
+import { httpProvider } from '../command-api/provider/http/provider.ts';
+import type { Provider } from '../command-api/provider/port.ts';
+import { reconcile } from '../command-api/reconcile/reconcile.ts';
+import { RECONCILE_ROUTES } from '../command-api/reconcile/routes.ts';
+import { readLedger } from '../provider-simulator/ledger.ts';
+import { StoreFileUnusable } from '../shared/event-store/errors.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
+import { openSqliteForReading } from '../shared/event-store/sqlite/event-store.ts';
+import type { AuthHooks } from '../shared/http/auth/hooks.ts';
+import { registerRoutes } from '../shared/http/route.ts';
+import { buildApp } from '../shared/http/server/app.ts';
+import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
+import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
+import { type FileLock, shareFileLock } from '../shared/runtime/file-lock.ts';
+import { createLogger } from '../shared/runtime/log.ts';
+import { createMetrics } from '../shared/runtime/metrics.ts';
+import type { Client } from './client.ts';
+import { CommandFailed } from './command-failed.ts';
+import { readSettings } from './settings.ts';
+import { readablePath } from './stopped-file.ts';
+
+const EVENTS = 'events.sqlite';
+const LEDGER = 'provider-ledger.sqlite';
+
+/** Keeps a service from starting on the folder meanwhile. Throws CommandFailed where one holds it. */
+const shareFolder = (folder: string): FileLock | undefined => {
+  const lock = join(folder, SERVICE_LOCK);
+  if (!existsSync(lock)) return undefined;
+  try {
+    return shareFileLock(lock);
+  } catch {
+    throw new CommandFailed(`${folder} is held by a running service: leave out --data to ask it`);
+  }
+};
+
+const fileIn = (folder: string, name: string, else_: string): string => {
+  const file = join(folder, name);
+  if (statSync(file, { throwIfNoEntry: false })?.isFile()) return readablePath(file);
+  throw new CommandFailed(`${folder} holds no ${name}; ${else_}`);
+};
+
+const openStore = async (folder: string): Promise<EventStore> => {
+  const file = fileIn(folder, EVENTS, 'name the data folder of an embedded service, or a backup');
+  try {
+    return await openSqliteForReading(file);
+  } catch (error) {
+    if (!(error instanceof StoreFileUnusable)) throw error;
+    throw new CommandFailed(`${error.message}; compare it with a backup or an export`, 3);
+  }
+};
+
+/** The provider of the settings, or the simulator's ledger in the folder. Only its ledger is read. */
+const ledgerOf = (folder: string): Pick<Provider, 'ledger'> => {
+  const { url, ...options } = readSettings().provider;
+  if (url !== undefined) return httpProvider({ url, ...options });
+  const { list } = readLedger(fileIn(folder, LEDGER, 'set PROVIDER_URL to ask the provider'));
+  return { ledger: async (after, limit) => list(after, limit) };
+};
+
+/** Whoever can read the folder sees all of it, or as much as the merchant `merchant` would see. */
+const trusting =
+  (merchantId: string): AuthHooks =>
+  () => [
+    (request, _reply, done) => {
+      request.principal = { merchantId, actor: 'cli', scopes: undefined };
+      done();
+    },
+  ];
+
+const noReadModels = {
+  getAny: async () => undefined,
+  search: async () => {
+    throw new ReadModelsUnavailable('the read models of a stopped folder are not searched');
+  },
+};
+
+const appOver = (folder: string, store: EventStore, merchant: string) => {
+  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+  const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
+  const record = async () => undefined;
+  registerAuditApi(app, trusting(merchant), {
+    store,
+    readModels: noReadModels,
+    operationsMax: readSettings().maxOperationsPerPayment,
+    record,
+  });
+  registerRoutes(app, trusting(merchant), RECONCILE_ROUTES, {
+    record,
+    reconcileOnce: () => reconcile({ store, provider: ledgerOf(folder) }),
+  });
+  return app;
+};
+
+/** The response of a route whose part of the file cannot be read. */
+const notReadable = (folder: string): CommandFailed =>
+  new CommandFailed(
+    `a part of ${folder}/${EVENTS} cannot be read; what can be read: payments export --data ${folder} --out <file>`,
+    3,
+  );
+
+/**
+ * Opens a stopped data folder, for one merchant where `merchant` is given, else for all. Throws
+ * CommandFailed where a service holds it, where it holds no log, and, exit code 3, where the log cannot
+ * be opened.
+ */
+export const openStoppedFolder = async (folder: string, merchant = '*'): Promise<Client> => {
+  const lock = shareFolder(folder);
+  process.once('exit', () => lock?.release());
+  const app = appOver(folder, await openStore(folder), merchant);
+  const send = async (
+    method: 'GET' | 'POST',
+    url: string,
+    headers: Record<string, string> = {},
+  ) => {
+    const response = await app.inject({ method, url, headers, payloadAsStream: true });
+    const { statusCode: status, headers: received } = response;
+    const body = Readable.toWeb(response.stream());
+    if (status === 503 && method === 'GET') throw notReadable(folder);
+    return new Response(body, { status, headers: received as Record<string, string> });
+  };
+  return {
+    url: folder,
+    get: (path, headers) => send('GET', path, headers),
+    post: (path, _body, headers) => send('POST', path, headers),
+  };
+};

@@ -1,0 +1,50 @@
+/** A page of the log, also of a file of which a part cannot be read (a stopped folder that is looked at). */
+import { StoreFileUnusable } from './errors.ts';
+import type { Position, StoredForm, StoredForms } from './port.ts';
+import { breakAt } from './verify-chain.ts';
+
+type ReadAll = Pick<StoredForms, 'readAll'>;
+
+const LOG_START = { position: '0', stream: '', revision: 0 };
+
+/** The events before the damage, each read by itself. */
+const oneByOne = async (
+  { readAll }: ReadAll,
+  from: Position | null,
+  limit: number,
+): Promise<StoredForm[]> => {
+  const forms: StoredForm[] = [];
+  let after = from;
+  try {
+    while (forms.length < limit) {
+      const [form] = await readAll(after, 1);
+      if (form === undefined) break;
+      forms.push(form);
+      after = form.position;
+    }
+  } catch (error) {
+    if (!(error instanceof StoreFileUnusable)) throw error;
+  }
+  return forms;
+};
+
+/**
+ * Up to `limit` events after a position. Where the file cannot be read on, the events before that place,
+ * and `unreadable`, the break for a reader whose last event before this page was `last`. Throws any
+ * other StoreUnavailable.
+ */
+export const readPage = async (
+  stored: ReadAll,
+  after: Position | null,
+  limit: number,
+  last?: Pick<StoredForm, 'position' | 'stream' | 'revision'>,
+) => {
+  try {
+    return { page: await stored.readAll(after, limit) };
+  } catch (error) {
+    if (!(error instanceof StoreFileUnusable)) throw error;
+    const page = await oneByOne(stored, after, limit);
+    const why = `what comes after it cannot be read: ${error.message}`;
+    return { page, unreadable: breakAt(page.at(-1) ?? last ?? LOG_START, why) };
+  }
+};

@@ -1,0 +1,184 @@
+/** `--data`: the auditor's verbs on a data folder whose service is stopped, whole, killed or damaged. */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { openStoppedFolder } from '../../cli/stopped-folder.ts';
+import { asDataFolderRefused, openDataFolder } from '../../embedded/data-folder.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { type AuditStory, openAuditStory } from '../support/audit-story.ts';
+import { runCli } from '../support/service.ts';
+import { openRows } from '../support/tampering.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+// Each run of the command line is a process of its own.
+jest.setTimeout(60_000);
+
+const folder = temporaryFolder();
+let story: string;
+let service: AuditStory['service'];
+let stop: AuditStory['stop'];
+/** As a killed service leaves it: half of the log is in the write-ahead log. */
+let killed: string;
+/** As a service leaves it that was stopped. */
+let stopped: string;
+/** What the service response while it ran. */
+const responses = new Map<string, unknown>();
+
+/** By another program: a process that closes a file that it has locked itself loses the lock. */
+const copyOf = (from: string, name: string): string => {
+  const to = join(folder.path, name);
+  execFileSync('cp', ['-a', from, to]);
+  return to;
+};
+
+beforeAll(async () => {
+  const opened = await openAuditStory();
+  ({ service, story, stop } = opened);
+  killed = copyOf(service.dataDir, 'killed');
+  for (const path of ['events', 'state?revision=1', 'explain?command=refund', 'verify']) {
+    responses.set(path, (await opened.read(`/payments/${story}/${path}`)).json);
+  }
+  stopped = copyOf(killed, 'stopped');
+  await (await openSqliteEventStore({ file: join(stopped, 'events.sqlite') })).close();
+});
+afterAll(async () => {
+  await stop();
+  folder.remove();
+});
+
+/** The verbs know nothing but the folder: no address, no key. */
+const cli = (data: string, ...args: string[]) =>
+  runCli([...args, '--data', data], { DATA_DIR: join(folder.path, 'elsewhere'), NO_COLOR: '1' });
+
+/** Every file with its bytes and its times. */
+const stateOf = (path: string) =>
+  readdirSync(path).map((name) => {
+    const file = join(path, name);
+    const { mtimeMs, ctimeMs, mode } = statSync(file);
+    const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex');
+    return { name, mtimeMs, ctimeMs, mode, sha256 };
+  });
+
+describe('F13: a stopped data folder', () => {
+  const PATHS = ['events', 'state?revision=1', 'explain?command=refund', 'verify'];
+
+  test.each(['stopped', 'killed'])(
+    'that was %s answers as the service did, unchanged',
+    async (how) => {
+      const data = how === 'stopped' ? stopped : killed;
+      const before = stateOf(data);
+      const client = await openStoppedFolder(data);
+      for (const path of PATHS) {
+        const route = `/audit/v1/payments/${story}/${path}`;
+        const response = await client.get(route);
+        expect([response.status, await response.json()]).toEqual([200, responses.get(path)]);
+      }
+      const whole = await (await client.get('/audit/v1/verify')).json();
+      expect(whole).toMatchObject({ ok: true, guarantee: 'log', events: 6 });
+      const reconciled = await (await client.post('/audit/v1/reconcile')).json();
+      expect(reconciled).toMatchObject({ ok: true, operations: 3, entries: 3 });
+      expect(stateOf(data)).toEqual(before);
+    },
+  );
+
+  test('is read by every verb', async () => {
+    const out = join(folder.path, 'stopped.jsonl');
+    const events = await cli(stopped, 'events', story);
+    const whole = await cli(killed, 'verify');
+    const exported = await cli(stopped, 'export', '--out', out);
+    expect([events.code, events.stdout]).toEqual([
+      0,
+      expect.stringMatching(/r5 +#6 +PaymentRefunded +5\.00 USD +CAPTURED +tester/),
+    ]);
+    expect([whole.code, whole.stdout]).toEqual([0, expect.stringMatching(/^intact {2}6 events/)]);
+    expect(whole.stderr).toMatch(/events\.sqlite-wal holds pages/);
+    expect(exported.code).toBe(0);
+    expect(readFileSync(out, 'utf8')).toContain(story);
+  });
+
+  test('is refused in one line where a service holds the folder, or where there is no log', async () => {
+    const held = await cli(service.dataDir, 'verify');
+    expect([held.code, held.stderr]).toEqual([
+      1,
+      `payments: ${service.dataDir} is held by a running service: leave out --data to ask it\n`,
+    ]);
+    const empty = await cli(folder.path, 'verify');
+    expect([empty.code, empty.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^payments: \S+ holds no events\.sqlite; name the data folder/),
+    ]);
+  });
+});
+
+describe('F13: a damaged log', () => {
+  let damaged: string;
+  beforeAll(() => {
+    damaged = copyOf(stopped, 'damaged');
+    const { rows, write, close } = openRows(join(damaged, 'events.sqlite'));
+    const dearer = (text: string) => text.replace('"amount":1500', '"amount":9500');
+    write(rows.map((row) => (row.position === 4 ? { ...row, text: dearer(row.text) } : row)));
+    close();
+  });
+
+  test('is refused by a start, which says how to look at it', async () => {
+    const refused = await openDamaged();
+    expect(refused).toMatch(/revision 3\): its text does not have its hash/);
+    expect(refused).toContain(`next: payments verify --data ${damaged}`);
+  });
+
+  const openDamaged = async (): Promise<string> => {
+    const file = join(copyOf(damaged, 'start'), 'events.sqlite');
+    const error = await openSqliteEventStore({ file }).then(
+      () => new Error('it was opened'),
+      (reason: unknown) => reason,
+    );
+    return (asDataFolderRefused(error, damaged) as Error).message;
+  };
+
+  test('can be verified, read and exported: each verb names the place and ends with 3', async () => {
+    const out = join(folder.path, 'damaged.jsonl');
+    const verbs = [
+      await cli(damaged, 'verify'),
+      await cli(damaged, 'events', story),
+      await cli(damaged, 'export', '--out', out),
+    ];
+    const place = `position 4 (stream payment-${story}, revision 3): its text does not have its hash`;
+    for (const { code, stderr } of verbs) {
+      expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining(place) });
+    }
+    expect(verbs[1]?.stdout).toMatch(/r5 +#6 +PaymentRefunded +5\.00 USD/);
+    const events = readFileSync(out, 'utf8').trimEnd().split('\n');
+    expect(events.length).toBeGreaterThan(5);
+    expect(existsSync(`${out}.manifest.json`)).toBe(true);
+  });
+
+  test('whose pages are gone is written out as far as it can be read', async () => {
+    const torn = copyOf(stopped, 'torn');
+    const file = join(torn, 'events.sqlite');
+    const bytes = readFileSync(file);
+    writeFileSync(file, tornAfter(bytes, 'PaymentCaptured'));
+    const out = join(folder.path, 'torn.jsonl');
+    const verified = await cli(torn, 'verify');
+    const exported = await cli(torn, 'export', '--out', out);
+    for (const { code, stderr } of [verified, exported]) {
+      expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('malformed') });
+    }
+  });
+});
+
+const PAGE_BYTES = 4096;
+/** A file whose page with this text is overwritten. */
+const tornAfter = (bytes: Buffer, text: string): Buffer => {
+  const page = Math.floor(bytes.indexOf(text) / PAGE_BYTES) * PAGE_BYTES;
+  return Buffer.from(bytes).fill(0xff, page, page + PAGE_BYTES);
+};
+
+test('F13: while a folder is read, no service starts on it', async () => {
+  const data = copyOf(stopped, 'read');
+  await openStoppedFolder(data);
+  expect(() => openDataFolder(data)).toThrow(
+    /held by another running service, or read with --data/,
+  );
+});
