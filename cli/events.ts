@@ -1,19 +1,12 @@
 /** `payments events`: a payment's events, its state at a moment, and what has changed since. */
 import { Command } from 'commander';
-import type { AuditEvent, AuditNoState, AuditTimeline } from '../audit/contract.ts';
+import type { AuditNoState, AuditTimeline } from '../audit/contract.ts';
 import type { State } from '../audit/state.ts';
-import {
-  amountIn,
-  auditClient,
-  dataOption,
-  dateAndClockOf,
-  failIfBroken,
-  paymentPath,
-  type ShownEvent,
-} from './audit.ts';
+import { auditClient, dataOption, failIfBroken, paymentPath, type ShownEvent } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
+import { timelineLines } from './timeline.ts';
 
 type Options = {
   at?: string;
@@ -46,21 +39,6 @@ const serviceSource = async (paymentId: string, { merchant, data }: Options): Pr
   };
 };
 
-const brokenIn = ({ broken }: ShownEvent): string[] =>
-  broken === undefined ? [] : [styled('red', `DOES NOT VERIFY: ${broken}`)];
-
-const rowOf = (event: ShownEvent): string[] => {
-  const place = [`r${event.revision}`, `#${event.position}`];
-  if ('unreadable' in event) {
-    const why = [...brokenIn(event), event.unreadable];
-    return ['', ...place, 'cannot be read', '', '', '', '', why.join('; ')];
-  }
-  const { time, type, status = '', actor, requestId } = event;
-  const why = [...brokenIn(event), ...whyOf(event)].join('; ');
-  const who = [actor, `..${requestId.slice(-REQUEST_ID_END)}`];
-  return [dateAndClockOf(time), ...place, type, amountIn(event), status, ...who, why];
-};
-
 const upTo = (events: ShownEvent[], { revision, at }: At): ShownEvent[] => {
   if (revision !== undefined) return events.filter((event) => event.revision <= Number(revision));
   if (at === undefined) return events;
@@ -69,26 +47,6 @@ const upTo = (events: ShownEvent[], { revision, at }: At): ShownEvent[] => {
     throw new CommandFailed('--at must be a revision or a time', 2);
   return events.filter((event) => 'time' in event && event.time <= moment.toISOString());
 };
-
-/** How much of a request id is shown: its end, by which the log of the service can be searched. */
-const REQUEST_ID_END = 8;
-
-/** Why an event is as it is: a decline's codes, a reason, or the word of a person and its evidence. */
-const whyOf = ({ data }: AuditEvent): string[] => {
-  const { failureCode, providerFailureCode, outcome, reason, resolution } = data;
-  const own = providerFailureCode === undefined ? '' : ` (${providerFailureCode})`;
-  const isCarriedOut = outcome === undefined || outcome === 'DECLINED';
-  return [
-    ...(failureCode === undefined ? [] : [`${failureCode}${own}`]),
-    ...(isCarriedOut ? [] : [`never carried out: ${outcome}`]),
-    ...(reason === undefined ? [] : [`reason: ${reason}`]),
-    ...(resolution === undefined
-      ? []
-      : [styled('yellow', `by hand: ${Object(resolution).evidence}`)]),
-  ];
-};
-
-const showTimeline = (events: ShownEvent[]): void => print(...columns(events.map(rowOf)));
 
 const AMOUNTS = [
   'authorizedAmount',
@@ -134,7 +92,7 @@ const showUpTo = async (source: Source, at: At, { format }: Options) => {
   const timeline = await source.timeline();
   const events = upTo(timeline.events, at);
   if (format === 'json') printJson(events);
-  else showTimeline(events);
+  else print(...timelineLines(events));
   return timeline;
 };
 

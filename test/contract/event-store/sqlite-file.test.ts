@@ -335,14 +335,16 @@ describe('subscriptions', () => {
 
   test('F12: an event that was changed with its hash and its log hash breaks its stream', async () => {
     const opened = await open();
-    await append(opened, 'payment-1', [newEvent(created()), newEvent(authorized())]);
+    const [{ revision, hash } = { revision: -1, hash: '' }] = await append(opened, 'payment-1');
+    await append(opened, 'payment-2');
+    await opened.append('payment-1', { revision, hash }, [newEvent(authorized())]);
     const [first] = await opened.stored.readStream('payment-1');
     const text = String(first?.text).replace('2500', '9500');
     const logHash = linkLog(GENESIS_HASH, hashOf(text));
     forge(`UPDATE events SET text = '${text}', hash = '${hashOf(text)}', log_hash = '${logHash}'
            WHERE position = 1`);
     await expect(opened.readStream('payment-1')).rejects.toThrow(
-      'payment-1, revision 1: it does not follow',
+      'payment-1, revision 1: it does not follow the event before it',
     );
   });
 
