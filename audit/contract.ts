@@ -232,6 +232,16 @@ export const AuditKeptHead = z
   .object({ position: z.string(), found: z.boolean(), notComparable: z.string().optional() })
   .meta({ id: 'AuditKeptHead' });
 
+/** The seals of the log: how many fit, up to where the last one covers it, and what follows it. */
+export const AuditSeals = z
+  .object({
+    seals: z.int(),
+    eventsAfter: z.int(),
+    position: z.string().optional(),
+    keyId: z.string().optional(),
+  })
+  .meta({ id: 'AuditSeals' });
+
 /** `guarantee`: one chain over the whole log, or one within each stream. */
 export const AuditVerification = z
   .object({
@@ -246,6 +256,8 @@ export const AuditVerification = z
     head: z.object({ ...place, hash, logHash: hash.optional() }).nullable(),
     broken,
     keptHead: AuditKeptHead.optional(),
+    /** Where the whole log was verified and its store can be sealed. */
+    sealed: AuditSeals.optional(),
   })
   .meta({ id: 'AuditVerification' });
 export type AuditVerification = z.infer<typeof AuditVerification>;

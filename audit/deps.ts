@@ -21,6 +21,8 @@ export type AuditDeps = {
   operationsMax: number;
   /** Called with what every verification of the whole log found: the break, or undefined. */
   onVerified: (broken: LogBreak | undefined) => void;
+  /** The public key whose seals are trusted; undefined where this process has none. */
+  sealingKey: string | undefined;
   /** `now` is true while the log is verified: for one client at a time. */
   verifying: { now: boolean };
 };

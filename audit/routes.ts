@@ -19,6 +19,8 @@ export type AuditApi = {
   onVerified?: AuditDeps['onVerified'];
   /** Left out: every reading is recorded in the log. */
   record?: Recorder;
+  /** The public key whose seals are trusted, in base64url; left out where this process has none. */
+  sealingKey?: string | undefined;
   /** Tests set shorter times. */
   limits?: StreamLimits;
 };
@@ -33,7 +35,15 @@ export const AUDIT_ROUTES: RoutesOf<'audit', AuditDeps> = joinRoutes(
 export const registerAuditApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,
-  { store, readModels, operationsMax, record, limits, onVerified = () => undefined }: AuditApi,
+  {
+    store,
+    readModels,
+    operationsMax,
+    record,
+    limits,
+    onVerified = () => undefined,
+    sealingKey,
+  }: AuditApi,
 ): void => {
   registerRoutes(app, authHooks, AUDIT_ROUTES, {
     store,
@@ -43,6 +53,7 @@ export const registerAuditApi = (
     streams: createStreams(app, limits),
     operationsMax,
     onVerified,
+    sealingKey,
     verifying: { now: false },
   });
 };

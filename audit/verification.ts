@@ -2,6 +2,7 @@
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { StoredForm, StoredForms } from '../shared/event-store/port.ts';
 import { type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
+import { sealsCheck } from '../shared/event-store/verify-seals.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
@@ -56,11 +57,13 @@ const findingOf = (
  * or undefined when `signal` is aborted. Throws StoreUnavailable.
  */
 export async function* verifyLogForms(
-  { store, merchants }: Pick<AuditDeps, 'store' | 'merchants'>,
+  { store, merchants, sealingKey }: Pick<AuditDeps, 'store' | 'merchants' | 'sealingKey'>,
   { stored, only, known, signal }: LogVerification,
 ): AsyncGenerator<Progress, AuditVerification | undefined> {
   const guarantee = only === undefined ? stored.guarantee : 'stream';
-  const kept = keptHeadCheck(known, { logId: await logIdOf(store), only });
+  const logId = await logIdOf(store);
+  const kept = keptHeadCheck(known, { logId, only });
+  const seals = sealsCheck(store, { log: logId, publicKey: sealingKey });
   const { eventsAfter: of } = await store.head(null);
   const steps = walkLog({
     stored,
@@ -68,7 +71,7 @@ export async function* verifyLogForms(
     ...(only === undefined
       ? {}
       : { includes: async (form) => (await merchants.ofForm(form)) === only }),
-    also: kept.compare,
+    also: async (form) => (await seals.check(form)) ?? kept.compare(form),
     isEnough: (read) => read >= of && kept.isDone(),
     signal,
   });
@@ -90,5 +93,6 @@ export async function* verifyLogForms(
     head: headOf(last),
     ...(broken === undefined ? {} : { broken }),
     ...(found === undefined ? {} : { keptHead: found }),
+    ...(guarantee === 'log' ? { sealed: seals.found() } : {}),
   };
 }

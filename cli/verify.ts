@@ -34,6 +34,13 @@ const PROVES: Record<string, string> = {
   stream: 'a chain within each stream',
 };
 
+type Seals = NonNullable<AuditVerification['sealed']>;
+
+const sealsLine = ({ seals, position, keyId, eventsAfter }: Seals): string =>
+  seals === 0
+    ? `seals  none: ${eventsAfter} events are as safe as the chain alone`
+    : `seals  ${seals} fit, the last up to #${position} by key ${keyId}; ${eventsAfter} events after it`;
+
 /** Prints a verification. Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format }: Options): void => {
   if (format === 'json') printJson(verification);
@@ -55,6 +62,8 @@ const show = (verification: Verification, { format }: Options): void => {
   print(`${styled('green', 'intact')}  ${events} events, head ${head?.hash ?? 'none'}${proves}`);
   if (kept?.found === true)
     print(`kept head  #${kept.position} found: the log holds it as exported`);
+  const sealed = 'sealed' in verification ? verification.sealed : undefined;
+  if (sealed !== undefined) print(sealsLine(sealed));
   if (head?.logHash !== undefined) print(`log head  #${head.position} ${head.logHash}`);
 };
 

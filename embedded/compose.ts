@@ -19,6 +19,7 @@ import { relayState, watchRelayMetrics } from '../projector/relay/metrics.ts';
 import { openRelay, topicPrefixOf } from '../projector/relay/open-relay.ts';
 import type { Relay } from '../projector/relay/relay.ts';
 import { registerProjectorApi } from '../projector/routes.ts';
+import { type OpenedSealer, openSealer } from '../projector/seals/open.ts';
 import { openVerification } from '../projector/verification/open.ts';
 import type { ScheduledVerification } from '../projector/verification/schedule.ts';
 import { openSimulator } from '../provider-simulator/simulator.ts';
@@ -84,6 +85,7 @@ type Parts = {
   commands: CommandSide;
   relay: Relay;
   verification: ScheduledVerification;
+  sealer: OpenedSealer;
 };
 
 /** Opens the engines and starts what works on them, the projector first. */
@@ -103,6 +105,7 @@ const openParts = async (
   const secrets = secretsOf(config, own);
   const identities = createIdentities(secrets);
   const checked = await withCheckedSecret(opened.store, identities, onFatal);
+  const sealer = await openSealer({ ...drivers, store: opened.store });
   const freshness = trackFreshness(wrapStore(checked));
   const readModels = wrapReadModels(await openReadModels(drivers, secrets));
   const projector = await startProjector({
@@ -129,8 +132,14 @@ const openParts = async (
     projector,
   });
   const { store } = opened;
-  const verification = await openVerification({ ...drivers, store, metrics, projector });
-  return { config, metrics, opened, readModels, projector, commands, relay, verification };
+  const verification = await openVerification({
+    ...drivers,
+    store,
+    metrics,
+    projector,
+    sealingKey: sealer.publicKey,
+  });
+  return { config, metrics, opened, readModels, projector, commands, relay, verification, sealer };
 };
 
 const watchMetrics = ({ metrics, opened, commands, projector, relay }: Parts): void => {
@@ -141,7 +150,7 @@ const watchMetrics = ({ metrics, opened, commands, projector, relay }: Parts): v
 };
 
 const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts): void => {
-  const { config, opened, readModels, projector, commands, relay, verification } = parts;
+  const { config, opened, readModels, projector, commands, relay, verification, sealer } = parts;
   const { store } = opened;
   commands.register(app, authHooks);
   registerProjectorApi(app, authHooks, {
@@ -156,6 +165,7 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
     readModels,
     operationsMax: config.maxOperationsPerPayment,
     onVerified: verification.note,
+    sealingKey: sealer.publicKey,
   });
   registerQueryApi(app, authHooks, {
     store,
@@ -192,7 +202,7 @@ export const openService = async (
   wrappers: Wrappers = {},
 ): Promise<Service> => {
   const parts = await openParts(config, folder, log, onFatal, wrappers);
-  const { metrics, opened, readModels, projector, commands, relay, verification } = parts;
+  const { metrics, opened, readModels, projector, commands, relay, verification, sealer } = parts;
   watchMetrics(parts);
   const authHooks = await openAuthHooks(config, { log, metrics });
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
@@ -210,6 +220,7 @@ export const openService = async (
       await closeGracefully(app);
       await commands.stop();
       await verification.stop();
+      await sealer.stop();
       await relay.stop();
       await projector.stop();
       await opened.store.close();

@@ -16,9 +16,13 @@ const modeAndData = ({ dataDir, eventStoreDbUrl }: Config, events: number): stri
   return `mode embedded (${dataDir}, ${count.format(events)} ${events === 1 ? 'event' : 'events'})`;
 };
 
-const notForProduction = ({ provider, tokens }: Config): string[] => [
+const notForProduction = ({ provider, tokens, seals, eventStoreDbUrl }: Config): string[] => [
   ...(provider.url === undefined ? ['simulated card provider'] : []),
   ...(tokens.keys.kind === 'local' ? ['local signing key'] : []),
+  // Whoever takes the folder can forge the seals.
+  ...(seals.keyFile === undefined && eventStoreDbUrl === undefined
+    ? ['sealing key beside the log']
+    : []),
 ];
 
 await runProcess({

@@ -1,19 +1,24 @@
 /** Opens the scheduled verification as the settings say. */
-import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import type { Projector } from '../compose.ts';
 import { openKeyDocument } from '../relay/checkpoint/open.ts';
 import type { Log } from '../subscription.ts';
-import { type ScheduledVerification, startVerification } from './schedule.ts';
+import {
+  type ScheduledVerification,
+  startVerification,
+  type VerificationOptions,
+} from './schedule.ts';
 
 export type OpenVerification = {
   config: Pick<Config, 'mongoUrl' | 'verifyEveryMs'>;
-  store: Pick<EventStore, 'stored' | 'head'>;
+  store: VerificationOptions['store'];
   /** The path of a file in the data folder; not called where the read models are in MongoDB. */
   fileOf(name: string): string;
   log: Log;
   metrics: Metrics;
+  /** The public key whose seals are trusted; left out where this process has none. */
+  sealingKey?: string | undefined;
   /** The process whose projector has the lease verifies. */
   projector: Pick<Projector, 'status'>;
 };
@@ -22,9 +27,10 @@ export type OpenVerification = {
 export const openVerification = async (
   options: OpenVerification,
 ): Promise<ScheduledVerification> => {
-  const { config, store, log, metrics, projector } = options;
+  const { config, store, log, metrics, projector, sealingKey } = options;
   return startVerification({
     store,
+    sealingKey,
     metrics,
     logger: log,
     document: await openKeyDocument(options, 'log-verification'),

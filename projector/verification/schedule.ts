@@ -3,6 +3,7 @@
  * some minutes after the start, then at an interval. What came of it is kept over restarts, is in the
  * metrics, and a break is an error line.
  */
+import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import {
   type LogBreak,
@@ -10,6 +11,7 @@ import {
   logBreak,
   walkLog,
 } from '../../shared/event-store/verify-log.ts';
+import { sealsCheck } from '../../shared/event-store/verify-seals.ts';
 import { jittered, NARROW_JITTER, WIDE_JITTER } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
@@ -22,7 +24,9 @@ import { openRecord } from './record.ts';
 const FIRST_MS = 600_000;
 
 export type VerificationOptions = {
-  store: Pick<EventStore, 'stored' | 'head'>;
+  store: Pick<EventStore, 'stored' | 'head' | 'hashAt' | 'claimMeta'>;
+  /** The public key whose seals are trusted. */
+  sealingKey?: string | undefined;
   /** Where the result is kept. */
   document: KeyDocument;
   /** Between two runs, in milliseconds; 0: none but those that somebody starts. */
@@ -44,13 +48,15 @@ export type ScheduledVerification = {
 
 /** Verifies the whole log once; undefined when `signal` is aborted. Throws StoreUnavailable. */
 const verifyOnce = async (
-  { store }: Pick<VerificationOptions, 'store'>,
+  { store, sealingKey }: Pick<VerificationOptions, 'store' | 'sealingKey'>,
   signal: AbortSignal,
 ): Promise<LogWalked | undefined> => {
   const { eventsAfter } = await store.head(null);
   const { guarantee } = store.stored;
   const isEnough = (read: number): boolean => read >= eventsAfter;
-  const steps = walkLog({ stored: store.stored, guarantee, isEnough, signal });
+  const seals = sealsCheck(store, { log: await logIdOf(store), publicKey: sealingKey });
+  const also = seals.check;
+  const steps = walkLog({ stored: store.stored, guarantee, also, isEnough, signal });
   let step = await steps.next();
   while (step.done !== true) step = await steps.next();
   return step.value;
@@ -58,7 +64,7 @@ const verifyOnce = async (
 
 /** Starts the schedule. Nothing is read before the first run, but what the last process kept. */
 export const startVerification = (options: VerificationOptions): ScheduledVerification => {
-  const { store, document, everyMs, mayRun, logger, metrics } = options;
+  const { document, everyMs, mayRun, logger, metrics } = options;
   const { startTimer = startBackgroundTimer, nowMs = Date.now } = options;
   const record = openRecord(document, nowMs);
   const stopping = new AbortController();
@@ -75,7 +81,7 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
   const run = async (): Promise<void> => {
     if (!mayRun()) return;
     try {
-      const walked = await verifyOnce({ store }, stopping.signal);
+      const walked = await verifyOnce(options, stopping.signal);
       if (walked === undefined) return;
       await note(walked.broken);
       if (walked.broken === undefined) logger.info({ events: walked.events }, 'event log verified');

@@ -1,20 +1,27 @@
-/** Every event that a stream can hold: the three families, with their schemas and versions. */
+/** Every event that a stream can hold: the four families, with their schemas and versions. */
 import { AUDIT_VERSIONS, type AuditLogEvent, auditSchemas } from './audit-events.ts';
 import { CLAIM_VERSIONS, type ClaimEvent, claimSchemas } from './claim-events.ts';
 import { PAYMENT_VERSIONS, type PaymentEvent, paymentSchemas } from './payment-events.ts';
+import { SEAL_VERSIONS, type SealEvent, sealSchemas } from './seal-events.ts';
 
 /** One thing that happened, of any family; `type` says which. */
-export type DomainEvent = PaymentEvent | ClaimEvent | AuditLogEvent;
+export type DomainEvent = PaymentEvent | ClaimEvent | AuditLogEvent | SealEvent;
 /** The type name of any event. */
 export type EventType = DomainEvent['type'];
 
 /** The schema of the data of each event type, at its current version. */
-export const EVENT_SCHEMAS = { ...paymentSchemas, ...claimSchemas, ...auditSchemas };
+export const EVENT_SCHEMAS = {
+  ...paymentSchemas,
+  ...claimSchemas,
+  ...auditSchemas,
+  ...sealSchemas,
+};
 /** The schema version that new events of each type are stored with. */
 export const EVENT_VERSIONS: Record<EventType, number> = {
   ...PAYMENT_VERSIONS,
   ...CLAIM_VERSIONS,
   ...AUDIT_VERSIONS,
+  ...SEAL_VERSIONS,
 };
 
 /** True for a type that this version of the code has a schema for. */

@@ -14,6 +14,8 @@ import {
   type ParsedSettings,
   RECOVERY_DELAYS_MS_DEFAULT,
   type SASL_MECHANISMS,
+  SEAL_EVENTS_MAX_DEFAULT,
+  SEAL_INTERVAL_MS_DEFAULT,
   SECRET_SETTINGS,
   settingsSchema,
   TOPIC_PREFIX_DEFAULT,
@@ -110,6 +112,8 @@ export type Config = {
   maxInFlight: number;
   /** Operations on one payment, its create included (gaps §18). */
   maxOperationsPerPayment: number;
+  /** `keyFile` is absolute; undefined: in the data folder. A seal after so many events or so long. */
+  seals: { keyFile: string | undefined; eventsMax: number; everyMs: number };
   /** Between two verifications of the whole log; 0: none but those that somebody starts. */
   verifyEveryMs: number;
   /** Per address, for requests without a valid token (gaps §11). */
@@ -219,6 +223,14 @@ const configOf = (mode: Mode, parsed: ParsedSettings, files: Files): Config => {
     recoveryDelaysMs: parsed.RECOVERY_DELAYS_MS ?? RECOVERY_DELAYS_MS_DEFAULT,
     reconcileIntervalMs: parsed.RECONCILE_INTERVAL_MS ?? RECONCILE_INTERVAL_MS_DEFAULT,
     maxInFlight: parsed.MAX_IN_FLIGHT ?? 2048,
+    seals: {
+      keyFile:
+        parsed.SEALING_KEY_FILE === undefined
+          ? undefined
+          : resolve(PROJECT_DIR, parsed.SEALING_KEY_FILE),
+      eventsMax: parsed.SEAL_EVENTS_MAX ?? SEAL_EVENTS_MAX_DEFAULT,
+      everyMs: parsed.SEAL_INTERVAL_MS ?? SEAL_INTERVAL_MS_DEFAULT,
+    },
     verifyEveryMs: parsed.VERIFY_INTERVAL_MS ?? VERIFY_INTERVAL_MS_DEFAULT,
     maxOperationsPerPayment: parsed.MAX_OPERATIONS_PER_PAYMENT ?? MAX_OPERATIONS_DEFAULT,
     unauthenticatedRateLimit: rateLimit(

@@ -19,6 +19,9 @@ export const RECOVERY_DELAYS_MS_DEFAULT = [
 /** The prefix of the topics' names. */
 export const TOPIC_PREFIX_DEFAULT = 'payments';
 const DAY_MS = 86_400_000;
+/** How many events are written between two seals of the log at most, and for how long, in milliseconds. */
+export const SEAL_EVENTS_MAX_DEFAULT = 10_000;
+export const SEAL_INTERVAL_MS_DEFAULT = 3_600_000;
 /** Between two verifications of the whole log, in milliseconds. */
 export const VERIFY_INTERVAL_MS_DEFAULT = DAY_MS;
 // A timer of Node holds 24.8 days, and the wait is made a tenth longer at random.
@@ -253,6 +256,21 @@ export const settings = {
     '2048',
     'requests at once; above it 503 with `Retry-After`',
     wholeNumber(1, 1_000_000),
+  ),
+  SEALING_KEY_FILE: setting(
+    'made in `DATA_DIR`, with a warning',
+    'Ed25519 key (PEM) that seals heads of the log, made where the file is missing; the last sealed head is kept beside it, in `<file>.head`; on a volume that the log is not on',
+    file,
+  ),
+  SEAL_EVENTS_MAX: setting(
+    String(SEAL_EVENTS_MAX_DEFAULT),
+    'a seal after so many events',
+    wholeNumber(1, 1_000_000_000),
+  ),
+  SEAL_INTERVAL_MS: setting(
+    String(SEAL_INTERVAL_MS_DEFAULT),
+    'a seal after so long where anything was written',
+    wholeNumber(100, INTERVAL_MS_HIGHEST, 'milliseconds'),
   ),
   VERIFY_INTERVAL_MS: setting(
     String(VERIFY_INTERVAL_MS_DEFAULT),

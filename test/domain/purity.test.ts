@@ -11,6 +11,7 @@ const ALLOWED: Record<string, string[]> = {
   'claim-events.ts': ['zod'],
   'event-fields.ts': ['zod'],
   'payment-events.ts': ['zod'],
+  'seal-events.ts': ['zod'],
   'card.ts': ['node:util', 'card-validator'],
 };
 

@@ -167,7 +167,12 @@ test('payments backup copies every file, for its owner alone, and replaces nothi
   const made = await cli(['backup', target, '--format', 'json']);
   expect([made.code, JSON.parse(made.stdout).events]).toEqual([0, 6]);
   const files = readdirSync(target).sort();
-  expect(files).toEqual(['events.sqlite', 'idempotency.secret', 'provider-ledger.sqlite']);
+  expect(files).toEqual([
+    'events.sqlite',
+    'idempotency.secret',
+    'provider-ledger.sqlite',
+    'sealing-key.pem',
+  ]);
   expect(files.map((name) => statSync(join(target, name)).mode & 0o777)).toEqual(
     files.map(() => 0o600),
   );

@@ -79,7 +79,7 @@ export const verifyOf = async (
   const { stored } = store;
   if (stored === undefined) throw new Error('a store without its stored forms');
   const { signal } = new AbortController();
-  const deps = { store, merchants: createMerchantLookup(store, readModels) };
+  const deps = { store, merchants: createMerchantLookup(store, readModels), sealingKey: undefined };
   const steps = verifyLogForms(deps, { stored, only, known, signal });
   let step = await steps.next();
   while (step.done !== true) step = await steps.next();

@@ -1,0 +1,112 @@
+/**
+ * Seals the head of the log: after `eventsMax` events, after `everyMs` where anything was written, and
+ * at the stop. A seal is an event of its own stream, in the log's own file; it covers what lies before
+ * it. No append waits for a seal, and a seal that cannot be stored is tried again at the next look.
+ */
+import type { KeyObject } from 'node:crypto';
+import type { EventStore } from '../../shared/event-store/port.ts';
+import { makeSeal, type SealedHead } from '../../shared/event-store/seals.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
+import { within } from '../../shared/runtime/back-off.ts';
+import { reasonOf } from '../../shared/runtime/error-text.ts';
+import { newEventId } from '../../shared/runtime/ids.ts';
+import type { Log } from '../subscription.ts';
+import type { RecordedSeal } from './check.ts';
+
+/** Between two looks at how much is not sealed. */
+const LOOK_MS = 1_000;
+/** A stop waits no longer for its seal: what it leaves out is sealed after the next start. */
+const STOP_MS_MAX = 2_000;
+
+export type SealerOptions = {
+  store: Pick<EventStore, 'append' | 'head' | 'hashAt'>;
+  privateKey: KeyObject;
+  /** The id of the log. */
+  log: string;
+  /** The last seal at the start. */
+  last: RecordedSeal | undefined;
+  eventsMax: number;
+  everyMs: number;
+  /** Keeps the sealed head outside the log. */
+  keep(head: SealedHead): Promise<void>;
+  logger: Log;
+  lookMs?: number;
+};
+
+export type Sealer = {
+  /** Seals what is not sealed yet. Throws what `append` and `keep` throw. */
+  seal(): Promise<void>;
+  /** Seals once more, unless that takes too long. Never throws. */
+  stop(): Promise<void>;
+};
+
+/** Starts looking. */
+export const startSealer = (options: SealerOptions): Sealer => {
+  const { store, privateKey, log, eventsMax, everyMs, keep, logger, lookMs = LOOK_MS } = options;
+  let last = options.last;
+  let sealedAtMs = performance.now();
+  let sealing: Promise<void> = Promise.resolve();
+  let reported = false;
+
+  /** Events that no seal covers; the last seal itself is not one of them. */
+  const unsealed = async (): Promise<number> => {
+    const { eventsAfter } = await store.head(last?.event.data.position ?? null);
+    return last === undefined ? eventsAfter : eventsAfter - 1;
+  };
+
+  const append = async (): Promise<void> => {
+    const { position } = await store.head(null);
+    const logHash = position === null ? undefined : (await store.hashAt(position))?.logHash;
+    if (position === null || logHash === undefined) return;
+    const head = { log, position, logHash };
+    const id = newEventId();
+    const now = new Date().toISOString();
+    const [stored] = await store.append(SEALS_STREAM, last ?? 'none', [
+      {
+        id,
+        time: last !== undefined && now < last.time ? last.time : now,
+        event: { type: 'LogSealed', data: makeSeal(privateKey, head) },
+        context: { actor: 'sealer', requestId: id, correlationId: id, causationId: id },
+      },
+    ]);
+    last = stored as RecordedSeal;
+    sealedAtMs = performance.now();
+    await keep(head);
+  };
+
+  const seal = (): Promise<void> => {
+    const sealed = sealing.then(async () => {
+      if ((await unsealed()) > 0) await append();
+    });
+    sealing = sealed.catch(() => undefined);
+    return sealed;
+  };
+
+  const isDue = async (): Promise<boolean> => {
+    const events = await unsealed();
+    return events >= eventsMax || (events > 0 && performance.now() - sealedAtMs >= everyMs);
+  };
+
+  const look = async (): Promise<void> => {
+    try {
+      if (await isDue()) await seal();
+      reported = false;
+    } catch (error) {
+      if (!reported) logger.warn({ reason: reasonOf(error) }, 'the event log could not be sealed');
+      reported = true;
+    }
+  };
+  const timer = setInterval(() => void look(), lookMs);
+  timer.unref();
+
+  return {
+    seal,
+    stop: async () => {
+      clearInterval(timer);
+      const late = (): Error => new Error('it takes too long');
+      await within(STOP_MS_MAX, seal(), late).catch((error: unknown) =>
+        logger.warn({ reason: reasonOf(error) }, 'the event log was not sealed at the stop'),
+      );
+    },
+  };
+};

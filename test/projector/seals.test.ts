@@ -1,0 +1,167 @@
+/** Seals of the log: when they are made, and which changes of a log with every hash right they find. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { LogMisfit } from '../../projector/errors.ts';
+import { headFileOf } from '../../projector/seals/key.ts';
+import { type OpenedSealer, openSealer } from '../../projector/seals/open.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
+import { newEvent, wholeLife } from '../support/payment-events.ts';
+import { silent } from '../support/silent-log.ts';
+import {
+  type LogUnderTest,
+  openFilledLog,
+  openRows,
+  type Rows,
+  rewritten,
+  verifyWhole,
+} from '../support/tampering.ts';
+import { until } from '../support/until.ts';
+
+let log: LogUnderTest;
+let store: EventStore;
+let keyFile: string;
+const running = new Set<OpenedSealer>();
+
+beforeEach(async () => {
+  log = await openFilledLog();
+  store = log.store;
+  keyFile = join(log.folder, 'elsewhere.pem');
+});
+afterEach(async () => {
+  for (const sealer of running) await sealer.stop();
+  running.clear();
+  await store.close();
+  await log.close();
+});
+
+const open = async (seals: { eventsMax?: number; everyMs?: number } = {}) => {
+  const config = { seals: { keyFile, eventsMax: 10_000, everyMs: 3_600_000, ...seals } };
+  const fileOf = (name: string) => join(log.folder, name);
+  const sealer = await openSealer({ config, store, fileOf, log: silent });
+  running.add(sealer);
+  return sealer;
+};
+const stop = async (sealer: OpenedSealer): Promise<void> => {
+  running.delete(sealer);
+  await sealer.stop();
+};
+/** A start and a stop of the service, as far as seals go. */
+const startAndStop = async (): Promise<void> => stop(await open());
+
+const seals = async () => (await store.readStream(SEALS_STREAM)).map(({ event }) => event.data);
+const add = async (name: string): Promise<void> => {
+  const events = wholeLife(name).map((event) => newEvent(event));
+  await store.append(`payment-${name}`, 'none', events);
+};
+
+/** Changes the rows of the stopped service's log, and opens it again. */
+const change = async (how: (rows: Rows) => Rows['rows']): Promise<void> => {
+  await store.close();
+  const rows = openRows(log.file);
+  rows.write(how(rows));
+  rows.close();
+  store = await openSqliteEventStore({ file: log.file });
+};
+const streamOf = (rows: Rows, id: number) => rows.streams.find((one) => one.id === id)?.name;
+
+describe('F15: seals', () => {
+  test('are made at a stop where anything was written, each of what lies before it', async () => {
+    await startAndStop();
+    expect(await seals()).toMatchObject([
+      { position: '36', logHash: (await store.hashAt('36'))?.logHash },
+    ]);
+    await startAndStop();
+    expect(await seals()).toHaveLength(1);
+    await add('pay_new');
+    await startAndStop();
+    expect(await seals()).toMatchObject([{ position: '36' }, { position: '43' }]);
+    expect(JSON.parse(readFileSync(headFileOf(keyFile), 'utf8'))).toMatchObject({ position: '43' });
+  });
+
+  test('are made after SEAL_EVENTS_MAX events, and after SEAL_INTERVAL_MS where anything was written', async () => {
+    await startAndStop();
+    const byCount = await open({ eventsMax: 6 });
+    await add('pay_a');
+    await until('sealed', async () => (await seals()).length === 2);
+    await stop(byCount);
+    await open({ everyMs: 100 });
+    await add('pay_b');
+    await until('sealed', async () => (await seals()).length === 3);
+    expect((await seals()).at(-1)).toMatchObject({ position: '50' });
+  });
+
+  test('are counted by a verification, with what follows the last one', async () => {
+    await startAndStop();
+    await add('pay_new');
+    expect(await verifyWhole(store)).toMatchObject({
+      ok: true,
+      sealed: { seals: 1, position: '36', eventsAfter: 6 },
+    });
+  });
+
+  test('a log written anew with every hash right, seals kept, is refused, and verify finds it', async () => {
+    await startAndStop();
+    // Another merchant: no sum of the payment shows it.
+    const other = (text: string) => text.replace('"merchantId":"m_0"', '"merchantId":"m_9"');
+    await change(({ rows }) => rewritten(rows, 0, other));
+    await expect(open()).rejects.toThrow(LogMisfit);
+    await expect(open()).rejects.toThrow(
+      /the last seal of the event log, at position 37, does not fit: the log is not the one that was sealed at position 36; put back/,
+    );
+    expect(await verifyWhole(store)).toMatchObject({
+      finding: 'BROKEN',
+      broken: { position: '37', stream: SEALS_STREAM },
+    });
+  });
+
+  test('a log written anew without its seals does not fit the head that is kept beside the key', async () => {
+    await startAndStop();
+    await change((all) =>
+      rewritten(
+        all.rows.filter(({ stream_id }) => streamOf(all, stream_id) !== SEALS_STREAM),
+        0,
+      ),
+    );
+    await expect(open()).rejects.toThrow(
+      /^the event log is not the one that was sealed at position 36: [^\n]+ remove \S+elsewhere\.pem\.head/,
+    );
+  });
+
+  test('a log that was cut, or put back from an older copy, is refused until the head file is removed', async () => {
+    await startAndStop();
+    await add('pay_new');
+    await startAndStop();
+    await change(({ rows }) => rows.slice(0, 37));
+    await expect(open()).rejects.toThrow(/put back from an older copy/);
+    rmSync(headFileOf(keyFile));
+    await add('pay_after');
+    await startAndStop();
+    expect(await seals()).toHaveLength(2);
+  });
+
+  test('with another key, or a file that holds none, the start is refused', async () => {
+    await startAndStop();
+    rmSync(keyFile);
+    await expect(open()).rejects.toThrow(/it was sealed with another key \(\w{16}, not \w{16}\)/);
+    writeFileSync(keyFile, 'nothing');
+    await expect(open()).rejects.toThrow(/^SEALING_KEY_FILE: \S+ holds no Ed25519 key in PEM/);
+    keyFile = join(log.folder, 'no-folder', 'key.pem');
+    await expect(open()).rejects.toThrow(
+      /^SEALING_KEY_FILE: \S+ cannot be read or made \(ENOENT\)/,
+    );
+  });
+});
+
+test('F15: a seal that cannot be stored holds up neither the stop nor an append', async () => {
+  await startAndStop();
+  await add('pay_new');
+  const sealer = await open();
+  await store.close();
+  await stop(sealer);
+  store = await openSqliteEventStore({ file: log.file });
+  await startAndStop();
+  expect(await seals()).toHaveLength(2);
+});
