@@ -135,6 +135,26 @@ describe('gaps §10: the claims', () => {
   });
 });
 
+describe('ADR-0132: the type of a token', () => {
+  test.each<[unknown, boolean]>([
+    [undefined, true],
+    ['JWT', true],
+    ['jwt', true],
+    ['at+jwt', true],
+    ['AT+JWT', true],
+    ['application/at+jwt', true],
+    ['logout+jwt', false],
+    ['dpop+jwt', false],
+    ['', false],
+    [7, false],
+  ])('F28: a token whose typ is %j is accepted: %j', async (typ, isAccepted) => {
+    const token = await signed(good(), SECRET, typ === undefined ? {} : { typ });
+    expect(await authenticated(sharedSecret, `Bearer ${token}`)).toMatchObject(
+      isAccepted ? { ok: true } : { ok: false, details: MALFORMED },
+    );
+  });
+});
+
 describe('gaps §10: signatures and algorithms', () => {
   test('another secret, no signature and the algorithm none are rejected', async () => {
     const payload = good();

@@ -481,6 +481,12 @@ const MERCHANTS_AND_TOKENS: SeededBug[] = [
     test: 'test/http/tokens.test.ts',
   },
   {
+    name: 'a token that was made for something else is taken',
+    at: 'token-type',
+    change: 'delete',
+    test: 'test/http/tokens.test.ts',
+  },
+  {
     name: 'an expired token is good for five seconds more',
     at: 'expiry',
     change: 'delete',

@@ -12,6 +12,7 @@ import {
   type JSONWebKeySet,
   type JWTHeaderParameters,
   type JWTPayload,
+  type JWTVerifyResult,
   jwtVerify,
 } from 'jose';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
@@ -188,6 +189,10 @@ const principalOf = (
   return { merchantId, actor: isName(payload.sub) ? payload.sub : merchantId, scopes };
 };
 
+/** Whether `typ` may be an access token's: an id or logout token of the same issuer is none (ADR-0132). */
+const isAccessToken = (typ: unknown): boolean =>
+  typ === undefined || (typeof typ === 'string' && ACCESS_TOKEN_TYPE.test(typ));
+
 const failureOf = (error: unknown): Authentication => {
   if (error instanceof errors.JWTExpired) return EXPIRED;
   // Only the keys of an address can be out of reach: a local key set never changes, so a token that it
@@ -195,6 +200,7 @@ const failureOf = (error: unknown): Authentication => {
   return error instanceof KeysOutOfReach ? UNCHECKED : MALFORMED;
 };
 
+const ACCESS_TOKEN_TYPE = /^(application\/)?(at\+)?jwt$/i;
 const BEARER = /^bearer +([^\s]+)$/i;
 
 /**
@@ -217,15 +223,14 @@ export const createAuthenticator = async (
     // seeded bug: audience
     ...(settings.audience !== undefined && { audience: settings.audience }),
   };
-  const payloadOf = async (token: string, mayLoad: () => boolean): Promise<JWTPayload> =>
-    (typeof key === 'function'
+  const verifiedBy = async (token: string, mayLoad: () => boolean): Promise<JWTVerifyResult> =>
+    typeof key === 'function'
       ? await jwtVerify(
           token,
           (header: JWTHeaderParameters, jws: FlattenedJWSInput) => key(header, jws, mayLoad),
           options,
         )
-      : await jwtVerify(token, key, options)
-    ).payload;
+      : await jwtVerify(token, key, options);
 
   const verify = async (
     token: string,
@@ -233,7 +238,9 @@ export const createAuthenticator = async (
     mayLoad: () => boolean,
   ): Promise<Authentication> => {
     try {
-      const payload = await payloadOf(token, mayLoad);
+      const { payload, protectedHeader } = await verifiedBy(token, mayLoad);
+      // seeded bug: token-type
+      if (!isAccessToken(protectedHeader.typ)) return MALFORMED;
       const nowMs = Date.now();
       const { exp } = payload;
       if (!Number.isFinite(exp) || exp === undefined) return MALFORMED;
