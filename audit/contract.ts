@@ -24,6 +24,8 @@ const wholeNumber = (min: number, max: number, more: { default?: number } = {}) 
 
 const amount = () => wholeNumber(0, Number.MAX_SAFE_INTEGER);
 const short = () => text().min(1, 'must not be empty').max(255, 'must be at most 255 characters');
+/** In the one form of a name that a token's merchant has (ADR-0132). */
+const merchant = () => short().normalize('NFC');
 const oneOf = <const T extends readonly string[]>(values: T) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` });
 
@@ -50,7 +52,7 @@ export const SearchParameters = parameters({
   to: moment().describe('Created before this time.'),
   minAmount: amount().describe('At least this amount, in minor units.'),
   maxAmount: amount().describe('At most this amount, in minor units.'),
-  merchant: short().optional().describe('Of this merchant alone; for a token of all merchants.'),
+  merchant: merchant().optional().describe('Of this merchant alone; for a token of all merchants.'),
   cursor: text().optional().describe('The `next` of the page before.'),
   limit: wholeNumber(1, 200, { default: SEARCH_LIMIT_DEFAULT }).describe('How many at most.'),
 });
@@ -100,7 +102,7 @@ export const VerifyParameters = parameters({
     .regex(/^[0-9a-f-]{36}$/, 'must be the id of a log')
     .optional()
     .describe('With `position`: the id of the log that the head is of, as its manifest names it.'),
-  merchant: short()
+  merchant: merchant()
     .optional()
     .describe('With `position`: the one merchant whose events were exported.'),
 }).refine(({ position: at, hash }) => (at === undefined) === (hash === undefined), {

@@ -38,6 +38,12 @@ const zeroBurstProblems = (merchants: [string, MerchantSettings][]): string[] =>
     .filter(([, own]) => own.rateLimitBurst === 0 && (own.rateLimitPerSecond ?? 0) > 0)
     .map(([id]) => `${id}.rateLimitBurst must be at least 1 when rateLimitPerSecond is set`);
 
+/** Entries whose ids are the same merchant, because a name counts in one form (ADR-0132). */
+const repeatedProblems = (merchants: [string, MerchantSettings][]): string[] =>
+  merchants
+    .filter(([id], at) => merchants.findIndex(([other]) => other === id) < at)
+    .map(([id]) => `${id} stands there twice, composed and decomposed`);
+
 type MerchantsRead = { merchants: Map<string, MerchantSettings>; problems: string[] };
 
 const failed = (...problems: string[]): MerchantsRead => ({ merchants: new Map(), problems });
@@ -73,9 +79,12 @@ export const readMerchants = (file: string): MerchantsRead => {
   if ('problem' in read) return failed(read.problem);
   const parsed = merchantsFile.safeParse(read.value);
   if (!parsed.success) return failed(...new Set(parsed.error.issues.map(problemOf)));
-  const entries = Object.entries(parsed.data);
+  const entries = Object.entries(parsed.data).map(([id, own]): [string, MerchantSettings] => [
+    id.normalize('NFC'),
+    own,
+  ]);
   return {
     merchants: new Map(entries),
-    problems: zeroBurstProblems(entries),
+    problems: [...zeroBurstProblems(entries), ...repeatedProblems(entries)],
   };
 };

@@ -354,7 +354,16 @@ describe('settings: MERCHANTS_FILE', () => {
     expect(merchantRules(config, 'm_3')).toEqual(config.rules);
   });
 
+  test('F28: a merchant is found under a composed and a decomposed name', () => {
+    const config = load(merchants({ 'cafe\u0301': { maxAmount: 500 } }));
+    expect(merchantRules(config, 'caf\u00e9').maxAmount).toBe(500);
+  });
+
   test.each<[unknown, string]>([
+    [
+      { 'cafe\u0301': { maxAmount: 500 }, 'caf\u00e9': { maxAmount: 900 } },
+      'MERCHANTS_FILE caf\u00e9 stands there twice, composed and decomposed',
+    ],
     [[], 'MERCHANTS_FILE must hold a JSON object with merchant ids as keys'],
     [{ m_1: 5 }, 'MERCHANTS_FILE m_1 must be an object of settings'],
     [{ m_1: { maxAmount: '5' } }, 'MERCHANTS_FILE m_1.maxAmount must be a whole number from 1'],

@@ -155,6 +155,23 @@ describe('ADR-0132: the type of a token', () => {
   });
 });
 
+describe('ADR-0132: one form of a name', () => {
+  test.each(['caf\u00e9', 'cafe\u0301'])(
+    'F28: a merchant and an actor are one, composed or decomposed: %j',
+    async (name) => {
+      expect(await principalOf({ ...good(), merchant_id: name, sub: name })).toMatchObject({
+        merchantId: 'caf\u00e9',
+        actor: 'caf\u00e9',
+      });
+    },
+  );
+
+  test('F28: a name that is too long in its one form is 401', async () => {
+    // This sign has one unit, and two in NFC.
+    expect(await principalOf({ ...good(), merchant_id: '\u0958'.repeat(128) })).toEqual(MALFORMED);
+  });
+});
+
 describe('gaps §10: signatures and algorithms', () => {
   test('another secret, no signature and the algorithm none are rejected', async () => {
     const payload = good();

@@ -166,8 +166,13 @@ const verificationBy = async (
   }
 };
 
-const isName = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= NAME_UNITS_MAX;
+/** A name in the one form that counts (NFC, ADR-0132), composed or decomposed as it was typed. */
+const nameOf = (value: unknown): string | undefined => {
+  if (typeof value !== 'string' || value === '' || value.length > NAME_UNITS_MAX) return undefined;
+  // seeded bug: one-form-of-a-name
+  const name = value.normalize('NFC');
+  return name.length <= NAME_UNITS_MAX ? name : undefined;
+};
 
 /** The rights of a token; null when the claim has no form that could mean anything. */
 const scopesOf = ({ scope }: JWTPayload): ReadonlySet<string> | undefined | null => {
@@ -183,10 +188,10 @@ const principalOf = (
   merchantClaims: readonly string[],
 ): Principal | undefined => {
   const claim = merchantClaims.find((name) => Object.hasOwn(payload, name));
-  const merchantId = claim === undefined ? undefined : payload[claim];
+  const merchantId = claim === undefined ? undefined : nameOf(payload[claim]);
   const scopes = scopesOf(payload);
-  if (!isName(merchantId) || scopes === null) return undefined;
-  return { merchantId, actor: isName(payload.sub) ? payload.sub : merchantId, scopes };
+  if (merchantId === undefined || scopes === null) return undefined;
+  return { merchantId, actor: nameOf(payload.sub) ?? merchantId, scopes };
 };
 
 /** Whether `typ` may be an access token's: an id or logout token of the same issuer is none (ADR-0132). */
