@@ -23,6 +23,7 @@ import { createProviderAhead, type ProviderAhead } from './provider-ahead/provid
 import { openReconciling } from './reconcile/reconciling.ts';
 import { resolveByAsking } from './recovery/ask.ts';
 import { confirmByAsking } from './recovery/confirm.ts';
+import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved, type Unresolved } from './recovery/unresolved.ts';
 import { createReferenceClaims } from './reference-claims.ts';
@@ -56,6 +57,8 @@ export type CommandSide = {
    * what the first sweep may wait for (recovery/sweep.ts). Ends with `beginStop`.
    */
   startSweep(ready?: Promise<unknown>): void;
+  /** Begins to follow the log, where other processes append to it; undefined where none does. */
+  followTail(): LogTail | undefined;
   /** Starts comparing the log with the provider's ledger on a schedule. Ends with `beginStop`. */
   startReconciling(): void;
   /** Registers the routes of the command side. */
@@ -137,6 +140,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   const stop = createStop(deps, waiting);
   const providerAhead = createProviderAhead({ store, provider, logger: log });
   let sweep: Sweep | undefined;
+  let tail: LogTail | undefined;
   return {
     provider,
     inFlight,
@@ -144,6 +148,11 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     providerAhead,
     startSweep: (ready) => {
       sweep ??= startSweep({ store, readModels, unresolved, logger: log, ...(ready && { ready }) });
+    },
+    followTail: () => {
+      if (!options.sharedStore) return undefined;
+      tail ??= followLogTail({ store, inFlight, nowMs: deps.nowMs, logger: log });
+      return tail;
     },
     startReconciling: reconciling.start,
     register: (app, authHooks) => {
@@ -162,6 +171,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     },
     beginStop: () => {
       sweep?.stop();
+      tail?.stop();
       reconciling.stop();
       providerAhead.stop();
       stop.begin();

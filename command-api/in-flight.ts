@@ -52,6 +52,8 @@ export type InFlight = {
   begin(operationId: string): void;
   /** This process has stopped carrying the operation out, with an outcome or without. */
   end(operationId: string): void;
+  /** The operation's intent has just been stored by another process, or by this one. */
+  sawIntent(operationId: string): void;
   /** This process saw the call end without an outcome: nobody here waits for it any more. */
   sawEnd(paymentId: string, operationId: string): void;
   /** Drops what `sawEnd` has noted of a payment. */
@@ -81,8 +83,8 @@ export type InFlightOptions = {
 const IN_FLIGHT_MARGIN_MS = 2_000;
 /** Half of the margin: the bulkhead's queue may take the other half (provider/resilience.ts). */
 const CALL_BEGINS_WITHIN_MS = 1_000;
-/** Above this the operation that was looked at the longest ago is forgotten, and waited for anew. */
-const SEEN_AHEAD_MAX = 10_000;
+/** Above this the operation that was looked at the longest ago is forgotten, and judged by its time. */
+const FIRST_SEEN_MAX = 10_000;
 
 /** How old another process's intent has to be before anybody asks about it (gaps §7). */
 export const inFlightMsMaxOf = (providerTimeoutMs: number): number =>
@@ -100,14 +102,16 @@ export const createInFlight = ({ inFlightMsMax, nowMs }: InFlightOptions): InFli
   const live = new Set<string>();
   /** Operations whose call this process has seen end without an outcome, by payment. */
   const ended = new Map<string, Set<string>>();
-  /** When an operation was first seen here whose intent lies in the future of our clock. */
-  const seenAhead = createBoundedMap<number>(SEEN_AHEAD_MAX);
+  /**
+   * When an operation was first seen here, by a clock that only goes forward: one whose intent came
+   * while this process followed the log, or lies in the future of our clock.
+   */
+  const firstSeen = createBoundedMap<number>(FIRST_SEEN_MAX);
 
-  /** By a clock that only goes forward: the call had begun when its intent was first seen here. */
-  const leftSinceSeenMs = (operationId: string): number => {
-    const seenAtMs = seenAhead.get(operationId) ?? performance.now();
-    seenAhead.set(operationId, seenAtMs);
-    return Math.max(0, seenAtMs + inFlightMsMax - performance.now());
+  const see = (operationId: string): number => {
+    const seenAtMs = firstSeen.get(operationId) ?? performance.now();
+    firstSeen.set(operationId, seenAtMs);
+    return seenAtMs;
   };
 
   const ageMsOf = (payment: WithEvents, operation: Operation): number =>
@@ -117,13 +121,17 @@ export const createInFlight = ({ inFlightMsMax, nowMs }: InFlightOptions): InFli
     if (inFlightMsMax === 0) return 0;
     // seeded bug: others-in-flight
     if (ended.get(payment.state.paymentId)?.has(operation.operationId)) return 0;
+    const { operationId } = operation;
     const leftMs = inFlightMsMax - ageMsOf(payment, operation);
-    return leftMs > inFlightMsMax ? leftSinceSeenMs(operation.operationId) : Math.max(0, leftMs);
+    // The clock of the intent's process may be wrong, so its time counts only where nothing else is known.
+    const isSeen = leftMs > inFlightMsMax || firstSeen.get(operationId) !== undefined;
+    return Math.max(0, isSeen ? see(operationId) + inFlightMsMax - performance.now() : leftMs);
   };
 
   return {
     begin: (operationId) => void live.add(operationId),
     end: (operationId) => void live.delete(operationId),
+    sawIntent: (operationId) => void see(operationId),
     sawEnd: (paymentId, operationId) =>
       void ended.set(paymentId, (ended.get(paymentId) ?? new Set()).add(operationId)),
     forget: (paymentId) => void ended.delete(paymentId),

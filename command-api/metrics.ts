@@ -28,10 +28,13 @@ export const watchCommandMetrics = (
     provider,
     providerAhead,
     unresolved,
-  }: Pick<CommandSide, 'provider' | 'providerAhead' | 'unresolved'>,
+    followTail,
+  }: Pick<CommandSide, 'provider' | 'providerAhead' | 'unresolved' | 'followTail'>,
 ): void => {
+  const tail = followTail();
   metrics.beforeScrape(() => {
     metrics.breakerOpen.set(Number(provider.breakerOpen()));
+    metrics.clockSkewSeconds.set(tail?.clockSkewSeconds() ?? 0);
     metrics.providerAhead.set(Number(providerAhead.now() !== undefined));
     const { count, oldestSeconds, unconfirmed, contradicted } = unresolved.metrics();
     metrics.unconfirmed.set(unconfirmed);

@@ -203,6 +203,10 @@ export const createMetrics = () => {
       'While JWT_JWKS_URL cannot be loaded: the age of the keys in use; 0 while it can.',
     ),
     breakerOpen: gauge('payments_provider_breaker_open', '1 while no provider call is sent.'),
+    clockSkewSeconds: gauge(
+      'payments_clock_skew_seconds',
+      'The largest difference between the clock of this process and that of another one, in the last minutes.',
+    ),
     providerAhead: gauge(
       'payments_provider_ahead',
       '1 while the provider holds operations that the log does not, and merchants can only read.',

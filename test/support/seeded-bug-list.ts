@@ -70,6 +70,12 @@ const INTENT_AND_PROVIDER: SeededBug[] = [
 
 const RECOVERY: SeededBug[] = [
   {
+    name: 'an intent of another process counts by the clock of that process',
+    at: 'intent-seen-fresh',
+    change: 'delete',
+    test: 'test/processes/clock-skew.test.ts',
+  },
+  {
     name: 'recovery asks about another operation of the payment',
     at: 'question-of-recovery',
     change: {

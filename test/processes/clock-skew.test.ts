@@ -1,0 +1,63 @@
+/** F6: a process whose clock is an hour behind keeps its calls in flight (gaps §7, ADR-0129). */
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { NO_RETRIES } from '../support/in-process.ts';
+import {
+  authorizedAt,
+  kindsOf,
+  openTwoCommandProcesses,
+  type TwoCommandProcesses,
+  warmUp,
+} from '../support/two-command-processes.ts';
+import { until } from '../support/until.ts';
+
+const HOUR_MS = 3_600_000;
+
+let processes: TwoCommandProcesses;
+
+beforeAll(async () => {
+  processes = await openTwoCommandProcesses(NO_RETRIES);
+  await warmUp(processes.a, processes.b);
+});
+afterEach(() => processes.calm());
+afterAll(() => processes[Symbol.asyncDispose]());
+
+test('F6: a call of a process an hour behind is waited for, not looked up and not fenced', async () => {
+  const { a, b } = processes;
+  const tail = b.side.followTail();
+  await tail?.caughtUp;
+  a.clock.aheadMs = -HOUR_MS;
+  const id = await authorizedAt(a);
+  const held = a.faults.holdNext();
+  const capturing = a.change('capture', id);
+  await held.begun;
+  b.store.streamReads = 0;
+  const voiding = b.change('void', id);
+  await until('b has read the stream again and again', () => b.store.streamReads > 3);
+  held.release();
+  expect([(await voiding).status, b.faults.questions]).toEqual([422, 0]);
+  expect((await capturing).json.status).toBe('CAPTURED');
+  expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE', 'CAPTURE']);
+  expect(tail?.clockSkewSeconds()).toBeGreaterThan(3_590);
+  expect(b.lines).toContainEqual(
+    expect.objectContaining({
+      level: 'warn',
+      message: expect.stringContaining('clock of another'),
+    }),
+  );
+});
+
+test('F6: an intent from before the start counts by its time, so that nobody waits for what is long over', async () => {
+  const { a } = processes;
+  a.faults.respondsToLookUps = false;
+  a.faults.next('answer lost');
+  const id =
+    String((await a.create()).headers.location)
+      .split('/')
+      .at(-1) ?? '';
+  const events = await processes.events(id);
+  const later = await processes.open();
+  await later.side.followTail()?.caughtUp;
+  later.clock.standsAtMs = Date.parse(events[0]?.time ?? '') + HOUR_MS;
+  const payment = { events, state: await processes.state(id), readModel: undefined };
+  expect(later.side.inFlight.leftMs(payment)).toBe(0);
+});
