@@ -97,11 +97,10 @@ test(
       expect((await listOf(service)).unresolved).toMatchObject([
         { paymentId, state: 'CONTRADICTED' },
       ]);
-      const errors = service
-        .stdout()
-        .split('\n')
-        .filter((line) => line.includes('"level":"error"'));
-      expect(errors.join('\n')).toContain('contradicts what was resolved by hand');
+      // The log is written beside the requests, a moment later.
+      await until('the error line is written', () =>
+        /"level":"error".*contradicts what was resolved by hand/.test(service.stdout()),
+      );
       const shown = await service.get(`/api/v1/payments/${paymentId}`, merchant);
       expect(shown.json.status).toBe('FAILED');
       const reconciled = await service.post(
