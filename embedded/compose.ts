@@ -214,7 +214,7 @@ export const openService = async (
   return {
     app,
     eventsAtStart: Number(opened.lastPosition() ?? 0),
-    warnings: readOnlyWarnings(commands),
+    warnings: [...folder.warnings, ...readOnlyWarnings(commands)],
     stop: async () => {
       commands.beginStop();
       await closeGracefully(app);

@@ -3,7 +3,15 @@
  * running service at a time.
  */
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { LogMisfit } from '../projector/errors.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
@@ -13,15 +21,43 @@ import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { type FileLock, isLockHeld, takeFileLock } from '../shared/runtime/file-lock.ts';
 import { addPrivateFile } from '../shared/runtime/private-files.ts';
 
-/** A locked data folder: the paths of its files, and the end of the lock. */
-export type DataFolder = { path(file: string): string; release(): void };
+/** A locked data folder. */
+export type DataFolder = {
+  /** The path of a file in it. */
+  path(file: string): string;
+  /** What an operator has to mend about it, one line each; for the banner. */
+  warnings: readonly string[];
+  release(): void;
+};
+
+const IS_OWN =
+  /^(events|read-models|provider-ledger|idempotency|signing-key|sealing-key|relay-checkpoint|service|\.write-test)(\.|$)/;
+
+/**
+ * Gives the folder mode 0700 when it holds our own files alone: one with other files, such as a home
+ * folder, may be meant for others too. Returns a warning when others can still look into it.
+ */
+const makePrivate = (folder: string): string[] => {
+  if (readdirSync(folder).every((name) => IS_OWN.test(name))) {
+    try {
+      chmodSync(folder, 0o700);
+    } catch {
+      // The folder of another user: its mode, read below, says whether that matters.
+    }
+  }
+  const mode = statSync(folder).mode & 0o777;
+  if ((mode & 0o077) === 0) return [];
+  return [
+    `DATA_DIR: other users have rights in ${folder} (mode ${mode.toString(8)}); type: chmod 700 ${folder}`,
+  ];
+};
 
 /** Makes the folder where it is missing and takes its lock. Throws DataFolderRefused. */
 export const openDataFolder = (folder: string): DataFolder => {
+  let warnings: string[];
   try {
     makeDataDir(folder);
-    // An empty folder was made for us, so its mode is ours; one with files may belong to others.
-    if (readdirSync(folder).length === 0) chmodSync(folder, 0o700);
+    warnings = makePrivate(folder);
     const probe = join(folder, '.write-test');
     writeFileSync(probe, '', { mode: 0o600 });
     rmSync(probe);
@@ -31,7 +67,7 @@ export const openDataFolder = (folder: string): DataFolder => {
     );
   }
   const lock = takeLock(folder);
-  return { path: (file) => join(folder, file), release: lock.release };
+  return { path: (file) => join(folder, file), warnings, release: lock.release };
 };
 
 const takeLock = (folder: string): FileLock => {

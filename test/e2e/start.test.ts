@@ -4,11 +4,20 @@
  */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
+import { openDataFolder } from '../../embedded/data-folder.ts';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { type ServiceOptions, spawnService, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -154,7 +163,14 @@ describe('settings: npm start', () => {
   });
 
   test('prints its address, that it is not for production, and what to type next', async () => {
-    await using service = await startService();
+    const dataDir = join(folder, 'of others too');
+    mkdirSync(dataDir, { mode: 0o755 });
+    writeFileSync(join(dataDir, 'notes.txt'), '');
+    await using service = await startService({ dataDir });
+    // F28: a folder with other files keeps its mode, and the banner says what that means.
+    expect(service.stderr()).toContain(
+      `Warning: DATA_DIR: other users have rights in ${dataDir} (mode 755); type: chmod 700 ${dataDir}`,
+    );
     expect(service.stderr()).toContain(`${service.url}/api/v1/payments`);
     expect(service.stderr()).toMatch(/Not for production: .*simulated.*signing key/);
     expect(service.stderr()).toContain('npx payments token');
@@ -172,5 +188,19 @@ describe('settings: npm start', () => {
     expect((statSync(dataDir).mode & 0o777).toString(8)).toBe('700');
     expect(modes.length).toBeGreaterThan(3);
     expect(modes.filter((line) => !line.endsWith(' 600'))).toEqual([]);
+    service.kill('SIGTERM');
+    await service.exited;
+  });
+
+  test('F28: a data folder that has files already, and that others may read, is 0700 from the next start on', () => {
+    const dataDir = join(folder, 'modes');
+    chmodSync(dataDir, 0o755);
+    const opened = openDataFolder(dataDir);
+    try {
+      expect((statSync(dataDir).mode & 0o777).toString(8)).toBe('700');
+      expect(opened.warnings).toEqual([]);
+    } finally {
+      opened.release();
+    }
   });
 });
