@@ -2,6 +2,7 @@
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { EventStore, Position } from '../shared/event-store/port.ts';
+import type { SealedHead } from '../shared/event-store/seals.ts';
 import type { LogBreak } from '../shared/event-store/verify-log.ts';
 import type { Recorder } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/tokens.ts';
@@ -23,6 +24,8 @@ export type AuditDeps = {
   onVerified: (broken: LogBreak | undefined) => void;
   /** The public key whose seals are trusted; undefined where this process has none. */
   sealingKey: string | undefined;
+  /** The last sealed head that is kept outside the log, as it is now; undefined where there is none. */
+  sealedHead: () => SealedHead | undefined;
   /** `now` is true while the log is verified: for one client at a time. */
   verifying: { now: boolean };
 };

@@ -21,6 +21,8 @@ export type AuditApi = {
   record?: Recorder;
   /** The public key whose seals are trusted, in base64url; left out where this process has none. */
   sealingKey?: string | undefined;
+  /** The last sealed head that is kept outside the log, as it is now. */
+  sealedHead?: AuditDeps['sealedHead'];
   /** Tests set shorter times. */
   limits?: StreamLimits;
 };
@@ -43,6 +45,7 @@ export const registerAuditApi = (
     limits,
     onVerified = () => undefined,
     sealingKey,
+    sealedHead = () => undefined,
   }: AuditApi,
 ): void => {
   registerRoutes(app, authHooks, AUDIT_ROUTES, {
@@ -54,6 +57,7 @@ export const registerAuditApi = (
     operationsMax,
     onVerified,
     sealingKey,
+    sealedHead,
     verifying: { now: false },
   });
 };

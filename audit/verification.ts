@@ -1,6 +1,7 @@
 /** Verifies the hash chain and the sums of one payment, or of the whole log, in the stored forms. */
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { StoredForm, StoredForms } from '../shared/event-store/port.ts';
+import { breakOf } from '../shared/event-store/verify-chain.ts';
 import { type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
 import { sealsCheck } from '../shared/event-store/verify-seals.ts';
 import type { AuditVerification } from './contract.ts';
@@ -57,13 +58,15 @@ const findingOf = (
  * or undefined when `signal` is aborted. Throws StoreUnavailable.
  */
 export async function* verifyLogForms(
-  { store, merchants, sealingKey }: Pick<AuditDeps, 'store' | 'merchants' | 'sealingKey'>,
+  deps: Pick<AuditDeps, 'store' | 'merchants' | 'sealingKey' | 'sealedHead'>,
   { stored, only, known, signal }: LogVerification,
 ): AsyncGenerator<Progress, AuditVerification | undefined> {
+  const { store, merchants, sealingKey: publicKey } = deps;
   const guarantee = only === undefined ? stored.guarantee : 'stream';
   const logId = await logIdOf(store);
   const kept = keptHeadCheck(known, { logId, only });
-  const seals = sealsCheck(store, { log: logId, publicKey: sealingKey });
+  const sealed = only === undefined ? deps.sealedHead() : undefined;
+  const seals = sealsCheck({ log: logId, publicKey, kept: sealed });
   const { eventsAfter: of } = await store.head(null);
   const steps = walkLog({
     stored,
@@ -71,7 +74,7 @@ export async function* verifyLogForms(
     ...(only === undefined
       ? {}
       : { includes: async (form) => (await merchants.ofForm(form)) === only }),
-    also: async (form) => (await seals.check(form)) ?? kept.compare(form),
+    also: (form) => breakOf(form, seals.reasonFor(form)) ?? kept.compare(form),
     isEnough: (read) => read >= of && kept.isDone(),
     signal,
   });
@@ -81,7 +84,7 @@ export async function* verifyLogForms(
     step = await steps.next();
   }
   if (step.value === undefined) return undefined;
-  const { events, last, broken = kept.missing() } = step.value;
+  const { events, last, broken = seals.missing() ?? kept.missing() } = step.value;
   const found = kept.result();
   const finding = findingOf(broken, found);
   return {

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { type ExportLine, readExportLine } from '../audit/export-lines.ts';
+import { sealsCheck } from '../shared/event-store/verify-seals.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Manifest, manifestFileOf, readManifest } from './export-manifest.ts';
 import { lineCheck } from './line-check.ts';
@@ -92,6 +93,7 @@ type Scan = Seen & { last: ExportLine | undefined; broken?: FileBreak };
 /** Reads the file and checks its lines, up to the first broken one. */
 const scan = async (file: string, manifest: Manifest): Promise<Scan> => {
   const check = lineCheck(manifest.completeness);
+  const seals = sealsCheck({ log: manifest.log });
   const sha256 = createHash('sha256');
   let bytes = 0;
   let events = 0;
@@ -107,9 +109,13 @@ const scan = async (file: string, manifest: Manifest): Promise<Scan> => {
     sha256.update(chunk);
     bytes += chunk.length;
   });
+  const reasonOf = (line: ExportLine): string | undefined =>
+    check.reasonFor(line) ??
+    // A part of a log holds some of its seals, and not what they seal.
+    (manifest.completeness === 'log' ? seals.reasonFor(line) : undefined);
   for await (const piece of pieces) {
     const read = isWhole(piece) ? readExportLine(piece.bytes.toString('utf8')) : undefined;
-    const reason = read === undefined ? NOT_A_LINE : check.reasonFor(read);
+    const reason = read === undefined ? NOT_A_LINE : reasonOf(read);
     if (reason !== undefined) {
       return { ...scanned(), broken: { ...placeOf(events + 1, read), reason } };
     }

@@ -138,6 +138,7 @@ const openParts = async (
     metrics,
     projector,
     sealingKey: sealer.publicKey,
+    sealedHead: sealer.sealedHead,
   });
   return { config, metrics, opened, readModels, projector, commands, relay, verification, sealer };
 };
@@ -166,6 +167,7 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
     operationsMax: config.maxOperationsPerPayment,
     onVerified: verification.note,
     sealingKey: sealer.publicKey,
+    sealedHead: sealer.sealedHead,
   });
   registerQueryApi(app, authHooks, {
     store,

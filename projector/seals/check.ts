@@ -4,7 +4,7 @@
  * seals, or cut behind one, does not fit. It walks over no event but the seals.
  */
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
-import { type SealedHead, sealReason } from '../../shared/event-store/seals.ts';
+import { isSameHead, type SealedHead, sealReason } from '../../shared/event-store/seals.ts';
 import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';
 import { LogMisfit } from '../errors.ts';
 
@@ -14,11 +14,9 @@ export type RecordedSeal = RecordedEvent<SealEvent>;
 const isSeal = (recorded: RecordedEvent): recorded is RecordedSeal =>
   recorded.event.type === 'LogSealed';
 
-/** The last seal of a log. Throws StoreUnavailable and UnreadableStream. */
-export const lastSealOf = async (
-  store: Pick<EventStore, 'readStream'>,
-): Promise<RecordedSeal | undefined> =>
-  (await store.readStream(SEALS_STREAM)).filter(isSeal).at(-1);
+/** The seals of a log, in their order. Throws StoreUnavailable and UnreadableStream. */
+const sealsOf = async ({ store }: SealCheck): Promise<RecordedSeal[]> =>
+  (await store.readStream(SEALS_STREAM)).filter(isSeal);
 
 export type SealCheck = {
   store: Pick<EventStore, 'readStream' | 'hashAt'>;
@@ -45,7 +43,8 @@ const lastSealReason = async (check: SealCheck, last: RecordedSeal | undefined) 
 /** Throws LogMisfit where the last seal or the kept head does not fit the log, and what the store throws. */
 export const rejectUnsealed = async (check: SealCheck): Promise<RecordedSeal | undefined> => {
   const { kept, headFile, log } = check;
-  const last = await lastSealOf(check.store);
+  const seals = await sealsOf(check);
+  const last = seals.at(-1);
   const reason = await lastSealReason(check, last);
   // seeded bug: seal-at-start
   if (reason !== undefined) {
@@ -54,7 +53,11 @@ export const rejectUnsealed = async (check: SealCheck): Promise<RecordedSeal | u
     );
   }
   if (kept === undefined) return last;
-  if (kept.log === log && (await logHashAt(check, kept.position)) === kept.logHash) return last;
+  // The hash alone would fit where only the seals were taken out, with everything after them written anew.
+  // seeded bug: kept-head-has-seal
+  const isThere = seals.some(({ event }) => isSameHead(event.data, kept));
+  const logHash = await logHashAt(check, kept.position);
+  if (isThere && kept.log === log && logHash === kept.logHash) return last;
   throw new LogMisfit(
     `the event log is not the one that was sealed at position ${kept.position}: it was changed, cut, or put back from an older copy; put the right log back, or, after a restore that was meant, remove ${headFile} and run payments verify --all and payments reconcile`,
   );

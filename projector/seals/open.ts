@@ -1,7 +1,7 @@
 /** Opens the sealer as the settings say, after the last seal has been checked. */
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { publicKeyOf } from '../../shared/event-store/seals.ts';
+import { publicKeyOf, type SealedHead } from '../../shared/event-store/seals.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Log } from '../subscription.ts';
 import { rejectUnsealed } from './check.ts';
@@ -22,12 +22,16 @@ export type OpenSealer = {
   log: Log;
 };
 
-/** The sealer, and the public key whose seals are trusted. */
-export type OpenedSealer = Sealer & { publicKey: string | undefined };
+/** The sealer, the public key whose seals are trusted, and the sealed head that is kept beside the key. */
+export type OpenedSealer = Sealer & {
+  publicKey: string | undefined;
+  sealedHead(): SealedHead | undefined;
+};
 
 /** Where the store keeps no chain over the log, there is no head to seal. */
 const noSealer: OpenedSealer = {
   publicKey: undefined,
+  sealedHead: () => undefined,
   seal: async () => undefined,
   stop: async () => undefined,
 };
@@ -60,5 +64,5 @@ export const openSealer = async ({
   });
   const keep = (head: Parameters<typeof keepSealedHead>[1]) => keepSealedHead(keyFile, head);
   const sealer = startSealer({ store, privateKey, log: logId, last, ...times, keep, logger: log });
-  return { ...sealer, publicKey };
+  return { ...sealer, publicKey, sealedHead: () => readSealedHead(keyFile) };
 };

@@ -65,7 +65,7 @@ export const startSealer = (options: SealerOptions): Sealer => {
       {
         id,
         time: last !== undefined && now < last.time ? last.time : now,
-        event: { type: 'LogSealed', data: makeSeal(privateKey, head) },
+        event: { type: 'LogSealed', data: makeSeal(privateKey, { ...head, eventsMax }) },
         context: { actor: 'sealer', requestId: id, correlationId: id, causationId: id },
       },
     ]);
@@ -84,7 +84,10 @@ export const startSealer = (options: SealerOptions): Sealer => {
 
   const isDue = async (): Promise<boolean> => {
     const events = await unsealed();
-    return events >= eventsMax || (events > 0 && performance.now() - sealedAtMs >= everyMs);
+    // A verification takes the next seal for due after what the last one says, so a change is sealed.
+    const isChanged = last !== undefined && last.event.data.eventsMax !== eventsMax;
+    const isLate = isChanged || performance.now() - sealedAtMs >= everyMs;
+    return events >= eventsMax || (events > 0 && isLate);
   };
 
   const look = async (): Promise<void> => {

@@ -19,6 +19,8 @@ export type OpenVerification = {
   metrics: Metrics;
   /** The public key whose seals are trusted; left out where this process has none. */
   sealingKey?: string | undefined;
+  /** The last sealed head that is kept outside the log, as it is now. */
+  sealedHead?: VerificationOptions['sealedHead'];
   /** The process whose projector has the lease verifies. */
   projector: Pick<Projector, 'status'>;
 };
@@ -27,10 +29,11 @@ export type OpenVerification = {
 export const openVerification = async (
   options: OpenVerification,
 ): Promise<ScheduledVerification> => {
-  const { config, store, log, metrics, projector, sealingKey } = options;
+  const { config, store, log, metrics, projector, sealingKey, sealedHead } = options;
   return startVerification({
     store,
     sealingKey,
+    sealedHead,
     metrics,
     logger: log,
     document: await openKeyDocument(options, 'log-verification'),

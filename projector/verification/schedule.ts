@@ -4,7 +4,9 @@
  * metrics, and a break is an error line.
  */
 import { logIdOf } from '../../shared/event-store/log-id.ts';
-import type { EventStore } from '../../shared/event-store/port.ts';
+import type { EventStore, StoredForm } from '../../shared/event-store/port.ts';
+import type { SealedHead } from '../../shared/event-store/seals.ts';
+import { breakOf } from '../../shared/event-store/verify-chain.ts';
 import {
   type LogBreak,
   type LogWalked,
@@ -27,6 +29,8 @@ export type VerificationOptions = {
   store: Pick<EventStore, 'stored' | 'head' | 'hashAt' | 'claimMeta'>;
   /** The public key whose seals are trusted. */
   sealingKey?: string | undefined;
+  /** The last sealed head that is kept outside the log, as it is now; left out where this process has none. */
+  sealedHead?: (() => SealedHead | undefined) | undefined;
   /** Where the result is kept. */
   document: KeyDocument;
   /** Between two runs, in milliseconds; 0: none but those that somebody starts. */
@@ -48,18 +52,26 @@ export type ScheduledVerification = {
 
 /** Verifies the whole log once; undefined when `signal` is aborted. Throws StoreUnavailable. */
 const verifyOnce = async (
-  { store, sealingKey }: Pick<VerificationOptions, 'store' | 'sealingKey'>,
+  {
+    store,
+    sealingKey,
+    sealedHead,
+  }: Pick<VerificationOptions, 'store' | 'sealingKey' | 'sealedHead'>,
   signal: AbortSignal,
 ): Promise<LogWalked | undefined> => {
+  const kept = sealedHead?.();
   const { eventsAfter } = await store.head(null);
   const { guarantee } = store.stored;
   const isEnough = (read: number): boolean => read >= eventsAfter;
-  const seals = sealsCheck(store, { log: await logIdOf(store), publicKey: sealingKey });
-  const also = seals.check;
+  const seals = sealsCheck({ log: await logIdOf(store), publicKey: sealingKey, kept });
+  const also = (form: StoredForm) => breakOf(form, seals.reasonFor(form));
   const steps = walkLog({ stored: store.stored, guarantee, also, isEnough, signal });
   let step = await steps.next();
   while (step.done !== true) step = await steps.next();
-  return step.value;
+  const { value } = step;
+  if (value === undefined || value.broken !== undefined) return value;
+  const broken = seals.missing();
+  return broken === undefined ? value : { ...value, broken };
 };
 
 /** Starts the schedule. Nothing is read before the first run, but what the last process kept. */

@@ -1,20 +1,36 @@
 /**
- * Makes and checks a seal: an Ed25519 signature over the id of a log, a position and the log hash
- * there. Who has no key can compute every hash of the log anew, and not the seal. Pure.
+ * Makes and checks a seal: an Ed25519 signature over the id of a log, a position, the log hash
+ * there, and after how many events the next seal is due. Who has no key can compute every hash of the log anew, and not the seal. Pure.
  */
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import type { SealEvent } from '../payment/seal-events.ts';
 
 /** What a seal says: this log has this hash at this position. */
 export type SealedHead = { log: string; position: string; logHash: string };
+/** True where two heads are the same place of the same log. */
+export const isSameHead = (one: SealedHead, other: SealedHead): boolean =>
+  one.log === other.log && one.position === other.position && one.logHash === other.logHash;
+
 /** The data of a seal as it is stored. */
 export type Seal = SealEvent['data'];
 
+type Signed = SealedHead & Pick<Seal, 'eventsMax'>;
+
 const KEY_ID_CHARACTERS = 16;
 
+/** Beyond what the next seal is due after: a busy log grows while a seal is made, and makes one late. */
+export const SEAL_SLACK_EVENTS = 10_000;
+/** How many events may follow a sealed head before the next seal: twice what it is due after, and a slack. A seal that does not say sets no bound. */
+export const unsealedEventsMax = ({ eventsMax }: Pick<Seal, 'eventsMax'>): number =>
+  eventsMax === undefined ? Number.POSITIVE_INFINITY : 2 * eventsMax + SEAL_SLACK_EVENTS;
+
 /** What is signed. A change of this text makes every earlier seal wrong: it never changes. */
-const signedText = ({ log, position, logHash }: SealedHead): Buffer =>
-  Buffer.from(`payments log seal 1\n${log}\n${position}\n${logHash}\n`);
+const signedText = ({ log, position, logHash, eventsMax }: Signed): Buffer =>
+  Buffer.from(
+    eventsMax === undefined
+      ? `payments log seal 1\n${log}\n${position}\n${logHash}\n`
+      : `payments log seal 2\n${log}\n${position}\n${logHash}\n${eventsMax}\n`,
+  );
 
 /** The raw public key of a private or public Ed25519 key, in base64url. */
 export const publicKeyOf = (key: KeyObject): string => {
@@ -29,8 +45,8 @@ export const keyIdOf = (publicKey: string): string =>
     .digest('hex')
     .slice(0, KEY_ID_CHARACTERS);
 
-/** Signs a head. */
-export const makeSeal = (privateKey: KeyObject, head: SealedHead): Seal => {
+/** Signs a head, and after how many events the next seal is due. */
+export const makeSeal = (privateKey: KeyObject, head: Signed): Seal => {
   const publicKey = publicKeyOf(privateKey);
   const signature = sign(null, signedText(head), privateKey).toString('base64url');
   return { ...head, publicKey, keyId: keyIdOf(publicKey), signature };

@@ -32,6 +32,12 @@ export const breakAt = <P>(
   reason: string,
 ): Break<P> => ({ position, stream, revision, reason });
 
+/** A break at a link, where there is a reason. */
+export const breakOf = <P>(
+  link: Pick<Link<P>, 'position' | 'stream' | 'revision'>,
+  reason: string | undefined,
+): Break<P> | undefined => (reason === undefined ? undefined : breakAt(link, reason));
+
 /** One line that names the place of a break, for an operator. */
 export const describeBreak = ({ position, stream, revision, reason }: Break): string =>
   `position ${position} (stream ${stream}, revision ${revision}): ${reason}`;

@@ -16,6 +16,8 @@ export const sealSchemas = {
     /** The last event that is sealed, and the log hash there, which covers everything up to it. */
     position: z.string().regex(/^[0-9]{1,16}$/),
     logHash: z.string().regex(/^[0-9a-f]{64}$/),
+    /** `SEAL_EVENTS_MAX` when it was made: the next seal is due after so many events. Earlier seals lack it. */
+    eventsMax: z.int().min(1).optional(),
     /** The public key, raw Ed25519, and the id that it is known by. */
     publicKey: base64url(43),
     keyId: z.string().regex(/^[0-9a-f]{16}$/),

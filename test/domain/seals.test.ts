@@ -1,13 +1,23 @@
 /** A seal is made by one key over one log, position and log hash, and fits nothing else. */
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { keyIdOf, makeSeal, publicKeyOf, sealReason } from '../../shared/event-store/seals.ts';
+import { encode } from '../../shared/event-store/codec.ts';
+import {
+  keyIdOf,
+  makeSeal,
+  publicKeyOf,
+  SEAL_SLACK_EVENTS,
+  sealReason,
+} from '../../shared/event-store/seals.ts';
+import { sealsCheck } from '../../shared/event-store/verify-seals.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
+import { newEventId } from '../../shared/runtime/ids.ts';
 
 const { privateKey } = generateKeyPairSync('ed25519');
 const other = generateKeyPairSync('ed25519').privateKey;
 const head = { log: crypto.randomUUID(), position: '36', logHash: 'ab'.repeat(32) };
 const publicKey = publicKeyOf(privateKey);
-const seal = makeSeal(privateKey, head);
+const seal = makeSeal(privateKey, { ...head, eventsMax: 100 });
 const against = { log: head.log, publicKey, logHash: head.logHash };
 
 describe('F15: a seal', () => {
@@ -26,6 +36,12 @@ describe('F15: a seal', () => {
       { signature: 'A'.repeat(86) },
       'its signature is not the one of its key',
     ],
+    [
+      'another number of events to the next one',
+      { eventsMax: 1_000_000 },
+      'its signature is not the one of its key',
+    ],
+    ['none at all', { eventsMax: undefined }, 'its signature is not the one of its key'],
     ['another key id', { keyId: '0'.repeat(16) }, 'its key is not the one that its id names'],
   ])('changed to %s does not fit', (_, change, reason) => {
     const changed = { ...seal, ...change };
@@ -46,5 +62,67 @@ describe('F15: a seal', () => {
     expect(sealReason(forged, { logHash: head.logHash })).toBe(
       'its signature is not the one of its key',
     );
+  });
+});
+
+/** A form of a log, as far as the check of the seals reads it. */
+const formAt = (position: number) => ({
+  position: String(position),
+  stream: 'payment-pay_1',
+  revision: position,
+  hash: '',
+  logHash: String(position % 10).repeat(64),
+  text: '',
+});
+const sealAt = (position: number, sealed: number, eventsMax: number | undefined) => {
+  const { logHash } = formAt(sealed);
+  const data = makeSeal(privateKey, { ...head, position: String(sealed), logHash, eventsMax });
+  const [encoded] = encode(SEALS_STREAM, 'none', [
+    {
+      id: newEventId(),
+      time: '2026-01-01T00:00:00.000Z',
+      event: { type: 'LogSealed', data },
+      context: { actor: 'sealer', requestId: 'r', correlationId: 'r', causationId: 'r' },
+    },
+  ]);
+  return { ...formAt(position), stream: SEALS_STREAM, revision: 0, text: encoded?.text ?? '' };
+};
+/** The first reason in a log of so many events, of which these are seals. */
+const firstReason = (events: number, seals: ReturnType<typeof sealAt>[]) => {
+  const check = sealsCheck({ log: head.log, publicKey });
+  const byPosition = new Map(seals.map((form) => [form.position, form]));
+  for (let position = 1; position <= events; position += 1) {
+    const reason = check.reasonFor(byPosition.get(String(position)) ?? formAt(position));
+    if (reason !== undefined) return `#${position}: ${reason}`;
+  }
+  return check.found();
+};
+
+describe('F15: the seals of a log', () => {
+  const bound = 2 * 100 + SEAL_SLACK_EVENTS;
+
+  test('may not be missing: so many events may follow one, and not one more', () => {
+    const seals = [sealAt(11, 10, 100)];
+    expect(firstReason(11 + bound, seals)).toMatchObject({ seals: 1, eventsAfter: bound });
+    expect(firstReason(12 + bound, seals)).toMatch(
+      new RegExp(`^#${12 + bound}: more than ${bound} events follow the seal of position 10`),
+    );
+    const next = sealAt(5_000, 4_999, 100);
+    expect(firstReason(12 + bound, [...seals, next])).toMatchObject({ seals: 2 });
+  });
+
+  test('may be missing before the first one, and after one of a version that did not say', () => {
+    expect(firstReason(2 * bound, [])).toMatchObject({ seals: 0, eventsAfter: 2 * bound });
+    expect(firstReason(2 * bound, [sealAt(11, 10, undefined)])).toMatchObject({ seals: 1 });
+  });
+
+  test('each seal a place before themselves and after the seal before them', () => {
+    expect(firstReason(50, [sealAt(11, 10, 100), sealAt(40, 11, 100)])).toMatchObject({ seals: 2 });
+    expect(firstReason(50, [sealAt(11, 10, 100), sealAt(40, 10, 100)])).toBe(
+      '#40: it seals nothing after the seal before it',
+    );
+    const ahead = '#11: the log is not the one that was sealed at position';
+    expect(firstReason(50, [sealAt(11, 11, 100)])).toBe(`${ahead} 11`);
+    expect(firstReason(50, [sealAt(11, 30, 100)])).toBe(`${ahead} 30`);
   });
 });

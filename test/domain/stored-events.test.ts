@@ -46,6 +46,7 @@ const forms: Form[] = [
   { type: 'PaymentAuthorized', version: 1, variant: '.by-hand' },
   { type: 'PaymentRefundDeclined', version: 1, variant: '.by-hand' },
   { type: 'PaymentFailed', version: 1, variant: '.by-two-hands' },
+  { type: 'LogSealed', version: 1, variant: '.with-next-due' },
 ];
 const fileOf = ({ type, version, variant = '' }: Form) => `${type}.v${version}${variant}.json`;
 

@@ -2,6 +2,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { verifyFile } from '../../cli/verify-file.ts';
 import { LogMisfit } from '../../projector/errors.ts';
 import { headFileOf } from '../../projector/seals/key.ts';
 import { type OpenedSealer, openSealer } from '../../projector/seals/open.ts';
@@ -11,6 +12,7 @@ import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { newEvent, wholeLife } from '../support/payment-events.ts';
 import { silent } from '../support/silent-log.ts';
 import {
+  exportLog,
   type LogUnderTest,
   openFilledLog,
   openRows,
@@ -128,6 +130,51 @@ describe('F15: seals', () => {
     await expect(open()).rejects.toThrow(
       /^the event log is not the one that was sealed at position 36: [^\n]+ remove \S+elsewhere\.pem\.head/,
     );
+  });
+
+  test('a log of which the seals alone were taken out is refused, and broken in a verification', async () => {
+    const sealer = await open();
+    await add('pay_new');
+    await stop(sealer);
+    await change((all) =>
+      all.rows.filter(({ stream_id }) => streamOf(all, stream_id) !== SEALS_STREAM),
+    );
+    await expect(open()).rejects.toThrow(
+      /^the event log is not the one that was sealed at position/,
+    );
+    expect(await verifyWhole(store)).toMatchObject({ ok: true });
+    expect(await verifyWhole(store, undefined, sealer.sealedHead)).toMatchObject({
+      finding: 'BROKEN',
+      broken: { position: '42', stream: SEALS_STREAM, reason: /its seal is not in the log/ },
+    });
+  });
+
+  test('a copy of an earlier seal covers nothing, also in an export', async () => {
+    await startAndStop();
+    await add('pay_new');
+    await change(({ rows }) => {
+      const seal = rows.at(36) as Rows['rows'][number];
+      const previous = `"previousHash":"${seal.hash}"`;
+      const text = seal.text
+        .replace(/"previousHash":"\w+"/, previous)
+        .replace('"revision":0', '"revision":1');
+      const copy = { ...seal, position: 44, revision: 1, id: crypto.randomUUID() };
+      const own = text.replaceAll(seal.id, copy.id);
+      return rewritten([...rows, { ...copy, text: own }], 43, (same) => same);
+    });
+    const broken = { position: '44', reason: 'it seals nothing after the seal before it' };
+    expect(await verifyWhole(store)).toMatchObject({ finding: 'BROKEN', broken });
+    const { out } = await exportLog({ ...log, store });
+    expect(await verifyFile(out)).toMatchObject({ ok: false, broken: { line: 44, ...broken } });
+  });
+
+  test('say after how many events the next one is due, also once the setting has changed', async () => {
+    await startAndStop();
+    const sealer = await open({ eventsMax: 50 });
+    await add('pay_new');
+    await until('sealed', async () => (await seals()).length === 2);
+    expect(await seals()).toMatchObject([{ eventsMax: 10_000 }, { eventsMax: 50 }]);
+    await stop(sealer);
   });
 
   test('a log that was cut, or put back from an older copy, is refused until the head file is removed', async () => {

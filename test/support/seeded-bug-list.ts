@@ -742,6 +742,24 @@ const READ_MODELS: SeededBug[] = [
     test: 'test/projector/seals.test.ts',
   },
   {
+    name: 'a copy of an earlier seal is taken for a later one',
+    at: 'seal-place',
+    change: { replace: /last !== .*;/, by: 'false;' },
+    test: 'test/domain/seals.test.ts',
+  },
+  {
+    name: 'a verification does not notice that seals are missing',
+    at: 'seal-missing',
+    change: { replace: /return .*/, by: 'return undefined;' },
+    test: 'test/domain/seals.test.ts',
+  },
+  {
+    name: 'a log without the seal of the kept head starts',
+    at: 'kept-head-has-seal',
+    change: { replace: /seals\.some\(.*\)/, by: 'true' },
+    test: 'test/projector/seals.test.ts',
+  },
+  {
     name: 'a kept head of another log is taken for one of this log',
     at: 'kept-head-of-log',
     change: 'delete',

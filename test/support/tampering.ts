@@ -15,6 +15,7 @@ import { writeExport } from '../../cli/write-export.ts';
 import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import type { SealedHead } from '../../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newEvent, wholeLife } from './payment-events.ts';
@@ -66,8 +67,11 @@ export const openFilledLog = async (): Promise<LogUnderTest> => {
 /** Whose an event is matters to no check of the whole log. */
 const noReadModels = { getAny: async () => undefined };
 
-export const verifyWhole = (store: EventStore, known?: KeptHead) =>
-  verifyOf(store, noReadModels, undefined, known);
+export const verifyWhole = (
+  store: EventStore,
+  known?: KeptHead,
+  sealedHead?: () => SealedHead | undefined,
+) => verifyOf(store, noReadModels, undefined, known, sealedHead);
 
 /** Verifies what is one merchant's, or everything, where `read models` say whose a payment is. */
 export const verifyOf = async (
@@ -75,11 +79,17 @@ export const verifyOf = async (
   readModels: Parameters<typeof createMerchantLookup>[1],
   only: string | undefined,
   known?: KeptHead,
+  sealedHead: () => SealedHead | undefined = () => undefined,
 ) => {
   const { stored } = store;
   if (stored === undefined) throw new Error('a store without its stored forms');
   const { signal } = new AbortController();
-  const deps = { store, merchants: createMerchantLookup(store, readModels), sealingKey: undefined };
+  const deps = {
+    store,
+    merchants: createMerchantLookup(store, readModels),
+    sealingKey: undefined,
+    sealedHead,
+  };
   const steps = verifyLogForms(deps, { stored, only, known, signal });
   let step = await steps.next();
   while (step.done !== true) step = await steps.next();
