@@ -54,15 +54,18 @@ export const openSealer = async ({
   const privateKey = await readSealingKey(keyFile);
   const publicKey = publicKeyOf(privateKey);
   const logId = await logIdOf(store);
-  const kept = readSealedHead(keyFile);
+  // Beside the log the head would prove nothing, and would make a copy that was put back look cut.
+  const keptHead = () => (config.seals.keyFile === undefined ? undefined : readSealedHead(keyFile));
   const last = await rejectUnsealed({
     store,
     log: logId,
     publicKey,
-    kept,
+    kept: keptHead(),
     headFile: headFileOf(keyFile),
   });
-  const keep = (head: Parameters<typeof keepSealedHead>[1]) => keepSealedHead(keyFile, head);
+  const keep = async (head: SealedHead): Promise<void> => {
+    if (config.seals.keyFile !== undefined) await keepSealedHead(keyFile, head);
+  };
   const sealer = startSealer({ store, privateKey, log: logId, last, ...times, keep, logger: log });
-  return { ...sealer, publicKey, sealedHead: () => readSealedHead(keyFile) };
+  return { ...sealer, publicKey, sealedHead: keptHead };
 };
