@@ -1,6 +1,7 @@
 /** The verbs of the command line, each in a file of this folder that is loaded when it is named. */
 import { Command } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
+import { failOnMisfit, noteMisfit } from './log-misfit.ts';
 
 /** In the order of the help; a new verb is one line here and one file beside it. */
 const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -30,9 +31,11 @@ const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
  * for a verb that does not exist.
  */
 export const buildProgram = async (requested?: string): Promise<Command> => {
+  noteMisfit(undefined);
   const program = new Command('payments')
     .description('The command line of the card payment service.')
     .version(`payments ${manifest.version}`, '--version', 'print the version')
+    .hook('postAction', failOnMisfit)
     .addHelpText('after', '\nExample:\n  export TOKEN=$(npx payments token)');
   const known =
     requested !== undefined && Object.hasOwn(VERBS, requested) ? VERBS[requested] : undefined;

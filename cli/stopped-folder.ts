@@ -25,6 +25,8 @@ import { createLogger } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import type { Client } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
+import { noteMisfit } from './log-misfit.ts';
+import { checkSealedHead } from './sealed-head.ts';
 import { readSettings } from './settings.ts';
 import { readablePath } from './stopped-file.ts';
 
@@ -83,7 +85,7 @@ const noReadModels = {
   },
 };
 
-const appOver = (folder: string, store: EventStore, merchant: string) => {
+const appOver = (folder: string, store: EventStore, merchant: string, sealingKey?: string) => {
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
   const record = async () => undefined;
@@ -92,6 +94,7 @@ const appOver = (folder: string, store: EventStore, merchant: string) => {
     readModels: noReadModels,
     operationsMax: readSettings().maxOperationsPerPayment,
     record,
+    sealingKey,
   });
   registerRoutes(app, trusting(merchant), RECONCILE_ROUTES, {
     record,
@@ -110,12 +113,15 @@ const notReadable = (folder: string): CommandFailed =>
 /**
  * Opens a stopped data folder, for one merchant where `merchant` is given, else for all. Throws
  * CommandFailed where a service holds it, where it holds no log, and, exit code 3, where the log cannot
- * be opened.
+ * be opened. A log that is not the one that was sealed last is read all the same: see failOnMisfit.
  */
 export const openStoppedFolder = async (folder: string, merchant = '*'): Promise<Client> => {
   const lock = shareFolder(folder);
   process.once('exit', () => lock?.release());
-  const app = appOver(folder, await openStore(folder), merchant);
+  const store = await openStore(folder);
+  const { publicKey, misfit } = await checkSealedHead(folder, store);
+  noteMisfit(misfit);
+  const app = appOver(folder, store, merchant, publicKey);
   const send = async (
     method: 'GET' | 'POST',
     url: string,
