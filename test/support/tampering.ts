@@ -120,7 +120,7 @@ export const exportLog = async (
   return { out, ...(await writeExport({ body, headers }, out, {})) };
 };
 
-type Row = {
+export type Row = {
   position: number;
   stream_id: number;
   revision: number;
