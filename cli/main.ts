@@ -4,6 +4,7 @@
  */
 import { type Command, CommanderError } from 'commander';
 import { CommandFailed } from './command-failed.ts';
+import { note } from './output.ts';
 import { buildProgram } from './program.ts';
 
 const HELP_CODES = ['commander.helpDisplayed', 'commander.help', 'commander.version'];
@@ -29,7 +30,7 @@ const exitCodeOf = (error: unknown): number => {
     return HELP_CODES.includes(error.code) && error.exitCode === 0 ? 0 : 2;
   }
   if (!(error instanceof CommandFailed)) throw error;
-  process.stderr.write(`payments: ${error.message}\n`);
+  note(`payments: ${error.message}`);
   return error.exitCode;
 };
 

@@ -5,6 +5,7 @@
  */
 import { styleText } from 'node:util';
 import { Option } from 'commander';
+import { withoutControlSigns } from '../shared/runtime/control-signs.ts';
 
 /** `pretty` for people, `json` for programs. */
 export type Format = 'pretty' | 'json';
@@ -13,16 +14,14 @@ export type Format = 'pretty' | 'json';
 export const formatOption = (): Option =>
   new Option('--format <format>', 'how to print').choices(['pretty', 'json']).default('pretty');
 
-const STYLE = /^\p{Cc}\[[0-9;]*m$/u;
-/** Control characters, which a terminal would obey; a style is matched as a whole. */
-const CONTROL = /\p{Cc}\[[0-9;]*m|(?![\n\t])\p{Cc}/gu;
+const STYLES = /(\p{Cc}\[[0-9;]*m)/u;
 
-const escaped = (sign: string): string =>
-  `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}${sign.slice(1)}`;
-
-/** Stored texts may hold anything, so control characters other than styles are shown as escapes. */
+/** Stored texts may hold anything, so control signs other than styles are shown as escapes. */
 const shown = (text: string): string =>
-  text.replace(CONTROL, (sign) => (STYLE.test(sign) ? sign : escaped(sign)));
+  text
+    .split(STYLES)
+    .map((part) => (STYLES.test(part) ? part : withoutControlSigns(part)))
+    .join('');
 
 /** Writes lines of data to stdout. */
 export const print = (...lines: string[]): void => {

@@ -6,6 +6,7 @@
 import { openSync } from 'node:fs';
 import pino, { type Logger } from 'pino';
 import { scrubCardNumbers } from './card-numbers.ts';
+import { withoutControlSigns } from './control-signs.ts';
 
 /** The log of a process, as createLogger opens it. */
 export type Log = Logger;
@@ -100,7 +101,7 @@ export const createLogger = ({
       formatters: { level: (label) => ({ level: label }), log: redacted },
       serializers: { err: (error: unknown) => describeError(error) ?? 'not an error' },
       // seeded bug: scrubber
-      hooks: { streamWrite: scrubCardNumbers },
+      hooks: { streamWrite: (line) => withoutControlSigns(scrubCardNumbers(line)) },
     },
     stream,
   );

@@ -70,6 +70,13 @@ describe('gaps §4: a log line', () => {
     expect(text).not.toContain('secret');
   });
 
+  test('F28: shows signs that turn a text, and control characters, as escapes', async () => {
+    const merchant = 'm_\u202e1\u2066\u200f\u061c\u009b2J\u007f\u0007\n';
+    const { text, lines } = await written((log) => log.info({ merchant }, 'request'));
+    expect(text).toContain('"m_\\u202e1\\u2066\\u200f\\u061c\\u009b2J\\u007f\\u0007\\n"');
+    expect(lines[0]).toMatchObject({ merchant });
+  });
+
   test('has no card, token or authorization field, also one level down', async () => {
     const secrets = { authorization: 'a1', card: { number: 'a2' }, cvv: 'a3', token: 'a4' };
     const { text } = await written((log) => log.info({ ...secrets, request: secrets }, 'request'));
