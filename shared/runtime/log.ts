@@ -73,6 +73,21 @@ const describeError = (error: unknown, depth = 0): Described | undefined => {
   };
 };
 
+const FRAMES_MAX = 30;
+
+/**
+ * Where an error was thrown: the frames of its stack without its message, which may have lines of its
+ * own. Frames name our sources and functions, and no data.
+ */
+export const framesOf = (error: unknown): string[] => {
+  if (!(error instanceof Error)) return [];
+  const head = `${error.name}: ${error.message}`;
+  const { stack = '' } = error;
+  const frames = stack.startsWith(head) ? stack.slice(head.length) : stack;
+  const lines = frames.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line.startsWith('at ')).slice(0, FRAMES_MAX);
+};
+
 /**
  * Opens the log. Lines are written asynchronously; `flush` writes the rest synchronously and is
  * called once, before the process ends. Throws when the file cannot be opened.

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import manifest from '../../package.json' with { type: 'json' };
 import { type Config, loadConfig, type Mode } from './config.ts';
-import { createLogger, type Log } from './log.ts';
+import { createLogger, framesOf, type Log } from './log.ts';
 
 /** An opened process: a server that does not listen yet, and `stop`, which closes everything. */
 export type Opened = { app: FastifyInstance; stop(): Promise<void> };
@@ -95,7 +95,7 @@ export const runProcess = async <P, O extends Opened>(
   const die = (error: unknown, message: string): never => {
     const why = error instanceof Error ? error.message : 'unknown error';
     process.stderr.write(`payments: ${message}: ${why}\n`);
-    log.fatal({ err: error }, message);
+    log.fatal({ err: error, stack: framesOf(error) }, message);
     process.exit(1);
   };
   process.on('uncaughtException', (error) => die(error, 'uncaught exception'));
@@ -103,7 +103,7 @@ export const runProcess = async <P, O extends Opened>(
 
   const onFatal = (error: Error): void => {
     if (isForOperator(error)) exitWith([error.message]);
-    die(error, 'the event store takes no more events');
+    die(error, 'the process cannot go on');
   };
   let opened: O | undefined;
   let stopping = false;

@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { FastifyInstance, InjectOptions } from 'fastify';
+import { reject } from '../../shared/http/errors.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { registerHealth } from '../../shared/http/server/health.ts';
 import { scrubCardNumbers } from '../../shared/runtime/card-numbers.ts';
-import { createLogger, type Log } from '../../shared/runtime/log.ts';
+import { createLogger, framesOf, type Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { until } from '../support/until.ts';
 
@@ -117,6 +118,36 @@ describe('gaps §4: the log line of a request', () => {
     expect(JSON.parse(line)).toMatchObject({ method: 'POST', route: '/things/:id', status: 200 });
     expect(text).not.toContain('secret');
   });
+});
+
+describe('the log line of a rejected request', () => {
+  test('F28: has the code of the error', async () => {
+    const routes = (app: FastifyInstance) => {
+      app.get('/things/:id', (_request, reply) => reject(reply, 'PAYMENT_NOT_FOUND', ['secret']));
+    };
+    const text = await loggedOf(routes, { url: '/things/1' });
+    const codes = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).error);
+    expect(codes).toEqual(['PAYMENT_NOT_FOUND', 'NOT_FOUND']);
+    expect(text).not.toContain('secret');
+  });
+
+  test('F28: has no code when the request was carried out', async () => {
+    const routes = (app: FastifyInstance) => {
+      app.get('/things', (_request, reply) => reply.send('{"error":"X"}'));
+    };
+    const [line = ''] = (await loggedOf(routes, { url: '/things' })).split('\n');
+    expect(JSON.parse(line)).not.toHaveProperty('error');
+  });
+});
+
+test('F28: the frames of an error name its place, and leave its message out', () => {
+  const frames = framesOf(new TypeError('first\n    at secret'));
+  expect(frames[0]).toContain('log.test.ts');
+  expect(frames.join()).not.toContain('secret');
+  expect(framesOf('no error')).toEqual([]);
 });
 
 describe('surfaces: a request to /health', () => {

@@ -31,6 +31,8 @@ declare module 'fastify' {
     principal: Principal | undefined;
     /** The payment it is about, for the log; routes set it once it is well formed. */
     paymentId: string | undefined;
+    /** The code of its error response, for the log; set when that is sent. */
+    errorCode: string | undefined;
     /** Milliseconds of the monotonic clock. */
     startedAtMs: number;
   }
@@ -105,11 +107,16 @@ const addRefusals = (app: FastifyInstance, options: AppOptions): void => {
 
 const ERROR_CODE = /^\{"error":"([A-Z_]+)"/;
 
-/** Leads from an error to its entry in docs/errors.md, whoever has made the response. */
-const addHelpLink = (reply: FastifyReply, payload: unknown): void => {
-  const code = typeof payload === 'string' ? ERROR_CODE.exec(payload)?.[1] : undefined;
+/** The code of an error response, whoever has made it. */
+const errorCodeOf = (reply: FastifyReply, payload: unknown): string | undefined =>
+  (typeof payload === 'string' ? ERROR_CODE.exec(payload)?.[1] : undefined) ??
+  (reply.statusCode === 402 ? PAYMENT_FAILED : undefined);
+
+/** Notes the code for the log, and leads the client to its entry in docs/errors.md. */
+const addErrorCode = (request: FastifyRequest, reply: FastifyReply, payload: unknown): void => {
+  const code = errorCodeOf(reply, payload);
+  request.errorCode = code;
   if (code !== undefined) reply.header('link', helpLink(code));
-  else if (reply.statusCode === 402) reply.header('link', helpLink(PAYMENT_FAILED));
 };
 
 const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void => {
@@ -128,6 +135,7 @@ const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void =>
         method: request.method,
         route,
         status,
+        error: request.errorCode,
         durationMs: Math.round(durationMs * 100) / 100,
         paymentId: request.paymentId,
         // seeded bug: request-log
@@ -145,10 +153,10 @@ const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void =>
     done();
   });
   // A request whose client has left is still worked on, and so counts until it has its response.
-  app.addHook('onSend', (_request, reply, payload, done) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
     lifecycle.inFlight -= 1;
     if (lifecycle.closing) reply.header('connection', 'close');
-    if (reply.statusCode >= 400) addHelpLink(reply, payload);
+    if (reply.statusCode >= 400) addErrorCode(request, reply, payload);
     done();
   });
 };
@@ -206,6 +214,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   app.decorate('lifecycle', { inFlight: 0, closing: false });
   app.decorateRequest('principal', undefined);
   app.decorateRequest('paymentId', undefined);
+  app.decorateRequest('errorCode', undefined);
   app.decorateRequest('startedAtMs', 0);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
