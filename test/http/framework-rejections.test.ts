@@ -184,6 +184,16 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
     expect(body.details).toHaveLength(1);
   });
 
+  test.each(['http://', 'https://', 'http:///'])(
+    'F28: an address without a host or path, %s',
+    async (address) => {
+      expectError(await raw(request(`GET ${address}`)), 400, 'INVALID_REQUEST');
+      await until('it is logged', () => lines.length > 0);
+      expect(lines[0]).toMatchObject({ status: 400, error: 'INVALID_REQUEST' });
+      expect(app.lifecycle.inFlight).toBe(0);
+    },
+  );
+
   describe('that does not arrive in time', () => {
     beforeEach(async () => {
       await closeGracefully(app, 1000);
@@ -444,7 +454,16 @@ test('gaps §4: the log line of a request has ids, route and status, and no addr
     { route: '/broken', err: expect.any(Error) },
     { route: '/broken', status: 500 },
   ]);
-  const keys = ['durationMs', 'merchant', 'method', 'paymentId', 'requestId', 'route', 'status'];
+  const keys = [
+    'durationMs',
+    'error',
+    'merchant',
+    'method',
+    'paymentId',
+    'requestId',
+    'route',
+    'status',
+  ];
   expect(Object.keys(lines[0] ?? {}).sort()).toEqual(keys);
 });
 

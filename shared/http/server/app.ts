@@ -119,37 +119,47 @@ const addErrorCode = (request: FastifyRequest, reply: FastifyReply, payload: unk
   if (code !== undefined) reply.header('link', helpLink(code));
 };
 
-const addRecords = (app: FastifyInstance, { log, metrics }: AppOptions): void => {
+/** One line of the log and one measurement for each request, once its connection knows how it ended. */
+const recordAtEnd = (request: FastifyRequest, reply: FastifyReply, options: AppOptions): void => {
+  request.startedAtMs = performance.now();
+  // 'close' also comes when the client has left; the framework's onResponse does not.
+  reply.raw.once('close', () => record(request, reply, options));
+};
+
+const record = (
+  request: FastifyRequest,
+  { raw }: FastifyReply,
+  { log, metrics }: AppOptions,
+): void => {
+  const durationMs = performance.now() - request.startedAtMs;
+  const status = raw.headersSent ? raw.statusCode : CLIENT_LEFT;
+  // seeded bug: route-logged
+  const route = request.routeOptions.url ?? 'unknown';
+  metrics.requestSeconds.observe(durationMs / 1000, request.method, route, String(status));
+  // A health check comes every few seconds: only one that fails is worth a line.
+  const level = isHealth(request) && status < 400 ? 'debug' : 'info';
+  log[level](
+    {
+      requestId: request.id,
+      method: request.method,
+      route,
+      status,
+      error: request.errorCode,
+      durationMs: Math.round(durationMs * 100) / 100,
+      paymentId: request.paymentId,
+      // seeded bug: request-log
+      merchant: request.principal?.merchantId,
+    },
+    'request',
+  );
+};
+
+const addRecords = (app: FastifyInstance, options: AppOptions): void => {
   const { lifecycle } = app;
-  const record = (request: FastifyRequest, { raw }: FastifyReply): void => {
-    const durationMs = performance.now() - request.startedAtMs;
-    const status = raw.headersSent ? raw.statusCode : CLIENT_LEFT;
-    // seeded bug: route-logged
-    const route = request.routeOptions.url ?? 'unknown';
-    metrics.requestSeconds.observe(durationMs / 1000, request.method, route, String(status));
-    // A health check comes every few seconds: only one that fails is worth a line.
-    const level = isHealth(request) && status < 400 ? 'debug' : 'info';
-    log[level](
-      {
-        requestId: request.id,
-        method: request.method,
-        route,
-        status,
-        error: request.errorCode,
-        durationMs: Math.round(durationMs * 100) / 100,
-        paymentId: request.paymentId,
-        // seeded bug: request-log
-        merchant: request.principal?.merchantId,
-      },
-      'request',
-    );
-  };
   app.addHook('onRequest', (request, reply, done) => {
-    request.startedAtMs = performance.now();
     lifecycle.inFlight += 1;
     reply.headers(responseHeaders(request.id));
-    // 'close' also comes when the client has left; the framework's onResponse does not.
-    reply.raw.once('close', () => record(request, reply));
+    recordAtEnd(request, reply, options);
     done();
   });
   // A request whose client has left is still worked on, and so counts until it has its response.
@@ -182,6 +192,15 @@ const addFaults = (app: FastifyInstance, { log }: AppOptions): void => {
   });
 };
 
+/** An address that the router cannot read, such as `http://`; no hook runs for it. */
+const rejectAddress = (request: FastifyRequest, reply: FastifyReply, options: AppOptions): void => {
+  const code = 'INVALID_REQUEST';
+  request.errorCode = code;
+  recordAtEnd(request, reply, options);
+  const headers = { ...responseHeaders(request.id), link: helpLink(code) };
+  reject(reply, code, ['the address is not well formed'], headers);
+};
+
 /** A server without routes. Bodies reach the routes as raw bytes, or undefined: `readJson` of the command API reads them. */
 export const buildApp = (options: AppOptions): FastifyInstance => {
   const arrivalMs = options.arrivalMs ?? ARRIVAL_MS;
@@ -207,9 +226,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     return503OnClosing: false,
     rewriteUrl: decodable,
     clientErrorHandler: respondToClientError,
-    frameworkErrors: (_error, _request, reply) => {
-      reject(reply as FastifyReply, 'INVALID_REQUEST', ['the address is not well formed']);
-    },
+    frameworkErrors: (_error, request, reply) => rejectAddress(request, reply, options),
   });
   app.decorate('lifecycle', { inFlight: 0, closing: false });
   app.decorateRequest('principal', undefined);
