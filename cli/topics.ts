@@ -86,7 +86,7 @@ export const topicsCommand = (): Command =>
         .description('Prints the values of the messages as the broker has them, one on each line.')
         .addOption(
           new Option('--topic <topic>', 'which topic')
-            .choices(['events', 'state'])
+            .choices(['events', 'state', 'seals'])
             .default('events'),
         )
         .option('--from <position>', 'only messages after this globalposition, or start', 'start')

@@ -12,6 +12,10 @@ const TOPIC_SETTINGS: Record<Topic, { name: string; value: string }[]> = {
     { name: 'retention.ms', value: '-1' },
   ],
   state: [{ name: 'cleanup.policy', value: 'compact' }],
+  seals: [
+    { name: 'cleanup.policy', value: 'delete' },
+    { name: 'retention.ms', value: '-1' },
+  ],
 };
 
 const UNKNOWN_TOPIC = 'UNKNOWN_TOPIC_OR_PARTITION';
@@ -30,7 +34,7 @@ const createTopics = async (admin: Admin, names: Map<string, Topic>): Promise<vo
     waitForLeaders: false,
     topics: [...names].map(([topic, kind]) => ({
       topic,
-      numPartitions: PARTITIONS_DEFAULT,
+      numPartitions: PARTITIONS_DEFAULT[kind],
       replicationFactor: Math.min(REPLICAS_MAX, brokers.length),
       configEntries: [
         ...TOPIC_SETTINGS[kind],
@@ -46,7 +50,7 @@ const waitForLeaders = async (
   names: Map<string, Topic>,
   ended: () => boolean,
 ): Promise<Partitions> => {
-  const found: Partitions = { events: 0, state: 0 };
+  const found: Partitions = { events: 0, state: 0, seals: 0 };
   for (const [name, kind] of names) {
     while (!ended()) {
       const { topics } = await admin.fetchTopicMetadata({ topics: [name] }).catch(unknownAsNone);

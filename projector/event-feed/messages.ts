@@ -1,17 +1,20 @@
 /**
- * Makes the two messages of an event. Pure: the same event gives the same bytes, whether they are sent
+ * Makes the two messages of a payment's event, and the one of a seal. Pure: the same event gives the same bytes, whether they are sent
  * to a broker or computed from the log. CloudEvents 1.0, structured JSON; the attributes are repeated
  * as `ce_` headers, for consumers that route without parsing.
  */
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
+import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { intentsWithoutOutcome, type PaymentReadModel } from '../../shared/payment/response.ts';
+import type { SealEvent } from '../../shared/payment/seal-events.ts';
 import { withoutCardNumbers } from '../../shared/runtime/card-numbers.ts';
-import type { FeedMessage, Topic } from './port.ts';
+import { type FeedMessage, SEALS_KEY, type Topic } from './port.ts';
 import {
   type CloudEvent,
   MESSAGE_VERSIONS,
   type MessageType,
   publicEventData,
+  publicSealData,
   publicState,
 } from './schemas.ts';
 
@@ -21,18 +24,24 @@ const CONTENT_TYPE = 'application/cloudevents+json';
 /** Ten digits, because CloudEvents orders a `sequence` as text. */
 const SEQUENCE_DIGITS = 10;
 
+/** What the messages of a payment are about. */
+const ofPayment = ({ merchantId, response }: PaymentReadModel) => ({
+  source: `/payments/${encodeURIComponent(merchantId.toWellFormed())}`,
+  subject: response.paymentId,
+});
+
 const attributesOf = (
   type: MessageType,
   id: string,
-  event: RecordedPaymentEvent,
-  { merchantId, response }: PaymentReadModel,
+  event: RecordedEvent,
+  { source, subject }: Pick<CloudEvent, 'source' | 'subject'>,
   numbered: Pick<CloudEvent, 'partitionsequence'>,
 ): Attributes => ({
   specversion: '1.0',
   id,
-  source: `/payments/${encodeURIComponent(merchantId.toWellFormed())}`,
+  source,
   type: `payments.${type}.v${MESSAGE_VERSIONS[type]}`,
-  subject: response.paymentId,
+  subject,
   time: event.time,
   datacontenttype: 'application/json',
   dataschema: `urn:payments:schema:${type}:${MESSAGE_VERSIONS[type]}`,
@@ -103,7 +112,7 @@ export const eventMessage = (
   { partition, number }: { partition: number; number: number },
 ): FeedMessage => {
   const { type, data } = event.event;
-  const attributes = attributesOf(type, event.id, event, readModel, {
+  const attributes = attributesOf(type, event.id, event, ofPayment(readModel), {
     partitionsequence: String(number),
   });
   return message('events', partition, attributes, publicEventData[type].parse(data));
@@ -133,6 +142,23 @@ export const stateMessage = (
   readModel: PaymentReadModel,
   { partition }: { partition: number },
 ): FeedMessage => {
-  const attributes = attributesOf('PaymentState', `${event.id}.state`, event, readModel, {});
+  const attributes = attributesOf(
+    'PaymentState',
+    `${event.id}.state`,
+    event,
+    ofPayment(readModel),
+    {},
+  );
   return message('state', partition, attributes, stateOf(readModel));
+};
+
+/** The message of the seals topic, of any event in the stream of seals. */
+export const sealMessage = (
+  event: RecordedEvent<SealEvent>,
+  { partition }: { partition: number },
+): FeedMessage => {
+  const { type, data } = event.event;
+  const about = { source: `/${SEALS_KEY}`, subject: SEALS_KEY };
+  const attributes = attributesOf(type, event.id, event, about, {});
+  return message('seals', partition, attributes, publicSealData[type].parse(data));
 };

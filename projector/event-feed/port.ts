@@ -1,5 +1,5 @@
 /**
- * The event feed: two topics that other systems read. Every driver keeps these promises, which
+ * The event feed: three topics that other systems read. Every driver keeps these promises, which
  * test/contract/event-feed checks:
  *
  * - `publish` resolves when every message is stored by the broker, in the order given within each
@@ -13,17 +13,17 @@
  * - Missing topics are made; existing topics are not changed.
  */
 
-/** `events`: every event of every payment. `state`: the latest state of each, compacted. */
-export const TOPICS = ['events', 'state'] as const;
+/**
+ * `events`: every event of every payment. `state`: the latest state of each, compacted. `seals`: the seals
+ * of the log (ADR-0114), for whoever compares the log with them later.
+ */
+export const TOPICS = ['events', 'state', 'seals'] as const;
 export type Topic = (typeof TOPICS)[number];
-
-/** The number of partitions of a topic that this service makes; fixed from then on. */
-export const PARTITIONS_DEFAULT = 6;
 
 export type FeedMessage = {
   topic: Topic;
   partition: number;
-  /** The paymentId: all messages of one payment share a partition. */
+  /** The paymentId: all messages of one payment share a partition. Of a seal: SEALS_KEY. */
   key: string;
   /** The CloudEvent as JSON text. */
   value: string;
@@ -33,6 +33,12 @@ export type FeedMessage = {
 };
 
 export type Partitions = Record<Topic, number>;
+
+/** The number of partitions of each topic that this service makes; fixed from then on. */
+export const PARTITIONS_DEFAULT: Partitions = { events: 6, state: 6, seals: 1 };
+
+/** The key of every message of the seals topic: one log, in one order. */
+export const SEALS_KEY = 'log';
 
 export type EventFeed = {
   /**

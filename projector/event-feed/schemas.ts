@@ -10,6 +10,7 @@
 import { z } from 'zod';
 import { type PaymentEventType, paymentSchemas } from '../../shared/payment/payment-events.ts';
 import { PAYMENT_STATUSES } from '../../shared/payment/payment-status.ts';
+import { type SealEvent, sealSchemas } from '../../shared/payment/seal-events.ts';
 
 const created = paymentSchemas.PaymentCreated.shape;
 const details = created.details.shape;
@@ -141,7 +142,22 @@ export const publicState = z.object({
   updatedAt: z.iso.datetime(),
 });
 
-export type MessageType = PaymentEventType | 'PaymentState';
+const seal = sealSchemas.LogSealed.shape;
+
+/** What a message of the seals topic carries as `data`, by event type: the whole event, which is public. */
+export const publicSealData = {
+  LogSealed: z.object({
+    ...seal,
+    log: seal.log.describe('The id of the log'),
+    position: seal.position.describe('Of the last event that is sealed'),
+    logHash: seal.logHash.describe('Of the log up to that position; no later log may have another'),
+    publicKey: seal.publicKey.describe('Ed25519, raw, in base64url'),
+    keyId: seal.keyId.describe('The first 16 hex digits of the SHA-256 of the public key'),
+    eventsMax: seal.eventsMax.describe('After how many events the next seal is due'),
+  }),
+} as const satisfies Record<SealEvent['type'], z.ZodType>;
+
+export type MessageType = PaymentEventType | 'PaymentState' | SealEvent['type'];
 
 /** The version in `type` and `dataschema` of each message. Not that of the stored event. */
 export const MESSAGE_VERSIONS: Record<MessageType, number> = {
@@ -161,22 +177,23 @@ export const MESSAGE_VERSIONS: Record<MessageType, number> = {
   PaymentOutcomeConfirmed: 1,
   PaymentOutcomeContradicted: 1,
   PaymentState: 1,
+  LogSealed: 1,
 };
 
 /** The CloudEvent around the data: the attributes of CloudEvents 1.0, and extensions of this service. */
 export const envelope = z.object({
   specversion: z.literal('1.0'),
   id: z.string().min(1).describe('Unique; the same when a message is sent again'),
-  source: z.string().describe('/payments/{merchantId}'),
+  source: z.string().describe('/payments/{merchantId}; of a seal /log'),
   type: z.string().regex(/^payments\.[A-Za-z]+\.v[0-9]+$/),
-  subject: z.string().describe('The paymentId, which is also the key'),
+  subject: z.string().describe('The paymentId, of a seal log; also the key'),
   time: z.iso.datetime().describe('When the event was decided; order is by sequence alone'),
   datacontenttype: z.literal('application/json'),
   dataschema: z.string().regex(/^urn:payments:schema:[A-Za-z]+:[0-9]+$/),
   sequence: z
     .string()
     .regex(/^[0-9]{10}$/)
-    .describe('The revision in the payment, from 0000000000, without a gap'),
+    .describe('The revision in the payment, or among the seals, from 0000000000, without a gap'),
   partitionsequence: z
     .string()
     .regex(/^(0|[1-9][0-9]*)$/)

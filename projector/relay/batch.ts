@@ -4,15 +4,20 @@
  */
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
-import { eventMessage, stateMessage } from '../event-feed/messages.ts';
+import { isSealEvent } from '../../shared/payment/events.ts';
+import type { SealEvent } from '../../shared/payment/seal-events.ts';
+import { eventMessage, sealMessage, stateMessage } from '../event-feed/messages.ts';
 import { partitionOf } from '../event-feed/partition.ts';
-import type { FeedMessage, Topic } from '../event-feed/port.ts';
+import { type FeedMessage, SEALS_KEY, type Topic } from '../event-feed/port.ts';
 import type { RelayCheckpoint } from './checkpoint/port.ts';
 import type { PaymentStates } from './payment-states.ts';
 
 /** Large enough that a batch costs little per event, small enough to repeat; the broker takes 1 MB at most. */
 const BATCH_EVENTS_MAX = 500;
 const BATCH_BYTES_MAX = 512 * 1024;
+
+const isOfSeals = (recorded: RecordedEvent): recorded is RecordedEvent<SealEvent> =>
+  isSealEvent(recorded.event);
 
 export type Batch = {
   /** All that the checkpoint moves past, those without a message included. */
@@ -26,7 +31,7 @@ export type Batch = {
 /** An empty batch after a checkpoint. The given checkpoint is not changed. */
 export const batchFrom = (checkpoint: RelayCheckpoint): Batch => ({
   events: [],
-  messages: { events: [], state: [] },
+  messages: { events: [], state: [], seals: [] },
   bytes: 0,
   next: { ...checkpoint, counters: [...checkpoint.counters], parked: { ...checkpoint.parked } },
 });
@@ -35,12 +40,32 @@ export const batchFrom = (checkpoint: RelayCheckpoint): Batch => ({
 export const isFull = ({ messages, bytes }: Batch): boolean =>
   messages.events.length >= BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX;
 
-/** The two messages of an event, with the partitions and the number that a checkpoint gives. Throws what `after` throws. */
+/** True where a batch holds something to send. */
+export const hasMessages = ({ messages }: Batch): boolean =>
+  messages.events.length + messages.seals.length > 0;
+
+/** The message of an event of the stream of seals. Throws Error for an event of another family. */
+export const sealMessageOf = (
+  event: RecordedEvent,
+  { seals }: RelayCheckpoint['partitions'],
+): FeedMessage => {
+  if (!isOfSeals(event)) throw new Error(`${event.event.type} is no seal`);
+  return sealMessage(event, { partition: partitionOf(SEALS_KEY, seals) });
+};
+
+/** Adds a seal's message. Throws Error for an event of another family. */
+export const addSeal = (batch: Batch, event: RecordedEvent): void => {
+  const seal = sealMessageOf(event, batch.next.partitions);
+  batch.messages.seals.push(seal);
+  batch.bytes += Buffer.byteLength(seal.value);
+};
+
+/** The two messages of a payment's event, with the partitions and the number that a checkpoint gives. Throws what `after` throws. */
 export const messagesOf = async (
   event: RecordedEvent,
   states: PaymentStates,
   { partitions, counters }: Pick<RelayCheckpoint, 'partitions' | 'counters'>,
-): Promise<Record<Topic, FeedMessage>> => {
+): Promise<Record<'events' | 'state', FeedMessage>> => {
   const paymentEvent = asPaymentEvent(event);
   const readModel = await states.after(paymentEvent);
   const { paymentId } = readModel.response;

@@ -6,10 +6,11 @@ import { isReadable } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { EventStore, LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { checkpointHashOf } from '../log-check.ts';
 import type { Log } from '../subscription.ts';
-import { addEvent, type Batch, batchFrom, isFull } from './batch.ts';
+import { addEvent, addSeal, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
 import type { RelayCheckpoint } from './checkpoint/port.ts';
 import { noteParked, noteSent } from './parked-payments.ts';
 import { followPaymentStates } from './payment-states.ts';
@@ -56,29 +57,33 @@ export const createPublisher = ({
    * later message is sent: a message that is sent again has the number that it had.
    */
   const park = async (event: LogEvent, reason: string): Promise<void> => {
-    const paymentId = paymentOf(event.stream);
-    if (paymentId === undefined) throw new Error(`${event.stream} is not a payment's`);
+    const { stream, revision } = event;
+    const paymentId = paymentOf(stream);
     const { next } = batchFrom(checkpoint.value());
-    noteParked(next, paymentId, event, reason);
+    if (paymentId !== undefined) noteParked(next, paymentId, event, reason);
     moveTo(next, event);
     if (!(await checkpoint.save(next))) throw overtaken();
-    logger.error(
-      { paymentId, revision: event.revision, reason },
-      'payment parked: the relay cannot send its event',
-    );
+    if (paymentId === undefined) {
+      logger.error({ stream, revision, reason }, 'seal left out: the relay cannot send it');
+    } else {
+      logger.error(
+        { paymentId, revision, reason },
+        'payment parked: the relay cannot send its event',
+      );
+    }
   };
 
   /** Why an event cannot be sent, or undefined once it is in the batch. */
-  const add = async (
-    batch: Batch,
-    event: LogEvent,
-    paymentId: string,
-  ): Promise<string | undefined> => {
+  const add = async (batch: Batch, event: LogEvent): Promise<string | undefined> => {
+    const paymentId = paymentOf(event.stream);
+    const isSeal = event.stream === SEALS_STREAM;
+    if (paymentId === undefined && !isSeal) return undefined;
     // seeded bug: held-back
-    if (batch.next.parked[paymentId] !== undefined) return 'an event before it is parked';
+    if (batch.next.parked[paymentId ?? ''] !== undefined) return 'an event before it is parked';
     if ('unreadable' in event) return event.unreadable;
     try {
-      await addEvent(batch, paymentStates, event);
+      if (isSeal) addSeal(batch, event);
+      else await addEvent(batch, paymentStates, event);
       return undefined;
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
@@ -93,10 +98,9 @@ export const createPublisher = ({
       batch = batchFrom(checkpoint.value());
     };
     for (const event of events) {
-      const paymentId = paymentOf(event.stream);
-      const reason = paymentId === undefined ? undefined : await add(batch, event, paymentId);
+      const reason = await add(batch, event);
       if (reason !== undefined) {
-        if (batch.messages.events.length > 0) await sendBatch();
+        if (hasMessages(batch)) await sendBatch();
         await park(event, reason);
         batch = batchFrom(checkpoint.value());
         continue;

@@ -7,9 +7,9 @@ import type { OwnCheckpoint } from './checkpoint/own-checkpoint.ts';
 
 /**
  * The state first: where the broker does not take it for its size, no number of the events topic has
- * been used for an event that is then parked.
+ * been used for an event that is then parked. A seal after the events that it covers.
  */
-const TOPICS_IN_ORDER = ['state', 'events'] as const;
+const TOPICS_IN_ORDER = ['state', 'events', 'seals'] as const;
 
 export type SenderOptions = {
   feed: Pick<EventFeed, 'publish'>;
@@ -52,7 +52,7 @@ export const createSender = ({ feed, checkpoint, overtaken }: SenderOptions): Se
       sendingSinceMs = undefined;
     }
     if (!(await checkpoint.save(next))) throw overtaken();
-    published += messages.events.length;
+    published += messages.events.length + messages.seals.length;
   };
 
   const sendInParts: Sender['sendInParts'] = async (batch, sendAgain, tooLarge) => {

@@ -6,9 +6,10 @@
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import type { FeedMessage, Partitions, Topic } from '../event-feed/port.ts';
-import { count, messagesOf } from './batch.ts';
+import { count, messagesOf, sealMessageOf } from './batch.ts';
 import { followPaymentStates, type PaymentStates } from './payment-states.ts';
 
 export type TopicPage = {
@@ -58,12 +59,17 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
     walks.set(keyOf(position), copyOf(walk));
   };
 
+  /** The message of a seal, or none where the relay would leave it out. */
+  const sealsOf = (event: LogEvent): Partial<Record<Topic, FeedMessage>> =>
+    'unreadable' in event ? {} : { seals: sealMessageOf(event, partitions()) };
+
   /** The messages of one event, or none where the relay would park it. */
   const walkOver = async (
     walk: Walk,
     states: PaymentStates,
     event: LogEvent,
-  ): Promise<Record<Topic, FeedMessage> | undefined> => {
+  ): Promise<Partial<Record<Topic, FeedMessage>> | undefined> => {
+    if (event.stream === SEALS_STREAM) return sealsOf(event);
     const paymentId = paymentOf(event.stream);
     if (paymentId === undefined || walk.parked.has(paymentId)) return undefined;
     try {
@@ -107,7 +113,8 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
       let next = after;
       for (const event of await store.readAll(after, limit)) {
         const made = await walkOver(walk, states, event);
-        if (made !== undefined) messages.push(made[topic]);
+        const own = made?.[topic];
+        if (own !== undefined) messages.push(own);
         next = event.position;
       }
       remember(next, walk);

@@ -11,6 +11,7 @@ import {
   type FeedMessage,
   PARTITIONS_DEFAULT,
   type Partitions,
+  SEALS_KEY,
   TOPICS,
   type Topic,
   topicName,
@@ -30,8 +31,8 @@ export type TopicOptions = {
 };
 
 const LIMIT_MAX = 1_000;
-const CLEANUP: Record<Topic, string> = { events: 'delete', state: 'compact' };
-const PARTITIONS_UNSET: Partitions = { events: PARTITIONS_DEFAULT, state: PARTITIONS_DEFAULT };
+const CLEANUP: Record<Topic, string> = { events: 'delete', state: 'compact', seals: 'delete' };
+const KEYS: Record<Topic, string> = { events: 'paymentId', state: 'paymentId', seals: SEALS_KEY };
 
 const isTopic = (text: string): text is Topic => (TOPICS as readonly string[]).includes(text);
 
@@ -49,7 +50,7 @@ export type TopicDeps = Pick<TopicOptions, 'relay' | 'topicPrefix'> & {
 
 /** What the routes of the topics work with, made from the log and the relay. */
 export const openTopics = ({ store, relay, topicPrefix }: TopicOptions): TopicDeps => {
-  const partitions = (): Partitions => relay.partitions() ?? PARTITIONS_UNSET;
+  const partitions = (): Partitions => relay.partitions() ?? PARTITIONS_DEFAULT;
   return { relay, topicPrefix, partitions, topics: openTopicReader({ store, partitions }) };
 };
 
@@ -107,7 +108,7 @@ export const TOPIC_ROUTES = {
       const topics = TOPICS.map((topic) => ({
         topic,
         name: topicName(topicPrefix, topic),
-        key: 'paymentId',
+        key: KEYS[topic],
         cleanup: CLEANUP[topic],
         partitions: partitions()[topic],
       }));

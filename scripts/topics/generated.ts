@@ -10,6 +10,7 @@ import {
   MESSAGE_VERSIONS,
   type MessageType,
   publicEventData,
+  publicSealData,
   publicState,
 } from '../../projector/event-feed/schemas.ts';
 import { PAYMENT_EVENT_TYPES } from '../../shared/payment/payment-events.ts';
@@ -36,7 +37,10 @@ const MEANINGS: Record<MessageType, string> = {
   PaymentOutcomeContradicted:
     'The provider says other than what was resolved by hand; nothing is rewritten.',
   PaymentState: 'The payment as it is after an event.',
+  LogSealed: 'A key signed the hash of the whole log up to a position.',
 };
+
+const SEAL_TYPES = Object.keys(publicSealData) as (keyof typeof publicSealData)[];
 
 const schemaFile = (name: string, version: number): string => `${name}.v${version}.json`;
 
@@ -76,6 +80,11 @@ const schemas = (): Record<string, string> => {
       dataSchema(type, publicEventData[type]),
     );
   }
+  for (const type of SEAL_TYPES) {
+    files[schemaFile(type, MESSAGE_VERSIONS[type])] = asText(
+      dataSchema(type, publicSealData[type]),
+    );
+  }
   return files;
 };
 
@@ -100,7 +109,9 @@ const messageOf = (type: MessageType) => {
         },
       ],
     },
-    bindings: { kafka: { key: { type: 'string', description: 'The paymentId' } } },
+    bindings: {
+      kafka: { key: { type: 'string', description: 'The subject: the paymentId, or log' } },
+    },
   };
 };
 
@@ -115,7 +126,7 @@ const channelOf = (
   messages: Object.fromEntries(
     types.map((type) => [type, { $ref: `#/components/messages/${type}` }]),
   ),
-  bindings: { kafka: { partitions: PARTITIONS_DEFAULT, topicConfiguration: settings } },
+  bindings: { kafka: { partitions: PARTITIONS_DEFAULT[topic], topicConfiguration: settings } },
 });
 
 const types = Object.keys(MESSAGE_VERSIONS) as MessageType[];
@@ -126,7 +137,7 @@ const asyncApi = (): object => ({
     title: 'Payments: topics',
     version: '1.0.0',
     description:
-      'Every event of every payment, and the latest state of each. At least once and in order per payment: see docs/topics.',
+      'Every event of every payment, the latest state of each, and the seals of the log. At least once and in order per payment: see docs/topics.',
   },
   defaultContentType: 'application/cloudevents+json',
   servers: { kafka: { host: '127.0.0.1:9092', protocol: 'kafka' } },
@@ -148,10 +159,15 @@ const asyncApi = (): object => ({
         'cleanup.policy': ['compact'],
       },
     ),
+    seals: channelOf('seals', 'The seals of the log, in their order.', [...SEAL_TYPES], {
+      'cleanup.policy': ['delete'],
+      'retention.ms': -1,
+    }),
   },
   operations: {
     publishEvents: { action: 'send', channel: { $ref: '#/channels/events' } },
     publishState: { action: 'send', channel: { $ref: '#/channels/state' } },
+    publishSeals: { action: 'send', channel: { $ref: '#/channels/seals' } },
   },
   components: {
     messages: Object.fromEntries(types.map((type) => [type, messageOf(type)])),

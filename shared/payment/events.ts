@@ -33,3 +33,6 @@ export const isPaymentEvent = (event: DomainEvent): event is PaymentEvent =>
 /** True for an event of a reference's stream. */
 export const isClaimEvent = (event: DomainEvent): event is ClaimEvent =>
   Object.hasOwn(claimSchemas, event.type);
+/** True for an event of the stream of seals. */
+export const isSealEvent = (event: DomainEvent): event is SealEvent =>
+  Object.hasOwn(sealSchemas, event.type);

@@ -123,7 +123,7 @@ export const settings = {
   ),
   KAFKA_TOPIC_PREFIX: setting(
     TOPIC_PREFIX_DEFAULT,
-    'topics `<prefix>.events.v1`, `<prefix>.state.v1`',
+    'topics `<prefix>.events.v1`, `<prefix>.state.v1`, `<prefix>.seals.v1`',
     checked(
       (value) => /^[A-Za-z0-9._-]{1,200}$/.test(value),
       'must be 1 to 200 characters of A-Z, a-z, 0-9, dot, _ and -',

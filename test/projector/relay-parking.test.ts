@@ -139,7 +139,7 @@ describe('F11: how many payments may be parked', () => {
   });
 
   test('their notes are bounded: the checkpoint stays a third of what MongoDB takes', () => {
-    const checkpoint = checkpointAtStart({ events: 6, state: 6 });
+    const checkpoint = checkpointAtStart({ events: 6, state: 6, seals: 1 });
     const event = { revision: 1_999 };
     for (let n = 0; n < PARKED_MAX; n += 1)
       noteParked(checkpoint, `pay_${String(n).padStart(28, '0')}`, event, 'é'.repeat(500));

@@ -4,6 +4,7 @@
  */
 import { describe, expect, jest, test } from '@jest/globals';
 import { noRelay } from '../../projector/event-feed/none.ts';
+import { partitionOf } from '../../projector/event-feed/partition.ts';
 import { type KeyDocument, parseCheckpoint } from '../../projector/relay/checkpoint/port.ts';
 import { relayState, watchRelayMetrics } from '../../projector/relay/metrics.ts';
 import { type Relay, type RelayOptions, startRelay } from '../../projector/relay/relay.ts';
@@ -14,10 +15,12 @@ import {
 } from '../../shared/event-store/memory/event-store.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { expectWhole, parsed, withoutRepeats } from '../support/feed-checks.ts';
 import { type MemoryFeed, memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { newEvent, refunded, wholeLife } from '../support/payment-events.ts';
+import { appendSeals } from '../support/seal-events.ts';
 import { silent } from '../support/silent-log.ts';
 import { until as untilWithin } from '../support/until.ts';
 
@@ -389,6 +392,84 @@ describe('P5: an event that cannot be read', () => {
     await relaying(parts, async (relay) => {
       await until('started', () => relay.status().checkpoint !== null);
       await untilWhole(parts, relay);
+    });
+  });
+});
+
+describe('F15: the seals of the log', () => {
+  test('are on a topic of their own, in order, and on no other', async () => {
+    const parts = openParts();
+    await append(parts.store, 0, 2);
+    await appendSeals(parts.store, 3);
+    await append(parts.store, 2, 3);
+    await relaying(parts, async (relay) => {
+      await untilSent(parts, relay);
+      expect(relay.status().counts.published).toBe(3 * LIFE + 3);
+    });
+    const log = await logOf(parts.store);
+    const sealsInLog = log.filter(({ stream }) => stream === SEALS_STREAM);
+    const sent = parts.feed.stored('seals');
+    expect(sent.map(({ key, partition }) => [key, partition])).toEqual(
+      sealsInLog.map(() => ['log', 0]),
+    );
+    expect(sent.map(({ value }) => JSON.parse(value))).toMatchObject(
+      sealsInLog.map(({ id, event, position, hash }, n) => ({
+        id,
+        source: '/log',
+        type: `payments.${event.type}.v1`,
+        sequence: String(n).padStart(10, '0'),
+        globalposition: position,
+        hash,
+        data: event.data,
+      })),
+    );
+    const ofPayments = log.filter(({ stream }) => stream !== SEALS_STREAM);
+    expectWhole(parts.feed.stored('events'), ofPayments);
+  });
+
+  test('that were sent and not acknowledged are sent again, to the byte', async () => {
+    const parts = openParts();
+    await append(parts.store, 0, 1);
+    await relaying(parts, (relay) => untilSent(parts, relay));
+    await appendSeals(parts.store, 2);
+    parts.feed.loseResponses(1);
+    await relaying(parts, (relay) => untilSent(parts, relay));
+    const sent = parts.feed.stored('seals').map(({ value }) => value);
+    expect(sent).toHaveLength(3);
+    expect(sent[1]).toBe(sent[0]);
+  });
+
+  test('one that cannot be read is left out, and holds back no payment and no later seal', async () => {
+    const parts = openParts();
+    await appendSeals(parts.store, 3);
+    parts.store.damage(SEALS_STREAM, 1, 'of a later version');
+    await append(parts.store, 0, 2);
+    await relaying(parts, async (relay) => {
+      await untilSent(parts, relay);
+      expect(relay.status()).toMatchObject({ state: 'running', parked: 0 });
+    });
+    const sent = parts.feed.stored('seals').map(({ value }) => JSON.parse(value).sequence);
+    expect(sent).toEqual(['0000000000', '0000000002']);
+    expect(parts.feed.stored('events')).toHaveLength(2 * LIFE);
+  });
+
+  test('a checkpoint of two topics goes on, whatever count the third topic has, and keeps it', async () => {
+    const parts = openParts();
+    await append(parts.store, 0, 1);
+    await relaying(parts, (relay) => untilSent(parts, relay));
+    const { text, version } = (await parts.checkpoint.load()) ?? { text: '', version: 0 };
+    const ofTwo = text.replace(',"seals":1', '');
+    expect(ofTwo).not.toBe(text);
+    await parts.checkpoint.save(ofTwo, version);
+    parts.feed.repartition({ seals: 3 });
+    await appendSeals(parts.store, 1);
+    await relaying(parts, (relay) => untilSent(parts, relay));
+    expect(parts.feed.stored('events')).toHaveLength(LIFE);
+    expect(parts.feed.stored('seals')).toMatchObject([{ partition: partitionOf('log', 3) }]);
+    parts.feed.repartition({ seals: 2 });
+    await relaying(parts, async (relay) => {
+      await until('halted', () => relay.status().state === 'halted');
+      expect(relay.status().error).toMatch(/the seals topic has 2 partitions and had 3/);
     });
   });
 });

@@ -17,10 +17,12 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { writePayment } from '../support/consumer-example.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
+import { appendSeals } from '../support/seal-events.ts';
 import { runCli } from '../support/service.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -102,6 +104,17 @@ describe('GET /ops/v1/topics/{topic}/messages', () => {
     },
   );
 
+  test('F15: seals: the bytes of the relay, in any pages, and no message of a payment', async () => {
+    const store = await filled(2);
+    await appendSeals(store, 3);
+    store.damage(SEALS_STREAM, 1, 'of a later version');
+    const sent = await sentOf(store, 'seals');
+    expect(sent).toHaveLength(2);
+    for (const limit of [1, 7, 1000])
+      expect(await allPages(served(store), 'seals', limit)).toEqual(sent);
+    expect(await allPages(served(store), 'events', 7)).toEqual(await sentOf(store, 'events'));
+  });
+
   test('begins anywhere, with the numbers that count from the start', async () => {
     const store = await filled(9);
     const sent = await sentOf(store, 'events');
@@ -176,10 +189,11 @@ describe('payments topics', () => {
     expect(stdout).toBe(sent.map((line) => `${line}\n`).join(''));
   });
 
-  test('list names both topics and says that there is no broker', async () => {
+  test('list names the topics and says that there is no broker', async () => {
     const { code, stdout, stderr } = await runCli(['topics', 'list'], await env(await filled(0)));
     expect([code, stdout]).toEqual([0, expect.stringMatching(/payments\.events\.v1.*delete.*6/)]);
     expect(stdout).toMatch(/payments\.state\.v1.*compact/);
+    expect(stdout).toMatch(/payments\.seals\.v1 +log +delete +1/);
     expect(stderr).toMatch(/no broker is set/);
   });
 });

@@ -108,7 +108,7 @@ describe('a message', () => {
       }
       expect(data).toEqual(expect.any(Object));
       expect(() => new URL(String(attributes.dataschema))).not.toThrow();
-      expect(attributes.source).toMatch(/^\/payments\/[A-Za-z0-9_.!~*'()%-]+$/);
+      expect(attributes.source).toMatch(/^\/(payments\/[A-Za-z0-9_.!~*'()%-]+|log)$/);
     }
     const names = events.map(({ source, id }) => `${source} ${id}`);
     expect(new Set(names).size).toBe(events.length);
@@ -232,6 +232,7 @@ describe('the pages about the topics', () => {
   test.each([
     ['events', 'PaymentCaptured'],
     ['state', 'PaymentState'],
+    ['seals', 'LogSealed'],
   ])('docs/topics/payments.%s.v1.md shows the frozen message', (topic, type) => {
     const block = /```json\n([\s\S]*?)```/.exec(textOf(`docs/topics/payments.${topic}.v1.md`))?.[1];
     expect(JSON.parse(block ?? 'null')).toEqual(sampleOf(`${type}.v1.json`));

@@ -18,7 +18,7 @@ export type MemoryFeed = EventFeed & {
   loseResponses(...storedOfEach: (number | undefined)[]): void;
   /** Sends store nothing and do not end, until `close` or called with false. */
   freeze(on: boolean): void;
-  repartition(partitions: Partitions): void;
+  repartition(partitions: Partial<Partitions>): void;
   /** From now on it takes no more bytes than this for one partition at once; undefined: any. */
   takeAtMost(bytes: number | undefined): void;
 };
@@ -33,9 +33,9 @@ const tooLarge = (messages: readonly FeedMessage[], bytesMax: number): Set<numbe
 
 /** Closing it ends what is under way; it can be used again, as a broker by its next client. */
 export const memoryFeed = (): MemoryFeed => {
-  const stored: Record<Topic, FeedMessage[]> = { events: [], state: [] };
+  const stored: Record<Topic, FeedMessage[]> = { events: [], state: [], seals: [] };
   const losing: (number | undefined)[] = [];
-  let partitions: Partitions = { events: PARTITIONS_DEFAULT, state: PARTITIONS_DEFAULT };
+  let partitions = PARTITIONS_DEFAULT;
   let isDown = false;
   let bytesMax = Number.POSITIVE_INFINITY;
   let frozen: PromiseWithResolvers<void> | undefined;
@@ -75,7 +75,7 @@ export const memoryFeed = (): MemoryFeed => {
       }
     },
     repartition: (changed) => {
-      partitions = changed;
+      partitions = { ...PARTITIONS_DEFAULT, ...changed };
     },
     takeAtMost: (bytes = Number.POSITIVE_INFINITY) => {
       bytesMax = bytes;

@@ -1,13 +1,15 @@
 /** One message of every type, always the same ones: what readers of the topics were promised. */
 import { eventMessage, stateMessage } from '../../projector/event-feed/messages.ts';
-import type { FeedMessage } from '../../projector/event-feed/port.ts';
+import { type FeedMessage, PARTITIONS_DEFAULT } from '../../projector/event-feed/port.ts';
 import type { MessageType } from '../../projector/event-feed/schemas.ts';
+import { sealMessageOf } from '../../projector/relay/batch.ts';
 import { followPaymentStates } from '../../projector/relay/payment-states.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import type { NewEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';
 import {
   authorized,
   captureDeclined,
@@ -137,6 +139,20 @@ const lives: PaymentEvent[][] = [
   ],
 ];
 
+const seal: SealEvent = {
+  type: 'LogSealed',
+  data: {
+    log: '01980001-7c1e-4b42-9d55-3f1a8c2e6b70',
+    position: '21',
+    logHash: 'ab'.repeat(32),
+    eventsMax: 10_000,
+    publicKey: 'uhD52RXojehkUWdBBJFFSGtpMqrKYeaa9nqHJFejvXs',
+    keyId: 'a376ce48bc3f8efc',
+    signature:
+      'PTl7eNU17f6fHdp94gYqIjgGNignoKqGpPBCZBZbM_C6JQLbLEU6mxEsW6TXIfOfAKh3gb8YV6LEOlHgtw1FAg',
+  },
+};
+
 const idOf = (n: number): string => `01980000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 
 /**
@@ -171,9 +187,19 @@ export const allSampleMessages = async (): Promise<FeedMessage[]> => {
     await store.append(stream, 'none', batch);
     for (const [id, hash] of frozenHashesOf(stream, batch)) hashes.set(id, hash);
   }
+  n += 1;
+  const context = { actor, requestId: 'req_1', correlationId: 'req_1', causationId: 'req_1' };
+  const sealed = [{ id: idOf(n), time: timeOf(n), event: seal, context }];
+  await store.append(SEALS_STREAM, 'none', sealed);
+  for (const [id, hash] of frozenHashesOf(SEALS_STREAM, sealed)) hashes.set(id, hash);
   const readModels = followPaymentStates(store);
   const messages: FeedMessage[] = [];
   for (const [number, event] of (await store.readAll(null, 100)).entries()) {
+    if (event.stream === SEALS_STREAM) {
+      const own = { ...(event as RecordedEvent), hash: hashes.get(idOf(n)) ?? '' };
+      messages.push(sealMessageOf(own, PARTITIONS_DEFAULT));
+      continue;
+    }
     const recorded = asPaymentEvent(event as RecordedEvent);
     const own = { ...recorded, hash: hashes.get(recorded.id) ?? '' };
     const readModel = await readModels.after(own);

@@ -44,7 +44,9 @@ export const openOwnCheckpoint = (document: KeyDocument): OwnCheckpoint => {
       const stored = await document.load();
       version = stored?.version ?? 0;
       const taken =
-        stored === undefined ? checkpointAtStart(partitions) : parseCheckpoint(stored.text);
+        stored === undefined
+          ? checkpointAtStart(partitions)
+          : parseCheckpoint(stored.text, partitions.seals);
       return (await save(taken)) ? taken : undefined;
     },
   };

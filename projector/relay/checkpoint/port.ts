@@ -4,6 +4,7 @@
  * them, no message is sent again.
  */
 import { z } from 'zod';
+import { PARTITIONS_DEFAULT } from '../../event-feed/port.ts';
 
 /**
  * The port that an engine implements: one text under a fixed name, with a version that every change
@@ -32,7 +33,7 @@ const relayCheckpoint = z.object({
   /** The hash of the log at `position`: shows whether the log is still the one that was sent. */
   hash: z.string().nullable().default(null),
   /** The counts that the topics had at the first start; a change halts the relay. */
-  partitions: z.object({ events: partitions, state: partitions }),
+  partitions: z.object({ events: partitions, state: partitions, seals: partitions }),
   /** How many messages each partition of the events topic has: the next one's number. */
   counters: z.array(count),
   /** The parked payments, by paymentId. */
@@ -49,10 +50,23 @@ export const checkpointAtStart = (counts: RelayCheckpoint['partitions']): RelayC
   parked: {},
 });
 
-/** Reads a stored checkpoint. Throws Error when it is damaged: a guess could send or skip messages. */
-export const parseCheckpoint = (text: string): RelayCheckpoint => {
+/** A checkpoint of an earlier version has no count of the seals topic, of which nothing is sent yet. */
+const withSeals = (stored: RelayCheckpoint, seals: number): RelayCheckpoint => ({
+  ...stored,
+  // seeded bug: third-topic-count
+  partitions: { ...stored.partitions, seals: stored.partitions.seals ?? seals },
+});
+
+/**
+ * Reads a stored checkpoint. `seals` is the count that the seals topic has now. Throws Error when the
+ * checkpoint is damaged: a guess could send or skip messages.
+ */
+export const parseCheckpoint = (
+  text: string,
+  seals = PARTITIONS_DEFAULT.seals,
+): RelayCheckpoint => {
   try {
-    const checkpoint = relayCheckpoint.parse(JSON.parse(text));
+    const checkpoint = relayCheckpoint.parse(withSeals(JSON.parse(text), seals));
     if (checkpoint.counters.length === checkpoint.partitions.events) return checkpoint;
   } catch {
     // The error below is for an operator: the parser's message would not help.

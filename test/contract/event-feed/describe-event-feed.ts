@@ -36,11 +36,11 @@ export const describeEventFeed = (driver: FeedDriver): void =>
     });
 
     test('makes the topics where they are missing, and finds them again', async () => {
-      expect(await feed.partitions()).toEqual({ events: 6, state: 6 });
-      expect(await feed.partitions()).toEqual({ events: 6, state: 6 });
+      expect(await feed.partitions()).toEqual({ events: 6, state: 6, seals: 1 });
+      expect(await feed.partitions()).toEqual({ events: 6, state: 6, seals: 1 });
       await feed.close();
       feed = made.open();
-      expect(await feed.partitions()).toEqual({ events: 6, state: 6 });
+      expect(await feed.partitions()).toEqual({ events: 6, state: 6, seals: 1 });
     });
 
     test('stores key, headers, time and value to the byte, in order in each partition', async () => {
@@ -57,6 +57,19 @@ export const describeEventFeed = (driver: FeedDriver): void =>
       expect(stored.find(({ headers }) => headers.ce_id === 'pay_3-3')).toMatchObject(first);
       expect((await made.read('state', 2)).map(({ value }) => value)).toEqual(
         state.map(({ value }) => value),
+      );
+    });
+
+    test('F15: stores the seals, which are of no payment, in order in the one partition of their topic', async () => {
+      const { seals } = await feed.partitions();
+      const sent = [1, 2, 3].map((n) => ({
+        ...message('seals', 'log', n),
+        partition: partitionOf('log', seals),
+      }));
+      await feed.publish('seals', sent);
+      const stored = await made.read('seals', 3);
+      expect(stored.map(({ partition, key, value }) => [partition, key, value])).toEqual(
+        sent.map(({ value }) => [0, 'log', value]),
       );
     });
 
@@ -84,10 +97,10 @@ export const describeEventFeed = (driver: FeedDriver): void =>
 
     test('topics that are there are left as they are', async () => {
       if (made.makeTopic === undefined) {
-        expect(await feed.partitions()).toEqual({ events: 6, state: 6 });
+        expect(await feed.partitions()).toEqual({ events: 6, state: 6, seals: 1 });
         return;
       }
       await made.makeTopic('events', 3);
-      expect(await feed.partitions()).toEqual({ events: 3, state: 6 });
+      expect(await feed.partitions()).toEqual({ events: 3, state: 6, seals: 1 });
     });
   });

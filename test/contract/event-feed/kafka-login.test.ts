@@ -40,7 +40,7 @@ describeDriver('Kafka with TLS and a login', { name: 'kafka', skip: whyNot }, ()
     'F25: topics are made and messages are sent with %s over TLS',
     async (mechanism) => {
       const feed = feedWith({ sasl: login(mechanism) });
-      expect(await feed.partitions()).toEqual({ events: 6, state: 6 });
+      expect(await feed.partitions()).toEqual({ events: 6, state: 6, seals: 1 });
       const message = { topic: 'events' as const, partition: 0, key: 'pay_1', value: '{}' };
       await feed.publish('events', [{ ...message, headers: {}, timestampMs: Date.now() }]);
     },
