@@ -115,7 +115,14 @@ export const eventMessage = (
   const attributes = attributesOf(type, event.id, event, ofPayment(readModel), {
     partitionsequence: String(number),
   });
-  return message('events', partition, attributes, publicEventData[type].parse(data));
+  // A create keeps its order apart; the schema takes of it what it lists, and no name or address.
+  const order = 'details' in data ? data.details : {};
+  return message(
+    'events',
+    partition,
+    attributes,
+    publicEventData[type].parse({ ...order, ...data }),
+  );
 };
 
 /** A payment can have a thousand of them, and a message has to fit the broker (gaps §18). */

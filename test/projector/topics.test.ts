@@ -97,7 +97,18 @@ describe('a message', () => {
     const inEvent = eventMessage(event, readModel, { partition: 0, number: 0 }).value;
     const inState = stateMessage(event, readModel, { partition: 0 }).value;
     expect(JSON.parse(inState).data).toMatchObject(seen);
+    expect(JSON.parse(inEvent).data).toMatchObject(seen);
     expect(inEvent + inState).not.toContain('5555');
+  });
+
+  test('F28: of a create has its order: reference, items and source', () => {
+    const [create] = events;
+    expect(create?.data).toMatchObject({
+      merchantReference: 'order-1',
+      goodsType: 'PHYSICAL',
+      productItems: [{ id: 'sku-1', quantity: 2, unitPrice: 1250, goodsType: 'PHYSICAL' }],
+      source: { storeId: 'store-1', initiatedBy: 'CONSUMER', externalMerchantId: 'ext-1' },
+    });
   });
 
   test('is a CloudEvent whose attributes are texts with names that the rules allow', () => {
