@@ -201,5 +201,10 @@ export const warningsOf = (parsed: ParsedSettings): string[] => {
       if (parsed[name] === undefined) warnings.push(`${name} is not set, so it is not checked`);
     }
   }
+  if (parsed.JWT_JWKS_URL !== undefined && parsed.JWT_MERCHANT_CLAIM === undefined) {
+    warnings.push(
+      'JWT_MERCHANT_CLAIM is not set, so the merchant is guessed: the first of merchant_id, client_id and sub in a token; name the claim of your issuer',
+    );
+  }
   return warnings;
 };

@@ -113,7 +113,7 @@ describe('settings: what is set and right', () => {
     ],
     [
       { JWT_JWKS_URL: 'https://issuer.example/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
-      { tokens: { keys: { kind: 'jwks-url', url: 'https://issuer.example/keys' } }, warnings: [] },
+      { tokens: { keys: { kind: 'jwks-url', url: 'https://issuer.example/keys' } } },
     ],
   ])('%j is taken', (env, expected) => {
     expect(load(env)).toMatchObject(expected);
@@ -325,6 +325,15 @@ describe('settings: warnings', () => {
     ],
   ])('%j warns of %j', (env, expected) => {
     expect(load(env).warnings).toEqual(expected);
+  });
+
+  test.each<[NodeJS.ProcessEnv, string]>([
+    [{}, 'JWT_MERCHANT_CLAIM is not set, so the merchant is guessed'],
+    [{ JWT_MERCHANT_CLAIM: 'org' }, ''],
+  ])('F28: keys of an issuer with %j warn: %j', (env, expected) => {
+    const issuer = { JWT_ISSUER: 'https://issuer.example', JWT_AUDIENCE: 'payments' };
+    const { warnings } = load({ JWT_JWKS_URL: 'https://issuer.example/keys', ...issuer, ...env });
+    expect(warnings.map((line) => line.split(':')[0])).toEqual(expected === '' ? [] : [expected]);
   });
 });
 
