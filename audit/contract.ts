@@ -241,6 +241,8 @@ export const AuditSeals = z
     eventsAfter: z.int(),
     position: z.string().optional(),
     keyId: z.string().optional(),
+    /** The key that the seals were checked from; left out where none was known. */
+    trustedKeyId: z.string().optional(),
   })
   .meta({ id: 'AuditSeals' });
 

@@ -26,8 +26,10 @@ const PARTS: readonly { name: string; copy: (from: string, to: string) => Promis
   { name: 'relay-checkpoint.json', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'idempotency.secret', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'signing-key.json', copy: async (from, to) => copyFileSync(from, to) },
-  // The seals of the log can be checked with this key alone. Its `.head` is not copied: it may be ahead.
+  // The next seals of the log can be made with this key alone. Its `.head` is not copied: it may be ahead.
   { name: 'sealing-key.pem', copy: async (from, to) => copyFileSync(from, to) },
+  // Of a rotation that was broken off: the copied log may name this key.
+  { name: 'sealing-key.pem.next', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'events.sqlite', copy: (from, to) => copyLive(from, to) },
   // After the events: recovery finds every operation here whose intent was copied.
   { name: 'provider-ledger.sqlite', copy: (from, to) => copyLive(from, to) },

@@ -24,6 +24,7 @@ const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
   doctor: async () => (await import('./doctor.ts')).doctorCommand(),
   backup: async () => (await import('./backup.ts')).backupCommand(),
   topics: async () => (await import('./topics.ts')).topicsCommand(),
+  keys: async () => (await import('./keys.ts')).keysCommand(),
 };
 
 /**

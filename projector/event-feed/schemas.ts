@@ -143,6 +143,7 @@ export const publicState = z.object({
 });
 
 const seal = sealSchemas.LogSealed.shape;
+const rotation = sealSchemas.SealingKeyRotated.shape;
 
 /** What a message of the seals topic carries as `data`, by event type: the whole event, which is public. */
 export const publicSealData = {
@@ -154,6 +155,16 @@ export const publicSealData = {
     publicKey: seal.publicKey.describe('Ed25519, raw, in base64url'),
     keyId: seal.keyId.describe('The first 16 hex digits of the SHA-256 of the public key'),
     eventsMax: seal.eventsMax.describe('After how many events the next seal is due'),
+  }),
+  SealingKeyRotated: z.object({
+    ...rotation,
+    log: rotation.log.describe('The id of the log'),
+    position: rotation.position.describe('Of the last event that both keys seal'),
+    newPublicKey: rotation.newPublicKey.describe(
+      'Ed25519, raw, in base64url; of the seals from here on',
+    ),
+    signature: rotation.signature.describe('Of the old key, over all the rest'),
+    newSignature: rotation.newSignature.describe('Of the new key, over the same'),
   }),
 } as const satisfies Record<SealEvent['type'], z.ZodType>;
 
@@ -178,6 +189,7 @@ export const MESSAGE_VERSIONS: Record<MessageType, number> = {
   PaymentOutcomeContradicted: 1,
   PaymentState: 1,
   LogSealed: 1,
+  SealingKeyRotated: 1,
 };
 
 /** The CloudEvent around the data: the attributes of CloudEvents 1.0, and extensions of this service. */

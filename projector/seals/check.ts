@@ -1,61 +1,93 @@
 /**
  * Checks, before the service starts, that the log is the one that was sealed last: by its last seal,
- * and by the sealed head that is kept beside the key, which a log that was written anew without its
- * seals, or cut behind one, does not fit. It walks over no event but the seals.
+ * by every change of the key, the last of which must lead to the service's own key, and by the sealed
+ * head that is kept beside the key, which a log that was written anew without its seals, or cut behind
+ * one, does not fit. It walks over no event but the seals.
  */
-import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
-import { isSameHead, type SealedHead, sealReason } from '../../shared/event-store/seals.ts';
-import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
+import {
+  anotherKey,
+  isSameHead,
+  keysOf,
+  type SealedHead,
+  sealEventReason,
+} from '../../shared/event-store/seals.ts';
+import { isSealEvent } from '../../shared/payment/events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { LogMisfit } from '../errors.ts';
+import type { RecordedSeal } from './append.ts';
 
-/** A stored seal. */
-export type RecordedSeal = RecordedEvent<SealEvent>;
+/** The seals of a log and the changes of its key. Throws StoreUnavailable and UnreadableStream. */
+export const sealsOf = async (store: Pick<EventStore, 'readStream'>): Promise<RecordedSeal[]> =>
+  (await store.readStream(SEALS_STREAM)).filter((one): one is RecordedSeal =>
+    isSealEvent(one.event),
+  );
 
-const isSeal = (recorded: RecordedEvent): recorded is RecordedSeal =>
-  recorded.event.type === 'LogSealed';
-
-/** The seals of a log, in their order. Throws StoreUnavailable and UnreadableStream. */
-const sealsOf = async ({ store }: SealCheck): Promise<RecordedSeal[]> =>
-  (await store.readStream(SEALS_STREAM)).filter(isSeal);
+/** The public key that the seals of a log end with; undefined where there is none. */
+export const lastKeyOf = (seals: readonly RecordedSeal[]): string | undefined => {
+  const last = seals.at(-1);
+  return last === undefined ? undefined : keysOf(last.event).after;
+};
 
 export type SealCheck = {
-  store: Pick<EventStore, 'readStream' | 'hashAt'>;
+  store: Pick<EventStore, 'hashAt'>;
+  /** What `sealsOf` gave. */
+  seals: readonly RecordedSeal[];
   /** The id of the log. */
   log: string;
-  /** The public key that is trusted. */
+  /** The public key of the service, which must be the last one of the log. */
   publicKey: string;
   /** The sealed head that is kept beside the key, and the file that holds it. */
   kept: SealedHead | undefined;
   headFile: string;
 };
 
+type Misfit = { at: RecordedSeal; reason: string };
+
 const logHashAt = async ({ store }: SealCheck, position: string): Promise<string | undefined> =>
   (await store.hashAt(position))?.logHash;
 
-/** Why the last seal does not fit the log; undefined where it does, or where there is none. */
-const lastSealReason = async (check: SealCheck, last: RecordedSeal | undefined) => {
-  if (last === undefined) return undefined;
-  const { data } = last.event;
-  const logHash = await logHashAt(check, data.position);
-  return sealReason(data, { log: check.log, publicKey: check.publicKey, logHash });
+/** The first change of the key, or the last seal, that does not fit; a later seal covers an earlier one. */
+const misfitIn = async (check: SealCheck): Promise<Misfit | undefined> => {
+  const { seals, log, publicKey: own } = check;
+  const last = seals.at(-1);
+  let publicKey: string | undefined;
+  for (const at of seals) {
+    const { before, after } = keysOf(at.event);
+    publicKey ??= before;
+    if (at !== last && at.event.type === 'LogSealed') continue;
+    const logHash = await logHashAt(check, at.event.data.position);
+    const reason = sealEventReason(at.event, { log, publicKey, logHash });
+    if (reason !== undefined) return { at, reason };
+    publicKey = after;
+  }
+  // seeded bug: own-key-is-last
+  if (last !== undefined && publicKey !== undefined && publicKey !== own)
+    return { at: last, reason: anotherKey(publicKey, own) };
+  return undefined;
 };
 
-/** Throws LogMisfit where the last seal or the kept head does not fit the log, and what the store throws. */
+const NAMES = {
+  LogSealed: 'the last seal of the event log',
+  SealingKeyRotated: 'the change of the key in the event log',
+};
+
+/** Throws LogMisfit where a seal or the kept head does not fit the log, and what the store throws. */
 export const rejectUnsealed = async (check: SealCheck): Promise<RecordedSeal | undefined> => {
   const { kept, headFile, log } = check;
-  const seals = await sealsOf(check);
-  const last = seals.at(-1);
-  const reason = await lastSealReason(check, last);
+  const last = check.seals.at(-1);
+  const misfit = await misfitIn(check);
   // seeded bug: seal-at-start
-  if (reason !== undefined) {
+  if (misfit !== undefined) {
+    const { at, reason } = misfit;
     throw new LogMisfit(
-      `the last seal of the event log, at position ${last?.position}, does not fit: ${reason}; put back the log and the key that were sealed together (docs/operations.md, "A damaged event log")`,
+      `${NAMES[at.event.type]}, at position ${at.position}, does not fit: ${reason}; put back the log and the key that were sealed together (docs/operations.md, "A damaged event log")`,
     );
   }
   if (kept === undefined) return last;
   // The hash alone would fit where only the seals were taken out, with everything after them written anew.
   // seeded bug: kept-head-has-seal
-  const isThere = seals.some(({ event }) => isSameHead(event.data, kept));
+  const isThere = check.seals.some(({ event }) => isSameHead(event.data, kept));
   const logHash = await logHashAt(check, kept.position);
   if (isThere && kept.log === log && logHash === kept.logHash) return last;
   throw new LogMisfit(

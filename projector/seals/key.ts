@@ -5,20 +5,27 @@
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
+import { rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { z } from 'zod';
-import type { SealedHead } from '../../shared/event-store/seals.ts';
-import { addPrivateFile, replacePrivateFile } from '../../shared/runtime/private-files.ts';
+import { publicKeyOf, type SealedHead } from '../../shared/event-store/seals.ts';
+import {
+  addPrivateFile,
+  replacePrivateFile,
+  syncPath,
+} from '../../shared/runtime/private-files.ts';
 import { LogMisfit } from '../errors.ts';
+
+/** Makes a key, as PEM. */
+export const newSealingKey = (): string =>
+  generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
 
 /** The name of the key in the data folder, where no setting names another file. */
 export const SEALING_KEY_NAME = 'sealing-key.pem';
 
-const newKey = (): string =>
-  generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
-
 const readOrMake = async (file: string): Promise<string> => {
   try {
-    if (!existsSync(file)) await addPrivateFile(file, newKey());
+    if (!existsSync(file)) await addPrivateFile(file, newSealingKey());
     return readFileSync(file, 'utf8');
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
@@ -28,9 +35,7 @@ const readOrMake = async (file: string): Promise<string> => {
   }
 };
 
-/** Reads the key, or makes one where there is no file yet. Throws LogMisfit, one line for the operator. */
-export const readSealingKey = async (file: string): Promise<KeyObject> => {
-  const text = await readOrMake(file);
+const parsed = (file: string, text: string): KeyObject => {
   try {
     const key = createPrivateKey(text);
     if (key.asymmetricKeyType === 'ed25519') return key;
@@ -38,8 +43,32 @@ export const readSealingKey = async (file: string): Promise<KeyObject> => {
     // The line below is for an operator: the parser's message may quote the file.
   }
   throw new LogMisfit(
-    `SEALING_KEY_FILE: ${file} holds no Ed25519 key in PEM; put its last good copy back, because the seals of the log can be checked with that key alone`,
+    `SEALING_KEY_FILE: ${file} holds no Ed25519 key in PEM; put its last good copy back, because the log's newest seals can be made and checked with that key alone`,
   );
+};
+
+/** Reads the key, or makes one where there is no file yet. Throws LogMisfit, one line for the operator. */
+export const readSealingKey = async (file: string): Promise<KeyObject> =>
+  parsed(file, await readOrMake(file));
+
+/** The path of the file that holds the next key, until the log says that it follows. */
+export const nextFileOf = (keyFile: string): string => `${keyFile}.next`;
+
+/** Puts the next key in the place of the key, which is gone then. Throws what the file system throws. */
+export const takeNextKey = async (keyFile: string): Promise<void> => {
+  await rename(nextFileOf(keyFile), keyFile);
+  await syncPath(dirname(keyFile));
+};
+
+/**
+ * Whether the log ends with the next key: a change of the key was broken off after it had been recorded.
+ * Throws LogMisfit, and what the file system throws.
+ */
+export const isNextKey = (keyFile: string, lastKey: string | undefined): boolean => {
+  const next = nextFileOf(keyFile);
+  if (lastKey === undefined || !existsSync(next)) return false;
+  // seeded bug: next-key-is-recorded
+  return publicKeyOf(parsed(next, readFileSync(next, 'utf8'))) === lastKey;
 };
 
 /** The path of the file that keeps the last sealed head. */

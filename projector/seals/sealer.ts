@@ -6,12 +6,10 @@
 import type { KeyObject } from 'node:crypto';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { makeSeal, type SealedHead } from '../../shared/event-store/seals.ts';
-import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import { newEventId } from '../../shared/runtime/ids.ts';
 import type { Log } from '../subscription.ts';
-import type { RecordedSeal } from './check.ts';
+import { appendSeal, headToSeal, type RecordedSeal } from './append.ts';
 
 /** Between two looks at how much is not sealed. */
 const LOOK_MS = 1_000;
@@ -23,7 +21,7 @@ export type SealerOptions = {
   privateKey: KeyObject;
   /** The id of the log. */
   log: string;
-  /** The last seal at the start. */
+  /** The last seal, or change of the key, at the start. */
   last: RecordedSeal | undefined;
   eventsMax: number;
   everyMs: number;
@@ -55,21 +53,10 @@ export const startSealer = (options: SealerOptions): Sealer => {
   };
 
   const append = async (): Promise<void> => {
-    const { position } = await store.head(null);
-    const logHash = position === null ? undefined : (await store.hashAt(position))?.logHash;
-    if (position === null || logHash === undefined) return;
-    const head = { log, position, logHash };
-    const id = newEventId();
-    const now = new Date().toISOString();
-    const [stored] = await store.append(SEALS_STREAM, last ?? 'none', [
-      {
-        id,
-        time: last !== undefined && now < last.time ? last.time : now,
-        event: { type: 'LogSealed', data: makeSeal(privateKey, { ...head, eventsMax }) },
-        context: { actor: 'sealer', requestId: id, correlationId: id, causationId: id },
-      },
-    ]);
-    last = stored as RecordedSeal;
+    const head = await headToSeal(store, log);
+    if (head === undefined) return;
+    const data = makeSeal(privateKey, { ...head, eventsMax });
+    last = await appendSeal(store, last, { type: 'LogSealed', data }, 'sealer');
     sealedAtMs = performance.now();
     await keep(head);
   };

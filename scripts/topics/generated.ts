@@ -38,6 +38,8 @@ const MEANINGS: Record<MessageType, string> = {
     'The provider says other than what was resolved by hand; nothing is rewritten.',
   PaymentState: 'The payment as it is after an event.',
   LogSealed: 'A key signed the hash of the whole log up to a position.',
+  SealingKeyRotated:
+    'The key that seals the log was changed; the old key and the new one signed the log and each other.',
 };
 
 const SEAL_TYPES = Object.keys(publicSealData) as (keyof typeof publicSealData)[];

@@ -1,20 +1,25 @@
 /**
  * Makes and checks a seal: an Ed25519 signature over the id of a log, a position, the log hash
- * there, and after how many events the next seal is due. Who has no key can compute every hash of the log anew, and not the seal. Pure.
+ * there, and after how many events the next seal is due; and a change of the key, by both keys. Who has
+ * no key can compute every hash of the log anew, and not the seal. Pure.
  */
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import type { SealEvent } from '../payment/seal-events.ts';
 
 /** What a seal says: this log has this hash at this position. */
 export type SealedHead = { log: string; position: string; logHash: string };
+type DataOf<T extends SealEvent['type']> = Extract<SealEvent, { type: T }>['data'];
 /** True where two heads are the same place of the same log. */
 export const isSameHead = (one: SealedHead, other: SealedHead): boolean =>
   one.log === other.log && one.position === other.position && one.logHash === other.logHash;
 
 /** The data of a seal as it is stored. */
-export type Seal = SealEvent['data'];
+export type Seal = DataOf<'LogSealed'>;
+/** The data of a change of the key as it is stored: a seal of the log by the old key and the new one. */
+export type Rotation = DataOf<'SealingKeyRotated'>;
 
 type Signed = SealedHead & Pick<Seal, 'eventsMax'>;
+type RotationFacts = Signed & { oldPublicKey: string; newPublicKey: string };
 
 const KEY_ID_CHARACTERS = 16;
 
@@ -31,6 +36,14 @@ const signedText = ({ log, position, logHash, eventsMax }: Signed): Buffer =>
       ? `payments log seal 1\n${log}\n${position}\n${logHash}\n`
       : `payments log seal 2\n${log}\n${position}\n${logHash}\n${eventsMax}\n`,
   );
+
+/** The same of a change of the key. It holds the head, so that it fits one place of one log alone. */
+const rotationText = (facts: RotationFacts) => {
+  const { log, position, logHash, eventsMax = 'none', oldPublicKey, newPublicKey } = facts;
+  return Buffer.from(
+    `payments sealing key rotation 1\n${log}\n${position}\n${logHash}\n${eventsMax}\n${oldPublicKey}\n${newPublicKey}\n`,
+  );
+};
 
 /** The raw public key of a private or public Ed25519 key, in base64url. */
 export const publicKeyOf = (key: KeyObject): string => {
@@ -52,11 +65,26 @@ export const makeSeal = (privateKey: KeyObject, head: Signed): Seal => {
   return { ...head, publicKey, keyId: keyIdOf(publicKey), signature };
 };
 
-const isSigned = (seal: Seal): boolean => {
+/** Signs a head by two keys: who trusts the one may trust the other (ADR-0137). */
+export const makeRotation = (oldKey: KeyObject, newKey: KeyObject, head: Signed): Rotation => {
+  const [oldPublicKey, newPublicKey] = [publicKeyOf(oldKey), publicKeyOf(newKey)];
+  const text = rotationText({ ...head, oldPublicKey, newPublicKey });
+  return {
+    ...head,
+    oldPublicKey,
+    oldKeyId: keyIdOf(oldPublicKey),
+    newPublicKey,
+    newKeyId: keyIdOf(newPublicKey),
+    signature: sign(null, text, oldKey).toString('base64url'),
+    newSignature: sign(null, text, newKey).toString('base64url'),
+  };
+};
+
+const isSigned = (text: Buffer, publicKey: string, signature: string): boolean => {
   try {
-    const jwk = { kty: 'OKP', crv: 'Ed25519', x: seal.publicKey };
+    const jwk = { kty: 'OKP', crv: 'Ed25519', x: publicKey };
     const key = createPublicKey({ key: jwk, format: 'jwk' });
-    return verify(null, signedText(seal), key, Buffer.from(seal.signature, 'base64url'));
+    return verify(null, text, key, Buffer.from(signature, 'base64url'));
   } catch {
     return false;
   }
@@ -72,15 +100,55 @@ export type SealedLog = {
   logHash: string | undefined;
 };
 
+/** Why a key is not the one that is trusted. */
+export const anotherKey = (publicKey: string, trusted: string): string =>
+  `it was sealed with another key (${keyIdOf(publicKey)}, not ${keyIdOf(trusted)})`;
+
+const NOT_ITS_ID = 'its key is not the one that its id names';
+
+/** Why the head that was signed is not one of the log; undefined where it is. */
+const headReason = (head: SealedHead, against: SealedLog): string | undefined => {
+  if (against.log !== undefined && against.log !== head.log) return 'it is the seal of another log';
+  if (against.logHash === head.logHash) return undefined;
+  return `the log is not the one that was sealed at position ${head.position}`;
+};
+
 /** Why a seal does not fit the log; undefined where it does. */
 export const sealReason = (seal: Seal, against: SealedLog): string | undefined => {
-  if (against.publicKey !== undefined && against.publicKey !== seal.publicKey) {
-    return `it was sealed with another key (${seal.keyId}, not ${keyIdOf(against.publicKey)})`;
-  }
-  if (seal.keyId !== keyIdOf(seal.publicKey)) return 'its key is not the one that its id names';
+  const { publicKey: trusted } = against;
+  if (trusted !== undefined && trusted !== seal.publicKey)
+    return anotherKey(seal.publicKey, trusted);
+  if (seal.keyId !== keyIdOf(seal.publicKey)) return NOT_ITS_ID;
   // seeded bug: seal-signature
-  if (!isSigned(seal)) return 'its signature is not the one of its key';
-  if (against.log !== undefined && against.log !== seal.log) return 'it is the seal of another log';
-  if (against.logHash === seal.logHash) return undefined;
-  return `the log is not the one that was sealed at position ${seal.position}`;
+  if (!isSigned(signedText(seal), seal.publicKey, seal.signature))
+    return 'its signature is not the one of its key';
+  return headReason(seal, against);
 };
+
+/** Why a change of the key does not fit the log and the key that was trusted; undefined where it does. */
+export const rotationReason = (rotation: Rotation, against: SealedLog): string | undefined => {
+  const { oldPublicKey, newPublicKey, signature, newSignature } = rotation;
+  const { publicKey: trusted } = against;
+  if (trusted !== undefined && trusted !== oldPublicKey) return anotherKey(oldPublicKey, trusted);
+  if (rotation.oldKeyId !== keyIdOf(oldPublicKey) || rotation.newKeyId !== keyIdOf(newPublicKey))
+    return NOT_ITS_ID;
+  const text = rotationText(rotation);
+  // seeded bug: rotation-old-signature
+  if (!isSigned(text, oldPublicKey, signature)) return 'the new key is not signed by the old one';
+  // seeded bug: rotation-new-signature
+  if (!isSigned(text, newPublicKey, newSignature))
+    return 'the old key is not signed by the new one';
+  return headReason(rotation, against);
+};
+
+/** The same of either event of the stream of seals. */
+export const sealEventReason = (event: SealEvent, against: SealedLog): string | undefined =>
+  event.type === 'LogSealed'
+    ? sealReason(event.data, against)
+    : rotationReason(event.data, against);
+
+/** The public key that made an event of the stream of seals, and the one whose seals follow it. */
+export const keysOf = ({ type, data }: SealEvent): { before: string; after: string } =>
+  type === 'LogSealed'
+    ? { before: data.publicKey, after: data.publicKey }
+    : { before: data.oldPublicKey, after: data.newPublicKey };

@@ -1,16 +1,23 @@
-/** Checks the seals of a whole log on the way through it: each by itself, its place, and that none is missing. */
-import type { SealEvent } from '../payment/seal-events.ts';
-import { SEALS_STREAM } from '../payment/seal-events.ts';
+/**
+ * Checks the seals of a whole log on the way through it: each by itself, its key, its place, and that none
+ * is missing. A change of the key seals the log as well (ADR-0137).
+ */
+import { isSealEvent } from '../payment/events.ts';
+import { SEALS_STREAM, type SealEvent } from '../payment/seal-events.ts';
 import { decode } from './codec.ts';
 import type { StoredForm } from './port.ts';
 import {
+  anotherKey,
   isSameHead,
+  keyIdOf,
+  keysOf,
   SEAL_SLACK_EVENTS,
   type SealedHead,
   type SealedLog,
-  sealReason,
+  sealEventReason,
   unsealedEventsMax,
 } from './seals.ts';
+import { breakAt } from './verify-chain.ts';
 
 /** What a log's seals come to. `eventsAfter` is how many events follow the last one: no seal covers them. */
 export type SealsFound = {
@@ -19,21 +26,23 @@ export type SealsFound = {
   /** The position up to which the last seal covers the log, and the id of its key. */
   position?: string;
   keyId?: string;
+  /** The id of the key that the seals were checked from; left out where none was known. */
+  trustedKeyId?: string;
 };
 
 /** An event of a log, from its store or from an export. */
 type Form = Omit<StoredForm, 'id' | 'hashBefore' | 'logHashBefore'>;
 
-const sealIn = (form: Form): SealEvent['data'] | undefined => {
+const sealIn = (form: Form): SealEvent | undefined => {
   if (form.stream !== SEALS_STREAM) return undefined;
   const recorded = decode(form);
-  return 'event' in recorded && recorded.event.type === 'LogSealed'
-    ? recorded.event.data
-    : undefined;
+  return 'event' in recorded && isSealEvent(recorded.event) ? recorded.event : undefined;
 };
 
 /** What the seals are checked against. */
-export type SealsAgainst = Pick<SealedLog, 'log' | 'publicKey'> & {
+export type SealsAgainst = Pick<SealedLog, 'log'> & {
+  /** The public key that is trusted, of any time of the log; undefined: none is known. */
+  publicKey?: string | undefined;
   /** The last sealed head as it was kept outside the log before the check began. */
   kept?: SealedHead | undefined;
 };
@@ -50,7 +59,10 @@ export const sealsCheck = (against: SealsAgainst) => {
   const lastEvents = new Map<string, { logHash: string | undefined; nth: number }>();
   let read = 0;
   let seals = 0;
-  let last: { seal: SealEvent['data']; nth: number; sealedNth: number } | undefined;
+  let last: { seal: SealEvent['data']; key: string; nth: number; sealedNth: number } | undefined;
+  const { publicKey: trusted } = against;
+  const keys = new Set<string>();
+  let first: { form: Form; key: string } | undefined;
   let keptIsThere = against.kept === undefined;
 
   const eventsAfter = (): number => (last === undefined ? read : read - last.sealedNth - 1);
@@ -61,40 +73,54 @@ export const sealsCheck = (against: SealsAgainst) => {
     return `more than ${unsealedEventsMax(last.seal)} events follow the seal of position ${last.seal.position} without another: seals were taken out, or the service could make none`;
   };
 
-  const reasonOf = (seal: SealEvent['data']): string | undefined => {
+  const reasonOf = (form: Form, event: SealEvent): string | undefined => {
+    const { data: seal } = event;
+    const { before, after } = keysOf(event);
     const sealed = lastEvents.get(seal.position);
+    const fit = { log: against.log, publicKey: last?.key, logHash: sealed?.logHash };
     // seeded bug: seal-verified
-    const reason = sealReason(seal, { ...against, logHash: sealed?.logHash });
+    const reason = sealEventReason(event, fit);
     if (reason !== undefined || sealed === undefined) return reason;
     // seeded bug: seal-place
     const isCopy = last !== undefined && sealed.nth < last.nth;
     if (isCopy) return 'it seals nothing after the seal before it';
-    last = { seal, nth: read, sealedNth: sealed.nth };
+    first ??= { form, key: before };
+    keys.add(before).add(after);
+    last = { seal, key: after, nth: read, sealedNth: sealed.nth };
     seals += 1;
     keptIsThere ||= against.kept !== undefined && isSameHead(seal, against.kept);
     return undefined;
+  };
+
+  /** The break where the trusted key is none of the keys of the seals. */
+  const unknownKey = () => {
+    // seeded bug: seals-of-trusted-key
+    if (first === undefined || trusted === undefined || keys.has(trusted)) return undefined;
+    const reason = `${anotherKey(first.key, trusted)}, and no change of the key leads from the one to the other`;
+    return breakAt(first.form, reason);
   };
 
   return {
     found: (): SealsFound => ({
       seals,
       eventsAfter: eventsAfter(),
-      ...(last && { position: last.seal.position, keyId: last.seal.keyId }),
+      ...(last && { position: last.seal.position, keyId: keyIdOf(last.key) }),
+      ...(trusted !== undefined && { trustedKeyId: keyIdOf(trusted) }),
     }),
     /** Why an event does not fit: a seal, or the first event too many without one. */
     reasonFor: (form: Form): string | undefined => {
       read += 1;
       const seal = sealIn(form);
-      const reason = seal === undefined ? undefined : reasonOf(seal);
+      const reason = seal === undefined ? undefined : reasonOf(form, seal);
       lastEvents.set(form.position, { logHash: form.logHash, nth: read });
       const [oldest] = lastEvents.keys();
       if (lastEvents.size > SEAL_SLACK_EVENTS && oldest !== undefined) lastEvents.delete(oldest);
       return reason ?? gapReason();
     },
-    /** The break at the end of the whole log where the kept head's seal did not come. */
+    /** The break at the end of the whole log where the trusted key, or the kept head's seal, did not come. */
     missing: () =>
       keptIsThere || against.kept === undefined
-        ? undefined
+        ? unknownKey()
         : {
             position: against.kept.position,
             stream: SEALS_STREAM,

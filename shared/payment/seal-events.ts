@@ -1,11 +1,20 @@
 /**
- * The events of the stream of seals: signatures over the head of the log (ADR-0114). Names of types
- * and fields are stored forms. They are of no payment and change no read model.
+ * The events of the stream of seals: signatures over the head of the log (ADR-0114),
+ * and the changes of the key that makes them (ADR-0137). Names of types and fields are stored
+ * forms. They are of no payment and change no read model.
  */
 import { z } from 'zod';
 
 const base64url = (characters: number) =>
   z.string().regex(new RegExp(`^[A-Za-z0-9_-]{${characters}}$`));
+
+const position = z.string().regex(/^[0-9]{1,16}$/);
+const logHash = z.string().regex(/^[0-9a-f]{64}$/);
+/** `SEAL_EVENTS_MAX` when it was made: the next seal is due after so many events. Earlier seals lack it. */
+const eventsMax = z.int().min(1).optional();
+const publicKey = base64url(43);
+const keyId = z.string().regex(/^[0-9a-f]{16}$/);
+const signature = base64url(86);
 
 /** The schema of each seal's data at its current version; strict, for encoding. */
 export const sealSchemas = {
@@ -14,20 +23,36 @@ export const sealSchemas = {
     /** The id of the log (log-id.ts). */
     log: z.uuid(),
     /** The last event that is sealed, and the log hash there, which covers everything up to it. */
-    position: z.string().regex(/^[0-9]{1,16}$/),
-    logHash: z.string().regex(/^[0-9a-f]{64}$/),
-    /** `SEAL_EVENTS_MAX` when it was made: the next seal is due after so many events. Earlier seals lack it. */
-    eventsMax: z.int().min(1).optional(),
+    position,
+    logHash,
+    eventsMax,
     /** The public key, raw Ed25519, and the id that it is known by. */
-    publicKey: base64url(43),
-    keyId: z.string().regex(/^[0-9a-f]{16}$/),
-    signature: base64url(86),
+    publicKey,
+    keyId,
+    signature,
+  }),
+  /** The log up to a position is sealed by two keys: the old one passes trust on to the new one. */
+  SealingKeyRotated: z.strictObject({
+    log: z.uuid(),
+    position,
+    logHash,
+    eventsMax,
+    oldPublicKey: publicKey,
+    oldKeyId: keyId,
+    newPublicKey: publicKey,
+    newKeyId: keyId,
+    /** By the old key, and by the new one, over the same. */
+    signature,
+    newSignature: signature,
   }),
 } as const;
 
 type SealEventType = keyof typeof sealSchemas;
 /** The schema version that new seals are stored with (see upcast.ts). */
-export const SEAL_VERSIONS: Record<SealEventType, number> = { LogSealed: 1 };
+export const SEAL_VERSIONS: Record<SealEventType, number> = {
+  LogSealed: 1,
+  SealingKeyRotated: 1,
+};
 
 /** One seal, as it is stored. */
 export type SealEvent = {

@@ -4,8 +4,10 @@ import { describe, expect, test } from '@jest/globals';
 import { encode } from '../../shared/event-store/codec.ts';
 import {
   keyIdOf,
+  makeRotation,
   makeSeal,
   publicKeyOf,
+  rotationReason,
   SEAL_SLACK_EVENTS,
   sealReason,
 } from '../../shared/event-store/seals.ts';
@@ -124,5 +126,44 @@ describe('F15: the seals of a log', () => {
     const ahead = '#11: the log is not the one that was sealed at position';
     expect(firstReason(50, [sealAt(11, 11, 100)])).toBe(`${ahead} 11`);
     expect(firstReason(50, [sealAt(11, 30, 100)])).toBe(`${ahead} 30`);
+  });
+});
+
+describe('F15: a change of the key', () => {
+  const rotation = makeRotation(privateKey, other, { ...head, eventsMax: 100 });
+  const third = generateKeyPairSync('ed25519').privateKey;
+
+  test('fits the log and the key that it was made of, also where no key is trusted yet', () => {
+    expect(rotationReason(rotation, against)).toBeUndefined();
+    expect(rotationReason(rotation, { logHash: head.logHash })).toBeUndefined();
+    expect(rotation).toMatchObject({
+      oldKeyId: keyIdOf(publicKey),
+      newKeyId: keyIdOf(publicKeyOf(other)),
+    });
+  });
+
+  const byThird = makeRotation(third, other, head);
+  const toThird = makeRotation(privateKey, third, head);
+  test.each([
+    [
+      'to a key that the old one never signed',
+      { newPublicKey: toThird.newPublicKey, newKeyId: toThird.newKeyId },
+      'the new key is not signed by the old one',
+    ],
+    ['signed by a third key', { signature: byThird.signature }, 'the new key is not signed by'],
+    ['that the new key did not sign', { newSignature: toThird.newSignature }, 'the old key is not'],
+    ['with another number of events to the next seal', { eventsMax: 9_999 }, 'the new key is not'],
+    ['at another position', { position: '35' }, 'the new key is not signed by the old one'],
+    ['with another key id', { newKeyId: '0'.repeat(16) }, 'its key is not the one that its id'],
+  ])('%s does not fit', (_, change, reason) => {
+    expect(rotationReason({ ...rotation, ...change }, against)).toMatch(reason);
+  });
+
+  test('of a key that is not trusted, or over another head, does not fit', () => {
+    expect(rotationReason(byThird, against)).toMatch(/^it was sealed with another key/);
+    const logHash = 'cd'.repeat(32);
+    expect(rotationReason(rotation, { ...against, logHash })).toBe(
+      'the log is not the one that was sealed at position 36',
+    );
   });
 });

@@ -71,7 +71,8 @@ export const verifyWhole = (
   store: EventStore,
   known?: KeptHead,
   sealedHead?: () => SealedHead | undefined,
-) => verifyOf(store, noReadModels, undefined, known, sealedHead);
+  sealingKey?: string,
+) => verifyOf(store, noReadModels, undefined, known, sealedHead, sealingKey);
 
 /** Verifies what is one merchant's, or everything, where `read models` say whose a payment is. */
 export const verifyOf = async (
@@ -80,6 +81,7 @@ export const verifyOf = async (
   only: string | undefined,
   known?: KeptHead,
   sealedHead: () => SealedHead | undefined = () => undefined,
+  sealingKey?: string,
 ) => {
   const { stored } = store;
   if (stored === undefined) throw new Error('a store without its stored forms');
@@ -87,7 +89,7 @@ export const verifyOf = async (
   const deps = {
     store,
     merchants: createMerchantLookup(store, readModels),
-    sealingKey: undefined,
+    sealingKey,
     sealedHead,
   };
   const steps = verifyLogForms(deps, { stored, only, known, signal });

@@ -153,6 +153,24 @@ const seal: SealEvent = {
   },
 };
 
+const rotation: SealEvent = {
+  type: 'SealingKeyRotated',
+  data: {
+    log: '01980001-7c1e-4b42-9d55-3f1a8c2e6b70',
+    position: '22',
+    logHash: 'cd'.repeat(32),
+    eventsMax: 10_000,
+    oldPublicKey: 'iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w',
+    oldKeyId: '34750f98bd59fcfc',
+    newPublicKey: 'gTl3Dqh9F19Wo1Rmw0x-zMuNipG07jeiXfYPW4_Js5Q',
+    newKeyId: '6a3803d5f059902a',
+    signature:
+      'ngfdEzRGQl0I04Vk52UKQ6R6MGuRKqODvzM9YIuOGp9D0-3pJXp9hab9UoJ9B2saRA2Xuzb6MZUuWqcSkIvRCw',
+    newSignature:
+      'cyh9dZNAiJIWUn4Elf7yGMWecazs99bQnaUCZIvWfaKk2tbOj7WtOu8_0DdpVXfBih7C56p1C5NdqgMVY_f7Cg',
+  },
+};
+
 const idOf = (n: number): string => `01980000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 
 /**
@@ -187,16 +205,19 @@ export const allSampleMessages = async (): Promise<FeedMessage[]> => {
     await store.append(stream, 'none', batch);
     for (const [id, hash] of frozenHashesOf(stream, batch)) hashes.set(id, hash);
   }
-  n += 1;
   const context = { actor, requestId: 'req_1', correlationId: 'req_1', causationId: 'req_1' };
-  const sealed = [{ id: idOf(n), time: timeOf(n), event: seal, context }];
+  const sealed = [seal, rotation].map((event) => {
+    n += 1;
+    return { id: idOf(n), time: timeOf(n), event, context };
+  });
   await store.append(SEALS_STREAM, 'none', sealed);
   for (const [id, hash] of frozenHashesOf(SEALS_STREAM, sealed)) hashes.set(id, hash);
   const readModels = followPaymentStates(store);
   const messages: FeedMessage[] = [];
   for (const [number, event] of (await store.readAll(null, 100)).entries()) {
     if (event.stream === SEALS_STREAM) {
-      const own = { ...(event as RecordedEvent), hash: hashes.get(idOf(n)) ?? '' };
+      const recorded = event as RecordedEvent;
+      const own = { ...recorded, hash: hashes.get(recorded.id) ?? '' };
       messages.push(sealMessageOf(own, PARTITIONS_DEFAULT));
       continue;
     }

@@ -1,0 +1,116 @@
+/** `payments keys`: the public part of the key that seals the log, and its change. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, Option } from 'commander';
+import { LogMisfit } from '../projector/errors.ts';
+import type { KeyPlace } from '../projector/seals/open.ts';
+import { type Rotated, rotateSealingKey } from '../projector/seals/rotate.ts';
+import { StoreUnavailable } from '../shared/event-store/errors.ts';
+import { keyIdOf, publicKeyOf } from '../shared/event-store/seals.ts';
+import { openSqliteEventStore } from '../shared/event-store/sqlite/event-store.ts';
+import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
+import { type FileLock, takeFileLock } from '../shared/runtime/file-lock.ts';
+import { CommandFailed } from './command-failed.ts';
+import { type Format, formatOption, note, print, printJson } from './output.ts';
+import { keyPlaceOf, readPublicKey } from './sealing-key.ts';
+import { readSettings } from './settings.ts';
+
+type Options = { data?: string; format: Format };
+
+const EVENTS = 'events.sqlite';
+
+const folderOption = (): Option =>
+  new Option('--data <folder>', 'the data folder; left out: DATA_DIR');
+
+const keyPlaceIn = (folder: string): KeyPlace => {
+  const place = keyPlaceOf(folder);
+  if (existsSync(place.keyFile)) return place;
+  throw new CommandFailed(
+    `${place.keyFile} does not exist: the key is made at the first start; name its folder with --data, or set SEALING_KEY_FILE`,
+  );
+};
+
+const folderOf = ({ data }: Options): string => {
+  const { dataDir, eventStoreDbUrl } = readSettings();
+  if (data === undefined && eventStoreDbUrl !== undefined)
+    throw new CommandFailed('EVENTSTOREDB_URL is set, and a log there has no seals and no key');
+  return data ?? dataDir;
+};
+
+const show = (options: Options): void => {
+  const key = readPublicKey(keyPlaceIn(folderOf(options)).keyFile);
+  const keyId = keyIdOf(publicKeyOf(key));
+  const publicKey = key.export({ format: 'pem', type: 'spki' }).toString();
+  if (options.format === 'json') printJson({ keyId, publicKey });
+  else print(`key ${keyId}`, publicKey.trimEnd());
+};
+
+const lockOf = (folder: string): FileLock => {
+  try {
+    return takeFileLock(join(folder, SERVICE_LOCK));
+  } catch {
+    throw new CommandFailed(
+      `${folder} is held by a running service, or read with --data: stop it, rotate, and start it again`,
+    );
+  }
+};
+
+/** Errors whose message is one line for the operator, and those of files. */
+const asFailure = (error: unknown): unknown =>
+  error instanceof LogMisfit ||
+  error instanceof StoreUnavailable ||
+  (error as NodeJS.ErrnoException).code !== undefined
+    ? new CommandFailed(`the rotation is not done: ${(error as Error).message}`)
+    : error;
+
+const rotateIn = async (folder: string): Promise<Rotated> => {
+  const place = keyPlaceIn(folder);
+  const file = join(folder, EVENTS);
+  if (!existsSync(file)) throw new CommandFailed(`${folder} holds no ${EVENTS}`);
+  const lock = lockOf(folder);
+  try {
+    const store = await openSqliteEventStore({ file });
+    return await rotateSealingKey(store, place).finally(() => store.close());
+  } catch (error) {
+    throw asFailure(error);
+  } finally {
+    lock.release();
+  }
+};
+
+const rotate = async (options: Options): Promise<void> => {
+  process.umask(0o077);
+  const rotated = await rotateIn(folderOf(options));
+  const { keyId, oldKeyId } = rotated;
+  if (options.format === 'json') return printJson(rotated);
+  if (oldKeyId === undefined)
+    return print(`key ${keyId} is in place: an earlier rotation had been broken off`);
+  print(`key ${keyId} follows ${oldKeyId}`);
+  note(
+    'Next: start the service, and make a backup. Give auditors the new key (payments keys show); with the old one they can still check every seal.',
+  );
+};
+
+/** The verb `keys`. */
+export const keysCommand = (): Command => {
+  const keys = new Command('keys').description(
+    'The key that seals the log (docs/audit.md, Seals).',
+  );
+  keys
+    .command('show')
+    .description('Prints the id and the public key (PEM) of the key that seals the log.')
+    .addOption(folderOption())
+    .addOption(formatOption())
+    .addHelpText('after', '\nExample:\n  payments keys show > sealing-key.public.pem')
+    .action(show);
+  keys
+    .command('rotate')
+    .description(
+      'Makes a new key, signed by the old one, which is removed. Stop the service first.',
+    )
+    .addOption(folderOption())
+    .addOption(formatOption())
+    .addHelpText('after', '\nExample:\n  payments keys rotate --data ./data')
+    .action(rotate);
+  return keys;
+};

@@ -1,0 +1,33 @@
+/** Appends to the stream of seals. */
+import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import type { SealedHead } from '../../shared/event-store/seals.ts';
+import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';
+import { newEventId } from '../../shared/runtime/ids.ts';
+
+/** A stored seal, or a stored change of the key. */
+export type RecordedSeal = RecordedEvent<SealEvent>;
+
+/** The head of a log to be signed; undefined where the log is empty. Throws StoreUnavailable. */
+export const headToSeal = async (
+  store: Pick<EventStore, 'head' | 'hashAt'>,
+  log: string,
+): Promise<SealedHead | undefined> => {
+  const { position } = await store.head(null);
+  const logHash = position === null ? undefined : (await store.hashAt(position))?.logHash;
+  return position === null || logHash === undefined ? undefined : { log, position, logHash };
+};
+
+/** Stores one after the last one. Throws what `append` throws. */
+export const appendSeal = async (
+  store: Pick<EventStore, 'append'>,
+  last: RecordedSeal | undefined,
+  event: SealEvent,
+  actor: string,
+): Promise<RecordedSeal> => {
+  const id = newEventId();
+  const now = new Date().toISOString();
+  const time = last !== undefined && now < last.time ? last.time : now;
+  const context = { actor, requestId: id, correlationId: id, causationId: id };
+  const [stored] = await store.append(SEALS_STREAM, last ?? 'none', [{ id, time, event, context }]);
+  return stored as RecordedSeal;
+};

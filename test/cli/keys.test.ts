@@ -1,0 +1,87 @@
+/** `payments keys`: the key that seals the log, for auditors and for its change. */
+import { createPublicKey } from 'node:crypto';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { openDataFolder } from '../../embedded/data-folder.ts';
+import { openSealer } from '../../projector/seals/open.ts';
+import { keyIdOf, publicKeyOf } from '../../shared/event-store/seals.ts';
+import { runCli } from '../support/service.ts';
+import { silent } from '../support/silent-log.ts';
+import { type LogUnderTest, openFilledLog } from '../support/tampering.ts';
+
+// Each run of the command line is a process of its own.
+jest.setTimeout(120_000);
+
+let log: LogUnderTest;
+let keyFile: string;
+
+beforeAll(async () => {
+  log = await openFilledLog();
+  const fileOf = (name: string) => join(log.folder, name);
+  const seals = { keyFile: undefined, eventsMax: 10_000, everyMs: 3_600_000 };
+  const { store } = log;
+  await (await openSealer({ config: { seals }, store, fileOf, log: silent })).stop();
+  await store.close();
+  keyFile = fileOf('sealing-key.pem');
+});
+afterAll(() => log.close());
+
+const cli = (...args: string[]) => runCli(args, { DATA_DIR: log.folder, NO_COLOR: '1' });
+
+describe('F15: payments keys', () => {
+  test('show prints the id and the public key, which a file can hold, and nothing secret', async () => {
+    const [shown, asJson] = await Promise.all([
+      cli('keys', 'show', '--data', log.folder),
+      cli('keys', 'show', '--format', 'json'),
+    ]);
+    expect([shown.code, shown.stderr]).toEqual([0, '']);
+    const publicKey = publicKeyOf(createPublicKey(readFileSync(keyFile, 'utf8')));
+    expect(publicKeyOf(createPublicKey(shown.stdout))).toBe(publicKey);
+    expect(shown.stdout).toContain(`key ${keyIdOf(publicKey)}\n`);
+    expect(JSON.parse(asJson.stdout)).toEqual({
+      keyId: keyIdOf(publicKey),
+      publicKey: shown.stdout.slice(shown.stdout.indexOf('-----BEGIN')),
+    });
+    expect(shown.stdout + asJson.stdout).not.toContain('PRIVATE');
+  });
+
+  test('rotate is refused in one line while a service holds the folder, and makes a new key after it', async () => {
+    const before = readFileSync(keyFile, 'utf8');
+    const held = openDataFolder(log.folder);
+    const refused = await cli('keys', 'rotate');
+    held.release();
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^payments: \S+ is held by a running service, [^\n]+: stop it[^\n]+\n$/,
+      ),
+    ]);
+    expect(readFileSync(keyFile, 'utf8')).toBe(before);
+    const rotated = await cli('keys', 'rotate');
+    expect([rotated.code, rotated.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^key \w{16} follows \w{16}\n$/),
+    ]);
+    expect(statSync(keyFile).mode & 0o777).toBe(0o600);
+    expect((await cli('keys', 'show')).stdout.slice(0, 20)).toBe(rotated.stdout.slice(0, 20));
+  });
+
+  test('a folder without a key or with another log gets one line', async () => {
+    const none = await runCli(['keys', 'show', '--data', join(log.folder, 'none')]);
+    expect([none.code, none.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^payments: \S+sealing-key\.pem does not exist: [^\n]+\n$/),
+    ]);
+    const other = join(log.folder, 'other.pem');
+    writeFileSync(other, 'nothing');
+    const wrong = await runCli(['keys', 'rotate'], {
+      DATA_DIR: log.folder,
+      SEALING_KEY_FILE: other,
+    });
+    expect([wrong.code, wrong.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^payments: the rotation is not done: SEALING_KEY_FILE: [^\n]+\n$/),
+    ]);
+  });
+});
