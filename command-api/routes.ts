@@ -4,6 +4,8 @@
  * called.
  */
 import type { FastifyReply } from 'fastify';
+import { UnreadableStream } from '../shared/event-store/errors.ts';
+import { isUnreadableOf } from '../shared/event-store/fold-stream.ts';
 import type { Principal } from '../shared/http/auth/tokens.ts';
 import { reject } from '../shared/http/errors.ts';
 import { PaymentFailureResponse, PaymentResponse } from '../shared/http/payment-schemas.ts';
@@ -196,11 +198,25 @@ const ownPayment = async (
   paymentId: string,
   reply: FastifyReply,
 ): Promise<LoadedPayment['state'] | undefined> => {
-  const payment = await commands.paymentLog.load(paymentId, 'cache');
+  const payment = await loadFor(commands, merchantId, paymentId);
   // seeded bug: command-of-merchant
   if (payment !== undefined && payment.state.merchantId === merchantId) return payment.state;
   reject(reply, 'PAYMENT_NOT_FOUND');
   return undefined;
+};
+
+/** Undefined also for another merchant's payment that cannot be read. */
+const loadFor = async (
+  { paymentLog }: CommandDeps,
+  merchantId: string,
+  paymentId: string,
+): Promise<LoadedPayment | undefined> => {
+  try {
+    return await paymentLog.load(paymentId, 'cache');
+  } catch (error) {
+    if (!(error instanceof UnreadableStream) || isUnreadableOf(error, merchantId)) throw error;
+    return undefined;
+  }
 };
 
 /** Whether the operation that a repeat waits for is under way in this process. */

@@ -3,8 +3,8 @@
  * the fold of the stream; both give the same bytes at one revision (gaps §9).
  */
 
-import { StoreUnavailable } from '../shared/event-store/errors.ts';
-import { foldInSlices } from '../shared/event-store/fold-stream.ts';
+import { StoreUnavailable, UnreadableStream } from '../shared/event-store/errors.ts';
+import { foldInSlices, isUnreadableOf } from '../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
 import { bodyOf, project } from '../shared/payment/response.ts';
@@ -66,7 +66,9 @@ export const getPayment = async (
     return found?.merchantId === merchantId ? found : undefined;
   } catch (error) {
     if (error instanceof StoreUnavailable && document !== undefined) return document;
-    throw error;
+    const isOwn = document !== undefined || !(error instanceof UnreadableStream);
+    if (isOwn || isUnreadableOf(error, merchantId)) throw error;
+    return undefined;
   }
 };
 

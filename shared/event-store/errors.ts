@@ -44,7 +44,7 @@ export class AppendOutcomeUnknown extends Error {
 export class UnreadableStream extends Error {
   readonly code = 'UNREADABLE_STREAM';
   override name = 'UnreadableStream';
-  /** The events before the first one that cannot be read, from revision 0. */
+  /** Events before the first one that cannot be read or cannot follow, from revision 0. */
   readonly before: RecordedEvent[];
   constructor(message: string, before: RecordedEvent[] = []) {
     super(message);

@@ -19,7 +19,18 @@ export const asPaymentEvent = (recorded: RecordedEvent): RecordedPaymentEvent =>
 };
 
 const unreadable = (events: readonly RecordedEvent[], error: unknown): UnreadableStream =>
-  new UnreadableStream(`${events[0]?.stream}: ${(error as Error).message}`);
+  new UnreadableStream(`${events[0]?.stream}: ${(error as Error).message}`, events.slice(0, 1));
+
+/**
+ * Whether a payment that cannot be read is this merchant's, as its first event says. Where that event
+ * cannot be read either, it is nobody's: to another merchant a payment does not exist (A2).
+ */
+export const isUnreadableOf = (
+  { before: [first] }: UnreadableStream,
+  merchantId: string,
+): boolean =>
+  // seeded bug: unreadable-of-merchant
+  first?.event.type === 'PaymentCreated' && first.event.data.merchantId === merchantId;
 
 /**
  * The result of `fold` over a payment's stream. Throws UnreadableStream where `fold` throws: in a

@@ -73,8 +73,8 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
     folder.remove();
   });
 
-  const get = async (url: string) => {
-    const headers = { authorization: `Bearer ${await token('m_1')}` };
+  const get = async (url: string, merchant = 'm_1') => {
+    const headers = { authorization: `Bearer ${await token(merchant)}` };
     const { statusCode, body } = await app.inject({ method: 'GET', url, headers });
     return { status: statusCode, json: JSON.parse(body) };
   };
@@ -87,6 +87,15 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
       { paymentId: GOOD, status: 'PENDING' },
       { paymentId: BAD, status: 'PENDING' },
     ]);
+  });
+
+  test('A2: does not exist for another merchant, to the byte but the time', async () => {
+    const [foreign, unknown] = await Promise.all([
+      get(`/api/v1/payments/${BAD}`, 'm_2'),
+      get('/api/v1/payments/pay_unknown', 'm_2'),
+    ]);
+    expect(foreign.status).toBe(404);
+    expect({ ...foreign.json, timestamp: '' }).toEqual({ ...unknown.json, timestamp: '' });
   });
 
   test('is left out of the list of unresolved payments, which holds the others', async () => {

@@ -385,6 +385,15 @@ const IDEMPOTENCY: SeededBug[] = [
 
 const MERCHANTS_AND_TOKENS: SeededBug[] = [
   {
+    name: 'a payment that cannot be read is 500 for every merchant, and so shows that it exists',
+    at: 'unreadable-of-merchant',
+    change: {
+      replace: /first\?\.event\.type.*/,
+      by: 'first !== undefined || merchantId !== undefined;',
+    },
+    test: 'test/http/unreadable-payment.test.ts',
+  },
+  {
     name: "GET folds another merchant's payment",
     at: 'get-of-merchant',
     change: { replace: /\S+ === .* \? (\w+) : \w+/, by: '$1' },
