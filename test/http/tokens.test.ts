@@ -155,6 +155,54 @@ describe('ADR-0132: the type of a token', () => {
   });
 });
 
+describe('a token that was rejected before', () => {
+  const twice = async (payload: JWTPayload, secret = SECRET, header: object = {}) => {
+    const authenticator = await createAuthenticator(sharedSecret);
+    const headers = ['Authorization', `Bearer ${await signed(payload, secret, header)}`];
+    const first = await authenticator.authenticate(headers);
+    return { first, second: authenticator.authenticate(headers) };
+  };
+
+  test.each<[string, JWTPayload, string, object]>([
+    ['has a wrong signature', good(), 'another secret of 32 bytes, or so', {}],
+    ['has expired', { ...good(), exp: now() - 60 }, SECRET, {}],
+    ['never expires', { merchant_id: 'm_1' }, SECRET, {}],
+    ['names no merchant', { exp: now() + 60 }, SECRET, {}],
+    ['is for something else', good(), SECRET, { typ: 'logout+jwt' }],
+  ])('F28: is rejected at once, without a signature check: it %s', async (_name, ...given) => {
+    const { first, second } = await twice(...given);
+    expect(first).toMatchObject({ ok: false });
+    // What is checked by its signature comes as a promise.
+    expect(second).toBe(first);
+  });
+
+  test('F28: is checked again when only its time has not come yet', async () => {
+    const { first, second } = await twice({ ...good(), nbf: now() + 60 });
+    expect(first).toMatchObject({ ok: false });
+    expect(second).toBeInstanceOf(Promise);
+    expect(await second).toEqual(first);
+  });
+
+  test('F28: is checked again when its key was not there', async () => {
+    const { privateKey, publicKey } = await generateKeyPair('ES256');
+    const path = join(folder, 'rejected-before.json');
+    writeFileSync(
+      path,
+      JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'old' }] }),
+    );
+    const authenticator = await createAuthenticator({
+      ...sharedSecret,
+      keys: { kind: 'jwks-file', path },
+    });
+    const token = await new SignJWT(good())
+      .setProtectedHeader({ alg: 'ES256', kid: 'new' })
+      .sign(privateKey);
+    const headers = ['Authorization', `Bearer ${token}`];
+    expect(await authenticator.authenticate(headers)).toMatchObject({ ok: false });
+    expect(authenticator.authenticate(headers)).toBeInstanceOf(Promise);
+  });
+});
+
 describe('ADR-0132: one form of a name', () => {
   test.each(['caf\u00e9', 'cafe\u0301'])(
     'F28: a merchant and an actor are one, composed or decomposed: %j',

@@ -194,6 +194,32 @@ const principalOf = (
   return { merchantId, actor: nameOf(payload.sub) ?? merchantId, scopes };
 };
 
+/** A token that stays invalid: not for its time to come, or for a key that is not there yet. */
+const isLasting = (error: unknown): boolean =>
+  error instanceof errors.JWTExpired ||
+  error instanceof errors.JWSSignatureVerificationFailed ||
+  (error instanceof errors.JWTClaimValidationFailed && error.claim !== 'nbf');
+
+const REJECTED_MAX = 10_000;
+const REJECTED_MS = 10_000;
+
+/**
+ * Tokens that were rejected, so that one that is sent again and again costs no signature check. For a
+ * short time, because an issuer may put a new key under an old name.
+ */
+const createRejectedTokens = () => {
+  const entries = createBoundedMap<{ rejection: Authentication; untilMs: number }>(REJECTED_MAX);
+  return {
+    find: (digest: string, nowMs: number): Authentication | undefined => {
+      const entry = entries.get(digest);
+      return entry !== undefined && nowMs < entry.untilMs ? entry.rejection : undefined;
+    },
+    keep: (digest: string, rejection: Authentication, nowMs: number): void => {
+      entries.set(digest, { rejection, untilMs: nowMs + REJECTED_MS });
+    },
+  };
+};
+
 /** Whether `typ` may be an access token's: an id or logout token of the same issuer is none (ADR-0132). */
 const isAccessToken = (typ: unknown): boolean =>
   typ === undefined || (typeof typ === 'string' && ACCESS_TOKEN_TYPE.test(typ));
@@ -219,6 +245,7 @@ export const createAuthenticator = async (
   const verification = await verificationBy(settings, onFailure);
   const { key, algorithms, recheckMs, outdatedSeconds = () => 0 } = verification;
   const verified = createVerifiedTokens(recheckMs);
+  const rejections = createRejectedTokens();
   const options = {
     algorithms,
     // seeded bug: exp-required
@@ -237,28 +264,39 @@ export const createAuthenticator = async (
         )
       : await jwtVerify(token, key, options);
 
+  const accept = (
+    { payload, protectedHeader }: JWTVerifyResult,
+    digest: string,
+    nowMs: number,
+  ): Authentication => {
+    // seeded bug: token-type
+    if (!isAccessToken(protectedHeader.typ)) return MALFORMED;
+    const { exp } = payload;
+    if (!Number.isFinite(exp) || exp === undefined) return MALFORMED;
+    // The tolerance is for `nbf` alone: a token is expired from the second of `exp` on.
+    // seeded bug: expiry
+    if (Math.floor(nowMs / 1000) >= exp) return EXPIRED;
+    const principal = principalOf(payload, settings.merchantClaims);
+    if (principal === undefined) return MALFORMED;
+    const until = { ...principal, expiresAtSeconds: exp };
+    verified.keep(digest, until, exp, nowMs);
+    return { ok: true, principal: until };
+  };
+
   const verify = async (
     token: string,
     digest: string,
     mayLoad: () => boolean,
   ): Promise<Authentication> => {
     try {
-      const { payload, protectedHeader } = await verifiedBy(token, mayLoad);
-      // seeded bug: token-type
-      if (!isAccessToken(protectedHeader.typ)) return MALFORMED;
-      const nowMs = Date.now();
-      const { exp } = payload;
-      if (!Number.isFinite(exp) || exp === undefined) return MALFORMED;
-      // The tolerance is for `nbf` alone: a token is expired from the second of `exp` on.
-      // seeded bug: expiry
-      if (Math.floor(nowMs / 1000) >= exp) return EXPIRED;
-      const principal = principalOf(payload, settings.merchantClaims);
-      if (principal === undefined) return MALFORMED;
-      const until = { ...principal, expiresAtSeconds: exp };
-      verified.keep(digest, until, exp, nowMs);
-      return { ok: true, principal: until };
+      const known = accept(await verifiedBy(token, mayLoad), digest, Date.now());
+      if (known.ok === false) rejections.keep(digest, known, Date.now());
+      return known;
     } catch (error) {
-      return failureOf(error);
+      const failure = failureOf(error);
+      // seeded bug: rejection-remembered
+      if (isLasting(error)) rejections.keep(digest, failure, Date.now());
+      return failure;
     }
   };
 
@@ -270,8 +308,10 @@ export const createAuthenticator = async (
       const token = header === null ? undefined : BEARER.exec(header)?.[1];
       if (token === undefined) return MALFORMED;
       const digest = digestOf(token);
-      const principal = verified.find(digest, Date.now());
-      return principal === undefined ? verify(token, digest, mayLoad) : { ok: true, principal };
+      const nowMs = Date.now();
+      const principal = verified.find(digest, nowMs);
+      if (principal !== undefined) return { ok: true, principal };
+      return rejections.find(digest, nowMs) ?? verify(token, digest, mayLoad);
     },
   };
 };
