@@ -6,7 +6,8 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { type ExportLine, readExportLine } from '../audit/export-lines.ts';
-import { sealsCheck } from '../shared/event-store/verify-seals.ts';
+import type { LogBreak } from '../shared/event-store/verify-log.ts';
+import { type SealsFound, sealsCheck } from '../shared/event-store/verify-seals.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Manifest, manifestFileOf, readManifest } from './export-manifest.ts';
 import { lineCheck } from './line-check.ts';
@@ -27,6 +28,8 @@ export type FileVerification = {
   head: Manifest['head'];
   completeness: Manifest['completeness'];
   broken?: FileBreak;
+  /** What its seals come to, where the export is of the whole log. */
+  sealed?: SealsFound;
 };
 
 const LINE_BYTES_MAX = 1024 * 1024;
@@ -88,12 +91,22 @@ const headReason = (last: ExportLine | undefined, { head }: Manifest): string | 
   return same ? undefined : 'it is not the head that the manifest names';
 };
 
-type Scan = Seen & { last: ExportLine | undefined; broken?: FileBreak };
+type Scan = Seen & {
+  last: ExportLine | undefined;
+  sealed: SealsFound;
+  /** The first seal, where the trusted key made none of them. */
+  untrusted: LogBreak | undefined;
+  broken?: FileBreak;
+};
 
 /** Reads the file and checks its lines, up to the first broken one. */
-const scan = async (file: string, manifest: Manifest): Promise<Scan> => {
+const scan = async (
+  file: string,
+  manifest: Manifest,
+  publicKey: string | undefined,
+): Promise<Scan> => {
   const check = lineCheck(manifest.completeness);
-  const seals = sealsCheck({ log: manifest.log });
+  const seals = sealsCheck({ log: manifest.log, publicKey });
   const sha256 = createHash('sha256');
   let bytes = 0;
   let events = 0;
@@ -104,6 +117,8 @@ const scan = async (file: string, manifest: Manifest): Promise<Scan> => {
     sha256: sha256.digest('hex'),
     chain: check.chain(),
     last,
+    sealed: seals.found(),
+    untrusted: seals.missing(),
   });
   const pieces = piecesOf(file, (chunk) => {
     sha256.update(chunk);
@@ -125,21 +140,48 @@ const scan = async (file: string, manifest: Manifest): Promise<Scan> => {
   return scanned();
 };
 
-/** Verifies an export. Throws CommandFailed when the file or its manifest cannot be read. */
+/** Why the file as a whole, or its last line, is not what was exported. */
+const endReason = (seen: Scan, manifest: Manifest): string | undefined =>
+  // seeded bug: manifest-head
+  wholeReason(seen, manifest) ?? headReason(seen.last, manifest);
+
+const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => {
+  const reason = endReason(seen, manifest);
+  if (reason !== undefined) return { ...placeOf(seen.events, seen.last), reason };
+  // A whole log has its events at the positions 1, 2, 3.
+  return seen.untrusted && { line: Number(seen.untrusted.position), ...seen.untrusted };
+};
+
+/**
+ * Verifies an export; with `publicKey` its seals must lead to or from that key. Throws CommandFailed when
+ * the file or its manifest cannot be read, or where a key is named for a part of a log.
+ */
 export const verifyFile = async (
   file: string,
   manifestFile: string = manifestFileOf(file),
+  publicKey?: string,
 ): Promise<FileVerification> => {
   if (!existsSync(file)) throw new CommandFailed(`${file} does not exist`);
   const manifest = readManifest(manifestFile);
-  const seen = await scan(file, manifest).catch(({ code, message }: NodeJS.ErrnoException) => {
-    throw new CommandFailed(`${file} cannot be read (${code ?? message})`);
-  });
-  const { events, last, broken } = seen;
-  const found = { events, head: manifest.head, completeness: manifest.completeness };
-  if (broken !== undefined) return { ok: false, ...found, broken };
-  // seeded bug: manifest-head
-  const reason = wholeReason(seen, manifest) ?? headReason(last, manifest);
-  if (reason === undefined) return { ok: true, ...found };
-  return { ok: false, ...found, broken: { ...placeOf(events, last), reason } };
+  const { head, completeness } = manifest;
+  if (publicKey !== undefined && completeness !== 'log') {
+    throw new CommandFailed(
+      `${file} is no export of the whole log, and seals are of the whole log: leave out --key, or export without a range and for all merchants`,
+    );
+  }
+  const seen = await scan(file, manifest, publicKey).catch(
+    ({ code, message }: NodeJS.ErrnoException) => {
+      throw new CommandFailed(`${file} cannot be read (${code ?? message})`);
+    },
+  );
+  const { events, sealed } = seen;
+  const broken = seen.broken ?? breakOfWhole(seen, manifest);
+  return {
+    ok: broken === undefined,
+    events,
+    head,
+    completeness,
+    ...(completeness === 'log' ? { sealed } : {}),
+    ...(broken === undefined ? {} : { broken }),
+  };
 };

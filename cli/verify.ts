@@ -1,6 +1,7 @@
 /** `payments verify`: whether the log was changed; if so, the first break and exit code 3. */
 import { Command } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
+import { publicKeyOf } from '../shared/event-store/seals.ts';
 import { auditClient, dataOption, pathOf, paymentPath, serverSentEvents } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
@@ -8,6 +9,7 @@ import { compareReadModels } from './compare-read-models.ts';
 import { readManifest } from './export-manifest.ts';
 import { type Format, formatOption, note, print, printJson, styled } from './output.ts';
 import { startProgress } from './progress-bar.ts';
+import { readPublicKey } from './sealing-key.ts';
 import { type FileVerification, verifyFile } from './verify-file.ts';
 
 type Options = {
@@ -15,6 +17,7 @@ type Options = {
   readModels?: true;
   file?: string;
   manifest?: string;
+  key?: string;
   merchant?: string;
   data?: string;
   format: Format;
@@ -36,10 +39,14 @@ const PROVES: Record<string, string> = {
 
 type Seals = NonNullable<AuditVerification['sealed']>;
 
-const sealsLine = ({ seals, position, keyId, eventsAfter }: Seals): string =>
-  seals === 0
-    ? `seals  none: ${eventsAfter} events are as safe as the chain alone`
-    : `seals  ${seals} fit, the last up to #${position} by key ${keyId}; ${eventsAfter} events after it`;
+const NO_KEY =
+  'the seals were not checked against a key: payments verify --file <file> --key <file>';
+
+const sealsLines = ({ seals, position, keyId, eventsAfter, trustedKeyId }: Seals): string[] => {
+  if (seals === 0) return [`seals  none: ${eventsAfter} events are as safe as the chain alone`];
+  const fit = `seals  ${seals} fit, the last up to #${position} by key ${keyId}; ${eventsAfter} events after it`;
+  return trustedKeyId === undefined ? [fit, `seals  ${NO_KEY}`] : [fit];
+};
 
 /** Prints a verification. Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format }: Options): void => {
@@ -63,7 +70,7 @@ const show = (verification: Verification, { format }: Options): void => {
   if (kept?.found === true)
     print(`kept head  #${kept.position} found: the log holds it as exported`);
   const sealed = 'sealed' in verification ? verification.sealed : undefined;
-  if (sealed !== undefined) print(sealsLine(sealed));
+  if (sealed !== undefined) print(...sealsLines(sealed));
   if (head?.logHash !== undefined) print(`log head  #${head.position} ${head.logHash}`);
 };
 
@@ -97,16 +104,33 @@ const verifyLog = async ({ merchant, manifest, data }: Options): Promise<AuditVe
   );
 };
 
+/** Throws CommandFailed also where a key is named and no seal is there that it could prove anything by. */
+const verifyExport = async (
+  file: string,
+  { manifest, key }: Options,
+): Promise<FileVerification> => {
+  const publicKey = key === undefined ? undefined : publicKeyOf(readPublicKey(key));
+  const verification = await verifyFile(file, manifest, publicKey);
+  // seeded bug: key-without-seals
+  if (key !== undefined && verification.ok && verification.sealed?.seals === 0)
+    throw new CommandFailed(
+      `${file} has no seal, so ${key} proves nothing about it: its seals were taken out, or none was made yet`,
+    );
+  return verification;
+};
+
 const verificationOf = async (
   paymentId: string | undefined,
   options: Options,
   command: Command,
 ): Promise<Verification> => {
-  const { file, all, readModels, merchant } = options;
+  const { file, all, readModels, merchant, key } = options;
   const targets = [paymentId, file, all, readModels].filter((one) => one !== undefined).length;
   if (targets !== 1)
     command.error('error: name exactly one of: a payment, --all, --file <file>, --read-models');
-  if (file !== undefined) return verifyFile(file, options.manifest);
+  if (key !== undefined && file === undefined)
+    command.error('error: --key goes with --file: a service has its own key');
+  if (file !== undefined) return verifyExport(file, options);
   if (all === true) return verifyLog(options);
   const client = await auditClient(merchant, options.data);
   return jsonOf(client.get(paymentPath(paymentId ?? '', 'verify')));
@@ -144,12 +168,16 @@ export const verifyCommand = (): Command =>
       '--manifest <file>',
       'with --all: the log must still hold the head of this manifest; with --file: its manifest',
     )
+    .option(
+      '--key <file>',
+      'with --file: a public key of the seals, of any time (payments keys show)',
+    )
     .addOption(dataOption().conflicts(['file', 'readModels']))
     .option('--merchant <id>', 'only this merchant')
     .addOption(formatOption())
     .addHelpText(
       'after',
-      '\nExample:\n  payments verify --all\n  payments verify --file march.jsonl\n  payments verify --read-models\n  payments verify --data ./data',
+      '\nExample:\n  payments verify --all\n  payments verify --file march.jsonl --key sealing-key.public.pem\n  payments verify --read-models\n  payments verify --data ./data',
     )
     .action((paymentId, options, command) =>
       verify(paymentId, withAll(paymentId, options), command),

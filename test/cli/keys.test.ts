@@ -1,14 +1,15 @@
 /** `payments keys`: the key that seals the log, for auditors and for its change. */
-import { createPublicKey } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { openSealer } from '../../projector/seals/open.ts';
 import { keyIdOf, publicKeyOf } from '../../shared/event-store/seals.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { runCli } from '../support/service.ts';
 import { silent } from '../support/silent-log.ts';
-import { type LogUnderTest, openFilledLog } from '../support/tampering.ts';
+import { exportLog, type LogUnderTest, openFilledLog } from '../support/tampering.ts';
 
 // Each run of the command line is a process of its own.
 jest.setTimeout(120_000);
@@ -28,6 +29,72 @@ beforeAll(async () => {
 afterAll(() => log.close());
 
 const cli = (...args: string[]) => runCli(args, { DATA_DIR: log.folder, NO_COLOR: '1' });
+
+describe('F15: verify --file --key', () => {
+  let out: string;
+  const keyOf = async (name: string): Promise<string> => {
+    const file = join(log.folder, name);
+    writeFileSync(file, (await cli('keys', 'show')).stdout);
+    return file;
+  };
+  const exported = async (name: string): Promise<string> => {
+    const store = await openSqliteEventStore({ file: log.file });
+    try {
+      return (await exportLog({ ...log, store }, join(log.folder, name))).out;
+    } finally {
+      await store.close();
+    }
+  };
+
+  test('checks the seals of an export from an old key or a new one, and names a strange one', async () => {
+    const old = await keyOf('old.pem');
+    expect((await cli('keys', 'rotate')).code).toBe(0);
+    const newer = await keyOf('newer.pem');
+    out = await exported('log.jsonl');
+    for (const key of [old, newer]) {
+      const { code, stdout } = await cli('verify', '--file', out, '--key', key);
+      expect([code, stdout]).toEqual([
+        0,
+        expect.stringMatching(
+          /^seals {2}2 fit, the last up to #37 by key \w{16}; 0 events after it$/m,
+        ),
+      ]);
+      expect(stdout).not.toContain('not checked');
+    }
+    const strange = join(log.folder, 'strange.pem');
+    const { publicKey } = generateKeyPairSync('ed25519');
+    writeFileSync(strange, publicKey.export({ format: 'pem', type: 'spki' }));
+    const refused = await cli('verify', '--file', out, '--key', strange);
+    expect([refused.code, refused.stderr]).toEqual([
+      3,
+      expect.stringMatching(
+        /line 37, position 37 \(stream log-seals, .* it was sealed with another key/,
+      ),
+    ]);
+  });
+
+  test('says without a key that the seals were not checked against one, and wants seals with one', async () => {
+    const without = await cli('verify', '--file', out);
+    expect([without.code, without.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^seals {2}the seals were not checked against a key: payments verify/m),
+    ]);
+    const key = join(log.folder, 'newer.pem');
+    const bare = await openFilledLog();
+    const none = await cli('verify', '--file', (await exportLog(bare)).out, '--key', key);
+    await bare.close();
+    expect([none.code, none.stderr]).toEqual([
+      1,
+      expect.stringMatching(/has no seal, so \S+ proves/),
+    ]);
+    const secret = await cli('verify', '--file', out, '--key', out);
+    expect([secret.code, secret.stderr]).toEqual([
+      1,
+      expect.stringMatching(/holds no Ed25519 key/),
+    ]);
+    expect((await cli('verify', '--all', '--key', key)).code).toBe(2);
+  });
+});
 
 describe('F15: payments keys', () => {
   test('show prints the id and the public key, which a file can hold, and nothing secret', async () => {
