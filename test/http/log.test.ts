@@ -1,5 +1,5 @@
 /** gaps §4: what the log and the metrics hold, and what they never hold. */
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -49,6 +49,19 @@ describe('gaps §4: a log line', () => {
       },
     ]);
     expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test('F28: goes on at the start of a file that a rotation has emptied', async () => {
+    const file = join(folder, 'rotated.log');
+    const { log, flush } = createLogger({ level: 'info', destination: { file } });
+    log.info('before');
+    await until('the first line is there', () => readFileSync(file, 'utf8').endsWith('\n'));
+    truncateSync(file);
+    log.info('after');
+    flush();
+    const text = () => readFileSync(file, 'utf8');
+    await until('the second line is there', () => text().endsWith('\n'));
+    expect(JSON.parse(text())).toMatchObject({ msg: 'after' });
   });
 
   test('is not written below its level', async () => {
