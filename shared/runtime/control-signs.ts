@@ -7,10 +7,14 @@
 const CONTROL_SIGNS =
   /(?![\n\t])[\p{Cc}\u{61c}\u{200e}\u{200f}\u{2028}-\u{202e}\u{2066}-\u{2069}]/gu;
 
+/** Nearly every text has nothing but these, which one quick test tells. */
+const PLAIN = /^[\t\n -~]*$/;
+
 const escaped = (sign: string): string => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /**
  * Shows such signs as `\u202e`, for every text that came from a request and leads to a person: the
  * log and the command line. JSON stays JSON with the same meaning, as long as it is on one line.
  */
-export const withoutControlSigns = (text: string): string => text.replace(CONTROL_SIGNS, escaped);
+export const withoutControlSigns = (text: string): string =>
+  PLAIN.test(text) ? text : text.replace(CONTROL_SIGNS, escaped);

@@ -17,8 +17,21 @@ const escapeLength = (text: string, at: number): number => (text[at + 1] === 'u'
 
 const FOREIGN_DIGIT = /[[\p{Nd}\p{No}]--[0-9]]/v;
 
+const PLAIN = /^[\t\n -[\]-~]*$/;
+/** By the length of the shortest run that is looked for. */
+const WITHOUT_LETTER: Readonly<Record<number, RegExp>> = {
+  12: /[^A-Za-z]{12}/,
+  13: /[^A-Za-z]{13}/,
+};
+
+/** Two patterns tell of nearly every text: all ASCII, nothing escaped, and letters between its digits. */
+const mayHoldRun = (text: string, length: number, isJson: boolean): boolean =>
+  PLAIN.test(text) && WITHOUT_LETTER[length]?.test(text) === false
+    ? false
+    : mayHoldLongRun(text, length, isJson);
+
 /** A quick test that lets nearly every text pass by: false only where no run is long enough. */
-const mayHoldRun = (text: string, length: number, isJson: boolean): boolean => {
+const mayHoldLongRun = (text: string, length: number, isJson: boolean): boolean => {
   let digits = 0;
   let isForeign = false;
   for (let at = 0; at < text.length; at += 1) {
