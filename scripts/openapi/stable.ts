@@ -7,7 +7,9 @@ const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 /** A keyed hash hangs on the payment's id, so it changes with it. */
 const KEYED_HASH = '(?<="(?:fingerprint|keyHash)":")[\\w-]{43}(?=")';
 const WHOLE = `(?<![0-9A-Za-z])(?:[0-9a-f]{64}|${UUID}|[0-9A-HJKMNP-TV-Z]{26})(?![0-9A-Za-z])`;
-const EVERY_ID = new RegExp(`${KEYED_HASH}|${WHOLE}`, 'g');
+/** The id of a sealing key, which each folder makes anew. */
+const KEY_ID = '(?<="(?:trustedKeyId|keyId)":")[0-9a-f]{16}(?=")';
+const EVERY_ID = new RegExp(`${KEYED_HASH}|${KEY_ID}|${WHOLE}`, 'g');
 /** The hash before the first event of a stream. */
 const NO_HASH = '0'.repeat(64);
 const EVERY_TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
