@@ -165,7 +165,7 @@ export const settings = {
   JWT_AUDIENCE: setting('none', '`aud` of every token, checked when set', oneLine),
   JWT_MERCHANT_CLAIM: setting(
     'merchant_id,client_id,sub',
-    'which claim names the merchant, the first one present',
+    'which claim names the merchant, the first one present; with `JWT_JWKS_URL` name the claim of your issuer, else the start warns',
     listOf((item) => /^[\x21-\x7e]{1,64}$/.test(item), 'must be a comma list of claim names'),
   ),
   JWT_ALGORITHMS: setting(
