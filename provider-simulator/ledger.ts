@@ -139,14 +139,14 @@ const takeLock = (file: string): FileLock => {
   return takeFileLock(`${file}.lock`);
 };
 
-const openDatabase = (file: string): DatabaseSync => {
+/** `FULL`: an operation is on the disk before its answer; `NORMAL`: with the operating system. */
+export type Durability = 'FULL' | 'NORMAL';
+
+const openDatabase = (file: string, durability: Durability): DatabaseSync => {
   ensurePrivateFile(file);
   const db = new DatabaseSync(file);
   try {
-    // NORMAL loses nothing at kill -9, because the rows are with the operating system by then. A
-    // power failure may lose the last rows: a simulation can bear that, and FULL would add a sync to
-    // each create.
-    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durability};
       PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`);
     const version = db.prepare('PRAGMA user_version').get()?.user_version;
     if (version === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
@@ -158,9 +158,9 @@ const openDatabase = (file: string): DatabaseSync => {
   }
 };
 
-const openOrRelease = (file: string, lock: FileLock): DatabaseSync => {
+const openOrRelease = (file: string, durability: Durability, lock: FileLock): DatabaseSync => {
   try {
-    return openDatabase(file);
+    return openDatabase(file, durability);
   } catch (error) {
     lock.release();
     throw error;
@@ -236,12 +236,14 @@ const groupCommit = (db: DatabaseSync, afterRollback: () => void) => {
 };
 
 /**
- * Opens the ledger, making file (mode 0600) and folder (0700) where they are absent. Throws what
+ * Opens the ledger. `NORMAL` loses nothing at `kill -9`; a power failure may take the last rows, which
+ * a simulation in the service's own process can bear: `FULL` would add a sync to each create
+ * (ADR-0133). Makes file (mode 0600) and folder (0700) where they are absent. Throws what
  * the file system or SQLite throws: EACCES and its kin, as isLockHeld says where another process holds it.
  */
-export const openLedger = (file: string): Ledger => {
+export const openLedger = (file: string, durability: Durability): Ledger => {
   const lock = takeLock(file);
-  const db = openOrRelease(file, lock);
+  const db = openOrRelease(file, durability, lock);
   const find = db.prepare(FIND);
   const list = listIn(db);
   const last = db.prepare(LAST);

@@ -14,7 +14,13 @@ import {
   type ProviderOutcome,
   type Unknown,
 } from '../command-api/provider/port.ts';
-import { type Ledger, openLedger, type Recorded, type SimulatedEntry } from './ledger.ts';
+import {
+  type Durability,
+  type Ledger,
+  openLedger,
+  type Recorded,
+  type SimulatedEntry,
+} from './ledger.ts';
 import { behaviourOf } from './rules.ts';
 import { SLOW_CARD_MS } from './test-cards.ts';
 
@@ -40,8 +46,8 @@ export type Simulation = {
 };
 
 /** Opens the provider over its ledger file. Throws when the file cannot be opened (see Ledger). */
-export const openSimulation = (file: string): Simulation => {
-  const ledger = openLedger(file);
+export const openSimulation = (file: string, durability: Durability = 'NORMAL'): Simulation => {
+  const ledger = openLedger(file, durability);
   const closing = new AbortController();
   const atWork = new Map<string, Promise<Carried>>();
 

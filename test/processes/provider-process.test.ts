@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { httpProvider } from '../../command-api/provider/http/provider.ts';
 import type { Provider } from '../../command-api/provider/port.ts';
+import { noFailingDisk, openFailingDisk } from '../support/failing-disk.ts';
 import { authorize } from '../support/provider-operations.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -29,7 +30,7 @@ afterEach(async () => {
   folder.remove();
 });
 
-const run = (settings: Record<string, string>) => {
+const run = (settings: NodeJS.ProcessEnv) => {
   const { PATH = '' } = process.env;
   const env = { PATH, PORT: '0', DATA_DIR: folder.path, ...settings };
   const child = spawn(NODE, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -37,8 +38,8 @@ const run = (settings: Record<string, string>) => {
   const exited = once(child, 'exit').then(([code]) => code as number | null);
   return { child, exited };
 };
-const start = async () => {
-  const { child, exited } = run({ PROVIDER_TOKEN: TOKEN });
+const start = async (settings: NodeJS.ProcessEnv = {}) => {
+  const { child, exited } = run({ PROVIDER_TOKEN: TOKEN, ...settings });
   let out = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (data) => {
@@ -71,6 +72,22 @@ describe('settings: the simulated provider as a process', () => {
     expect(await Promise.all(calls.map((call) => second.client.lookUp(call)))).toEqual(responses);
     expect(first.output()).not.toMatch(/4242|Jane/);
   });
+
+  const missing = noFailingDisk();
+  (missing === undefined ? test : test.skip)(
+    `F28: an operation is on the disk before its answer${missing === undefined ? '' : ` (skipped: ${missing})`}`,
+    async () => {
+      const disk = openFailingDisk();
+      try {
+        const { client } = await start(disk.envOf('provider-ledger.sqlite-wal'));
+        expect((await client.execute(authorize())).outcome).toBe('APPROVED');
+        disk.fail();
+        expect((await client.execute(authorize())).outcome).toBe('UNKNOWN');
+      } finally {
+        disk.remove();
+      }
+    },
+  );
 
   test('health and metrics answer without a token, operations do not', async () => {
     const { url } = await start();

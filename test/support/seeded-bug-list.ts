@@ -925,6 +925,12 @@ const EVENT_FEED: SeededBug[] = [
 
 const PROVIDER_AND_LIMITS: SeededBug[] = [
   {
+    name: 'the stand-alone provider answers before its ledger is on the disk',
+    at: 'provider-on-disk',
+    change: { replace: /'FULL'/, by: "'NORMAL'" },
+    test: 'test/processes/provider-process.test.ts',
+  },
+  {
     name: 'an engine on another host is reached in plain text without a word',
     at: 'plaintext-refused',
     change: { replace: /PLAINTEXT_RULES\[engine\]\.isPlain\(parsed\)/, by: 'false' },
