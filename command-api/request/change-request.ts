@@ -7,15 +7,20 @@ import { isObject, type JsonObject, requestedAmount, textsOf } from './json.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 
+/** Without an amount no field but the reason may stand there, in the words of JSON Schema. */
+const amountOrReason = (name: AmountName) => ({
+  anyOf: [{ required: [name] }, { required: ['amount'] }, { propertyNames: { const: 'reason' } }],
+});
+
 export const CaptureRequest = object({
   captureAmount: optionalPositiveInteger(),
   ...changeFields,
-}).meta({ id: 'CaptureRequest' });
+}).meta({ id: 'CaptureRequest', ...amountOrReason('captureAmount') });
 
 export const RefundRequest = object({
   refundAmount: optionalPositiveInteger(),
   ...changeFields,
-}).meta({ id: 'RefundRequest' });
+}).meta({ id: 'RefundRequest', ...amountOrReason('refundAmount') });
 
 /** A capture or refund request; an omitted amount is undefined. */
 export type ChangeRequest = { amount: RequestedAmount | undefined; reason?: string | undefined };

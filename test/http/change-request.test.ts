@@ -1,8 +1,10 @@
 /** Which capture and refund requests are read, and which texts of them are searched for the card (gaps §3, §4). */
 import { describe, expect, test } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parseCapture, parseRefund } from '../../command-api/request/change-request.ts';
 import { parseText, textOf } from '../../command-api/request/json.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
+import { textOf as pageOf } from '../support/project-files.ts';
 
 /** The JSON value of a text that is a whole body. */
 const json = (text: string) => {
@@ -70,5 +72,21 @@ describe.each([
     ['a reason that is none', { reason: 5 }, 'reason must be a string'],
   ])('%s is refused', (_case, value, detail) => {
     expect(requestOf(value)).toEqual([detail]);
+  });
+});
+
+describe('F34: the API description rejects what the service rejects', () => {
+  const { schemas } = JSON.parse(pageOf('docs/openapi.json')).components;
+  const validate = new Ajv2020({ strict: false });
+  test.each<[string, object, boolean]>([
+    ['a mistyped name', { refundAmout: 500 }, false],
+    ['a mistyped name beside a reason', { refundAmout: 500, reason: 'x' }, false],
+    ['nothing', {}, true],
+    ['a reason alone', { reason: 'x' }, true],
+    ['an amount and an unknown field', { amount: 500, note: 'x' }, true],
+  ])('%s', (_name, body, isValid) => {
+    expect(parseRefund(body).ok).toBe(isValid);
+    expect(validate.validate(schemas.RefundRequest, body)).toBe(isValid);
+    expect(validate.validate(schemas.CaptureRequest, body)).toBe(isValid);
   });
 });
