@@ -19,6 +19,7 @@ import {
   startService,
   untilReady,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const PAYMENTS = '/api/v1/payments';
 const SETTINGS = { JWT_SECRET: SECRET, LOG_LEVEL: 'warn' };
@@ -64,7 +65,10 @@ const drill = async (folder: string, settings: NodeJS.ProcessEnv, ledgerDir?: st
     details: [expect.anything(), expect.stringContaining('payments reconcile --acknowledge')],
   });
   expect((await again.get(PAYMENTS, headers)).status).toBe(200);
-  expect(again.stdout().match(/"level":"error"[^\n]*older copy/g)).toHaveLength(1);
+  const lines = () => again.stdout().match(/"level":"error"[^\n]*older copy/g) ?? [];
+  // The log is written beside the requests, a moment later.
+  await until('the error line is written', () => lines().length > 0);
+  expect(lines()).toHaveLength(1);
   // Over HTTP the comparison may end after the banner, on a busy machine.
   if (ledgerDir === undefined)
     expect(again.stderr()).toContain('only read until payments reconcile --acknowledge');
