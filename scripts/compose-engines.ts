@@ -27,6 +27,7 @@ const healthcheck = z
 const engine = z.object({
   image: z.string(),
   platform: z.string().optional(),
+  user: z.string().optional(),
   environment: z.record(z.string(), z.string()).default({}),
   command: z.array(z.string()).optional(),
   healthcheck,

@@ -38,7 +38,7 @@ const hasDocker = (): Promise<boolean> =>
 /** `port` is the port in the container, `hostPort` that of the host; left out: any free one. */
 const start = async (
   name: string,
-  { image, platform, environment, command, healthcheck }: EngineService,
+  { image, platform, user, environment, command, healthcheck }: EngineService,
   port: number,
   hostPort?: number,
 ): Promise<StartedTestContainer> => {
@@ -56,6 +56,7 @@ const start = async (
   }
   if (command !== undefined) container.withCommand(command);
   if (platform !== undefined) container.withPlatform(platform);
+  if (user !== undefined) container.withUser(user);
   process.stderr.write(`containers: starting ${image}\n`);
   return container.start();
 };
