@@ -16,13 +16,8 @@ import {
 } from '../../../shared/event-store/eventstoredb/event-store.ts';
 import type { NewEvent, RecordedEvent } from '../../../shared/event-store/port.ts';
 import { verifyStream } from '../../../shared/event-store/verify-chain.ts';
-import {
-  type AppendFault,
-  type Drop,
-  type Fault,
-  type StandIn,
-  startStandIn,
-} from '../../support/eventstoredb-stand-in.ts';
+import type { AppendFault, Drop, Fault } from '../../support/eventstoredb-stand-in/faults.ts';
+import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
 import { refusedUrl } from '../../support/faulty-server.ts';
 import { shareOf } from '../../support/long-run-share.ts';
 import { authorized, captureRequested, created, newEvent } from '../../support/payment-events.ts';

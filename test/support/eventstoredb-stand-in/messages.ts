@@ -1,0 +1,40 @@
+/** Stream names and events as the generated stubs carry them. */
+import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
+import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import type { Stored } from './log.ts';
+
+const { ReadResp } = streamsPb;
+const { StreamIdentifier, UUID } = sharedPb;
+
+const TICKS_PER_MS = 10_000n;
+
+export const nameOf = (identifier: InstanceType<typeof StreamIdentifier> | undefined): string =>
+  Buffer.from(identifier?.getStreamName_asU8() ?? []).toString('utf8');
+
+const identifierOf = (stream: string) => {
+  const identifier = new StreamIdentifier();
+  identifier.setStreamName(Uint8Array.from(Buffer.from(stream, 'utf8')));
+  return identifier;
+};
+
+export function messageOf(event: Stored): InstanceType<typeof ReadResp> {
+  const recorded = new ReadResp.ReadEvent.RecordedEvent();
+  const id = new UUID();
+  id.setString(event.id);
+  recorded.setId(id);
+  recorded.setStreamIdentifier(identifierOf(event.stream));
+  recorded.setStreamRevision(String(event.revision));
+  recorded.setCommitPosition(String(event.position));
+  recorded.setPreparePosition(String(event.position));
+  recorded.getMetadataMap().set('type', event.type);
+  recorded.getMetadataMap().set('content-type', event.contentType);
+  recorded.getMetadataMap().set('created', String(BigInt(event.created) * TICKS_PER_MS));
+  recorded.setData(event.data);
+  recorded.setCustomMetadata(event.metadata);
+  const read = new ReadResp.ReadEvent();
+  read.setEvent(recorded);
+  read.setCommitPosition(String(event.position));
+  const message = new ReadResp();
+  message.setEvent(read);
+  return message;
+}

@@ -1,0 +1,139 @@
+/** Reads of a stream and of the whole log, inclusive, and subscriptions, exclusive. */
+import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import grpc, { type ServerWritableStream } from '@grpc/grpc-js';
+import { type Drop, type Fault, type Faults, SLOW_MS, statusError } from './faults.ts';
+import { indexAt, type Log, type Stored } from './log.ts';
+import { messageOf, nameOf } from './messages.ts';
+
+const { ReadResp } = streamsPb;
+type ReadReq = InstanceType<typeof streamsPb.ReadReq>;
+type ReadOptions = NonNullable<ReturnType<ReadReq['getOptions']>>;
+type ReadCall = ServerWritableStream<ReadReq, InstanceType<typeof ReadResp>>;
+
+const FORWARDS = 0;
+
+function streamPage(log: Log, options: ReadOptions): Stored[] | undefined {
+  const stream = options.getStream();
+  const stored = log.streams.get(nameOf(stream?.getStreamIdentifier()));
+  if (stored === undefined) return undefined;
+  const count = Number(options.getCount());
+  const revision = Number(stream?.getRevision() ?? 0);
+  if (options.getReadDirection() === FORWARDS) {
+    const from = stream?.hasRevision() ? revision : stream?.hasEnd() ? stored.length : 0;
+    return stored.slice(from, from + count);
+  }
+  const end = stream?.hasRevision() ? revision + 1 : stream?.hasEnd() ? stored.length : 1;
+  return stored.slice(Math.max(0, end - count), end).reverse();
+}
+
+/** Forwards with the event at the position, backwards without it. */
+function logPage({ all }: Log, options: ReadOptions): Stored[] {
+  const from = options.getAll();
+  const position = from?.getPosition();
+  const count = Number(options.getCount());
+  const at =
+    position === undefined ? undefined : indexAt(all, BigInt(position.getCommitPosition()));
+  if (options.getReadDirection() === FORWARDS) {
+    const start = at ?? (from?.hasEnd() ? all.length : 0);
+    return all.slice(start, start + count);
+  }
+  const end = at ?? (from?.hasEnd() ? all.length : 0);
+  return all.slice(Math.max(0, end - count), end).reverse();
+}
+
+const filterOf = (options: ReadOptions): ((event: Stored) => boolean) => {
+  const expression = options.getFilter()?.getStreamIdentifier();
+  const prefixes = expression?.getPrefixList() ?? [];
+  if (prefixes.length === 0) return () => true;
+  return ({ stream }) => prefixes.some((prefix) => stream.startsWith(prefix));
+};
+
+/** `count` is told each call as it arrives. */
+export function makeReads(log: Log, faults: Faults, count: (kind: 'read' | 'subscribe') => void) {
+  const subscribers = new Map<ReadCall, () => void>();
+
+  function responseRead(call: ReadCall, page: Stored[] | undefined): void {
+    if (page === undefined) {
+      const missing = new ReadResp.StreamNotFound();
+      missing.setStreamIdentifier(call.request.getOptions()?.getStream()?.getStreamIdentifier());
+      const message = new ReadResp();
+      message.setStreamNotFound(missing);
+      call.write(message);
+    }
+    for (const event of page ?? []) call.write(messageOf(event));
+    call.end();
+  }
+
+  function responseSubscription(call: ReadCall, request: ReadOptions): void {
+    const matches = filterOf(request);
+    const position = request.getAll()?.getPosition();
+    const after = position === undefined ? -1n : BigInt(position.getCommitPosition());
+    const confirmation = new ReadResp();
+    confirmation.setConfirmation(new ReadResp.SubscriptionConfirmation());
+    call.write(confirmation);
+    const send = (event: Stored): void => {
+      if (matches(event)) faults.whenThawed(() => void call.write(messageOf(event)));
+    };
+    for (const event of log.all.slice(indexAt(log.all, after + 1n))) send(event);
+    const caughtUp = new ReadResp();
+    caughtUp.setCaughtUp(new ReadResp.CaughtUp());
+    call.write(caughtUp);
+    log.listeners.add(send);
+    const leave = (): void => {
+      log.listeners.delete(send);
+      subscribers.delete(call);
+    };
+    subscribers.set(call, leave);
+    call.on('cancelled', leave);
+    call.on('close', leave);
+  }
+
+  /** True when the fault has dealt with the call. */
+  function failedRead(call: ReadCall, fault: Fault | undefined): boolean {
+    if (fault === 'silent') return true;
+    if (fault === 'clean end') call.end();
+    else if (fault === 'reset') faults.reset();
+    else if (fault === 'unavailable') call.emit('error', faults.unavailable());
+    else if (fault === 'not leader') call.emit('error', faults.notLeader());
+    else return false;
+    return true;
+  }
+
+  return {
+    read(call: ReadCall): void {
+      const request = call.request.getOptions();
+      if (request === undefined) return void call.end();
+      const kind = request.hasSubscription() ? 'subscribe' : 'read';
+      count(kind);
+      call.on('error', () => undefined);
+      faults.whenThawed(() => {
+        const fault = faults.next(kind) as Fault | undefined;
+        if (failedRead(call, fault)) return;
+        const response = (): void => {
+          if (kind === 'subscribe') responseSubscription(call, request);
+          else
+            responseRead(
+              call,
+              request.hasStream() ? streamPage(log, request) : logPage(log, request),
+            );
+        };
+        if (fault === 'slow') setTimeout(response, SLOW_MS);
+        else response();
+      });
+    },
+    /** Ends the running subscriptions. */
+    drop(how: Drop): void {
+      if (how === 'reset') return void faults.reset();
+      for (const [call, leave] of [...subscribers]) {
+        leave();
+        if (how === 'clean end') call.end();
+        else if (how === 'not leader') call.emit('error', faults.notLeader());
+        else if (how === 'too slow') {
+          const details =
+            'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.';
+          call.emit('error', statusError(grpc.status.ABORTED, details));
+        }
+      }
+    },
+  };
+}
