@@ -6,6 +6,7 @@
 import { join, resolve } from 'node:path';
 import type { CardBrand } from '../payment/card.ts';
 import { type EffectiveSetting, effectiveSettings } from './effective-settings.ts';
+import { eventStoreAddressProblems } from './event-store-address.ts';
 import { type MerchantSettings, readJsonFile, readMerchants, readText } from './merchants.ts';
 import { withSecretFiles } from './secret-files.ts';
 import {
@@ -280,7 +281,10 @@ const configFrom = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
   const keys = keysOf(parsed);
   const { merchants, problems: merchantProblems } = merchantsOf(parsed);
   const { kafkaCa, problems: caProblems } = kafkaCaOf(parsed);
+  const { EVENTSTOREDB_URL: url } = parsed;
+  const addressProblems = url === undefined ? [] : eventStoreAddressProblems(url);
   const problems = [
+    ...addressProblems.map((problem) => `EVENTSTOREDB_URL ${problem}`),
     ...providerProblems(parsed),
     ...plaintextProblems(parsed),
     ...kafkaProblems(parsed),

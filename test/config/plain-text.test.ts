@@ -10,7 +10,7 @@ const issuer = { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
 
 test.each<[NodeJS.ProcessEnv, string]>([
   [{ EVENTSTOREDB_URL: 'esdb://events.example:2113?tls=false' }, 'eventstoredb'],
-  [{ EVENTSTOREDB_URL: 'esdb://u:p@127.0.0.1:2113,events.example?Tls=False' }, 'eventstoredb'],
+  [{ EVENTSTOREDB_URL: 'esdb://u:p@127.0.0.1:2113,events.example?Tls=false' }, 'eventstoredb'],
   [{ MONGODB_URL: 'mongodb://u:p@models.example/payments' }, 'mongodb'],
   [{ MONGODB_URL: 'mongodb://localhost,models.example:27017/payments?tls=false' }, 'mongodb'],
   [{ MONGODB_URL: 'mongodb+srv://models.example/payments?ssl=false' }, 'mongodb'],
@@ -30,7 +30,7 @@ test.each<[NodeJS.ProcessEnv, string]>([
 });
 
 test.each<NodeJS.ProcessEnv>([
-  { EVENTSTOREDB_URL: 'esdb://events.example:2113' },
+  { EVENTSTOREDB_URL: 'esdb://u:p@events.example:2113' },
   { EVENTSTOREDB_URL: 'esdb://127.0.0.1:2113,localhost:2114?tls=false' },
   { MONGODB_URL: 'mongodb://models.example/payments?replicaSet=rs0&tls=true' },
   { MONGODB_URL: 'mongodb+srv://models.example/payments' },

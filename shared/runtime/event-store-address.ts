@@ -1,0 +1,96 @@
+/**
+ * What is wrong with EVENTSTOREDB_URL, found before anything opens: the client says some of it as an
+ * exception that names no setting, and ignores the rest. No problem repeats a part of the address
+ * but a host, an option's name or a file's path, for it may hold a password.
+ */
+import { X509Certificate } from 'node:crypto';
+import { readText } from './merchants.ts';
+
+type Option = 'number' | 'boolean' | 'file' | 'text';
+
+/** The options that are of use here. The client knows two more, and ignores one of them. */
+const OPTIONS: Record<string, Option> = {
+  maxDiscoverAttempts: 'number',
+  connectionName: 'text',
+  defaultDeadline: 'number',
+  discoveryInterval: 'number',
+  gossipTimeout: 'number',
+  keepAliveInterval: 'number',
+  keepAliveTimeout: 'number',
+  nodePreference: 'text',
+  tls: 'boolean',
+  tlsCAFile: 'file',
+  userCertFile: 'file',
+  userKeyFile: 'file',
+};
+const OPTION_NAMES = Object.keys(OPTIONS);
+/** Names as the client compares them. */
+const flat = (name: string): string => name.toLowerCase().replace(/[_-]/g, '');
+const PORT_MAX = 65_535;
+const ADDRESS =
+  /^esdb(?:\+discover)?:\/\/(?:(?<user>[^@/?]*)@)?(?<hosts>[^@/?]+)\/?(?:\?(?<query>.*))?$/i;
+
+const hostProblem = (host: string): string | undefined => {
+  const match = /^(?<name>[^\s:$+!*'(),;[\]{}|"%~#<>=&]+)(?::(?<port>\d+))?$/.exec(host);
+  if (match === null) return 'has a host that is not host:port';
+  const port = Number(match.groups?.port ?? 2113);
+  return port < 1 || port > PORT_MAX ? `has a port that is not 1 to ${PORT_MAX}` : undefined;
+};
+
+const userProblem = (user: string | undefined, isSecure: boolean): string | undefined => {
+  if (user === undefined) {
+    return isSecure
+      ? 'needs user:password@ before the host, unless it ends in ?tls=false'
+      : undefined;
+  }
+  if (!/^[^:]+:[^:]+$/.test(user)) {
+    return 'has a login that is not user:password; a : or @ in it is written %3A or %40';
+  }
+  try {
+    decodeURIComponent(user);
+    return undefined;
+  } catch {
+    return 'has a login with a % that is not followed by two hex digits; a % is written %25';
+  }
+};
+
+const fileProblem = (name: string, file: string): string | undefined => {
+  const read = readText(file);
+  if ('problem' in read) return `has a ${name}, which ${read.problem}`;
+  if (name === 'userKeyFile') return undefined;
+  try {
+    new X509Certificate(read.text);
+    return undefined;
+  } catch {
+    return `has a ${name}, which holds no certificate in PEM`;
+  }
+};
+
+const optionProblem = (pair: string): string | undefined => {
+  const [given = '', ...rest] = pair.split('=');
+  const value = rest.join('=');
+  const name = OPTION_NAMES.find((known) => flat(known) === flat(given));
+  if (name === undefined) return `has an unknown option; known are ${OPTION_NAMES.join(', ')}`;
+  if (value === '') return `has ${name} without a value`;
+  const kind = OPTIONS[name];
+  if (kind === 'number' && !/^\d+$/.test(value)) return `has a ${name} that is no whole number`;
+  if (kind === 'boolean' && !/^(true|false)$/.test(value))
+    return `has ${name} neither true nor false`;
+  return kind === 'file' ? fileProblem(name, decodeURIComponent(value)) : undefined;
+};
+
+/**
+ * The problems of an address, each without the setting's name before it; none where it can be used.
+ * The files that it names are read, a relative path from where the process was started.
+ */
+export const eventStoreAddressProblems = (url: string): string[] => {
+  const { hosts, user, query } = ADDRESS.exec(url)?.groups ?? {};
+  if (hosts === undefined) return ['must be an address such as esdb://localhost:2113?tls=false'];
+  const options = query === undefined || query === '' ? [] : query.split('&');
+  const isSecure = !options.some((option) => option.toLowerCase() === 'tls=false');
+  return [
+    userProblem(user, isSecure),
+    ...hosts.split(',').map(hostProblem),
+    ...options.map(optionProblem),
+  ].filter((problem) => problem !== undefined);
+};
