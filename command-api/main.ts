@@ -80,7 +80,7 @@ await runProcess({
   operatorErrors: [SecretRefused, StoreUnavailable],
   prepare: () => undefined,
   open,
-  banner: (opened, baseUrl, { warnings }) =>
+  banner: (opened, baseUrl, { warnings }, waitsFor) =>
     bannerOf(
       {
         what: 'command-api',
@@ -88,6 +88,7 @@ await runProcess({
           ['API', `${baseUrl}/api/v1/payments`],
           ['Health', `${baseUrl}/health/ready`],
         ],
+        waitsFor,
         notForProduction: [],
         warnings: [...warnings, ...opened.warnings],
       },

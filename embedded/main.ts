@@ -33,7 +33,7 @@ await runProcess({
     openService(config, prepared, log, onFatal).catch((error: unknown) => {
       throw asDataFolderRefused(error, config.dataDir);
     }),
-  banner: ({ eventsAtStart, warnings }, baseUrl, config) =>
+  banner: ({ eventsAtStart, warnings }, baseUrl, config, waitsFor) =>
     bannerOf(
       {
         what: modeAndData(config, eventsAtStart),
@@ -43,6 +43,7 @@ await runProcess({
           ['Health', `${baseUrl}/health/ready`],
           ['Metrics', `${baseUrl}/metrics`],
         ],
+        waitsFor,
         notForProduction: notForProduction(config),
         warnings: [...config.warnings, ...warnings],
         next: 'export TOKEN=$(npx payments token)      then README, "First payment"',

@@ -77,7 +77,7 @@ await runProcess({
   operatorErrors: [StoreUnavailable, LogMisfit],
   prepare: () => undefined,
   open,
-  banner: (_opened, baseUrl, { warnings, kafka }) =>
+  banner: (_opened, baseUrl, { warnings, kafka }, waitsFor) =>
     bannerOf(
       {
         what: `projector (${kafka === undefined ? 'publishes nothing' : `topics ${kafka.topicPrefix}.*`})`,
@@ -85,6 +85,7 @@ await runProcess({
           ['Health', `${baseUrl}/health/ready`],
           ['Metrics', `${baseUrl}/metrics`],
         ],
+        waitsFor,
         notForProduction: [],
         warnings,
       },

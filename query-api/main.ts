@@ -72,7 +72,7 @@ await runProcess({
   operatorErrors: [StoreUnavailable],
   prepare: () => undefined,
   open,
-  banner: (_opened, baseUrl, { warnings }) =>
+  banner: (_opened, baseUrl, { warnings }, waitsFor) =>
     bannerOf(
       {
         what: 'query-api',
@@ -81,6 +81,7 @@ await runProcess({
           ['Docs', `${baseUrl}/docs`],
           ['Health', `${baseUrl}/health/ready`],
         ],
+        waitsFor,
         notForProduction: [],
         warnings,
       },

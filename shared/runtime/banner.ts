@@ -7,6 +7,8 @@ type BannerFacts = {
   what: string;
   /** Names and addresses, printed two to a line. */
   addresses: readonly (readonly [name: string, address: string])[];
+  /** The engines that it cannot reach yet, each with the reason; empty where it is ready. */
+  waitsFor: readonly string[];
   /** What makes this process unfit for production; empty when nothing does. */
   notForProduction: readonly string[];
   /** Settings that work but are unsafe or incomplete. */
@@ -26,13 +28,15 @@ const addressLine = (pair: readonly (readonly [string, string])[]): string =>
 
 /** The banner's lines, without colour where `NO_COLOR` is set or the output is no terminal. */
 export const bannerOf = (facts: BannerFacts, stream: NodeJS.WritableStream): string => {
-  const { what, addresses, notForProduction, warnings, next } = facts;
+  const { what, addresses, waitsFor, notForProduction, warnings, next } = facts;
   const bold = (text: string) => styleText('bold', text, { stream });
   const yellow = (text: string) => styleText('yellow', text, { stream });
-  const ready = `ready in ${process.uptime().toFixed(1)} s`;
+  const ready =
+    waitsFor.length === 0 ? `ready in ${process.uptime().toFixed(1)} s` : 'listens, not ready yet';
   const lines = [
     `${bold(`payments ${manifest.version}`)}  ${what}   ${ready}`,
     ...pairs(addresses).map(addressLine),
+    ...waitsFor.map((engine) => yellow(`  Waits for: ${engine}`)),
     ...warnings.map((warning) => yellow(`  Warning: ${warning}`)),
     ...(notForProduction.length === 0
       ? []

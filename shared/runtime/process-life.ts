@@ -28,8 +28,8 @@ type ProcessOptions<P, O extends Opened> = {
     /** Ends the process with exit code 1 and one line, for an error after which it cannot go on. */
     onFatal(error: Error): void;
   }): Promise<O>;
-  /** The text on stderr once the process listens. */
-  banner(opened: O, baseUrl: string, config: Config): string;
+  /** The text on stderr once the process listens; `waitsFor` is empty where it is ready. */
+  banner(opened: O, baseUrl: string, config: Config, waitsFor: readonly string[]): string;
   /** What holds after a clean stop, such as `all events are on disk`. */
   farewell: string;
 };
@@ -61,6 +61,17 @@ const listen = async ({ app }: Opened, { host, port }: Config): Promise<number> 
 
 const baseUrlOf = ({ host }: Config, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+type Health = { engines?: Record<string, { state: string; reason?: string }> };
+
+/** What a process that listens still waits for, as its own health names it; empty once it is ready. */
+const waitsForOf = async ({ app }: Opened): Promise<string[]> => {
+  const { statusCode, body } = await app.inject('/health/ready');
+  if (statusCode !== 503) return [];
+  const { engines = {} } = JSON.parse(body) as Health;
+  const down = Object.entries(engines).filter(([, { state }]) => state === 'down');
+  return down.map(([name, { reason = 'down' }]) => `${name} (${reason})`);
+};
 
 /** Runs a process until a signal ends it. Throws any error that is not an operator error. */
 export const runProcess = async <P, O extends Opened>(
@@ -128,7 +139,8 @@ export const runProcess = async <P, O extends Opened>(
   opened = await orExit(() => options.open({ config, log, prepared, onFatal }));
   if (stopping) return;
   const port = await listen(opened, config);
-  process.stderr.write(options.banner(opened, baseUrlOf(config, port), config));
+  const waitsFor = await waitsForOf(opened);
+  process.stderr.write(options.banner(opened, baseUrlOf(config, port), config, waitsFor));
 };
 
 /** Stands in for `fileOf` in a process that keeps no files: always throws. */
