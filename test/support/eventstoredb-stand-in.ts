@@ -7,13 +7,14 @@
  * exclusive subscriptions. And it goes wrong on demand.
  *
  * What it is not: durable (its file is never synced), a cluster, protected by TLS or passwords, slow
- * as a disk is, or able to drop a slow reader by itself. It knows no links, metadata streams,
- * deletes, scavenges, projections, batch appends or filter checkpoints. A driver that passes here
+ * as a disk is, or able to drop a slow reader by itself. It knows no links, no `$maxAge`, projections,
+ * batch appends or filter checkpoints. A driver that passes here
  * has been tested for its use of the client and for its faults, not against the server.
  */
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import grpc from '@grpc/grpc-js';
 import { makeAppends } from './eventstoredb-stand-in/appends.ts';
+import { makeDeletes } from './eventstoredb-stand-in/deletes.ts';
 import {
   type AppendFault,
   type Drop,
@@ -36,6 +37,14 @@ export type StandIn = {
   foreign(stream: string): void;
   /** Changes the data of an event, JSON text, as somebody does who may write the server's files. */
   rewrite(stream: string, revision: number, change: (data: string) => string): void;
+  /** Deletes a stream so that it can go on: it reads as not found, and an append begins it anew. */
+  softDelete(stream: string): void;
+  /** Deletes a stream for good. */
+  tombstone(stream: string): void;
+  /** Cuts off what comes before a revision, by the stream's metadata. */
+  truncate(stream: string, before: number): void;
+  /** Takes what was deleted or cut out of the log. */
+  scavenge(): void;
   /** How often each event id is stored: nothing of ours may be there twice. */
   idCounts(): Map<string, number>;
   calls: { append: number; read: number; subscribe: number };
@@ -56,7 +65,10 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
     calls.append += 1;
   });
 
-  server.addService(streamsGrpc.StreamsService as never, { read: reads.read, append } as never);
+  server.addService(
+    streamsGrpc.StreamsService as never,
+    { read: reads.read, append, ...makeDeletes(log) } as never,
+  );
   port = await new Promise<number>((resolve, reject) => {
     const address = `127.0.0.1:${options.port ?? 0}`;
     server.bindAsync(address, grpc.ServerCredentials.createInsecure(), (error, bound) =>
@@ -72,6 +84,10 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
     drop: reads.drop,
     freeze: faults.freeze,
     foreign: log.foreign,
+    softDelete: log.softDelete,
+    tombstone: log.tombstone,
+    truncate: (stream, before) => log.metadata(stream, { $tb: before }),
+    scavenge: log.scavenge,
     rewrite(stream, revision, change) {
       const event = log.streams.get(stream)?.[revision];
       if (event === undefined) throw new Error('no such event');

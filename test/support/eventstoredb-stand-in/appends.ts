@@ -2,7 +2,7 @@
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServerReadableStream, sendUnaryData } from '@grpc/grpc-js';
-import { type AppendFault, type Faults, SLOW_MS } from './faults.ts';
+import { type AppendFault, type Faults, SLOW_MS, streamDeleted } from './faults.ts';
 import type { Appended, Log, Proposed, Stored } from './log.ts';
 import { nameOf } from './messages.ts';
 
@@ -44,20 +44,31 @@ export function makeAppends(log: Log, faults: Faults, count: () => void) {
       if (fault === 'unavailable') return void callback(faults.unavailable());
       if (fault === 'not leader') return void callback(faults.notLeader());
       const stream = nameOf(request?.getStreamIdentifier());
-      const expected = request?.hasNoStream() ? -1 : Number(request?.getRevision());
+      const last = (log.streams.get(stream)?.length ?? 0) - 1;
+      const expected = expectedOf(request, last);
       const outcome =
-        fault === 'wrong revision'
-          ? { endsAt: (log.streams.get(stream)?.length ?? 0) - 1 }
-          : log.append(stream, expected, events);
+        fault === 'wrong revision' ? { endsAt: last } : log.append(stream, expected, events);
       if (fault === 'answer lost') return;
-      const respond = (): void => callback(null, responseOf(outcome, expected));
+      const respond = (): void =>
+        'deleted' in outcome
+          ? callback(streamDeleted(outcome.deleted))
+          : callback(null, responseOf(outcome, expected));
       if (fault === 'slow') setTimeout(respond, SLOW_MS);
       else respond();
     }
   };
 }
 
-function responseOf(outcome: Appended, expected: number): AppendRespMessage {
+/** Any revision is what the last one is now. */
+function expectedOf(request: ReturnType<AppendReq['getOptions']>, last: number): number {
+  if (request?.hasAny()) return last;
+  return request?.hasNoStream() ? -1 : Number(request?.getRevision());
+}
+
+function responseOf(
+  outcome: Exclude<Appended, { deleted: string }>,
+  expected: number,
+): AppendRespMessage {
   const response = new AppendResp();
   if ('stored' in outcome) {
     const last = outcome.stored.at(-1) as Stored;

@@ -23,6 +23,15 @@ export const statusError = (
   metadata,
 });
 
+/** What the server says of a tombstoned stream, read or appended to. */
+export const streamDeleted = (stream: string) => {
+  const metadata = new grpc.Metadata();
+  metadata.set('exception', 'stream-deleted');
+  metadata.set('stream-name', stream);
+  const details = `Event stream '${stream}' is deleted.`;
+  return statusError(grpc.status.FAILED_PRECONDITION, details, metadata);
+};
+
 /** `port` is asked late: it is known once the server is bound. */
 export function makeFaults(server: Server, port: () => number) {
   const planned: Partial<Record<string, { fault: AppendFault; left: number }>> = {};

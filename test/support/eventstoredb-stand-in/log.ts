@@ -1,5 +1,6 @@
 /** The log in memory and its streams, with the server's rules for appending. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { createRemoved } from './removed.ts';
 
 export type StandInOptions = {
   port?: number;
@@ -25,37 +26,44 @@ export type Stored = {
 /** What a writer sends of an event: the log gives it its place. */
 export type Proposed = Omit<Stored, 'position' | 'revision'>;
 
-/** Stored or recognised, or the revision that the stream ends at. */
-export type Appended = { stored: Stored[] } | { endsAt: number };
+/** Stored or recognised, or the revision that the stream ends at, or that it is gone for good. */
+export type Appended = { stored: Stored[] } | { endsAt: number } | { deleted: string };
 
 // A real position is an offset in bytes.
 const POSITION_STEP = 331n;
+// What a soft delete writes: beyond every revision.
+const DELETED = Number.MAX_SAFE_INTEGER;
 
 export function makeLog({ file, noisy }: StandInOptions) {
   const all: Stored[] = [];
   const streams = new Map<string, Stored[]>();
   const listeners = new Set<(event: Stored) => void>();
+  const removed = createRemoved((stream) => streams.get(stream)?.length ?? 0);
+  // What is scavenged leaves no position to be given again.
+  let end = 0n;
 
   const put = (event: Proposed): Stored => {
     const stream = streams.get(event.stream) ?? [];
-    streams.set(event.stream, stream);
-    const position = (all.at(-1)?.position ?? 0n) + POSITION_STEP;
-    const stored = { ...event, revision: stream.length, position };
+    end += POSITION_STEP;
+    const stored = { ...event, revision: stream.length, position: end };
     all.push(stored);
+    if (removed.note(stored)) return stored;
     stream.push(stored);
+    streams.set(event.stream, stream);
     return stored;
   };
   const json = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64');
-  const foreign = (stream: string): Stored =>
+  const own = (stream: string, type: string, data: object): Stored =>
     put({
       stream,
       id: crypto.randomUUID(),
-      type: '$statsCollected',
+      type,
       contentType: 'application/json',
-      data: json({ of: stream }),
+      data: json(data),
       metadata: json({}),
       created: Date.now(),
     });
+  const foreign = (stream: string): Stored => own(stream, '$statsCollected', { of: stream });
   const keep = (events: Stored[]): void => {
     if (file === undefined) return;
     const lines = events.map(({ position: _, ...event }) => `${JSON.stringify(event)}\n`);
@@ -68,19 +76,36 @@ export function makeLog({ file, noisy }: StandInOptions) {
       if (line !== '') put(JSON.parse(line));
   }
 
+  const tell = (events: Stored[]): void => {
+    for (const event of events) for (const listener of listeners) listener(event);
+  };
+  /** An event of the server's own, kept and delivered like any other. */
+  const note = (stream: string, type: string, data: object): void => {
+    const stored = own(stream, type, data);
+    keep([stored]);
+    tell([stored]);
+  };
+  const metadata = (stream: string, data: object): void => note(`$$${stream}`, '$metadata', data);
+
   return {
     all,
     streams,
     listeners,
-    foreign: (stream: string): void => {
-      const stored = foreign(stream);
-      for (const listener of listeners) listener(stored);
-    },
+    removed,
+    foreign: (stream: string): void => tell([foreign(stream)]),
+    metadata,
+    softDelete: (stream: string): void => metadata(stream, { $tb: DELETED }),
+    tombstone: (stream: string): void => note(stream, '$streamDeleted', {}),
+    /** Takes what was deleted or cut out of the log; a tombstone stays, positions do not change. */
+    scavenge: (): void => void all.splice(0, all.length, ...all.filter(removed.survives)),
     /** Stores, recognises, or gives the revision that the stream ends at. */
     append(stream: string, expected: number, events: Proposed[]): Appended {
+      if (removed.isTombstoned(stream)) return { deleted: stream };
       const stored = streams.get(stream) ?? [];
       const last = stored.length - 1;
-      if (expected !== last) {
+      const beginsAnew = removed.isSoftDeleted(stream) && (expected === -1 || expected === last);
+      if (beginsAnew) metadata(stream, { $tb: stored.length });
+      else if (expected !== last) {
         const there = stored.slice(expected + 1, expected + 1 + events.length);
         const isRepeat =
           events.length > 0 &&
@@ -92,7 +117,7 @@ export function makeLog({ file, noisy }: StandInOptions) {
       const written = events.map(put);
       if (noisy) foreign('$stats-127.0.0.1:2113');
       keep(written);
-      for (const event of written) for (const listener of listeners) listener(event);
+      tell(written);
       return { stored: written };
     },
   };

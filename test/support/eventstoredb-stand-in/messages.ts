@@ -7,6 +7,7 @@ const { ReadResp } = streamsPb;
 const { StreamIdentifier, UUID } = sharedPb;
 
 const TICKS_PER_MS = 10_000n;
+const TOMBSTONE_REVISION = '9223372036854775807';
 
 export const nameOf = (identifier: InstanceType<typeof StreamIdentifier> | undefined): string =>
   Buffer.from(identifier?.getStreamName_asU8() ?? []).toString('utf8');
@@ -23,7 +24,9 @@ export function messageOf(event: Stored): InstanceType<typeof ReadResp> {
   id.setString(event.id);
   recorded.setId(id);
   recorded.setStreamIdentifier(identifierOf(event.stream));
-  recorded.setStreamRevision(String(event.revision));
+  recorded.setStreamRevision(
+    event.type === '$streamDeleted' ? TOMBSTONE_REVISION : String(event.revision),
+  );
   recorded.setCommitPosition(String(event.position));
   recorded.setPreparePosition(String(event.position));
   recorded.getMetadataMap().set('type', event.type);

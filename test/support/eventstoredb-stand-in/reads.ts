@@ -1,7 +1,14 @@
 /** Reads of a stream and of the whole log, inclusive, and subscriptions, exclusive. */
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import grpc, { type ServerWritableStream } from '@grpc/grpc-js';
-import { type Drop, type Fault, type Faults, SLOW_MS, statusError } from './faults.ts';
+import {
+  type Drop,
+  type Fault,
+  type Faults,
+  SLOW_MS,
+  statusError,
+  streamDeleted,
+} from './faults.ts';
 import { indexAt, type Log, type Stored } from './log.ts';
 import { messageOf, nameOf } from './messages.ts';
 
@@ -14,16 +21,18 @@ const FORWARDS = 0;
 
 function streamPage(log: Log, options: ReadOptions): Stored[] | undefined {
   const stream = options.getStream();
-  const stored = log.streams.get(nameOf(stream?.getStreamIdentifier()));
-  if (stored === undefined) return undefined;
+  const name = nameOf(stream?.getStreamIdentifier());
+  const stored = log.streams.get(name);
+  if (stored === undefined || log.removed.isSoftDeleted(name)) return undefined;
+  const begin = log.removed.beginOf(name);
   const count = Number(options.getCount());
   const revision = Number(stream?.getRevision() ?? 0);
   if (options.getReadDirection() === FORWARDS) {
     const from = stream?.hasRevision() ? revision : stream?.hasEnd() ? stored.length : 0;
-    return stored.slice(from, from + count);
+    return stored.slice(Math.max(begin, from), Math.max(begin, from) + count);
   }
   const end = stream?.hasRevision() ? revision + 1 : stream?.hasEnd() ? stored.length : 1;
-  return stored.slice(Math.max(0, end - count), end).reverse();
+  return stored.slice(Math.max(begin, end - count), Math.max(begin, end)).reverse();
 }
 
 /** Forwards with the event at the position, backwards without it. */
@@ -109,6 +118,8 @@ export function makeReads(log: Log, faults: Faults, count: (kind: 'read' | 'subs
       faults.whenThawed(() => {
         const fault = faults.next(kind) as Fault | undefined;
         if (failedRead(call, fault)) return;
+        const stream = nameOf(request.getStream()?.getStreamIdentifier());
+        if (log.removed.isTombstoned(stream)) return void call.emit('error', streamDeleted(stream));
         const response = (): void => {
           if (kind === 'subscribe') responseSubscription(call, request);
           else
