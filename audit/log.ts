@@ -165,6 +165,7 @@ export async function* liveTexts(
       yield serverSent('caught-up', {}, last ?? undefined);
       continue;
     }
+    if (item.kind === 'removal') continue;
     last = item.events.at(-1)?.position ?? last;
     for (const event of item.events) {
       if (only !== undefined && (await merchants.of(event)) !== only) continue;

@@ -13,6 +13,8 @@ export type Subscriber = {
   /** Called at every start: the position to follow the log from. */
   start(): Promise<Position | null>;
   events(events: (SubscriptionItem & { kind: 'events' })['events']): Promise<void>;
+  /** Somebody deleted or cut this stream, or may have, past the service. */
+  removal?(stream: string): Promise<void>;
   caughtUp(): void;
 };
 
@@ -67,6 +69,7 @@ export const runSubscription = ({
     for await (const item of store.subscribe(from, signal)) {
       if (signal.aborted) return;
       if (item.kind === 'events') await subscriber.events(item.events);
+      else if (item.kind === 'removal') await subscriber.removal?.(item.stream);
       else subscriber.caughtUp();
       progressed();
     }

@@ -91,7 +91,7 @@ export const followLogTail = (options: LogTailOptions): LogTail => {
     after ??= (await store.head(null)).position;
     for await (const item of store.subscribe(after, stopping.signal)) {
       if (item.kind === 'events') item.events.forEach(note);
-      else {
+      if (item.kind === 'caught-up') {
         isLive = true;
         onCaughtUp();
       }

@@ -42,7 +42,7 @@ export class AppendOutcomeUnknown extends Error {
 
 /** A stream has an event that the current code cannot read. Reading it again gives the same. */
 export class UnreadableStream extends Error {
-  readonly code = 'UNREADABLE_STREAM';
+  readonly code: 'UNREADABLE_STREAM' | 'STREAM_NOT_WHOLE' = 'UNREADABLE_STREAM';
   override name = 'UnreadableStream';
   /** Events before the first one that cannot be read or cannot follow, from revision 0. */
   readonly before: RecordedEvent[];
@@ -52,10 +52,21 @@ export class UnreadableStream extends Error {
   }
 }
 
+/**
+ * The store no longer holds a stream whole: somebody deleted it or cut off its beginning, past this
+ * service. Nothing was stored. Reading it again gives the same until it is put back, and no command
+ * may be decided on what is left of it.
+ */
+export class StreamNotWhole extends UnreadableStream {
+  override readonly code = 'STREAM_NOT_WHOLE';
+  override name = 'StreamNotWhole';
+}
+
 /** Everything that a call of the port may throw: `switch` on `code` handles each of them. */
 export type EventStoreError =
   | RevisionConflict
   | StoreUnavailable
   | StoreFileUnusable
   | AppendOutcomeUnknown
-  | UnreadableStream;
+  | UnreadableStream
+  | StreamNotWhole;

@@ -6,7 +6,8 @@
  *   RevisionConflict and writes nothing. There is no "any" revision.
  * - Of concurrent appends at one revision exactly one wins. A batch is stored whole or not at all.
  * - The same event ids again, at the same expected revision, succeed and store nothing twice.
- * - An unknown stream reads as empty. Nothing can be changed or deleted.
+ * - An unknown stream reads as empty. Nothing can be changed or deleted through the port. What an
+ *   administrator of the store deletes or cuts is never taken for whole: StreamNotWhole.
  * - A subscription gives every event after its position once, in order, says when it has caught
  *   up, waits for a slow reader and goes on by itself after a dropped connection.
  */
@@ -118,6 +119,12 @@ export type Head = {
 /** What a subscription delivers: events in batches, and a mark when there are no more for now. */
 export type SubscriptionItem =
   | { kind: 'events'; events: (RecordedEvent | UnreadableEvent)[] }
+  /**
+   * An administrator of the store deleted or cut this stream, or may have; sent in the log's order.
+   * Reading the stream shows whether it is still whole. Has no position: a reader that begins again
+   * may get it again.
+   */
+  | { kind: 'removal'; stream: string }
   /** Everything that was stored when this was sent has been delivered. Sent again after a dropped connection. */
   | { kind: 'caught-up' };
 
@@ -126,6 +133,7 @@ export type EventStore = {
   /**
    * Stores a batch at the end of one stream and resolves, once it is durable, with the events as
    * they were stored. Throws RevisionConflict when the stream does not end where expected,
+   * StreamNotWhole when it is known to be deleted or cut,
    * StoreUnavailable when the store cannot take writes now (nothing was stored), and
    * AppendOutcomeUnknown when it cannot be known whether the batch was stored.
    */
@@ -133,12 +141,14 @@ export type EventStore = {
   /**
    * Reads a stream from revision 0; empty when unknown. Its hashes are verified as it is read (L3).
    * Throws UnreadableStream at an event that the current code cannot read or that does not verify,
+   * StreamNotWhole where the store holds its later events alone, or knows that it was deleted,
    * StoreUnavailable when the store is out of reach.
    */
   readStream(stream: string): Promise<RecordedEvent[]>;
   /**
    * The revision of the last event of a stream, or null when it is unknown: a process that only reads
-   * finds out with it whether a document is behind (gaps §9). Throws StoreUnavailable.
+   * finds out with it whether a document is behind (gaps §9). Throws StoreUnavailable, and
+   * StreamNotWhole for a stream that was deleted for good.
    */
   lastRevision(stream: string): Promise<number | null>;
   /** Reads up to `limit` events of all streams after a position (null: from the start), in order. */

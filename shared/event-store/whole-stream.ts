@@ -1,16 +1,22 @@
 /** A stream that was read whole: its events follow one another by revision and hash, or it is rejected. */
 import { allReadable, isReadable, unreadableAt } from './codec.ts';
+import { StreamNotWhole } from './errors.ts';
 import type { RecordedEvent, UnreadableEvent } from './port.ts';
 import { previousReason, revisionReason } from './verify-chain.ts';
 
 /**
- * The events of a stream from revision 0. Throws UnreadableStream at the first that cannot be read or
+ * The events of a stream from revision 0. Throws StreamNotWhole where its first event is another one,
+ * UnreadableStream at the first that cannot be read or
  * does not follow the event before it: commands and reads never work on a stream that was changed.
  * That each event has its own hash is the driver's to check.
  */
 export const wholeStream = (
   events: readonly (RecordedEvent | UnreadableEvent)[],
 ): RecordedEvent[] => {
+  const [first] = events;
+  // seeded bug: stream-begins-at-zero
+  if (first !== undefined && first.revision > 0)
+    throw new StreamNotWhole(`${first.stream}: begins at revision ${first.revision}`);
   let end: RecordedEvent | undefined;
   const followed = events.map((event) => {
     if (!isReadable(event)) return event;

@@ -682,6 +682,30 @@ const STORE: SeededBug[] = [
     test: 'test/contract/event-store/eventstoredb-faults.test.ts',
   },
   {
+    name: 'EventStoreDB: a tombstone is taken for a server out of reach',
+    at: 'tombstone-named',
+    change: { replace: /'deleted'/, by: "'conflict'" },
+    test: 'test/contract/event-store/eventstoredb.test.ts',
+  },
+  {
+    name: 'EventStoreDB: a noted deletion does not bar an append',
+    at: 'no-append-to-deleted',
+    change: 'delete',
+    test: 'test/contract/event-store/eventstoredb.test.ts',
+  },
+  {
+    name: 'EventStoreDB: a payment is created in a deleted stream',
+    at: 'new-stream-is-new',
+    change: 'delete',
+    test: 'test/contract/event-store/eventstoredb-removals.test.ts',
+  },
+  {
+    name: 'a stream that begins in its middle counts as one with an unreadable event',
+    at: 'stream-begins-at-zero',
+    change: 'delete',
+    test: 'test/contract/event-store/eventstoredb.test.ts',
+  },
+  {
     name: 'verifying does not link the log',
     at: 'log-linked',
     change: 'delete',

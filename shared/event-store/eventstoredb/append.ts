@@ -5,10 +5,11 @@ import type { EncodedEvent } from '../codec.ts';
 import { allReadable } from '../codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../errors.ts';
 import type { Expected, RecordedEvent } from '../port.ts';
-import { callOutcomeOf, lineOf, unavailable } from './call-outcome.ts';
+import { callOutcomeOf, lineOf, notWhole, unavailable } from './call-outcome.ts';
 import { type Connection, swallow } from './connection.ts';
 import { placeOf } from './log-reader.ts';
 import { fromServer, hashOfRecord, type LogPosition, positionText, toServer } from './records.ts';
+import type { Removals } from './removals.ts';
 import type { KnownEnds, StreamReader } from './stream-reader.ts';
 
 const APPEND_TRIES_MAX = 5;
@@ -16,8 +17,11 @@ const RETRY_MS = { minMs: 50, maxMs: 800 };
 
 /** An event in the client's form. */
 export type Proposed = ReturnType<typeof toServer>;
-/** Stored, at a position where the server names one; or in conflict with the stream's last revision. */
-type Sent = { position: LogPosition | undefined } | { conflict: number };
+/**
+ * Stored, with the last revision written and a position where the server names one; or in conflict
+ * with the stream's last revision.
+ */
+type Sent = { position: LogPosition | undefined; last: number } | { conflict: number };
 
 /** Sends a batch until its outcome is known, or its time is over. */
 export function createSender({ once, credentials, callTimeoutMs, stats }: Connection) {
@@ -34,7 +38,7 @@ export function createSender({ once, credentials, callTimeoutMs, stats }: Connec
 
   /**
    * Always the same ids at the same revision: at a newer revision the server would store the batch
-   * a second time. Throws StoreUnavailable or AppendOutcomeUnknown.
+   * a second time. Throws StoreUnavailable, StreamNotWhole or AppendOutcomeUnknown.
    */
   return async (stream: string, after: number, batch: Proposed[]): Promise<Sent> => {
     const endsAt = performance.now() + callTimeoutMs;
@@ -43,8 +47,8 @@ export function createSender({ once, credentials, callTimeoutMs, stats }: Connec
       // Two tries that get no answer leave time for a third, on a new client.
       const ms = Math.min(endsAt - performance.now(), callTimeoutMs * 0.4);
       try {
-        const { position } = await attempt(stream, after, batch, ms);
-        return { position };
+        const { position, nextExpectedRevision } = await attempt(stream, after, batch, ms);
+        return { position, last: Number(nextExpectedRevision) };
       } catch (error) {
         const outcome = callOutcomeOf(error);
         // seeded bug: eventstoredb-conflict
@@ -54,7 +58,8 @@ export function createSender({ once, credentials, callTimeoutMs, stats }: Connec
         const waitMs = backOffMs(RETRY_MS, outcome === 'overdue' ? 0 : attempts);
         // A try with too little time left could only turn a known outcome into an unknown one.
         const late = performance.now() + waitMs + callTimeoutMs * 0.1 >= endsAt;
-        if (attempts >= APPEND_TRIES_MAX || late || outcome === 'refused') {
+        const isFinal = outcome === 'refused' || outcome === 'deleted';
+        if (attempts >= APPEND_TRIES_MAX || late || isFinal) {
           throw mayBeStored ? new AppendOutcomeUnknown(lineOf(error)) : unavailable(error);
         }
         stats.retries += 1;
@@ -70,7 +75,12 @@ const actualRevision = (error: unknown): number => {
 };
 
 /** Appends of batches that have been encoded; throws what the port's append throws. */
-export function createAppender(connection: Connection, streams: StreamReader, ends: KnownEnds) {
+export function createAppender(
+  connection: Connection,
+  streams: StreamReader,
+  ends: KnownEnds,
+  removals: Removals,
+) {
   const send = createSender(connection);
   const { stats } = connection;
 
@@ -128,9 +138,15 @@ export function createAppender(connection: Connection, streams: StreamReader, en
   }
 
   return async (stream: string, expected: Expected, encoded: EncodedEvent[]) => {
+    // The server would take the append: a deleted stream begins anew with it.
+    // seeded bug: no-append-to-deleted
+    if (removals.mayConcern(stream)) await streams.mustBeWhole(stream);
     if (expected !== 'none') await checkHash(stream, expected);
     const after = expected === 'none' ? -1 : expected.revision;
     const sent = await send(stream, after, encoded.map(toServer));
+    // At "no stream" the server goes on where a deleted stream ended.
+    // seeded bug: new-stream-is-new
+    if ('last' in sent && sent.last > after + encoded.length) throw notWhole(stream, 'deleted');
     const events =
       'conflict' in sent
         ? await afterConflict(stream, after + 1, encoded, sent.conflict)

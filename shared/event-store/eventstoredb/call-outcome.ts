@@ -1,5 +1,5 @@
 /** What an error of EventStoreDB's client says about the outcome of the call it ended. */
-import { StoreUnavailable } from '../errors.ts';
+import { StoreUnavailable, StreamNotWhole } from '../errors.ts';
 
 /** The call was given up after its timeout; whether it was carried out is unknown. */
 export class Overdue extends Error {
@@ -9,9 +9,17 @@ export class Overdue extends Error {
 /**
  * What an error says: `conflict`, another revision; `missing`, no such stream; `not-sent`, the call
  * was not sent or the server rejected it, and it can be tried again; `refused`, the server would
- * reject it again; `overdue` and `unknown`, it may have been carried out.
+ * reject it again; `deleted`, the stream was deleted for good; `overdue` and `unknown`, it may have
+ * been carried out.
  */
-type CallOutcome = 'conflict' | 'missing' | 'not-sent' | 'refused' | 'overdue' | 'unknown';
+type CallOutcome =
+  | 'conflict'
+  | 'missing'
+  | 'not-sent'
+  | 'refused'
+  | 'deleted'
+  | 'overdue'
+  | 'unknown';
 
 const OUTCOME_BY_TYPE: Record<string, CallOutcome> = {
   'wrong-expected-version': 'conflict',
@@ -19,7 +27,7 @@ const OUTCOME_BY_TYPE: Record<string, CallOutcome> = {
   'not-leader': 'not-sent',
   'access-denied': 'refused',
   'invalid-argument': 'refused',
-  'stream-deleted': 'refused',
+  'stream-deleted': 'deleted',
   'maximum-append-size-exceeded': 'refused',
   'deadline-exceeded': 'overdue',
 };
@@ -46,8 +54,16 @@ export function lineOf(error: unknown): string {
 }
 
 /** The error of the port for a call that changed nothing. */
-export const unavailable = (error: unknown): StoreUnavailable =>
-  error instanceof StoreUnavailable ? error : new StoreUnavailable(lineOf(error));
+export const unavailable = (error: unknown): StoreUnavailable | StreamNotWhole => {
+  if (error instanceof StoreUnavailable) return error;
+  // seeded bug: tombstone-named
+  if (callOutcomeOf(error) !== 'deleted') return new StoreUnavailable(lineOf(error));
+  return notWhole((error as { streamName?: string }).streamName ?? 'a stream', 'deleted');
+};
+
+/** The error of the port for a stream that an administrator of the server deleted or cut. */
+export const notWhole = (stream: string, what: 'deleted' | 'cut'): StreamNotWhole =>
+  new StreamNotWhole(`${stream}: ${what} at the server of the event store`);
 
 /** A call under way; `cancel` gives it up. */
 export type Call<T> = { response: Promise<T>; cancel?: () => void };

@@ -74,6 +74,10 @@ async function untilOverdue<T>(ms: number, { response, cancel }: Call<T>): Promi
   }
 }
 
+/** The server would say the same again, or there is no time left. */
+const isFinal = (outcome: ReturnType<typeof callOutcomeOf>): boolean =>
+  outcome === 'refused' || outcome === 'deleted' || outcome === 'overdue';
+
 /** Makes the first client, which connects with its first call. Throws as `addressOf`. */
 export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventStoreDbOptions) {
   const address = addressOf(url);
@@ -122,7 +126,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     }
   }
 
-  /** A read with its retries, within `ms`; undefined for a missing stream. Throws StoreUnavailable. */
+  /** A read with its retries, within `ms`; undefined for a missing stream. Throws StoreUnavailable, StreamNotWhole. */
   async function read(
     start: (client: Client) => Reading,
     { ms = callTimeoutMs, attempts = READ_TRIES_MAX } = {},
@@ -136,7 +140,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
         if (outcome === 'missing') return undefined;
         const waitMs = backOffMs(RETRY_MS, 0);
         const late = performance.now() + waitMs >= endsAt;
-        if (attempt >= attempts || late || outcome === 'refused' || outcome === 'overdue') {
+        if (attempt >= attempts || late || isFinal(outcome)) {
           throw unavailable(error);
         }
         await pause(waitMs);

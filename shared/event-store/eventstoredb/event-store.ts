@@ -10,6 +10,7 @@ import { createMetaClaims } from './claim-meta.ts';
 import { connect, type EventStoreDbOptions, type EventStoreDbStats } from './connection.ts';
 import { createLogReader, headOf, placeOf } from './log-reader.ts';
 import { comparePositions, fromServer, parsePosition, storedFormOf } from './records.ts';
+import { createRemovals } from './removals.ts';
 import { sourceOf } from './source.ts';
 import { createStreamReader, knownEnds } from './stream-reader.ts';
 import { subscribeAndResume } from './subscription.ts';
@@ -32,9 +33,10 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const connection = connect(options);
   const { callTimeoutMs, stats } = connection;
   const ends = knownEnds();
-  const streams = createStreamReader(connection, ends);
+  const removals = createRemovals();
+  const streams = createStreamReader(connection, ends, removals);
   const log = createLogReader(connection);
-  const appendBatch = createAppender(connection, streams, ends);
+  const appendBatch = createAppender(connection, streams, ends, removals);
   const claim = createMetaClaims(connection, streams);
   const closing = new AbortController();
   const underWay = new Set<Promise<unknown>>();
@@ -77,6 +79,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,
           ...(options.backOff === undefined ? {} : { backOff: options.backOff }),
           logger: options.logger,
+          onRemoval: removals.note,
           onResubscribe: () => {
             stats.resubscriptions += 1;
           },

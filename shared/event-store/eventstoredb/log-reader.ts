@@ -76,7 +76,7 @@ export function createLogReader({ read }: Connection) {
     const own: ServerEvent[] = [];
     if (limit <= 0) return own;
     for await (const page of pagesAfter(after, limit)) {
-      own.push(...page.filter(({ streamId }) => isOurs(streamId)));
+      own.push(...page.filter(isOurs));
       if (own.length >= limit) break;
     }
     return own.slice(0, limit);
@@ -88,7 +88,7 @@ export function createLogReader({ read }: Connection) {
     for (let count = 32; ; count = PAGE_EVENTS) {
       const page = (await backwards(from, count)) ?? [];
       if (page.length === 0 && from === undefined) throw endedWithoutResponse();
-      const found = page.find(({ streamId }) => isOurs(streamId));
+      const found = page.find(isOurs);
       const oldest = placeOf(page.at(-1));
       if (found !== undefined) return found;
       if (page.length < count || comparePositions(oldest, from) === 0) return undefined;
@@ -107,7 +107,7 @@ export function createLogReader({ read }: Connection) {
     let count = 0;
     let oldest: string | null = null;
     for await (const page of pagesAfter(after, PAGE_EVENTS)) {
-      const own = page.filter(({ streamId }) => isOurs(streamId));
+      const own = page.filter(isOurs);
       if (count === 0 && own[0] !== undefined) oldest = timeOfRecord(own[0]);
       count += own.length;
       if (count >= COUNTED_EVENTS_MAX) break;

@@ -10,9 +10,30 @@ import { hashReason } from '../verify-chain.ts';
 /** The streams that hold events of ours; no reader sees any other, such as a system stream. */
 export const STREAM_PREFIXES = ['payment-', 'merchant-reference-', 'audit-'] as const;
 
-/** True for a stream with events of ours. */
-export const isOurs = (stream: string): boolean =>
+/** Before the name of a stream: the stream of its metadata. */
+export const METADATA_OF = '$$';
+
+const isOurStream = (stream: string): boolean =>
   STREAM_PREFIXES.some((prefix) => stream.startsWith(prefix));
+
+/** True for an event of ours; the server puts events of its own, such as a tombstone, in our streams. */
+export const isOurs = ({ streamId, type }: ServerEvent): boolean =>
+  isOurStream(streamId) && !type.startsWith('$');
+
+/**
+ * The stream of ours that an event of the server's own is about: it was deleted for good, or its
+ * metadata changed, which deletes or cuts it as well. Undefined for any other event.
+ */
+export const changedAtServer = ({ streamId, type }: ServerEvent): string | undefined => {
+  const stream = streamId.startsWith(METADATA_OF) ? streamId.slice(METADATA_OF.length) : streamId;
+  return type.startsWith('$') && isOurStream(stream) ? stream : undefined;
+};
+
+/** True for metadata by which the server leaves out events of the stream. */
+export const cutsStream = ({ data }: ServerEvent): boolean => {
+  const { $tb = 0, $maxCount, $maxAge } = Object(data) as Record<string, number | undefined>;
+  return $tb > 0 || $maxCount !== undefined || $maxAge !== undefined;
+};
 
 /** A place in the server's log. */
 export type LogPosition = { commit: bigint; prepare: bigint };

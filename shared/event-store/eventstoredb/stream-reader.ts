@@ -5,8 +5,10 @@ import { mapInSlices } from '../../runtime/slices.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { RecordedEvent } from '../port.ts';
 import { wholeStream } from '../whole-stream.ts';
+import { notWhole } from './call-outcome.ts';
 import type { Connection } from './connection.ts';
-import { type ServerEvent, verifiedFromServer } from './records.ts';
+import { cutsStream, METADATA_OF, type ServerEvent, verifiedFromServer } from './records.ts';
+import type { Removals } from './removals.ts';
 
 const KNOWN_ENDS_MAX = 20_000;
 
@@ -33,21 +35,59 @@ export type KnownEnds = ReturnType<typeof knownEnds>;
 export const endedWithoutResponse = (): StoreUnavailable =>
   new StoreUnavailable('event store: the server ended a read without an event');
 
-/** Reads of one stream; each throws StoreUnavailable, `readStream` UnreadableStream as well. */
-export function createStreamReader({ read }: Connection, ends: KnownEnds) {
-  // A stream that exists has an event; of one that does not, the server says that it is missing.
+const LAST_EVENT = {
+  direction: BACKWARDS,
+  fromRevision: END,
+  maxCount: 1,
+  requiresLeader: true,
+} as const;
+
+/**
+ * Reads of one stream; each throws StoreUnavailable, and StreamNotWhole for one that was deleted for
+ * good; `readStream` UnreadableStream as well.
+ */
+export function createStreamReader({ read }: Connection, ends: KnownEnds, removals: Removals) {
+  const last = (stream: string) => read((client) => client.readStream(stream, LAST_EVENT));
+
+  /** Whether the stream's metadata says that the server leaves out events of it. */
+  async function isCut(stream: string): Promise<boolean> {
+    const [metadata] = (await last(`${METADATA_OF}${stream}`)) ?? [];
+    return metadata !== undefined && cutsStream(metadata);
+  }
+
+  /** For a read without an event: a stream that exists has one, unless all of them were cut off. */
+  async function rejectEmpty(stream: string): Promise<never> {
+    throw (await isCut(stream)) ? notWhole(stream, 'cut') : endedWithoutResponse();
+  }
+
+  // Of a stream that does not exist, or was deleted, the server says that it is missing.
   async function whole(stream: string): Promise<ServerEvent[]> {
     // seeded bug: read-from-leader
     const events = await read((client) => client.readStream(stream, { requiresLeader: true }));
-    if (events?.length === 0) throw endedWithoutResponse();
+    if (events?.length === 0) await rejectEmpty(stream);
+    if (events === undefined && removals.mayConcern(stream) && (await isCut(stream)))
+      throw notWhole(stream, 'deleted');
     return events ?? [];
   }
+
+  /** Up to `maxCount` events from a revision on; none past the end. */
+  async function part(stream: string, revision: number, maxCount: number): Promise<ServerEvent[]> {
+    const options = { fromRevision: BigInt(revision), maxCount, requiresLeader: true };
+    return (await read((client) => client.readStream(stream, options))) ?? [];
+  }
+
   return {
     whole,
-    /** Up to `maxCount` events from a revision on; none past the end. */
-    part: async (stream: string, revision: number, maxCount: number): Promise<ServerEvent[]> => {
-      const options = { fromRevision: BigInt(revision), maxCount, requiresLeader: true };
-      return (await read((client) => client.readStream(stream, options))) ?? [];
+    part,
+    /**
+     * For a stream that `removals` has noted: throws StreamNotWhole unless it is there from its first
+     * event on, or was never written.
+     */
+    mustBeWhole: async (stream: string): Promise<void> => {
+      const [first] = await part(stream, 0, 1);
+      if (first?.revision === 0n) return;
+      if (first !== undefined || (await isCut(stream)))
+        throw notWhole(stream, first === undefined ? 'deleted' : 'cut');
     },
     async readStream(stream: string): Promise<RecordedEvent[]> {
       const events = wholeStream(await mapInSlices(await whole(stream), verifiedFromServer));
@@ -55,16 +95,10 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds) {
       return events;
     },
     async lastRevision(stream: string): Promise<number | null> {
-      const options = {
-        direction: BACKWARDS,
-        fromRevision: END,
-        maxCount: 1,
-        requiresLeader: true,
-      } as const;
-      const events = await read((client) => client.readStream(stream, options));
+      const events = await last(stream);
       if (events === undefined) return null;
-      if (events[0] === undefined) throw endedWithoutResponse();
-      return Number(events[0].revision);
+      const [event] = events;
+      return event === undefined ? rejectEmpty(stream) : Number(event.revision);
     },
   };
 }

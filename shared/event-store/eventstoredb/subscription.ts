@@ -8,6 +8,7 @@ import { type BackOff, backOffMs, pause } from '../../runtime/back-off.ts';
 import type { Position, SubscriptionItem } from '../port.ts';
 import { callOutcomeOf, lineOf } from './call-outcome.ts';
 import {
+  changedAtServer,
   comparePositions,
   fromServer,
   isOurs,
@@ -53,6 +54,8 @@ type Subscribing = {
     debug(details: object, message: string): void;
     warn(details: object, message: string): void;
   };
+  /** Called with each stream of ours that the server says something of, as soon as it does. */
+  onRemoval(stream: string): void;
   /** Called before each subscription after the first. */
   onResubscribe(): void;
 };
@@ -95,8 +98,10 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
     wake();
   };
 
-  const isNext = ({ position, streamId }: ServerEvent): boolean =>
-    ended === undefined && isOurs(streamId) && comparePositions(position, last) > 0;
+  const isNext = (event: ServerEvent): boolean =>
+    ended === undefined &&
+    (isOurs(event) || changedAtServer(event) !== undefined) &&
+    comparePositions(event.position, last) > 0;
 
   const source = options.open(after, sign);
   source.on('confirmation', sign);
@@ -114,6 +119,8 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
     if (event !== undefined && isNext(event)) {
       events.push(event);
       last = event.position;
+      const changed = changedAtServer(event);
+      if (changed !== undefined) options.onRemoval(changed);
       if (events.length >= BUFFER_EVENTS_MAX) source.pause();
       wake();
     }
@@ -172,6 +179,22 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
 
 type Session = ReturnType<typeof startSession>;
 
+/** What a batch of the server is for our reader, in its order. */
+function itemsOf(batch: ServerEvent[]): SubscriptionItem[] {
+  const items: SubscriptionItem[] = [];
+  let events: (SubscriptionItem & { kind: 'events' })['events'] = [];
+  for (const event of batch) {
+    const stream = changedAtServer(event);
+    if (stream !== undefined) items.push({ kind: 'removal', stream });
+    else if (items.at(-1)?.kind === 'events') events.push(fromServer(event));
+    else {
+      events = [fromServer(event)];
+      items.push({ kind: 'events', events });
+    }
+  }
+  return items;
+}
+
 /** Delivers one session's events in batches, and says when it has caught up. */
 async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
   let saidCaughtUp = false;
@@ -179,7 +202,7 @@ async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
     if (!session.isEmpty()) {
       // Events that arrive in one turn go out in one batch.
       await nextTurn();
-      yield { kind: 'events', events: session.take().map(fromServer) };
+      yield* itemsOf(session.take());
       saidCaughtUp = false;
     } else if (session.isLive() && !saidCaughtUp) {
       yield { kind: 'caught-up' };

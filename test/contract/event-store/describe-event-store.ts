@@ -8,6 +8,7 @@ import { appendingCases } from './appending.cases.ts';
 import { closingCases } from './closing.cases.ts';
 import type { EventStoreDriver } from './opened.ts';
 import { readingCases } from './reading.cases.ts';
+import { removingCases } from './removing.cases.ts';
 import { storedFormCases } from './stored-forms.cases.ts';
 import { subscribingCases } from './subscribing.cases.ts';
 
@@ -16,6 +17,7 @@ export const describeEventStore = (driver: EventStoreDriver): void =>
     afterAll(async () => driver.end?.());
     appendingCases(driver);
     readingCases(driver);
+    removingCases(driver);
     subscribingCases(driver);
     closingCases(driver);
     storedFormCases(driver);

@@ -1,5 +1,6 @@
 /** EventStoreDB itself, where EVENTSTOREDB_URL names a server that answers. */
 import { openEventStoreDb } from '../../../shared/event-store/eventstoredb/event-store.ts';
+import { administratorOf } from '../../support/eventstoredb-administrator.ts';
 import { describeEventStore } from './describe-event-store.ts';
 
 const url = process.env.EVENTSTOREDB_URL?.trim() || undefined;
@@ -24,5 +25,6 @@ describeEventStore({
   skip: await unreachable(),
   shared: true,
   connectionless: 'only the operator can drop its connections',
+  administrator: async () => administratorOf(url as string),
   make: async () => ({ open, remove: async () => undefined }),
 });

@@ -1,5 +1,6 @@
 /** EventStoreDB over a stand-in: one for all tests, whose log others have written to and still do. */
 import { openEventStoreDb } from '../../../shared/event-store/eventstoredb/event-store.ts';
+import { administratorOf } from '../../support/eventstoredb-administrator.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
 import { authorized, created, newEvent } from '../../support/payment-events.ts';
 import { describeEventStore } from './describe-event-store.ts';
@@ -34,5 +35,6 @@ describeEventStore({
       dropConnections: async () => standIn.drop('reset'),
     };
   },
+  administrator: async () => administratorOf((await (used as Promise<StandIn>)).url),
   end: async () => (await used)?.close(),
 });

@@ -13,6 +13,7 @@ import type {
   UnreadableEvent,
 } from '../../../shared/event-store/port.ts';
 import type { Driver } from '../../support/describe-driver.ts';
+import type { Administrator } from '../../support/eventstoredb-administrator.ts';
 import { authorized, created, newEvent, timeOf } from '../../support/payment-events.ts';
 
 export type EventStoreUnderTest = {
@@ -27,6 +28,10 @@ export type EventStoreUnderTest = {
 export type EventStoreDriver = Driver & {
   /** Why no connection of the driver can be dropped; printed in place of that test. */
   connectionless?: string;
+  /** Somebody who may delete and cut streams of the store, past the service. */
+  administrator?(): Promise<Administrator>;
+  /** Why there is no administrator; printed in place of those tests. */
+  undeletable?: string;
   /** Every test opens the same log. */
   shared?: boolean;
   /** A store to open; whether others have written to it does not matter. */
