@@ -48,8 +48,6 @@ export const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
   const proves = kept !== undefined && reason === undefined;
   let found = false;
   return {
-    /** True when no later event can say more about the kept head. */
-    isDone: (): boolean => found || !proves,
     /** The break where the event at the kept position has another hash. */
     compare: (form: StoredForm): LogBreak | undefined => {
       if (kept === undefined || form.position !== kept.position) return undefined;

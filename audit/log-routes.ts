@@ -125,7 +125,7 @@ export const AUDIT_LOG_ROUTES = {
       if (exporting && !deps.streams.take(reply)) return rejectBusy(reply, TOO_MANY);
       try {
         // Throws for a wrong position, before anything is recorded or sent.
-        await deps.store.head(startOf(query.from));
+        await deps.store.readAll(startOf(query.from), 0);
         await deps.record(reply.request, { action: exporting ? 'EXPORT' : 'LOG' });
         if (!exporting) return sendJson(reply, await logPage(deps, query, onlyOf(principal)));
       } catch (error) {
@@ -142,7 +142,7 @@ export const AUDIT_LOG_ROUTES = {
       const from = lastId ?? query.from;
       const parameters = { from: from ?? 'start' };
       await deps.record(reply.request, { action: 'STREAM', parameters });
-      const after = from === 'now' ? (await deps.store.head(null)).position : startOf(from);
+      const after = from === 'now' ? await deps.store.end() : startOf(from);
       const opening = new AbortController();
       whenGone(reply, () => opening.abort());
       try {

@@ -56,33 +56,25 @@ export const logPage = async (
   const events: ReturnType<typeof checked>[] = [];
   let broken: AuditBreak | undefined;
   let next = startOf(requested.from);
-  const pageOf = (atEnd: boolean) => ({
-    events,
-    ...(broken === undefined ? {} : { broken }),
-    next,
-    atEnd,
-  });
+  const end = await store.end();
   const take = (form: StoredForm): void => {
     const event = checked(form);
     events.push(event);
     if (event.broken !== undefined) broken ??= breakAt(form, event.broken);
   };
-  for (let read = 0; read < READ_MAX; read += PAGE) {
-    const page = await store.stored.readAll(next, PAGE);
+  let atEnd = next === end;
+  for (let read = 0; read < READ_MAX && events.length < limit && !atEnd; read += PAGE) {
+    const page = await store.stored.readAll(next, PAGE, end);
     for (const form of page) {
+      if (events.length === limit) break;
       const isVisible = only === undefined || (await merchants.ofForm(form)) === only;
       next = form.position;
       if (isVisible && fits(form, requested)) take(form);
-      if (events.length === limit) {
-        const atEnd = (await store.head(next)).eventsAfter === 0;
-        return pageOf(atEnd);
-      }
     }
-    if (page.length < PAGE) {
-      return pageOf(true);
-    }
+    // seeded bug: page-at-end
+    atEnd = next === end || page.length === 0;
   }
-  return pageOf(false);
+  return { events, ...(broken === undefined ? {} : { broken }), next, atEnd };
 };
 
 /** The lines of an export of one payment, whose events have been read already. */
@@ -104,12 +96,12 @@ export async function* logLines(
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   let after = startOf(requested.from);
-  let left = (await store.head(after)).eventsAfter;
+  const end = await store.end();
   let wanted = requested.limit ?? Number.POSITIVE_INFINITY;
   let chain = LINES_START;
-  while (left > 0 && wanted > 0) {
+  while (after !== end && wanted > 0) {
     if (signal.aborted) throw new Error('the export was aborted');
-    const { page, unreadable } = await readPage(stored, after, Math.min(PAGE, left));
+    const { page, unreadable } = await readPage(stored, after, PAGE, end);
     for (const form of page) {
       if (wanted === 0 || !fits(form, requested)) continue;
       if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
@@ -120,7 +112,6 @@ export async function* logLines(
     }
     if (unreadable !== undefined) yield `${breakLine(unreadable)}\n`;
     if (page.length === 0 || unreadable !== undefined) return;
-    left -= page.length;
     after = page.at(-1)?.position ?? after;
     await turn();
   }

@@ -2,7 +2,7 @@
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { StoredForm, StoredForms } from '../shared/event-store/port.ts';
 import { breakOf } from '../shared/event-store/verify-chain.ts';
-import { type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
+import { type LogProgress, type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
 import { sealsCheck } from '../shared/event-store/verify-seals.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
@@ -42,8 +42,14 @@ export type LogVerification = {
   signal: AbortSignal;
 };
 
-/** Events of the log, of every merchant. */
-export type Progress = { verified: number; of: number };
+/** Events of the log, of every merchant; `estimated` where there are about `of`. */
+export type Progress = { verified: number; of: number; estimated: boolean };
+
+const progressOf = ({ read, total, isExact }: LogProgress): Progress => ({
+  verified: read,
+  of: total,
+  estimated: !isExact,
+});
 
 const findingOf = (
   broken: LogWalked['broken'],
@@ -67,7 +73,6 @@ export async function* verifyLogForms(
   const kept = keptHeadCheck(known, { logId, only });
   const sealed = only === undefined ? deps.sealedHead() : undefined;
   const seals = sealsCheck({ log: logId, publicKey, kept: sealed });
-  const { eventsAfter: of } = await store.head(null);
   const steps = walkLog({
     stored,
     guarantee,
@@ -75,12 +80,12 @@ export async function* verifyLogForms(
       ? {}
       : { includes: async (form) => (await merchants.ofForm(form)) === only }),
     also: (form) => breakOf(form, seals.reasonFor(form)) ?? kept.compare(form),
-    isEnough: (read) => read >= of && kept.isDone(),
+    end: await store.end(),
     signal,
   });
   let step = await steps.next();
   while (step.done !== true) {
-    yield { verified: step.value, of: Math.max(of, step.value) };
+    yield progressOf(step.value);
     step = await steps.next();
   }
   if (step.value === undefined) return undefined;

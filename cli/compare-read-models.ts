@@ -28,7 +28,7 @@ const compare = async (): Promise<Comparison> => {
       const value = JSON.parse(data);
       if (event === 'failed')
         throw new CommandFailed(`the comparison failed: ${value.reason}; start it again`);
-      if (event === 'progress') progress.update(value.done, value.total);
+      if (event === 'progress') progress.update(value.done, { total: value.total });
       if (event === 'result') return value;
     }
   } finally {

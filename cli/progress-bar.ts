@@ -1,14 +1,17 @@
 /**
- * Progress on stderr, of work whose total is known: in a terminal a bar with rate and time left, in a
+ * Progress on stderr, of work whose total is known, or about known: in a terminal a bar with rate and time left, in a
  * pipe a plain line every two seconds, which reads well in a log.
  */
 import { SingleBar } from 'cli-progress';
 import { note } from './output.ts';
 
+/** How many there are to do: about so many where it is estimated. */
+type Total = { total: number; estimated?: boolean };
+
 /** A progress display that has been started. */
 export type Progress = {
-  /** How many are done so far; `total` when it has become known or has grown. */
-  update(done: number, total?: number): void;
+  /** How many are done so far; the total when it has become known or has changed. */
+  update(done: number, total?: Total): void;
   /** Ends the bar or prints the last line. */
   stop(): void;
 };
@@ -25,39 +28,43 @@ const rateOf = (done: number, total: number, startedAtMs: number) => {
   return { rate: count.format(Math.round(perSecond)), left };
 };
 
+const aboutOf = ({ estimated }: Total): string => (estimated === true ? 'about ' : '');
+
 const bar = (what: string, first: number, startedAtMs: number): Progress => {
-  let total = first;
-  const format = `${what} {bar} {percentage}%  {value}/{total}  {rate}/s  {left} s left`;
+  let known: Total = { total: first };
+  const format = `${what} {bar} {percentage}%  {value}/{about}{total}  {rate}/s  {left} s left`;
   const shown = new SingleBar({ format, stream: process.stderr, barsize: 30, hideCursor: true });
-  shown.start(first, 0, { rate: 0, left: '?' });
+  shown.start(first, 0, { rate: 0, left: '?', about: '' });
   return {
-    update: (done, newTotal = total) => {
-      total = newTotal;
-      shown.setTotal(total);
-      shown.update(done, rateOf(done, total, startedAtMs));
+    update: (done, changed = known) => {
+      known = changed;
+      shown.setTotal(known.total);
+      const rate = rateOf(done, known.total, startedAtMs);
+      shown.update(done, { ...rate, about: aboutOf(known) });
     },
     stop: () => shown.stop(),
   };
 };
 
 const lines = (what: string, first: number, startedAtMs: number): Progress => {
-  let total = first;
-  let known = 0;
+  let known: Total = { total: first };
+  let doneSoFar = 0;
   const line = (): void => {
-    const { rate, left } = rateOf(known, total, startedAtMs);
-    const percent = total === 0 ? 100 : Math.floor((known / total) * 100);
-    const done = `${count.format(known)}/${count.format(total)}`;
+    const { total } = known;
+    const { rate, left } = rateOf(doneSoFar, total, startedAtMs);
+    const percent = total === 0 ? 100 : Math.floor((doneSoFar / total) * 100);
+    const done = `${count.format(doneSoFar)}/${aboutOf(known)}${count.format(total)}`;
     note(`${what} ${percent}%  ${done}  ${rate}/s  ${left} s left`);
   };
   const timer = setInterval(line, LINE_EVERY_MS).unref();
   return {
-    update: (done, newTotal = total) => {
-      known = done;
-      total = newTotal;
+    update: (done, changed = known) => {
+      doneSoFar = done;
+      known = changed;
     },
     stop: () => {
       clearInterval(timer);
-      if (known > 0) line();
+      if (doneSoFar > 0) line();
     },
   };
 };

@@ -33,7 +33,13 @@ type Rebuilt = {
   money: { count: number; named: MoneyDifference[] };
   parked: Parked[];
 };
-type RebuildProgress = { done: number; total: number; perSecond: number; secondsLeft: number };
+type RebuildProgress = {
+  done: number;
+  total: number;
+  estimated: boolean;
+  perSecond: number;
+  secondsLeft: number;
+};
 type Rebuild = RebuildProgress & {
   state: 'running' | 'done' | 'failed';
   startedAt: string;
@@ -47,6 +53,7 @@ type Status = {
   checkpoint: string | null;
   head: string | null;
   lagEvents: number | null;
+  lagIsExact: boolean | null;
   lagSeconds: number | null;
   parked: number;
   reason?: string;
@@ -55,10 +62,10 @@ type Status = {
 
 const count = new Intl.NumberFormat('en-US');
 
-const lagOf = ({ lagEvents, lagSeconds }: Status): string =>
+const lagOf = ({ lagEvents, lagIsExact, lagSeconds }: Status): string =>
   lagEvents === null || lagSeconds === null
     ? 'unknown'
-    : `${count.format(lagEvents)} events, ${lagSeconds.toFixed(1)} s`;
+    : `${lagIsExact ? '' : 'at least '}${count.format(lagEvents)} events, ${lagSeconds.toFixed(1)} s`;
 
 const rowOf = (status: Status): string[] => [
   status.projection,
@@ -70,8 +77,8 @@ const rowOf = (status: Status): string[] => [
 ];
 
 const rebuildLine = (rebuild: Rebuild): string => {
-  const { state, startedAt, done, total, secondsLeft, reason } = rebuild;
-  const far = `${count.format(done)}/${count.format(total)} events`;
+  const { state, startedAt, done, total, estimated, secondsLeft, reason } = rebuild;
+  const far = `${count.format(done)}/${estimated ? 'about ' : ''}${count.format(total)} events`;
   if (state === 'running') {
     return `rebuild running since ${startedAt}: ${far}, ${Math.ceil(secondsLeft)} s left`;
   }
@@ -117,9 +124,9 @@ const follow = async (response: Response): Promise<Rebuilt> => {
         );
       }
       if (event === 'result') return value;
-      const { done, total } = value as RebuildProgress;
+      const { done, total, estimated } = value as RebuildProgress;
       progress ??= startProgress('rebuild', total);
-      progress.update(Math.min(done, total));
+      progress.update(done, { total, estimated });
     }
   } finally {
     progress?.stop();

@@ -93,7 +93,8 @@ const verifyLog = async ({ merchant, manifest, data }: Options): Promise<AuditVe
   try {
     for await (const { event, data } of serverSentEvents(response)) {
       const value = JSON.parse(data);
-      if (event === 'progress') progress.update(value.verified, value.of);
+      if (event === 'progress')
+        progress.update(value.verified, { total: value.of, estimated: value.estimated });
       if (event === 'result') return value;
     }
   } finally {

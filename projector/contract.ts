@@ -41,7 +41,8 @@ const rebuild = z.object({
   startedAt: time(),
   endedAt: time().optional(),
   done: z.int().min(0).describe('Events that are in the new read models.'),
-  total: z.int().min(0),
+  total: z.int().min(0).describe('Events that are in the log.'),
+  estimated: z.boolean().describe('Whether `total` is an estimate: EventStoreDB has no count.'),
   perSecond: z.number(),
   secondsLeft: z.number(),
   result: z
@@ -84,6 +85,10 @@ export const ProjectionList = z
         checkpoint: z.string().nullable(),
         head: z.string().nullable().describe('Null where the event store is out of reach.'),
         lagEvents: z.int().min(0).nullable(),
+        lagIsExact: z
+          .boolean()
+          .nullable()
+          .describe('False where `lagEvents` is at least so many: EventStoreDB counts 1,000.'),
         lagSeconds: z
           .number()
           .nullable()

@@ -2,8 +2,9 @@
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 
 export type Lag = {
-  /** Events in the log after the checkpoint. */
+  /** Events in the log after the checkpoint: at least so many, unless `isExact`. */
   events: number;
+  isExact: boolean;
   /** Age of the oldest of them; 0 when there is none. */
   seconds: number;
   /** The last position of the log. */
@@ -32,12 +33,13 @@ export const createLag = ({
 
   return async () => {
     const at = checkpoint();
-    const { position, eventsAfter, oldestAfter } = await store.head(at);
+    const { position, eventsAfter, isExact, oldestAfter } = await store.head(at);
     if (at !== seen || eventsAfter === 0) movedAt = now();
     seen = at;
     const ageMs = oldestAfter === null ? 0 : now() - Date.parse(oldestAfter);
     return {
       events: eventsAfter,
+      isExact,
       seconds: Math.max(0, ageMs) / 1000,
       head: position,
       stuck: eventsAfter > 0 && now() - movedAt > stillMsMax,

@@ -28,13 +28,14 @@ const fits = (at: HashesAt | null, hash: string): boolean =>
  * written anew. Throws StoreUnavailable.
  */
 export const misfitOf = async (
-  store: Pick<EventStore, 'head' | 'hashAt'>,
+  store: Pick<EventStore, 'end' | 'readAll' | 'hashAt'>,
   checkpoint: Position | null,
   hash: string | null,
 ): Promise<Misfit | undefined> => {
   if (checkpoint === null) return undefined;
-  const { position, eventsAfter } = await store.head(checkpoint);
-  if (eventsAfter === 0 && position !== checkpoint) return 'ends before';
+  const end = await store.end();
+  const isBefore = end !== checkpoint && (await store.readAll(checkpoint, 1, end)).length === 0;
+  if (isBefore) return 'ends before';
   // seeded bug: same-log
   if (hash === null || fits(await store.hashAt(checkpoint), hash)) return undefined;
   return 'has other events up to';

@@ -1,9 +1,7 @@
 /** The metrics of the projection that are measured at a scrape. */
+import { numberOf } from '../shared/event-store/log-progress.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import type { Projector } from './compose.ts';
-
-/** A position begins with a number that grows: for a graph, never for a decision. */
-const numberOf = (position: string | null): number => Number.parseInt(position ?? '0', 10);
 
 /** Sets the metrics of a projector at every scrape. `lag` throws StoreUnavailable: the older values stay. */
 export const watchProjectionMetrics = (metrics: Metrics, projector: Projector): void => {

@@ -55,6 +55,7 @@ const statusOf = async ({ status, lag, rebuilds }: ProjectionDeps['projector']) 
     checkpoint,
     head: measured?.head ?? null,
     lagEvents: measured?.events ?? null,
+    lagIsExact: measured?.isExact ?? null,
     lagSeconds: measured?.seconds ?? null,
     caughtUp,
     parked,

@@ -4,6 +4,7 @@
  * read models say other money than the log. The relay has its
  * own checkpoint: a rebuild publishes nothing.
  */
+import { totalUpTo } from '../shared/event-store/log-progress.ts';
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type {
   NextGeneration,
@@ -23,9 +24,11 @@ const PARKED_NAMED_MAX = 1_000;
 const NONE: MoneyDifferences = { count: 0, named: [] };
 
 export type RebuildProgress = {
-  /** Events in the new read models, and in the log. */
+  /** Events in the new read models, and in the log up to the served checkpoint. */
   done: number;
   total: number;
+  /** Whether `total` is an estimate. */
+  estimated: boolean;
   /** Events per second since the rebuild began. */
   perSecond: number;
   secondsLeft: number;
@@ -48,7 +51,7 @@ export type RebuildResult = {
 };
 
 export type RebuildOptions = {
-  store: Pick<EventStore, 'readAll' | 'readStream' | 'head'>;
+  store: Pick<EventStore, 'readAll' | 'readStream'>;
   readModels: Pick<ReadModelsWriter, 'checkpoint'> &
     Pick<ReadModelsReader, 'idsAfter' | 'inspect'> &
     ReadModelsRebuild;
@@ -69,11 +72,10 @@ const nextEvents = async (
   until: Position | null,
 ) => {
   if (from === until) return [];
-  const events = await store.readAll(from, BATCH);
+  const events = await store.readAll(from, BATCH, until);
   if (events.length === 0)
     throw new RebuildImpossible('the log ends before the checkpoint of the read models');
-  const last = events.findIndex(({ position }) => position === until);
-  return last === -1 ? events : events.slice(0, last + 1);
+  return events;
 };
 
 /**
@@ -83,7 +85,7 @@ const nextEvents = async (
 const fill = async (
   options: RebuildOptions,
   projection: Projection,
-  report: () => void,
+  report: (until: Position | null) => void,
   left: number,
 ) => {
   for (;;) {
@@ -91,26 +93,26 @@ const fill = async (
     const until = await options.readModels.checkpoint();
     const events = await nextEvents(options, projection.checkpoint(), until);
     if (events.length > 0) await projection.events(events);
-    report();
+    report(until);
     if (events.length <= left) return;
   }
 };
 
-const progressOf = ({ onProgress }: RebuildOptions, projection: Projection, total: number) => {
+const progressOf = ({ onProgress }: RebuildOptions, projection: Projection) => {
   const began = performance.now();
   const seconds = (): number => (performance.now() - began) / 1000;
   return {
     seconds,
-    report: (): void => {
+    report: (until: Position | null): void => {
       const done = projection.counts().events;
       const perSecond = done / Math.max(seconds(), 0.001);
-      // The log grows during the rebuild, so `done` can pass the `total` of its start.
-      const left = Math.max(0, total - done);
+      const { total, isExact } = totalUpTo(until, { read: done, at: projection.checkpoint() });
       onProgress?.({
         done,
-        total: Math.max(total, done),
+        total,
+        estimated: !isExact,
         perSecond,
-        secondsLeft: left / perSecond,
+        secondsLeft: done === 0 ? 0 : (total - done) / perSecond,
       });
     },
   };
@@ -124,8 +126,7 @@ const fillAndServe = async (
   const freshness = { applied: () => {}, starting: () => {}, lost: () => {} };
   const projection = createProjection({ store, readModels: next, freshness, logger });
   await projection.start();
-  const { eventsAfter } = await store.head(null);
-  const { report, seconds } = progressOf(options, projection, eventsAfter);
+  const { report, seconds } = progressOf(options, projection);
   await fill(options, projection, report, BATCH - 1);
   return hold(async () => {
     await fill(options, projection, report, 0);

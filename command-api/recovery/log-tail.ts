@@ -12,7 +12,7 @@ import { backOffMs, pause } from '../../shared/runtime/back-off.ts';
 import type { InFlight } from '../in-flight.ts';
 
 export type LogTailOptions = {
-  store: Pick<EventStore, 'head' | 'subscribe'>;
+  store: Pick<EventStore, 'end' | 'subscribe'>;
   inFlight: Pick<InFlight, 'sawIntent'>;
   /** Wall clock in milliseconds. */
   nowMs: () => number;
@@ -88,7 +88,7 @@ export const followLogTail = (options: LogTailOptions): LogTail => {
   };
 
   const followOnce = async (): Promise<void> => {
-    after ??= (await store.head(null)).position;
+    after ??= await store.end();
     for await (const item of store.subscribe(after, stopping.signal)) {
       if (item.kind === 'events') item.events.forEach(note);
       if (item.kind === 'caught-up') {

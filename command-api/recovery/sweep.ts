@@ -16,7 +16,7 @@ import { RETRY_SCHEDULES_MAX } from './retry-schedule.ts';
 import type { Unresolved } from './unresolved.ts';
 
 export type SweepOptions = {
-  store: Pick<EventStore, 'readAll' | 'head'>;
+  store: Pick<EventStore, 'readAll' | 'end'>;
   readModels: Pick<ReadModels, 'unresolved' | 'parked' | 'checkpoint'>;
   unresolved: Pick<Unresolved, 'track' | 'dropResolved'>;
   logger: { warn(fields: object, message: string): void };
@@ -76,18 +76,20 @@ export const startSweep = (options: SweepOptions): Sweep => {
   /** The later of two places before which everything unresolved is known. */
   const startOf = async (checkpoint: Position | null): Promise<Position | null> => {
     if (readTo === undefined) return checkpoint;
-    const [readModels, own] = [await store.head(checkpoint), await store.head(readTo)];
-    return readModels.eventsAfter < own.eventsAfter ? checkpoint : readTo;
+    const between = await store.readAll(checkpoint, 1, readTo);
+    return between.length === 0 ? checkpoint : readTo;
   };
 
   const readLog = async (from: Position | null): Promise<Map<string, Set<string>>> => {
     const unresolvedInLog = new Map<string, Set<string>>();
+    // What is appended from here on is for the next sweep.
+    const end = await store.end();
     let after = from;
-    for (;;) {
-      const page = await store.readAll(after, PAGE);
+    while (after !== end && !stopped) {
+      const page = await store.readAll(after, PAGE, end);
+      if (page.length === 0) break;
       noteOperations(unresolvedInLog, page);
       after = page.at(-1)?.position ?? after;
-      if (page.length < PAGE || stopped) break;
       // Requests that are being served go first.
       await new Promise((resolve) => setImmediate(resolve));
     }

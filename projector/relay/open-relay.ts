@@ -10,7 +10,7 @@ import { type Relay, startRelay } from './relay.ts';
 
 export type OpenRelay = {
   config: Pick<Config, 'kafka' | 'mongoUrl'>;
-  store: Pick<EventStore, 'subscribe' | 'readStream' | 'head' | 'hashAt'>;
+  store: Pick<EventStore, 'subscribe' | 'readStream' | 'readAll' | 'end' | 'head' | 'hashAt'>;
   /** The path of a file in the data folder; not called where the read models are in MongoDB. */
   fileOf(name: string): string;
   logger: Log;

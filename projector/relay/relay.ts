@@ -21,7 +21,7 @@ import { createPublisher, type Publisher } from './publisher.ts';
 import { type RelayStatus, stateOf } from './status.ts';
 
 export type RelayOptions = {
-  store: Pick<EventStore, 'subscribe' | 'readStream' | 'head' | 'hashAt'>;
+  store: Pick<EventStore, 'subscribe' | 'readStream' | 'readAll' | 'end' | 'head' | 'hashAt'>;
   feed: EventFeed;
   checkpoint: KeyDocument;
   logger: Log;
@@ -56,7 +56,7 @@ const WAITS_MS = {
 
 /** Throws RelayHalted where the log does not fit the checkpoint of the relay, and StoreUnavailable. */
 const rejectMisfit = async (
-  store: Pick<EventStore, 'head' | 'hashAt'>,
+  store: Pick<EventStore, 'end' | 'readAll' | 'hashAt'>,
   { position, hash }: RelayCheckpoint,
 ): Promise<void> => {
   const misfit = await misfitOf(store, position, hash);

@@ -29,7 +29,7 @@ export type TopicReader = {
 };
 
 export type TopicReaderOptions = {
-  store: Pick<EventStore, 'readAll' | 'readStream' | 'head'>;
+  store: Pick<EventStore, 'readAll' | 'readStream' | 'end'>;
   /** The partition counts that the topics have, or would have. */
   partitions(): Partitions;
 };
@@ -93,18 +93,16 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
     const states = followPaymentStates(store);
     let at: Position | null = null;
     for (;;) {
-      const events: LogEvent[] = await store.readAll(at, STEP_EVENTS);
-      for (const event of events) {
-        await walkOver(walk, states, event);
-        if (event.position === position) return walk;
-      }
-      at = events.at(-1)?.position ?? at;
-      if (events.length < STEP_EVENTS) return undefined;
+      const events: LogEvent[] = await store.readAll(at, STEP_EVENTS, position);
+      for (const event of events) await walkOver(walk, states, event);
+      at = events.at(-1)?.position ?? null;
+      if (at === position) return walk;
+      if (at === null) return undefined;
     }
   };
 
   return {
-    latest: async () => (await store.head(null)).position,
+    latest: () => store.end(),
     page: async (topic, after, limit) => {
       const walk = await walkTo(after);
       if (walk === undefined) return undefined;

@@ -9,10 +9,10 @@ export type RecordedSeal = RecordedEvent<SealEvent>;
 
 /** The head of a log to be signed; undefined where the log is empty. Throws StoreUnavailable. */
 export const headToSeal = async (
-  store: Pick<EventStore, 'head' | 'hashAt'>,
+  store: Pick<EventStore, 'end' | 'hashAt'>,
   log: string,
 ): Promise<SealedHead | undefined> => {
-  const { position } = await store.head(null);
+  const position = await store.end();
   const logHash = position === null ? undefined : (await store.hashAt(position))?.logHash;
   return position === null || logHash === undefined ? undefined : { log, position, logHash };
 };

@@ -17,7 +17,7 @@ const LOOK_MS = 1_000;
 const STOP_MS_MAX = 2_000;
 
 export type SealerOptions = {
-  store: Pick<EventStore, 'append' | 'head' | 'hashAt'>;
+  store: Pick<EventStore, 'append' | 'end' | 'head' | 'hashAt'>;
   privateKey: KeyObject;
   /** The id of the log. */
   log: string;

@@ -26,7 +26,7 @@ import { openRecord } from './record.ts';
 const FIRST_MS = 600_000;
 
 export type VerificationOptions = {
-  store: Pick<EventStore, 'stored' | 'head' | 'hashAt' | 'claimMeta'>;
+  store: Pick<EventStore, 'stored' | 'end' | 'claimMeta'>;
   /** The public key whose seals are trusted. */
   sealingKey?: string | undefined;
   /** The last sealed head that is kept outside the log, as it is now; left out where this process has none. */
@@ -60,12 +60,11 @@ const verifyOnce = async (
   signal: AbortSignal,
 ): Promise<LogWalked | undefined> => {
   const kept = sealedHead?.();
-  const { eventsAfter } = await store.head(null);
   const { guarantee } = store.stored;
-  const isEnough = (read: number): boolean => read >= eventsAfter;
   const seals = sealsCheck({ log: await logIdOf(store), publicKey: sealingKey, kept });
   const also = (form: StoredForm) => breakOf(form, seals.reasonFor(form));
-  const steps = walkLog({ stored: store.stored, guarantee, also, isEnough, signal });
+  const end = await store.end();
+  const steps = walkLog({ stored: store.stored, guarantee, also, end, signal });
   let step = await steps.next();
   while (step.done !== true) step = await steps.next();
   const { value } = step;

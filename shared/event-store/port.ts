@@ -8,6 +8,7 @@
  * - The same event ids again, at the same expected revision, succeed and store nothing twice.
  * - An unknown stream reads as empty. Nothing can be changed or deleted through the port. What an
  *   administrator of the store deletes or cuts is never taken for whole: StreamNotWhole.
+ * - The log's end is a place. Whoever reads to it stops there, however many events that takes.
  * - A subscription gives every event after its position once, in order, says when it has caught
  *   up, waits for a slow reader and goes on by itself after a dropped connection.
  */
@@ -93,8 +94,8 @@ export type StoredForms = {
   guarantee: 'log' | 'stream';
   /** A stream from its first event; empty when unknown. */
   readStream(stream: string): Promise<StoredForm[]>;
-  /** Up to `limit` events of all streams after a position (null: from the start), in order. */
-  readAll(after: Position | null, limit: number): Promise<StoredForm[]>;
+  /** As `readAll` of the store. */
+  readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<StoredForm[]>;
 };
 
 /** Where an append expects its stream to end: nowhere yet, or at this event exactly. */
@@ -106,12 +107,14 @@ export type Expected = 'none' | { revision: number; hash: string };
  */
 export type HashesAt = { hash: string; logHash?: string };
 
-/** Where the log ends, seen from a position. */
+/** How far a position is behind the end of the log: for people and gauges, never to read by. */
 export type Head = {
   /** The last position, or null when the log is empty. */
   position: Position | null;
-  /** How many events lie after the position that `head` was given. */
+  /** How many events lie after the position that `head` was given: at least so many, unless `isExact`. */
   eventsAfter: number;
+  /** False where the store counted no further. */
+  isExact: boolean;
   /** The time of the first of them, or null when there is none. */
   oldestAfter: string | null;
 };
@@ -151,11 +154,21 @@ export type EventStore = {
    * StreamNotWhole for a stream that was deleted for good.
    */
   lastRevision(stream: string): Promise<number | null>;
-  /** Reads up to `limit` events of all streams after a position (null: from the start), in order. */
-  readAll(after: Position | null, limit: number): Promise<(RecordedEvent | UnreadableEvent)[]>;
+  /**
+   * Reads up to `limit` events of all streams after a position (null: from the start), in order. With
+   * `upTo`, the place that `end` gave, none beyond it: empty only where there are no more up to there
+   * (null: an empty log). Throws RangeError for a text that is no position, and StoreUnavailable.
+   */
+  readAll(
+    after: Position | null,
+    limit: number,
+    upTo?: Position | null,
+  ): Promise<(RecordedEvent | UnreadableEvent)[]>;
+  /** The position of the last event now, null in an empty log. Counts nothing. Throws StoreUnavailable. */
+  end(): Promise<Position | null>;
   /** The hashes of the event at a position, or null where none is. Throws StoreUnavailable. */
   hashAt(position: Position): Promise<HashesAt | null>;
-  /** Where the log ends, and how far `after` (null: the start) is behind it. */
+  /** How far `after` (null: the start) is behind the end of the log. Throws as `readAll`. */
   head(after: Position | null): Promise<Head>;
   /** Delivers everything after a position (null: from the start) until `signal` is aborted. */
   subscribe(after: Position | null, signal: AbortSignal): AsyncIterable<SubscriptionItem>;

@@ -12,12 +12,13 @@ const oneByOne = async (
   { readAll }: ReadAll,
   from: Position | null,
   limit: number,
+  upTo: Position | null,
 ): Promise<StoredForm[]> => {
   const forms: StoredForm[] = [];
   let after = from;
   try {
     while (forms.length < limit) {
-      const [form] = await readAll(after, 1);
+      const [form] = await readAll(after, 1, upTo);
       if (form === undefined) break;
       forms.push(form);
       after = form.position;
@@ -29,7 +30,7 @@ const oneByOne = async (
 };
 
 /**
- * Up to `limit` events after a position. Where the file cannot be read on, the events before that place,
+ * Up to `limit` events after a position, up to another (`end` of the store). Where the file cannot be read on, the events before that place,
  * and `unreadable`, the break for a reader whose last event before this page was `last`. Throws any
  * other StoreUnavailable.
  */
@@ -37,13 +38,14 @@ export const readPage = async (
   stored: ReadAll,
   after: Position | null,
   limit: number,
+  upTo: Position | null,
   last?: Pick<StoredForm, 'position' | 'stream' | 'revision'>,
 ) => {
   try {
-    return { page: await stored.readAll(after, limit) };
+    return { page: await stored.readAll(after, limit, upTo) };
   } catch (error) {
     if (!(error instanceof StoreFileUnusable)) throw error;
-    const page = await oneByOne(stored, after, limit);
+    const page = await oneByOne(stored, after, limit, upTo);
     const why = `what comes after it cannot be read: ${error.message}`;
     return { page, unreadable: breakAt(page.at(-1) ?? last ?? LOG_START, why) };
   }

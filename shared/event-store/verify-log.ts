@@ -4,6 +4,7 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { decode } from './codec.ts';
+import { type EventTotal, totalUpTo } from './log-progress.ts';
 import type { Position, StoredForm, StoredForms } from './port.ts';
 import { readPage } from './read-page.ts';
 import { breakAt, storedCheck } from './verify-chain.ts';
@@ -34,12 +35,23 @@ export type LogWalk = {
   includes?: (form: StoredForm) => Promise<boolean>;
   /** Checks an event that fits further: the break, or undefined. */
   also?: (form: StoredForm) => LogBreak | undefined | Promise<LogBreak | undefined>;
-  /** True once so many events of the log have been read that the rest is of no interest. */
-  isEnough(read: number): boolean;
+  /** Where the log ended when this was asked for (`end` of the store): so far it is verified. */
+  end: Position | null;
   signal: AbortSignal;
 };
 
 type LogPage = { page: StoredForm[]; unreadable?: LogBreak };
+
+/** The break where the events up to the end are not all there any more. */
+const endIsGone = (position: Position): LogBreak => ({
+  position,
+  stream: '',
+  revision: 0,
+  reason: 'the log ended here when this began, and its last events are gone',
+});
+
+/** Events that were read so far, and how many there are in all. */
+export type LogProgress = EventTotal & { read: number };
 
 /** `events` were verified, `last` is the last of them; `broken` is the first that does not fit. */
 export type LogWalked = { events: number; last?: StoredForm; broken?: LogBreak };
@@ -55,17 +67,18 @@ const formCheck = ({ stored, guarantee, also }: LogWalk) => {
 };
 
 /**
- * Verifies page after page, and lets other work take its turn in between. Yields how many events it
- * has read, and returns undefined when `signal` is aborted. Throws StoreUnavailable.
+ * Verifies page after page up to the end, and lets other work take its turn in between. Yields how far
+ * it is, and returns undefined when `signal` is aborted. Throws StoreUnavailable.
  */
-export async function* walkLog(walk: LogWalk): AsyncGenerator<number, LogWalked | undefined> {
-  const { stored, includes, isEnough, signal } = walk;
+export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWalked | undefined> {
+  const { stored, includes, end, signal } = walk;
   const check = formCheck(walk);
   const walked: LogWalked = { events: 0 };
   let read = 0;
   let after: Position | null = null;
   while (!signal.aborted) {
-    const { page, unreadable }: LogPage = await readPage(stored, after, PAGE, walked.last);
+    if (end === null || after === end) return walked;
+    const { page, unreadable }: LogPage = await readPage(stored, after, PAGE, end, walked.last);
     for (const form of page) {
       if (includes !== undefined && !(await includes(form))) continue;
       const broken = await check(form);
@@ -74,10 +87,11 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<number, LogWalked 
       walked.last = form;
     }
     if (unreadable !== undefined) return { ...walked, broken: unreadable };
+    // seeded bug: verified-to-the-end
+    if (page.length === 0) return { ...walked, broken: endIsGone(end) };
     read += page.length;
     after = page.at(-1)?.position ?? after;
-    yield read;
-    if (page.length < PAGE || isEnough(read)) return walked;
+    yield { read, ...totalUpTo(end, { read, at: after }) };
     await turn();
   }
   return undefined;

@@ -233,7 +233,7 @@ export const createMetrics = () => {
     }),
     projectionLagEvents: gauge(
       'payments_projection_lag_events',
-      'Events not yet in the read models.',
+      'Events not yet in the read models; on EventStoreDB 1,000 stands for more.',
     ),
     projectionLagSeconds: gauge(
       'payments_projection_lag_seconds',
@@ -254,7 +254,7 @@ export const createMetrics = () => {
     ),
     relayLagEvents: new Gauge({
       name: 'payments_relay_lag_events',
-      help: 'Events not yet sent to the topic; nothing where no broker is set.',
+      help: 'Events not yet sent to the topic, on EventStoreDB 1,000 for more; nothing where no broker is set.',
       labelNames: ['topic'],
       registers: [registry],
     }),

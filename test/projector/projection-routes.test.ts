@@ -125,6 +125,7 @@ describe('GET /ops/v1/projections', () => {
       checkpoint: position,
       head: position,
       lagEvents: 0,
+      lagIsExact: true,
       lagSeconds: 0,
       caughtUp: true,
       parked: 0,
@@ -148,6 +149,7 @@ describe('GET /ops/v1/projections', () => {
     expect(await projection()).toMatchObject({
       head: null,
       lagEvents: null,
+      lagIsExact: null,
       lagSeconds: null,
       checkpoint: projector.status().checkpoint,
       reason: 'the event store is out of reach',

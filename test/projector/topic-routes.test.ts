@@ -36,7 +36,7 @@ afterEach(async () => {
 });
 
 const served = (
-  store: Pick<EventStore, 'readAll' | 'readStream' | 'head'>,
+  store: Pick<EventStore, 'readAll' | 'readStream' | 'end'>,
   relay = noRelay(),
   merchantId = '*',
 ): FastifyInstance => {

@@ -27,6 +27,10 @@ export type EventStoreDbOptions = {
   silenceMsMax?: number;
   /** Between two tries to subscribe: 0.1 to 5 s, jittered. */
   backOff?: BackOff;
+  /** How many events of the log one read gets at most: 1,000. */
+  pageEventsMax?: number;
+  /** Up to here `head` counts exactly; beyond, the true number is at least this: 1,000. */
+  countedEventsMax?: number;
 };
 
 /** Counters since the store was opened. */

@@ -4,12 +4,19 @@
  */
 import { encode } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
-import type { EventStore } from '../port.ts';
+import type { EventStore, Position } from '../port.ts';
 import { createAppender, rejectAny } from './append.ts';
 import { createMetaClaims } from './claim-meta.ts';
 import { connect, type EventStoreDbOptions, type EventStoreDbStats } from './connection.ts';
 import { createLogReader, headOf, placeOf } from './log-reader.ts';
-import { comparePositions, fromServer, parsePosition, storedFormOf } from './records.ts';
+import {
+  comparePositions,
+  fromServer,
+  parsePosition,
+  positionText,
+  type ServerEvent,
+  storedFormOf,
+} from './records.ts';
 import { createRemovals } from './removals.ts';
 import { sourceOf } from './source.ts';
 import { createStreamReader, knownEnds } from './stream-reader.ts';
@@ -35,7 +42,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const ends = knownEnds();
   const removals = createRemovals();
   const streams = createStreamReader(connection, ends, removals);
-  const log = createLogReader(connection);
+  const log = createLogReader(connection, options);
   const appendBatch = createAppender(connection, streams, ends, removals);
   const claim = createMetaClaims(connection, streams);
   const closing = new AbortController();
@@ -54,6 +61,14 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     }
   }
 
+  const readAll = (...[after, limit, upTo]: Parameters<EventStore['readAll']>) =>
+    whileOpen(async () => {
+      // An empty log has no place to read up to.
+      if (upTo === null) return [];
+      const to = upTo === undefined ? undefined : parsePosition(upTo);
+      return log.ownIn({ after: parsePosition(after), limit, upTo: to });
+    });
+
   return {
     append: (stream, expected, events) =>
       whileOpen(async () => {
@@ -62,8 +77,8 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       }),
     readStream: (stream) => whileOpen(() => streams.readStream(stream)),
     lastRevision: (stream) => whileOpen(() => streams.lastRevision(stream)),
-    readAll: (after, limit) =>
-      whileOpen(async () => (await log.ownAfter(parsePosition(after), limit)).map(fromServer)),
+    readAll: (...range) => readAll(...range).then((events) => events.map(fromServer)),
+    end: () => whileOpen(async () => endOf(await log.lastOwn())),
     hashAt: (position) => whileOpen(() => log.hashAt(parsePosition(position))),
     head: (after) => whileOpen(() => headOf(log)(after)),
     claimMeta: (key, value) => whileOpen(() => claim(key, value)),
@@ -91,8 +106,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       guarantee: 'stream',
       readStream: (stream) =>
         whileOpen(async () => (await streams.whole(stream)).map(storedFormOf)),
-      readAll: (after, limit) =>
-        whileOpen(async () => (await log.ownAfter(parsePosition(after), limit)).map(storedFormOf)),
+      readAll: (...range) => readAll(...range).then((events) => events.map(storedFormOf)),
     },
     close() {
       closing.abort();
@@ -101,5 +115,8 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     },
   };
 }
+
+const endOf = (last: ServerEvent | undefined): Position | null =>
+  last === undefined ? null : positionText(last.position);
 
 const pingMs = (callTimeoutMs: number): number => Math.min(callTimeoutMs, PING_TIMEOUT_MS);

@@ -1,7 +1,7 @@
 /** Reading the whole log of EventStoreDB, in which the server's own events lie between ours. */
 import { BACKWARDS, END, FORWARDS, START } from '@eventstore/db-client';
 import type { EventStore, HashesAt } from '../port.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, EventStoreDbOptions } from './connection.ts';
 import {
   comparePositions,
   hashOfRecord,
@@ -14,15 +14,24 @@ import {
 } from './records.ts';
 import { endedWithoutResponse } from './stream-reader.ts';
 
-const PAGE_EVENTS = 1000;
-/** Up to here `head` counts exactly; beyond, the true number is at least this. */
-const COUNTED_EVENTS_MAX = 10_000;
+/** A part of the log: up to `limit` events after a place (undefined: the start), up to `upTo` or the end. */
+type LogRange = {
+  after: LogPosition | undefined;
+  limit: number;
+  upTo?: LogPosition | undefined;
+};
+
+const PAGE_EVENTS_MAX = 1000;
+const COUNTED_EVENTS_MAX = 1000;
+
+type LogReaderOptions = Pick<EventStoreDbOptions, 'pageEventsMax' | 'countedEventsMax'>;
 
 /** Where an event lies in the server's log. */
 export const placeOf = (event: ServerEvent | undefined): LogPosition | undefined => event?.position;
 
 /** Reads over all streams; each of them throws StoreUnavailable. */
-export function createLogReader({ read }: Connection) {
+export function createLogReader({ read }: Connection, options: LogReaderOptions = {}) {
+  const { pageEventsMax = PAGE_EVENTS_MAX, countedEventsMax = COUNTED_EVENTS_MAX } = options;
   const backwards = (from: LogPosition | undefined, maxCount: number, limits?: object) =>
     read(
       (client) =>
@@ -56,36 +65,43 @@ export function createLogReader({ read }: Connection) {
     if (comparePositions((await newest()).position, position) >= 0) throw endedWithoutResponse();
   }
 
-  /** Pages of the log after a position, the server's own events too. A read includes its position. */
-  async function* pagesAfter(after: LogPosition | undefined, limit: number) {
+  /**
+   * Pages of the log after a position, the server's own events too, up to `upTo` or to the end of the
+   * log. A read includes its position. Throws StoreUnavailable where the server's pages end sooner.
+   */
+  async function* pagesAfter({ after, limit, upTo }: LogRange) {
     let from = after;
     // The first page is small for a reader that wants little and finds it there.
-    for (let size = Math.max(limit, 100); ; size = PAGE_EVENTS) {
-      const count = Math.min(PAGE_EVENTS, size) + 1;
+    for (let size = Math.max(limit, 100); ; size = pageEventsMax) {
+      if (upTo !== undefined && comparePositions(from, upTo) >= 0) return;
+      const count = Math.min(pageEventsMax, size) + 1;
       const page = (await forwards(from, count)) ?? [];
-      if (page.length === 0) await mustLiePastEnd(from);
       const fresh = page.filter((event) => comparePositions(event.position, from) > 0);
-      yield fresh;
-      if (page.length < count || fresh.length === 0) return;
+      if (page.length === 0 || (fresh.length === 0 && upTo !== undefined))
+        await mustLiePastEnd(from);
+      yield upTo === undefined
+        ? fresh
+        : fresh.filter((event) => comparePositions(event.position, upTo) <= 0);
+      if ((page.length < count && upTo === undefined) || fresh.length === 0) return;
       from = placeOf(fresh.at(-1));
     }
   }
 
-  /** Up to `limit` events of ours after a position. The server cannot filter this read. */
-  async function ownAfter(after: LogPosition | undefined, limit: number): Promise<ServerEvent[]> {
+  /** Up to `limit` events of ours in a range. The server cannot filter this read. */
+  async function ownIn(range: LogRange): Promise<ServerEvent[]> {
     const own: ServerEvent[] = [];
-    if (limit <= 0) return own;
-    for await (const page of pagesAfter(after, limit)) {
+    if (range.limit <= 0) return own;
+    for await (const page of pagesAfter(range)) {
       own.push(...page.filter(isOurs));
-      if (own.length >= limit) break;
+      if (own.length >= range.limit) break;
     }
-    return own.slice(0, limit);
+    return own.slice(0, range.limit);
   }
 
   /** The last event of ours, not counting the server's own events after it. */
   async function lastOwn(): Promise<ServerEvent | undefined> {
     let from: LogPosition | undefined;
-    for (let count = 32; ; count = PAGE_EVENTS) {
+    for (let count = 32; ; count = pageEventsMax) {
       const page = (await backwards(from, count)) ?? [];
       if (page.length === 0 && from === undefined) throw endedWithoutResponse();
       const found = page.find(isOurs);
@@ -103,33 +119,34 @@ export function createLogReader({ read }: Connection) {
     return isThere ? { hash: hashOfRecord(event) } : null;
   }
 
-  async function countAfter(after: LogPosition | undefined) {
+  /** Counts the events of ours in a range, up to a bound. */
+  async function countIn(after: LogPosition | undefined, upTo: LogPosition | undefined) {
     let count = 0;
     let oldest: string | null = null;
-    for await (const page of pagesAfter(after, PAGE_EVENTS)) {
+    for await (const page of pagesAfter({ after, upTo, limit: countedEventsMax })) {
       const own = page.filter(isOurs);
       if (count === 0 && own[0] !== undefined) oldest = timeOfRecord(own[0]);
       count += own.length;
-      if (count >= COUNTED_EVENTS_MAX) break;
+      if (count > countedEventsMax) break;
     }
-    return { eventsAfter: count, oldestAfter: oldest };
+    const eventsAfter = Math.min(count, countedEventsMax);
+    // seeded bug: counted-so-far
+    return { eventsAfter, isExact: eventsAfter === count, oldestAfter: oldest };
   }
 
-  return { newest, ownAfter, lastOwn, hashAt, countAfter };
+  return { newest, ownIn, lastOwn, hashAt, countIn };
 }
 
 type LogReader = ReturnType<typeof createLogReader>;
 
 /** The head of the log as the port has it: the last event of ours, and what lies after a position. */
 export const headOf =
-  ({ lastOwn, countAfter }: LogReader): EventStore['head'] =>
+  ({ lastOwn, countIn }: LogReader): EventStore['head'] =>
   async (after) => {
     const from = parsePosition(after);
     const last = await lastOwn();
-    if (last === undefined) return { position: null, eventsAfter: 0, oldestAfter: null };
-    const position = positionText(last.position);
-    if (comparePositions(last.position, from) <= 0) {
-      return { position, eventsAfter: 0, oldestAfter: null };
+    if (last === undefined) {
+      return { position: null, eventsAfter: 0, isExact: true, oldestAfter: null };
     }
-    return { position, ...(await countAfter(from)) };
+    return { position: positionText(last.position), ...(await countIn(from, last.position)) };
   };

@@ -116,11 +116,14 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     return recorded;
   };
 
-  const page = (after: string | null, limit: number): StoredEvent[] => {
+  const recordedPage = (after: string | null, limit: number, upTo?: string | null) => {
     throwFailure();
     const from = indexAfter(after);
-    return log.slice(from, from + limit).map(seen);
+    const to = upTo === undefined ? log.length : indexAfter(upTo);
+    return log.slice(from, Math.min(from + limit, to));
   };
+  const page = (...range: Parameters<typeof recordedPage>): StoredEvent[] =>
+    recordedPage(...range).map(seen);
 
   /** A damaged event's text is damaged as well. */
   const storedForm = (event: RecordedEvent): StoredForm => {
@@ -172,7 +175,11 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
 
   return {
     append,
-    readAll: async (after, limit) => page(after, limit),
+    readAll: async (after, limit, upTo) => page(after, limit, upTo),
+    end: async () => {
+      throwFailure();
+      return log.at(-1)?.position ?? null;
+    },
     subscribe,
     readStream: async (stream) => {
       throwFailure();
@@ -205,6 +212,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       return {
         position: log.at(-1)?.position ?? null,
         eventsAfter: rest.length,
+        isExact: true,
         oldestAfter: rest[0]?.time ?? null,
       };
     },
@@ -214,11 +222,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
         throwFailure();
         return log.filter((event) => event.stream === stream).map(storedForm);
       },
-      readAll: async (after, limit) => {
-        throwFailure();
-        const from = indexAfter(after);
-        return log.slice(from, from + limit).map(storedForm);
-      },
+      readAll: async (after, limit, upTo) => recordedPage(after, limit, upTo).map(storedForm),
     },
     close: async () => {
       closed = true;

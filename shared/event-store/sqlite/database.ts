@@ -127,7 +127,10 @@ export function prepareAll(database: DatabaseSync) {
     lastRevision: database.prepare(
       `SELECT max(e.revision) AS revision FROM ${EVENTS} WHERE s.name = ?`,
     ),
-    readAll: rows(`SELECT ${ROW} FROM ${EVENTS} WHERE e.position > ? ORDER BY e.position LIMIT ?`),
+    readAll: rows(
+      `SELECT ${ROW} FROM ${EVENTS} WHERE e.position > ? AND e.position <= ?
+       ORDER BY e.position LIMIT ?`,
+    ),
     hashAt: database.prepare('SELECT hash, log_hash AS logHash FROM events WHERE position = ?'),
     timeAfter: database.prepare(
       `SELECT text ->> '$.time' AS time FROM events WHERE position > ? ORDER BY position LIMIT 1`,
@@ -136,7 +139,9 @@ export function prepareAll(database: DatabaseSync) {
     getMeta: database.prepare('SELECT value FROM meta WHERE key = ?'),
     walPages: database.prepare('PRAGMA wal_checkpoint(NOOP)'),
     chain: database.prepare(`${CHAIN_ROWS} WHERE e.position > ? ORDER BY e.position`),
-    chainPage: database.prepare(`${CHAIN_ROWS} WHERE e.position > ? ORDER BY e.position LIMIT ?`),
+    chainPage: database.prepare(
+      `${CHAIN_ROWS} WHERE e.position > ? AND e.position <= ? ORDER BY e.position LIMIT ?`,
+    ),
     chainOfStream: database.prepare(`${CHAIN_ROWS} WHERE s.name = ? ORDER BY e.revision`),
     endAt: database.prepare('SELECT position, log_hash AS logHash FROM events WHERE position = ?'),
   };

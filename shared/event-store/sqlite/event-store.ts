@@ -68,7 +68,7 @@ export async function openSqliteEventStore(
     stored: storedForms(thread),
     subscribe: (after, signal) =>
       follow(tail, reads.readAll, after, AbortSignal.any([signal, closing.signal])),
-    lastPosition: () => (tail.last() === 0 ? null : String(tail.last())),
+    lastPosition: () => lastOf(tail),
     stats: () => ({ ...appends.counters }),
     ping: appends.ping,
     claimMeta: (key, value) => thread.call('claimMeta', { key, value }).catch(rethrow),
@@ -116,31 +116,42 @@ const end = (thread: Thread): Promise<void> =>
     () => undefined,
   );
 
+const lastOf = (tail: LiveTail): Position | null =>
+  tail.last() === 0 ? null : String(tail.last());
+
+/** Throws RangeError for a text that is no position. */
+const pageArgs = (after: Position | null, limit: number, upTo?: Position | null) => ({
+  after: positionNumber(after),
+  upTo: upTo === undefined ? Number.MAX_SAFE_INTEGER : positionNumber(upTo),
+  limit,
+});
+
 function readers(
   thread: Thread,
   tail: LiveTail,
-): Pick<EventStore, 'readStream' | 'lastRevision' | 'readAll' | 'hashAt' | 'head'> {
+): Pick<EventStore, 'readStream' | 'lastRevision' | 'readAll' | 'end' | 'hashAt' | 'head'> {
   return {
     async readStream(stream) {
       const rows = await thread.call('readStream', { stream }).catch(rethrow);
       return wholeStream(await mapInSlices(rows, decodeRow));
     },
     lastRevision: (stream) => thread.call('lastRevision', { stream }).catch(rethrow),
-    async readAll(after, limit) {
-      const args = { after: positionNumber(after), limit };
+    async readAll(after, limit, upTo) {
+      const args = pageArgs(after, limit, upTo);
       const rows = await thread.call('readAll', args).catch(rethrow);
       return mapInSlices(rows, decodeRow);
     },
+    end: async () => lastOf(tail),
     hashAt: async (position) =>
       thread.call('hashAt', { position: positionNumber(position) }).catch(rethrow),
     async head(after): Promise<Head> {
       const from = positionNumber(after);
       const last = tail.last();
-      const position = last === 0 ? null : String(last);
-      if (from >= last) return { position, eventsAfter: 0, oldestAfter: null };
+      const position = lastOf(tail);
+      if (from >= last) return { position, eventsAfter: 0, isExact: true, oldestAfter: null };
       const next = tail.after(from, 1)?.[0]?.time;
       const oldestAfter = next ?? (await thread.call('timeAfter', { after: from }).catch(rethrow));
-      return { position, eventsAfter: last - from, oldestAfter };
+      return { position, eventsAfter: last - from, isExact: true, oldestAfter };
     },
   };
 }
@@ -153,8 +164,8 @@ function storedForms(thread: Thread): StoredForms {
     async readStream(stream) {
       return (await thread.call('storedStream', { stream }).catch(rethrow)).map(storedForm);
     },
-    async readAll(after, limit) {
-      const args = { after: positionNumber(after), limit };
+    async readAll(after, limit, upTo) {
+      const args = pageArgs(after, limit, upTo);
       return (await thread.call('storedAll', args).catch(rethrow)).map(storedForm);
     },
   };

@@ -42,15 +42,18 @@ type FailureKind = 'busy' | 'full' | 'fatal' | 'unusable';
 /** `unknown` is true when the failed commit may turn out to be stored after a restart. */
 export type Failure = { kind: FailureKind; message: string; unknown: boolean };
 
+/** Up to `limit` events after one position and up to another. */
+type PageArgs = { after: number; upTo: number; limit: number };
+
 /** The calls of the thread: their arguments and their responses. */
 export type Calls = {
   append: { args: { jobs: AppendJob[] }; response: AppendOutcome[] };
   readStream: { args: { stream: string }; response: Row[] };
   lastRevision: { args: { stream: string }; response: number | null };
-  readAll: { args: { after: number; limit: number }; response: Row[] };
+  readAll: { args: PageArgs; response: Row[] };
   /** Rows as they are stored, with all that their chains rest on. */
   storedStream: { args: { stream: string }; response: Link<number>[] };
-  storedAll: { args: { after: number; limit: number }; response: Link<number>[] };
+  storedAll: { args: PageArgs; response: Link<number>[] };
   hashAt: { args: { position: number }; response: HashesAt | null };
   /** The time of the first event after a position. */
   timeAfter: { args: { after: number }; response: string | null };

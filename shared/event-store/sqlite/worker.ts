@@ -161,11 +161,11 @@ function response(request: Request): unknown {
     case 'lastRevision':
       return statements.lastRevision.get(args.stream)?.revision ?? null;
     case 'readAll':
-      return statements.readAll.all(args.after, args.limit);
+      return statements.readAll.all(args.after, args.upTo, args.limit);
     case 'storedStream':
       return statements.chainOfStream.all(args.stream);
     case 'storedAll':
-      return statements.chainPage.all(args.after, args.limit);
+      return statements.chainPage.all(args.after, args.upTo, args.limit);
     case 'hashAt':
       return statements.hashAt.get(args.position) ?? null;
     case 'timeAfter':

@@ -11,6 +11,7 @@ import { readingCases } from './reading.cases.ts';
 import { removingCases } from './removing.cases.ts';
 import { storedFormCases } from './stored-forms.cases.ts';
 import { subscribingCases } from './subscribing.cases.ts';
+import { wholeLogCases } from './whole-log.cases.ts';
 
 export const describeEventStore = (driver: EventStoreDriver): void =>
   describeDriver('event store', driver, () => {
@@ -21,4 +22,5 @@ export const describeEventStore = (driver: EventStoreDriver): void =>
     subscribingCases(driver);
     closingCases(driver);
     storedFormCases(driver);
+    wholeLogCases(driver);
   });

@@ -157,6 +157,7 @@ describe('a read', () => {
     (from) => from.readStream('payment-1'),
     (from) => from.lastRevision('payment-1'),
     (from) => from.readAll(null, 10),
+    (from) => from.end(),
     (from) => from.head(null),
     (from) => from.claimMeta('key', 'other'),
   ];
@@ -190,6 +191,7 @@ describe('a read', () => {
     expect(await store.head(first?.position ?? null)).toEqual({
       position: second?.position,
       eventsAfter: 1,
+      isExact: true,
       oldestAfter: second?.time,
     });
     await expect(store.readAll('here', 1)).rejects.toThrow(RangeError);

@@ -26,6 +26,7 @@ export const readingCases = (driver: EventStoreDriver): void => {
       expect(await store.head(start)).toEqual({
         position: start,
         eventsAfter: 0,
+        isExact: true,
         oldestAfter: null,
       });
     });
@@ -105,10 +106,11 @@ export const readingCases = (driver: EventStoreDriver): void => {
           store = await reopen();
         }
         const from = async (after: string | null) => store.head(after);
-        expect(await from(start)).toEqual({ position, eventsAfter: 3, oldestAfter: a?.time });
+        const head = { position, isExact: true };
+        expect(await from(start)).toEqual({ ...head, eventsAfter: 3, oldestAfter: a?.time });
         const behind = await from(a?.position ?? null);
-        expect(behind).toEqual({ position, eventsAfter: 2, oldestAfter: b?.time });
-        expect(await from(position)).toEqual({ position, eventsAfter: 0, oldestAfter: null });
+        expect(behind).toEqual({ ...head, eventsAfter: 2, oldestAfter: b?.time });
+        expect(await from(position)).toEqual({ ...head, eventsAfter: 0, oldestAfter: null });
       }
     });
   });
