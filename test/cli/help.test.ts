@@ -5,7 +5,8 @@ import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 import { buildProgram } from '../../cli/program.ts';
 import manifest from '../../package.json' with { type: 'json' };
-import { NODE, ROOT, runCli } from '../support/service.ts';
+import { runCli } from '../support/cli.ts';
+import { NODE, ROOT, runCliProcess } from '../support/service.ts';
 
 const helpOf = (command: Command): string => {
   let text = '';
@@ -37,6 +38,19 @@ describe('exit codes of help and of wrong usage', () => {
   ])('payments %j ends with %i', async (args, code) => {
     expect((await runCli(args)).code).toBe(code);
   });
+});
+
+test('the exit code of a run is that of its process, which writes to its own streams', async () => {
+  const runs = await Promise.all([
+    runCliProcess(['find', '--help']),
+    runCliProcess(['token'], { PORT: 'x' }),
+    runCliProcess(['unknown']),
+  ]);
+  expect(runs).toEqual([
+    { code: 0, signal: null, stdout: expect.stringContaining('Example'), stderr: '' },
+    { code: 1, signal: null, stdout: '', stderr: expect.stringMatching(/^payments: PORT must be/) },
+    { code: 2, signal: null, stdout: '', stderr: expect.stringContaining('unknown') },
+  ]);
 });
 
 describe('F31: --version', () => {

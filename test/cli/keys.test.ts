@@ -2,17 +2,14 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { openSealer } from '../../projector/seals/open.ts';
 import { keyIdOf, publicKeyOf } from '../../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { runCli } from '../support/service.ts';
+import { runCli } from '../support/cli.ts';
 import { silent } from '../support/silent-log.ts';
 import { exportLog, type LogUnderTest, openFilledLog } from '../support/tampering.ts';
-
-// Each run of the command line is a process of its own.
-jest.setTimeout(120_000);
 
 let log: LogUnderTest;
 let keyFile: string;

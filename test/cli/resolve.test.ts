@@ -1,8 +1,8 @@
 /** `payments unresolved`, `resolve` and `parked`, run as a person runs them (gaps §16). */
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { runCli } from '../support/cli.ts';
 import { NO_RETRIES, PAYMENTS, signToken } from '../support/in-process.ts';
-import { runCli } from '../support/service.ts';
 import {
   openTwoCommandProcesses,
   type TwoCommandProcesses,
@@ -12,7 +12,6 @@ import { until } from '../support/until.ts';
 let processes: TwoCommandProcesses;
 let env: NodeJS.ProcessEnv;
 let john: NodeJS.ProcessEnv;
-const CLI_MS_MAX = 40_000;
 
 const tokenOf = (sub: string) =>
   signToken({ merchant_id: '*', sub, scope: 'ops:admin ops:resolve' });
@@ -26,73 +25,61 @@ beforeAll(async () => {
     PAYMENTS_TOKEN: await tokenOf('jane'),
   };
   john = { ...env, PAYMENTS_TOKEN: await tokenOf('john') };
-}, CLI_MS_MAX);
+});
 afterAll(() => processes[Symbol.asyncDispose]());
 
-test(
-  'gaps §16: an unresolved payment is listed, resolved by two persons, and listed no longer',
-  async () => {
-    const { a } = processes;
-    a.faults.respondsToLookUps = false;
-    a.faults.next('call lost');
-    const lost = await a.create();
-    const id = String(lost.headers.location).replace(`${PAYMENTS}/`, '');
-    await until('the first look-up has failed', () => a.side.unresolved.list()[0]?.attempts === 1);
+test('gaps §16: an unresolved payment is listed, resolved by two persons, and listed no longer', async () => {
+  const { a } = processes;
+  a.faults.respondsToLookUps = false;
+  a.faults.next('call lost');
+  const lost = await a.create();
+  const id = String(lost.headers.location).replace(`${PAYMENTS}/`, '');
+  await until('the first look-up has failed', () => a.side.unresolved.list()[0]?.attempts === 1);
 
-    const listed = await runCli(['unresolved'], env);
-    expect(listed.code).toBe(0);
-    expect(listed.stdout.split('\n')[1]).toMatch(
-      new RegExp(`^${id}  m_test  +unresolved  +create  +2500  +\\d+ s  +1  +in \\d+ min  +op_`),
-    );
-    const asJson = await runCli(['unresolved', '--format', 'json'], env);
-    expect(JSON.parse(asJson.stdout)).toMatchObject([{ paymentId: id, attempts: 1 }]);
+  const listed = await runCli(['unresolved'], env);
+  expect(listed.code).toBe(0);
+  expect(listed.stdout.split('\n')[1]).toMatch(
+    new RegExp(`^${id}  m_test  +unresolved  +create  +2500  +\\d+ s  +1  +in \\d+ min  +op_`),
+  );
+  const asJson = await runCli(['unresolved', '--format', 'json'], env);
+  expect(JSON.parse(asJson.stdout)).toMatchObject([{ paymentId: id, attempts: 1 }]);
 
-    const evidence = ['--without-fence', '--evidence', 'letter of the provider'];
-    const word = ['resolve', id, '--outcome', 'declined', ...evidence];
-    const requested = await runCli(word, env);
-    expect(requested).toMatchObject({
-      code: 0,
-      stdout: `${id}  create declined: requested by jane, still PENDING\n`,
-    });
-    const approval = `payments resolve ${id} --outcome declined --operation op_`;
-    expect(requested.stderr).toContain(approval);
-    expect((await runCli(['unresolved'], env)).stderr).toContain(approval);
-    const resolved = await runCli(word, john);
-    expect(resolved).toMatchObject({
-      code: 0,
-      stdout: `${id}  create declined, now FAILED (revision 2)\n`,
-    });
-    const again = await runCli(word, env);
-    expect([again.code, again.stdout]).toEqual([1, '']);
-    expect(again.stderr).toContain('nothing is unresolved on this payment');
-    expect(await runCli(['unresolved'], env)).toMatchObject({
-      code: 0,
-      stdout: '',
-      stderr: `Nothing is unresolved.\nResolved by hand, and the provider is asked on: ${id}\n`,
-    });
-  },
-  CLI_MS_MAX,
-);
+  const evidence = ['--without-fence', '--evidence', 'letter of the provider'];
+  const word = ['resolve', id, '--outcome', 'declined', ...evidence];
+  const requested = await runCli(word, env);
+  expect(requested).toMatchObject({
+    code: 0,
+    stdout: `${id}  create declined: requested by jane, still PENDING\n`,
+  });
+  const approval = `payments resolve ${id} --outcome declined --operation op_`;
+  expect(requested.stderr).toContain(approval);
+  expect((await runCli(['unresolved'], env)).stderr).toContain(approval);
+  const resolved = await runCli(word, john);
+  expect(resolved).toMatchObject({
+    code: 0,
+    stdout: `${id}  create declined, now FAILED (revision 2)\n`,
+  });
+  const again = await runCli(word, env);
+  expect([again.code, again.stdout]).toEqual([1, '']);
+  expect(again.stderr).toContain('nothing is unresolved on this payment');
+  expect(await runCli(['unresolved'], env)).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: `Nothing is unresolved.\nResolved by hand, and the provider is asked on: ${id}\n`,
+  });
+});
 
-test(
-  'an empty list of parked payments is exit code 0, a retry of a payment that is not parked is 1',
-  async () => {
-    const [list, retry] = await Promise.all([
-      runCli(['parked', 'list'], env),
-      runCli(['parked', 'retry', 'pay_1'], env),
-    ]);
-    expect(list).toMatchObject({ code: 0, stdout: '', stderr: 'No payment is parked.\n' });
-    expect([retry.code, retry.stdout]).toEqual([1, '']);
-    expect(retry.stderr).toContain('PAYMENT_NOT_FOUND');
-  },
-  CLI_MS_MAX,
-);
+test('an empty list of parked payments is exit code 0, a retry of a payment that is not parked is 1', async () => {
+  const [list, retry] = await Promise.all([
+    runCli(['parked', 'list'], env),
+    runCli(['parked', 'retry', 'pay_1'], env),
+  ]);
+  expect(list).toMatchObject({ code: 0, stdout: '', stderr: 'No payment is parked.\n' });
+  expect([retry.code, retry.stdout]).toEqual([1, '']);
+  expect(retry.stderr).toContain('PAYMENT_NOT_FOUND');
+});
 
-test(
-  'a wrong outcome and no evidence are wrong usage: exit code 2',
-  async () => {
-    const { code, stderr } = await runCli(['resolve', 'pay_1', '--outcome', 'maybe'], env);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('approved, declined')]);
-  },
-  CLI_MS_MAX,
-);
+test('a wrong outcome and no evidence are wrong usage: exit code 2', async () => {
+  const { code, stderr } = await runCli(['resolve', 'pay_1', '--outcome', 'maybe'], env);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('approved, declined')]);
+});

@@ -3,17 +3,15 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openStoppedFolder } from '../../cli/stopped-folder.ts';
 import { asDataFolderRefused, openDataFolder } from '../../embedded/data-folder.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { type AuditStory, openAuditStory } from '../support/audit-story.ts';
-import { runCli } from '../support/service.ts';
+import { runCli } from '../support/cli.ts';
+import { runCliProcess } from '../support/service.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-// Each run of the command line is a process of its own.
-jest.setTimeout(120_000);
 
 const folder = temporaryFolder();
 let story: string;
@@ -135,7 +133,8 @@ describe('F13: a damaged log', () => {
   test('can be verified, read and exported: each verb names the place and ends with 3', async () => {
     const out = join(folder.path, 'damaged.jsonl');
     const verbs = [
-      await cli(damaged, 'verify'),
+      // In a process, which ends by itself.
+      await runCliProcess(['verify', '--data', damaged], { NO_COLOR: '1' }),
       await cli(damaged, 'events', story),
       await cli(damaged, 'export', '--out', out),
     ];

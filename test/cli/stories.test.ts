@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { withOverrides } from '../../cli/dev/overrides.ts';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
-import { runCli, type Service, startService } from '../support/service.ts';
+import { runCli } from '../support/cli.ts';
+import { type Service, startService } from '../support/service.ts';
 
-// Each run of the command line is a process of its own.
 jest.setTimeout(30_000);
 
 let service: Service;

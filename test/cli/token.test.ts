@@ -1,4 +1,4 @@
-/** `payments token` and `payments cards`, each run as a process. */
+/** `payments token` and `payments cards`. */
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import { openLocalKeys } from '../../shared/http/auth/local-keys.ts';
-import { runCli } from '../support/service.ts';
+import { runCli } from '../support/cli.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'payments-cli-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { freePort, NODE, ROOT, runCli, type Service, startService } from '../support/service.ts';
+import { runCli } from '../support/cli.ts';
+import { freePort, NODE, ROOT, type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 jest.setTimeout(120_000);

@@ -3,8 +3,9 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { runCli } from '../support/cli.ts';
 import { payment, SECRET } from '../support/in-process.ts';
-import { freePort, runCli, type Service, startService } from '../support/service.ts';
+import { freePort, type Service, startService } from '../support/service.ts';
 
 jest.setTimeout(60_000);
 

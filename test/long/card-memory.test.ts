@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { luhnNumber } from '../support/card-search.ts';
-import { NODE, ROOT, runCli } from '../support/service.ts';
+import { NODE, ROOT, runCliProcess } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'payments-memory-'));
@@ -33,7 +33,7 @@ const start = async () => {
   });
   await until('the service listens', () => /http:\S+\/api/.test(stderr), WAIT_MS_MAX);
   const url = /http:\/\/[^/]+/.exec(stderr)?.[0] ?? '';
-  const { stdout } = await runCli(['token'], env);
+  const { stdout } = await runCliProcess(['token'], env);
   return { child, url, token: stdout.trim(), stderr: () => stderr };
 };
 

@@ -5,7 +5,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { payment, signToken } from '../support/in-process.ts';
 import { surviveRebuilds } from '../support/rebuild-rounds.ts';
-import { runCli } from '../support/service.ts';
+import { runCliProcess } from '../support/service.ts';
 import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
 
 test('rebuilds killed half way: reads go on from the old read models, and the next rebuild succeeds', async () => {
@@ -31,7 +31,7 @@ about(`three processes${missing === undefined ? '' : ` (skipped: ${missing})`}`,
       expect(status).toBe(200);
     }
     for (let round = 0; round < 3; round += 1) {
-      const { code, stdout, stderr } = await runCli(['projections', 'rebuild', '--yes'], {
+      const { code, stdout, stderr } = await runCliProcess(['projections', 'rebuild', '--yes'], {
         PAYMENTS_URL: three.url,
         JWT_SECRET,
       });

@@ -13,7 +13,7 @@ import {
   type Body,
   freePort,
   NODE,
-  runCli,
+  runCliProcess,
   type Service,
   spawnService,
   startService,
@@ -177,7 +177,7 @@ export const surviveRestores = async (rounds: number): Promise<void> => {
     for (let round = 1; round <= rounds; round += 1) {
       await jobsDone(load, JOBS, clients);
       const backup = join(folder, `backup-${round}`);
-      expect(await runCli(['backup', backup], { ...env, DATA_DIR: dataDir })).toMatchObject({
+      expect(await runCliProcess(['backup', backup], { ...env, DATA_DIR: dataDir })).toMatchObject({
         code: 0,
       });
       await jobsDone(load, JOBS, clients);

@@ -8,6 +8,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeToken } from '../../cli/settings.ts';
+import { loadConfig } from '../../shared/runtime/config.ts';
 import { expectDescribed } from './api-description.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
@@ -75,7 +77,7 @@ export type ServiceProcess = {
 };
 
 export type Service = ServiceProcess & {
-  /** A token made by the command line, as a person would; kept per merchant and scope. */
+  /** A token as the command line makes it; kept per merchant and scope. */
   token(merchant?: string, scope?: string): Promise<string>;
   /** POST as JSON with a token of `m_demo`; a text or undefined is sent as it is. */
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<CommandResponse>;
@@ -125,7 +127,10 @@ const exitOf = async (child: ChildProcess): Promise<Exit> => {
 };
 
 /** The environment without the settings of whoever runs the tests. */
-const cleanEnv = (): NodeJS.ProcessEnv => ({ PATH: process.env.PATH, HOME: process.env.HOME });
+export const cleanEnv = (): NodeJS.ProcessEnv => ({
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
+});
 
 /** Starts a process of the service and does not wait: for starts that are to be refused. */
 export const spawnService = async (options: ServiceOptions = {}): Promise<ServiceProcess> => {
@@ -192,8 +197,8 @@ export const untilReady = async (service: ServiceProcess): Promise<void> => {
   }
 };
 
-/** Runs the command line to its end: `payments <args>`. */
-export const runCli = async (
+/** Runs the command line to its end in a process of its own: `payments <args>`. */
+export const runCliProcess = async (
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
 ): Promise<Exit & { stdout: string; stderr: string }> => {
@@ -207,17 +212,6 @@ export const runCli = async (
   const stderr = collect(child.stderr);
   const exit = await exitOf(child);
   return { ...exit, stdout: stdout(), stderr: stderr() };
-};
-
-const makeToken = async (
-  env: NodeJS.ProcessEnv,
-  merchant: string,
-  scope: string | undefined,
-): Promise<string> => {
-  const scoped = scope === undefined ? [] : ['--scope', scope];
-  const { code, stdout, stderr } = await runCli(['token', '--merchant', merchant, ...scoped], env);
-  if (code !== 0) throw new Error(`no token: ${stderr}`);
-  return stdout.trim();
 };
 
 const asBody = (body: unknown): string | undefined =>
@@ -241,6 +235,18 @@ const send = async (url: string, init: RequestInit): Promise<CommandResponse> =>
   return { status, headers, text, json: parsed(text) };
 };
 
+/** Signed as `payments token` signs it, with the settings of the service. */
+const tokenOf = (
+  { dataDir }: ServiceProcess,
+  { env }: ServiceOptions,
+  merchant: string,
+  scope: string | undefined,
+): Promise<string> => {
+  const read = loadConfig({ ...env, DATA_DIR: dataDir });
+  if (!read.ok) throw new Error(read.problems.join('; '));
+  return makeToken(read.config, { merchant, scope, ttlSeconds: 3600 });
+};
+
 /** Starts the service and waits until it is ready. `await using` ends it and cleans up. */
 export const startService = async (options: ServiceOptions = {}): Promise<Service> => {
   const started = await spawnService(options);
@@ -253,8 +259,7 @@ export const startService = async (options: ServiceOptions = {}): Promise<Servic
   const tokens = new Map<string, Promise<string>>();
   const token = (merchant = 'm_demo', scope?: string): Promise<string> => {
     const name = `${merchant} ${scope}`;
-    const made =
-      tokens.get(name) ?? makeToken({ ...options.env, DATA_DIR: started.dataDir }, merchant, scope);
+    const made = tokens.get(name) ?? tokenOf(started, options, merchant, scope);
     tokens.set(name, made);
     return made;
   };
