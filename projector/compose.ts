@@ -1,5 +1,6 @@
 /** Puts the parts of the projector together, for a process that it has alone or shares (embedded). */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
+import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
 import { trackCatchUp } from './catch-up.ts';
@@ -93,7 +94,7 @@ const stateOf = (
 
 /** The subscriber of the projector: follows the log once it has the lease. Its `start` throws LogMisfit, and what the engines throw. */
 const subscriberOf = (
-  engines: Pick<ProjectorOptions, 'store' | 'readModels'>,
+  { logger, ...engines }: Pick<ProjectorOptions, 'store' | 'readModels' | 'logger'>,
   lease: Lease,
   projection: Projection,
   caughtUp: () => void,
@@ -105,6 +106,11 @@ const subscriberOf = (
     return from;
   },
   events: projection.events,
+  removal: async (stream) => {
+    const paymentId = paymentOf(stream);
+    if (paymentId !== undefined) return projection.removal(paymentId);
+    logger.error({ stream }, 'a stream of the event log was deleted or cut, or may have been');
+  },
   caughtUp,
 });
 

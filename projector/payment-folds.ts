@@ -73,7 +73,11 @@ export const createPaymentFolds = ({
     try {
       const folded = await foldUntilPoison(await store.readStream(streamOf(paymentId)));
       if (folded.poison !== undefined || revisionOf(folded) >= atLeast) return folded;
-      return { ...folded, poison: { revision: atLeast, reason: 'its stream ends before it' } };
+      const reason =
+        folded.readModel === undefined
+          ? 'the event store no longer has its stream'
+          : 'its stream ends before it';
+      return { ...folded, poison: { revision: atLeast, reason } };
     } catch (error) {
       if (!(error instanceof UnreadableStream)) throw error;
       return { readModel: undefined, poison: { revision: atLeast, reason: reasonOf(error) } };

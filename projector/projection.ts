@@ -8,6 +8,7 @@
 
 import type { EventStore, LogEvent, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
+import type { PaymentReadModel } from '../shared/payment/response.ts';
 import { DocumentTooLarge } from '../shared/read-models/errors.ts';
 import type { ReadModelChange, ReadModels } from '../shared/read-models/port.ts';
 import type { Freshness } from './freshness.ts';
@@ -37,6 +38,11 @@ export type Projection = {
    * it and parks the payment. True when its document is whole now. Throws what the engines throw.
    */
   repair(paymentId: string): Promise<boolean>;
+  /**
+   * Parks the payment where the store no longer holds its stream whole; its document stays as it is, or
+   * becomes `kept`, a newer one of other read models. Throws what the engines throw.
+   */
+  removal(paymentId: string, kept?: PaymentReadModel): Promise<void>;
   /** Runs a step between two batches: no event is applied while it runs. */
   hold<T>(step: () => Promise<T>): Promise<T>;
   /**
@@ -50,6 +56,9 @@ export type Projection = {
 };
 
 type Parking = ReadModelChange & { kind: 'park' };
+
+const CANNOT_TAKE = 'payment parked: the read models cannot take its event';
+const NOT_WHOLE = 'payment parked: the event store no longer holds its stream whole';
 
 const changesOf = (payments: Map<string, Folded>, time: string): ReadModelChange[] => {
   const changes: ReadModelChange[] = [];
@@ -89,6 +98,9 @@ export const createProjection = ({
     isParked: (paymentId) => parked.has(paymentId),
   });
 
+  const lastOf = async (paymentId: string): Promise<number> =>
+    (await readModels.load(paymentId))?.revision ?? -1;
+
   const readParked = async (): Promise<void> => {
     parked = new Set((await readModels.parked(PARKED_KNOWN_MAX)).map((p) => p.paymentId));
   };
@@ -114,13 +126,10 @@ export const createProjection = ({
     return changes.filter((change) => change.kind === 'park');
   };
 
-  const noteParked = async (parkings: Parking[]): Promise<void> => {
+  const noteParked = async (parkings: Parking[], message = CANNOT_TAKE): Promise<void> => {
     for (const { paymentId, revision, reason } of parkings) {
       counts.parkings += 1;
-      logger.error(
-        { paymentId, revision, reason },
-        'payment parked: the read models cannot take its event',
-      );
+      logger.error({ paymentId, revision, reason }, message);
     }
     await readParked();
   };
@@ -143,9 +152,30 @@ export const createProjection = ({
     const known = (await readModels.parked(PARKED_KNOWN_MAX)).find(
       (p) => p.paymentId === paymentId,
     );
-    const folded = await folds.foldStream(paymentId, known?.revision ?? -1);
+    const last = await lastOf(paymentId);
+    // Parked after its last event: by a removal, which may have been taken back, or by the next event.
+    const { revision = -1 } = known ?? {};
+    const after = revision === last + 1 ? last : revision;
+    const { readModel, poison } = await folds.foldStream(paymentId, after);
+    if (poison === undefined && readModel !== undefined) {
+      await write(new Map(), checkpoint, undefined, [{ kind: 'repair', paymentId, readModel }]);
+      await readParked();
+      return true;
+    }
+    const at = poison && { ...poison, revision: Math.max(poison.revision, revision) };
+    const folded = { readModel, ...(at && { poison: at }) };
     await noteParked(await write(new Map([[paymentId, folded]]), checkpoint));
-    return folded.poison === undefined;
+    return false;
+  };
+
+  const removal = async (paymentId: string, kept?: PaymentReadModel): Promise<void> => {
+    const last = kept?.revision ?? (await lastOf(paymentId));
+    const { poison } = await folds.foldStream(paymentId, last);
+    // seeded bug: removal-parks
+    if (poison === undefined) return;
+    // Parked from the next event on: the document is as good as it was.
+    const stopped = { readModel: kept, poison: { ...poison, revision: last + 1 } };
+    await noteParked(await write(new Map([[paymentId, stopped]]), checkpoint), NOT_WHOLE);
   };
 
   const repair = async (paymentId: string): Promise<boolean> => {
@@ -171,6 +201,7 @@ export const createProjection = ({
     start: () => inTurn(start),
     events: (events) => inTurn(() => applyBatch(events)),
     retryParked: (paymentId) => inTurn(() => retry(paymentId)),
+    removal: (paymentId, kept) => inTurn(() => removal(paymentId, kept)),
     repair: (paymentId) => inTurn(() => repair(paymentId)),
     hold: (step) =>
       inTurn(async () => {

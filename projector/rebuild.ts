@@ -21,6 +21,7 @@ import type { Log } from './subscription.ts';
 
 const BATCH = 250;
 const PARKED_NAMED_MAX = 1_000;
+const PARKED_PAGE = 250;
 const NONE: MoneyDifferences = { count: 0, named: [] };
 
 export type RebuildProgress = {
@@ -52,8 +53,8 @@ export type RebuildResult = {
 
 export type RebuildOptions = {
   store: Pick<EventStore, 'readAll' | 'readStream'>;
-  readModels: Pick<ReadModelsWriter, 'checkpoint'> &
-    Pick<ReadModelsReader, 'idsAfter' | 'inspect'> &
+  readModels: Pick<ReadModelsWriter, 'checkpoint' | 'load'> &
+    Pick<ReadModelsReader, 'idsAfter' | 'inspect' | 'parked'> &
     ReadModelsRebuild;
   /** Serves the new read models also where the old ones say other money. */
   accept?: boolean;
@@ -118,6 +119,28 @@ const progressOf = ({ onProgress }: RebuildOptions, projection: Projection) => {
   };
 };
 
+/**
+ * Parks the payments in the new read models that are parked in the old ones because the store no longer
+ * holds their streams whole, with the documents that they had: until a scavenge the log still has
+ * their events, and after it the document is the only trace of the payment.
+ */
+const parkRemoved = async (
+  { readModels }: RebuildOptions,
+  next: NextGeneration,
+  projection: Projection,
+): Promise<void> => {
+  let page = await readModels.parked(PARKED_PAGE);
+  while (page.length > 0) {
+    for (const { paymentId } of page) {
+      const old = await readModels.load(paymentId);
+      const { row, parked } = await next.inspect(paymentId);
+      const isKept = (row?.revision ?? -1) >= (old?.revision ?? -1);
+      if (!parked || !isKept) await projection.removal(paymentId, old);
+    }
+    page = await readModels.parked(PARKED_PAGE, page.at(-1));
+  }
+};
+
 const fillAndServe = async (
   options: RebuildOptions,
   next: NextGeneration,
@@ -130,6 +153,8 @@ const fillAndServe = async (
   await fill(options, projection, report, BATCH - 1);
   return hold(async () => {
     await fill(options, projection, report, 0);
+    // seeded bug: rebuild-keeps-removed
+    await parkRemoved(options, next, projection);
     const [before, after] = [await readModels.checksum(), await next.checksum()];
     const equal = before.hash === after.hash && before.documents === after.documents;
     const money = equal ? NONE : await moneyDifferences(readModels, next);

@@ -6,6 +6,7 @@
 import { createBoundedMap } from '../runtime/bounded-map.ts';
 import { jsonFieldsOf } from '../runtime/json-fields.ts';
 import { GENESIS_HASH, hashOf, LOG_START, type LogEnd, linkLog } from './chain.ts';
+import { StreamNotWhole } from './errors.ts';
 import type { StoredForm, StoredForms } from './port.ts';
 
 /** An event to verify, as a store or a file holds it; `P` is how its position is written. */
@@ -171,6 +172,12 @@ export const verifyPart = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
 /** How many ends of streams stay in memory; any other is read again for its stream's next event. */
 const STREAMS_KNOWN_MAX = 100_000;
 
+/** A stream that was deleted at the server has no event to follow: a break, not a fault. */
+const rejectUnlessRemoved = (error: unknown): StoredForm[] => {
+  if (error instanceof StreamNotWhole) return [];
+  throw error;
+};
+
 /**
  * Checks the stored forms of a whole log in their order, by the chain that `guarantee` names. The
  * check returns why a form does not fit, and throws what the store throws.
@@ -188,7 +195,8 @@ export const storedCheck = (
   return async (form) => {
     const { stream, revision } = form;
     if (revision > 0 && ends.get(stream) === undefined) {
-      const before = (await readStream(stream)).find((one) => one.revision === revision - 1);
+      const forms = await readStream(stream).catch(rejectUnlessRemoved);
+      const before = forms.find((one) => one.revision === revision - 1);
       // Not the form itself, which would keep its text in memory.
       if (before !== undefined) ends.set(stream, { revision: before.revision, hash: before.hash });
     }

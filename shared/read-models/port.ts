@@ -79,7 +79,8 @@ export type ReadModelChange =
   | { kind: 'park'; paymentId: string; revision: number; reason: string; time: string }
   /**
    * Puts the read model in the place of whatever is stored of the payment, or removes that where it is
-   * undefined. A document that has its check and a higher revision stays.
+   * undefined; the payment is parked no more. A document that has its check and a higher revision
+   * stays.
    */
   | { kind: 'repair'; paymentId: string; readModel: PaymentReadModel | undefined };
 

@@ -706,6 +706,18 @@ const STORE: SeededBug[] = [
     test: 'test/contract/event-store/eventstoredb.test.ts',
   },
   {
+    name: 'a payment whose stream was removed is not parked',
+    at: 'removal-parks',
+    change: UNCONDITIONAL,
+    test: 'test/projector/removed.test.ts',
+  },
+  {
+    name: 'a rebuild forgets that the stream of a payment was removed',
+    at: 'rebuild-keeps-removed',
+    change: { replace: /await/, by: 'if (next === undefined) await' },
+    test: 'test/projector/removed.test.ts',
+  },
+  {
     name: 'verifying does not link the log',
     at: 'log-linked',
     change: 'delete',

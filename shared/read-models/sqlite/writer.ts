@@ -35,10 +35,10 @@ const writeReadModel = (at: Connection, readModel: PaymentReadModel): string | u
 /** Removes what is stored of a payment, unless it has its check and is newer than what replaces it. */
 const makeWay = (at: Connection, { paymentId, readModel }: Repair): void => {
   const row = at.document.get(paymentId) as CheckedRow | undefined;
-  if (row === undefined) return;
-  if (row.revision > (readModel?.revision ?? row.revision) && at.rowCheck.holds(row, row.rowCheck))
-    return;
+  const isNewer = row !== undefined && row.revision > (readModel?.revision ?? row.revision);
+  if (isNewer && at.rowCheck.holds(row, row.rowCheck)) return;
   at.remove.run(paymentId);
+  at.unpark.run(paymentId, Number.MAX_SAFE_INTEGER);
 };
 
 const park = (at: Connection, change: ReadModelChange & { kind: 'park' }): void => {

@@ -97,6 +97,15 @@ export const damageCases = (driver: ReadModelDriver): void => {
       expect(await readModels.load('pay_1')).toEqual(readModelAt('pay_1', 5));
     });
 
+    test('a repair ends the parking of a payment that no event follows', async () => {
+      await readModels.apply([parking('pay_1', 4)], 'p1', 'p1');
+      expect(await readModels.getAny('pay_1')).toMatchObject({ parked: true });
+      const readModel = readModelAt('pay_1', 3);
+      await readModels.apply([{ kind: 'repair', paymentId: 'pay_1', readModel }], 'p1', 'p1');
+      expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 3, parked: false });
+      expect(await readModels.parked(10)).toEqual([]);
+    });
+
     test('a repair fills in a document that is missing', async () => {
       const readModel = readModelAt('pay_3', 2);
       await readModels.apply([{ kind: 'repair', paymentId: 'pay_3', readModel }], 'p1', 'p1');
