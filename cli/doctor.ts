@@ -10,6 +10,11 @@ import type { EffectiveSetting } from '../shared/runtime/effective-settings.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type DataFolderFinding, lookAtDataFolder } from './doctor-data.ts';
 import { type EngineFinding, lookAtEngines } from './doctor-engines.ts';
+import {
+  type EventStoreServerFinding,
+  lookAtEventStoreServer,
+  serverRows,
+} from './doctor-event-store.ts';
 import { lookAtService, type ServiceFinding } from './doctor-service.ts';
 import { lookAtSettings } from './doctor-settings.ts';
 import { columns, type Format, formatOption, note, print, printJson, styled } from './output.ts';
@@ -27,6 +32,8 @@ type Finding = {
   shellDiffers: string[];
   dataFolder: DataFolderFinding | null;
   engines: EngineFinding[];
+  /** The server that EVENTSTOREDB_URL of this shell names; null where none is named, or it is down. */
+  eventStoreServer: EventStoreServerFinding | null;
 };
 
 const isHere = ({ url }: ServiceFinding): boolean =>
@@ -48,13 +55,25 @@ const folderOf = (config: Config, service: ServiceFinding): DataFolderFinding | 
   return lookAtDataFolder(settings?.dataFolder ?? config.dataDir);
 };
 
+const serverOf = async (
+  { eventStoreDbUrl: url }: Config,
+  engines: readonly EngineFinding[],
+): Promise<EventStoreServerFinding | null> => {
+  const isUp = engines.some(({ engine, state }) => engine === 'event store' && state === 'up');
+  return url !== undefined && isUp ? lookAtEventStoreServer(url) : null;
+};
+
 const examineWith = async (config: Config, shell: EffectiveSetting[]): Promise<Finding> => {
   const service = await lookAtService(config);
   const { url, state, reason, settings } = service;
   const isStopped = state === 'stopped';
   const engines = isStopped ? await lookAtEngines(config) : service.engines;
   const dataFolder = folderOf(config, service);
-  const isWell = dataFolder?.problem === undefined && engines.every(({ fault }) => !fault);
+  const eventStoreServer = await serverOf(config, engines);
+  const isWell =
+    dataFolder?.problem === undefined &&
+    engines.every(({ fault }) => !fault) &&
+    (eventStoreServer?.faults ?? []).length === 0;
   return {
     ok: isWell && state === 'running' && settings !== null,
     problems: [],
@@ -65,10 +84,18 @@ const examineWith = async (config: Config, shell: EffectiveSetting[]): Promise<F
     shellDiffers: differing(shell, service),
     dataFolder,
     engines,
+    eventStoreServer,
   };
 };
 
-const NOTHING = { warnings: [], service: null, shellDiffers: [], dataFolder: null, engines: [] };
+const NOTHING = {
+  warnings: [],
+  service: null,
+  shellDiffers: [],
+  dataFolder: null,
+  engines: [],
+  eventStoreServer: null,
+};
 
 const examine = async (): Promise<Finding> => {
   const { settings, problems, config } = lookAtSettings(process.env);
@@ -99,6 +126,12 @@ const showEngines = (engines: readonly EngineFinding[]): void => {
   for (const { engine, cause } of engines) if (cause !== undefined) print(`  ${engine}: ${cause}`);
 };
 
+const showServer = (finding: EventStoreServerFinding): void => {
+  title('EventStoreDB');
+  print(...columns(serverRows(finding)));
+  for (const warning of finding.warnings) print(styled('yellow', `  warning: ${warning}`));
+};
+
 const showService = ({ service, settingsOf }: Finding): void => {
   if (service === null) return;
   const { url, state, reason } = service;
@@ -117,6 +150,7 @@ const showService = ({ service, settingsOf }: Finding): void => {
 
 const show = (finding: Finding): void => {
   const { settings, problems, warnings, shellDiffers, dataFolder, engines } = finding;
+  const { eventStoreServer } = finding;
   showService(finding);
   print(...columns(settings.map(({ name, value, origin }) => [name, value, origin])));
   if (shellDiffers.length > 0) print(`this shell has other values of: ${shellDiffers.join(', ')}`);
@@ -124,6 +158,7 @@ const show = (finding: Finding): void => {
   for (const warning of warnings) print(styled('yellow', `warning: ${warning}`));
   if (dataFolder !== null) showDataFolder(dataFolder);
   if (engines.length > 0) showEngines(engines);
+  if (eventStoreServer !== null) showServer(eventStoreServer);
 };
 
 const whyStopped = ({ service, dataFolder }: Finding): string =>
@@ -133,7 +168,7 @@ const whyStopped = ({ service, dataFolder }: Finding): string =>
 
 /** Every finding in one line each, the worst first. */
 const failures = (finding: Finding): string[] => {
-  const { problems, service, dataFolder, engines } = finding;
+  const { problems, service, dataFolder, engines, eventStoreServer } = finding;
   if (problems.length > 0)
     return ['no process starts with these settings; docs/settings.md describes each'];
   const faults = engines.filter(({ fault }) => fault).map(({ engine }) => engine);
@@ -146,6 +181,7 @@ const failures = (finding: Finding): string[] => {
       : [
           `${faults.join(', ')} cannot be used; the causes are above, and docs/operations.md says what to do`,
         ]),
+    ...(eventStoreServer?.faults ?? []).map((fault) => `event store: ${fault}`),
     ...(dataFolder?.problem === undefined ? [] : [dataFolder.problem]),
   ];
 };

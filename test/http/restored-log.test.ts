@@ -3,9 +3,11 @@
  * happened since. A merchant who repeats a key reaches the provider with the operation id that it
  * knows, gets the first outcome, and the log has it again.
  */
-import { copyFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { startStandIn } from '../support/eventstoredb-stand-in.ts';
 import {
   type CommandResponse,
   expectError,
@@ -200,5 +202,40 @@ describe('F3: a service whose provider is ahead of its log', () => {
   ])('F3: a token %s acknowledges nothing', async (_name, merchant, scope) => {
     const asking = { token: await token(merchant, scope) };
     expect((await service.ask('POST', ACKNOWLEDGE, undefined, asking)).status).toBe(403);
+  });
+});
+
+describe('F43: the same where the event store is a server, whose file is put back', () => {
+  test('F43: a repeat gets its first outcome and is charged once', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'payments-events-'));
+    const file = join(folder, 'events.jsonl');
+    let server = await startStandIn({ file });
+    const port = Number(/:(\d+)\?/.exec(server.url)?.[1]);
+    await using onServer = await openInProcess({
+      EVENTSTOREDB_URL: server.url,
+      IDEMPOTENCY_SECRET: 'one secret of the tests, 32 bytes long at least',
+    });
+    const send = () => onServer.create({ captureNow: true }, { key: 'k' });
+    await onServer.create();
+    copyFileSync(file, `${file}.backup`);
+    const first = await send();
+    const before = await onServer.ledger();
+    await onServer.restart(async (dataDir) => {
+      await server.close();
+      copyFileSync(`${file}.backup`, file);
+      for (const end of ['', '-wal', '-shm'])
+        rmSync(join(dataDir, `read-models.sqlite${end}`), { force: true });
+      server = await startStandIn({ file, port });
+    });
+    expect((await send()).status).toBe(503);
+    const asking = { token: await token('*', 'ops:admin') };
+    expect((await onServer.ask('POST', ACKNOWLEDGE, undefined, asking)).json).toMatchObject({
+      acknowledged: true,
+      operations: 1,
+    });
+    expect(outcomeOf(await send())).toEqual(outcomeOf(first));
+    expect(await onServer.ledger()).toEqual(before);
+    await server.close();
+    rmSync(folder, { recursive: true });
   });
 });

@@ -21,6 +21,7 @@ import {
   type Fault,
   makeFaults,
 } from './eventstoredb-stand-in/faults.ts';
+import { addIdentity } from './eventstoredb-stand-in/identity.ts';
 import { makeLog, type StandInOptions } from './eventstoredb-stand-in/log.ts';
 import { makeReads } from './eventstoredb-stand-in/reads.ts';
 
@@ -45,6 +46,10 @@ export type StandIn = {
   truncate(stream: string, before: number): void;
   /** Takes what was deleted or cut out of the log. */
   scavenge(): void;
+  /** The names of all streams. */
+  streams(): Iterable<string>;
+  /** What the events of a stream say, from its first. */
+  dataOf(stream: string): unknown[];
   /** How often each event id is stored: nothing of ours may be there twice. */
   idCounts(): Map<string, number>;
   calls: { append: number; read: number; subscribe: number };
@@ -67,8 +72,9 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
 
   server.addService(
     streamsGrpc.StreamsService as never,
-    { read: reads.read, append, ...makeDeletes(log) } as never,
+    { read: reads.read, append, ...makeDeletes(log, options.refusesDeletes) } as never,
   );
+  addIdentity(server, () => port, options.followers ?? 0);
   port = await new Promise<number>((resolve, reject) => {
     const address = `127.0.0.1:${options.port ?? 0}`;
     server.bindAsync(address, grpc.ServerCredentials.createInsecure(), (error, bound) =>
@@ -94,6 +100,11 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
       const data = change(Buffer.from(event.data, 'base64').toString());
       event.data = Buffer.from(data).toString('base64');
     },
+    streams: () => log.streams.keys(),
+    dataOf: (stream) =>
+      (log.streams.get(stream) ?? []).map(({ data }) =>
+        JSON.parse(Buffer.from(data, 'base64').toString()),
+      ),
     idCounts: () => {
       const counts = new Map<string, number>();
       for (const { id } of log.all) counts.set(id, (counts.get(id) ?? 0) + 1);

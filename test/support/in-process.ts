@@ -69,7 +69,7 @@ export type InProcess = {
    * Stops the service in good order and opens it again over the same folder, after `meanwhile` has
    * had the folder to itself.
    */
-  restart(meanwhile?: (dataDir: string) => void): Promise<void>;
+  restart(meanwhile?: (dataDir: string) => void | Promise<void>): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -174,7 +174,7 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
     },
     restart: async (meanwhile) => {
       await service.stop();
-      meanwhile?.(dataDir);
+      await meanwhile?.(dataDir);
       service = await open();
     },
     [Symbol.asyncDispose]: async () => {

@@ -23,6 +23,13 @@ export const statusError = (
   metadata,
 });
 
+/** What the server says to a user without the right to do it. */
+export const accessDenied = () => {
+  const metadata = new grpc.Metadata();
+  metadata.set('exception', 'access-denied');
+  return statusError(grpc.status.PERMISSION_DENIED, 'Access Denied', metadata);
+};
+
 /** What the server says of a tombstoned stream, read or appended to. */
 export const streamDeleted = (stream: string) => {
   const metadata = new grpc.Metadata();

@@ -8,6 +8,10 @@ export type StandInOptions = {
   file?: string;
   /** After each append the server adds an event of its own, as statistics do. */
   noisy?: boolean;
+  /** It names so many followers, which nobody can connect to. */
+  followers?: number;
+  /** Its user may not delete streams. */
+  refusesDeletes?: boolean;
 };
 
 export type Stored = {

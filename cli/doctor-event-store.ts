@@ -1,0 +1,64 @@
+/**
+ * What `payments doctor` says of the EventStoreDB server that EVENTSTOREDB_URL of this shell names:
+ * who answers, and what its user may do (docs/eventstoredb.md).
+ */
+import type { Right, ServerFacts } from '../shared/event-store/eventstoredb/server-facts.ts';
+
+/** The server, and what to mend: `faults` keep the service from its work, `warnings` do not. */
+export type EventStoreServerFinding = ServerFacts & { faults: string[]; warnings: string[] };
+
+/** The version that the rules of the driver were measured on. */
+const MEASURED_VERSION = '23.10';
+
+const faultsOf = ({ readAll, append }: ServerFacts): string[] => [
+  ...(readAll === 'refused'
+    ? ['the user may not read $all, so no read model can follow: give it that right']
+    : []),
+  ...(append === 'refused' ? ['the user may not append: give it that right'] : []),
+];
+
+const warningsOf = (facts: ServerFacts): string[] => {
+  const { version, members, namesOneNode, isInsecure, remove, rewriteMetadata } = facts;
+  const may = [
+    ...(remove === 'allowed' ? ['delete streams'] : []),
+    ...(rewriteMetadata === 'allowed' ? ['rewrite their metadata'] : []),
+  ].join(' and ');
+  const who = isInsecure ? 'the server checks no user: whoever reaches it may' : 'the user may';
+  return [
+    ...(may === '' ? [] : [`${who} ${may}, so the log is append-only by our word alone`]),
+    ...(members.length > 1 && namesOneNode
+      ? ['the address names one node of a cluster: name all of them, so that another can lead']
+      : []),
+    ...(members.length > 0 && members.every(({ state }) => state !== 'leader')
+      ? ['no node leads, so nothing can be appended: wait for the election, or start the others']
+      : []),
+    ...(version !== null && !version.startsWith(`${MEASURED_VERSION}.`)
+      ? [`the driver was measured on ${MEASURED_VERSION}, and this is ${version}`]
+      : []),
+  ];
+};
+
+/** Asks the server. Throws Error with one line for an address that cannot be read. */
+export const lookAtEventStoreServer = async (url: string): Promise<EventStoreServerFinding> => {
+  const { askServer } = await import('../shared/event-store/eventstoredb/server-facts.ts');
+  const facts = await askServer(url);
+  return { ...facts, faults: faultsOf(facts), warnings: warningsOf(facts) };
+};
+
+const RIGHTS: readonly [name: 'readAll' | 'append' | 'remove' | 'rewriteMetadata', text: string][] =
+  [
+    ['readAll', 'read $all'],
+    ['append', 'append'],
+    ['remove', 'delete streams'],
+    ['rewriteMetadata', 'rewrite metadata'],
+  ];
+
+/** Rows of two texts: the version, each node, each right. */
+export const serverRows = (finding: EventStoreServerFinding): [string, string][] => [
+  ['  version', finding.version ?? 'unknown: the server does not say'],
+  ...finding.members.map(({ address, state, isAlive }): [string, string] => [
+    `  ${address}`,
+    isAlive ? state : `${state}, not alive`,
+  ]),
+  ...RIGHTS.map(([name, text]): [string, string] => [`  ${text}`, finding[name] satisfies Right]),
+];

@@ -1,0 +1,48 @@
+/**
+ * Makes the log append-only by the server's own rule: one user may read and append, and
+ * administrators alone may delete streams and rewrite their metadata (docs/eventstoredb.md).
+ */
+import { jsonEvent } from '@eventstore/db-client';
+import { within } from '../../runtime/back-off.ts';
+import { addressOf, firstClient } from './address.ts';
+import { Overdue } from './call-outcome.ts';
+
+const CALL_MS_MAX = 10_000;
+const ADMINISTRATORS = '$admins';
+
+/** The server's default rights: `$r` read, `$w` write, `$d` delete, `$mr` and `$mw` the metadata. */
+const rightsFor = (user: string) => {
+  const both = [user, ADMINISTRATORS];
+  const onlyAdministrators = { $d: ADMINISTRATORS, $mw: ADMINISTRATORS };
+  return {
+    $userStreamAcl: { $r: both, $w: both, $mr: both, ...onlyAdministrators },
+    $systemStreamAcl: {
+      $r: ADMINISTRATORS,
+      $w: ADMINISTRATORS,
+      $mr: ADMINISTRATORS,
+      ...onlyAdministrators,
+    },
+  };
+};
+
+/**
+ * Gives `user`, who exists at the server, these rights. `url` is the address with an administrator.
+ * Throws Error with one line for an address that cannot be read, and the client's error for a call
+ * that fails; both can be repeated.
+ */
+export const limitUser = async (url: string, user: string): Promise<void> => {
+  const address = addressOf(url);
+  const client = firstClient(address);
+  const { credentials } = address;
+  const inTime = <T>(work: Promise<T>): Promise<T> =>
+    within(CALL_MS_MAX, work, () => new Overdue(`no answer within ${CALL_MS_MAX} ms`));
+  const acl = { readRoles: [user, ADMINISTRATORS] };
+  const settings = jsonEvent({ type: 'update-default-acl', data: rightsFor(user) });
+  try {
+    // Whoever follows the log has to read $all, which is for administrators alone by default.
+    await inTime(client.setStreamMetadata('$all', { acl }, { credentials }));
+    await inTime(client.appendToStream('$settings', settings, { credentials }));
+  } finally {
+    await inTime(client.dispose());
+  }
+};

@@ -1,0 +1,131 @@
+/** What `payments doctor` asks an EventStoreDB server: who it is, and what its user may do. */
+import {
+  type EventStoreDBClient,
+  jsonEvent,
+  NO_STREAM,
+  START,
+  type StreamMetadata,
+} from '@eventstore/db-client';
+import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
+import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
+import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
+import { within } from '../../runtime/back-off.ts';
+import { addressOf, type Client, firstClient } from './address.ts';
+import { callOutcomeOf, Overdue } from './call-outcome.ts';
+import { swallow } from './connection.ts';
+
+/** A node of the cluster, as the server that was asked knows it. */
+export type ClusterMember = { address: string; state: string; isAlive: boolean };
+
+/** `allowed`, `refused`, or `unknown` where the server gave another answer or none. */
+export type Right = 'allowed' | 'refused' | 'unknown';
+
+/** What a server says. */
+export type ServerFacts = {
+  /** Such as `23.10.6.0`; null where the server does not say. */
+  version: string | null;
+  /** Empty where the server does not say. */
+  members: ClusterMember[];
+  /** The address names one host and is no `esdb+discover`. */
+  namesOneNode: boolean;
+  /** It checks no user: the address says tls=false. */
+  isInsecure: boolean;
+  /** What the service needs. */
+  readAll: Right;
+  append: Right;
+  /** What it must not have: the log is append-only by the server's own rule then. */
+  remove: Right;
+  rewriteMetadata: Right;
+};
+
+/** The stream on which the rights are tried, one for each run; no reader of ours looks at it. */
+const probeStream = (): string => `doctor-${crypto.randomUUID()}`;
+
+/** Names of the server's states, as its own pages write them. */
+const STATE_NAMES = new Map(
+  Object.entries(gossipPb.MemberInfo.VNodeState).map(([name, number]) => [
+    number as number,
+    name.toLowerCase(),
+  ]),
+);
+
+type Gossip = InstanceType<typeof gossipPb.ClusterInfo>;
+type Stubs = {
+  /** The client keeps its way to a stub of the server for subclasses; it makes its own instances. */
+  execute<S, T>(stub: S, name: string, action: (client: never) => Promise<T>): Promise<T>;
+  capabilities: Promise<{ serverVersion: string }>;
+};
+const stubsOf = (client: Client): Stubs => client as unknown as Stubs;
+
+const versionOf = async (client: Client): Promise<string | null> => {
+  const { serverVersion } = await stubsOf(client).capabilities;
+  return /\d/.test(serverVersion) ? serverVersion : null;
+};
+
+const membersOf = async (client: Client): Promise<ClusterMember[]> => {
+  const info = await stubsOf(client).execute(
+    gossipGrpc.GossipClient,
+    'gossip',
+    (stub: InstanceType<typeof gossipGrpc.GossipClient>) =>
+      new Promise<Gossip>((resolve, reject) => {
+        stub.read(new sharedPb.Empty(), (error: Error | null, found: Gossip) =>
+          error === null ? resolve(found) : reject(error),
+        );
+      }),
+  );
+  return info.getMembersList().map((member) => ({
+    address: `${member.getHttpEndPoint()?.getAddress()}:${member.getHttpEndPoint()?.getPort()}`,
+    state: STATE_NAMES.get(member.getState()) ?? 'unknown',
+    isAlive: member.getIsAlive(),
+  }));
+};
+
+/** Each question has a time of its own: one that is never answered makes its own fact unknown. */
+const rightTo = async (ms: number, work: () => Promise<unknown>): Promise<Right> => {
+  try {
+    await within(ms, work(), () => new Overdue(`no answer within ${ms} ms`));
+    return 'allowed';
+  } catch (error) {
+    return callOutcomeOf(error) === 'refused' ? 'refused' : 'unknown';
+  }
+};
+
+const readOne = async (client: EventStoreDBClient): Promise<void> => {
+  const events = client.readAll({ fromPosition: START, maxCount: 1 });
+  for await (const _ of events);
+};
+
+/**
+ * Asks a server. Appends one event to a stream of its own making and tries to rewrite its metadata
+ * and to delete it: where the user is refused, as it should be, that stream stays. Each question
+ * ends after `questionMsMax`. Throws Error with one line for an address that cannot be read.
+ */
+export const askServer = async (url: string, questionMsMax = 2_000): Promise<ServerFacts> => {
+  const address = addressOf(url);
+  const client = firstClient(address);
+  const ask = <T>(work: Promise<T>, otherwise: T): Promise<T> =>
+    within(questionMsMax, work, () => new Overdue('no answer')).catch(() => otherwise);
+  const { credentials } = address;
+  const may = (work: () => Promise<unknown>) => rightTo(questionMsMax, work);
+  const stream = probeStream();
+  const event = jsonEvent({ type: 'DoctorLooked', data: {} });
+  const metadata: StreamMetadata = { maxCount: 1 };
+  try {
+    const version = await ask<string | null>(versionOf(client), null);
+    const members = await ask<ClusterMember[]>(membersOf(client), []);
+    const readAll = await may(() => readOne(client));
+    const expectedRevision = NO_STREAM;
+    const append = await may(() =>
+      client.appendToStream(stream, event, { credentials, expectedRevision }),
+    );
+    const rewriteMetadata = await may(() =>
+      client.setStreamMetadata(stream, metadata, { credentials, expectedRevision }),
+    );
+    const remove = await may(() => client.deleteStream(stream, { credentials }));
+    const namesOneNode = !/^esdb\+discover:/i.test(url) && !/\/\/[^/?]*,/.test(url);
+    const isInsecure = /[?&]tls=false(&|$)/i.test(url);
+    return { version, members, namesOneNode, isInsecure, readAll, append, remove, rewriteMetadata };
+  } finally {
+    await within(questionMsMax, client.dispose(), () => new Overdue('no answer')).catch(swallow);
+  }
+};

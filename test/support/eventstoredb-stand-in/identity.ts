@@ -1,0 +1,42 @@
+/** The calls by which a server says who it is: its version, and the members of its cluster. */
+import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
+import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
+import featuresGrpc from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
+import featuresPb from '@eventstore/db-client/generated/serverfeatures_pb.js';
+import type { Server, sendUnaryData } from '@grpc/grpc-js';
+
+/** The version that the stand-in answers like. */
+export const VERSION = '23.10.6.0';
+
+const { ClusterInfo, EndPoint, MemberInfo } = gossipPb;
+const { SupportedMethods } = featuresPb;
+
+const member = (port: number, isLeader: boolean) => {
+  const endPoint = new EndPoint();
+  endPoint.setAddress('127.0.0.1');
+  endPoint.setPort(port);
+  const info = new MemberInfo();
+  info.setHttpEndPoint(endPoint);
+  info.setIsAlive(true);
+  info.setState(isLeader ? MemberInfo.VNodeState.LEADER : MemberInfo.VNodeState.FOLLOWER);
+  return info;
+};
+
+/** `port` is asked late; `followers` are members that nobody can connect to. */
+export function addIdentity(server: Server, port: () => number, followers: number): void {
+  const getSupportedMethods = (_call: unknown, callback: sendUnaryData<object>): void => {
+    const methods = new SupportedMethods();
+    methods.setEventStoreServerVersion(VERSION);
+    callback(null, methods);
+  };
+  const read = (_call: unknown, callback: sendUnaryData<object>): void => {
+    const info = new ClusterInfo();
+    info.addMembers(member(port(), true));
+    for (let other = 1; other <= followers; other += 1) {
+      info.addMembers(member(port() + other, false));
+    }
+    callback(null, info);
+  };
+  server.addService(featuresGrpc.ServerFeaturesService as never, { getSupportedMethods } as never);
+  server.addService(gossipGrpc.GossipService as never, { read } as never);
+}
