@@ -2,6 +2,7 @@
  * Rejections that no route makes: router, body parser, socket parser, time-outs, overload, shutdown
  * (gaps §1). Over real sockets, because half of them never become a request.
  */
+import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -420,6 +421,48 @@ describe('gaps §1: shutdown', () => {
     expect([response.status, response.headers.connection]).toEqual([200, 'close']);
     const second = text.slice(text.indexOf('HTTP/1.1 503'));
     expectError(parseResponse(second), 503, 'SERVICE_UNAVAILABLE');
+    await closed;
+  });
+
+  const REQUEST = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
+  /** A connected client; `text` is what it has received, `ended` resolves once it is closed. */
+  const connected = async () => {
+    const socket = connect(port, '127.0.0.1');
+    const received = { text: '' };
+    socket.setEncoding('utf8').on('data', (part: string) => {
+      received.text += part;
+    });
+    const ended = new Promise<Error | undefined>((resolve) => {
+      socket.once('error', resolve);
+      socket.once('close', () => resolve(undefined));
+    });
+    await new Promise((resolve) => socket.once('connect', resolve));
+    return { socket, received, ended };
+  };
+
+  test('F42: who has sent a request on a kept-alive connection before the stop gets a response', async () => {
+    const clients = await Promise.all(Array.from({ length: 20 }, connected));
+    for (const { socket } of clients) socket.write(REQUEST);
+    await until('each has its first response', () =>
+      clients.every(({ received }) => received.text.includes('HTTP/1.1 200')),
+    );
+    for (const { socket } of clients) socket.write(REQUEST);
+    const closed = closeGracefully(app, 5000);
+    expect(await Promise.all(clients.map(({ ended }) => ended))).toEqual(Array(20).fill(undefined));
+    for (const { received } of clients) expect(received.text.match(/HTTP\/1\.1 /g)).toHaveLength(2);
+    await closed;
+  });
+
+  test('F42: also on a new connection, where the event loop was busy for long', async () => {
+    const { socket, received, ended } = await connected();
+    const closed = closeGracefully(app, 5000);
+    await until('the server no longer listens', () => !app.server.listening);
+    // What comes after a file was read comes before timers, and those before sockets are read.
+    await readFile(import.meta.filename);
+    socket.write(REQUEST);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+    expect(await ended).toBeUndefined();
+    expect(received.text).toContain('HTTP/1.1 503');
     await closed;
   });
 

@@ -1055,6 +1055,18 @@ const PROVIDER_AND_LIMITS: SeededBug[] = [
     test: 'test/http/framework-rejections.test.ts',
   },
   {
+    name: 'a stop closes idle connections before what arrived on them is read',
+    at: 'stop-reads-first',
+    change: 'delete',
+    test: 'test/http/framework-rejections.test.ts',
+  },
+  {
+    name: 'a stop closes a connection whose request has arrived and was not read',
+    at: 'stop-reads-unused',
+    change: 'delete',
+    test: 'test/http/framework-rejections.test.ts',
+  },
+  {
     name: 'a body may have a megabyte',
     at: 'body-limit',
     change: 'delete',
