@@ -57,6 +57,8 @@ export const logPage = async (
   let broken: AuditBreak | undefined;
   let next = startOf(requested.from);
   const end = await store.end();
+  const isFiltered =
+    only !== undefined || requested.fromTime !== undefined || requested.toTime !== undefined;
   const take = (form: StoredForm): void => {
     const event = checked(form);
     events.push(event);
@@ -64,7 +66,8 @@ export const logPage = async (
   };
   let atEnd = next === end;
   for (let read = 0; read < READ_MAX && events.length < limit && !atEnd; read += PAGE) {
-    const page = await store.stored.readAll(next, PAGE, end);
+    const size = isFiltered ? PAGE : Math.min(PAGE, limit - events.length);
+    const page = await store.stored.readAll(next, size, end);
     for (const form of page) {
       if (events.length === limit) break;
       const isVisible = only === undefined || (await merchants.ofForm(form)) === only;

@@ -52,14 +52,15 @@ export type StandIn = {
   dataOf(stream: string): unknown[];
   /** How often each event id is stored: nothing of ours may be there twice. */
   idCounts(): Map<string, number>;
-  calls: { append: number; read: number; subscribe: number };
+  /** `read` counts every read, `readAll` those of the whole log among them. */
+  calls: { append: number; read: number; readAll: number; subscribe: number };
   close(): Promise<void>;
 };
 
 /** Starts it. Port 0 (the default) takes any that is free. */
 export async function startStandIn(options: StandInOptions = {}): Promise<StandIn> {
   const log = makeLog(options);
-  const calls = { append: 0, read: 0, subscribe: 0 };
+  const calls = { append: 0, read: 0, readAll: 0, subscribe: 0 };
   let port = 0;
   const server = new grpc.Server();
   const faults = makeFaults(server, () => port);

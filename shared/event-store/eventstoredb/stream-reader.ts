@@ -12,6 +12,9 @@ import type { Removals } from './removals.ts';
 
 const KNOWN_ENDS_MAX = 20_000;
 
+// The id of the log (log-id.ts): one event. A burst of reads of the whole log stalls a small server.
+const PINGED = 'meta-log-id';
+
 /** The last known revision and hash of the streams in use, to spare the read that would find them. */
 export function knownEnds() {
   const ends = createBoundedMap<{ revision: number; hash: string }>(KNOWN_ENDS_MAX);
@@ -79,6 +82,15 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
   return {
     whole,
     part,
+    /** Resolves where the server answers a read within `ms`, also that there is no such stream. */
+    ping: async (ms: number): Promise<void> => {
+      // seeded bug: health-reads-a-stream
+      const events = await read((client) => client.readStream(PINGED, LAST_EVENT), {
+        ms,
+        attempts: 1,
+      });
+      if (events?.length === 0) throw endedWithoutResponse();
+    },
     /**
      * For a stream that `removals` has noted: throws StreamNotWhole unless it is there from its first
      * event on, or was never written.

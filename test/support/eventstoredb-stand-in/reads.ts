@@ -57,8 +57,12 @@ const filterOf = (options: ReadOptions): ((event: Stored) => boolean) => {
   return ({ stream }) => prefixes.some((prefix) => stream.startsWith(prefix));
 };
 
-/** `count` is told each call as it arrives. */
-export function makeReads(log: Log, faults: Faults, count: (kind: 'read' | 'subscribe') => void) {
+/** `count` is told each call as it arrives; a read of the whole log is both. */
+export function makeReads(
+  log: Log,
+  faults: Faults,
+  count: (kind: 'read' | 'readAll' | 'subscribe') => void,
+) {
   const subscribers = new Map<ReadCall, () => void>();
 
   function responseRead(call: ReadCall, page: Stored[] | undefined): void {
@@ -114,6 +118,7 @@ export function makeReads(log: Log, faults: Faults, count: (kind: 'read' | 'subs
       if (request === undefined) return void call.end();
       const kind = request.hasSubscription() ? 'subscribe' : 'read';
       count(kind);
+      if (kind === 'read' && !request.hasStream()) count('readAll');
       call.on('error', () => undefined);
       faults.whenThawed(() => {
         const fault = faults.next(kind) as Fault | undefined;

@@ -1,0 +1,114 @@
+/** What health, a page and the lag cost EventStoreDB: counted at the stand-in. */
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { logPage } from '../../../audit/log.ts';
+import { createMerchantLookup } from '../../../audit/merchants.ts';
+import { createLag } from '../../../projector/lag.ts';
+import {
+  type EventStoreDb,
+  openEventStoreDb,
+} from '../../../shared/event-store/eventstoredb/event-store.ts';
+import { engineState, registerHealth } from '../../../shared/http/server/health.ts';
+import { createMetrics } from '../../../shared/runtime/metrics.ts';
+import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
+import { newEvent, wholeLife } from '../../support/payment-events.ts';
+import { batchOf } from './opened.ts';
+
+let standIn: StandIn;
+let store: EventStoreDb;
+
+const logger = { debug: () => undefined, warn: () => undefined };
+
+beforeEach(async () => {
+  standIn = await startStandIn();
+  store = await openEventStoreDb({ url: standIn.url, logger, countedEventsMax: 40 });
+});
+afterEach(async () => {
+  await store.close();
+  await standIn.close();
+});
+
+/** How many reads there are during some work. */
+const readsOf = async (work: () => Promise<unknown>) => {
+  const before = { ...standIn.calls };
+  await work();
+  return {
+    read: standIn.calls.read - before.read,
+    readAll: standIn.calls.readAll - before.readAll,
+  };
+};
+
+describe('F39: health', () => {
+  let app: FastifyInstance;
+  beforeEach(() => {
+    app = Fastify();
+    const ready = async () => {
+      const eventStore = await engineState(store.ping);
+      return { ready: eventStore.state === 'up', engines: { eventStore } };
+    };
+    registerHealth(app, { ready, metrics: createMetrics() });
+  });
+  afterEach(() => app.close());
+
+  const statuses = async (count: number): Promise<number[]> => {
+    const ask = () => app.inject('/health/ready');
+    const responses = await Promise.all(Array.from({ length: count }, ask));
+    return [...new Set(responses.map(({ statusCode }) => statusCode))];
+  };
+
+  test('30 requests at once cost one question, and none of the whole log', async () => {
+    const cost = await readsOf(async () => expect(await statuses(30)).toEqual([200]));
+    expect(cost).toEqual({ read: 1, readAll: 0 });
+  });
+
+  test('a server that does not answer is asked once as well, and all are told so', async () => {
+    standIn.fail('read', 'unavailable');
+    const cost = await readsOf(async () => expect(await statuses(30)).toEqual([503]));
+    expect(cost).toEqual({ read: 1, readAll: 0 });
+  });
+});
+
+describe('F40: reading a part of the log costs as much, however long the log is', () => {
+  const append = async (from: number, to: number): Promise<void> => {
+    for (let n = from; n < to; n++) {
+      await store.append(
+        `payment-${n}`,
+        'none',
+        wholeLife(`pay_${n}`).map((one) => newEvent(one)),
+      );
+    }
+  };
+  const page = (limit: number) => {
+    const merchants = createMerchantLookup(store, { getAny: async () => undefined });
+    const requested = { from: 'start', fromTime: undefined, toTime: undefined, limit };
+    return logPage({ store, merchants }, requested, undefined);
+  };
+
+  test('a page costs one look at the end, and its own events', async () => {
+    await append(0, 5);
+    const ofShortLog = await readsOf(() => page(10));
+    await append(5, 60);
+    const ofLongLog = await readsOf(() => page(10));
+    expect(ofLongLog).toEqual(ofShortLog);
+    expect(ofLongLog).toEqual({ read: 2, readAll: 2 });
+    expect(await page(10)).toMatchObject({ atEnd: false });
+  });
+
+  test('the lag counts no more than it shows', async () => {
+    await append(0, 60);
+    const lag = createLag({ store, checkpoint: () => null });
+    const cost = await readsOf(async () =>
+      expect(await lag()).toMatchObject({ events: 40, isExact: false }),
+    );
+    expect(cost).toEqual({ read: 2, readAll: 2 });
+  });
+
+  test('the end costs one read where the server has written much of its own since', async () => {
+    const [, , last] = await store.append('payment-1', 'none', batchOf(3));
+    for (let n = 0; n < 500; n++) standIn.foreign('$stats');
+    await store.end();
+    for (let n = 0; n < 20; n++) standIn.foreign('$stats');
+    const cost = await readsOf(async () => expect(await store.end()).toBe(last?.position));
+    expect(cost).toEqual({ read: 1, readAll: 1 });
+  });
+});
