@@ -246,19 +246,24 @@ export const AuditSeals = z
   })
   .meta({ id: 'AuditSeals' });
 
-/** `guarantee`: one chain over the whole log, or one within each stream. */
+/** `guarantee`: one chain over the whole log, one up to the last seal, or one within each stream. */
 export const AuditVerification = z
   .object({
     /** True for INTACT alone. */
     ok: z.boolean(),
     /** NOT_COMPARABLE: no break, but the kept head proves nothing about what was verified. */
     finding: z.enum(['INTACT', 'BROKEN', 'NOT_COMPARABLE']),
-    guarantee: z.enum(['log', 'stream']),
+    guarantee: z.enum(['log', 'sealed', 'stream']),
     paymentId: z.string().optional(),
     merchantId: z.string().optional(),
     events: z.int(),
     head: z.object({ ...place, hash, logHash: hash.optional() }).nullable(),
     broken,
+    /**
+     * Beside a break of the whole log: payments that the read models know and the log does not hold as
+     * far, the first 100. Left out where the read models cannot be asked.
+     */
+    missingPayments: z.array(z.string()).optional(),
     keptHead: AuditKeptHead.optional(),
     /** Where the whole log was verified and its store can be sealed. */
     sealed: AuditSeals.optional(),

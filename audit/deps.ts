@@ -13,7 +13,7 @@ import type { MerchantLookup } from './merchants.ts';
 
 export type AuditDeps = {
   store: EventStore;
-  readModels: Pick<ReadModelsReader, 'search' | 'getAny'>;
+  readModels: Pick<ReadModelsReader, 'search' | 'getAny' | 'idsAfter' | 'inspect'>;
   /** Records in the log who read what. */
   record: Recorder;
   merchants: MerchantLookup;

@@ -20,6 +20,7 @@ import {
   serverSent,
   whenGone,
 } from '../shared/http/server/streams.ts';
+import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import {
   AuditLogPage,
   AuditVerification,
@@ -63,6 +64,12 @@ const completenessOf = (
   return isWhole ? 'log' : 'streams';
 };
 
+const guaranteeOf = async ({ store }: AuditDeps): Promise<AuditVerification['guarantee']> => {
+  const { guarantee } = store.stored;
+  const isSealed = guarantee === 'stream' && (await store.lastRevision(SEALS_STREAM)) !== null;
+  return isSealed ? 'sealed' : guarantee;
+};
+
 type LogInput = { principal: Principal; query: LogRequest };
 
 const exportLog = async (
@@ -72,10 +79,9 @@ const exportLog = async (
 ): Promise<FastifyReply> => {
   const { stored } = deps.store;
   const only = onlyOf(principal);
-  const isWhole = only === undefined && stored.guarantee === 'log';
   reply
-    .header(COMPLETENESS_HEADER, completenessOf(query, isWhole))
-    .header(GUARANTEE_HEADER, only === undefined ? stored.guarantee : 'stream')
+    .header(COMPLETENESS_HEADER, completenessOf(query, only === undefined))
+    .header(GUARANTEE_HEADER, only === undefined ? await guaranteeOf(deps) : 'stream')
     .headers(scopeHeaders(await logIdOf(deps.store), only));
   return deps.streams.send(reply, NDJSON, (signal) => logLines(deps, stored, query, only, signal));
 };

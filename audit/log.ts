@@ -1,6 +1,7 @@
 /** The log after a position: in pages, as an export, and live. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { z } from 'zod';
+import { logHashes } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type {
   Position,
@@ -101,11 +102,13 @@ export async function* logLines(
   let after = startOf(requested.from);
   const end = await store.end();
   let wanted = requested.limit ?? Number.POSITIVE_INFINITY;
+  // From the start of the log the log hashes are known, whether the store keeps them or not.
+  const linked = after === null ? logHashes() : undefined;
   let chain = LINES_START;
   while (after !== end && wanted > 0) {
     if (signal.aborted) throw new Error('the export was aborted');
     const { page, unreadable } = await readPage(stored, after, PAGE, end);
-    for (const form of page) {
+    for (const form of linked === undefined ? page : page.map(linked)) {
       if (wanted === 0 || !fits(form, requested)) continue;
       if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
       const made = exportLine(form, chain);

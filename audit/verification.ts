@@ -3,11 +3,12 @@ import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { StoredForm, StoredForms } from '../shared/event-store/port.ts';
 import { breakOf } from '../shared/event-store/verify-chain.ts';
 import { type LogProgress, type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
-import { sealsCheck } from '../shared/event-store/verify-seals.ts';
+import { type SealsFound, sealsCheck } from '../shared/event-store/verify-seals.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
 import { type KeptHead, type KeptHeadFound, keptHeadCheck } from './kept-head.ts';
+import { missingPayments } from './missing-payments.ts';
 
 const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
   if (form === undefined) return null;
@@ -59,12 +60,18 @@ const findingOf = (
   return kept?.notComparable === undefined ? 'INTACT' : 'NOT_COMPARABLE';
 };
 
+/** Where the store keeps no chain over the log, its seals cover the log as far as they reach. */
+const guaranteeOf = (
+  guarantee: StoredForms['guarantee'],
+  { seals }: SealsFound,
+): AuditVerification['guarantee'] => (guarantee === 'stream' && seals > 0 ? 'sealed' : guarantee);
+
 /**
  * Verifies what was in the log at the start, page by page. Yields its progress and returns the result,
  * or undefined when `signal` is aborted. Throws StoreUnavailable.
  */
 export async function* verifyLogForms(
-  deps: Pick<AuditDeps, 'store' | 'merchants' | 'sealingKey' | 'sealedHead'>,
+  deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'sealingKey' | 'sealedHead'>,
   { stored, only, known, signal }: LogVerification,
 ): AsyncGenerator<Progress, AuditVerification | undefined> {
   const { store, merchants, sealingKey: publicKey } = deps;
@@ -92,15 +99,18 @@ export async function* verifyLogForms(
   const { events, last, broken = seals.missing() ?? kept.missing() } = step.value;
   const found = kept.result();
   const finding = findingOf(broken, found);
+  const isBroken = broken !== undefined && only === undefined;
+  const missing = isBroken ? await missingPayments(deps, signal) : undefined;
   return {
     ok: finding === 'INTACT',
     finding,
-    guarantee,
+    guarantee: guaranteeOf(guarantee, seals.found()),
     ...(only === undefined ? {} : { merchantId: only }),
     events,
     head: headOf(last),
     ...(broken === undefined ? {} : { broken }),
+    ...(missing === undefined ? {} : { missingPayments: missing }),
     ...(found === undefined ? {} : { keptHead: found }),
-    ...(guarantee === 'log' ? { sealed: seals.found() } : {}),
+    ...(only === undefined ? { sealed: seals.found() } : {}),
   };
 }

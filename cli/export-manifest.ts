@@ -24,7 +24,7 @@ export const manifestShape = z.strictObject({
   }),
   /** What the export holds completely; a `range` may begin in the middle of a stream. */
   completeness: z.enum(['log', 'streams', 'range']),
-  guarantee: z.enum(['log', 'stream']),
+  guarantee: z.enum(['log', 'sealed', 'stream']),
   count: z.int().min(0),
   first: z.strictObject({ position: z.string() }).nullable(),
   head: z

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import { LogMisfit } from '../projector/errors.ts';
-import type { KeyPlace } from '../projector/seals/open.ts';
+import type { KeyPlace } from '../projector/seals/key.ts';
 import { type Rotated, rotateSealingKey } from '../projector/seals/rotate.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { keyIdOf, publicKeyOf } from '../shared/event-store/seals.ts';

@@ -2,8 +2,8 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SEALING_KEY_NAME } from '../projector/seals/key.ts';
-import type { KeyPlace } from '../projector/seals/open.ts';
+import { type KeyPlace, SEALING_KEY_NAME } from '../projector/seals/key.ts';
+
 import { CommandFailed } from './command-failed.ts';
 import { readSettings } from './settings.ts';
 

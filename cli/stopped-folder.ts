@@ -78,11 +78,14 @@ const trusting =
     },
   ];
 
+const notSearched = async (): Promise<never> => {
+  throw new ReadModelsUnavailable('the read models of a stopped folder are not searched');
+};
 const noReadModels = {
   getAny: async () => undefined,
-  search: async () => {
-    throw new ReadModelsUnavailable('the read models of a stopped folder are not searched');
-  },
+  search: notSearched,
+  idsAfter: notSearched,
+  inspect: notSearched,
 };
 
 const appOver = (folder: string, store: EventStore, merchant: string, sealingKey?: string) => {

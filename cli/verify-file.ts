@@ -8,6 +8,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { type ExportLine, readExportLine } from '../audit/export-lines.ts';
 import type { LogBreak } from '../shared/event-store/verify-log.ts';
 import { type SealsFound, sealsCheck } from '../shared/event-store/verify-seals.ts';
+import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Manifest, manifestFileOf, readManifest } from './export-manifest.ts';
 import { lineCheck } from './line-check.ts';
@@ -96,6 +97,7 @@ type Scan = Seen & {
   sealed: SealsFound;
   /** The first seal, where the trusted key made none of them. */
   untrusted: LogBreak | undefined;
+  firstSealLine: number;
   broken?: FileBreak;
 };
 
@@ -110,6 +112,7 @@ const scan = async (
   const sha256 = createHash('sha256');
   let bytes = 0;
   let events = 0;
+  let firstSealLine = 0;
   let last: ExportLine | undefined;
   const scanned = (): Scan => ({
     events,
@@ -119,6 +122,7 @@ const scan = async (
     last,
     sealed: seals.found(),
     untrusted: seals.missing(),
+    firstSealLine,
   });
   const pieces = piecesOf(file, (chunk) => {
     sha256.update(chunk);
@@ -136,6 +140,7 @@ const scan = async (
     }
     events += 1;
     last = read;
+    if (firstSealLine === 0 && read?.stream === SEALS_STREAM) firstSealLine = events;
   }
   return scanned();
 };
@@ -148,8 +153,7 @@ const endReason = (seen: Scan, manifest: Manifest): string | undefined =>
 const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => {
   const reason = endReason(seen, manifest);
   if (reason !== undefined) return { ...placeOf(seen.events, seen.last), reason };
-  // A whole log has its events at the positions 1, 2, 3.
-  return seen.untrusted && { line: Number(seen.untrusted.position), ...seen.untrusted };
+  return seen.untrusted && { line: seen.firstSealLine, ...seen.untrusted };
 };
 
 /**

@@ -34,6 +34,7 @@ const placeOf = ({ broken }: Verification): string => {
 
 const PROVES: Record<string, string> = {
   log: 'one chain over the whole log',
+  sealed: 'one chain over the log up to the last seal',
   stream: 'a chain within each stream',
 };
 
@@ -48,12 +49,19 @@ const sealsLines = ({ seals, position, keyId, eventsAfter, trustedKeyId }: Seals
   return trustedKeyId === undefined ? [fit, `seals  ${NO_KEY}`] : [fit];
 };
 
+/** What the log lost as a whole, which has no place in it. */
+const missingIn = (verification: Verification): string => {
+  const { missingPayments: missing = [] } = verification as Partial<AuditVerification>;
+  if (missing.length === 0) return '';
+  return `; the read models know payments that the log does not hold: ${missing.join(', ')}`;
+};
+
 /** Prints a verification. Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format }: Options): void => {
   if (format === 'json') printJson(verification);
   if (verification.broken !== undefined) {
     throw new CommandFailed(
-      `verification failed at ${placeOf(verification)}; keep this copy and compare it with an export: payments export`,
+      `verification failed at ${placeOf(verification)}${missingIn(verification)}; keep this copy and compare it with an export: payments export`,
       3,
     );
   }

@@ -113,6 +113,7 @@ const openParts = async (
     readModels,
     logger: log,
     freshness,
+    running: sealer.running,
   });
   const commands = openCommandSide({
     config,

@@ -14,6 +14,7 @@ import { createProjection, type Projection } from './projection.ts';
 import type { RebuildResult } from './rebuild.ts';
 import { createRebuilds, type RebuildRequest, type Rebuilds } from './rebuilds.ts';
 import { startSampler } from './sampler.ts';
+import type { RunningHash } from './seals/running-hash.ts';
 import {
   type Log,
   runSubscription,
@@ -26,6 +27,8 @@ export type ProjectorOptions = {
   store: EventStore;
   readModels: ReadModels;
   logger: Log;
+  /** Carries the log hash where the store keeps none, and somebody seals (ADR-0155). */
+  running?: RunningHash | undefined;
   /** Set where this process appends as well, through `freshness.store`. */
   freshness?: Freshness;
   backOff?: BackOff;
@@ -94,18 +97,24 @@ const stateOf = (
 
 /** The subscriber of the projector: follows the log once it has the lease. Its `start` throws LogMisfit, and what the engines throw. */
 const subscriberOf = (
-  { logger, ...engines }: Pick<ProjectorOptions, 'store' | 'readModels' | 'logger'>,
+  { logger, ...engines }: Pick<ProjectorOptions, 'store' | 'readModels' | 'running' | 'logger'>,
   lease: Lease,
   projection: Projection,
   caughtUp: () => void,
 ): Subscriber => ({
   start: async () => {
+    engines.running?.leave();
     await lease.take();
     const from = await projection.start();
     await rejectMisfit(engines, from);
+    await engines.running?.follow(from);
     return from;
   },
-  events: projection.events,
+  events: async (events) => {
+    const next = engines.running?.next(events);
+    await projection.events(next?.events ?? events);
+    next?.taken();
+  },
   removal: async (stream) => {
     const paymentId = paymentOf(stream);
     if (paymentId !== undefined) return projection.removal(paymentId);

@@ -17,6 +17,7 @@ import { watchProjectionMetrics } from './metrics.ts';
 import { relayState, watchRelayMetrics } from './relay/metrics.ts';
 import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
 import { registerProjectorApi } from './routes.ts';
+import { openSealer } from './seals/open.ts';
 import { openVerification } from './verification/open.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
@@ -25,9 +26,18 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const metrics = createMetrics();
   const { store, ping } = await openEventStore(drivers);
   const readModels = await openReadModels(drivers, secretsOf(config));
-  const projector = await startProjector({ store, readModels, logger: log });
+  const sealer = await openSealer({ config, store, log });
+  const { running } = sealer;
+  const projector = await startProjector({ store, readModels, logger: log, running });
   const relay = await openRelay({ config, store, fileOf: noFiles, logger: log, projector });
-  const verification = await openVerification({ ...drivers, store, metrics, projector });
+  const verification = await openVerification({
+    ...drivers,
+    store,
+    metrics,
+    projector,
+    sealingKey: sealer.publicKey,
+    sealedHead: sealer.sealedHead,
+  });
   watchProjectionMetrics(metrics, projector);
   watchRelayMetrics(metrics, relay);
 
@@ -64,6 +74,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     stop: async () => {
       await closeGracefully(app);
       await verification.stop();
+      await sealer.stop();
       await relay.stop();
       await projector.stop();
       await store.close();

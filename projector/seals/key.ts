@@ -95,3 +95,13 @@ export const keepSealedHead = (
   { log, position, logHash }: SealedHead,
 ): Promise<void> =>
   replacePrivateFile(headFileOf(keyFile), `${JSON.stringify({ log, position, logHash })}\n`);
+
+/**
+ * Where the key is. A head is kept beside it where it does not lie beside the log: there the head would
+ * prove nothing, and would make a copy that was put back look cut.
+ */
+export type KeyPlace = { keyFile: string; keepsHead: boolean };
+
+/** The head that is kept there. Throws LogMisfit for a damaged file. */
+export const keptHead = ({ keyFile, keepsHead }: KeyPlace): SealedHead | undefined =>
+  keepsHead ? readSealedHead(keyFile) : undefined;

@@ -10,19 +10,23 @@ import { lastKeyOf, rejectUnsealed, sealsOf } from './check.ts';
 import {
   headFileOf,
   isNextKey,
+  type KeyPlace,
   keepSealedHead,
-  readSealedHead,
+  keptHead,
   readSealingKey,
   SEALING_KEY_NAME,
   takeNextKey,
 } from './key.ts';
+import { openCarried } from './open-carried.ts';
+import type { RunningHash } from './running-hash.ts';
 import { type Sealer, startSealer } from './sealer.ts';
+import { storedHeads } from './source.ts';
 
 export type OpenSealer = {
   config: Pick<Config, 'seals'>;
   store: EventStore;
-  /** The path of a file in the data folder. */
-  fileOf(name: string): string;
+  /** The path of a file in the data folder; left out where there is none. */
+  fileOf?: ((name: string) => string) | undefined;
   log: Log;
 };
 
@@ -30,24 +34,9 @@ export type OpenSealer = {
 export type OpenedSealer = Sealer & {
   publicKey: string | undefined;
   sealedHead(): SealedHead | undefined;
+  /** For the projector, where the store keeps no chain over the log. */
+  running?: RunningHash;
 };
-
-/** Where the store keeps no chain over the log, there is no head to seal. */
-const noSealer: OpenedSealer = {
-  publicKey: undefined,
-  sealedHead: () => undefined,
-  seal: async () => undefined,
-  stop: async () => undefined,
-};
-
-/**
- * Where the key is. A head is kept beside it where a setting names its file: beside the log the head would
- * prove nothing, and would make a copy that was put back look cut.
- */
-export type KeyPlace = { keyFile: string; keepsHead: boolean };
-
-const keptHead = ({ keyFile, keepsHead }: KeyPlace): SealedHead | undefined =>
-  keepsHead ? readSealedHead(keyFile) : undefined;
 
 /** The key of the service, and what it takes to go on after the last seal of the log. */
 export type OpenedKey = {
@@ -74,26 +63,48 @@ export const openSealingKey = async (store: EventStore, place: KeyPlace): Promis
   return { privateKey, publicKey, logId, last, finished };
 };
 
-/** Throws LogMisfit where the log is not the one that was sealed, and what store and files throw. */
-export const openSealer = async ({
-  config,
-  store,
-  fileOf,
-  log,
-}: OpenSealer): Promise<OpenedSealer> => {
-  if (store.stored.guarantee !== 'log') return noSealer;
-  const { keyFile = fileOf(SEALING_KEY_NAME), ...times } = config.seals;
+/** A process without a key seals nothing: another one does, or nobody. */
+const noSealer: OpenedSealer = {
+  publicKey: undefined,
+  sealedHead: () => undefined,
+  seal: async () => undefined,
+  stop: async () => undefined,
+};
+
+const openStored = async (
+  { config, store, log }: OpenSealer,
+  place: KeyPlace,
+): Promise<OpenedSealer> => {
+  const { keyFile, keepsHead } = place;
+  const { eventsMax, everyMs } = config.seals;
   if (config.seals.keyFile === undefined) {
     log.warn(
       { keyFile },
       'the sealing key lies beside the log: whoever takes the data folder can forge the seals; set SEALING_KEY_FILE to a file on another volume',
     );
   }
-  const place = { keyFile, keepsHead: config.seals.keyFile !== undefined };
   const { privateKey, publicKey, logId, last } = await openSealingKey(store, place);
   const keep = async (head: SealedHead): Promise<void> => {
-    if (place.keepsHead) await keepSealedHead(keyFile, head);
+    if (keepsHead) await keepSealedHead(keyFile, head);
   };
-  const sealer = startSealer({ store, privateKey, log: logId, last, ...times, keep, logger: log });
+  const source = storedHeads(store, logId, last);
+  const own = { store, source, privateKey, promised: eventsMax, keep, logger: log };
+  const sealer = startSealer({ ...own, eventsMax, everyMs });
   return { ...sealer, publicKey, sealedHead: () => keptHead(place) };
+};
+
+/** Throws LogMisfit where the log is not the one that was sealed, and what store and files throw. */
+export const openSealer = async (options: OpenSealer): Promise<OpenedSealer> => {
+  const { config, store, fileOf, log } = options;
+  const { keyFile = fileOf?.(SEALING_KEY_NAME) } = config.seals;
+  if (keyFile === undefined) {
+    log.warn(
+      {},
+      'the event log is not sealed: a payment that is deleted at its server is missed by no verification; set SEALING_KEY_FILE, to the same key for every projector',
+    );
+    return noSealer;
+  }
+  const isServer = store.stored.guarantee !== 'log';
+  const place = { keyFile, keepsHead: isServer || config.seals.keyFile !== undefined };
+  return isServer ? openCarried(options, place) : openStored(options, place);
 };

@@ -9,8 +9,8 @@ import { keyIdOf, makeRotation } from '../../shared/event-store/seals.ts';
 import { replacePrivateFile } from '../../shared/runtime/private-files.ts';
 import { LogMisfit } from '../errors.ts';
 import { appendSeal, headToSeal } from './append.ts';
-import { keepSealedHead, newSealingKey, nextFileOf, takeNextKey } from './key.ts';
-import { type KeyPlace, openSealingKey } from './open.ts';
+import { type KeyPlace, keepSealedHead, newSealingKey, nextFileOf, takeNextKey } from './key.ts';
+import { openSealingKey } from './open.ts';
 
 /** What a change of the key came to. */
 export type Rotated = {

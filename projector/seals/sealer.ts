@@ -9,7 +9,8 @@ import { makeSeal, type SealedHead } from '../../shared/event-store/seals.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Log } from '../subscription.ts';
-import { appendSeal, headToSeal, type RecordedSeal } from './append.ts';
+import { appendSeal } from './append.ts';
+import type { SealSource } from './source.ts';
 
 /** Between two looks at how much is not sealed. */
 const LOOK_MS = 1_000;
@@ -17,13 +18,12 @@ const LOOK_MS = 1_000;
 const STOP_MS_MAX = 2_000;
 
 export type SealerOptions = {
-  store: Pick<EventStore, 'append' | 'end' | 'head' | 'hashAt'>;
+  store: Pick<EventStore, 'append'>;
+  source: SealSource;
   privateKey: KeyObject;
-  /** The id of the log. */
-  log: string;
-  /** The last seal, or change of the key, at the start. */
-  last: RecordedSeal | undefined;
   eventsMax: number;
+  /** The `eventsMax` that a seal names; undefined where the log may grow while nobody seals (ADR-0156). */
+  promised: number | undefined;
   everyMs: number;
   /** Keeps the sealed head outside the log. */
   keep(head: SealedHead): Promise<void>;
@@ -40,39 +40,35 @@ export type Sealer = {
 
 /** Starts looking. */
 export const startSealer = (options: SealerOptions): Sealer => {
-  const { store, privateKey, log, eventsMax, everyMs, keep, logger, lookMs = LOOK_MS } = options;
-  let last = options.last;
+  const { store, source, privateKey, eventsMax, promised, everyMs, keep, logger } = options;
+  const { lookMs = LOOK_MS } = options;
   let sealedAtMs = performance.now();
   let sealing: Promise<void> = Promise.resolve();
   let reported = false;
 
-  /** Events that no seal covers; the last seal itself is not one of them. */
-  const unsealed = async (): Promise<number> => {
-    const { eventsAfter } = await store.head(last?.event.data.position ?? null);
-    return last === undefined ? eventsAfter : eventsAfter - 1;
-  };
-
   const append = async (): Promise<void> => {
-    const head = await headToSeal(store, log);
-    if (head === undefined) return;
-    const data = makeSeal(privateKey, { ...head, eventsMax });
-    last = await appendSeal(store, last, { type: 'LogSealed', data }, 'sealer');
+    const found = await source.head();
+    if (found === undefined) return;
+    const data = makeSeal(privateKey, { ...found.head, eventsMax: promised });
+    const seal = await appendSeal(store, source.last(), { type: 'LogSealed', data }, 'sealer');
+    source.sealed(seal, found.unsealed);
     sealedAtMs = performance.now();
-    await keep(head);
+    await keep(found.head);
   };
 
   const seal = (): Promise<void> => {
     const sealed = sealing.then(async () => {
-      if ((await unsealed()) > 0) await append();
+      if ((await source.unsealed()) > 0) await append();
     });
     sealing = sealed.catch(() => undefined);
     return sealed;
   };
 
   const isDue = async (): Promise<boolean> => {
-    const events = await unsealed();
+    const events = await source.unsealed();
+    const last = source.last();
     // A verification takes the next seal for due after what the last one says, so a change is sealed.
-    const isChanged = last !== undefined && last.event.data.eventsMax !== eventsMax;
+    const isChanged = last !== undefined && last.event.data.eventsMax !== promised;
     const isLate = isChanged || performance.now() - sealedAtMs >= everyMs;
     return events >= eventsMax || (events > 0 && isLate);
   };

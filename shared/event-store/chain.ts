@@ -18,6 +18,21 @@ export const hashOf = (text: string): string => hash('sha256', text);
 export const linkLog = (logHashBefore: string, eventHash: string): string =>
   hashOf(logHashBefore + eventHash);
 
+/** An event of a log, which has its log hash where the store keeps one. */
+type Hashed = { hash?: string; logHash?: string };
+
+/**
+ * Gives events their log hashes, where the store keeps none: they come in the order of the log, the
+ * first right after the event whose log hash is `logHashBefore`. The same formula as in every log.
+ */
+export const logHashes = (logHashBefore = GENESIS_HASH) => {
+  let end = logHashBefore;
+  return <E extends Hashed>(event: E): E & { logHash: string } => {
+    end = event.logHash ?? linkLog(end, event.hash ?? '');
+    return { ...event, logHash: end };
+  };
+};
+
 /** The end of a verified stretch of the log. */
 export type LogEnd = { position: number; logHash: string };
 

@@ -191,10 +191,10 @@ function attempt(stored: StoredPlace, reading: () => RecordedEvent) {
 
 /** The event at a place, for a reader that cannot read it. */
 export function unreadableAt(
-  { stream, revision, position, logHash }: Omit<StoredPlace, 'hash'>,
+  { stream, revision, position, hash, logHash }: StoredPlace,
   unreadable: string,
 ): UnreadableEvent {
-  const event: UnreadableEvent = { stream, revision, position, unreadable };
+  const event: UnreadableEvent = { stream, revision, position, unreadable, hash };
   if (logHash !== undefined) event.logHash = logHash;
   return event;
 }

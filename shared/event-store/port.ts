@@ -60,6 +60,8 @@ export type UnreadableEvent = {
   revision: number;
   position: Position;
   unreadable: string;
+  /** The hash that is stored with it, where the store knows it: the log hash goes on over it. */
+  hash?: string;
   /** As in RecordedEvent. */
   logHash?: string;
 };

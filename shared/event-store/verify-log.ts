@@ -3,6 +3,7 @@
  * For auditors, who verify now (audit/verification.ts), and for the run that nobody has to start.
  */
 import { setImmediate as turn } from 'node:timers/promises';
+import { logHashes } from './chain.ts';
 import { decode } from './codec.ts';
 import { type EventTotal, totalUpTo } from './log-progress.ts';
 import type { Position, StoredForm, StoredForms } from './port.ts';
@@ -73,13 +74,14 @@ const formCheck = ({ stored, guarantee, also }: LogWalk) => {
 export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWalked | undefined> {
   const { stored, includes, end, signal } = walk;
   const check = formCheck(walk);
+  const linked = logHashes();
   const walked: LogWalked = { events: 0 };
   let read = 0;
   let after: Position | null = null;
   while (!signal.aborted) {
     if (end === null || after === end) return walked;
     const { page, unreadable }: LogPage = await readPage(stored, after, PAGE, end, walked.last);
-    for (const form of page) {
+    for (const form of page.map(linked)) {
       if (includes !== undefined && !(await includes(form))) continue;
       const broken = await check(form);
       if (broken !== undefined) return { ...walked, broken };

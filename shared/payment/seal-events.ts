@@ -8,7 +8,8 @@ import { z } from 'zod';
 const base64url = (characters: number) =>
   z.string().regex(new RegExp(`^[A-Za-z0-9_-]{${characters}}$`));
 
-const position = z.string().regex(/^[0-9]{1,16}$/);
+/** As its store writes it: a number, or two with a slash on EventStoreDB. */
+const position = z.string().regex(/^[0-9]{1,19}(\/[0-9]{1,19})?$/);
 const logHash = z.string().regex(/^[0-9a-f]{64}$/);
 /** `SEAL_EVENTS_MAX` when it was made: the next seal is due after so many events. Earlier seals lack it. */
 const eventsMax = z.int().min(1).optional();

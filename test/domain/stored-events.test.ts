@@ -164,12 +164,13 @@ describe('decoding is loose, and total', () => {
     ['an odd type', { type: '<script>' }, /unknown type \(odd name\)/],
     ['a newer version', { schemaVersion: 99 }, /version 99 .* newer than 1/],
     ['a version of zero', { schemaVersion: 0 }, /schema at schemaVersion/],
-  ])('%s makes the event unreadable, its place stays known', (_, change, reason) => {
+  ])('%s makes the event unreadable, its place and hash stay known', (_, change, reason) => {
     const row = changed(change);
     expect(decode(row)).toEqual({
       stream: row.stream,
       revision: row.revision,
       position: '1',
+      hash: row.hash,
       unreadable: expect.stringMatching(reason),
     });
   });

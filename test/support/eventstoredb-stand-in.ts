@@ -15,6 +15,7 @@ import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import grpc from '@grpc/grpc-js';
 import { makeAppends } from './eventstoredb-stand-in/appends.ts';
 import { makeDeletes } from './eventstoredb-stand-in/deletes.ts';
+import { editLog } from './eventstoredb-stand-in/edit.ts';
 import {
   type AppendFault,
   type Drop,
@@ -22,7 +23,7 @@ import {
   makeFaults,
 } from './eventstoredb-stand-in/faults.ts';
 import { addIdentity } from './eventstoredb-stand-in/identity.ts';
-import { makeLog, type StandInOptions } from './eventstoredb-stand-in/log.ts';
+import { makeLog, type StandInOptions, type Stored } from './eventstoredb-stand-in/log.ts';
 import { makeReads } from './eventstoredb-stand-in/reads.ts';
 
 export type StandIn = {
@@ -50,6 +51,8 @@ export type StandIn = {
   streams(): Iterable<string>;
   /** What the events of a stream say, from its first. */
   dataOf(stream: string): unknown[];
+  /** Changes, takes out or puts in events, as the same person does; each lies where it says. */
+  edit(change: (events: readonly Stored[]) => Stored[]): void;
   /** How often each event id is stored: nothing of ours may be there twice. */
   idCounts(): Map<string, number>;
   /** `read` counts every read, `readAll` those of the whole log among them. */
@@ -106,6 +109,7 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
       (log.streams.get(stream) ?? []).map(({ data }) =>
         JSON.parse(Buffer.from(data, 'base64').toString()),
       ),
+    edit: (change) => editLog(log, change),
     idCounts: () => {
       const counts = new Map<string, number>();
       for (const { id } of log.all) counts.set(id, (counts.get(id) ?? 0) + 1);

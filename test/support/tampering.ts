@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { AuditDeps } from '../../audit/deps.ts';
 import { COMPLETENESS_HEADER, GUARANTEE_HEADER } from '../../audit/export-lines.ts';
 import type { KeptHead } from '../../audit/kept-head.ts';
 import { logLines } from '../../audit/log.ts';
@@ -65,7 +66,12 @@ export const openFilledLog = async (): Promise<LogUnderTest> => {
 };
 
 /** Whose an event is matters to no check of the whole log. */
-const noReadModels = { getAny: async () => undefined };
+const noReadModels = {
+  getAny: async () => undefined,
+  search: async () => [],
+  idsAfter: async () => [],
+  inspect: async () => ({ row: undefined, whole: true, parked: false }),
+};
 
 export const verifyWhole = (
   store: EventStore,
@@ -77,7 +83,7 @@ export const verifyWhole = (
 /** Verifies what is one merchant's, or everything, where `read models` say whose a payment is. */
 export const verifyOf = async (
   store: EventStore,
-  readModels: Parameters<typeof createMerchantLookup>[1],
+  ownReadModels: Partial<AuditDeps['readModels']>,
   only: string | undefined,
   known?: KeptHead,
   sealedHead: () => SealedHead | undefined = () => undefined,
@@ -86,8 +92,10 @@ export const verifyOf = async (
   const { stored } = store;
   if (stored === undefined) throw new Error('a store without its stored forms');
   const { signal } = new AbortController();
+  const readModels = { ...noReadModels, ...ownReadModels };
   const deps = {
     store,
+    readModels,
     merchants: createMerchantLookup(store, readModels),
     sealingKey,
     sealedHead,
@@ -101,7 +109,7 @@ export const verifyOf = async (
 
 /** Exports the whole log the way the command line does. */
 export const exportLog = async (
-  { store, folder }: LogUnderTest,
+  { store, folder }: Pick<LogUnderTest, 'store' | 'folder'>,
   out = join(folder, 'log.jsonl'),
 ) => {
   const { stored } = store;

@@ -87,8 +87,8 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
 
   const seen = (event: RecordedEvent): StoredEvent => {
     const unreadable = damaged.get(`${event.stream}@${event.revision}`);
-    const { stream, revision, position } = event;
-    return unreadable === undefined ? event : { stream, revision, position, unreadable };
+    const { stream, revision, position, hash } = event;
+    return unreadable === undefined ? event : { stream, revision, position, hash, unreadable };
   };
 
   const put = ({ text, recorded }: EncodedEvent): RecordedEvent => {

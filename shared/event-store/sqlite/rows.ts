@@ -17,8 +17,8 @@ export function rethrow(error: unknown): never {
 /** The row as an event. Never throws: a row that cannot be read becomes an UnreadableEvent. */
 export function decodeRow(row: Row): RecordedEvent | UnreadableEvent {
   const [number, stream, revision, hash, logHash, text, logHashBefore] = row;
-  const place = { position: String(number), stream, revision, logHash };
-  const event = decode({ ...place, hash, text });
+  const place = { position: String(number), stream, revision, hash, logHash };
+  const event = decode({ ...place, text });
   if (!isReadable(event)) return event;
   // A text that was changed can read well: another amount, another card.
   const reason = hashReason({ text, hash }) ?? linkReason({ hash, logHash, logHashBefore });

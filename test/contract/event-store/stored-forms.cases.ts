@@ -1,12 +1,12 @@
 /** What auditors rest on (port.ts, `stored`): every driver hands out what it has stored, whole. */
 import { describe, expect, test } from '@jest/globals';
-import { hashOf } from '../../../shared/event-store/chain.ts';
+import { hashOf, logHashes } from '../../../shared/event-store/chain.ts';
 import { decode } from '../../../shared/event-store/codec.ts';
 import type { EventStore, Position } from '../../../shared/event-store/port.ts';
 import { storedCheck, verifyStream } from '../../../shared/event-store/verify-chain.ts';
 import { auditStreamOf } from '../../../shared/payment/audit-events.ts';
 import { newEvent, wholeLife } from '../../support/payment-events.ts';
-import { type EventStoreDriver, openBeforeEach } from './opened.ts';
+import { collect, type EventStoreDriver, eventsOf, openBeforeEach } from './opened.ts';
 
 export const storedFormCases = (driver: EventStoreDriver): void => {
   describe('stored forms', () => {
@@ -42,6 +42,21 @@ export const storedFormCases = (driver: EventStoreDriver): void => {
       const check = storedCheck(stored, stored.guarantee);
       for (const form of first) expect(await check(form)).toBeUndefined();
       expect(await stored.readStream('payment-unknown')).toEqual([]);
+    });
+
+    test('F38: one log hash over all events, the same whoever reads them in their order', async () => {
+      const stored = storedOf(store);
+      const events = wholeLife(run).map((event) => newEvent(event));
+      await store.append(`payment-${run}`, 'none', events);
+      const linked = logHashes();
+      const forms = await stored.readAll(start, 1000);
+      const byForms = forms.map(({ hash }) => linked({ hash }).logHash);
+      const items = await collect(store, start, (read) => eventsOf(read).length >= forms.length);
+      const delivered = eventsOf(items).slice(0, forms.length);
+      const byEvents = delivered.map(({ hash = '' }) => ({ hash })).map(logHashes());
+      expect(byEvents.map(({ logHash }) => logHash)).toEqual(byForms);
+      const isKept = stored.guarantee === 'log';
+      expect(delivered.at(-1)?.logHash).toBe(isKept ? byForms.at(-1) : undefined);
     });
   });
 };

@@ -1,0 +1,169 @@
+/**
+ * The log hash of a store that keeps none (EventStoreDB): who follows the whole log in order carries it
+ * from event to event, and the seals keep it. A projector that starts or takes over reads on from the
+ * last seal, and not from the start of the log (ADR-0155).
+ */
+import { GENESIS_HASH, logHashes } from '../../shared/event-store/chain.ts';
+import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
+import { keysOf } from '../../shared/event-store/seals.ts';
+import { isSealEvent } from '../../shared/payment/events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
+import type { RecordedSeal } from './append.ts';
+import type { SealSource } from './source.ts';
+
+const PAGE = 1000;
+
+/** A place in the log that was reached from event to event. */
+export type Reached = {
+  position: Position | null;
+  logHash: string;
+  /** The last seal of the log that is known. */
+  last: RecordedSeal | undefined;
+  /** Whether the event of that seal was passed: a head before it would be a copy of what is sealed. */
+  isPast: boolean;
+  /** Events after the last sealed head, seals not counted. */
+  unsealed: number;
+};
+
+const isSeal = (event: LogEvent): event is RecordedSeal =>
+  event.stream === SEALS_STREAM && 'event' in event && isSealEvent(event.event);
+
+const sealedPosition = ({ last }: Reached): Position | undefined => last?.event.data.position;
+
+const step = (from: Reached, event: LogEvent & { logHash: string }): Reached => {
+  const { position, logHash } = event;
+  const at = { ...from, position, logHash };
+  if (event.position === sealedPosition(from)) at.unsealed = 0;
+  else if (event.stream !== SEALS_STREAM) at.unsealed += 1;
+  if (!isSeal(event) || event.revision < (from.last?.revision ?? 0)) return at;
+  return { ...at, last: event, isPast: true };
+};
+
+type Reads = Pick<EventStore, 'readAll'>;
+
+/** Where the log is known before anything of it was read: at a seal, or, without one, at its start. */
+const startAt = (seal: RecordedSeal | undefined, last: RecordedSeal | undefined): Reached => {
+  const { position = null, logHash = GENESIS_HASH } = seal?.event.data ?? {};
+  return { position, logHash, last, isPast: last === undefined, unsealed: 0 };
+};
+
+/** How far a reader comes from a place up to a position; undefined where there is nothing in between. */
+const readOn = async (
+  { readAll }: Reads,
+  from: Reached,
+  to: Position,
+): Promise<Reached | undefined> => {
+  let at = from;
+  while (at.position !== to) {
+    const page = await readAll(at.position, PAGE, to);
+    if (page.length === 0) return at === from ? undefined : at;
+    at = page.map(logHashes(at.logHash)).reduce(step, at);
+  }
+  return at;
+};
+
+/**
+ * The place in the log with its log hash: read on from the newest seal that lies before it, else from
+ * the start. Undefined where the log has no such event. Throws StoreUnavailable.
+ */
+export const reach = async (
+  store: Reads,
+  seals: readonly RecordedSeal[],
+  to: Position,
+): Promise<Reached | undefined> => {
+  const last = seals.at(-1);
+  for (const seal of [...seals].reverse()) {
+    // seeded bug: takes-over-from-seal
+    const found = await readOn(store, startAt(seal, last), to);
+    if (found !== undefined) return found.position === to ? found : undefined;
+  }
+  const found = await readOn(store, startAt(undefined, last), to);
+  return found?.position === to ? found : undefined;
+};
+
+export type RunningHash = SealSource & {
+  /** The log hash at a position; undefined where no event is there. Throws what `seals` and the store throw. */
+  logHashAt(position: Position): Promise<string | undefined>;
+  /** Follows the log from a position on. Throws the same. */
+  follow(from: Position | null): Promise<void>;
+  /** The events of the log that come next, with their log hashes; `taken` once they were worked off. */
+  next(events: readonly LogEvent[]): { events: LogEvent[]; taken(): void };
+  /** Another one follows the log: nothing is sealed from here until `follow`. */
+  leave(): void;
+};
+
+export type RunningHashOptions = {
+  store: Pick<EventStore, 'readAll'>;
+  /** The id of the log. Throws StoreUnavailable. */
+  logId(): Promise<string>;
+  /** The public key of this service: after a seal of another key it makes none. */
+  publicKey: string;
+  /** The seals of the log, once they have been checked. Throws LogMisfit, and what the store throws. */
+  seals(): Promise<readonly RecordedSeal[]>;
+};
+
+/** A seal is made this near to the end of the log, where the verification still looks for its place. */
+const NEAR_END = 1000;
+
+/** Carries the log hash while the log is followed; `next` gets every event in order. */
+export const carryHash = ({ store, publicKey, logId, seals }: RunningHashOptions): RunningHash => {
+  let at: Reached | undefined;
+  let follows = false;
+
+  const find = async (position: Position): Promise<Reached | undefined> => {
+    if (at?.position === position) return at;
+    return reach(store, await seals(), position);
+  };
+
+  const canSeal = (reached: Reached | undefined): reached is Reached => {
+    // seeded bug: seals-after-its-last-seal
+    if (!follows || reached?.isPast !== true) return false;
+    const { last } = reached;
+    return last === undefined || keysOf(last.event).after === publicKey;
+  };
+
+  return {
+    logHashAt: async (position) => {
+      at = await find(position);
+      return at?.logHash;
+    },
+    follow: async (from) => {
+      // The seals are read again: while this process stood by, another one may have made some.
+      const known = await seals();
+      const last = known.at(-1);
+      const isThere = at?.position === from && at.last?.revision === last?.revision;
+      if (!isThere) at = from === null ? startAt(undefined, last) : await reach(store, known, from);
+      follows = true;
+    },
+    next: (events) => {
+      if (at === undefined) return { events: [...events], taken: () => undefined };
+      const linked = events.map(logHashes(at.logHash));
+      return {
+        events: linked,
+        // From where it is then: a seal may have been made meanwhile.
+        taken: () => {
+          at = at && linked.reduce(step, at);
+        },
+      };
+    },
+    leave: () => {
+      follows = false;
+    },
+    last: () => at?.last,
+    unsealed: async () => (canSeal(at) ? at.unsealed : 0),
+    head: async () => {
+      if (!canSeal(at) || at.position === null) return undefined;
+      const { position, logHash, unsealed } = at;
+      // seeded bug: seals-near-the-end
+      if ((await store.readAll(position, NEAR_END)).length === NEAR_END) return undefined;
+      return { head: { log: await logId(), position, logHash }, unsealed };
+    },
+    sealed: (seal, count) => {
+      if (at === undefined) return;
+      const unsealed = at.unsealed - count;
+      // The log may have delivered it before its append was answered.
+      const isPast = at.last !== undefined && at.last.revision >= seal.revision;
+      at = isPast ? { ...at, unsealed } : { ...at, last: seal, isPast, unsealed };
+    },
+  };
+};

@@ -1,0 +1,273 @@
+/** F38: one proof over the whole log, by the same words on SQLite and on EventStoreDB. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { readManifest } from '../../cli/export-manifest.ts';
+import { verifyFile } from '../../cli/verify-file.ts';
+import { LogMisfit } from '../../projector/errors.ts';
+import { headFileOf, readSealingKey } from '../../projector/seals/key.ts';
+import { logIdOf } from '../../shared/event-store/log-id.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
+import { publicKeyOf } from '../../shared/event-store/seals.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
+import { timesOf } from '../support/long-run-share.ts';
+import {
+  ENGINES,
+  type Following,
+  ofAnotherMerchant,
+  openSealedLog,
+  type SealedLog,
+  without,
+  withoutSeals,
+} from '../support/sealed-logs.ts';
+import { exportLog, verifyOf } from '../support/tampering.ts';
+import { until } from '../support/until.ts';
+
+const payments = (from: number, count: number): string[] =>
+  Array.from({ length: count }, (_, n) => `pay_${String(from + n).padStart(5, '0')}`);
+
+/** A store that notes after which positions pages of it are read, and it is followed. */
+const noting = (store: EventStore) => {
+  const afters: (string | null)[] = [];
+  const readAll: EventStore['readAll'] = (after, ...rest) => {
+    afters.push(after);
+    return store.readAll(after, ...rest);
+  };
+  const subscribe: EventStore['subscribe'] = (after, signal) => {
+    afters.push(after);
+    return store.subscribe(after, signal);
+  };
+  return { store: { ...store, readAll, subscribe }, afters };
+};
+
+describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])('F38: on %s', (name) => {
+  let log: SealedLog;
+  const running = new Set<Following>();
+  beforeEach(async () => {
+    log = await openSealedLog(name);
+  });
+  afterEach(async () => {
+    for (const one of running) await one.stop();
+    running.clear();
+    await log.close();
+  });
+  const follow = async (store?: EventStore): Promise<Following> => {
+    const following = await log.follow(store);
+    running.add(following);
+    await following.caughtUp();
+    return following;
+  };
+  const kill = async (following: Following): Promise<void> => {
+    running.delete(following);
+    await following.die();
+  };
+  const key = async () => publicKeyOf(await readSealingKey(log.keyFile));
+  const headOf = () => JSON.parse(readFileSync(headFileOf(log.keyFile), 'utf8'));
+  const verify = async (sealedHead = () => undefined as ReturnType<typeof headOf>) =>
+    verifyOf(log.store(), log.readModels(), undefined, undefined, sealedHead, await key());
+  const sealedPositions = async () =>
+    (await log.store().readStream(SEALS_STREAM)).map(({ event }) =>
+      event.type === 'LogSealed' ? event.data.position : '',
+    );
+  const positionAt = async (nth: number) =>
+    (await log.store().readAll(null, nth)).at(-1)?.position ?? '';
+  const exported = (out: string) =>
+    exportLog({ store: log.store(), folder: log.folder }, join(log.folder, out));
+
+  test('what was sealed verifies up to the last seal', async () => {
+    await log.fill(payments(0, 5));
+    await log.followAndSeal();
+    await log.fill(payments(5, 1));
+    expect(await verify()).toMatchObject({
+      finding: 'INTACT',
+      guarantee: name === 'sqlite' ? 'log' : 'sealed',
+      events: 37,
+      head: { logHash: expect.stringMatching(/^\w{64}$/) },
+      sealed: { seals: 1, position: await positionAt(30), eventsAfter: 6 },
+    });
+  });
+
+  test('a log that was written anew with every hash right is broken at its first seal', async () => {
+    const count = timesOf(5000 / 6, 40);
+    await log.fill(payments(0, count));
+    await log.followAndSeal();
+    const [position] = await sealedPositions();
+    await log.rewrite(ofAnotherMerchant('pay_00003'));
+    expect(await verify()).toMatchObject({
+      finding: 'BROKEN',
+      broken: {
+        stream: SEALS_STREAM,
+        reason: `the log is not the one that was sealed at position ${position}`,
+      },
+      missingPayments: [],
+    });
+  }, 300_000);
+
+  test('a payment that was taken out whole is found at the next seal, and by its name', async () => {
+    await log.fill(payments(0, 8));
+    await log.followAndSeal();
+    const [position] = await sealedPositions();
+    await log.rewrite(without('pay_00003'));
+    expect(await verify()).toMatchObject({
+      finding: 'BROKEN',
+      broken: {
+        stream: SEALS_STREAM,
+        reason: `the log is not the one that was sealed at position ${position}`,
+      },
+      missingPayments: ['pay_00003'],
+    });
+  });
+
+  test('a seal that was taken out is missed, be it the last one or one before', async () => {
+    await log.fill(payments(0, 2));
+    await log.followAndSeal();
+    await log.fill(payments(2, 2));
+    await log.followAndSeal();
+    const [, second] = await sealedPositions();
+    const kept = headOf();
+    await log.rewrite(withoutSeals((revision) => revision === 1));
+    expect(await verify()).toMatchObject({ finding: 'INTACT', sealed: { seals: 1 } });
+    expect(await verify(() => kept)).toMatchObject({
+      finding: 'BROKEN',
+      broken: { position: second, reason: /^its seal is not in the log/ },
+    });
+    await log.rewrite(withoutSeals(() => true));
+    await expect(log.follow()).rejects.toThrow(LogMisfit);
+  });
+
+  test('a seal that was taken out from before another is missed there', async () => {
+    await log.fill(payments(0, 2));
+    await log.followAndSeal();
+    await log.fill(payments(2, 2));
+    await log.followAndSeal();
+    const [, second] = await sealedPositions();
+    await log.rewrite(withoutSeals((revision) => revision === 0));
+    expect(await verify()).toMatchObject({
+      broken: { reason: `the log is not the one that was sealed at position ${second}` },
+    });
+  });
+
+  test('an export holds the log hashes and the seals, and verifies by the key alone', async () => {
+    await log.fill(payments(0, 5));
+    await log.followAndSeal();
+    const { out, manifest } = await exported('log.jsonl');
+    const verified = await verify();
+    expect(manifest.head?.logHash).toBe(verified.head?.logHash);
+    expect(await verifyFile(out, undefined, await key())).toMatchObject({
+      ok: true,
+      sealed: { seals: 1, position: await positionAt(30) },
+    });
+    const other = Buffer.alloc(32, 7).toString('base64url');
+    expect(await verifyFile(out, undefined, other)).toMatchObject({
+      ok: false,
+      broken: { line: 31, stream: SEALS_STREAM, reason: /^it was sealed with another key/ },
+    });
+  });
+
+  test('the head of an earlier export is not in a log that lost a payment before it', async () => {
+    await log.fill(payments(0, 5));
+    const { out } = await exported('log.jsonl');
+    const { head } = readManifest(`${out}.manifest.json`);
+    const id = await logIdOf(log.store());
+    const known = { position: head?.position ?? '', hash: head?.logHash ?? '', log: id };
+    expect(await verifyOf(log.store(), log.readModels(), undefined, known)).toMatchObject({
+      finding: 'INTACT',
+      keptHead: { found: true },
+    });
+    await log.rewrite(without('pay_00001'));
+    expect(await verifyOf(log.store(), log.readModels(), undefined, known)).toMatchObject({
+      finding: 'BROKEN',
+    });
+  });
+
+  test('a log that was changed between its last seal and the checkpoint is refused at the start', async () => {
+    await log.fill(payments(0, 5));
+    const following = await follow();
+    await following.seal();
+    await log.fill(payments(5, 3));
+    await following.caughtUp();
+    await kill(following);
+    await log.rewrite(ofAnotherMerchant('pay_00006'));
+    await expect(log.follow()).rejects.toThrow(
+      /^the event log has other events up to the read models' checkpoint/,
+    );
+  });
+
+  test('who takes over goes on from the last seal, and reads nothing before it again', async () => {
+    await log.fill(payments(0, 5));
+    const first = await follow();
+    await first.seal();
+    await log.fill(payments(5, 2));
+    await first.caughtUp();
+    const [sealed = ''] = await sealedPositions();
+    const { store, afters } = noting(log.store());
+    const second = await log.follow(store);
+    running.add(second);
+    await until('standing by', async () => second.standingBy());
+    await kill(first);
+    await second.caughtUp();
+    await second.seal();
+    const places = [
+      null,
+      ...(await log.store().readAll(null, 100)).map(({ position }) => position),
+    ];
+    expect(afters.filter((after) => places.indexOf(after) < places.indexOf(sealed))).toEqual([]);
+    if (name !== 'sqlite') expect(afters).toContain(sealed);
+    expect(await verify()).toMatchObject({
+      finding: 'INTACT',
+      sealed: { seals: 2, eventsAfter: 0 },
+    });
+  });
+
+  test('read models that are filled anew go on to the seals that the log has', async () => {
+    await log.fill(payments(0, 5));
+    await log.followAndSeal();
+    await log.fill(payments(5, 2));
+    await log.forgetReadModels();
+    await log.followAndSeal();
+    expect(await verify()).toMatchObject({ finding: 'INTACT', sealed: { seals: 2 } });
+  });
+});
+
+describe.each(['memory', 'eventstoredb (stand-in)'] as const)('F38: on %s', (name) => {
+  test('a projector that stands by seals nothing', async () => {
+    const log = await openSealedLog(name);
+    await log.fill(payments(0, 3));
+    const first = await log.follow();
+    await first.caughtUp();
+    const second = await log.follow();
+    await until('standing by', async () => second.standingBy());
+    await second.seal();
+    expect(await log.store().lastRevision(SEALS_STREAM)).toBeNull();
+    await first.stop();
+    await second.caughtUp();
+    await log.fill(payments(3, 1));
+    await second.caughtUp();
+    await second.stop();
+    expect(await log.store().lastRevision(SEALS_STREAM)).toBe(1);
+    await log.close();
+  });
+});
+
+describe('F38: a payment whose stream was deleted and scavenged while the service ran', () => {
+  test.each(['softDelete', 'tombstone'] as const)('%s: is named by a verification', async (how) => {
+    const log = await openSealedLog('eventstoredb (stand-in)');
+    await log.fill(payments(0, 5));
+    const following = await log.follow();
+    await following.caughtUp();
+    log.remove?.(how, streamOf('pay_00002'));
+    await following.stop();
+    const verified = await verifyOf(log.store(), log.readModels(), undefined);
+    const [seal] = await log.store().readStream(SEALS_STREAM);
+    expect(verified).toMatchObject({
+      finding: 'BROKEN',
+      broken: { position: seal?.position, reason: /^the log is not the one that was sealed at/ },
+      missingPayments: ['pay_00002'],
+    });
+    await log.fill(payments(5, 1));
+    await log.followAndSeal();
+    expect(await log.store().lastRevision(SEALS_STREAM)).toBe(1);
+    await log.close();
+  });
+});

@@ -1,0 +1,290 @@
+/**
+ * A log that a projector follows and seals, in a file of SQLite and at the stand-in of EventStoreDB; and
+ * somebody who may write both, and computes every hash anew.
+ */
+import { join } from 'node:path';
+import { startProjector } from '../../projector/compose.ts';
+import { openSealer } from '../../projector/seals/open.ts';
+import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
+import { allReadable, hashedText } from '../../shared/event-store/codec.ts';
+import { openEventStoreDb } from '../../shared/event-store/eventstoredb/event-store.ts';
+import { logIdOf } from '../../shared/event-store/log-id.ts';
+import {
+  type MemoryEventStore,
+  memoryEventStore,
+} from '../../shared/event-store/memory/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import type { DomainEvent } from '../../shared/payment/events.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
+import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
+import type { Stored } from './eventstoredb-stand-in/log.ts';
+import { type StandIn, startStandIn } from './eventstoredb-stand-in.ts';
+import { newEvent, wholeLife } from './payment-events.ts';
+import { READ_MODEL_SECRETS } from './read-model-secrets.ts';
+import { silent } from './silent-log.ts';
+import { openRows, type Row } from './tampering.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+import { until } from './until.ts';
+
+/** What an event's hash covers. */
+type Hashed = { stream: string; revision: number; previousHash: string; data: unknown } & Record<
+  string,
+  unknown
+>;
+/** Undefined takes the event out. */
+export type Change = (event: Hashed) => Hashed | undefined;
+
+/** Revisions, links and hashes of what is left, computed anew in the order of the log. */
+const chained = (change: Change) => {
+  const ends = new Map<string, { revision: number; hash: string }>();
+  return (text: string): { hashed: Hashed; hash: string; text: string } | undefined => {
+    const changed = change(JSON.parse(text));
+    if (changed === undefined) return undefined;
+    const end = ends.get(changed.stream) ?? { revision: -1, hash: GENESIS_HASH };
+    const revision = end.revision + 1;
+    const hashed = { ...changed, revision, previousHash: end.hash };
+    const anew = hashedText(hashed);
+    const hash = hashOf(anew);
+    ends.set(changed.stream, { revision, hash });
+    return { hashed, hash, text: anew };
+  };
+};
+
+const rewriteFile = (file: string, change: Change): void => {
+  const rows = openRows(file);
+  const anew = chained(change);
+  const written: Row[] = [];
+  for (const row of rows.rows) {
+    const made = anew(row.text);
+    if (made === undefined) continue;
+    const { hash, text, hashed } = made;
+    const log_hash = linkLog(written.at(-1)?.log_hash ?? GENESIS_HASH, hash);
+    const position = written.length + 1;
+    written.push({ ...row, revision: hashed.revision, position, text, hash, log_hash });
+  }
+  rows.write(written);
+  rows.close();
+};
+
+const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64');
+const parsed = (text: string): Record<string, unknown> =>
+  JSON.parse(Buffer.from(text, 'base64').toString());
+
+const textOf = ({ stream, revision, id, type, data, metadata }: Stored): string => {
+  const { hash: _, ...rest } = parsed(metadata);
+  return hashedText({ ...rest, stream, revision, id, type, data: parsed(data) });
+};
+
+/** A scavenge leaves the positions of what stays as they are. */
+const rewriteServer = (standIn: StandIn, change: Change): void =>
+  standIn.edit((events) => {
+    const anew = chained(change);
+    return events.flatMap((stored) => {
+      if (parsed(stored.metadata).hash === undefined) return [stored];
+      const made = anew(textOf(stored));
+      if (made === undefined) return [];
+      const { context, previousHash, schemaVersion, time, data, revision } = made.hashed;
+      const metadata = { context, hash: made.hash, previousHash, schemaVersion, time };
+      return [{ ...stored, revision, data: base64(data), metadata: base64(metadata) }];
+    });
+  });
+
+/** Each event stored once more, in a new log with the same id. */
+const rewrittenMemory = async (old: MemoryEventStore, change: Change) => {
+  old.reopen();
+  const store = memoryEventStore();
+  await store.claimMeta('log-id', await logIdOf(old));
+  const ends = new Map<string, RecordedEvent>();
+  for (const { stream, revision, previousHash, ...event } of allReadable(
+    await old.readAll(null, Number.MAX_SAFE_INTEGER),
+  )) {
+    const changed = change({ stream, revision, previousHash, data: event.event.data });
+    if (changed === undefined) continue;
+    const decided = { ...event.event, data: changed.data } as DomainEvent;
+    const [stored] = await store.append(stream, ends.get(stream) ?? 'none', [
+      { ...event, event: decided },
+    ]);
+    if (stored !== undefined) ends.set(stream, stored);
+  }
+  return store;
+};
+
+/** One engine. `rewrite` is done while the service is stopped. */
+type Engine = {
+  open(): Promise<EventStore>;
+  rewrite(change: Change): Promise<void>;
+  /** Deletes a stream at the server while the service runs, and scavenges; left out for a file. */
+  remove?(how: 'softDelete' | 'tombstone', stream: string): void;
+  end(): Promise<void>;
+};
+
+const logger = { debug: () => undefined, warn: () => undefined };
+
+export const ENGINES = {
+  sqlite: async (folder: string): Promise<Engine> => {
+    const file = join(folder, 'events.sqlite');
+    return {
+      open: () => openSqliteEventStore({ file }),
+      rewrite: async (change) => rewriteFile(file, change),
+      end: async () => undefined,
+    };
+  },
+  memory: async (): Promise<Engine> => {
+    let store = memoryEventStore();
+    return {
+      open: async () => {
+        store.reopen();
+        return store;
+      },
+      rewrite: async (change) => {
+        store = await rewrittenMemory(store, change);
+      },
+      end: async () => undefined,
+    };
+  },
+  'eventstoredb (stand-in)': async (): Promise<Engine> => {
+    const standIn = await startStandIn({ noisy: true });
+    return {
+      open: () => openEventStoreDb({ url: standIn.url, logger }),
+      rewrite: async (change) => rewriteServer(standIn, change),
+      remove: (how, stream) => {
+        standIn[how](stream);
+        standIn.scavenge();
+      },
+      end: () => standIn.close(),
+    };
+  },
+};
+
+/** A change that takes one payment out, as deleting its stream and a scavenge do. */
+export const without =
+  (paymentId: string): Change =>
+  (event) =>
+    event.stream === streamOf(paymentId) ? undefined : event;
+
+/** A change that takes out some seals. */
+export const withoutSeals =
+  (isOut: (revision: number) => boolean): Change =>
+  (event) =>
+    event.stream === SEALS_STREAM && isOut(event.revision) ? undefined : event;
+
+/** A change to one payment that no sum of it shows. */
+export const ofAnotherMerchant =
+  (paymentId: string): Change =>
+  (event) =>
+    event.stream === streamOf(paymentId) && event.revision === 0
+      ? { ...event, data: { ...Object(event.data), merchantId: 'm_other' } }
+      : event;
+
+/** What runs over a log: a projector that follows it and the sealer beside it. */
+export type Following = {
+  seal(): Promise<void>;
+  caughtUp(): Promise<void>;
+  standingBy(): boolean;
+  /** Without the seal of a stop, as a process that is killed. */
+  die(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** One holder at a time, as in read models that several processes share. */
+const leased = (readModels: ReadModels): ReadModels => {
+  let held: string | undefined;
+  return {
+    ...readModels,
+    lease: async (holder) => {
+      held ??= holder;
+      return held === holder;
+    },
+    release: async (holder) => {
+      if (held === holder) held = undefined;
+    },
+  };
+};
+
+/** Opens a log of an engine, empty. The sealing key lies on a volume of its own. */
+export const openSealedLog = async (name: keyof typeof ENGINES) => {
+  const folder = temporaryFolder();
+  const engine = await ENGINES[name](folder.path);
+  const keyFile = join(folder.path, 'sealing-key.pem');
+  const config = { seals: { keyFile, eventsMax: 10_000, everyMs: 3_600_000 } };
+  const openReadModels = (file: string) =>
+    leased(openSqliteReadModels({ file: join(folder.path, file), secrets: READ_MODEL_SECRETS }));
+  let readModels = openReadModels('read-models.sqlite');
+  const sealers = new Set<{ stop(): Promise<void> }>();
+  let store = await engine.open();
+
+  /** Starts to follow and to seal, over `read` where a test looks at what is read. */
+  const follow = async (read: EventStore = store): Promise<Following> => {
+    const sealer = await openSealer({ config, store: read, log: silent });
+    sealers.add(sealer);
+    const { running } = sealer;
+    const backOff = { minMs: 1, maxMs: 8 };
+    const projector = await startProjector({
+      ...{ store: read, readModels, logger: silent, backOff, running },
+      leaseMs: 300,
+      sampleMs: 3_600_000,
+    }).catch(async (error: Error) => {
+      await sealer.stop();
+      throw error;
+    });
+    const caughtUp = () =>
+      until('followed', async () => {
+        const { position } = await store.head(null);
+        const { state, checkpoint } = projector.status();
+        return state === 'running' && checkpoint === position;
+      });
+    return {
+      seal: sealer.seal,
+      caughtUp,
+      standingBy: () => projector.status().state === 'standing-by',
+      die: projector.stop,
+      stop: async () => {
+        await sealer.stop();
+        await projector.stop();
+      },
+    };
+  };
+
+  return {
+    store: () => store,
+    readModels: () => readModels,
+    folder: folder.path,
+    keyFile,
+    follow,
+    fill: async (names: readonly string[]): Promise<void> => {
+      for (const paymentId of names) {
+        const events = wholeLife(paymentId).map((event) => newEvent(event));
+        await store.append(streamOf(paymentId), 'none', events);
+      }
+    },
+    /** Follows and seals up to the end of the log, and stops. */
+    followAndSeal: async (): Promise<void> => {
+      const following = await follow();
+      await following.caughtUp();
+      await following.stop();
+    },
+    forgetReadModels: async (): Promise<void> => {
+      await readModels.close();
+      readModels = openReadModels('new-read-models.sqlite');
+    },
+    remove: engine.remove,
+    rewrite: async (change: Change): Promise<void> => {
+      await store.close();
+      await engine.rewrite(change);
+      store = await engine.open();
+    },
+    close: async (): Promise<void> => {
+      await store.close();
+      // What a killed process has left: nothing is sealed in a closed store.
+      for (const sealer of sealers) await sealer.stop();
+      await readModels.close();
+      await engine.end();
+      folder.remove();
+    },
+  };
+};
+
+export type SealedLog = Awaited<ReturnType<typeof openSealedLog>>;
