@@ -34,6 +34,7 @@ import {
   holdsManyDigits,
   looksLikeCard,
 } from '../../shared/runtime/card-numbers.ts';
+import { compileSchema } from '../../shared/runtime/compiled-schema.ts';
 import { BODY_NOT_OBJECT, DETAILS_MAX, detailsOf, type Invalid, invalid } from './invalid.ts';
 import { eachText, isObject, type JsonObject, requestedAmount } from './json.ts';
 import { spelledNumbers } from './spelled-numbers.ts';
@@ -101,10 +102,14 @@ const withoutNulls = (value: unknown, depth = 0): unknown => {
   );
 };
 
+const copyOfRequest = compileSchema(PaymentRequest);
+
 /** A `null` counts as absent; nearly no request has one, so only a body that does not fit is read again. */
-const readObject = <T>(schema: z.ZodType<T>, body: JsonObject) => {
-  const result = schema.safeParse(body);
-  return result.success ? result : schema.safeParse(withoutNulls(body));
+const readRequest = (body: JsonObject) => {
+  const data = copyOfRequest(body);
+  return data === undefined
+    ? PaymentRequest.safeParse(withoutNulls(body))
+    : { success: true as const, data };
 };
 
 type AddressInput = z.infer<typeof Address>;
@@ -198,7 +203,7 @@ export const parseCreate = (
 ): { ok: true; request: CreateRequest; holdsOtherCard: boolean } | Invalid => {
   const body = value === undefined ? {} : value;
   if (!isObject(body)) return invalid(BODY_NOT_OBJECT);
-  const read = readObject(PaymentRequest, body);
+  const read = readRequest(body);
   if (!read.success) return invalid(...detailsOf(read.error.issues));
   const { paymentMethod, ...request } = read.data;
   const { number } = paymentMethod.card;

@@ -18,6 +18,8 @@ import {
 } from '../payment/events.ts';
 import { CannotUpcast, type Upcast, upcast } from '../payment/upcast.ts';
 import { canonicalJson, withoutLoneSurrogate } from '../runtime/canonical-json.ts';
+import { inCanonicalOrder } from '../runtime/canonical-schema.ts';
+import { compileSchema } from '../runtime/compiled-schema.ts';
 import { GENESIS_HASH, hashOf } from './chain.ts';
 import { UnreadableStream } from './errors.ts';
 import type { Expected, NewEvent, Position, RecordedEvent, UnreadableEvent } from './port.ts';
@@ -61,40 +63,40 @@ const storedEnvelope = z.object({
   data: z.unknown(),
 });
 
-/**
- * The same schema with its fields in canonical order, which is the order that zod gives its output.
- * Where it is not strict, a field added by a later version is left out instead of rejected.
- */
-function ordered(schema: z.core.$ZodType, strict: boolean): z.core.$ZodType {
-  if (schema instanceof z.ZodOptional) return z.optional(ordered(schema.unwrap(), strict));
-  if (schema instanceof z.ZodArray) {
-    return schema.clone({ ...schema.def, element: ordered(schema.element, strict) });
-  }
-  if (!(schema instanceof z.ZodObject)) return schema;
-  const names = Object.keys(schema.shape).sort();
-  const shape = Object.fromEntries(
-    names.map((name) => [name, ordered(schema.shape[name], strict)]),
-  );
-  return strict ? z.strictObject(shape) : z.object(shape);
-}
+/** A schema, and its copy of a fitting value. */
+type Form<T extends z.core.$ZodType> = {
+  schema: T;
+  copy: (value: unknown) => z.core.output<T> | undefined;
+};
+const formOf = <T extends z.core.$ZodType>(schema: T): Form<T> => ({
+  schema,
+  copy: compileSchema(schema),
+});
 
-type Schemas = Record<EventType, z.core.$ZodType>;
+type Forms = Record<EventType, Form<z.core.$ZodType>>;
 
-function schemasOf(strict: boolean): Schemas {
+function formsOf(strict: boolean): Forms {
   const all = Object.entries(EVENT_SCHEMAS).map(([type, schema]) => [
     type,
-    ordered(schema, strict),
+    formOf(inCanonicalOrder(schema, strict)),
   ]);
-  return Object.fromEntries(all) as Schemas;
+  return Object.fromEntries(all) as Forms;
 }
 // seeded bug: strict-events
-const strictSchemas = schemasOf(true);
-const looseSchemas = schemasOf(false);
+const strictForms = formsOf(true);
+const looseForms = formsOf(false);
+const newForm = formOf(newEnvelope);
+const storedForm = formOf(storedEnvelope);
 
 class Misfit extends Error {}
 
 /** The value, checked. Throws Misfit, which names the fields that do not fit, never their values. */
-function conform<T extends z.core.$ZodType>(schema: T, value: unknown): z.core.output<T> {
+function conform<T extends z.core.$ZodType>(
+  { schema, copy }: Form<T>,
+  value: unknown,
+): z.core.output<T> {
+  const copied = copy(value);
+  if (copied !== undefined) return copied;
   const result = z.safeParse(schema, value);
   if (result.success) return result.data;
   const places = result.error.issues.map(({ path }) => path.join('.') || 'the object itself');
@@ -102,8 +104,8 @@ function conform<T extends z.core.$ZodType>(schema: T, value: unknown): z.core.o
 }
 
 /** An event whose data fits the schema of its type, with the fields in canonical order. */
-function eventOf(schemas: Schemas, type: EventType, data: unknown): DomainEvent {
-  return { type, data: conform(schemas[type], data) } as DomainEvent;
+function eventOf(forms: Forms, type: EventType, data: unknown): DomainEvent {
+  return { type, data: conform(forms[type], data) } as DomainEvent;
 }
 
 /**
@@ -149,8 +151,8 @@ function canonicalText(hashed: Hashed): string {
 function check(type: EventType, data: unknown, envelope: Omit<NewEvent, 'event'>) {
   if (!isEventType(type)) throw new TypeError('an event of an unknown type');
   try {
-    const event = eventOf(strictSchemas, type, data);
-    return { event, envelope: conform(newEnvelope, envelope) };
+    const event = eventOf(strictForms, type, data);
+    return { event, envelope: conform(newForm, envelope) };
   } catch (error) {
     throw error instanceof Misfit ? new TypeError(`${type} ${error.message}`) : error;
   }
@@ -201,14 +203,14 @@ export function unreadableAt(
 
 function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): RecordedEvent {
   const { position, hash, logHash } = stored;
-  const { type, data, ...envelope } = conform(storedEnvelope, hashed);
+  const { type, data, ...envelope } = conform(storedForm, hashed);
   if (envelope.stream !== stored.stream || envelope.revision !== stored.revision) {
     throw new Misfit('belongs to another place');
   }
   if (!isEventType(type)) {
     throw new Misfit(`has the unknown type ${/^\w{1,64}$/.test(type) ? type : '(odd name)'}`);
   }
-  const event = eventOf(looseSchemas, type, toCurrent(type, envelope.schemaVersion, data));
+  const event = eventOf(looseForms, type, toCurrent(type, envelope.schemaVersion, data));
   const recorded: RecordedEvent = { ...envelope, position, hash, event };
   if (logHash !== undefined) recorded.logHash = logHash;
   return recorded;
