@@ -6,7 +6,6 @@
 import { brandOf, CardSecret, maskCard } from '../shared/payment/card.ts';
 import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
-import type { MaskedCard } from '../shared/payment/payment-events.ts';
 import {
   isFree,
   isOfSameRequest,
@@ -15,6 +14,7 @@ import {
 } from '../shared/payment/state.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
+import { comparableCreate } from './create-fingerprint.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
@@ -72,20 +72,12 @@ const commandOf = (
   { merchantId }: Sender,
   request: CreateRequest,
 ): Attempt['command'] => {
-  const { amount, currency, captureNow, details } = request;
+  const { amount, currency, captureNow } = request;
   const numberBrand = brandOf(request.card.number);
   const masked = maskCard(request.card, numberBrand);
-  const comparable = {
-    merchantId,
-    // seeded bug: create-fingerprint
-    amount,
-    currency,
-    captureNow,
-    details,
-    card: comparableCard(masked, request.card.brand),
-  };
-  const fingerprint = identities.fingerprintOf(comparable);
-  const previous = identities.previous?.fingerprintOf(comparable);
+  const { text, details } = comparableCreate(merchantId, request, masked);
+  const fingerprint = identities.fingerprintOfText(text);
+  const previous = identities.previous?.fingerprintOfText(text);
   return {
     kind: 'create',
     merchantId,
@@ -100,12 +92,6 @@ const commandOf = (
     previousIdentity: previous === undefined ? undefined : { fingerprint: previous },
     rules: rulesOf(merchantId),
   };
-};
-
-/** Of the card only what tells cards apart without giving one away (gaps §8). */
-const comparableCard = (masked: MaskedCard, givenBrand: string | undefined): object => {
-  const { bin, last4, holderName, expiryMonth, expiryYear } = masked;
-  return { bin, last4, holderName, expiryMonth, expiryYear, brand: givenBrand ?? null };
 };
 
 const callOf = ({ card, captureNow, details }: CreateRequest): CallDetails => ({

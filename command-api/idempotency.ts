@@ -27,6 +27,8 @@ export type Identities = {
   referenceHashOf(merchantId: string, reference: string): string;
   /** The hash of a parsed request; it must hold neither card number nor CVV. */
   fingerprintOf(request: object): string;
+  /** The same for the request's canonical JSON. */
+  fingerprintOfText(canonical: string): string;
   /** Stands in the event store; another secret gives another value. */
   checkValue(): string;
   /** The same under the older secret, while its hashes are still recognised (ADR-0105). */
@@ -45,6 +47,8 @@ export const createIdentities = ([secret, ...older]: readonly [
   // JSON keeps the parts apart, so that no two lists of parts hash alike.
   const hash = (...parts: unknown[]): Buffer =>
     createHmac('sha256', key).update(JSON.stringify(parts)).digest();
+  const fingerprintOfText = (canonical: string): string =>
+    hash('request', canonical).toString('base64url');
   return {
     // seeded bug: key-scope
     paymentIdOf: (merchantId, idempotencyKey, attempt) =>
@@ -56,7 +60,8 @@ export const createIdentities = ([secret, ...older]: readonly [
       hash('key', merchantId, route, paymentId, idempotencyKey).toString('base64url'),
     referenceHashOf: (merchantId, reference) =>
       hash('reference', merchantId, reference).toString('base64url'),
-    fingerprintOf: (request) => hash('request', canonicalJson(request)).toString('base64url'),
+    fingerprintOf: (request) => fingerprintOfText(canonicalJson(request)),
+    fingerprintOfText,
     checkValue: () => hash('check').toString('base64url'),
     // seeded bug: previous-secret
     ...(previous !== undefined && { previous: createIdentities([previous, ...rest]) }),

@@ -6,6 +6,7 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
+import { comparableCreate } from '../../command-api/create-fingerprint.ts';
 import { createIdentities } from '../../command-api/idempotency.ts';
 
 const SECRET = 'a secret of the tests, 32 bytes or more';
@@ -36,6 +37,34 @@ describe('gaps §8: what a repeat is recognised by', () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  test('a create is compared by the canonical JSON of its fields, in whatever order they came', () => {
+    const details = {
+      source: { storeId: 's', initiatedBy: 'CONSUMER' as const },
+      productItems: [
+        { unitPrice: 5, quantity: 2, name: 'n', id: 'i', goodsType: 'DIGITAL' as const },
+      ],
+      merchantReference: 'order "1" é',
+      consumer: { lastName: 'l', firstName: 'f', email: 'e@example.com' },
+      billing: { address: { zip: '1', street: 's', country: 'US', city: 'c' } },
+    };
+    const expiry = { expiryYear: '2030', expiryMonth: '12' };
+    const card = { number: '4242424242424242', holderName: 'H', ...expiry };
+    const masked = { ...expiry, bin: '42424242', last4: '4242', cvvPresentDuringAttempt: false };
+    const fields = { currency: 'USD', captureNow: true, amount: 2500 };
+    const textOf = (given: object) => {
+      const request = { ...fields, card, details: given };
+      return comparableCreate('m_1', request, { ...masked, holderName: 'H' }).text;
+    };
+    const comparable = { bin: '42424242', last4: '4242', holderName: 'H', ...expiry, brand: null };
+    const canonical = (given: object) =>
+      canonicalize({ merchantId: 'm_1', ...fields, details: given, card: comparable });
+    expect(textOf(details)).toBe(canonical(details));
+    const { billing, ...rest } = details;
+    expect(textOf({ billing, ...rest })).toBe(canonical(details));
+    const unfit = { ...details, descriptor: 'd'.repeat(256) };
+    expect(textOf(unfit)).toBe(canonical(unfit));
   });
 
   test('S5: requests that differ only in the order of fields have one fingerprint, all others differ', () => {
