@@ -14,7 +14,10 @@ export type ParsedJson = { ok: true; value: unknown } | { ok: false };
  * surrogates: only then is the slow reader worth its price. It may see one too many, never one too
  * few; what it looks for can also stand inside a text.
  */
-const NEEDS_CARE = /(?:"\s*:|[[,])\s*-?[0-9]+(?:[.eE]|[0-9]{300})|\\u[dD][89a-fA-F]/;
+const NEEDS_CARE = /(?:(?<="\s*):|[[,])\s*-?[0-9]+(?:[.eE]|[0-9]{300})|\\u[dD][89a-fA-F]/;
+
+/** True for a text whose numbers may not be read by JSON.parse alone. */
+export const needsCare = (text: string): boolean => NEEDS_CARE.test(text);
 
 const NUMBER = /^-?([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
@@ -62,9 +65,7 @@ export const parseText = (text: string | undefined): ParsedJson => {
   if (text === undefined) return { ok: false };
   if (text.trim() === '') return { ok: true, value: undefined };
   try {
-    const value: unknown = NEEDS_CARE.test(text)
-      ? parseWithSources(text, careful)
-      : JSON.parse(text);
+    const value: unknown = needsCare(text) ? parseWithSources(text, careful) : JSON.parse(text);
     return { ok: true, value };
   } catch {
     return { ok: false };

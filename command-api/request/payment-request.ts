@@ -37,6 +37,7 @@ import {
 import { compileSchema } from '../../shared/runtime/compiled-schema.ts';
 import { BODY_NOT_OBJECT, DETAILS_MAX, detailsOf, type Invalid, invalid } from './invalid.ts';
 import { eachText, isObject, type JsonObject, requestedAmount } from './json.ts';
+import { holdsNumberAlone } from './sole-number.ts';
 import { spelledNumbers } from './spelled-numbers.ts';
 
 const PRODUCT_ITEMS_MAX = 200;
@@ -173,21 +174,24 @@ type Found = {
 const searchTexts = (
   body: JsonObject,
   number: string,
-  spelled: readonly string[],
+  text: string,
   idempotencyKey: string | undefined,
 ): Found => {
+  const isAlone = holdsNumberAlone(text, number);
+  // seeded bug: spelled-number
+  const spelled = isAlone ? [] : spelledNumbers(text, number);
   const holders = new Set<string>();
   let holdsOtherCard = false;
-  const meet = (text: string, path: string | undefined): void => {
+  const meet = (found: string, path: string | undefined): void => {
     // seeded bug: card-in-create
-    if (path === 'paymentMethod.card.number' || !holdsManyDigits(text)) return;
+    if (path === 'paymentMethod.card.number' || !holdsManyDigits(found)) return;
     const isKept = path !== undefined && !SPELLED_FIELD.test(path);
     const held = isKept ? [number, ...spelled] : [number];
-    if (held.some((one) => holdsCardNumber(text, one))) holders.add(path || 'an unknown field');
-    else holdsOtherCard ||= isKept && looksLikeCard(text);
+    if (held.some((one) => holdsCardNumber(found, one))) holders.add(path || 'an unknown field');
+    else holdsOtherCard ||= isKept && looksLikeCard(found);
   };
   if (idempotencyKey !== undefined) meet(idempotencyKey, 'Idempotency-Key');
-  eachText(body, '', KNOWN_KEYS, meet);
+  if (!isAlone) eachText(body, '', KNOWN_KEYS, meet);
   return { holders, holdsOtherCard };
 };
 
@@ -207,9 +211,7 @@ export const parseCreate = (
   if (!read.success) return invalid(...detailsOf(read.error.issues));
   const { paymentMethod, ...request } = read.data;
   const { number } = paymentMethod.card;
-  // seeded bug: spelled-number
-  const spelled = spelledNumbers(text, number);
-  const { holders, holdsOtherCard } = searchTexts(body, number, spelled, idempotencyKey);
+  const { holders, holdsOtherCard } = searchTexts(body, number, text, idempotencyKey);
   if (holders.size > 0) {
     return invalid(...[...holders].slice(0, DETAILS_MAX).map((field) => `${field} ${HOLDS_CARD}`));
   }

@@ -619,6 +619,12 @@ const CARDS_AND_LOGS: SeededBug[] = [
     test: 'test/http/card-in-request.test.ts',
   },
   {
+    name: 'a body that holds the card number twice is not searched',
+    at: 'number-alone',
+    change: without(/isMet \|\| /),
+    test: 'test/http/sole-number.test.ts',
+  },
+  {
     name: 'an event with an unknown field is stored',
     at: 'compiled-strictness',
     change: 'delete',
@@ -956,6 +962,12 @@ const READ_MODELS: SeededBug[] = [
     at: 'relay-log',
     change: 'delete',
     test: 'test/projector/relay.test.ts',
+  },
+  {
+    name: 'GET gives the document that it read before the last event',
+    at: 'written-document-forgotten',
+    change: 'delete',
+    test: 'test/contract/read-models/sqlite.test.ts',
   },
   {
     name: 'an older read model is written over a newer one',
