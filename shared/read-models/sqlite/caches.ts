@@ -1,12 +1,16 @@
-/** Read models and documents that were written or read lately, kept to spare look-ups in the file. */
+/** Read models that were written lately and documents that were read lately, to spare look-ups in the file. */
 import { bytesOfReadModel } from '../../payment/memory.ts';
 import type { PaymentReadModel } from '../../payment/response.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
 import type { PaymentDocument } from '../port.ts';
 
-/** How many payments each cache keeps (some 3 kB each), and how many bytes: of large ones it keeps fewer. */
-const CACHED_PAYMENTS_MAX = 4096;
-const CACHED_BYTES_MAX = 32 * 1024 * 1024;
+/** How many read models are kept (some 3 kB each), and how many bytes: of large ones fewer. */
+const READ_MODELS_MAX = 4096;
+const READ_MODELS_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Documents are kept by their bytes: some 22,000 of an ordinary payment. */
+const DOCUMENTS_MAX = 65_536;
+const DOCUMENTS_BYTES_MAX = 64 * 1024 * 1024;
 
 /** A document without `parked`, which the file says in another table. */
 export type CachedDocument = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
@@ -15,7 +19,10 @@ export type CachedDocument = Pick<PaymentDocument, 'merchantId' | 'revision' | '
 export type Caches = {
   /** Read models as last written, not serialized, for the next event. */
   readModels: BoundedMap<PaymentReadModel>;
-  /** Documents as last written or read: a look-up here costs a tenth of one in the file. */
+  /**
+   * Documents as last read, each with its check verified; forgotten once it is written again. Most are
+   * never read, and keeping them on each write would cost more than it spares (ADR-0162).
+   */
   documents: BoundedMap<CachedDocument>;
   /** Forgets both, because another file takes the place of this one. */
   clear(): void;
@@ -23,12 +30,12 @@ export type Caches = {
 
 /** Empty caches for one set of read models. */
 export const createCaches = (): Caches => {
-  const readModels = createBoundedMap<PaymentReadModel>(CACHED_PAYMENTS_MAX, {
-    bytesMax: CACHED_BYTES_MAX,
+  const readModels = createBoundedMap<PaymentReadModel>(READ_MODELS_MAX, {
+    bytesMax: READ_MODELS_BYTES_MAX,
     bytesOf: bytesOfReadModel,
   });
-  const documents = createBoundedMap<CachedDocument>(CACHED_PAYMENTS_MAX, {
-    bytesMax: CACHED_BYTES_MAX,
+  const documents = createBoundedMap<CachedDocument>(DOCUMENTS_MAX, {
+    bytesMax: DOCUMENTS_BYTES_MAX,
     // A text takes one or two bytes for each character.
     bytesOf: ({ body }) => 500 + 2 * body.length,
   });

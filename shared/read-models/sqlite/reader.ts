@@ -39,7 +39,8 @@ export const createReader = (
       const document = documents.get(paymentId) ?? read(at, paymentId);
       if (document === undefined) return undefined;
       const parked = at.anyParked && at.isParked.get(paymentId) !== undefined;
-      return { paymentId, ...document, parked };
+      const { merchantId, revision, body } = document;
+      return { paymentId, merchantId, revision, body, parked };
     });
 
   return {

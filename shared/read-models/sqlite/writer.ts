@@ -9,10 +9,9 @@ import type { CheckedRow, Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
 
 type Repair = ReadModelChange & { kind: 'repair' };
-type Written = { readModel: PaymentReadModel; body: string };
 
-/** The document's text, or undefined when the file had the document at this revision already. */
-const writeReadModel = (at: Connection, readModel: PaymentReadModel): string | undefined => {
+/** False when the file had the document at this revision already. */
+const writeReadModel = (at: Connection, readModel: PaymentReadModel): boolean => {
   const row = rowOf(readModel);
   const { changes } = at.write.run(
     row.paymentId,
@@ -29,7 +28,7 @@ const writeReadModel = (at: Connection, readModel: PaymentReadModel): string | u
     row.body,
   );
   if (at.anyParked) at.unpark.run(row.paymentId, row.revision);
-  return changes === 1 ? row.body : undefined;
+  return changes === 1;
 };
 
 /** Removes what is stored of a payment, unless it has its check and is newer than what replaces it. */
@@ -51,8 +50,8 @@ const park = (at: Connection, change: ReadModelChange & { kind: 'park' }): void 
 const writeBatch = (
   at: Connection,
   ...[changes, from, to, hash]: Parameters<ReadModelsWriter['apply']>
-): Written[] => {
-  const written: Written[] = [];
+): PaymentReadModel[] => {
+  const written: PaymentReadModel[] = [];
   at.begin.run();
   try {
     // seeded bug: checkpoint-compared
@@ -63,8 +62,7 @@ const writeBatch = (
       else {
         if (change.kind === 'repair') makeWay(at, change);
         if (change.readModel === undefined) continue;
-        const body = writeReadModel(at, change.readModel);
-        if (body !== undefined) written.push({ readModel: change.readModel, body });
+        if (writeReadModel(at, change.readModel)) written.push(change.readModel);
       }
     }
     at.commit.run();
@@ -82,10 +80,11 @@ export const createWriter = (
   reports: DamageReports,
   onWritten: (paymentId: string, revision: number) => void,
 ): ReadModelsWriter => {
-  const remember = ({ readModel, body }: Written): void => {
-    const { merchantId, revision, response } = readModel;
-    caches.readModels.set(response.paymentId, readModel);
-    caches.documents.set(response.paymentId, { merchantId, revision, body });
+  const remember = (readModel: PaymentReadModel): void => {
+    const { paymentId } = readModel.response;
+    caches.readModels.set(paymentId, readModel);
+    // seeded bug: written-document-forgotten
+    caches.documents.delete(paymentId);
   };
   const forget = (paymentId: string): void => {
     caches.readModels.delete(paymentId);
@@ -117,9 +116,9 @@ export const createWriter = (
     apply: async (...batch) => {
       const all = run((at) => writeBatch(at, ...batch));
       for (const change of batch[0]) if (change.kind === 'repair') forget(change.paymentId);
-      for (const written of all) {
-        remember(written);
-        onWritten(written.readModel.response.paymentId, written.readModel.revision);
+      for (const readModel of all) {
+        remember(readModel);
+        onWritten(readModel.response.paymentId, readModel.revision);
       }
     },
   };
