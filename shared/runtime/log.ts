@@ -21,8 +21,8 @@ type LogOptions = {
 /** Kept in memory while the destination is blocked or full; further lines are dropped. */
 const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
-/** A write costs more than making a line, so lines are written at this size or after this delay. */
-const CHUNK_BYTES = 4096;
+/** A write costs more than making many lines, so lines are written at this size or after this delay. */
+const CHUNK_BYTES = 16_000;
 const DELAY_MS_MAX = 100;
 
 const WRITE_IN_FLIGHT_MS = 20;
