@@ -7,13 +7,14 @@
  * exclusive subscriptions. And it goes wrong on demand.
  *
  * What it is not: durable (its file is never synced), a cluster, protected by TLS or passwords, slow
- * as a disk is, or able to drop a slow reader by itself. It knows no links, no `$maxAge`, projections,
- * batch appends or filter checkpoints. A driver that passes here
- * has been tested for its use of the client and for its faults, not against the server.
+ * as a disk is, or able to drop a slow reader by itself. It knows no links, no `$maxAge`, projections
+ * or filter checkpoints. A driver that passes here has been tested for its use of the client and for
+ * its faults, not against the server.
  */
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import grpc from '@grpc/grpc-js';
 import { makeAppends } from './eventstoredb-stand-in/appends.ts';
+import { makeBatchAppends } from './eventstoredb-stand-in/batch-appends.ts';
 import { makeDeletes } from './eventstoredb-stand-in/deletes.ts';
 import { editLog } from './eventstoredb-stand-in/edit.ts';
 import {
@@ -55,15 +56,20 @@ export type StandIn = {
   edit(change: (events: readonly Stored[]) => Stored[]): void;
   /** How often each event id is stored: nothing of ours may be there twice. */
   idCounts(): Map<string, number>;
-  /** `read` counts every read, `readAll` those of the whole log among them. */
-  calls: { append: number; read: number; readAll: number; subscribe: number };
+  /**
+   * `append` counts those on a stream of appends too, `appendStream` the streams; `read` counts every
+   * read, `readAll` those of the whole log among them.
+   */
+  calls: { append: number; appendStream: number; read: number; readAll: number; subscribe: number };
   close(): Promise<void>;
 };
+
+const APPEND_BYTES_MAX = 1024 * 1024;
 
 /** Starts it. Port 0 (the default) takes any that is free. */
 export async function startStandIn(options: StandInOptions = {}): Promise<StandIn> {
   const log = makeLog(options);
-  const calls = { append: 0, read: 0, readAll: 0, subscribe: 0 };
+  const calls = { append: 0, appendStream: 0, read: 0, readAll: 0, subscribe: 0 };
   let port = 0;
   const server = new grpc.Server();
   const faults = makeFaults(server, () => port);
@@ -74,10 +80,22 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
     calls.append += 1;
   });
 
-  server.addService(
-    streamsGrpc.StreamsService as never,
-    { read: reads.read, append, ...makeDeletes(log, options.refusesDeletes) } as never,
-  );
+  const appendBytesMax = options.appendBytesMax ?? APPEND_BYTES_MAX;
+  const respondToBatches = makeBatchAppends(log, faults, appendBytesMax, () => {
+    calls.append += 1;
+  });
+  const batchAppend: typeof respondToBatches = (call) => {
+    calls.appendStream += 1;
+    respondToBatches(call);
+  };
+  const handlers = {
+    read: reads.read,
+    append,
+    ...(options.knowsBatches !== false && { batchAppend }),
+    ...makeDeletes(log, options.refusesDeletes),
+  };
+
+  server.addService(streamsGrpc.StreamsService as never, handlers as never);
   addIdentity(server, () => port, options.followers ?? 0);
   port = await new Promise<number>((resolve, reject) => {
     const address = `127.0.0.1:${options.port ?? 0}`;

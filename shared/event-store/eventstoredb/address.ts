@@ -7,10 +7,11 @@ const KEEP_ALIVE_MS = 10_000;
 /** The library's client. */
 export type Client = EventStoreDBClient;
 
+/** Who appends. */
+export type Credentials = { username: string; password: string };
+
 /**
- * A maker of clients with our keep-alive settings, and the credentials that every append carries:
- * without them the client uses another path, where an append whose response is lost never ends.
- * Throws Error with one line that repeats nothing of the address.
+ * A maker of clients with our keep-alive settings, and the credentials that appends carry. Throws Error with one line that repeats nothing of the address.
  */
 export function addressOf(url: string) {
   const match = /^esdb(\+discover)?:\/\/(?:([^:@/?]+):([^@/?]*)@)?[^@/?]+\/?(\?[^\s]*)?$/.exec(url);
@@ -22,7 +23,7 @@ export function addressOf(url: string) {
   }
   // Without TLS the server ignores them, so any will do.
   const [username, secret] = [user ?? 'insecure', password ?? 'insecure'];
-  const credentials = {
+  const credentials: Credentials = {
     username: decodeURIComponent(username),
     password: decodeURIComponent(secret),
   };

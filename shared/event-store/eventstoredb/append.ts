@@ -1,40 +1,39 @@
 /** Appending to EventStoreDB: always the same batch at the same revision, until its outcome is known. */
-import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { backOffMs, pause } from '../../runtime/back-off.ts';
 import type { EncodedEvent } from '../codec.ts';
 import { allReadable } from '../codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../errors.ts';
 import type { Expected, RecordedEvent } from '../port.ts';
+import { createAppendCall } from './append-call.ts';
+import type { Stored } from './batch-messages.ts';
 import { callOutcomeOf, lineOf, notWhole, unavailable } from './call-outcome.ts';
 import { type Connection, swallow } from './connection.ts';
 import { placeOf } from './log-reader.ts';
-import { fromServer, hashOfRecord, type LogPosition, positionText, toServer } from './records.ts';
+import {
+  fromServer,
+  hashOfRecord,
+  type LogPosition,
+  type Proposed,
+  positionText,
+  toServer,
+} from './records.ts';
 import type { Removals } from './removals.ts';
 import type { KnownEnds, StreamReader } from './stream-reader.ts';
 
 const APPEND_TRIES_MAX = 5;
 const RETRY_MS = { minMs: 50, maxMs: 800 };
 
-/** An event in the client's form. */
-export type Proposed = ReturnType<typeof toServer>;
 /**
  * Stored, with the last revision written and a position where the server names one; or in conflict
  * with the stream's last revision.
  */
-type Sent = { position: LogPosition | undefined; last: number } | { conflict: number };
+type Sent = Stored | { conflict: number };
 
 /** Sends a batch until its outcome is known, or its time is over. */
 export function createSender({ once, credentials, callTimeoutMs, stats }: Connection) {
+  const call = createAppendCall(credentials);
   const attempt = (stream: string, after: number, batch: Proposed[], ms: number) =>
-    once(ms, (client) => ({
-      response: client.appendToStream(stream, batch.map(jsonEvent), {
-        // seeded bug: eventstoredb-expected
-        expectedRevision: after < 0 ? NO_STREAM : BigInt(after),
-        credentials,
-        requiresLeader: true,
-        deadline: Math.ceil(ms),
-      }),
-    }));
+    once(ms, (client) => call(client, { stream, after, batch }, ms));
 
   /**
    * Always the same ids at the same revision: at a newer revision the server would store the batch
@@ -47,8 +46,7 @@ export function createSender({ once, credentials, callTimeoutMs, stats }: Connec
       // Two tries that get no answer leave time for a third, on a new client.
       const ms = Math.min(endsAt - performance.now(), callTimeoutMs * 0.4);
       try {
-        const { position, nextExpectedRevision } = await attempt(stream, after, batch, ms);
-        return { position, last: Number(nextExpectedRevision) };
+        return await attempt(stream, after, batch, ms);
       } catch (error) {
         const outcome = callOutcomeOf(error);
         // seeded bug: eventstoredb-conflict
@@ -74,16 +72,17 @@ const actualRevision = (error: unknown): number => {
   return typeof actualVersion === 'bigint' ? Number(actualVersion) : -1;
 };
 
+/** See `createSender`. */
+export type Sender = ReturnType<typeof createSender>;
+
 /** Appends of batches that have been encoded; throws what the port's append throws. */
 export function createAppender(
-  connection: Connection,
+  { stats }: Connection,
+  send: Sender,
   streams: StreamReader,
   ends: KnownEnds,
   removals: Removals,
 ) {
-  const send = createSender(connection);
-  const { stats } = connection;
-
   /** The server compares revisions only: an append at another hash was decided on another stream. */
   async function checkHash(stream: string, expected: Exclude<Expected, 'none'>): Promise<void> {
     const { revision, hash } = expected;

@@ -25,6 +25,7 @@ const OUTCOME_BY_TYPE: Record<string, CallOutcome> = {
   'wrong-expected-version': 'conflict',
   'stream-not-found': 'missing',
   'not-leader': 'not-sent',
+  'not-sent': 'not-sent',
   'access-denied': 'refused',
   'invalid-argument': 'refused',
   'stream-deleted': 'deleted',

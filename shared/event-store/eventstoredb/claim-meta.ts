@@ -1,13 +1,12 @@
 /** Values that only the first writer sets: see `claimMeta` of the port. */
 import { randomUUID } from 'node:crypto';
-import { createSender, type Proposed } from './append.ts';
+import type { Sender } from './append.ts';
 import { unavailable } from './call-outcome.ts';
-import type { Connection } from './connection.ts';
+import { proposed } from './records.ts';
 import { endedWithoutResponse, type StreamReader } from './stream-reader.ts';
 
 /** Each key has its own stream, whose first event has the value. Throws StoreUnavailable. */
-export function createMetaClaims(connection: Connection, { whole }: StreamReader) {
-  const send = createSender(connection);
+export function createMetaClaims(send: Sender, { whole }: StreamReader) {
   const storedValue = async (stream: string): Promise<string | undefined> => {
     const [first] = await whole(stream);
     return first === undefined ? undefined : String(Object(first.data).value);
@@ -17,8 +16,8 @@ export function createMetaClaims(connection: Connection, { whole }: StreamReader
     const stream = `meta-${key}`;
     const before = await storedValue(stream);
     if (before !== undefined) return before;
-    const claim = { id: randomUUID(), type: 'ValueClaimed', data: { value }, metadata: {} };
-    await send(stream, -1, [claim as Proposed]).catch((error) => {
+    const claim = proposed(randomUUID(), 'ValueClaimed', { value }, {});
+    await send(stream, -1, [claim]).catch((error) => {
       throw unavailable(error);
     });
     const now = await storedValue(stream);

@@ -6,7 +6,7 @@ import { shareCall } from '../../runtime/shared-call.ts';
 import { encode } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { EventStore, Position } from '../port.ts';
-import { createAppender, rejectAny } from './append.ts';
+import { createAppender, createSender, rejectAny } from './append.ts';
 import { createMetaClaims } from './claim-meta.ts';
 import { connect, type EventStoreDbOptions, type EventStoreDbStats } from './connection.ts';
 import { createLogReader, headOf } from './log-reader.ts';
@@ -50,8 +50,9 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const log = createLogReader(connection, options);
   // seeded bug: health-asks-once
   const ping = shareCall(() => streams.ping(pingMs(callTimeoutMs)), PING_GOOD_FOR_MS);
-  const appendBatch = createAppender(connection, streams, ends, removals);
-  const claim = createMetaClaims(connection, streams);
+  const send = createSender(connection);
+  const appendBatch = createAppender(connection, send, streams, ends, removals);
+  const claim = createMetaClaims(send, streams);
   const closing = new AbortController();
   const underWay = new Set<Promise<unknown>>();
   let closed: Promise<void> | undefined;

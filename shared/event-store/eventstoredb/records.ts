@@ -75,10 +75,24 @@ export function comparePositions(a: LogPosition | undefined, b: LogPosition | un
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-/** The event in the client's form, as plain JSON: data that it cannot serialize never gets a response. */
-export function toServer({ text, recorded: { hash } }: EncodedEvent) {
-  const { id, type, data, context, previousHash, schemaVersion, time } = JSON.parse(text);
-  return { id, type, data, metadata: { context, hash, previousHash, schemaVersion, time } };
+/** An event to be stored: data and metadata are the bytes of their JSON. */
+export type Proposed = { id: string; type: string; data: Uint8Array; metadata: Uint8Array };
+
+const utf8 = new TextEncoder();
+
+/** An event to be stored, its JSON made before any call: nothing in a call can fail to serialize. */
+export const proposed = (id: string, type: string, data: object, metadata: object): Proposed => ({
+  id,
+  type,
+  data: utf8.encode(JSON.stringify(data)),
+  metadata: utf8.encode(JSON.stringify(metadata)),
+});
+
+/** The event in the server's form. */
+export function toServer({ recorded }: EncodedEvent): Proposed {
+  const { id, event, context, hash, previousHash, schemaVersion, time } = recorded;
+  const metadata = { context, hash, previousHash, schemaVersion, time };
+  return proposed(id, event.type, event.data, metadata);
 }
 
 const metadataOf = ({ metadata }: ServerEvent): Record<string, unknown> => Object(metadata);

@@ -3,8 +3,19 @@ import grpc, { type Server } from '@grpc/grpc-js';
 
 /** What happens to a call: no answer, an end without one, a broken connection, an error, a delay. */
 export type Fault = 'silent' | 'clean end' | 'reset' | 'unavailable' | 'not leader' | 'slow';
-/** What only an append can meet: it is stored and its answer is lost, or it is told a wrong end. */
-export type AppendFault = Fault | 'answer lost' | 'wrong revision';
+/**
+ * What only an append can meet: it is stored and its answer is lost, or it is told a wrong end. On a
+ * stream of appends also: it is rejected; it is stored and the stream ends; the answer comes twice,
+ * or after one that nobody waits for.
+ */
+export type AppendFault =
+  | Fault
+  | 'answer lost'
+  | 'wrong revision'
+  | 'access denied'
+  | 'cut off'
+  | 'answered twice'
+  | 'stray answer';
 /** How the running subscriptions end. */
 export type Drop = 'too slow' | 'clean end' | 'reset' | 'not leader' | 'silent';
 

@@ -12,6 +12,10 @@ export type StandInOptions = {
   followers?: number;
   /** Its user may not delete streams. */
   refusesDeletes?: boolean;
+  /** False: as a server of before 21.10, which has no stream of appends. */
+  knowsBatches?: boolean;
+  /** What one append on a stream may carry: 1 MiB. */
+  appendBytesMax?: number;
 };
 
 export type Stored = {

@@ -12,7 +12,7 @@ const TOMBSTONE_REVISION = '9223372036854775807';
 export const nameOf = (identifier: InstanceType<typeof StreamIdentifier> | undefined): string =>
   Buffer.from(identifier?.getStreamName_asU8() ?? []).toString('utf8');
 
-const identifierOf = (stream: string) => {
+export const identifierOf = (stream: string) => {
   const identifier = new StreamIdentifier();
   identifier.setStreamName(Uint8Array.from(Buffer.from(stream, 'utf8')));
   return identifier;

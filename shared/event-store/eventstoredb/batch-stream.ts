@@ -1,0 +1,147 @@
+/**
+ * Appends over one BatchAppend stream of a client: many under way at once, each known by a
+ * correlation id in a list of our own (ADR-0007). Nothing here tries again: see `createSender`.
+ */
+import { randomUUID } from 'node:crypto';
+import { EventStoreDBClient } from '@eventstore/db-client';
+import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type { Client, Credentials } from './address.ts';
+import {
+  type AppendRequest,
+  correlationOf,
+  requestOf,
+  type Stored,
+  storedOf,
+} from './batch-messages.ts';
+import type { Call } from './call-outcome.ts';
+
+type Duplex = ReturnType<InstanceType<typeof streamsGrpc.StreamsClient>['batchAppend']>;
+type Waiting = { resolve(stored: Stored): void; reject(error: unknown): void };
+type GrpcError = Error & { code?: number; metadata?: { get(name: string): unknown[] } };
+
+/** Opens streams as the client opens its own: what finds the leader is a protected member of it. */
+class Opener extends EventStoreDBClient {
+  static open(client: Client, credentials: Credentials, seen: (duplex: Duplex) => void) {
+    const { GRPCStreamCreator, callArguments } = client as Opener;
+    const [metadata, options] = callArguments(
+      { credentials, requiresLeader: true },
+      { deadline: Number.POSITIVE_INFINITY },
+    );
+    return GRPCStreamCreator(streamsGrpc.StreamsClient, 'batchAppend', (stubs) => {
+      const duplex = stubs.batchAppend(metadata, options);
+      seen(duplex);
+      return duplex;
+    })();
+  }
+}
+
+/**
+ * What the end of the stream says about the appends that had no answer. A call that was rejected
+ * before its first answer carried nothing out, and the error says why. With a single append under
+ * way, "not the leader" is the answer to that one. Everything else leaves it unknown.
+ */
+function errorOfEnd(error: GrpcError | undefined, hadResponse: boolean, isAlone: boolean): Error {
+  if (error?.metadata?.get('exception')[0] === 'not-leader') {
+    const type = isAlone ? 'not-leader' : 'stream-broken';
+    return Object.assign(new Error('the server is not the leader'), { type });
+  }
+  if (error !== undefined && !hadResponse) return error;
+  // seeded bug: eventstoredb-broken-stream
+  return new Error(`the stream of appends ended: ${error?.code ?? 'by the server'}`);
+}
+
+/** The appends under way on one stream. `left` is called when the next append needs another one. */
+function follow(duplex: Duplex, left: () => void) {
+  const waiting = new Map<string, Waiting>();
+  let hadResponse = false;
+  let isSuspect = false;
+  let isOver = false;
+
+  const end = (error?: GrpcError): void => {
+    if (isOver) return;
+    isOver = true;
+    left();
+    const reason = errorOfEnd(error, hadResponse, waiting.size === 1 && !isSuspect);
+    for (const { reject } of waiting.values()) reject(reason);
+    waiting.clear();
+    duplex.cancel();
+    duplex.destroy();
+  };
+  const endWhenLeft = (): void => {
+    if (isSuspect && waiting.size === 0) end();
+  };
+  duplex.on('data', (response) => {
+    const id = correlationOf(response);
+    // seeded bug: eventstoredb-correlation
+    const append = waiting.get(id);
+    // Given up, answered before, or never sent: nobody waits for it.
+    if (append === undefined) return;
+    waiting.delete(id);
+    hadResponse = true;
+    try {
+      append.resolve(storedOf(response));
+    } catch (error) {
+      append.reject(error);
+    }
+    endWhenLeft();
+  });
+  // The listener stays after the end: an 'error' event without a listener would end the process.
+  duplex.on('error', end);
+  duplex.on('end', () => end());
+  duplex.on('close', () => end());
+
+  return {
+    send(id: string, request: AppendRequest): Promise<Stored> {
+      const { promise, resolve, reject } = Promise.withResolvers<Stored>();
+      if (isOver) throw Object.assign(new Error('the stream was not open'), { type: 'not-sent' });
+      duplex.write(requestOf(id, request));
+      waiting.set(id, { resolve, reject });
+      return promise;
+    },
+    /** The append had no answer in its time. The others may still get theirs, new ones go elsewhere. */
+    giveUp(id: string): void {
+      isSuspect = true;
+      left();
+      waiting.delete(id);
+      endWhenLeft();
+    },
+  };
+}
+
+type BatchStream = ReturnType<typeof follow>;
+
+/** Sends appends over one stream, opened with the first of them and after an end with the next. */
+export function createBatchStream(client: Client, credentials: Credentials) {
+  let current: Promise<BatchStream> | undefined;
+
+  function open(): Promise<BatchStream> {
+    const left = (): void => {
+      if (current === opening) current = undefined;
+    };
+    const { promise, resolve } = Promise.withResolvers<BatchStream>();
+    const opening = Opener.open(client, credentials, (duplex) =>
+      resolve(follow(duplex, left)),
+    ).then(() => promise);
+    opening.catch(left);
+    return opening;
+  }
+
+  return (request: AppendRequest): Call<Stored> => {
+    const id = randomUUID();
+    let stream: BatchStream | undefined;
+    let isGivenUp = false;
+    const send = async (): Promise<Stored> => {
+      current ??= open();
+      stream = await current;
+      if (isGivenUp) throw new Error('given up before it was sent');
+      return stream.send(id, request);
+    };
+    return {
+      response: send(),
+      cancel: () => {
+        isGivenUp = true;
+        stream?.giveUp(id);
+      },
+    };
+  };
+}
