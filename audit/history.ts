@@ -3,6 +3,7 @@
  * cannot be read or do not verify included.
  */
 import { decode } from '../shared/event-store/codec.ts';
+import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
 import { breakAt, verifyStream } from '../shared/event-store/verify-chain.ts';
@@ -53,18 +54,45 @@ const merchantOf = async (
   return known ?? (await merchants.ofForm(first)) ?? (await stored()) ?? '';
 };
 
+/** Empty also for a stream that was deleted for good. */
+const formsOf = async ({ store }: AuditDeps, paymentId: string): Promise<StoredForm[]> => {
+  try {
+    return await store.stored.readStream(streamOf(paymentId));
+  } catch (error) {
+    if (error instanceof StreamNotWhole) return [];
+    throw error;
+  }
+};
+
+/** Throws StreamNotWhole where the read models know the payment, and the actor may see it. */
+const rejectRemoved = async (
+  { readModels }: AuditDeps,
+  principal: Principal,
+  paymentId: string,
+): Promise<void> => {
+  const document = await readModels.getAny(paymentId);
+  const only = onlyOf(principal);
+  // seeded bug: removed-of-merchant
+  if (document === undefined || (only !== undefined && document.merchantId !== only)) return;
+  throw new StreamNotWhole(`payment ${paymentId}: the read models have it, the log does not`);
+};
+
 /**
  * The history of a payment that the actor may see; undefined for another merchant's payment as for one
- * that does not exist. Throws StoreUnavailable and ReadModelsUnavailable.
+ * that does not exist. Throws StoreUnavailable and ReadModelsUnavailable, and StreamNotWhole where the
+ * log has nothing of a payment that the read models know.
  */
 export const historyOf = async (
   deps: AuditDeps,
   principal: Principal,
   paymentId: string,
 ): Promise<History | undefined> => {
-  const forms = await deps.store.stored.readStream(streamOf(paymentId));
+  const forms = await formsOf(deps, paymentId);
   const [first] = forms;
-  if (first === undefined) return undefined;
+  if (first === undefined) {
+    await rejectRemoved(deps, principal, paymentId);
+    return undefined;
+  }
   const events = forms.map((form) => decode(form));
   // seeded bug: history-verified
   const broken = streamBreak(forms, events);

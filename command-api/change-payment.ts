@@ -20,7 +20,7 @@ import type { CommandDeps, Sender } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
 import { operate } from './operate.ts';
-import type { LoadedPayment } from './payment-log.ts';
+import { type LoadedPayment, notInLog } from './payment-log.ts';
 import { resolveByAsking, responseUnlessFenced } from './recovery/ask.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, keyReused, operationOf, replayed, responseTo } from './responses.ts';
@@ -79,8 +79,8 @@ const changeOrRepeat = async (
   const hasKey = attempt.key !== undefined;
   // A replay is only ever given from a stream just read; a new operation is protected by its revision.
   let payment = await waitForInFlight(deps, paymentId, hasKey ? 'store' : 'cache', budget);
-  if (payment === undefined)
-    throw new Error(`${change.kind} of ${paymentId}, which does not exist`);
+  // The route has seen it.
+  if (payment === undefined) throw notInLog(paymentId);
   const earlier = equalOperation(payment, change, request);
   if (earlier === 'reused') return keyReused();
   if (unresolvedOperations(payment.state).length > 0)

@@ -20,7 +20,7 @@ import type { Identities } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
 import { claimReference, stillClaims } from './merchant-reference.ts';
 import { type OperationRequest, operate } from './operate.ts';
-import type { LoadedPayment } from './payment-log.ts';
+import { type LoadedPayment, notInLog } from './payment-log.ts';
 import type { CallDetails } from './provider/port.ts';
 import { resolveByAsking, resolvedInTurn, responseUnlessFenced } from './recovery/ask.ts';
 import type { CreateRequest } from './request/payment-request.ts';
@@ -145,8 +145,7 @@ const joinUnresolved = (
     const before = await waitForInFlight(deps, paymentId, 'store', budget);
     // Also where the create has its outcome already: the unresolved index drops it then.
     const payment = await resolveByAsking(deps, paymentId);
-    if (before === undefined || payment === undefined)
-      throw new Error(`payment ${paymentId} has an unresolved create and does not exist`);
+    if (before === undefined || payment === undefined) throw notInLog(paymentId);
     return isFree(createOf(before)) ? undefined : responseTo(payment, createOf(payment));
   });
 

@@ -6,6 +6,7 @@ import {
   AppendOutcomeUnknown,
   RevisionConflict,
   StoreUnavailable,
+  StreamNotWhole,
 } from '../shared/event-store/errors.ts';
 import {
   asPaymentEvent,
@@ -51,7 +52,8 @@ export type Executed =
 export type PaymentLog = {
   /**
    * Reads the stream, or takes what this process last saw of it where the cache will do; undefined
-   * where no such payment exists. Throws UnreadableStream and StoreUnavailable.
+   * where no such payment exists. Throws UnreadableStream and StoreUnavailable, and StreamNotWhole
+   * where the store no longer has what this process saw.
    */
   load(paymentId: string, from: 'store' | 'cache'): Promise<LoadedPayment | undefined>;
   /** What this process last saw of the payment; undefined where it is not in the cache. */
@@ -165,6 +167,10 @@ const isOnKnownOperation = ({ kind }: Command | ResolutionCommand): boolean =>
 
 const BY_RECOVERY = { actor: 'recovery' };
 
+/** The error for a payment that was seen, and that the log no longer has. */
+export const notInLog = (paymentId: string): StreamNotWhole =>
+  new StreamNotWhole(`payment ${paymentId}: it was seen before, and the log does not have it`);
+
 /** A pause between attempts of one append, so that a store in trouble is not flooded. */
 const PAUSE_MS = 50;
 /** How long the store may take to accept an outcome; the request's own budget does not bound it. */
@@ -187,7 +193,10 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   const load: PaymentLog['load'] = async (paymentId, from) => {
     const cached = from === 'cache' ? cache.get(paymentId) : undefined;
     if (cached !== undefined) return cached;
+    const known = cache.peek(paymentId);
     const events = await store.readStream(streamOf(paymentId));
+    // seeded bug: known-and-gone
+    if (events.length === 0 && known !== undefined) throw notInLog(paymentId);
     const folds = await foldInSlices(events, foldOne);
     const payment = folds && { events: events.map(asPaymentEvent), ...folds };
     remember(paymentId, payment);

@@ -19,12 +19,14 @@ import {
   type RoutesOf,
 } from '../shared/http/route.ts';
 import { isUnderKeyOf, unresolvedOperations } from '../shared/payment/state.ts';
+import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
+import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts';
 import { type Change, type ChangeKind, changePayment, recognisedBy } from './change-payment.ts';
 import { createPayment } from './create-payment.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import { OPERATOR_ROUTES, type OperatorDeps } from './operator/routes.ts';
-import type { LoadedPayment } from './payment-log.ts';
+import { type LoadedPayment, notInLog } from './payment-log.ts';
 import type { ProviderAhead, ReadOnly } from './provider-ahead/provider-ahead.ts';
 import { ACKNOWLEDGE_ROUTES, type AcknowledgeDeps } from './provider-ahead/routes.ts';
 import { RECONCILE_ROUTES, type ReconcileDeps } from './reconcile/routes.ts';
@@ -41,6 +43,7 @@ import { type RespondDeps, respondInBudget } from './responses.ts';
 
 /** What the routes for merchants work with. */
 export type CommandApi = RespondDeps & {
+  readModels: Pick<ReadModelsReader, 'get'>;
   commands: CommandDeps;
   requestBudgetMs: number;
   /** Called for a request with a text that is kept and looks like the number of another card. */
@@ -191,9 +194,12 @@ const changeFor = async (
   });
 };
 
-/** The merchant's payment; another merchant's does not exist for it, in the same words. */
+/**
+ * The merchant's payment; another merchant's does not exist for it, in the same words. Throws
+ * StreamNotWhole where the read models know the payment and the log does not have it whole.
+ */
 const ownPayment = async (
-  { commands }: CommandApi,
+  { commands, readModels }: CommandApi,
   { merchantId }: Sender,
   paymentId: string,
   reply: FastifyReply,
@@ -201,8 +207,25 @@ const ownPayment = async (
   const payment = await loadFor(commands, merchantId, paymentId);
   // seeded bug: command-of-merchant
   if (payment !== undefined && payment.state.merchantId === merchantId) return payment.state;
+  // seeded bug: command-on-removed
+  if (payment === undefined && (await isKnown(readModels, paymentId, merchantId)))
+    throw notInLog(paymentId);
   reject(reply, 'PAYMENT_NOT_FOUND');
   return undefined;
+};
+
+/** Whether the read models have the merchant's payment; false where they cannot be read. */
+const isKnown = async (
+  { get }: CommandApi['readModels'],
+  paymentId: string,
+  merchantId: string,
+): Promise<boolean> => {
+  try {
+    return (await get(paymentId, merchantId)) !== undefined;
+  } catch (error) {
+    if (error instanceof ReadModelsUnavailable) return false;
+    throw error;
+  }
 };
 
 /** Undefined also for another merchant's payment that cannot be read. */

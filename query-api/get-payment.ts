@@ -3,7 +3,11 @@
  * the fold of the stream; both give the same bytes at one revision (gaps §9).
  */
 
-import { StoreUnavailable, UnreadableStream } from '../shared/event-store/errors.ts';
+import {
+  StoreUnavailable,
+  StreamNotWhole,
+  UnreadableStream,
+} from '../shared/event-store/errors.ts';
 import { foldInSlices, isUnreadableOf } from '../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
@@ -46,8 +50,9 @@ export type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'bo
 
 /**
  * The merchant's payment as of now; undefined for another merchant's payment as for one that does not
- * exist. Throws StoreUnavailable when neither the read models nor the event store can be read, and
- * UnreadableStream when a payment that has to be folded cannot be.
+ * exist. Throws StoreUnavailable when neither the read models nor the event store can be read,
+ * UnreadableStream when a payment that has to be folded cannot be, and StreamNotWhole where the log no
+ * longer has a payment that the read models know.
  */
 export const getPayment = async (
   deps: QueryDeps,
@@ -62,6 +67,9 @@ export const getPayment = async (
   }
   try {
     const found = await fold(deps, paymentId);
+    // seeded bug: get-of-removed
+    if (found === undefined && document !== undefined)
+      throw new StreamNotWhole(`payment ${paymentId}: the read models have it, the log does not`);
     // seeded bug: get-of-merchant
     return found?.merchantId === merchantId ? found : undefined;
   } catch (error) {

@@ -107,7 +107,7 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   },
   SERVICE_UNAVAILABLE: {
     means:
-      'The service cannot take the request now: overload, a shutdown, or one of its stores is out of reach.',
+      'The service cannot take the request now: overload, a shutdown, one of its stores is out of reach, or the stored events of this payment are not whole (`details` say so).',
     todo: 'Wait for as many seconds as `Retry-After` says and send the same request with the same `Idempotency-Key`.',
     stored: 'Nothing, unless `details` say that this is not known.',
   },

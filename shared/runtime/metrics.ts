@@ -198,6 +198,10 @@ export const createMetrics = () => {
       name: 'payments_card_like_texts_total',
       help: 'Requests with a text that is kept and looks like the number of another card.',
     }),
+    unreadableRequests: counter<[]>(registry, {
+      name: 'payments_unreadable_requests_total',
+      help: 'Requests rejected because the events of their payment are not whole or cannot be read.',
+    }),
     keysOutdatedSeconds: gauge(
       'payments_jwks_outdated_seconds',
       'While JWT_JWKS_URL cannot be loaded: the age of the keys in use; 0 while it can.',

@@ -79,8 +79,8 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
     return { status: statusCode, json: JSON.parse(body) };
   };
 
-  test('is 500 by its id, and in the list as the read models last had it', async () => {
-    expect((await get(`/api/v1/payments/${BAD}`)).status).toBe(500);
+  test('F37: is 503 by its id, and in the list as the read models last had it', async () => {
+    expect((await get(`/api/v1/payments/${BAD}`)).status).toBe(503);
     const { status, json } = await get('/api/v1/payments');
     expect(status).toBe(200);
     expect(json.payments).toMatchObject([

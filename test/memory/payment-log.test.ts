@@ -2,7 +2,11 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { createPaymentLog, type PaymentLog } from '../../command-api/payment-log.ts';
 import { startBudget } from '../../command-api/request-budget.ts';
-import { AppendOutcomeUnknown, StoreUnavailable } from '../../shared/event-store/errors.ts';
+import {
+  AppendOutcomeUnknown,
+  StoreUnavailable,
+  StreamNotWhole,
+} from '../../shared/event-store/errors.ts';
 import {
   type MemoryEventStore,
   memoryEventStore,
@@ -46,6 +50,14 @@ const withSlowRead = () => {
   };
   return { readStream, release: release.resolve };
 };
+
+test('F37: a payment that was seen and is gone from the log is not one that never was', async () => {
+  const log = logOver({});
+  expect(await log.load('pay_2', 'store')).toBeUndefined();
+  expect((await log.load(ID, 'store'))?.events).toHaveLength(2);
+  store.cut(0);
+  await expect(log.load(ID, 'store')).rejects.toBeInstanceOf(StreamNotWhole);
+});
 
 describe('gaps §6: a process keeps in memory what it has appended', () => {
   test('a read that began before an append and ends after it does not replace the newer events', async () => {

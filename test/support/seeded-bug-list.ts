@@ -751,6 +751,36 @@ const STORE: SeededBug[] = [
     test: 'test/projector/removed.test.ts',
   },
   {
+    name: 'a payment whose events are not whole is a fault of ours',
+    at: 'not-whole-is-503',
+    change: { replace: /'SERVICE_UNAVAILABLE'/, by: "'INTERNAL_ERROR'" },
+    test: 'test/http/removed-payment.test.ts',
+  },
+  {
+    name: 'GET: a payment that was deleted in the log never existed',
+    at: 'get-of-removed',
+    change: 'delete',
+    test: 'test/http/removed-payment.test.ts',
+  },
+  {
+    name: 'commands: a payment that was deleted in the log never existed',
+    at: 'command-on-removed',
+    change: 'delete',
+    test: 'test/http/removed-payment.test.ts',
+  },
+  {
+    name: 'a payment that was seen and is gone counts as one that never was',
+    at: 'known-and-gone',
+    change: 'delete',
+    test: 'test/memory/payment-log.test.ts',
+  },
+  {
+    name: 'an auditor of one merchant learns that a payment of another was deleted',
+    at: 'removed-of-merchant',
+    change: { replace: / \|\| \(.*\)\)/, by: ')' },
+    test: 'test/http/removed-payment.test.ts',
+  },
+  {
     name: 'verifying does not link the log',
     at: 'log-linked',
     change: 'delete',

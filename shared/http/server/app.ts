@@ -9,7 +9,11 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import { AppendOutcomeUnknown, StoreUnavailable } from '../../event-store/errors.ts';
+import {
+  AppendOutcomeUnknown,
+  StoreUnavailable,
+  UnreadableStream,
+} from '../../event-store/errors.ts';
 import { ReadModelsUnavailable } from '../../read-models/errors.ts';
 import { pause } from '../../runtime/back-off.ts';
 import { newUlid } from '../../runtime/ids.ts';
@@ -173,7 +177,13 @@ const addRecords = (app: FastifyInstance, options: AppOptions): void => {
   });
 };
 
-const addFaults = (app: FastifyInstance, { log }: AppOptions): void => {
+/** In seconds: a person has to act first. */
+const UNREADABLE_RETRY = { 'retry-after': '30' };
+const UNREADABLE = [
+  'the events of this payment are not whole or cannot be read: nothing was carried out, and an operator has to look at it',
+];
+
+const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
       const details = [`the body must be at most ${BODY_BYTES_MAX} bytes`];
@@ -182,7 +192,15 @@ const addFaults = (app: FastifyInstance, { log }: AppOptions): void => {
     if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
       return reject(reply, 'INVALID_REQUEST', ['the body did not arrive whole']);
     }
-    log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, 'fault');
+    const { id: requestId, routeOptions } = request;
+    if (error instanceof UnreadableStream) {
+      metrics.unreadableRequests.add(1);
+      const fields = { requestId, route: routeOptions.url, reason: error.message };
+      log.error(fields, 'request rejected: the events of its payment are not whole');
+      // seeded bug: not-whole-is-503
+      return reject(reply, 'SERVICE_UNAVAILABLE', UNREADABLE, UNREADABLE_RETRY);
+    }
+    log.error({ err: error, requestId, route: routeOptions.url }, 'fault');
     if (error instanceof StoreUnavailable || error instanceof ReadModelsUnavailable) {
       return reject(reply, 'SERVICE_UNAVAILABLE', [], RETRY_LATER);
     }
