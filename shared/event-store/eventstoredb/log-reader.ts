@@ -21,6 +21,7 @@ type LogRange = {
   upTo?: LogPosition | undefined;
 };
 
+const PAGE_EVENTS_MIN = 100;
 const PAGE_EVENTS_MAX = 1000;
 const COUNTED_EVENTS_MAX = 1000;
 
@@ -70,36 +71,38 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
   }
 
   /**
-   * Pages of the log after a position, the server's own events too, up to `upTo` or to the end of the
-   * log. A read includes its position. Throws StoreUnavailable where the server's pages end sooner.
+   * The events of ours in a range, page by page; the server cannot filter this read, which includes its
+   * position. Throws StoreUnavailable where the server's pages end before `upTo`.
    */
-  async function* pagesAfter({ after, limit, upTo }: LogRange) {
+  async function* ownPages({ after, limit, upTo }: LogRange) {
     let from = after;
-    // The first page is small for a reader that wants little and finds it there.
-    for (let size = Math.max(limit, 100); ; size *= 2) {
+    let left = limit;
+    // A page is small for a reader that wants little and finds it there.
+    let size = Math.max(limit, PAGE_EVENTS_MIN);
+    while (left > 0) {
       if (upTo !== undefined && comparePositions(from, upTo) >= 0) return;
       const count = Math.min(pageEventsMax, size) + 1;
       const page = (await forwards(from, count)) ?? [];
       const fresh = page.filter((event) => comparePositions(event.position, from) > 0);
       if (page.length === 0 || (fresh.length === 0 && upTo !== undefined))
         await mustLiePastEnd(from);
-      yield upTo === undefined
-        ? fresh
-        : fresh.filter((event) => comparePositions(event.position, upTo) <= 0);
+      const isIn = ({ position }: ServerEvent): boolean =>
+        upTo === undefined || comparePositions(position, upTo) <= 0;
+      const own = fresh.filter((event) => isOurs(event) && isIn(event)).slice(0, left);
+      yield own;
       if ((page.length < count && upTo === undefined) || fresh.length === 0) return;
+      left -= own.length;
+      // Where none is ours, the server has written there, perhaps much.
+      size = own.length === 0 ? 2 * size : Math.max(2 * left, PAGE_EVENTS_MIN);
       from = placeOf(fresh.at(-1));
     }
   }
 
-  /** Up to `limit` events of ours in a range. The server cannot filter this read. */
+  /** Up to `limit` events of ours in a range. */
   async function ownIn(range: LogRange): Promise<ServerEvent[]> {
     const own: ServerEvent[] = [];
-    if (range.limit <= 0) return own;
-    for await (const page of pagesAfter(range)) {
-      own.push(...page.filter(isOurs));
-      if (own.length >= range.limit) break;
-    }
-    return own.slice(0, range.limit);
+    for await (const page of ownPages(range)) own.push(...page);
+    return own;
   }
 
   /** The end as last seen: no event of ours lies between it and `upTo`. */
@@ -140,11 +143,9 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
   async function countIn(after: LogPosition | undefined, upTo: LogPosition | undefined) {
     let count = 0;
     let oldest: string | null = null;
-    for await (const page of pagesAfter({ after, upTo, limit: countedEventsMax })) {
-      const own = page.filter(isOurs);
+    for await (const own of ownPages({ after, upTo, limit: countedEventsMax + 1 })) {
       if (count === 0 && own[0] !== undefined) oldest = timeOfRecord(own[0]);
       count += own.length;
-      if (count > countedEventsMax) break;
     }
     const eventsAfter = Math.min(count, countedEventsMax);
     // seeded bug: counted-so-far
