@@ -153,7 +153,7 @@ export type EventStore = {
   /**
    * The revision of the last event of a stream, or null when it is unknown: a process that only reads
    * finds out with it whether a document is behind (gaps §9). Throws StoreUnavailable, and
-   * StreamNotWhole for a stream that was deleted for good.
+   * StreamNotWhole for a stream that was deleted, for good or not: a null is nothing that ever was.
    */
   lastRevision(stream: string): Promise<number | null>;
   /**

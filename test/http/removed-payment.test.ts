@@ -106,5 +106,7 @@ describe.each(Object.entries(WAYS))('F37: after a %s of its stream', (way, remov
     standIn.scavenge();
     await service.restart();
     await expectBarred();
+    // The provider holds what the log lost, and yet the log is no older copy.
+    expect((await sale('after')).status).toBe(200);
   });
 });

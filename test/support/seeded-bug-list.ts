@@ -721,6 +721,12 @@ const STORE: SeededBug[] = [
     test: 'test/contract/event-store/eventstoredb.test.ts',
   },
   {
+    name: 'EventStoreDB: a soft-deleted stream has no last revision, as if it had never been',
+    at: 'soft-delete-named',
+    change: 'delete',
+    test: 'test/contract/event-store/eventstoredb.test.ts',
+  },
+  {
     name: 'EventStoreDB: a noted deletion does not bar an append',
     at: 'no-append-to-deleted',
     change: 'delete',
@@ -754,6 +760,12 @@ const STORE: SeededBug[] = [
     name: 'a payment whose events are not whole is a fault of ours',
     at: 'not-whole-is-503',
     change: { replace: /'SERVICE_UNAVAILABLE'/, by: "'INTERNAL_ERROR'" },
+    test: 'test/http/removed-payment.test.ts',
+  },
+  {
+    name: 'a provider that holds what was deleted at the server is taken for one that is ahead',
+    at: 'deleted-is-not-ahead',
+    change: 'delete',
     test: 'test/http/removed-payment.test.ts',
   },
   {

@@ -108,6 +108,8 @@ export function createStreamReader({ read }: Connection, ends: KnownEnds, remova
     },
     async lastRevision(stream: string): Promise<number | null> {
       const events = await last(stream);
+      // seeded bug: soft-delete-named
+      if (events === undefined && (await isCut(stream))) throw notWhole(stream, 'deleted');
       if (events === undefined) return null;
       const [event] = events;
       return event === undefined ? rejectEmpty(stream) : Number(event.revision);

@@ -79,6 +79,10 @@ export const removingCases = (driver: EventStoreDriver): void => {
         const read = store.readStream(removed());
         if (way === 'a soft delete') expect(await read).toEqual([]);
         else await expect(read).rejects.toBeInstanceOf(StreamNotWhole);
+        const last = store.lastRevision(removed());
+        if (way === 'a truncation') expect(await last).toBe(2);
+        else await expect(last).rejects.toBeInstanceOf(StreamNotWhole);
+        expect(await store.lastRevision(named('unknown'))).toBeNull();
       });
     });
 
