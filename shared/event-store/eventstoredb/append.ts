@@ -7,8 +7,7 @@ import type { Expected, RecordedEvent } from '../port.ts';
 import { createAppendCall } from './append-call.ts';
 import type { Stored } from './batch-messages.ts';
 import { callOutcomeOf, lineOf, notWhole, unavailable } from './call-outcome.ts';
-import { type Connection, swallow } from './connection.ts';
-import { placeOf } from './log-reader.ts';
+import type { Connection } from './connection.ts';
 import {
   fromServer,
   hashOfRecord,
@@ -119,22 +118,13 @@ export function createAppender(
     return allReadable(found.map(fromServer));
   }
 
-  /** The server names one position for a batch; the others have to be read. */
-  async function placed(
-    stream: string,
-    first: number,
-    encoded: EncodedEvent[],
-    position: LogPosition | undefined,
-  ): Promise<RecordedEvent[]> {
-    const isKnown = encoded.length === 1 && position !== undefined;
-    const places = isKnown
-      ? [position]
-      : // The batch is stored, even where its positions cannot be read now.
-        ((await storedBatch(stream, first, encoded).catch(swallow)) ?? []).map(placeOf);
-    return encoded.map(({ recorded }, index) =>
-      Object.assign(recorded, { position: positionText(places[index]) }),
+  /** The server names the place of the last event: nobody reads the others' for it (ADR-0150). */
+  const placed = (encoded: EncodedEvent[], position: LogPosition | undefined): RecordedEvent[] =>
+    encoded.map(({ recorded }, index) =>
+      Object.assign(recorded, {
+        position: index === encoded.length - 1 ? positionText(position) : '',
+      }),
     );
-  }
 
   return async (stream: string, expected: Expected, encoded: EncodedEvent[]) => {
     // The server would take the append: a deleted stream begins anew with it.
@@ -149,7 +139,7 @@ export function createAppender(
     const events =
       'conflict' in sent
         ? await afterConflict(stream, after + 1, encoded, sent.conflict)
-        : await placed(stream, after + 1, encoded, sent.position);
+        : placed(encoded, sent.position);
     ends.learn(events.at(-1));
     stats.appends += 1;
     stats.events += events.length;

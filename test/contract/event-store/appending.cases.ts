@@ -9,7 +9,7 @@ import {
   created,
   newEvent,
 } from '../../support/payment-events.ts';
-import { at, batchOf, type EventStoreDriver, openBeforeEach } from './opened.ts';
+import { at, batchOf, type EventStoreDriver, openBeforeEach, placed } from './opened.ts';
 
 export const appendingCases = (driver: EventStoreDriver): void => {
   describe('appending', () => {
@@ -99,7 +99,7 @@ export const appendingCases = (driver: EventStoreDriver): void => {
         );
         const reads = Array.from({ length: 40 }, (_, n) => store.readStream(named(n)));
         for (const events of await Promise.all(reads)) expect([0, 3]).toContain(events.length);
-        const all = (await Promise.all(appends)).flat();
+        const all = (await Promise.all(appends.map((append) => placed(store, append)))).flat();
         expect(new Set(all.map(({ position }) => position)).size).toBe(120);
       });
 
@@ -125,12 +125,14 @@ export const appendingCases = (driver: EventStoreDriver): void => {
     describe('L4: the same event ids again', () => {
       test('at the same expected revision succeed with what is stored, and store nothing twice', async () => {
         const batch = batchOf(2);
-        const stored = await store.append(named(1), 'none', batch);
-        expect(await store.append(named(1), 'none', batch)).toEqual(stored);
+        const append = (...[expected, events]: [Expected, NewEvent[]]) =>
+          placed(store, store.append(named(1), expected, events));
+        const stored = await append('none', batch);
+        expect(await append('none', batch)).toEqual(stored);
         const next = [newEvent(captureRequested()), newEvent(captured())];
-        const later = await store.append(named(1), at(stored[1]), next);
-        expect(await store.append(named(1), at(stored[1]), next)).toEqual(later);
-        expect(await store.append(named(1), 'none', batch)).toEqual(stored);
+        const later = await append(at(stored[1]), next);
+        expect(await append(at(stored[1]), next)).toEqual(later);
+        expect(await append('none', batch)).toEqual(stored);
         expect(await store.readAll(start, 10)).toEqual([...stored, ...later]);
       });
 

@@ -2,7 +2,15 @@
 import { describe, expect, test } from '@jest/globals';
 import { StoreUnavailable } from '../../../shared/event-store/errors.ts';
 import type { EventStore, Position, RecordedEvent } from '../../../shared/event-store/port.ts';
-import { at, batchOf, collect, type EventStoreDriver, eventsOf, openBeforeEach } from './opened.ts';
+import {
+  at,
+  batchOf,
+  collect,
+  type EventStoreDriver,
+  eventsOf,
+  openBeforeEach,
+  placed,
+} from './opened.ts';
 
 export const closingCases = (driver: EventStoreDriver): void => {
   describe('closing', () => {
@@ -17,8 +25,10 @@ export const closingCases = (driver: EventStoreDriver): void => {
         store.append(named(n), 'none', batchOf(2)),
       );
       await store.close();
-      const stored = (await Promise.all(appends)).flat();
+      const acknowledged = await Promise.all(appends);
       store = await reopen();
+      const again = acknowledged.map((events) => placed(store, Promise.resolve(events)));
+      const stored = (await Promise.all(again)).flat();
       const found = await store.readAll(start, 100);
       expect(new Set(found)).toEqual(new Set(stored));
       const [, last] = await store.readStream(named(0));

@@ -17,7 +17,7 @@ import type { NewEvent, RecordedEvent } from '../../../shared/event-store/port.t
 import type { AppendFault } from '../../support/eventstoredb-stand-in/faults.ts';
 import type { StandInOptions } from '../../support/eventstoredb-stand-in/log.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
-import { authorized, created, newEvent } from '../../support/payment-events.ts';
+import { authorized, captured, created, newEvent } from '../../support/payment-events.ts';
 import { until } from '../../support/until.ts';
 
 const PENDING = 200;
@@ -198,6 +198,12 @@ describe('two drivers on one server', () => {
     for (const { reason } of lost) expect(reason).toBeInstanceOf(RevisionConflict);
     expect(await store.readAll(null, 100)).toHaveLength(20);
   });
+});
+
+test('ADR-0150: an intent and a batch of outcomes are two calls: nothing is read', async () => {
+  const [intent] = (await store.append('payment-1', 'none', one())) as [RecordedEvent];
+  await store.append('payment-1', end(intent), [newEvent(authorized()), newEvent(captured())]);
+  expect(standIn.calls).toMatchObject({ append: 2, read: 0 });
 });
 
 test('a stop waits for the appends under way', async () => {

@@ -1,6 +1,6 @@
 /** How the cases of the event-store port open a store, and the events that they append. */
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach } from '@jest/globals';
+import { afterEach, beforeEach, expect } from '@jest/globals';
 import { isReadable } from '../../../shared/event-store/codec.ts';
 import { RevisionConflict } from '../../../shared/event-store/errors.ts';
 import type {
@@ -121,3 +121,19 @@ export async function collect(
 export const eventsOf = (items: SubscriptionItem[]) =>
   items.flatMap((item) => (item.kind === 'events' ? item.events : []));
 export const caughtUp = (items: SubscriptionItem[]): boolean => items.at(-1)?.kind === 'caught-up';
+
+const placeless = (events: RecordedEvent[]) => events.map(({ position: _, ...rest }) => rest);
+
+/** The events of an append with their places: the append itself names that of the last one alone. */
+export const placed = async (
+  store: EventStore,
+  append: Promise<RecordedEvent[]>,
+): Promise<RecordedEvent[]> => {
+  const events = await append;
+  const [first] = events;
+  const stream = await store.readStream(first?.stream ?? '');
+  const stored = stream.slice(first?.revision, (first?.revision ?? 0) + events.length);
+  expect(placeless(events)).toEqual(placeless(stored));
+  expect(events.at(-1)).toEqual(stored.at(-1));
+  return stored;
+};

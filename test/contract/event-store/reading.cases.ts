@@ -10,6 +10,7 @@ import {
   type EventStoreDriver,
   eventsOf,
   openBeforeEach,
+  placed,
 } from './opened.ts';
 
 export const readingCases = (driver: EventStoreDriver): void => {
@@ -89,7 +90,7 @@ export const readingCases = (driver: EventStoreDriver): void => {
     });
 
     test('the hashes at a position are those of its event, and of no other place', async () => {
-      const events = await store.append(named(1), 'none', batchOf(3));
+      const events = await placed(store, store.append(named(1), 'none', batchOf(3)));
       for (const { position, hash, logHash } of events) {
         expect(await store.hashAt(position)).toEqual({ hash, logHash });
         expect(logHash === undefined).toBe(store.stored.guarantee === 'stream');
@@ -99,7 +100,7 @@ export const readingCases = (driver: EventStoreDriver): void => {
     });
 
     test('the head gives how many events follow a position, and the time of the first of them', async () => {
-      const [a, b, c] = await store.append(named(1), 'none', batchOf(3));
+      const [a, b, c] = await placed(store, store.append(named(1), 'none', batchOf(3)));
       const position = c?.position ?? null;
       for (const reopened of [false, true]) {
         if (reopened) {

@@ -6,7 +6,7 @@ import type { EventStore, Position } from '../../../shared/event-store/port.ts';
 import { storedCheck, verifyStream } from '../../../shared/event-store/verify-chain.ts';
 import { auditStreamOf } from '../../../shared/payment/audit-events.ts';
 import { newEvent, wholeLife } from '../../support/payment-events.ts';
-import { collect, type EventStoreDriver, eventsOf, openBeforeEach } from './opened.ts';
+import { collect, type EventStoreDriver, eventsOf, openBeforeEach, placed } from './opened.ts';
 
 export const storedFormCases = (driver: EventStoreDriver): void => {
   describe('stored forms', () => {
@@ -26,7 +26,7 @@ export const storedFormCases = (driver: EventStoreDriver): void => {
       const stored = storedOf(store);
       const life = () => wholeLife(run).map((event) => newEvent(event));
       const stream = `payment-${run}`;
-      const events = await store.append(stream, 'none', life());
+      const events = await placed(store, store.append(stream, 'none', life()));
       await store.append(auditStreamOf(run), 'none', life());
 
       const forms = await stored.readStream(stream);

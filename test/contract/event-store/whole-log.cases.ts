@@ -8,7 +8,7 @@ import { createMerchantLookup } from '../../../audit/merchants.ts';
 import type { EventStore, Position, StoredForm } from '../../../shared/event-store/port.ts';
 import { walkLog } from '../../../shared/event-store/verify-log.ts';
 import { newEvent, wholeLife } from '../../support/payment-events.ts';
-import { batchOf, type EventStoreDriver, openBeforeEach } from './opened.ts';
+import { batchOf, type EventStoreDriver, openBeforeEach, placed } from './opened.ts';
 
 // More than one page of each reader.
 const PAYMENTS = 50;
@@ -33,10 +33,10 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
     const isOwn = async ({ stream }: StoredForm): Promise<boolean> => stream.includes(run);
 
     test('is the place of the last event: no page goes beyond it, whatever is appended', async () => {
-      const events = await store.append(named(1), 'none', batchOf(5));
+      const events = await placed(store, store.append(named(1), 'none', batchOf(5)));
       const end = await store.end();
       expect(end).toBe(events.at(-1)?.position);
-      const later = await store.append(named(2), 'none', batchOf(2));
+      const later = await placed(store, store.append(named(2), 'none', batchOf(2)));
       for (const readAll of [store.readAll, store.stored.readAll]) {
         const placesIn = async (after: Position | null, limit: number, upTo?: Position | null) =>
           (await readAll(after, limit, upTo)).map(({ position }) => position);
