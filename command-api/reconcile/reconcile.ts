@@ -48,7 +48,7 @@ export type Reconciliation = {
 
 /** What is compared. `signal` ends it: it throws the signal's reason. */
 export type ReconcileOptions = {
-  store: Pick<EventStore, 'readAll' | 'readStream' | 'stored'>;
+  store: Pick<EventStore, 'readAll' | 'end' | 'readStream' | 'stored'>;
   provider: Pick<Provider, 'ledger'>;
   signal?: AbortSignal;
   /** How many operations, and how many entries, may wait for their counterpart. */
@@ -79,17 +79,19 @@ const readLedger = async ({ provider, signal }: ReconcileOptions, after: number)
   }
 };
 
-/** Reads on in the log; false where the page reaches its end. */
+/** Reads on in the log; false once it has reached the end as it is then. */
 const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
   let after: Position | null = null;
+  let end: Position | null = null;
   return async (): Promise<boolean> => {
     signal?.throwIfAborted();
-    const page = await store.readAll(after, PAGE);
+    if (after === end) end = await store.end();
+    const page = await store.readAll(after, PAGE, end);
     for (const event of page) await books.takeEvent(event);
     after = page.at(-1)?.position ?? after;
     // Requests that are being served go first.
     await turn();
-    return page.length === PAGE;
+    return page.length > 0;
   };
 };
 
