@@ -60,9 +60,9 @@ export const searchPage = async (
     return { payments: [], next: null };
   }
   const search = searchOf(requested, only, after);
-  const documents = await readModels.search(search, limit + 1);
+  const { documents, searchedTo } = await readModels.search(search, limit + 1);
   const payments = (await foundInLog(store, search, documents.slice(0, limit))).map(foundOf);
   const last = payments.at(-1);
-  const next = documents.length > limit && last !== undefined ? cursorOf(last) : null;
-  return { payments, next };
+  const place = documents.length > limit && last !== undefined ? last : searchedTo;
+  return { payments, next: place === undefined ? null : cursorOf(place) };
 };

@@ -47,8 +47,13 @@ const find = async (q: string | undefined, { format, ...parameters }: Options): 
     printJson(page);
     return;
   }
-  if (page.payments.length === 0)
-    return note('No payment matches. Next: payments find, without filters');
+  if (page.payments.length === 0) {
+    return note(
+      page.next === null
+        ? 'No payment matches. Next: payments find, without filters'
+        : `None of the payments searched so far matches: go on with --cursor ${page.next}`,
+    );
+  }
   const [header = '', ...rows] = columns([HEADER, ...page.payments.map(rowOf)]);
   print(styled('bold', header), ...rows);
   if (page.next !== null) note(`There are more: add --cursor ${page.next}`);

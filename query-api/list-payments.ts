@@ -78,10 +78,11 @@ export const listPayments = async (
   // seeded bug: list-of-merchant
   const search = { ...searchOf(request), merchantId };
   // One document more than the page holds shows whether there is a next page.
-  const found = await readModels.search(search, limit + 1);
-  const page = await foundInLog(store, search, found.slice(0, limit));
+  const { documents, searchedTo } = await readModels.search(search, limit + 1);
+  const page = await foundInLog(store, search, documents.slice(0, limit));
   const bodies = await Promise.all(page.map((one) => (one.parked ? bodyOf(one) : one.body)));
-  const last = found.length > limit ? page.at(-1) : undefined;
-  const next = last === undefined ? '' : `,"nextCursor":"${cursorOf(placeOfDocument(last))}"`;
+  const last = documents.length > limit ? page.at(-1) : undefined;
+  const place = last === undefined ? searchedTo : placeOfDocument(last);
+  const next = place === undefined ? '' : `,"nextCursor":"${cursorOf(place)}"`;
   return `{"payments":[${bodies.join(',')}]${next}}`;
 };

@@ -166,7 +166,12 @@ export const PaymentFailureResponse = z
 export const PaymentList = z
   .object({
     payments: z.array(PaymentResponse),
-    nextCursor: z.string().optional().describe('There when there are more: the next `cursor`.'),
+    nextCursor: z
+      .string()
+      .optional()
+      .describe(
+        'There when there may be more: the next `cursor`. Also on a page with fewer payments than `limit`.',
+      ),
   })
   .meta({ id: 'PaymentList' });
 

@@ -64,6 +64,16 @@ export type PaymentSearch = {
   after?: { createdAt: string; paymentId: string };
 };
 
+/** A page of a search. */
+export type PaymentSearchPage = {
+  documents: PaymentDocument[];
+  /**
+   * Given where the search looked at as many payments as it may before it found what was asked for:
+   * all up to this place are in `documents`, and the search goes on with it as its `after`.
+   */
+  searchedTo?: { createdAt: string; paymentId: string };
+};
+
 /** A payment with an intent that has no outcome yet. */
 export type UnresolvedPayment = { paymentId: string; merchantId: string; since: string };
 
@@ -93,8 +103,11 @@ export type ReadModelsReader = {
   get(paymentId: string, merchantId: string): Promise<PaymentDocument | undefined>;
   /** The document of any merchant's payment: for auditors and operators. */
   getAny(paymentId: string): Promise<PaymentDocument | undefined>;
-  /** At most `limit` documents, by createdAt and then by id, newest first. */
-  search(search: PaymentSearch, limit: number): Promise<PaymentDocument[]>;
+  /**
+   * At most `limit` documents, by createdAt and then by id, newest first. However many payments there
+   * are, it holds no other call up.
+   */
+  search(search: PaymentSearch, limit: number): Promise<PaymentSearchPage>;
   /**
    * Resolves true as soon as the document has reached the revision, false after `timeoutMs`.
    * Never throws: after false the stream can be folded instead.

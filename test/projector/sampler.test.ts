@@ -119,7 +119,7 @@ describe('F16: the sampler', () => {
     await forge("UPDATE payment SET status = 'VOIDED' WHERE payment_id = 'pay_1'");
     const started = await noticed('damaged');
     await until('whole', async () => (await readModels.inspect('pay_1')).whole);
-    expect(await readModels.search({ status: 'VOIDED' }, 9)).toEqual([]);
+    expect(await readModels.search({ status: 'VOIDED' }, 9)).toEqual({ documents: [] });
     // It stays until somebody looks.
     expect(started.status().compared.differences).toBe(1);
   });

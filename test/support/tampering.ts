@@ -68,7 +68,7 @@ export const openFilledLog = async (): Promise<LogUnderTest> => {
 /** Whose an event is matters to no check of the whole log. */
 const noReadModels = {
   getAny: async () => undefined,
-  search: async () => [],
+  search: async () => ({ documents: [] }),
   idsAfter: async () => [],
   inspect: async () => ({ row: undefined, whole: true, parked: false }),
 };

@@ -99,7 +99,7 @@ export const createReader = (
         ),
       );
       const documents = found.flat().map((stored) => foundOf(stored, rowCheck));
-      return documentsOf(newestOf(noteDamaged(documents), limit));
+      return { documents: documentsOf(newestOf(noteDamaged(documents), limit)) };
     },
     unresolved: async (limit) => {
       const { payments } = await now();

@@ -7,6 +7,7 @@ import type { DocumentRow } from '../document-row.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import { createRowCheck, type RowCheck } from '../row-check.ts';
 import { GENERATION, schemaOf } from './schema.ts';
+import type { SearchBounds } from './search.ts';
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
@@ -20,6 +21,8 @@ export type SqliteReadModelsOptions = {
   secrets: readonly [string, ...string[]];
   /** How many milliseconds a statement waits for a lock that another process has: 5 s. */
   timeoutMs?: number;
+  /** How many payments a search looks at (search.ts). */
+  searchBounds?: SearchBounds;
   logger?: { warn(fields: object, message: string): void };
 };
 

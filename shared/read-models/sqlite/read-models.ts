@@ -53,7 +53,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     -1;
 
   return {
-    ...createReader(file, caches, reports),
+    ...createReader(file, caches, reports, options.searchBounds),
     waitForRevision: async (paymentId, revision, timeoutMs) => {
       try {
         if (revisionOf(paymentId) >= revision) return true;

@@ -10,7 +10,7 @@ import type {
 import type { CachedDocument, Caches } from './caches.ts';
 import type { CheckedRow, Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
-import { searchSqlite } from './search.ts';
+import { type SearchBounds, searchSqlite } from './search.ts';
 
 /** Before every parked payment. */
 const START = { since: '', paymentId: '' };
@@ -20,6 +20,7 @@ export const createReader = (
   { run }: ReplaceableFile,
   { documents }: Caches,
   { report, onDamage }: DamageReports,
+  bounds: SearchBounds | undefined,
 ): Omit<ReadModelsReader, 'waitForRevision'> => {
   const read = (at: Connection, paymentId: string): CachedDocument | undefined => {
     const row = at.document.get(paymentId) as CheckedRow | undefined;
@@ -51,9 +52,9 @@ export const createReader = (
     },
     getAny: async (paymentId) => documentOf(paymentId),
     search: async (search, limit) => {
-      const found = run((at) => searchSqlite(at, search, limit));
-      for (const { paymentId, damaged } of found) if (damaged) report(paymentId);
-      return found;
+      const page = await searchSqlite(run, search, limit, bounds);
+      for (const { paymentId, damaged } of page.documents) if (damaged) report(paymentId);
+      return page;
     },
     unresolved: async (limit) =>
       run((at) => at.unresolved.all(limit).map((row) => ({ ...row }) as UnresolvedPayment)),

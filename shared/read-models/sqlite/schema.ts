@@ -2,7 +2,7 @@
 import { READ_MODEL_VERSION } from '../../payment/response.ts';
 
 /** Names the tables below; raise it with any change of them. */
-const SCHEMA_VERSION = 5;
+const SCHEMA_VERSION = 6;
 /** Stored as user_version: a file with another number is filled anew. */
 export const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
 
@@ -31,7 +31,8 @@ export const schemaOf = (keyId: string): string => `
   ) STRICT;
   CREATE INDEX payment_unresolved ON payment (unresolved_since) WHERE unresolved_since IS NOT NULL;
   CREATE INDEX payment_merchant ON payment (merchant_id, created_at, payment_id, last4, amount);
-  CREATE INDEX payment_reference ON payment (merchant_reference)
+  CREATE INDEX payment_reference
+    ON payment (merchant_reference, merchant_id, created_at, payment_id)
     WHERE merchant_reference IS NOT NULL;
   CREATE TABLE parked (
     payment_id TEXT NOT NULL PRIMARY KEY,

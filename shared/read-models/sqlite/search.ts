@@ -1,47 +1,111 @@
-/** The search over the read models' SQLite file: every text is a parameter, never a part of the SQL. */
-import type { DatabaseSync } from 'node:sqlite';
-import { documentsOf, type Found, newestOf } from '../found.ts';
-import type { PaymentDocument, PaymentSearch } from '../port.ts';
-import { type CheckedRow, type Connection, ROW } from './connection.ts';
+/**
+ * The search over the read models' SQLite file: every text is a parameter, never a part of the SQL. The
+ * payments of a merchant are looked at in slices, newest first, and other work takes its turn between
+ * two of them; a search for what is rare ends after so many and says how far it came (ADR-0174).
+ */
 
-type SearchedFile = Pick<Connection, 'db' | 'rowCheck'>;
+import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn } from 'node:timers/promises';
+import { documentsOf, type Found, newestOf } from '../found.ts';
+import type { PaymentSearch, PaymentSearchPage } from '../port.ts';
+import { type CheckedRow, type Connection, ROW } from './connection.ts';
+import type { ReplaceableFile } from './replaceable-file.ts';
+
+/** How many payments one search looks at: at most this many at a time, and in all. */
+export type SearchBounds = { sliceRows: number; rowsMax: number };
+
+const BOUNDS: SearchBounds = { sliceRows: 500, rowsMax: 20_000 };
+/** What the index alone can tell costs so much less. */
+const IN_INDEX = 10;
+/** Each slice is so many times as large as the one before, up to the bound. */
+const GROWTH = 4;
 
 type Condition = [sql: string, ...values: (string | number)[]];
+type Place = NonNullable<PaymentSearch['after']>;
 
 const given = <T>(value: T | undefined, condition: (value: T) => Condition): Condition[] =>
   value === undefined ? [] : [condition(value)];
 
-const conditionsOf = (search: PaymentSearch): Condition[] => [
-  ...given(search.merchantReference, (reference) => ['merchant_reference = ?', reference]),
-  ...given(search.status, (status) => ['status = ?', status]),
-  ...given(search.from, (from) => ['created_at >= ?', from]),
-  ...given(search.to, (to) => ['created_at < ?', to]),
-  ...given(search.minAmount, (amount) => ['amount >= ?', amount]),
-  ...given(search.maxAmount, (amount) => ['amount <= ?', amount]),
-  ...given(search.after, ({ createdAt, paymentId }) => [
+const NEWEST_FIRST = 'ORDER BY created_at DESC, payment_id DESC';
+const whereOf = (conditions: Condition[]): string =>
+  conditions.map(([sql]) => sql).join(' AND ') || 'TRUE';
+const valuesOf = (conditions: Condition[]) => conditions.flatMap(([, ...values]) => values);
+
+const beforePlace = (place: Place | undefined): Condition[] =>
+  given(place, ({ createdAt, paymentId }) => [
     '(created_at, payment_id) < (?, ?)',
     createdAt,
     paymentId,
-  ]),
-];
+  ]);
 
-const foundOf = ({ rowCheck }: SearchedFile, row: CheckedRow & { parked: number }): Found => {
+/**
+ * A part of a search. `indexed` has an index that gives its payments in order; `covered` stands at the
+ * end of that index, so that no row is read for it; `checked` is compared with each row.
+ */
+type Part = { indexed: Condition[]; covered: Condition[]; checked: Condition[] };
+
+const foundOf = ({ rowCheck }: Connection, row: CheckedRow & { parked: number }): Found => {
   const { paymentId, merchantId, revision, body, createdAt } = row;
   const found = { paymentId, merchantId, revision, body, createdAt, parked: row.parked === 1 };
   return rowCheck.holds(row, row.rowCheck) ? found : { ...found, damaged: true };
 };
 
-const find = (file: SearchedFile, conditions: Condition[], limit: number): Found[] => {
-  const where = conditions.map(([sql]) => sql).join(' AND ') || 'TRUE';
-  const values = conditions.flatMap(([, ...rest]) => rest);
-  const rows = file.db
+/** One slice: what is found among the next `rows` payments, and the last of them if there may be more. */
+const sliceOf = (
+  at: Connection,
+  { indexed, covered, checked }: Part,
+  { after, rows, limit }: { after: Place | undefined; rows: number; limit: number },
+): { found: Found[]; end: Place | undefined } => {
+  const range = [...indexed, ...beforePlace(after)];
+  const where = whereOf(range);
+  const values = valuesOf(range);
+  const found = at.db
     .prepare(
       `SELECT ${ROW},
          EXISTS (SELECT 1 FROM parked WHERE parked.payment_id = payment.payment_id) AS parked
-       FROM payment WHERE ${where} ORDER BY created_at DESC, payment_id DESC LIMIT ?`,
+       FROM payment
+       WHERE rowid IN (
+           SELECT id FROM (
+             SELECT rowid AS id, last4, amount FROM payment WHERE ${where} ${NEWEST_FIRST} LIMIT ?
+           ) WHERE ${whereOf(covered)}
+         )
+         AND ${whereOf(checked)}
+       ${NEWEST_FIRST} LIMIT ?`,
     )
-    .all(...values, limit);
-  return rows.map((row) => foundOf(file, row as unknown as CheckedRow & { parked: number }));
+    .all(...values, rows, ...valuesOf(covered), ...valuesOf(checked), limit);
+  const end = at.db
+    .prepare(
+      `SELECT created_at AS createdAt, payment_id AS paymentId FROM payment
+       WHERE ${where} ${NEWEST_FIRST} LIMIT 1 OFFSET ?`,
+    )
+    .get(...values, rows - 1);
+  return {
+    found: found.map((row) => foundOf(at, row as unknown as CheckedRow & { parked: number })),
+    end: end as Place | undefined,
+  };
+};
+
+/** Slice after slice; `end` is given where `rowsMax` was reached before the last of them. */
+const scan = async (
+  run: ReplaceableFile['run'],
+  part: Part,
+  after: Place | undefined,
+  limit: number,
+  { sliceRows, rowsMax }: SearchBounds,
+): Promise<{ found: Found[]; end?: Place }> => {
+  const found: Found[] = [];
+  let from = after;
+  let rows = Math.min(limit, sliceRows);
+  for (let looked = rows; ; looked += rows) {
+    const slice = { after: from, rows, limit: limit - found.length };
+    const { found: some, end } = run((at) => sliceOf(at, part, slice));
+    found.push(...some);
+    if (end === undefined || found.length >= limit) return { found };
+    if (looked >= rowsMax) return { found, end };
+    from = end;
+    rows = Math.min(rows * GROWTH, sliceRows);
+    await turn();
+  }
 };
 
 /** One step in the index for each merchant that has a payment. */
@@ -65,36 +129,81 @@ const merchantsOf = (db: DatabaseSync): string[] =>
  * of a text, and the payments of all merchants one merchant after the other. Time has no index: each
  * new payment would pay for it, and only an auditor's search would use it.
  */
-const partsOf = (db: DatabaseSync, search: PaymentSearch): Condition[][] => {
-  const { text, merchantId, merchantReference } = search;
-  const inTime = (...more: Condition[]): Condition[][] =>
-    (merchantId === undefined ? merchantsOf(db) : [merchantId]).map((id) => [
-      ['merchant_id = ?', id],
-      ...more,
-    ]);
-  // The plus keeps SQLite from using the merchant's index where there is a better one.
-  const ofMerchant = given(merchantId, (id) => ['+merchant_id = ?', id]);
-  if (text === undefined) return merchantReference === undefined ? inTime() : [ofMerchant];
+const partsOf = (db: DatabaseSync, search: PaymentSearch): Part[] => {
+  const { text, merchantReference } = search;
+  const merchants = search.merchantId === undefined ? merchantsOf(db) : [search.merchantId];
+  const inTime = [
+    ...given(search.from, (from): Condition => ['created_at >= ?', from]),
+    ...given(search.to, (to): Condition => ['created_at < ?', to]),
+  ];
+  const checked = given(search.status, (status): Condition => ['status = ?', status]);
+  const amounts = [
+    ...given(search.minAmount, (amount): Condition => ['amount >= ?', amount]),
+    ...given(search.maxAmount, (amount): Condition => ['amount <= ?', amount]),
+  ];
+  const ofEach = (covered: Condition[]): Part[] =>
+    merchants.map((id) => ({
+      indexed: [['merchant_id = ?', id], ...inTime],
+      covered: [...covered, ...amounts],
+      checked,
+    }));
+  const byReference = (value: string, more: Condition[] = []): Part[] =>
+    merchants.map((id) => ({
+      indexed: [['merchant_reference = ?', value], ['merchant_id = ?', id], ...inTime],
+      covered: [],
+      checked: [...checked, ...amounts, ...more],
+    }));
+  const both = given(merchantReference, (value): Condition => ['merchant_reference = ?', value]);
+  const last4 = given(text, (digits): Condition => ['last4 = ?', digits]);
+  if (text === undefined) {
+    return merchantReference === undefined ? ofEach([]) : byReference(merchantReference);
+  }
+  const ofMerchant = given(search.merchantId, (id): Condition => ['+merchant_id = ?', id]);
   return [
-    [['payment_id = ?', text], ...ofMerchant],
-    [['merchant_reference = ?', text], ...ofMerchant],
-    ...inTime(['last4 = ?', text]),
+    {
+      indexed: [['payment_id = ?', text]],
+      covered: amounts,
+      checked: [...ofMerchant, ...inTime, ...checked, ...both],
+    },
+    ...byReference(text, both),
+    ...(merchantReference === undefined ? ofEach(last4) : byReference(merchantReference, last4)),
   ];
 };
 
-/** The documents that meet the search; see ReadModelsReader. Throws SQLite's errors. */
-export const searchSqlite = (
-  file: SearchedFile,
+const isNewer = (a: Place, b: Place): boolean =>
+  a.createdAt === b.createdAt ? a.paymentId > b.paymentId : a.createdAt > b.createdAt;
+
+/** The documents that meet the search; see ReadModelsReader. Throws ReadModelsUnavailable. */
+export const searchSqlite = async (
+  run: ReplaceableFile['run'],
   search: PaymentSearch,
   limit: number,
-): PaymentDocument[] => {
-  const conditions = conditionsOf(search);
+  bounds: SearchBounds = BOUNDS,
+): Promise<PaymentSearchPage> => {
+  const parts = run((at) => partsOf(at.db, search));
+  const share = Math.max(bounds.sliceRows, Math.floor(bounds.rowsMax / parts.length));
   let found: Found[] = [];
-  for (const part of partsOf(file.db, search)) {
+  let searchedTo: Place | undefined;
+  for (const { indexed, covered, checked } of parts) {
     // Of the next merchant only what is as new as the oldest document found so far.
     const oldest = found.length < limit ? undefined : found.at(-1)?.createdAt;
     const newer = given(oldest, (time): Condition => ['created_at >= ?', time]);
-    found = newestOf([...found, ...find(file, [...part, ...conditions, ...newer], limit)], limit);
+    const part = { indexed: [...indexed, ...newer], covered, checked };
+    const factor = checked.length === 0 ? IN_INDEX : 1;
+    const scanned = await scan(run, part, search.after, limit, {
+      sliceRows: bounds.sliceRows * factor,
+      rowsMax: share * factor,
+    });
+    found = newestOf([...found, ...scanned.found], limit);
+    const { end } = scanned;
+    // seeded bug: searched-to-newest
+    if (end !== undefined && (searchedTo === undefined || isNewer(end, searchedTo)))
+      searchedTo = end;
   }
-  return documentsOf(found);
+  if (searchedTo === undefined) return { documents: documentsOf(found) };
+  const place = searchedTo;
+  // A part that was left has older payments than the place where it was left, and they come first.
+  const searched = found.filter((one) => !isNewer(place, one));
+  const documents = documentsOf(searched);
+  return searched.length >= limit ? { documents } : { documents, searchedTo };
 };

@@ -50,7 +50,7 @@ export const damageCases = (driver: ReadModelDriver): void => {
         expect(await readModels.get('pay_1', merchantId)).toBeUndefined();
       expect(await readModels.load('pay_1')).toBeUndefined();
       expect(await readModels.inspect('pay_1')).toMatchObject({ whole: false, parked: false });
-      const found = await readModels.search({}, 10);
+      const { documents: found } = await readModels.search({}, 10);
       expect(found.map(({ paymentId, damaged }) => [paymentId, damaged]).sort()).toEqual([
         ['pay_1', true],
         ['pay_2', undefined],
@@ -71,7 +71,7 @@ export const damageCases = (driver: ReadModelDriver): void => {
       expect(await readModels.get('pay_1', 'm_1')).toMatchObject({ revision: 4, parked: false });
       expect(await readModels.inspect('pay_1')).toMatchObject({ whole: true });
       expect(
-        (await readModels.search({ merchantId: 'm_1' }, 10)).map((one) => one.damaged),
+        (await readModels.search({ merchantId: 'm_1' }, 10)).documents.map((one) => one.damaged),
       ).toEqual([undefined, undefined]);
       await forge('amount', 7);
       await readModels.getAny('pay_1');

@@ -1,0 +1,123 @@
+/** F10: a search for what is rare holds nobody up, and says how far it came (ADR-0174). */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { foldReadModel } from '../../../shared/payment/response.ts';
+import type {
+  PaymentSearch,
+  ReadModelChange,
+  ReadModels,
+} from '../../../shared/read-models/port.ts';
+import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
+import type { SearchBounds } from '../../../shared/read-models/sqlite/search.ts';
+import { created, timeOf, wholeLife } from '../../support/payment-events.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { change } from './opened.ts';
+
+const PAYMENTS = 1_200;
+/** Of ten payments in a row one is of the second merchant, one of the third, and eight of the first. */
+const merchantOf = (n: number): string => (n % 10 === 1 ? 'm_2' : n % 10 === 2 ? 'm_3' : 'm_1');
+
+/** Payment n was made at time n; one in forty is authorized, and the first of each merchant is of 7 and card 7777. */
+const payment = (n: number): ReadModelChange => {
+  const merchantId = merchantOf(n);
+  const [first, ...rest] = wholeLife(`pay_${n}`, merchantId);
+  if (first?.type !== 'PaymentCreated') throw new Error('no first event');
+  const isRare = n < 3;
+  const card = { ...first.data.card, last4: isRare ? '7777' : '4242' };
+  const amount = isRare ? 7 : 100 + n;
+  const data = { ...first.data, amount, card, details: { merchantReference: 'order' } };
+  const events = [created(data), ...rest].slice(0, isRare || n % 40 === 7 ? 2 : 1);
+  const readModel = foldReadModel(
+    events.map((event, at) => ({ revision: at, time: timeOf(n), event })),
+  );
+  if (readModel === undefined) throw new Error('no read model');
+  return change(readModel);
+};
+
+const changes = Array.from({ length: PAYMENTS }, (_, n) => payment(n));
+
+const folder = temporaryFolder();
+const opened = async (name: string, searchBounds: SearchBounds): Promise<ReadModels> => {
+  const file = join(folder.path, name);
+  const readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS, searchBounds });
+  await readModels.apply(changes, null, 'p1');
+  return readModels;
+};
+
+/** Every page of a search, and how many there were. */
+const pagesOf = async (readModels: ReadModels, search: PaymentSearch, limit: number) => {
+  const ids: string[] = [];
+  let pages = 0;
+  for (let after: PaymentSearch['after'] | null | undefined; after !== null; ) {
+    const more = after === undefined ? {} : { after };
+    const { documents, searchedTo } = await readModels.search({ ...search, ...more }, limit);
+    ids.push(...documents.map(({ paymentId }) => paymentId));
+    pages += 1;
+    if (pages > PAYMENTS) throw new Error('the pages do not end');
+    const last = documents.at(-1);
+    const isFull = documents.length === limit && last !== undefined;
+    after = isFull
+      ? { paymentId: last.paymentId, createdAt: JSON.parse(last.body).createdAt }
+      : (searchedTo ?? null);
+  }
+  return { ids, pages };
+};
+
+const SEARCHES: PaymentSearch[] = [
+  {},
+  { status: 'AUTHORIZED' },
+  { status: 'VOIDED' },
+  { text: '7777' },
+  { text: 'order', maxAmount: 110 },
+  { merchantReference: 'order', status: 'AUTHORIZED' },
+  { maxAmount: 7 },
+  { minAmount: 100 + PAYMENTS - 3 },
+  { from: timeOf(2), to: timeOf(40), status: 'PENDING' },
+];
+
+describe('F10: a search within bounds', () => {
+  let [bounded, unbounded]: ReadModels[] = [];
+  beforeAll(async () => {
+    bounded = await opened('bounded.sqlite', { sliceRows: 7, rowsMax: 30 });
+    unbounded = await opened('unbounded.sqlite', { sliceRows: PAYMENTS, rowsMax: PAYMENTS * 9 });
+  });
+  afterAll(async () => {
+    await bounded?.close();
+    await unbounded?.close();
+    folder.remove();
+  });
+
+  test.each(SEARCHES.flatMap((search) => [search, { ...search, merchantId: 'm_1' }]))(
+    'page after page it finds each payment once, newest first: %j',
+    async (search) => {
+      const all = await (unbounded as ReadModels).search(search, PAYMENTS);
+      const expected = all.documents.map(({ paymentId }) => paymentId);
+      expect(all.searchedTo).toBeUndefined();
+      const { ids, pages } = await pagesOf(bounded as ReadModels, search, 20);
+      expect(ids).toEqual(expected);
+      expect(pages).toBeGreaterThanOrEqual(Math.floor(expected.length / 20));
+    },
+  );
+
+  test('a page without what was asked for says how far the search came', async () => {
+    const { documents, searchedTo } = await (bounded as ReadModels).search(
+      { merchantId: 'm_1', status: 'VOIDED' },
+      20,
+    );
+    expect(documents).toEqual([]);
+    // Of the 960 payments of this merchant those of a few slices, and the last of them is named.
+    expect(searchedTo?.paymentId).toMatch(/^pay_1\d\d\d$/);
+  });
+
+  test('other work takes its turn while a search goes on', async () => {
+    let turns = 0;
+    let turning = setImmediate(function again() {
+      turns += 1;
+      turning = setImmediate(again);
+    });
+    await (bounded as ReadModels).search({ merchantId: 'm_1', status: 'VOIDED' }, 5);
+    clearImmediate(turning);
+    expect(turns).toBeGreaterThanOrEqual(3);
+  });
+});
