@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { shareOf } from '../support/long-run-share.ts';
 import { NODE, ROOT, spawnService, untilReady } from '../support/service.ts';
 
 const MAIN = `
@@ -157,10 +158,11 @@ describe.each(BOTH)('ADR-0001: a flag $place, started by $node', ({ flags, place
   }, 40_000);
 });
 
-test.each([
+const WATCHED: [string, string[]][] = [
   ['the launcher', [join(ROOT, 'scripts/launch.cjs'), 'embedded/main.ts', '--watch']],
   ['node itself', ['--watch', 'embedded/main.ts']],
-])(
+];
+test.each(shareOf(WATCHED, 1))(
   'F30: the service with its event store thread starts and stops under --watch of %s',
   async (_of, args) => {
     const service = await spawnService({ command: [realpathSync(NODE), ...args] });

@@ -93,7 +93,7 @@ describe('V2: a stop', () => {
     }
   });
 
-  test.each(['SIGTERM', 'SIGINT'] as const)(
+  test.each(shareOf(['SIGINT', 'SIGTERM'] as const, 1))(
     '%s ends an idle service with exit code 0 within 10 s, a kept-alive connection or not',
     async (signal) => {
       await using service = await startService();

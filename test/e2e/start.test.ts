@@ -1,6 +1,7 @@
 /**
  * What `npm start` promises about its own start and end (settings, "Commands"): one clear line per
- * problem on stderr that names the setting, exit code 1, no stack trace, no hang.
+ * problem on stderr that names the setting, exit code 1, no stack trace, no hang. The other refusals
+ * are in test/long/start.test.ts.
  */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,50 +17,19 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, jest, test } from '@jest/globals';
-import { openDataFolder } from '../../embedded/data-folder.ts';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { idempotencySecret, openDataFolder } from '../../embedded/data-folder.ts';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { type ServiceOptions, spawnService, startService } from '../support/service.ts';
-import { until } from '../support/until.ts';
-
-/** No bound of the contract: a start that hangs fails the test. */
-const REFUSED_MS_MAX = 30_000;
+import { DataFolderRefused } from '../../shared/runtime/data-folder.ts';
+import { expectOneLine, rejection } from '../support/refused-start.ts';
+import { type Service, startService } from '../support/service.ts';
 
 jest.setTimeout(60_000);
 
 const folder = mkdtempSync(join(tmpdir(), 'payments-start-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Starts a service that refuses to start, and gives the lines of its stderr. */
-const rejection = async (options: ServiceOptions): Promise<string[]> => {
-  await using refused = await spawnService(options);
-  await until('the start is refused', () => !refused.running(), REFUSED_MS_MAX);
-  expect(await refused.exited).toEqual({ code: 1, signal: null });
-  return refused.stderr().trimEnd().split('\n');
-};
-
-/** One line in all, which begins with the setting and says these things. */
-const expectOneLine = (lines: readonly string[], setting: string, ...says: string[]): void => {
-  expect(lines).toHaveLength(1);
-  expect(lines[0]).toMatch(new RegExp(`^payments: ${setting}\\b`));
-  for (const part of says) expect(lines[0]).toContain(part);
-};
-
 describe('settings: a start that is refused', () => {
-  test('a second process on the same data folder is refused, and the first still responds', async () => {
-    await using first = await startService();
-    const paid = await first.post('/api/v1/payments', payment);
-    expectOneLine(
-      await rejection({ dataDir: first.dataDir }),
-      'DATA_DIR',
-      first.dataDir,
-      'another running service',
-    );
-    const kept = await first.get(`/api/v1/payments/${paid.json.paymentId}`);
-    expect([kept.status, kept.text]).toEqual([200, paid.text]);
-    expect((await first.post('/api/v1/payments', payment)).status).toBe(200);
-  });
-
   test('a busy port is one line that names PORT', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
@@ -79,40 +49,22 @@ describe('settings: a start that is refused', () => {
     expectOneLine(await rejection({ dataDir }), 'DATA_DIR', dataDir);
   });
 
-  test('a data folder that cannot be written to is one line that names DATA_DIR', async () => {
-    // Permissions do not hold root back; a file system of the kernel does.
-    const asRoot = process.getuid?.() === 0;
-    const dataDir = asRoot ? '/proc/payments' : join(folder, 'read-only');
-    if (!asRoot) mkdirSync(dataDir, { mode: 0o500 });
-    expectOneLine(await rejection({ dataDir }), 'DATA_DIR', dataDir);
-  });
-
   test('a file of the data folder that cannot be used is one line that names DATA_DIR', async () => {
-    const names = [
-      ...['events.sqlite', 'read-models.sqlite', 'provider-ledger.sqlite'],
-      ...['idempotency.secret', 'signing-key.json'],
-    ];
-    const refusals = names.map(async (name) => {
-      const dataDir = join(folder, `no-${name}`);
-      mkdirSync(join(dataDir, name), { recursive: true });
-      return { dataDir, lines: await rejection({ dataDir }) };
-    });
-    for (const { dataDir, lines } of await Promise.all(refusals)) {
-      expectOneLine(lines, 'DATA_DIR');
-      expect(lines[0]).toMatch(new RegExp(`${dataDir}|signing-key.json`));
-    }
+    const dataDir = join(folder, 'no-log');
+    mkdirSync(join(dataDir, 'events.sqlite'), { recursive: true });
+    const lines = await rejection({ dataDir });
+    expectOneLine(lines, 'DATA_DIR', dataDir);
   });
 
   test('gaps §8: an empty idempotency.secret is refused, for repeats would be charged again', async () => {
     const dataDir = join(folder, 'no-secret');
     mkdirSync(dataDir);
     writeFileSync(join(dataDir, 'idempotency.secret'), '');
-    expectOneLine(
-      await rejection({ dataDir }),
-      'DATA_DIR',
-      'idempotency.secret',
-      'holds no secret',
-    );
+    const opened = openDataFolder(dataDir);
+    const refused = idempotencySecret(opened);
+    await expect(refused).rejects.toThrow(DataFolderRefused);
+    await expect(refused).rejects.toThrow(/^DATA_DIR: \S+idempotency\.secret holds no secret/);
+    opened.release();
   });
 
   test('all wrong settings are reported at once, a line for each', async () => {
@@ -132,41 +84,19 @@ describe('settings: a start that is refused', () => {
       expect.stringMatching(/^payments: PROVIDER_TIMEOUT_MS/),
     ]);
   });
-
-  test('gaps §8: another IDEMPOTENCY_SECRET than the events were written with is refused', async () => {
-    const dataDir = join(folder, 'another-secret');
-    const first = await startService({ dataDir, env: { IDEMPOTENCY_SECRET: 'a'.repeat(40) } });
-    await first[Symbol.asyncDispose]();
-    const env = { IDEMPOTENCY_SECRET: 'b'.repeat(40) };
-    expectOneLine(await rejection({ dataDir, env }), 'IDEMPOTENCY_SECRET');
-  });
 });
 
-describe('settings: npm start', () => {
-  test('starts, and SIGTERM to its process ends everything with exit code 0', async () => {
-    await using service = await startService({ command: ['npm', 'start'] });
-    service.kill('SIGTERM');
-    expect(await service.exited).toEqual({ code: 0, signal: null });
-    await expect(fetch(`${service.url}/health/live`)).rejects.toThrow();
-    // A process that was left running would still lock the folder, and refuse this start.
-    await using next = await startService({ dataDir: service.dataDir });
-    expect(next.running()).toBe(true);
-  });
-
-  const hostNode = spawnSync('node', ['--version'], { encoding: 'utf8' }).stdout?.trim();
-  test(`the machine's own Node (${hostNode}) can start the service`, async () => {
-    const command = ['node', 'scripts/launch.cjs', 'embedded/main.ts'];
-    await using service = await startService({ command });
-    expect((await service.post('/api/v1/payments', payment)).status).toBe(200);
-    service.kill('SIGTERM');
-    expect(await service.exited).toEqual({ code: 0, signal: null });
-  });
-
-  test('prints its address, that it is not for production, and what to type next', async () => {
-    const dataDir = join(folder, 'of others too');
+describe('settings: a service that has started', () => {
+  let service: Service;
+  const dataDir = join(folder, 'of others too');
+  beforeAll(async () => {
     mkdirSync(dataDir, { mode: 0o755 });
     writeFileSync(join(dataDir, 'notes.txt'), '');
-    await using service = await startService({ dataDir });
+    service = await startService({ dataDir });
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  test('prints its address, that it is not for production, and what to type next', () => {
     // F28: a folder with other files keeps its mode, and the banner says what that means.
     expect(service.stderr()).toContain(
       `Warning: DATA_DIR: other users have rights in ${dataDir} (mode 755); type: chmod 700 ${dataDir}`,
@@ -176,24 +106,45 @@ describe('settings: npm start', () => {
     expect(service.stderr()).toContain('npx payments token');
   });
 
-  test('only their owner may use the data folder (0700) and its files (0600)', async () => {
-    const dataDir = join(folder, 'modes');
+  test('a second process on the same data folder is refused, and the first still responds', async () => {
+    const paid = await service.post('/api/v1/payments', payment);
+    expectOneLine(await rejection({ dataDir }), 'DATA_DIR', dataDir, 'another running service');
+    const kept = await service.get(`/api/v1/payments/${paid.json.paymentId}`);
+    expect([kept.status, kept.text]).toEqual([200, paid.text]);
+    expect((await service.post('/api/v1/payments', payment)).status).toBe(200);
+  });
+});
+
+describe('settings: npm start', () => {
+  const dataDir = join(folder, 'modes');
+
+  test('starts, and SIGTERM to its process ends everything with exit code 0', async () => {
     mkdirSync(dataDir, { mode: 0o755 });
-    await using service = await startService({ dataDir });
-    await service.post('/api/v1/payments', payment);
+    await using service = await startService({ dataDir, command: ['npm', 'start'] });
+    service.kill('SIGTERM');
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+    await expect(fetch(`${service.url}/health/live`)).rejects.toThrow();
+  });
+
+  const hostNode = spawnSync('node', ['--version'], { encoding: 'utf8' }).stdout?.trim();
+  // A process that was left running would still lock the folder, and refuse this start.
+  test(`the machine's own Node (${hostNode}) can start the service on that folder then`, async () => {
+    const command = ['node', 'scripts/launch.cjs', 'embedded/main.ts'];
+    await using service = await startService({ dataDir, command });
+    expect((await service.post('/api/v1/payments', payment)).status).toBe(200);
     const modes = readdirSync(dataDir).map((name) => {
       const { mode } = statSync(join(dataDir, name));
       return `${name} ${(mode & 0o777).toString(8)}`;
     });
+    // Only their owner may use the data folder (0700) and its files (0600).
     expect((statSync(dataDir).mode & 0o777).toString(8)).toBe('700');
     expect(modes.length).toBeGreaterThan(3);
     expect(modes.filter((line) => !line.endsWith(' 600'))).toEqual([]);
     service.kill('SIGTERM');
-    await service.exited;
+    expect(await service.exited).toEqual({ code: 0, signal: null });
   });
 
   test('F28: a data folder that has files already, and that others may read, is 0700 from the next start on', () => {
-    const dataDir = join(folder, 'modes');
     chmodSync(dataDir, 0o755);
     const opened = openDataFolder(dataDir);
     try {

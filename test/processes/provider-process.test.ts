@@ -8,6 +8,7 @@ import { httpProvider } from '../../command-api/provider/http/provider.ts';
 import type { Provider } from '../../command-api/provider/port.ts';
 import { noFailingDisk, openFailingDisk } from '../support/failing-disk.ts';
 import { authorize } from '../support/provider-operations.ts';
+import { cleanEnv } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -31,8 +32,7 @@ afterEach(async () => {
 });
 
 const run = (settings: NodeJS.ProcessEnv) => {
-  const { PATH = '' } = process.env;
-  const env = { PATH, PORT: '0', DATA_DIR: folder.path, ...settings };
+  const env = { ...cleanEnv(), PORT: '0', DATA_DIR: folder.path, ...settings };
   const child = spawn(NODE, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);
   const exited = once(child, 'exit').then(([code]) => code as number | null);

@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { SECRET, signToken } from '../support/in-process.ts';
-import { metricOf, NODE, ROOT, type Service, startService } from '../support/service.ts';
+import { cleanEnv, metricOf, NODE, ROOT, type Service, startService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 const startProvider = async () => {
-  const env = { PATH: process.env.PATH, PORT: '0', DATA_DIR: join(folder.path, 'provider') };
+  const env = { ...cleanEnv(), PORT: '0', DATA_DIR: join(folder.path, 'provider') };
   const child = spawn(NODE, ['provider-simulator/main.ts'], {
     cwd: ROOT,
     env,

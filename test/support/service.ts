@@ -126,10 +126,14 @@ const exitOf = async (child: ChildProcess): Promise<Exit> => {
   return { code, signal };
 };
 
-/** The environment without the settings of whoever runs the tests. */
+/**
+ * The environment without the settings of whoever runs the tests. A main that is started without the
+ * launcher takes the launcher's cache of compiled modules all the same: a third of its start.
+ */
 export const cleanEnv = (): NodeJS.ProcessEnv => ({
   PATH: process.env.PATH,
   HOME: process.env.HOME,
+  NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile'),
 });
 
 /** Starts a process of the service and does not wait: for starts that are to be refused. */

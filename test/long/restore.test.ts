@@ -1,0 +1,27 @@
+/** The drill of test/e2e/restore.test.ts with a provider over HTTP, which is not put back either. */
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { entriesOfLedger, expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
+import { drill, inFolder, SETTINGS, stopped } from '../support/restore-drill.ts';
+import { freePort, NODE, spawnService, untilReady } from '../support/service.ts';
+
+test('F3: backup, charge, restore, acknowledge, repeat, with a provider in a process of its own', async () => {
+  await inFolder(async (folder) => {
+    const ledgerDir = join(folder, 'provider');
+    const provider = await spawnService({
+      dataDir: ledgerDir,
+      env: { PORT: String(await freePort()), LOG_LEVEL: 'warn' },
+      command: [NODE, 'provider-simulator/main.ts'],
+    });
+    try {
+      await untilReady(provider);
+      const settings = { ...SETTINGS, PROVIDER_URL: provider.url };
+      const { restored } = await drill(folder, settings, ledgerDir);
+      await stopped(provider);
+      expect((await expectLedgerMatchesLog(restored, ledgerDir)).size).toBe(2);
+      expect(await entriesOfLedger(ledgerDir)).toHaveLength(2);
+    } finally {
+      await provider[Symbol.asyncDispose]();
+    }
+  });
+}, 90_000);
