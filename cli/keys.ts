@@ -5,11 +5,12 @@ import { Command, Option } from 'commander';
 import { LogMisfit } from '../projector/errors.ts';
 import type { KeyPlace } from '../projector/seals/key.ts';
 import { type Rotated, rotateSealingKey } from '../projector/seals/rotate.ts';
-import { StoreUnavailable } from '../shared/event-store/errors.ts';
+import { RevisionConflict, StoreUnavailable } from '../shared/event-store/errors.ts';
 import { keyIdOf, publicKeyOf } from '../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../shared/event-store/sqlite/event-store.ts';
 import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
 import { type FileLock, takeFileLock } from '../shared/runtime/file-lock.ts';
+import { createLogger } from '../shared/runtime/log.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Format, formatOption, note, print, printJson } from './output.ts';
 import { keyPlaceOf, readPublicKey } from './sealing-key.ts';
@@ -30,12 +31,7 @@ const keyPlaceIn = (folder: string): KeyPlace => {
   );
 };
 
-const folderOf = ({ data }: Options): string => {
-  const { dataDir, eventStoreDbUrl } = readSettings();
-  if (data === undefined && eventStoreDbUrl !== undefined)
-    throw new CommandFailed('EVENTSTOREDB_URL is set, and a log there has no seals and no key');
-  return data ?? dataDir;
-};
+const folderOf = ({ data }: Options): string => data ?? readSettings().dataDir;
 
 const show = (options: Options): void => {
   const key = readPublicKey(keyPlaceIn(folderOf(options)).keyFile);
@@ -59,9 +55,22 @@ const lockOf = (folder: string): FileLock => {
 const asFailure = (error: unknown): unknown =>
   error instanceof LogMisfit ||
   error instanceof StoreUnavailable ||
+  error instanceof RevisionConflict ||
   (error as NodeJS.ErrnoException).code !== undefined
     ? new CommandFailed(`the rotation is not done: ${(error as Error).message}`)
     : error;
+
+/** Of a log at a server, whose processes seal no more until they are started with the new key. */
+const rotateAt = async (url: string, place: KeyPlace): Promise<Rotated> => {
+  const { openEventStoreDb } = await import('../shared/event-store/eventstoredb/event-store.ts');
+  const { log: logger } = createLogger({ level: 'silent', destination: 'stdout' });
+  try {
+    const store = await openEventStoreDb({ url, logger });
+    return await rotateSealingKey(store, place).finally(() => store.close());
+  } catch (error) {
+    throw asFailure(error);
+  }
+};
 
 const rotateIn = async (folder: string): Promise<Rotated> => {
   const place = keyPlaceIn(folder);
@@ -80,7 +89,10 @@ const rotateIn = async (folder: string): Promise<Rotated> => {
 
 const rotate = async (options: Options): Promise<void> => {
   process.umask(0o077);
-  const rotated = await rotateIn(folderOf(options));
+  const { eventStoreDbUrl: url } = readSettings();
+  const folder = folderOf(options);
+  const isAtServer = url !== undefined && options.data === undefined;
+  const rotated = isAtServer ? await rotateAt(url, keyPlaceIn(folder)) : await rotateIn(folder);
   const { keyId, oldKeyId } = rotated;
   if (options.format === 'json') return printJson(rotated);
   if (oldKeyId === undefined)

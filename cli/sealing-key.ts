@@ -9,8 +9,9 @@ import { readSettings } from './settings.ts';
 
 /** The key's place: the file of SEALING_KEY_FILE, else the one in a data folder. Throws CommandFailed. */
 export const keyPlaceOf = (folder: string): KeyPlace => {
-  const { keyFile } = readSettings().seals;
-  return { keyFile: keyFile ?? join(folder, SEALING_KEY_NAME), keepsHead: keyFile !== undefined };
+  const { seals, eventStoreDbUrl } = readSettings();
+  const keepsHead = seals.keyFile !== undefined || eventStoreDbUrl !== undefined;
+  return { keyFile: seals.keyFile ?? join(folder, SEALING_KEY_NAME), keepsHead };
 };
 
 /** The public key in a PEM file that holds it, or the private key. Throws CommandFailed. */

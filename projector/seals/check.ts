@@ -30,7 +30,7 @@ export const lastKeyOf = (seals: readonly RecordedSeal[]): string | undefined =>
 };
 
 export type SealCheck = {
-  store: Pick<EventStore, 'hashAt'>;
+  store: Pick<EventStore, 'hashAt' | 'stored'>;
   /** What `sealsOf` gave. */
   seals: readonly RecordedSeal[];
   /** The id of the log. */
@@ -44,8 +44,17 @@ export type SealCheck = {
 
 type Misfit = { at: RecordedSeal; reason: string };
 
-const logHashAt = async ({ store }: SealCheck, position: string): Promise<string | undefined> =>
-  (await store.hashAt(position))?.logHash;
+/**
+ * Where the store keeps no log hashes, a sealed position has what its seal says: to read up to it is for a
+ * verification, and an event that a server does not hold any more must not stop every payment (ADR-0155).
+ */
+const logHashAt = async (
+  { store, seals }: SealCheck,
+  position: string,
+): Promise<string | undefined> => {
+  if (store.stored.guarantee === 'log') return (await store.hashAt(position))?.logHash;
+  return seals.find(({ event }) => event.data.position === position)?.event.data.logHash;
+};
 
 /** The first change of the key, or the last seal, that does not fit; a later seal covers an earlier one. */
 const misfitIn = async (check: SealCheck): Promise<Misfit | undefined> => {

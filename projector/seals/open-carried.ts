@@ -7,7 +7,7 @@ import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/err
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import { keyIdOf, publicKeyOf } from '../../shared/event-store/seals.ts';
 import { LogMisfit } from '../errors.ts';
-import { lastKeyOf, rejectUnsealed, type SealCheck, sealsOf } from './check.ts';
+import { lastKeyOf, rejectUnsealed, sealsOf } from './check.ts';
 import {
   headFileOf,
   isNextKey,
@@ -31,17 +31,6 @@ const sealsNow = ({ store }: OpenSealer) =>
     );
   });
 
-/**
- * A sealed position says what its seal says: to read up to it from the seal before it is for a
- * verification, and an event that the server does not hold any more must not stop every payment.
- */
-const asSealed = (seals: SealCheck['seals']): SealCheck['store'] => ({
-  hashAt: async (at) => {
-    const seal = seals.find(({ event }) => event.data.position === at);
-    return seal === undefined ? null : { hash: '', logHash: seal.event.data.logHash };
-  },
-});
-
 type Own = { place: KeyPlace; privateKey: KeyObject };
 
 const startCarrying = (options: OpenSealer, { place, privateKey }: Own): OpenedSealer => {
@@ -59,7 +48,7 @@ const startCarrying = (options: OpenSealer, { place, privateKey }: Own): OpenedS
       if (config.seals.keyFile === undefined && (lastKeyOf(seals) ?? publicKey) !== publicKey)
         return seals;
       const own = { seals, publicKey, kept: keptHead(place), headFile: headFileOf(keyFile) };
-      await rejectUnsealed({ ...own, store: asSealed(seals), log: await logIdOf(store) });
+      await rejectUnsealed({ ...own, store, log: await logIdOf(store) });
       return seals;
     },
   });

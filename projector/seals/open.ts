@@ -43,7 +43,7 @@ export type OpenedKey = {
   privateKey: KeyObject;
   publicKey: string;
   logId: string;
-  last: RecordedSeal | undefined;
+  seals: readonly RecordedSeal[];
   /** A change of the key that had been broken off was finished. */
   finished: boolean;
 };
@@ -59,8 +59,8 @@ export const openSealingKey = async (store: EventStore, place: KeyPlace): Promis
   const publicKey = publicKeyOf(privateKey);
   const kept = keptHead(place);
   const headFile = headFileOf(keyFile);
-  const last = await rejectUnsealed({ store, seals, log: logId, publicKey, kept, headFile });
-  return { privateKey, publicKey, logId, last, finished };
+  await rejectUnsealed({ store, seals, log: logId, publicKey, kept, headFile });
+  return { privateKey, publicKey, logId, seals, finished };
 };
 
 /** A process without a key seals nothing: another one does, or nobody. */
@@ -83,11 +83,11 @@ const openStored = async (
       'the sealing key lies beside the log: whoever takes the data folder can forge the seals; set SEALING_KEY_FILE to a file on another volume',
     );
   }
-  const { privateKey, publicKey, logId, last } = await openSealingKey(store, place);
+  const { privateKey, publicKey, logId, seals } = await openSealingKey(store, place);
   const keep = async (head: SealedHead): Promise<void> => {
     if (keepsHead) await keepSealedHead(keyFile, head);
   };
-  const source = storedHeads(store, logId, last);
+  const source = storedHeads(store, logId, seals.at(-1));
   const own = { store, source, privateKey, promised: eventsMax, keep, logger: log };
   const sealer = startSealer({ ...own, eventsMax, everyMs });
   return { ...sealer, publicKey, sealedHead: () => keptHead(place) };

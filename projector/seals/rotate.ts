@@ -5,12 +5,13 @@
  */
 import { createPrivateKey } from 'node:crypto';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { keyIdOf, makeRotation } from '../../shared/event-store/seals.ts';
+import { keyIdOf, makeRotation, type SealedHead } from '../../shared/event-store/seals.ts';
 import { replacePrivateFile } from '../../shared/runtime/private-files.ts';
 import { LogMisfit } from '../errors.ts';
-import { appendSeal, headToSeal } from './append.ts';
+import { appendSeal, headToSeal, type RecordedSeal } from './append.ts';
 import { type KeyPlace, keepSealedHead, newSealingKey, nextFileOf, takeNextKey } from './key.ts';
 import { openSealingKey } from './open.ts';
+import { reach } from './running-hash.ts';
 
 /** What a change of the key came to. */
 export type Rotated = {
@@ -19,16 +20,30 @@ export type Rotated = {
   oldKeyId?: string;
 };
 
+/** The end of the log with its log hash; undefined where the log is empty. */
+const headNow = async (
+  store: EventStore,
+  log: string,
+  seals: readonly RecordedSeal[],
+): Promise<SealedHead | undefined> => {
+  if (store.stored.guarantee === 'log') return headToSeal(store, log);
+  const position = await store.end();
+  const reached = position === null ? undefined : await reach(store, seals, position);
+  return reached && position !== null ? { log, position, logHash: reached.logHash } : undefined;
+};
+
 /**
  * Makes a new key and lets it follow the old one, whose file it replaces. Of a change that was broken off
- * it only finishes what is left. No service may run on the log. Throws LogMisfit where the log is empty or
+ * it only finishes what is left. No service may run on a log of SQLite; what follows a server's log seals
+ * no more until it has the new key. Throws LogMisfit where the log is empty or
  * not the one that the key has sealed, and what store and files throw.
  */
 export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Promise<Rotated> => {
   const { keyFile, keepsHead } = place;
-  const { privateKey, publicKey, logId, last, finished } = await openSealingKey(store, place);
+  const { privateKey, publicKey, logId, seals, finished } = await openSealingKey(store, place);
   if (finished) return { keyId: keyIdOf(publicKey) };
-  const head = await headToSeal(store, logId);
+  const last = seals.at(-1);
+  const head = await headNow(store, logId, seals);
   if (head === undefined)
     throw new LogMisfit('the log is empty, so no seal needs the old key: remove its file instead');
   const pem = newSealingKey();

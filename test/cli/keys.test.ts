@@ -8,6 +8,7 @@ import { openSealer } from '../../projector/seals/open.ts';
 import { keyIdOf, publicKeyOf } from '../../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { runCli } from '../support/cli.ts';
+import { openSealedLog, type SealedLog } from '../support/sealed-logs.ts';
 import { silent } from '../support/silent-log.ts';
 import { exportLog, type LogUnderTest, openFilledLog } from '../support/tampering.ts';
 
@@ -147,5 +148,32 @@ describe('F15: payments keys', () => {
       1,
       expect.stringMatching(/^payments: the rotation is not done: SEALING_KEY_FILE: [^\n]+\n$/),
     ]);
+  });
+});
+
+describe('F38: the key of a log at a server', () => {
+  let server: SealedLog;
+  beforeAll(async () => {
+    server = await openSealedLog('eventstoredb (stand-in)');
+    await server.fill(['pay_1']);
+    await server.followAndSeal();
+  });
+  afterAll(() => server.close());
+
+  test('is shown, and changed beside a service', async () => {
+    const { url: EVENTSTOREDB_URL, keyFile: SEALING_KEY_FILE } = server;
+    const env = {
+      ...{ EVENTSTOREDB_URL, SEALING_KEY_FILE, NO_COLOR: '1' },
+      IDEMPOTENCY_SECRET: 'of no use here, and as long as it must be',
+    };
+    const shown = await runCli(['keys', 'show'], env);
+    const [keyId] = /\w{16}/.exec(shown.stdout) ?? [];
+    const rotated = await runCli(['keys', 'rotate'], env);
+    expect(rotated).toMatchObject({
+      stderr: expect.stringContaining('Next:'),
+      stdout: expect.stringMatching(new RegExp(`^key \\w{16} follows ${keyId}`)),
+      code: 0,
+    });
+    await server.followAndSeal();
   });
 });

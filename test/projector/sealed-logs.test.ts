@@ -6,6 +6,7 @@ import { readManifest } from '../../cli/export-manifest.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
 import { LogMisfit } from '../../projector/errors.ts';
 import { headFileOf, readSealingKey } from '../../projector/seals/key.ts';
+import { rotateSealingKey } from '../../projector/seals/rotate.ts';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { publicKeyOf } from '../../shared/event-store/seals.ts';
@@ -27,6 +28,20 @@ import { until } from '../support/until.ts';
 const payments = (from: number, count: number): string[] =>
   Array.from({ length: count }, (_, n) => `pay_${String(from + n).padStart(5, '0')}`);
 
+const logs = new Set<SealedLog>();
+const running = new Set<Following>();
+const opened = async (name: keyof typeof ENGINES): Promise<SealedLog> => {
+  const log = await openSealedLog(name);
+  logs.add(log);
+  return log;
+};
+afterEach(async () => {
+  for (const one of running) await one.stop();
+  running.clear();
+  for (const log of logs) await log.close();
+  logs.clear();
+});
+
 /** A store that notes after which positions pages of it are read, and it is followed. */
 const noting = (store: EventStore) => {
   const afters: (string | null)[] = [];
@@ -43,14 +58,8 @@ const noting = (store: EventStore) => {
 
 describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])('F38: on %s', (name) => {
   let log: SealedLog;
-  const running = new Set<Following>();
   beforeEach(async () => {
-    log = await openSealedLog(name);
-  });
-  afterEach(async () => {
-    for (const one of running) await one.stop();
-    running.clear();
-    await log.close();
+    log = await opened(name);
   });
   const follow = async (store?: EventStore): Promise<Following> => {
     const following = await log.follow(store);
@@ -220,6 +229,20 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])('F38: on %s', (n
     });
   });
 
+  test('the key is changed by an event that both keys sign, and either one proves the log', async () => {
+    await log.fill(payments(0, 3));
+    await log.followAndSeal();
+    const old = await key();
+    await rotateSealingKey(log.store(), { keyFile: log.keyFile, keepsHead: true });
+    await log.fill(payments(3, 1));
+    await log.followAndSeal();
+    for (const trusted of [old, await key()]) {
+      const found = await verifyOf(log.store(), {}, undefined, undefined, headOf, trusted);
+      expect(found).toMatchObject({ finding: 'INTACT', sealed: { seals: 3, eventsAfter: 0 } });
+    }
+    expect(await key()).not.toBe(old);
+  });
+
   test('read models that are filled anew go on to the seals that the log has', async () => {
     await log.fill(payments(0, 5));
     await log.followAndSeal();
@@ -232,11 +255,12 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])('F38: on %s', (n
 
 describe.each(['memory', 'eventstoredb (stand-in)'] as const)('F38: on %s', (name) => {
   test('a projector that stands by seals nothing', async () => {
-    const log = await openSealedLog(name);
+    const log = await opened(name);
     await log.fill(payments(0, 3));
     const first = await log.follow();
     await first.caughtUp();
     const second = await log.follow();
+    running.add(first).add(second);
     await until('standing by', async () => second.standingBy());
     await second.seal();
     expect(await log.store().lastRevision(SEALS_STREAM)).toBeNull();
@@ -246,15 +270,15 @@ describe.each(['memory', 'eventstoredb (stand-in)'] as const)('F38: on %s', (nam
     await second.caughtUp();
     await second.stop();
     expect(await log.store().lastRevision(SEALS_STREAM)).toBe(1);
-    await log.close();
   });
 });
 
 describe('F38: a payment whose stream was deleted and scavenged while the service ran', () => {
   test.each(['softDelete', 'tombstone'] as const)('%s: is named by a verification', async (how) => {
-    const log = await openSealedLog('eventstoredb (stand-in)');
+    const log = await opened('eventstoredb (stand-in)');
     await log.fill(payments(0, 5));
     const following = await log.follow();
+    running.add(following);
     await following.caughtUp();
     log.remove?.(how, streamOf('pay_00002'));
     await following.stop();
@@ -268,6 +292,5 @@ describe('F38: a payment whose stream was deleted and scavenged while the servic
     await log.fill(payments(5, 1));
     await log.followAndSeal();
     expect(await log.store().lastRevision(SEALS_STREAM)).toBe(1);
-    await log.close();
   });
 });

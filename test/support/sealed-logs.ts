@@ -114,6 +114,8 @@ const rewrittenMemory = async (old: MemoryEventStore, change: Change) => {
 
 /** One engine. `rewrite` is done while the service is stopped. */
 type Engine = {
+  /** For EVENTSTOREDB_URL. */
+  url?: string;
   open(): Promise<EventStore>;
   rewrite(change: Change): Promise<void>;
   /** Deletes a stream at the server while the service runs, and scavenges; left out for a file. */
@@ -148,6 +150,7 @@ export const ENGINES = {
   'eventstoredb (stand-in)': async (): Promise<Engine> => {
     const standIn = await startStandIn({ noisy: true });
     return {
+      url: standIn.url,
       open: () => openEventStoreDb({ url: standIn.url, logger }),
       rewrite: async (change) => rewriteServer(standIn, change),
       remove: (how, stream) => {
@@ -270,6 +273,7 @@ export const openSealedLog = async (name: keyof typeof ENGINES) => {
       await readModels.close();
       readModels = openReadModels('new-read-models.sqlite');
     },
+    url: engine.url,
     remove: engine.remove,
     rewrite: async (change: Change): Promise<void> => {
       await store.close();
