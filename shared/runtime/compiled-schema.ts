@@ -96,11 +96,18 @@ const arrayCopy = ({ element }: Def, tests: readonly Test[]): Copy => {
   };
 };
 
-type Field = { name: string; isOptional: boolean; copy: Copy };
+type Field = { name: string; isOptional: boolean; takesUndefined: boolean; copy: Copy };
 
 const fieldOf = ([name, schema]: [string, Kept]): Field => {
   if (name in {}) return unknownTo(`the field ${name}`);
-  return { name, isOptional: defOf(schema).type === 'optional', copy: copyOf(schema) };
+  const { type } = defOf(schema);
+  const isOptional = type === 'optional';
+  return {
+    name,
+    isOptional,
+    takesUndefined: isOptional || type === 'unknown',
+    copy: copyOf(schema),
+  };
 };
 
 const objectCopy = ({ shape, catchall }: Def): Copy => {
@@ -112,11 +119,12 @@ const objectCopy = ({ shape, catchall }: Def): Copy => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return MISFIT;
     const given = value as Record<string, unknown>;
     const copied: Record<string, unknown> = {};
-    for (const { name, isOptional, copy } of fields) {
+    for (const { name, isOptional, takesUndefined, copy } of fields) {
       const inner = given[name];
       if (inner === undefined) {
-        if (!isOptional) return MISFIT;
+        if (!takesUndefined) return MISFIT;
         if (name in given) copied[name] = undefined;
+        else if (!isOptional) return MISFIT;
         continue;
       }
       const kept = copy(inner);
