@@ -7,8 +7,11 @@ import type { Wrappers } from '../../embedded/compose.ts';
 import type { EventStore, NewEvent } from '../../shared/event-store/port.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 
+/** The person whose request is the second one (crash-by-hand.ts). */
+export const APPROVER = 'john';
+
 export const OPERATIONS = ['authorize', 'sale', 'capture', 'void', 'refund'] as const;
-export type Operation = (typeof OPERATIONS)[number] | 'recovery';
+export type Operation = (typeof OPERATIONS)[number] | 'recovery' | 'by hand';
 
 const CALLS = [
   'append intent',
@@ -18,7 +21,9 @@ const CALLS = [
   'read models wait',
 ] as const;
 const RECOVERY_CALLS = ['look up', 'fence', 'append outcome'] as const;
-type Call = (typeof CALLS)[number] | (typeof RECOVERY_CALLS)[number];
+/** The events of a resolution by hand, in their order. */
+const WORD_CALLS = ['append request', 'append word', 'append confirmation'] as const;
+type Call = (typeof CALLS)[number] | (typeof RECOVERY_CALLS)[number] | (typeof WORD_CALLS)[number];
 
 /** For example `capture: after provider`. */
 export type CrashPoint = `${Operation}: ${'before' | 'after'} ${Call}`;
@@ -35,6 +40,9 @@ export const CRASH_POINTS: CrashPoint[] = [
   ...around('recovery', RECOVERY_CALLS),
 ];
 
+/** Two persons end what the provider says nothing of; crash-by-hand.ts takes them. */
+export const WORD_CRASH_POINTS: CrashPoint[] = around('by hand', WORD_CALLS);
+
 type EventType = NewEvent['event']['type'];
 const INTENTS: Partial<Record<EventType, Operation>> = {
   PaymentCaptureRequested: 'capture',
@@ -48,6 +56,14 @@ const CALLED: Record<ProviderOperationKind, Operation> = {
   VOID: 'void',
   REFUND: 'refund',
 };
+
+const WORDS: Partial<Record<EventType, Call>> = {
+  PaymentResolutionRequested: 'append request',
+  PaymentOutcomeConfirmed: 'append confirmation',
+};
+
+const wordOf = ({ event, context }: NewEvent): Call | undefined =>
+  WORDS[event.type] ?? (context.actor === APPROVER ? 'append word' : undefined);
 
 const intentOf = ({ event }: NewEvent): Operation | undefined =>
   event.type === 'PaymentCreated'
@@ -63,7 +79,7 @@ const die = (): Promise<never> => {
 };
 
 /** Stands around every port and dies at one point; the operation is that of the last intent. */
-export const dyingAt = (point: CrashPoint): Wrappers => {
+export const dyingAt = (point: CrashPoint): Required<Wrappers> => {
   let current: Operation | undefined;
 
   const through = async <T>(
@@ -87,6 +103,8 @@ export const dyingAt = (point: CrashPoint): Wrappers => {
         current = intent;
         return through(intent, 'append intent', work);
       }
+      const word = first && wordOf(first);
+      if (word !== undefined) return through('by hand', word, work);
       const operation = first?.context.actor === 'recovery' ? 'recovery' : current;
       return through(operation, 'append outcome', work);
     };

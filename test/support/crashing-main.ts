@@ -1,16 +1,23 @@
 /** The embedded service that dies at the point of the environment's `CRASH_AT`. */
-
+import type { Provider } from '../../command-api/provider/port.ts';
 import { openService } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { runProcess } from '../../shared/runtime/process-life.ts';
 import { type CrashPoint, dyingAt } from './crash-points.ts';
+import { providerFaults } from './faults-on-demand.ts';
+
+/** `LOOK_UPS=none`: the provider answers no question. */
+const faults = providerFaults();
+faults.respondsToLookUps = process.env.LOOK_UPS !== 'none';
+const dying = dyingAt(process.env.CRASH_AT as CrashPoint);
+const wrappers = { ...dying, provider: (own: Provider) => faults.wrap(dying.provider(own)) };
 
 await runProcess({
   mode: 'embedded',
   operatorErrors: [],
   prepare: ({ dataDir }) => openDataFolder(dataDir),
   open: ({ config, log, prepared, onFatal }) =>
-    openService(config, prepared, log, onFatal, dyingAt(process.env.CRASH_AT as CrashPoint)),
+    openService(config, prepared, log, onFatal, wrappers),
   banner: () => '',
   farewell: 'not at a point',
 });

@@ -1,0 +1,113 @@
+/**
+ * A charge whose answer is lost, at a provider that answers no question: two persons end it by hand,
+ * and the process dies at one point after another on the way (gaps §16). Later the provider answers.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from '@jest/globals';
+import payment from '../../examples/payment.json' with { type: 'json' };
+import { APPROVER, type CrashPoint } from './crash-points.ts';
+import { SECRET, signToken } from './in-process.ts';
+import { expectLedgerMatchesLog } from './ledger-and-log.ts';
+import { NODE, type Service, startService, unresolvedIn } from './service.ts';
+import { until } from './until.ts';
+
+const RESPONSE_LOST = '4000000000004236';
+const { card } = payment.paymentMethod;
+const sale = {
+  ...payment,
+  captureNow: true,
+  paymentMethod: { type: 'CARD', card: { ...card, number: RESPONSE_LOST } },
+};
+
+const start = (dataDir: string, env: NodeJS.ProcessEnv): Promise<Service> =>
+  startService({
+    dataDir,
+    env: { JWT_SECRET: SECRET, LOG_LEVEL: 'silent', RECOVERY_DELAYS_MS: '50,100,200', ...env },
+    command: [NODE, 'test/support/crashing-main.ts'],
+  });
+
+const SILENT = { LOOK_UPS: 'none' };
+
+const wordOf = async (service: Service, sub: string, paymentId: string): Promise<number> => {
+  const token = await signToken({ merchant_id: '*', sub, scope: 'ops:admin ops:resolve' });
+  const word = { outcome: 'approved', evidence: 'the statement of the provider' };
+  const path = `/ops/v1/payments/${paymentId}/resolve`;
+  const { status } = await service.post(path, word, { authorization: `Bearer ${token}` });
+  return status;
+};
+
+/** Both words, one after the other; a service that dies gives no more answers. */
+const bothWords = async (service: Service, paymentId: string): Promise<void> => {
+  for (const sub of ['jane', APPROVER]) {
+    await wordOf(service, sub, paymentId).catch(() => undefined);
+  }
+};
+
+const expectDead = async (service: Service, point: CrashPoint): Promise<void> =>
+  expect([point, (await service.exited).signal]).toEqual([point, 'SIGKILL']);
+
+/** The types of the events of a payment, in their order. */
+const typesOf = async (service: Service, paymentId: string): Promise<string[]> => {
+  const token = await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' });
+  const path = `/audit/v1/payments/${paymentId}/events`;
+  const { json } = await service.get(path, { authorization: `Bearer ${token}` });
+  return (json.events as { type: string }[]).map(({ type }) => type);
+};
+
+const surviveOne = async (dataDir: string, point: CrashPoint): Promise<void> => {
+  const isLater = point.endsWith('append confirmation');
+  const first = await start(dataDir, isLater ? SILENT : { ...SILENT, CRASH_AT: point });
+  const lost = await first.post('/api/v1/payments', sale);
+  expect(lost.status).toBe(503);
+  const paymentId = String(lost.headers.get('location')).split('/').at(-1) ?? '';
+  await bothWords(first, paymentId);
+  if (isLater) {
+    first.kill('SIGTERM');
+    await first.exited;
+    // Recovery asks at its start, and the provider answers by now.
+    const second = await start(dataDir, { CRASH_AT: point }).catch(() => undefined);
+    if (second !== undefined) await expectDead(second, point);
+  } else {
+    await expectDead(first, point);
+    await using third = await start(dataDir, SILENT);
+    await bothWords(third, paymentId);
+    expect([point, await unresolvedIn(third)]).toEqual([point, 0]);
+    third.kill('SIGTERM');
+    await third.exited;
+  }
+  await using alive = await start(dataDir, {});
+  await until(
+    `the provider's answer is recorded once after ${point}`,
+    async () => (await typesOf(alive, paymentId)).at(-1) === 'PaymentOutcomeConfirmed',
+    15_000,
+  );
+  expect([point, await typesOf(alive, paymentId)]).toEqual([
+    point,
+    [
+      'PaymentCreated',
+      'PaymentResolutionRequested',
+      'PaymentAuthorized',
+      'PaymentCaptured',
+      'PaymentOutcomeConfirmed',
+    ],
+  ]);
+};
+
+/** Dies at each of the points: the money moved once, each word and answer is there once. */
+export const surviveCrashesByHand = async (points: readonly CrashPoint[]): Promise<number> => {
+  let died = 0;
+  for (const point of points) {
+    const dataDir = mkdtempSync(join(tmpdir(), 'payments-by-hand-'));
+    try {
+      await surviveOne(dataDir, point);
+      const payments = await expectLedgerMatchesLog(dataDir);
+      expect([...payments.values()].map(({ state }) => state.operations.length)).toEqual([1]);
+      died += 1;
+    } finally {
+      rmSync(dataDir, { recursive: true, force: true });
+    }
+  }
+  return died;
+};
