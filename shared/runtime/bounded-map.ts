@@ -19,8 +19,9 @@ export type BytesBound<V> = {
 
 /**
  * A map of at most `max` entries and, where given, of about `bytesMax` bytes; a value larger than that
- * is not kept. `get` and `set` count as use, `peek` does not. Without bytes it grows as it is filled:
- * given `max`, the library takes the memory of all entries at once, which is 16 ms for 100,000.
+ * is not kept. `get` and `set` count as use, `peek` does not. It grows as it is filled: given `max`, the
+ * library takes the memory of all entries at once, which is 16 ms for 100,000. So with bytes a value
+ * counts as one of `max` equal parts of them at least.
  */
 export const createBoundedMap = <V extends NonNullable<unknown>>(
   max: number,
@@ -30,5 +31,10 @@ export const createBoundedMap = <V extends NonNullable<unknown>>(
     maxSize: max,
     sizeCalculation: () => 1,
     // seeded bug: bounded-by-bytes
-    ...(bytes && { max, maxSize: bytes.bytesMax, sizeCalculation: bytes.bytesOf }),
+    ...(bytes && boundedByBytes(max, bytes)),
   });
+
+const boundedByBytes = <V>(max: number, { bytesMax, bytesOf }: BytesBound<V>) => {
+  const bytesMin = Math.ceil(bytesMax / max);
+  return { maxSize: bytesMax, sizeCalculation: (value: V) => Math.max(bytesOf(value), bytesMin) };
+};
