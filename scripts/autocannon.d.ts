@@ -15,7 +15,7 @@ declare module 'autocannon' {
     setupClient: (client: Client) => void;
   };
   type Result = {
-    requests: { average: number };
+    requests: { total: number; average: number };
     latency: { p99: number };
     non2xx: number;
     errors: number;

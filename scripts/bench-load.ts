@@ -22,7 +22,13 @@ export type LoadOrder = {
   collect?: boolean;
 };
 /** `bad`: responses other than 2xx, errors and timeouts. */
-export type LoadResult = { perSecond: number; p99Ms: number; bad: number; ids: string[] };
+export type LoadResult = {
+  requests: number;
+  perSecond: number;
+  p99Ms: number;
+  bad: number;
+  ids: string[];
+};
 
 const anyOf = (paths: string[]): string => paths[Math.floor(Math.random() * paths.length)] ?? '/';
 
@@ -48,7 +54,8 @@ const run = async (order: LoadOrder): Promise<LoadResult> => {
       client.setRequests(Array.from({ length: PATHS_PER_CONNECTION }, prepared)),
   });
   const bad = result.non2xx + result.errors + result.timeouts;
-  return { perSecond: result.requests.average, p99Ms: result.latency.p99, bad, ids };
+  const { total: requests, average: perSecond } = result.requests;
+  return { requests, perSecond, p99Ms: result.latency.p99, bad, ids };
 };
 
 process.stdout.write(JSON.stringify(await run(JSON.parse(await text(process.stdin)))));

@@ -2,14 +2,18 @@
  * `npm run bench`: durable create and GET as shares of a bare Fastify server. Both are driven in
  * turns in the same run, because numbers of different runs on one machine cannot be compared. Logs
  * go to a file and metrics are on, as in production; rate limits are off. Exit code 1 when any
- * response was not 2xx.
+ * response was not 2xx. `npm run bench -- --eventstoredb` runs the service on EventStoreDB and says
+ * what each request costs there (bench-event-store.ts).
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { parseArgs } from 'node:util';
+import { benchEventStore, measureCosts } from './bench-event-store.ts';
 import type { LoadOrder, LoadResult } from './bench-load.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -20,8 +24,10 @@ const READY_MS_MAX = 20_000;
 const PORT = 18_080;
 const ECHO_PORT = 18_081;
 
+const { values: options } = parseArgs({ options: { eventstoredb: { type: 'boolean' } } });
+
 const folder = mkdtempSync(join(tmpdir(), 'payments-bench-'));
-const env = {
+const env: NodeJS.ProcessEnv = {
   PATH: process.env.PATH,
   HOME: process.env.HOME,
   DATA_DIR: join(folder, 'data'),
@@ -112,13 +118,19 @@ const warmUp = async (): Promise<Record<Name, LoadOrder>> => {
   return orders;
 };
 
-const measure = async (orders: Record<Name, LoadOrder>): Promise<Record<Name, LoadResult>> => {
+type Around = <T extends LoadResult>(name: Name, round: () => Promise<T>) => Promise<T>;
+
+const measure = async (
+  orders: Record<Name, LoadOrder>,
+  around: Around,
+): Promise<Record<Name, LoadResult>> => {
   const names = Object.keys(orders) as Name[];
   const results: Record<Name, LoadResult[]> = { barePost: [], create: [], bareGet: [], get: [] };
   for (let round = 0; round < ROUNDS; round += 1) {
-    for (const name of names) results[name].push(await load(orders[name]));
+    for (const name of names) results[name].push(await around(name, () => load(orders[name])));
   }
   const middle = (of: LoadResult[]): LoadResult => ({
+    requests: of.reduce((sum, { requests }) => sum + requests, 0),
     perSecond: median(of.map(({ perSecond }) => perSecond)),
     p99Ms: median(of.map(({ p99Ms }) => p99Ms)),
     bad: of.reduce((sum, { bad }) => sum + bad, 0),
@@ -150,6 +162,18 @@ const stop = async (server: ChildProcess): Promise<void> => {
   await once(server, 'exit');
 };
 
+const eventStore = options.eventstoredb
+  ? await benchEventStore((command) => {
+      const [file, args] = pinned(1, command);
+      return spawn(file, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
+    })
+  : undefined;
+if (eventStore !== undefined) {
+  env.EVENTSTOREDB_URL = eventStore.url;
+  env.IDEMPOTENCY_SECRET = randomBytes(32).toString('hex');
+}
+const costs = eventStore && measureCosts(eventStore, `http://127.0.0.1:${PORT}/metrics`);
+
 const startedAt = performance.now();
 const service = startServer(['npm', 'start'], PORT);
 const servers = [service];
@@ -158,12 +182,15 @@ try {
   const readyMs = performance.now() - startedAt;
   servers.push(startServer([process.execPath, 'scripts/bench-echo.ts'], ECHO_PORT));
   await untilOk(`http://127.0.0.1:${ECHO_PORT}/`);
-  const results = await measure(await warmUp());
+  const around: Around = (name, round) => costs?.around(name, round) ?? round();
+  const results = await measure(await warmUp(), around);
   process.stdout.write(`${lineOf(results, readyMs)}\n`);
+  if (costs) process.stdout.write(`${costs.lineOf('create')}; ${costs.lineOf('get')}\n`);
   const bad = Object.entries(results).filter(([, result]) => result.bad > 0);
   for (const [name, result] of bad) process.stderr.write(`${name}: ${result.bad} not 2xx\n`);
   process.exitCode = bad.length === 0 ? 0 : 1;
 } finally {
   for (const server of servers) await stop(server);
+  eventStore?.stop();
   rmSync(folder, { recursive: true });
 }

@@ -1,7 +1,8 @@
 /**
  * The stand-in as a process of its own, for runs of several processes:
  * `node test/support/eventstoredb-stand-in-main.ts [--port N] [--file events.jsonl]`.
- * Prints its address in one line; PORT works as `--port` does. Ends at SIGTERM or SIGINT.
+ * Prints its address in one line, and what it was called at each SIGUSR2; PORT works as `--port`
+ * does. Ends at SIGTERM or SIGINT.
  */
 import { parseArgs } from 'node:util';
 import { startStandIn } from './eventstoredb-stand-in.ts';
@@ -12,6 +13,7 @@ const standIn = await startStandIn({
   ...(values.file === undefined ? {} : { file: values.file }),
 });
 process.stdout.write(`${standIn.url}\n`);
+process.on('SIGUSR2', () => process.stdout.write(`${JSON.stringify(standIn.calls)}\n`));
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.once(signal, () => void standIn.close().then(() => process.exit(0)));
 }
