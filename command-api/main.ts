@@ -1,7 +1,8 @@
 /** `npm run start:command-api`: the POST routes as a process of its own; any number may run. */
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
-import { buildApp, closeGracefully } from '../shared/http/server/app.ts';
+import { buildApp } from '../shared/http/server/app.ts';
+import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
 import { enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { openEventStore, openReadModels } from '../shared/open-drivers.ts';

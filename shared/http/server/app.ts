@@ -2,7 +2,6 @@
  * The HTTP server that routes are registered on: limits, time-outs, one form of rejection whoever
  * rejects, one log line and one measurement per request. Built apart from listening.
  */
-import { setImmediate as afterSockets } from 'node:timers/promises';
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -15,7 +14,6 @@ import {
   UnreadableStream,
 } from '../../event-store/errors.ts';
 import { ReadModelsUnavailable } from '../../read-models/errors.ts';
-import { pause } from '../../runtime/back-off.ts';
 import { newUlid } from '../../runtime/ids.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
@@ -24,7 +22,6 @@ import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
 import { RETRY_LATER, reject } from '../errors.ts';
 import { watchRoutes } from './known-routes.ts';
 import {
-  closeUnused,
   respondForNode,
   respondToClientError,
   responseHeaders,
@@ -261,49 +258,4 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   watchConnections(app.server);
   respondForNode(app.server);
   return app;
-};
-
-const IDLE_CHECK_MS = 100;
-/** How long connections are read on before idle ones are closed: what was sent before is on its way. */
-const ARRIVED_MS = 100;
-/** How long a connection that has sent nothing yet may still do so. */
-const UNUSED_GRACE_MS = 500;
-const HARD_STOP_MS = 8_000;
-
-/**
- * Resolves once everything that had arrived on the connections has been read, also where the event
- * loop was busy until now: timers come before the sockets are read, and this comes after.
- */
-const untilRead = async (ms: number): Promise<void> => {
-  await pause(ms);
-  await afterSockets();
-};
-
-/**
- * Stops taking requests, lets those in flight end, and resolves when every connection is closed;
- * after `hardStopMs` the rest is cut off. Whoever has sent a whole request before gets a response:
- * its own, or 503. Kept-alive connections alone would hold it for a minute.
- */
-export const closeGracefully = async (
-  app: FastifyInstance,
-  hardStopMs: number = HARD_STOP_MS,
-): Promise<void> => {
-  const { lifecycle, server } = app;
-  lifecycle.closing = true;
-  const startedAtMs = performance.now();
-  const hardStop = setTimeout(() => server.closeAllConnections(), hardStopMs);
-  // seeded bug: stop-reads-first
-  await untilRead(ARRIVED_MS);
-  const closeIdle = setInterval(async () => {
-    // seeded bug: stop-reads-unused
-    await afterSockets();
-    server.closeIdleConnections();
-    if (performance.now() - startedAtMs > UNUSED_GRACE_MS) closeUnused(server);
-  }, IDLE_CHECK_MS);
-  try {
-    await app.close();
-  } finally {
-    clearInterval(closeIdle);
-    clearTimeout(hardStop);
-  }
 };
