@@ -29,6 +29,7 @@ export function addressOf(url: string) {
   };
   const joint = query === '' ? '?' : '&';
   return {
+    isSecure,
     credentials,
     client: (turn: number): Client =>
       EventStoreDBClient.connectionString(

@@ -65,7 +65,8 @@ function collect(stream: Reading): Call<ServerEvent[]> {
   return { response, cancel: () => void stream.cancel().catch(swallow) };
 }
 
-const overdueAfter = (ms: number) => (): Error =>
+/** The error of a call that had no answer within `ms`, for `within`. */
+export const overdueAfter = (ms: number) => (): Error =>
   new Overdue(`no answer within ${Math.round(ms)} ms`);
 
 /** Waits for a call, and gives it up after `ms`: some of the client's calls never end. */

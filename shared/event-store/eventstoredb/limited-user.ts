@@ -5,7 +5,7 @@
 import { jsonEvent } from '@eventstore/db-client';
 import { within } from '../../runtime/back-off.ts';
 import { addressOf, firstClient } from './address.ts';
-import { Overdue } from './call-outcome.ts';
+import { overdueAfter } from './connection.ts';
 
 const CALL_MS_MAX = 10_000;
 const ADMINISTRATORS = '$admins';
@@ -35,7 +35,7 @@ export const limitUser = async (url: string, user: string): Promise<void> => {
   const client = firstClient(address);
   const { credentials } = address;
   const inTime = <T>(work: Promise<T>): Promise<T> =>
-    within(CALL_MS_MAX, work, () => new Overdue(`no answer within ${CALL_MS_MAX} ms`));
+    within(CALL_MS_MAX, work, overdueAfter(CALL_MS_MAX));
   const acl = { readRoles: [user, ADMINISTRATORS] };
   const settings = jsonEvent({ type: 'update-default-acl', data: rightsFor(user) });
   try {

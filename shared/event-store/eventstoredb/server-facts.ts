@@ -11,8 +11,8 @@ import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import { within } from '../../runtime/back-off.ts';
 import { addressOf, type Client, firstClient } from './address.ts';
-import { callOutcomeOf, Overdue } from './call-outcome.ts';
-import { swallow } from './connection.ts';
+import { callOutcomeOf } from './call-outcome.ts';
+import { overdueAfter, swallow } from './connection.ts';
 
 /** A node of the cluster, as the server that was asked knows it. */
 export type ClusterMember = { address: string; state: string; isAlive: boolean };
@@ -83,7 +83,7 @@ const membersOf = async (client: Client): Promise<ClusterMember[]> => {
 /** Each question has a time of its own: one that is never answered makes its own fact unknown. */
 const rightTo = async (ms: number, work: () => Promise<unknown>): Promise<Right> => {
   try {
-    await within(ms, work(), () => new Overdue(`no answer within ${ms} ms`));
+    await within(ms, work(), overdueAfter(ms));
     return 'allowed';
   } catch (error) {
     return callOutcomeOf(error) === 'refused' ? 'refused' : 'unknown';
@@ -104,7 +104,7 @@ export const askServer = async (url: string, questionMsMax = 2_000): Promise<Ser
   const address = addressOf(url);
   const client = firstClient(address);
   const ask = <T>(work: Promise<T>, otherwise: T): Promise<T> =>
-    within(questionMsMax, work, () => new Overdue('no answer')).catch(() => otherwise);
+    within(questionMsMax, work, overdueAfter(questionMsMax)).catch(() => otherwise);
   const { credentials } = address;
   const may = (work: () => Promise<unknown>) => rightTo(questionMsMax, work);
   const stream = probeStream();
@@ -123,9 +123,9 @@ export const askServer = async (url: string, questionMsMax = 2_000): Promise<Ser
     );
     const remove = await may(() => client.deleteStream(stream, { credentials }));
     const namesOneNode = !/^esdb\+discover:/i.test(url) && !/\/\/[^/?]*,/.test(url);
-    const isInsecure = /[?&]tls=false(&|$)/i.test(url);
+    const isInsecure = !address.isSecure;
     return { version, members, namesOneNode, isInsecure, readAll, append, remove, rewriteMetadata };
   } finally {
-    await within(questionMsMax, client.dispose(), () => new Overdue('no answer')).catch(swallow);
+    await within(questionMsMax, client.dispose(), overdueAfter(questionMsMax)).catch(swallow);
   }
 };
