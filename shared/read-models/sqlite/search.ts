@@ -50,7 +50,7 @@ const foundOf = ({ rowCheck }: Connection, row: CheckedRow & { parked: number })
   return rowCheck.holds(row, row.rowCheck) ? found : { ...found, damaged: true };
 };
 
-/** One slice: what is found among the next `rows` payments, and the last of them if there may be more. */
+/** One slice: what is found among the next `rows` payments; where that is not enough, the last of them if there may be more. */
 const sliceOf = (
   at: Connection,
   { indexed, covered, checked }: Part,
@@ -73,16 +73,17 @@ const sliceOf = (
        ${NEWEST_FIRST} LIMIT ?`,
     )
     .all(...values, rows, ...valuesOf(covered), ...valuesOf(checked), limit);
+  const documents = found.map((row) =>
+    foundOf(at, row as unknown as CheckedRow & { parked: number }),
+  );
+  if (documents.length >= limit) return { found: documents, end: undefined };
   const end = at.db
     .prepare(
       `SELECT created_at AS createdAt, payment_id AS paymentId FROM payment
        WHERE ${where} ${NEWEST_FIRST} LIMIT 1 OFFSET ?`,
     )
     .get(...values, rows - 1);
-  return {
-    found: found.map((row) => foundOf(at, row as unknown as CheckedRow & { parked: number })),
-    end: end as Place | undefined,
-  };
+  return { found: documents, end: end as Place | undefined };
 };
 
 /** Slice after slice; `end` is given where `rowsMax` was reached before the last of them. */
@@ -100,7 +101,7 @@ const scan = async (
     const slice = { after: from, rows, limit: limit - found.length };
     const { found: some, end } = run((at) => sliceOf(at, part, slice));
     found.push(...some);
-    if (end === undefined || found.length >= limit) return { found };
+    if (end === undefined) return { found };
     if (looked >= rowsMax) return { found, end };
     from = end;
     rows = Math.min(rows * GROWTH, sliceRows);
