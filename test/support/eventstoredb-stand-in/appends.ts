@@ -4,7 +4,7 @@ import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServerReadableStream, sendUnaryData } from '@grpc/grpc-js';
 import { type AppendFault, type Faults, SLOW_MS, streamDeleted } from './faults.ts';
 import type { Appended, Log, Proposed, Stored } from './log.ts';
-import { nameOf } from './messages.ts';
+import { nameOf, proposedOf } from './messages.ts';
 
 const { AppendResp } = streamsPb;
 const { Empty } = sharedPb;
@@ -25,15 +25,7 @@ export function makeAppends(log: Log, faults: Faults, count: () => void) {
       request ??= message.getOptions();
       const proposed = message.getProposedMessage();
       if (proposed === undefined) return;
-      events.push({
-        stream: nameOf(request?.getStreamIdentifier()),
-        id: proposed.getId()?.getString() ?? '',
-        type: proposed.getMetadataMap().get('type') ?? '',
-        contentType: proposed.getMetadataMap().get('content-type') ?? '',
-        data: proposed.getData_asB64(),
-        metadata: proposed.getCustomMetadata_asB64(),
-        created: Date.now(),
-      });
+      events.push(proposedOf(nameOf(request?.getStreamIdentifier()), proposed));
     });
     call.on('end', () => faults.whenThawed(() => responseAppend(faults.next('append'))));
 

@@ -9,7 +9,7 @@ import type { ServerDuplexStream } from '@grpc/grpc-js';
 import anyPb from 'google-protobuf/google/protobuf/any_pb.js';
 import { type AppendFault, type Faults, SLOW_MS } from './faults.ts';
 import type { Appended, Log, Proposed, Stored } from './log.ts';
-import { identifierOf, nameOf } from './messages.ts';
+import { identifierOf, nameOf, proposedOf } from './messages.ts';
 
 const { BatchAppendResp } = streamsPb;
 const {
@@ -101,15 +101,7 @@ function responseTo(request: Request, outcome: Appended | Status, expected: numb
 }
 
 const eventsOf = (request: Request, stream: string): Proposed[] =>
-  request.getProposedMessagesList().map((proposed) => ({
-    stream,
-    id: proposed.getId()?.getString() ?? '',
-    type: proposed.getMetadataMap().get('type') ?? '',
-    contentType: proposed.getMetadataMap().get('content-type') ?? '',
-    data: proposed.getData_asB64(),
-    metadata: proposed.getCustomMetadata_asB64(),
-    created: Date.now(),
-  }));
+  request.getProposedMessagesList().map((message) => proposedOf(stream, message));
 
 /** The answer with its id as two numbers, as the server writes it for its own timeouts. */
 function inNumbers(response: Response, highest = ''): Response {

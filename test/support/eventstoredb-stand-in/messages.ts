@@ -1,7 +1,7 @@
 /** Stream names and events as the generated stubs carry them. */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
-import type { Stored } from './log.ts';
+import type { Proposed, Stored } from './log.ts';
 
 const { ReadResp } = streamsPb;
 const { StreamIdentifier, UUID } = sharedPb;
@@ -17,6 +17,21 @@ export const identifierOf = (stream: string) => {
   identifier.setStreamName(Uint8Array.from(Buffer.from(stream, 'utf8')));
   return identifier;
 };
+
+type ProposedMessage = InstanceType<
+  typeof streamsPb.AppendReq.ProposedMessage | typeof streamsPb.BatchAppendReq.ProposedMessage
+>;
+
+/** What a writer sends of an event, in an append of its own or in a batch. */
+export const proposedOf = (stream: string, message: ProposedMessage): Proposed => ({
+  stream,
+  id: message.getId()?.getString() ?? '',
+  type: message.getMetadataMap().get('type') ?? '',
+  contentType: message.getMetadataMap().get('content-type') ?? '',
+  data: message.getData_asB64(),
+  metadata: message.getCustomMetadata_asB64(),
+  created: Date.now(),
+});
 
 export function messageOf(event: Stored): InstanceType<typeof ReadResp> {
   const recorded = new ReadResp.ReadEvent.RecordedEvent();
