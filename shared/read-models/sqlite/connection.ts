@@ -3,9 +3,9 @@ import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { firstLineOf } from '../../runtime/error-text.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
-import type { DocumentRow } from '../document-row.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import { createRowCheck, type RowCheck } from '../row-check.ts';
+import { ROW } from './columns.ts';
 import { GENERATION, schemaOf } from './schema.ts';
 import type { SearchBounds } from './search.ts';
 
@@ -25,14 +25,6 @@ export type SqliteReadModelsOptions = {
   searchBounds?: SearchBounds;
   logger?: { warn(fields: object, message: string): void };
 };
-
-/** A row with its check. */
-export type CheckedRow = DocumentRow & { rowCheck: string };
-
-/** The columns of CheckedRow. */
-export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, revision, status,
-  created_at AS createdAt, amount, last4, merchant_reference AS merchantReference,
-  unresolved_since AS unresolvedSince, unresolved, row_check AS rowCheck, body`;
 
 /** Why an existing file cannot be used as it is. */
 class UnusableFile extends Error {}

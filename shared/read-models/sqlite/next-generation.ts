@@ -10,7 +10,7 @@ type NextGenerationOptions = {
   /** Whether the served file is open. */
   isOpen(): boolean;
   /** Puts the file in the place of the served one. Throws ReadModelsUnavailable. */
-  replaceBy(file: string): void;
+  replaceBy(file: string): Promise<void>;
 };
 
 /** Opens one generation at a time: see ReadModelsRebuild. */
@@ -47,7 +47,7 @@ export const createGenerations = ({ file, open, isOpen, replaceBy }: NextGenerat
       checksum: next.checksum,
       serve: async () => {
         await next.close();
-        replaceBy(file);
+        await replaceBy(file);
       },
       end,
     };

@@ -1,6 +1,7 @@
 /**
  * The read models in one SQLite file of their own, read and written in the calling thread: a read
- * is a few microseconds, less than a message to another thread costs.
+ * is a few microseconds, less than a message to another thread costs. A search can take long, and has
+ * a thread of its own.
  *
  * The file holds nothing that the event log does not: it may be deleted while the service is
  * stopped. A file that is damaged, or that another version of this code wrote, is thrown away and
@@ -17,6 +18,7 @@ import type { SqliteReadModelsOptions } from './connection.ts';
 import { createGenerations } from './next-generation.ts';
 import { createReader } from './reader.ts';
 import { openReplaceableFile, type ReplaceableFile } from './replaceable-file.ts';
+import { createSearches } from './search-thread.ts';
 import { createWriter } from './writer.ts';
 
 /** How many documents a checksum reads before it lets other work take its turn. */
@@ -45,7 +47,12 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
   const waiters = createRevisionWaiters();
   const caches = createCaches();
   const reports = createDamageReports();
-  const file = openReplaceableFile(options, caches.clear);
+  const searches = createSearches(options);
+  const file = openReplaceableFile(options, () => {
+    caches.clear();
+    // Its connection is to the file that is gone.
+    void searches.close();
+  });
 
   const revisionOf = (paymentId: string): number =>
     caches.readModels.get(paymentId)?.revision ??
@@ -53,7 +60,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     -1;
 
   return {
-    ...createReader(file, caches, reports, options.searchBounds),
+    ...createReader(file, caches, reports, searches),
     waitForRevision: async (paymentId, revision, timeoutMs) => {
       try {
         if (revisionOf(paymentId) >= revision) return true;
@@ -68,11 +75,12 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
       file: `${options.file}.next`,
       open: (next) => openSqliteReadModels({ ...options, file: next }),
       isOpen: file.isOpen,
-      replaceBy: file.replaceBy,
+      replaceBy: (next) => searches.whileClosed(() => file.replaceBy(next)),
     }),
     close: async () => {
       waiters.close();
       caches.clear();
+      await searches.close();
       file.close();
     },
   };

@@ -1,6 +1,7 @@
 /** Reading the read models of the SQLite file, and of what is cached from it. */
 
 import type { DamageReports } from '../damage-reports.ts';
+import { ReadModelsUnavailable } from '../errors.ts';
 import type {
   ParkedPayment,
   PaymentDocument,
@@ -8,19 +9,20 @@ import type {
   UnresolvedPayment,
 } from '../port.ts';
 import type { CachedDocument, Caches } from './caches.ts';
-import type { CheckedRow, Connection } from './connection.ts';
+import type { CheckedRow } from './columns.ts';
+import type { Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
-import { type SearchBounds, searchSqlite } from './search.ts';
+import type { Searches } from './search-thread.ts';
 
 /** Before every parked payment. */
 const START = { since: '', paymentId: '' };
 
 /** The reading half of the port; `waitForRevision` needs the writer's process as well. */
 export const createReader = (
-  { run }: ReplaceableFile,
+  { run, isOpen }: ReplaceableFile,
   { documents }: Caches,
   { report, onDamage }: DamageReports,
-  bounds: SearchBounds | undefined,
+  searches: Searches,
 ): Omit<ReadModelsReader, 'waitForRevision'> => {
   const read = (at: Connection, paymentId: string): CachedDocument | undefined => {
     const row = at.document.get(paymentId) as CheckedRow | undefined;
@@ -44,6 +46,12 @@ export const createReader = (
       return { paymentId, merchantId, revision, body, parked };
     });
 
+  /** Throws ReadModelsUnavailable, having replaced a file that the search found damaged. */
+  const searchFailed = (error: unknown): never =>
+    run(() => {
+      throw error;
+    });
+
   return {
     get: async (paymentId, merchantId) => {
       const document = documentOf(paymentId);
@@ -52,7 +60,8 @@ export const createReader = (
     },
     getAny: async (paymentId) => documentOf(paymentId),
     search: async (search, limit) => {
-      const page = await searchSqlite(run, search, limit, bounds);
+      if (!isOpen()) throw new ReadModelsUnavailable('the read models are closed');
+      const page = await searches.search(search, limit).catch(searchFailed);
       for (const { paymentId, damaged } of page.documents) if (damaged) report(paymentId);
       return page;
     },

@@ -1,6 +1,6 @@
 /**
  * The search over the read models' SQLite file: every text is a parameter, never a part of the SQL. The
- * payments of a merchant are looked at in slices, newest first, and other work takes its turn between
+ * payments of a merchant are looked at in slices, newest first, and other searches take their turn between
  * two of them; a search for what is rare ends after so many and says how far it came (ADR-0174).
  */
 
@@ -8,8 +8,11 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { documentsOf, type Found, newestOf } from '../found.ts';
 import type { PaymentSearch, PaymentSearchPage } from '../port.ts';
-import { type CheckedRow, type Connection, ROW } from './connection.ts';
-import type { ReplaceableFile } from './replaceable-file.ts';
+import type { RowCheck } from '../row-check.ts';
+import { type CheckedRow, ROW } from './columns.ts';
+
+/** A connection that can search: it may be one that only reads. */
+export type SearchConnection = { db: DatabaseSync; rowCheck: RowCheck };
 
 /** How many payments one search looks at: at most this many at a time, and in all. */
 export type SearchBounds = { sliceRows: number; rowsMax: number };
@@ -44,7 +47,7 @@ const beforePlace = (place: Place | undefined): Condition[] =>
  */
 type Part = { indexed: Condition[]; covered: Condition[]; checked: Condition[] };
 
-const foundOf = ({ rowCheck }: Connection, row: CheckedRow & { parked: number }): Found => {
+const foundOf = ({ rowCheck }: SearchConnection, row: CheckedRow & { parked: number }): Found => {
   const { paymentId, merchantId, revision, body, createdAt } = row;
   const found = { paymentId, merchantId, revision, body, createdAt, parked: row.parked === 1 };
   return rowCheck.holds(row, row.rowCheck) ? found : { ...found, damaged: true };
@@ -52,7 +55,7 @@ const foundOf = ({ rowCheck }: Connection, row: CheckedRow & { parked: number })
 
 /** One slice: what is found among the next `rows` payments; where that is not enough, the last of them if there may be more. */
 const sliceOf = (
-  at: Connection,
+  at: SearchConnection,
   { indexed, covered, checked }: Part,
   { after, rows, limit }: { after: Place | undefined; rows: number; limit: number },
 ): { found: Found[]; end: Place | undefined } => {
@@ -88,7 +91,7 @@ const sliceOf = (
 
 /** Slice after slice; `end` is given where `rowsMax` was reached before the last of them. */
 const scan = async (
-  run: ReplaceableFile['run'],
+  at: SearchConnection,
   part: Part,
   after: Place | undefined,
   limit: number,
@@ -99,7 +102,7 @@ const scan = async (
   let rows = Math.min(limit, sliceRows);
   for (let looked = rows; ; looked += rows) {
     const slice = { after: from, rows, limit: limit - found.length };
-    const { found: some, end } = run((at) => sliceOf(at, part, slice));
+    const { found: some, end } = sliceOf(at, part, slice);
     found.push(...some);
     if (end === undefined) return { found };
     if (looked >= rowsMax) return { found, end };
@@ -174,14 +177,14 @@ const partsOf = (db: DatabaseSync, search: PaymentSearch): Part[] => {
 const isNewer = (a: Place, b: Place): boolean =>
   a.createdAt === b.createdAt ? a.paymentId > b.paymentId : a.createdAt > b.createdAt;
 
-/** The documents that meet the search; see ReadModelsReader. Throws ReadModelsUnavailable. */
+/** The documents that meet the search; see ReadModelsReader. Throws SQLite's errors. */
 export const searchSqlite = async (
-  run: ReplaceableFile['run'],
+  at: SearchConnection,
   search: PaymentSearch,
   limit: number,
   bounds: SearchBounds = BOUNDS,
 ): Promise<PaymentSearchPage> => {
-  const parts = run((at) => partsOf(at.db, search));
+  const parts = partsOf(at.db, search);
   const share = Math.max(bounds.sliceRows, Math.floor(bounds.rowsMax / parts.length));
   let found: Found[] = [];
   let searchedTo: Place | undefined;
@@ -191,7 +194,7 @@ export const searchSqlite = async (
     const newer = given(oldest, (time): Condition => ['created_at >= ?', time]);
     const part = { indexed: [...indexed, ...newer], covered, checked };
     const factor = checked.length === 0 ? IN_INDEX : 1;
-    const scanned = await scan(run, part, search.after, limit, {
+    const scanned = await scan(at, part, search.after, limit, {
       sliceRows: bounds.sliceRows * factor,
       rowsMax: share * factor,
     });

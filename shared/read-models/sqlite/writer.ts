@@ -5,7 +5,8 @@ import { readModelOf, rowOf } from '../document-row.ts';
 import { CheckpointMoved } from '../errors.ts';
 import type { ReadModelChange, ReadModelsWriter } from '../port.ts';
 import type { Caches } from './caches.ts';
-import type { CheckedRow, Connection } from './connection.ts';
+import type { CheckedRow } from './columns.ts';
+import type { Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
 
 type Repair = ReadModelChange & { kind: 'repair' };

@@ -1,0 +1,75 @@
+/**
+ * Searches of the read models' file, in a thread with a read connection of its own: however many payments
+ * a search looks at, no request waits for it (ADR-0185).
+ */
+import { resultOf } from '../../runtime/scan.ts';
+import { createScanThread } from '../../runtime/scan-thread.ts';
+import { ReadModelsUnavailable } from '../errors.ts';
+import type { PaymentSearch, PaymentSearchPage } from '../port.ts';
+import type { SqliteReadModelsOptions } from './connection.ts';
+import type { SearchArgs } from './search-scan.ts';
+
+const MODULE = new URL('./search-scan.ts', import.meta.url).href;
+
+/** The searches of one file. */
+export type Searches = {
+  /**
+   * A page of a search, of everything that was committed before the call. Throws SQLite's errors, and
+   * ReadModelsUnavailable where the thread is gone.
+   */
+  search(search: PaymentSearch, limit: number): Promise<PaymentSearchPage>;
+  /**
+   * Runs a step that puts another file in the place of this one: after the searches under way, and
+   * before those that come meanwhile.
+   */
+  whileClosed(step: () => void): Promise<void>;
+  /** Closes the file; a search under way throws. The next search opens the file that is there then. */
+  close(): Promise<void>;
+};
+
+/** One thread for all files of this process: it takes 0.1 s to start. */
+const thread = createScanThread();
+
+const ended = (error: Error): never => {
+  throw error.name === 'ScanThreadEnded' ? new ReadModelsUnavailable(error.message) : error;
+};
+
+/** Searches of the file that the options name; nothing is opened before the first. */
+export const createSearches = ({
+  file,
+  secrets,
+  searchBounds: bounds,
+}: SqliteReadModelsOptions): Searches => {
+  const running = new Set<Promise<unknown>>();
+  let replacing: Promise<void> = Promise.resolve();
+  let isOpen = false;
+
+  const inThread = (wanted?: SearchArgs['wanted']) => {
+    isOpen = wanted !== undefined;
+    const args: SearchArgs = { file, secrets, ...(wanted && { wanted }) };
+    return resultOf(thread.run<never, PaymentSearchPage>({ module: MODULE, args }));
+  };
+  const close = async (): Promise<void> => {
+    // A thread that is gone has closed the file with it.
+    if (isOpen) await inThread().catch(() => undefined);
+  };
+
+  return {
+    search: async (search, limit) => {
+      await replacing;
+      const page = inThread({ search, limit, bounds });
+      running.add(page);
+      return page.catch(ended).finally(() => running.delete(page));
+    },
+    whileClosed: (step) => {
+      const replaced = replacing.then(async () => {
+        await Promise.allSettled(running);
+        await close();
+        step();
+      });
+      replacing = replaced.catch(() => undefined);
+      return replaced;
+    },
+    close,
+  };
+};

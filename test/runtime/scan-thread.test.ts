@@ -1,0 +1,75 @@
+/** ADR-0185: scans take turns in a thread, wait for their reader, and fail alone. */
+import { afterAll, expect, test } from '@jest/globals';
+import { resultOf } from '../../shared/runtime/scan.ts';
+import { AHEAD } from '../../shared/runtime/scan-messages.ts';
+import { createScanThread } from '../../shared/runtime/scan-thread.ts';
+import type { TestScan } from '../support/scans.ts';
+
+const thread = createScanThread();
+afterAll(thread.end);
+
+const module = new URL('../support/scans.ts', import.meta.url).href;
+const run = (args: TestScan, signal?: AbortSignal) =>
+  thread.run<number, unknown>({ module, args, signal });
+
+test('values come in order, and the result after them', async () => {
+  const steps = run({ count: 20 });
+  const values: number[] = [];
+  let step = await steps.next();
+  for (; step.done !== true; step = await steps.next()) values.push(step.value);
+  expect(values).toEqual(Array.from({ length: 20 }, (_, n) => n));
+  expect(step.value).toBe(20);
+});
+
+test('a scan calls what its order lists, and gets the error of a call that fails', async () => {
+  const double = async (n: number) => 2 * n;
+  const fail = async () => {
+    throw Object.assign(new Error('out of reach'), { code: 'E_AWAY' });
+  };
+  const doubled = thread.run({ module, args: { count: 3, ending: 'call' }, calls: { double } });
+  expect(await resultOf(doubled)).toBe(6);
+  const failed = thread.run({
+    module,
+    args: { count: 1, ending: 'call' },
+    calls: { double: fail },
+  });
+  await expect(resultOf(failed)).rejects.toMatchObject({ message: 'out of reach', code: 'E_AWAY' });
+});
+
+test('an error keeps its name, its message and its code', async () => {
+  await expect(resultOf(run({ count: 2, ending: 'throw' }))).rejects.toMatchObject({
+    name: 'RangeError',
+    message: 'no such place',
+    code: 'E_PLACE',
+  });
+});
+
+test('a scan that is stopped ends by its signal, and one that its reader left does no more', async () => {
+  const stopping = new AbortController();
+  const waiting = resultOf(run({ count: 0, ending: 'wait' }, stopping.signal));
+  stopping.abort();
+  expect(await waiting).toBe('stopped at 0');
+  const left = run({ count: 1_000_000 });
+  expect(await left.next()).toEqual({ done: false, value: 0 });
+  await left.return(undefined);
+  expect(await resultOf(run({ count: 1 }))).toBe(1);
+});
+
+test('a scan gets no further ahead than its reader takes', async () => {
+  const made: number[] = [];
+  const note = async (n: number) => void made.push(n);
+  const steps = thread.run({ module, args: { count: 100, ending: 'note' }, calls: { note } });
+  await steps.next();
+  // Other scans beside it go on meanwhile.
+  for (let n = 0; n < 3; n += 1) await resultOf(run({ count: 50 }));
+  expect(made.length).toBeLessThanOrEqual(AHEAD);
+  await steps.return(undefined);
+});
+
+test('a thread that dies fails its scans and no other: the next one has a new thread', async () => {
+  const beside = resultOf(run({ count: 0, ending: 'wait' }));
+  const dying = resultOf(run({ count: 2, ending: 'die' }));
+  await expect(dying).rejects.toMatchObject({ name: 'ScanThreadEnded' });
+  await expect(beside).rejects.toMatchObject({ name: 'ScanThreadEnded' });
+  expect(await resultOf(run({ count: 4 }))).toBe(4);
+});

@@ -1,0 +1,20 @@
+/** A scan for tests of the thread: what it does, its arguments say. */
+import type { ScanTools } from '../../shared/runtime/scan.ts';
+
+export type TestScan = { count: number; ending?: 'note' | 'call' | 'throw' | 'die' | 'wait' };
+
+/** Counts, and notes each number where it is to; then it returns what it called, throws, ends its thread, or waits until it is to stop. */
+export async function* scan({ count, ending }: TestScan, { signal, call }: ScanTools) {
+  let n = 0;
+  for (; n < count && !signal.aborted; n += 1) {
+    if (ending === 'note') await call('note', n);
+    yield n;
+  }
+  if (ending === 'call') return call('double', n);
+  if (ending === 'throw') throw Object.assign(new RangeError('no such place'), { code: 'E_PLACE' });
+  if (ending === 'die') process.exit(3);
+  if (ending === 'wait' && !signal.aborted) {
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+  }
+  return signal.aborted ? `stopped at ${n}` : n;
+}
