@@ -187,7 +187,7 @@ const provider = async ({ provider: set }: Config): Promise<EngineFinding> => {
     call: async () => {
       const { httpProvider } = await import('../command-api/provider/http/provider.ts');
       const opened = httpProvider({ url, token, connectTimeoutMs, timeoutMs });
-      await opened.ledger(0, 1).finally(() => void opened.close());
+      await opened.ledger(null, 1).finally(() => void opened.close());
     },
     hint: 'is PROVIDER_TOKEN its token, and does it speak docs/provider.md?',
   });

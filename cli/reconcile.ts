@@ -67,16 +67,16 @@ const failureOf = ({ differences, more, unreadable, notCompared }: Reconciliatio
   return parts.join('; ');
 };
 
-type Acknowledged = { acknowledged: boolean; operations: number; sequence?: number };
+type Acknowledged = { acknowledged: boolean; operations: number; cursor?: string };
 
 const acknowledge = async (): Promise<Acknowledged> => {
   const client = await openClient({ scope: 'ops:admin' });
   return jsonOf<Acknowledged>(client.post('/ops/v1/reconcile/acknowledge'));
 };
 
-const acknowledgedLine = ({ acknowledged, sequence }: Acknowledged): string =>
+const acknowledgedLine = ({ acknowledged, cursor }: Acknowledged): string =>
   acknowledged
-    ? `acknowledged up to entry ${sequence} of the ledger: requests that move money are served again`
+    ? `acknowledged up to entry ${cursor} of the ledger: requests that move money are served again`
     : 'nothing to acknowledge: the log holds the latest operations of the provider';
 
 type Options = { data?: string; format: Format; acknowledge?: true };

@@ -12,6 +12,7 @@ import type { Provider } from '../command-api/provider/port.ts';
 import { reconcile } from '../command-api/reconcile/reconcile.ts';
 import { RECONCILE_ROUTES } from '../command-api/reconcile/routes.ts';
 import { readLedger } from '../provider-simulator/ledger.ts';
+import { pageOf } from '../provider-simulator/simulator.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { openSqliteForReading } from '../shared/event-store/sqlite/event-store.ts';
@@ -65,7 +66,7 @@ const ledgerOf = (folder: string): Pick<Provider, 'ledger'> => {
   const { url, ...options } = readSettings().provider;
   if (url !== undefined) return httpProvider({ url, ...options });
   const { list } = readLedger(fileIn(folder, LEDGER, 'set PROVIDER_URL to ask the provider'));
-  return { ledger: async (after, limit) => list(after, limit) };
+  return { ledger: async (after, limit) => pageOf(list(Number(after ?? 0), limit)) };
 };
 
 /** Whoever can read the folder sees all of it, or as much as the merchant `merchant` would see. */

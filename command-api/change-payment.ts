@@ -6,7 +6,7 @@
 import type { RequestedAmount } from '../shared/payment/commands.ts';
 import type { RequestIdentity } from '../shared/payment/payment-events.ts';
 import {
-  authorizationIdOf,
+  authorizationOf,
   isFree,
   isOfSameRequest,
   isUnderKeyOf,
@@ -20,10 +20,10 @@ import type { CommandDeps, Sender } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
 import { operate } from './operate.ts';
-import { type LoadedPayment, notInLog } from './payment-log.ts';
+import { type LoadedPayment, notInLog, operationOf } from './payment-log.ts';
 import { resolveByAsking, responseUnlessFenced } from './recovery/ask.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
-import { type CommandResponse, keyReused, operationOf, replayed, responseTo } from './responses.ts';
+import { type CommandResponse, keyReused, replayed, responseTo } from './responses.ts';
 
 export type ChangeKind = 'capture' | 'void' | 'refund';
 
@@ -109,7 +109,7 @@ const changeAnew = async (
   const operationId = operationIdOf(deps, attempt, payment);
   const { operationsMax } = deps;
   const command = { kind, operationId, amountMinor, reason, ...request, operationsMax };
-  const call = { kind: CALL_KINDS[kind], authorizationId: authorizationIdOf(payment.state) };
+  const call = { kind: CALL_KINDS[kind], ...authorizationOf(payment.state) };
   return operate(deps, { paymentId, command, call, sender, budget });
 };
 

@@ -8,16 +8,10 @@ import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts
 import type { FinalOutcome, FinalOutcomeDetails } from '../shared/payment/outcome.ts';
 import type { Operation } from '../shared/payment/state.ts';
 import type { CommandDeps, Sender } from './deps.ts';
-import { contextOf, type Executed, type LoadedPayment } from './payment-log.ts';
+import { contextOf, type Executed, type LoadedPayment, operationOf } from './payment-log.ts';
 import type { CallDetails, Fenced, NotFound, ProviderOutcome } from './provider/port.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
-import {
-  type CommandResponse,
-  operationOf,
-  rejection,
-  responseTo,
-  unknownOutcome,
-} from './responses.ts';
+import { type CommandResponse, rejection, responseTo, unknownOutcome } from './responses.ts';
 
 /** One operation to be begun on a payment. */
 export type OperationRequest = {
@@ -34,7 +28,7 @@ export type OperationRequest = {
 type Progress = {
   /** The append of the intent has begun, and nobody knows whether the intent is stored. */
   intentUnknown?: boolean;
-  /** The payment with the intent, later with the outcome. */
+  /** The payment with the intent, later with what the provider opened, and with the outcome. */
   payment?: LoadedPayment;
 };
 
@@ -97,9 +91,10 @@ const carryOut = async (
   const operation = operationOf(payment, operationId);
   // The append took so long that another process has recorded an outcome already.
   if (operation.ended !== undefined) return responseTo(payment, operation);
-  const outcome = await callProvider(deps, request, payment, operation);
-  if (outcome === undefined) return responseTo(payment, operation);
-  return record(deps, request, progress, payment, outcome);
+  const outcome = await callProvider(deps, request, progress, payment, operation);
+  const after = progress.payment;
+  if (outcome === undefined) return responseTo(after, operation);
+  return record(deps, request, progress, after, outcome);
 };
 
 /** Decides and appends the intent. Where nobody knows whether it is stored, no call follows it. */
@@ -149,8 +144,9 @@ export const outcomeOf = (
 
 /** Undefined where the outcome is unknown. Never throws. */
 const callProvider = async (
-  { provider, inFlight }: CommandDeps,
+  { provider, paymentLog, inFlight }: CommandDeps,
   { call, budget }: OperationRequest,
+  progress: Progress,
   payment: LoadedPayment,
   operation: Operation,
 ): Promise<FinalOutcomeDetails | undefined> => {
@@ -163,8 +159,13 @@ const callProvider = async (
   const { paymentId, currency } = payment.state;
   budget.begunOn = paymentId;
   const { operationId, amountMinor: amount } = operation;
+  // seeded bug: open-before-money
+  const opened = async (reference: string): Promise<void> => {
+    progress.payment = await paymentLog.recordOpened(payment, operationId, reference);
+  };
   // seeded bug: call-under-operation-id
-  return outcomeOf(await provider.execute({ operationId, paymentId, amount, currency, ...call }));
+  const sent = { operationId, paymentId, amount, currency, ...call };
+  return outcomeOf(await provider.execute(sent, opened));
 };
 
 /** Never throws: an outcome that the store does not take is left to recovery. */

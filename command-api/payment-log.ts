@@ -16,6 +16,7 @@ import {
 import type { EventContext, EventStore, NewEvent } from '../shared/event-store/port.ts';
 import type {
   Command,
+  OpenCommand,
   RecordCommand,
   ResolutionCommand,
   ResolveCommand,
@@ -26,7 +27,7 @@ import { bytesOfPayment } from '../shared/payment/memory.ts';
 import type { FinalOutcomeDetails } from '../shared/payment/outcome.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
-import { evolve, type PaymentState } from '../shared/payment/state.ts';
+import { evolve, type Operation, type PaymentState } from '../shared/payment/state.ts';
 import { jittered, pause, WIDE_JITTER } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
@@ -70,9 +71,20 @@ export type PaymentLog = {
     budget: Budget,
   ): Promise<Executed>;
   /**
-   * Records the outcome of one operation; where another process was faster, its outcome stays. Call
-   * it in the payment's queue. `by` is absent for the live request. Returns the payment as it is
-   * afterwards. Throws what the event store throws.
+   * Keeps what the provider has opened for a create. Throws OperationEnded where the operation has its
+   * outcome, or another reference; and what the event store throws. Returns the payment as it is
+   * afterwards.
+   */
+  recordOpened(
+    payment: LoadedPayment,
+    operationId: string,
+    reference: string,
+  ): Promise<LoadedPayment>;
+  /**
+   * Records the outcome of one operation; where another process was faster, its outcome stays. A fence
+   * that was judged on `payment` is not recorded where the provider has opened something since: the
+   * operation has no outcome then. Call it in the payment's queue. `by` is absent for the live
+   * request. Returns the payment as it is afterwards. Throws what the event store throws.
    */
   recordOutcome(
     payment: LoadedPayment,
@@ -128,6 +140,22 @@ const after = (
   return { events: [...(payment?.events ?? []), ...appended], state, readModel };
 };
 
+/** What the provider has opened may not be used: the operation has its outcome, or another reference. */
+export class OperationEnded extends Error {
+  override name = 'OperationEnded';
+}
+
+/** The operation as the payment knows it now. Throws Error where it has no such operation. */
+export const operationOf = (
+  { state }: Pick<LoadedPayment, 'state'>,
+  operationId: string,
+): Operation => {
+  const found = state.operations.find((one) => one.operationId === operationId);
+  if (found === undefined)
+    throw new Error(`payment ${state.paymentId} has no operation ${operationId}`);
+  return found;
+};
+
 const knows = (payment: LoadedPayment | undefined, operationId: string): boolean =>
   payment?.state.operations.some((o) => o.operationId === operationId) ?? false;
 
@@ -163,7 +191,7 @@ const decided = (
 
 /** Commands about an operation that the payment has already. */
 const isOnKnownOperation = ({ kind }: Command | ResolutionCommand): boolean =>
-  kind === 'record' || kind === 'resolve' || kind === 'confirm';
+  kind === 'open' || kind === 'record' || kind === 'resolve' || kind === 'confirm';
 
 const BY_RECOVERY = { actor: 'recovery' };
 
@@ -293,7 +321,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   /** Executes a command about a known operation, in the context of `by`, else of its intent. */
   const executeOn = async (
     payment: LoadedPayment,
-    command: RecordCommand | ResolutionCommand,
+    command: OpenCommand | RecordCommand | ResolutionCommand,
     by: Partial<EventContext> = {},
   ): Promise<LoadedPayment> => {
     const { operationId } = command;
@@ -312,8 +340,17 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     load,
     peek: (paymentId) => cache.peek(paymentId),
     execute,
-    recordOutcome: (payment, operationId, outcome, by) =>
-      executeOn(payment, { kind: 'record', operationId, ...outcome }, by && BY_RECOVERY),
+    recordOpened: async (payment, operationId, reference) => {
+      const opened = await executeOn(payment, { kind: 'open', operationId, reference });
+      const { ended, reference: kept } = operationOf(opened, operationId);
+      if (ended !== undefined || kept !== reference) throw new OperationEnded(operationId);
+      return opened;
+    },
+    recordOutcome: (payment, operationId, outcome, by) => {
+      const judged = { judgedReference: operationOf(payment, operationId).reference };
+      const command = { kind: 'record', operationId, ...judged, ...outcome } as const;
+      return executeOn(payment, command, by && BY_RECOVERY);
+    },
     resolve: (payment, operationId, operator, word) => {
       const { outcome, evidence, withoutFence } = word;
       const said = { outcome, evidence, withoutFence, actor: operator.actor, atMs: nowMs() };

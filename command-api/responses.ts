@@ -149,14 +149,6 @@ export const replayed = (response: CommandResponse): CommandResponse => ({
   headers: { ...response.headers, 'idempotent-replayed': 'true' },
 });
 
-/** The operation as the payment knows it now. */
-export const operationOf = (payment: LoadedPayment, operationId: string): Operation => {
-  const found = payment.state.operations.find((one) => one.operationId === operationId);
-  if (found === undefined)
-    throw new Error(`payment ${payment.state.paymentId} has no operation ${operationId}`);
-  return found;
-};
-
 export type RespondDeps = {
   readModels: Pick<ReadModelsReader, 'waitForRevision'>;
   /** The requests that wait; a stop ends their waits before their connections are cut. */

@@ -18,7 +18,11 @@ import { type Authorization, decideCard, decideFollowUp, type SimulatedOutcome }
 import type { CardBehaviour } from './test-cards.ts';
 
 /** The simulator's own lines know no foreign failure codes. */
-export type SimulatedEntry = LedgerEntry & { failureCode?: FailureCode };
+export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {
+  /** From 1, in the order in which operations were carried out. */
+  sequence: number;
+  failureCode?: FailureCode;
+};
 
 /** What stands in the ledger about an operation id. */
 export type Recorded = { outcome: 'RECORDED'; entry: SimulatedEntry } | { outcome: 'FENCED' };
@@ -29,7 +33,9 @@ export type Ledger = {
   /** Fences the id unless it is recorded already. Resolves once durable. */
   fence(operationId: string): Promise<Recorded>;
   find(operationId: string): Recorded | undefined;
-  list(after: number, limit: number): { entries: LedgerEntry[]; next: number | null };
+  list(after: number, limit: number): { entries: SimulatedEntry[]; next: number | null };
+  /** The last entries after a sequence number, oldest first. */
+  end(after: number, limit: number): SimulatedEntry[];
   close(): void;
 };
 
@@ -51,6 +57,8 @@ const SCHEMA = `
 
 const FIND = 'SELECT * FROM operations WHERE operation_id = ?';
 const LIST = 'SELECT * FROM operations WHERE sequence > ? ORDER BY sequence LIMIT ?';
+const END = `SELECT * FROM (SELECT * FROM operations WHERE sequence > ?
+  ORDER BY sequence DESC LIMIT ?) ORDER BY sequence`;
 const LAST = 'SELECT max(sequence) AS last FROM operations WHERE sequence IS NOT NULL';
 const FENCE = `INSERT INTO operations (operation_id, outcome) VALUES (?, 'FENCED')
   ON CONFLICT (operation_id) DO NOTHING`;
@@ -113,7 +121,7 @@ const remembered = (behaviour: CardBehaviour | undefined): CardBehaviour | null 
   behaviour === 'CAPTURE_DECLINED' || behaviour === 'REFUND_DECLINED' ? behaviour : null;
 
 const valuesOf = (
-  entry: LedgerEntry,
+  entry: SimulatedEntry,
   operation: ProviderOperation,
   behaviour: CardBehaviour | undefined,
 ): SQLInputValue[] => [
@@ -246,6 +254,7 @@ export const openLedger = (file: string, durability: Durability): Ledger => {
   const db = openOrRelease(file, durability, lock);
   const find = db.prepare(FIND);
   const list = listIn(db);
+  const end = db.prepare(END);
   const last = db.prepare(LAST);
   const insert = db.prepare(INSERT);
   const fence = db.prepare(FENCE);
@@ -295,6 +304,10 @@ export const openLedger = (file: string, durability: Durability): Ledger => {
     list: (after, limit) => {
       flush();
       return list(after, limit);
+    },
+    end: (after, limit) => {
+      flush();
+      return (end.all(after, limit) as Row[]).filter(isCarriedOut).map(entryOf);
     },
     close: () => {
       flush();

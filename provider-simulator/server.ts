@@ -11,10 +11,11 @@ import {
   operationBody,
   operationIdShape,
 } from '../command-api/provider/http/protocol.ts';
-import type { LedgerEntry, ProviderOperation } from '../command-api/provider/port.ts';
+import type { ProviderOperation } from '../command-api/provider/port.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
 import { CardSecret } from '../shared/payment/card.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
+import type { SimulatedEntry } from './ledger.ts';
 import type { Found, Simulation } from './simulator.ts';
 
 export type SimulatorServerOptions = {
@@ -36,7 +37,7 @@ const page = z.object({
   limit: given(z.coerce.number().int().min(1).max(1000), 100),
 });
 
-const outcomeOf = (entry: LedgerEntry) => {
+const outcomeOf = (entry: SimulatedEntry) => {
   const { sequence: _sequence, kind: _kind, paymentId: _paymentId, ...outcome } = entry;
   return outcome;
 };
@@ -126,7 +127,7 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
   const holdOpen = silences(app);
   const fenced = (operationId: string) => ({ operationId, outcome: 'FENCED' });
   const atWork = (operationId: string) => ({ operationId, state: 'AT_WORK' });
-  const carriedOut = (reply: FastifyReply, entry: LedgerEntry) => reply.send(outcomeOf(entry));
+  const carriedOut = (reply: FastifyReply, entry: SimulatedEntry) => reply.send(outcomeOf(entry));
   const neverCarriedOut = (reply: FastifyReply, found: Found, id: string) =>
     found.outcome === 'RECORDED'
       ? carriedOut(reply, found.entry)

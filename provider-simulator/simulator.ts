@@ -8,6 +8,8 @@ import {
   type Approved,
   AT_WORK,
   type Declined,
+  type LedgerEntry,
+  type LedgerPage,
   type OperationQuestion,
   type Provider,
   type ProviderOperation,
@@ -41,6 +43,7 @@ export type Simulation = {
   find(operationId: string): Found | undefined;
   fence(operationId: string): Promise<Found>;
   list: Ledger['list'];
+  end: Ledger['end'];
   /** Drops the operations that are still at work: they were not carried out, and never will be. */
   close(): void;
 };
@@ -84,6 +87,7 @@ export const openSimulation = (file: string, durability: Durability = 'NORMAL'):
     fence: async (operationId) =>
       atWork.has(operationId) ? { outcome: 'AT_WORK' } : ledger.fence(operationId),
     list: ledger.list,
+    end: ledger.end,
     close: () => {
       closing.abort();
       ledger.close();
@@ -91,12 +95,26 @@ export const openSimulation = (file: string, durability: Durability = 'NORMAL'):
   };
 };
 
+/** What the answer to a call is held against. */
+type Sent = Pick<OperationQuestion, 'amount' | 'currency'>;
+
+/** Entries of one page at the end of the ledger. */
+const END_PAGE = 100;
+
+const lineOf = ({ sequence, ...entry }: SimulatedEntry): LedgerEntry => ({
+  cursor: String(sequence),
+  ...entry,
+});
+
+/** A page of the simulator's ledger as the port gives it. */
+export const pageOf = ({ entries, next }: ReturnType<Ledger['list']>): LedgerPage => ({
+  entries: entries.map(lineOf),
+  next: next === null ? null : String(next),
+});
+
 const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 
-const responseFrom = (
-  entry: SimulatedEntry,
-  question: OperationQuestion,
-): Approved | Declined | Unknown => {
+const responseFrom = (entry: SimulatedEntry, question: Sent): Approved | Declined | Unknown => {
   if (entry.amount !== question.amount || entry.currency !== question.currency) {
     return unknown('mismatch');
   }
@@ -178,7 +196,8 @@ export const openSimulator = async ({
         const found = await simulation.fence(question.operationId);
         return found.outcome === 'FENCED' ? { outcome: 'FENCED' } : foundResponse(found, question);
       }, question.operationId),
-    ledger: async (after, limit) => simulation.list(after, limit),
+    ledger: async (after, limit) => pageOf(simulation.list(Number(after ?? 0), limit)),
+    ledgerEnd: async (after) => simulation.end(Number(after ?? 0), END_PAGE).map(lineOf),
     close: async () => simulation.close(),
   };
 };

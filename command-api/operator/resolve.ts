@@ -11,9 +11,8 @@ import {
   unresolvedOperations,
 } from '../../shared/payment/state.ts';
 import type { CommandDeps, Sender } from '../deps.ts';
-import type { LoadedPayment, Word } from '../payment-log.ts';
+import { type LoadedPayment, operationOf, type Word } from '../payment-log.ts';
 import { ask } from '../recovery/ask.ts';
-import { operationOf } from '../responses.ts';
 
 /** One operator's word, for the operation of `operationId`, or the only one that it can be for. */
 export type Resolution = Word & { paymentId: string; operationId?: string | undefined };
@@ -126,6 +125,7 @@ const outcomeInstead = async (
     return word === 'DECLINED' && !withoutFence ? rejected(NO_FENCE) : undefined;
   const recorded = await deps.paymentLog.recordOutcome(payment, operationId, outcome, 'recovery');
   deps.unresolved.update(payment.state.paymentId, recorded);
+  if (operationOf(recorded, operationId).ended === undefined) return stillAtWork();
   return rejected(
     `the provider has answered for the ${kind} itself, and that is recorded: ${WORDS[outcome.outcome]}`,
   );

@@ -10,8 +10,8 @@ const STREAM = auditStreamOf('provider-ahead');
 
 /** The stream as it was read. */
 export type Acknowledgements = {
-  /** Up to this entry of the ledger everything is acknowledged; 0 for nothing. */
-  sequence: number;
+  /** Up to here everything in the ledger is acknowledged; null for nothing. */
+  cursor: string | null;
   last: RecordedEvent | undefined;
 };
 
@@ -20,20 +20,19 @@ export const readAcknowledgements = async (
   store: Pick<EventStore, 'readStream'>,
 ): Promise<Acknowledgements> => {
   const events = await store.readStream(STREAM);
-  const sequences = events.map(({ event }) =>
-    event.type === 'ProviderAheadAcknowledged' ? event.data.sequence : 0,
-  );
-  return { sequence: Math.max(0, ...sequences), last: events.at(-1) };
+  const last = events.at(-1);
+  const { event } = last ?? {};
+  return { cursor: event?.type === 'ProviderAheadAcknowledged' ? event.data.cursor : null, last };
 };
 
 /**
- * Records that an operator has acknowledged the ledger up to `sequence`. Throws RevisionConflict
+ * Records that an operator has acknowledged the ledger up to `cursor`. Throws RevisionConflict
  * where somebody was faster, and what else the event store throws.
  */
 export const recordAcknowledgement = async (
   store: Pick<EventStore, 'append'>,
   { last }: Acknowledgements,
-  data: { sequence: number; operations: number },
+  data: { cursor: string; operations: number },
   context: EventContext,
 ): Promise<void> => {
   const now = new Date().toISOString();

@@ -10,10 +10,9 @@ export const Acknowledgement = z
       .int()
       .min(0)
       .describe("Operations on the last page of the provider's ledger that the log does not hold."),
-    sequence: z
-      .int()
-      .min(0)
+    cursor: z
+      .string()
       .optional()
-      .describe('Up to this entry of the ledger everything is acknowledged.'),
+      .describe('Up to here everything in the ledger is acknowledged; opaque.'),
   })
   .meta({ id: 'Acknowledgement' });

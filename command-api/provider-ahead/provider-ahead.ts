@@ -13,14 +13,13 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
 import type { LedgerEntry, Provider } from '../provider/port.ts';
 import { readAcknowledgements, recordAcknowledgement } from './acknowledgements.ts';
-import { ledgerTail } from './ledger-tail.ts';
 
 /** How far the provider is ahead, as far as the last page of its ledger shows. */
 export type Ahead = {
   /** How many operations of that page the log does not hold: at least one. */
   operations: number;
-  /** The last entry of the ledger. */
-  sequence: number;
+  /** Where the ledger ends. */
+  cursor: string;
 };
 
 /** Why a request that moves money is not served now. */
@@ -46,7 +45,7 @@ export type ProviderAhead = {
 
 export type ProviderAheadOptions = {
   store: Pick<EventStore, 'append' | 'readStream' | 'lastRevision'>;
-  provider: Pick<Provider, 'ledger'>;
+  provider: Pick<Provider, 'ledgerEnd'>;
   logger: {
     info(fields: object, message: string): void;
     warn(fields: object, message: string): void;
@@ -112,10 +111,11 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
 
   const compare = async () => {
     const acknowledged = await readAcknowledgements(store);
-    const tail = await ledgerTail(provider, acknowledged.sequence);
-    const operations = (await missingInLog(store, tail)).length;
-    const sequence = tail.at(-1)?.sequence ?? acknowledged.sequence;
-    return { acknowledged, ahead: operations === 0 ? undefined : { operations, sequence } };
+    const end = await provider.ledgerEnd(acknowledged.cursor);
+    const operations = (await missingInLog(store, end)).length;
+    const cursor = end.at(-1)?.cursor;
+    const ahead = operations === 0 || cursor === undefined ? undefined : { operations, cursor };
+    return { acknowledged, ahead };
   };
 
   const note = (found: Ahead | undefined): void => {

@@ -16,8 +16,15 @@ export type CallDetails =
       card: CardSecret;
       descriptor?: string | undefined;
     }
-  /** `authorizationId` is the operation id of the AUTHORIZE or SALE. */
-  | { kind: 'CAPTURE' | 'VOID' | 'REFUND'; authorizationId: string };
+  | ({ kind: 'CAPTURE' | 'VOID' | 'REFUND' } & Authorization);
+
+/** The AUTHORIZE or SALE that a capture, void or refund belongs to. */
+export type Authorization = {
+  /** Its operation id. */
+  authorizationId: string;
+  /** What the provider calls it, as far as the log knows: see PaymentProviderOpened. */
+  authorizationReference?: string | undefined;
+};
 
 /** One operation to carry out. `amount` is in minor units of `currency`, from 1. */
 export type ProviderOperation = {
@@ -46,13 +53,37 @@ export type NotFound = { outcome: 'NOT_FOUND' };
 
 export type ProviderOutcome = Approved | Declined | NotSent | Unknown;
 
-/** What an operation was for, so that an answer about it can be checked against it. */
-export type OperationQuestion = { operationId: string; amount: number; currency: string };
+/**
+ * Keeps the provider's own id of what it has opened for an operation, durably, in the payment's
+ * stream. Resolves once it is kept. Rejects where it cannot be, or where it is not known whether it
+ * is, and where the operation has its outcome already: then nothing that moves money may be sent.
+ */
+export type Opened = (reference: string) => Promise<void>;
+
+/**
+ * What an operation was for, so that an answer about it can be checked against it, and found by what
+ * the log knows of it. `authorizationId` and `authorizationReference` are absent for AUTHORIZE and
+ * SALE.
+ */
+export type OperationQuestion = {
+  operationId: string;
+  paymentId: string;
+  kind: ProviderOperationKind;
+  amount: number;
+  currency: string;
+  /** The time of its intent, RFC 3339. */
+  requestedAt: string;
+  /**
+   * What `opened` has kept. Absent: the provider was never told to move money where its driver opens
+   * first, as long as the outcome is recorded at the revision at which this was read.
+   */
+  reference?: string | undefined;
+} & Partial<Authorization>;
 
 /** A line of the provider's ledger. */
 export type LedgerEntry = {
-  /** From 1, in the order in which operations were carried out. */
-  sequence: number;
+  /** Where the ledger goes on after this entry. Opaque: what it says is the driver's alone. */
+  cursor: string;
   operationId: string;
   kind: ProviderOperationKind;
   paymentId: string;
@@ -65,13 +96,22 @@ export type LedgerEntry = {
 };
 
 export type Provider = {
-  /** Carries the operation out once. Never throws; ends within the provider's timeout. */
-  execute(operation: ProviderOperation): Promise<ProviderOutcome>;
+  /**
+   * Carries the operation out once. A provider that opens something before it moves money gives its
+   * id to `opened` in between: a rejection of `opened` is NOT_SENT. Never throws; ends within the
+   * provider's timeout, `opened` included.
+   */
+  execute(operation: ProviderOperation, opened: Opened): Promise<ProviderOutcome>;
   /** The recorded outcome. Never throws; ends within the provider's timeout. */
   lookUp(question: OperationQuestion): Promise<Approved | Declined | NotFound | Unknown>;
   /** Fences the operation unless it was carried out already; then its outcome. Never throws. */
   fence(question: OperationQuestion): Promise<Approved | Declined | Fenced | Unknown>;
-  /** The ledger after a sequence number, oldest first; `next` to go on from, or null at the end. */
-  ledger(after: number, limit: number): Promise<{ entries: LedgerEntry[]; next: number | null }>;
+  /** The ledger after a cursor, oldest first, null for its start; `next` is null at the end. */
+  ledger(after: string | null, limit: number): Promise<LedgerPage>;
+  /** The last entries after a cursor, oldest first: a page of them, none where it ends there. */
+  ledgerEnd(after: string | null): Promise<LedgerEntry[]>;
   close(): Promise<void>;
 };
+
+/** A page of the ledger; `next` is the cursor to go on from. */
+export type LedgerPage = { entries: LedgerEntry[]; next: string | null };

@@ -13,7 +13,7 @@ import {
   type IBackoffFactory,
 } from 'cockatiel';
 import { type StartTimer, startTimer as startNodeTimer } from '../../shared/runtime/timer.ts';
-import type { Provider, ProviderOperation, ProviderOutcome } from './port.ts';
+import type { Opened, Provider, ProviderOperation, ProviderOutcome } from './port.ts';
 
 export type ResilienceOptions = {
   /** Called after each call that was sent, with what it did, its outcome and its time in seconds. */
@@ -97,11 +97,14 @@ export const resilient = (
     return breaker.execute(send);
   };
 
-  const execute = async (operation: ProviderOperation): Promise<ProviderOutcome> => {
+  const execute = async (
+    operation: ProviderOperation,
+    opened: Opened,
+  ): Promise<ProviderOutcome> => {
     let sent = false;
     const send = (): Promise<ProviderOutcome> => {
       sent = true;
-      return measured(operation.kind, provider.execute(operation));
+      return measured(operation.kind, provider.execute(operation, opened));
     };
     const waiting = new AbortController();
     const gaveUp = Promise.withResolvers<ProviderOutcome>();

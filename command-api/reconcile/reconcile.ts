@@ -11,7 +11,7 @@ import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import type { LedgerEntry, Provider } from '../provider/port.ts';
+import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
 import { type Books, createBooks, type UnreadableFinding } from './books.ts';
 import {
   type Difference,
@@ -61,21 +61,36 @@ const LEDGER_PAGE = 100;
 /** About 25 MB on each side. */
 const WAITING_MAX = 50_000;
 
-/** Throws where the provider's next page is not a later one: its ledger would be read for ever. */
-const onward = (requested: number, next: number | null): number | null => {
-  if (next !== null && next <= requested) {
+/** Throws where the provider's next page is this one again: its ledger would be read for ever. */
+const checkGoesOn = (after: string | null, { entries, next }: LedgerPage): void => {
+  if (next !== null && (next === after || entries.length === 0))
     throw new LedgerUnavailable("the provider's ledger does not go on");
-  }
-  return next;
 };
 
-const readLedger = async ({ provider, signal }: ReconcileOptions, after: number) => {
+const readLedger = async (
+  { provider, signal }: ReconcileOptions,
+  after: string | null,
+): Promise<LedgerPage> => {
   signal?.throwIfAborted();
   try {
-    const { entries, next } = await provider.ledger(after, LEDGER_PAGE);
-    return { entries, next: onward(after, next) };
+    const page = await provider.ledger(after, LEDGER_PAGE);
+    checkGoesOn(after, page);
+    return page;
   } catch (error) {
     throw new LedgerUnavailable((error as Error).message, { cause: error });
+  }
+};
+
+/** The pages of the ledger from a cursor to its end. */
+const ledgerPages = async function* (
+  options: ReconcileOptions,
+  from: string | null,
+): AsyncGenerator<LedgerEntry[]> {
+  let page = await readLedger(options, from);
+  yield page.entries;
+  while (page.next !== null) {
+    page = await readLedger(options, page.next);
+    yield page.entries;
   }
 };
 
@@ -95,37 +110,36 @@ const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
   };
 };
 
-type Reading = { sequence: number; stopped: boolean };
+/** `end` is where the ledger ended; null where it is empty. */
+type Reading = { end: string | null; stopped: boolean };
 
 /** Reads both in step to the end of the ledger, then the log to its own; stops when too much waits. */
 const readBoth = async (options: ReconcileOptions, books: Books): Promise<Reading> => {
   const { waitingMax = WAITING_MAX } = options;
   const readOn = logReader(options, books);
   const isFull = () => Math.max(books.logged.size, books.entries.size) > waitingMax;
-  let sequence = 0;
-  let next: number | null = 0;
-  while (next !== null) {
-    const page: Awaited<ReturnType<typeof readLedger>> = await readLedger(options, next);
-    for (const entry of page.entries) books.takeEntry(entry);
-    sequence = page.entries.at(-1)?.sequence ?? sequence;
-    next = page.next;
+  let end: string | null = null;
+  for await (const page of ledgerPages(options, null)) {
+    for (const entry of page) books.takeEntry(entry);
+    end = page.at(-1)?.cursor ?? end;
     while (books.entries.size > books.logged.size && (await readOn())) if (isFull()) break;
-    if (isFull()) return { sequence, stopped: true };
+    if (isFull()) return { end, stopped: true };
   }
-  while (await readOn()) if (isFull()) return { sequence, stopped: true };
-  return { sequence, stopped: false };
+  while (await readOn()) if (isFull()) return { end, stopped: true };
+  return { end, stopped: false };
 };
 
 /** Outcomes that were recorded while the log was being read may be younger than the ledger was. */
-const readTail = async (options: ReconcileOptions, books: Books, from: number): Promise<void> => {
-  let next: number | null = from;
-  while (next !== null) {
-    const page: Awaited<ReturnType<typeof readLedger>> = await readLedger(options, next);
-    for (const entry of page.entries) {
+const readTail = async (
+  options: ReconcileOptions,
+  books: Books,
+  from: string | null,
+): Promise<void> => {
+  for await (const page of ledgerPages(options, from)) {
+    for (const entry of page) {
       // What the log does not know of yet began after it was read.
       if (books.logged.has(entry.operationId)) books.takeEntry(entry);
     }
-    next = page.next;
   }
 };
 
@@ -181,10 +195,10 @@ const judgeWaiting = async (options: ReconcileOptions, books: Books): Promise<vo
 /** Compares everything. Throws what the store throws, and LedgerUnavailable. */
 export const reconcile = async (options: ReconcileOptions): Promise<Reconciliation> => {
   const books = createBooks(options.store);
-  const { sequence, stopped } = await readBoth(options, books);
+  const { end, stopped } = await readBoth(options, books);
   const notCompared = stopped ? books.logged.size + books.entries.size : 0;
   if (!stopped) {
-    await readTail(options, books, sequence);
+    await readTail(options, books, end);
     await judgeWaiting(options, books);
   }
   const { differences, unreadableEvents, byKind, counts } = books;

@@ -7,10 +7,11 @@
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import { type Operation, unresolvedOperations } from '../../shared/payment/state.ts';
 import type { CommandDeps } from '../deps.ts';
-import { intentTimeOf, waitForInFlight } from '../in-flight.ts';
+import { waitForInFlight } from '../in-flight.ts';
 import { outcomeOf } from '../operate.ts';
-import type { LoadedPayment } from '../payment-log.ts';
-import { AT_WORK, type OperationQuestion } from '../provider/port.ts';
+import { type LoadedPayment, operationOf } from '../payment-log.ts';
+import { AT_WORK } from '../provider/port.ts';
+import { questionAbout } from '../question.ts';
 import type { Budget } from '../request-budget.ts';
 import { type CommandResponse, responseTo, unknownOutcome } from '../responses.ts';
 
@@ -26,15 +27,13 @@ export const ask = async (
   payment: LoadedPayment,
   operation: Operation,
 ): Promise<FinalOutcomeDetails | 'at work' | undefined> => {
-  const { state } = payment;
-  const { operationId, amountMinor: amount } = operation;
   // seeded bug: question-of-recovery
-  const question: OperationQuestion = { operationId, amount, currency: state.currency };
+  const question = questionAbout(payment, operation);
   const found = await provider.lookUp(question);
   // A bare "not found" decides nothing: the operation may still be on its way.
   // seeded bug: fence
   const response = found.outcome === 'NOT_FOUND' ? await provider.fence(question) : found;
-  const ageMs = nowMs() - Date.parse(intentTimeOf(payment, operation));
+  const ageMs = nowMs() - Date.parse(question.requestedAt);
   const isAtWork = response.outcome === 'UNKNOWN' && response.reason === AT_WORK;
   if (isAtWork && ageMs < AT_WORK_MS_MAX) return 'at work';
   return outcomeOf(response);
@@ -52,7 +51,13 @@ const askAndRecord = async (
   if (outcome === undefined || outcome === 'at work') return payment;
   const recorded = await deps.paymentLog.recordOutcome(payment, operationId, outcome, 'recovery');
   deps.unresolved.update(paymentId, recorded);
-  deps.logger.info({ paymentId, operation: kind, outcome: outcome.outcome }, 'outcome recovered');
+  const { ended } = operationOf(recorded, operationId);
+  if (ended === undefined) {
+    // Its call has opened something at the provider since: the next question names it.
+    deps.logger.warn({ paymentId, operation: kind }, 'a fence came too early: it is not recorded');
+    return recorded;
+  }
+  deps.logger.info({ paymentId, operation: kind, outcome: ended.outcome }, 'outcome recovered');
   return recorded;
 };
 
@@ -105,10 +110,10 @@ export const responseUnlessFenced = async (
   operation: Operation,
 ): Promise<CommandResponse | undefined> => {
   if (operation.ended?.outcome !== 'NOT_SENT') return undefined;
-  const { paymentId, currency } = payment.state;
-  const { operationId, amountMinor: amount, kind } = operation;
+  const { paymentId } = payment.state;
+  const { kind } = operation;
   // seeded bug: fence-before-next-attempt
-  const { outcome } = await provider.fence({ operationId, amount, currency });
+  const { outcome } = await provider.fence(questionAbout(payment, operation));
   if (outcome === 'UNKNOWN') return responseTo(payment, operation);
   if (outcome === 'FENCED') return undefined;
   logger.error(

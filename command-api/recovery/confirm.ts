@@ -6,8 +6,7 @@
  */
 import { type Operation, unconfirmedOperations } from '../../shared/payment/state.ts';
 import type { CommandDeps } from '../deps.ts';
-import type { LoadedPayment } from '../payment-log.ts';
-import { operationOf } from '../responses.ts';
+import { type LoadedPayment, operationOf } from '../payment-log.ts';
 import { ask } from './ask.ts';
 
 /**

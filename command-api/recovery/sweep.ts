@@ -42,6 +42,8 @@ type Events = Awaited<ReturnType<EventStore['readAll']>>;
 /** True where recovery has to ask about the operation of the event, as far as the event says. */
 const staysToBeDone = (event: PaymentEvent): boolean =>
   isIntent(event) ||
+  // seeded bug: sweep-of-opened
+  event.type === 'PaymentProviderOpened' ||
   event.type === 'PaymentResolutionRequested' ||
   event.type === 'PaymentOutcomeContradicted' ||
   // seeded bug: sweep-of-unconfirmed

@@ -79,6 +79,7 @@ export const publicEventData = {
     card: cardSeen,
     ...orderSeen,
   }),
+  PaymentProviderOpened: paymentSchemas.PaymentProviderOpened,
   PaymentAuthorized: approved,
   PaymentCaptured: z.object({
     ...approved.shape,
@@ -173,6 +174,7 @@ export type MessageType = PaymentEventType | 'PaymentState' | SealEvent['type'];
 /** The version in `type` and `dataschema` of each message. Not that of the stored event. */
 export const MESSAGE_VERSIONS: Record<MessageType, number> = {
   PaymentCreated: 1,
+  PaymentProviderOpened: 1,
   PaymentAuthorized: 1,
   PaymentCaptured: 1,
   PaymentVoided: 1,

@@ -19,6 +19,8 @@ import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings.ts';
 /** The meaning of each message, in one sentence. */
 const MEANINGS: Record<MessageType, string> = {
   PaymentCreated: 'A payment was requested; the provider has not been called yet.',
+  PaymentProviderOpened:
+    'The provider has opened what the payment will be made on; no money has moved yet.',
   PaymentAuthorized: 'The amount is reserved on the card.',
   PaymentCaptured: 'The amount was taken; releasedAmount is what a partial capture gave back.',
   PaymentVoided: 'The whole authorization was released.',

@@ -34,12 +34,12 @@ export const auditSchemas = {
   }),
   /**
    * An operator has seen that the provider holds operations which the log does not, and lets
-   * merchants move money again (gaps §17). `sequence` is the last entry of the provider's ledger then,
+   * merchants move money again (gaps §17). `cursor` is where the provider's ledger ended then,
    * `operations` how many of its last page the log did not hold. The event's context names the
    * operator.
    */
   ProviderAheadAcknowledged: z.strictObject({
-    sequence: z.int().min(1).max(Number.MAX_SAFE_INTEGER),
+    cursor: text,
     operations: z.int().min(1),
   }),
   /**
@@ -53,7 +53,7 @@ type AuditEventType = keyof typeof auditSchemas;
 /** The schema version that new events are stored with (see upcast.ts). */
 export const AUDIT_VERSIONS: Record<AuditEventType, number> = {
   AuditAccessed: 1,
-  ProviderAheadAcknowledged: 1,
+  ProviderAheadAcknowledged: 2,
   IdempotencySecretChanged: 1,
 };
 

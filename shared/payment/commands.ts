@@ -52,12 +52,20 @@ export type ChangeCommand = {
 };
 
 /**
+ * Keeps what the provider has opened for a create, before the provider is told to move money. Of an
+ * operation that has its outcome, or another reference, nothing is kept.
+ */
+export type OpenCommand = { kind: 'open'; operationId: string; reference: string };
+
+/**
  * Records the outcome of an operation, as the provider gave it or as it was proven; `resolution` is
  * present where an operator resolved the operation by hand.
  */
 export type RecordCommand = {
   kind: 'record';
   operationId: string;
+  /** The operation's reference that the outcome was judged on: a fence without it is none (ADR-0200). */
+  judgedReference?: string | undefined;
   resolution?: Resolution;
 } & FinalOutcomeDetails;
 
@@ -82,4 +90,4 @@ export type ConfirmCommand = { kind: 'confirm'; operationId: string } & FinalOut
 export type ResolutionCommand = ResolveCommand | ConfirmCommand;
 
 /** Everything that `decide` takes. */
-export type Command = CreateCommand | ChangeCommand | RecordCommand;
+export type Command = CreateCommand | ChangeCommand | OpenCommand | RecordCommand;

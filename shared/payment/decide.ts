@@ -4,7 +4,13 @@
  * table). An operation id that the state already knows yields no events, so every command is safe to
  * repeat.
  */
-import type { ChangeCommand, Command, CreateCommand, RecordCommand } from './commands.ts';
+import type {
+  ChangeCommand,
+  Command,
+  CreateCommand,
+  OpenCommand,
+  RecordCommand,
+} from './commands.ts';
 import { outcomeEvents } from './outcome-events.ts';
 import type { PaymentEvent } from './payment-events.ts';
 import {
@@ -14,7 +20,13 @@ import {
   refused,
   type Unresolved,
 } from './refusals.ts';
-import { isFree, operationUnder, type PaymentState, unresolvedOperations } from './state.ts';
+import {
+  isFree,
+  type Operation,
+  operationUnder,
+  type PaymentState,
+  unresolvedOperations,
+} from './state.ts';
 
 /** The events to append, none for a repeated operation id; or why the command is not carried out. */
 export type Decision =
@@ -34,6 +46,7 @@ const eventsOf = (...events: PaymentEvent[]): Decision => ({ kind: 'events', eve
 export const decide = (state: PaymentState | undefined, command: Command): Decision => {
   if (command.kind === 'create') return create(state, command);
   if (state === undefined) throw new Error(`${command.kind} on a payment that does not exist`);
+  if (command.kind === 'open') return open(state, command);
   if (command.kind === 'record') return record(state, command);
   if (state.operations.some((o) => o.operationId === command.operationId)) return eventsOf();
   // An earlier look-up may have read an older revision; the append expects exactly this one.
@@ -187,11 +200,31 @@ const refund = (state: PaymentState, command: ChangeCommand): Decision => {
   });
 };
 
-const record = (state: PaymentState, command: RecordCommand): Decision => {
-  const { operationId } = command;
+const begunOperation = (state: PaymentState, operationId: string): Operation => {
   const operation = state.operations.find((o) => o.operationId === operationId);
   if (operation === undefined) throw new Error(`operation ${operationId} was never begun`);
+  return operation;
+};
+
+const open = (state: PaymentState, { operationId, reference }: OpenCommand): Decision => {
+  const { kind, ended, amountMinor, ...known } = begunOperation(state, operationId);
+  if (kind !== 'create') throw new Error(`a provider opens nothing for a ${kind}`);
+  // seeded bug: opened-after-outcome
+  if (ended !== undefined || known.reference !== undefined) return eventsOf();
+  const data = { operationId, amount: amountMinor, currency: state.currency };
+  return eventsOf({
+    type: 'PaymentProviderOpened',
+    data: { ...data, providerReference: reference },
+  });
+};
+
+const record = (state: PaymentState, command: RecordCommand): Decision => {
+  const operation = begunOperation(state, command.operationId);
   // seeded bug: one-outcome
   if (operation.ended !== undefined) return eventsOf();
+  // The call may be moving money on what was opened since: the provider has to be asked again.
+  // seeded bug: fence-of-opened
+  if (command.outcome === 'FENCED' && operation.reference !== command.judgedReference)
+    return eventsOf();
   return eventsOf(...outcomeEvents(state, operation, command));
 };

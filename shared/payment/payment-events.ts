@@ -166,6 +166,11 @@ export const paymentSchemas = {
     details: paymentDetails,
     identity,
   }),
+  /**
+   * The provider has opened what it will authorize or sell on, and calls it `providerReference`;
+   * stored before it is told to move money, so that an operation without this event never moved any.
+   */
+  PaymentProviderOpened: z.strictObject({ ...operation, providerReference: providerCode }),
   /** The provider reserved `amount`. */
   PaymentAuthorized: z.strictObject(approval),
   /** The provider took `amount`; `releasedAmount` (from 1) is what a partial capture gave back. */
@@ -234,6 +239,7 @@ export type PaymentEvent = {
 /** The schema version that new events of each type are stored with (see upcast.ts). */
 export const PAYMENT_VERSIONS: Record<PaymentEventType, number> = {
   PaymentCreated: 1,
+  PaymentProviderOpened: 1,
   PaymentAuthorized: 1,
   PaymentCaptured: 1,
   PaymentVoided: 1,

@@ -248,7 +248,8 @@ const afterNote = (readModel: PaymentReadModel, note: NoteEvent): PaymentReadMod
   const isUnresolved = known !== undefined && confirmation === undefined;
   checkNote(note, { isUnresolved, confirmation });
   const revision = readModel.revision + 1;
-  if (note.type === 'PaymentResolutionRequested') return { ...readModel, revision };
+  if (note.type === 'PaymentProviderOpened' || note.type === 'PaymentResolutionRequested')
+    return { ...readModel, revision };
   const unresolved =
     note.type === 'PaymentOutcomeConfirmed'
       ? readModel.unresolved.filter((o) => o !== known)

@@ -31,6 +31,8 @@ export type Operation = {
   identity: RequestIdentity;
   /** The revision of the intent event. */
   requestedAt: number;
+  /** What the provider calls it: of a create, as soon as the provider has opened or approved it. */
+  reference?: string;
   /** `revision` is that of the last event of the outcome: the response is the fold up to it. */
   ended?: { outcome: FinalOutcome; revision: number };
   /** Present from a resolution by hand on, until it is confirmed (ADR-0099). */
@@ -179,11 +181,19 @@ const operationsAfter = (state: PaymentState, { event, revision }: Next): Operat
     default: {
       const outcome = 'outcome' in event.data ? event.data.outcome : 'APPROVED';
       const confirmation = confirmationAfter(event);
+      if (event.type === 'PaymentAuthorized') {
+        const { providerReference: reference } = event.data;
+        const known = reference === undefined ? operations : withReference(operations, reference);
+        return withOutcome(known, 0, { outcome, revision }, confirmation);
+      }
       // The one outcome without an unresolved intent is a sale's capture, which belongs to the create.
       return withOutcome(operations, isUnresolved ? at : 0, { outcome, revision }, confirmation);
     }
   }
 };
+
+const withReference = ([create, ...others]: Operation[], reference: string): Operation[] =>
+  create === undefined ? [] : [{ ...create, reference }, ...others];
 
 const withOutcome = (
   operations: Operation[],
@@ -202,6 +212,11 @@ const withNote = ({ operations }: PaymentState, event: NoteEvent, time: string):
   const known = operations[at];
   const isUnresolved = known !== undefined && known.ended === undefined;
   checkNote(event, { isUnresolved, confirmation: known?.confirmation });
+  if (event.type === 'PaymentProviderOpened')
+    return operations.with(at, {
+      ...(known as Operation),
+      reference: event.data.providerReference,
+    });
   const { confirmation, resolutionRequest: _, ...operation } = known as Operation;
   switch (event.type) {
     case 'PaymentResolutionRequested': {
@@ -256,8 +271,16 @@ export const isOfSameRequest = (
 export const operationUnder = (state: PaymentState, request: Recognised): Operation | undefined =>
   state.operations.findLast((o) => isUnderKeyOf(o, request));
 
-/** The authorization that a capture, void or refund names to the provider: the create's id. */
-export const authorizationIdOf = (state: PaymentState): string => createOf(state).operationId;
+/** The authorization that a capture, void or refund names to the provider: the create, by its ids. */
+export const authorizationOf = (
+  state: PaymentState,
+): { authorizationId: string; authorizationReference?: string } => {
+  const { operationId, reference } = createOf(state);
+  return {
+    authorizationId: operationId,
+    ...(reference !== undefined && { authorizationReference: reference }),
+  };
+};
 
 const createOf = ({ operations, paymentId }: PaymentState): Operation => {
   const create = operations[0];

@@ -18,6 +18,7 @@ type Transition = {
 
 /** What is noted of one operation beside its intent and its outcome. */
 export type NoteType =
+  | 'PaymentProviderOpened'
   | 'PaymentResolutionRequested'
   | 'PaymentOutcomeConfirmed'
   | 'PaymentOutcomeContradicted';
@@ -109,14 +110,16 @@ export const confirmationAfter = ({ data }: FollowingEvent): Confirmation | unde
   'resolution' in data && data.resolution !== undefined ? 'UNCONFIRMED' : undefined;
 
 /**
- * Throws Error where a note does not fit its operation: a resolution is requested of one that has no
- * outcome or is contradicted, and only what is not confirmed is confirmed or contradicted.
+ * Throws Error where a note does not fit its operation: a provider opens something for one that has
+ * no outcome, a resolution is requested of such a one or of a contradicted one, and only what is not
+ * confirmed is confirmed or contradicted.
  */
 export const checkNote = (
   { type }: NoteEvent,
   known: { isUnresolved: boolean; confirmation: Confirmation | undefined },
 ): void => {
   const fits = {
+    PaymentProviderOpened: known.isUnresolved,
     PaymentResolutionRequested: known.isUnresolved || known.confirmation === 'CONTRADICTED',
     PaymentOutcomeConfirmed: known.confirmation !== undefined,
     PaymentOutcomeContradicted: known.confirmation === 'UNCONFIRMED',

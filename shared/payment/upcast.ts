@@ -40,7 +40,15 @@ export const upcastOver =
   };
 
 /** Every hop. A version that is raised in EVENT_VERSIONS needs its hop here. */
-const HOPS: Hops = {};
+const HOPS: Hops = {
+  ProviderAheadAcknowledged: {
+    // A provider's ledger was numbered; now it has an opaque cursor, which is that number.
+    1: (data) => {
+      const { sequence, ...others } = data as { sequence: number };
+      return { ...others, cursor: String(sequence) };
+    },
+  },
+};
 
 /** The upcast of the stored events of this service. */
 export const upcast: Upcast = upcastOver(HOPS, EVENT_VERSIONS);

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts';
 
 const HOUR_MS = 3_600_000;
 const ENTRY: LedgerEntry = {
-  sequence: 1,
+  cursor: '1',
   operationId: operationId(0),
   kind: 'AUTHORIZE',
   paymentId: 'pay_1',

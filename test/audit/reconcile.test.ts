@@ -27,7 +27,7 @@ const CREATE = operationId(0);
 const CAPTURE = operationId(1);
 
 const entry = (fields: Partial<LedgerEntry> = {}): LedgerEntry => ({
-  sequence: 1,
+  cursor: '1',
   operationId: CREATE,
   kind: 'AUTHORIZE',
   paymentId: 'pay_1',
@@ -40,11 +40,11 @@ const entry = (fields: Partial<LedgerEntry> = {}): LedgerEntry => ({
 
 /** A ledger with one entry on each page. */
 const ledgerOf = (entries: LedgerEntry[]) => ({
-  ledger: async (after: number) => {
-    const [next, more] = entries.filter(({ sequence }) => sequence > after);
+  ledger: async (after: string | null) => {
+    const [next, more] = entries.filter(({ cursor }) => Number(cursor) > Number(after));
     return {
       entries: next === undefined ? [] : [next],
-      next: more === undefined ? null : (next?.sequence ?? null),
+      next: more === undefined ? null : (next?.cursor ?? null),
     };
   },
 });
@@ -65,7 +65,7 @@ const authorization = [created(), authorized()];
 const capturing = [...authorization, captureRequested()];
 
 test('a ledger whose next page does not come later is an error, for it would never end', async () => {
-  const ledger = async (after: number) => ({ entries: [entry()], next: Math.max(after, 1) });
+  const ledger = async () => ({ entries: [entry()], next: '1' });
   const store = memoryEventStore();
   await expect(reconcile({ store, provider: { ledger } })).rejects.toThrow('does not go on');
 });
@@ -83,7 +83,7 @@ describe('M5: ledger and log agree', () => {
     [
       'on a capture beside its authorization',
       [...capturing, captured({ operationId: CAPTURE })],
-      [entry(), entry({ sequence: 2, operationId: CAPTURE, kind: 'CAPTURE' })],
+      [entry(), entry({ cursor: '2', operationId: CAPTURE, kind: 'CAPTURE' })],
     ],
     ['that nothing was sent', [created(), failed({ outcome: 'NOT_SENT' })], []],
     ['that an unresolved intent was not carried out', capturing, [entry()]],
@@ -118,8 +118,8 @@ const inPart = [
 ];
 const refunding = [...inPart, refundRequested({ amount: 500 })];
 const voiding = [...authorization, voidRequested(), voided()];
-const asEntry = (sequence: number, kind: LedgerEntry['kind'], amount: number): LedgerEntry =>
-  entry({ sequence, operationId: operationId(sequence - 1), kind, amount });
+const asEntry = (n: number, kind: LedgerEntry['kind'], amount: number): LedgerEntry =>
+  entry({ cursor: String(n), operationId: operationId(n - 1), kind, amount });
 const ofCapture = [entry(), asEntry(2, 'CAPTURE', 1500)];
 
 describe('F4: the sum of every event is compared with the ledger', () => {
@@ -231,12 +231,13 @@ describe('F5: a log that cannot be read whole', () => {
 describe('F11: a reconciliation in bounded memory', () => {
   const manyEntries = (count: number): LedgerEntry[] =>
     Array.from({ length: count }, (_, n) =>
-      entry({ sequence: n + 1, operationId: operationId(n), paymentId: `pay_${n}` }),
+      entry({ cursor: String(n + 1), operationId: operationId(n), paymentId: `pay_${n}` }),
     );
   const ofPages = (entries: LedgerEntry[]) => ({
-    ledger: async (after: number, limit: number) => {
-      const page = entries.slice(after, after + limit);
-      const next = after + limit < entries.length ? after + limit : null;
+    ledger: async (after: string | null, limit: number) => {
+      const from = Number(after);
+      const page = entries.slice(from, from + limit);
+      const next = from + limit < entries.length ? String(from + limit) : null;
       return { entries: page, next };
     },
   });
@@ -292,7 +293,7 @@ describe('M5: what happens during the comparison is no difference', () => {
     const { ledger } = ledgerOf([entry()]);
     let pages = 0;
     const provider = {
-      ledger: async (after: number) => {
+      ledger: async (after: string | null) => {
         pages += 1;
         if (pages === 2 && first !== undefined) {
           await store.append(stream, first, [newEvent(authorized())]);
@@ -306,10 +307,10 @@ describe('M5: what happens during the comparison is no difference', () => {
   test('a payment that begins and ends after the ledger was first read', async () => {
     const store = memoryEventStore();
     const entries: LedgerEntry[] = [];
-    const { ledger } = { ledger: (after: number) => ledgerOf(entries).ledger(after) };
+    const { ledger } = { ledger: (after: string | null) => ledgerOf(entries).ledger(after) };
     let pages = 0;
     const provider = {
-      ledger: async (after: number) => {
+      ledger: async (after: string | null) => {
         const page = await ledger(after);
         pages += 1;
         if (pages === 1) {

@@ -31,7 +31,7 @@ import {
   type PaymentState,
   unresolvedOperations,
 } from '../../shared/payment/state.ts';
-import { capture, create, record, refund, voidIt } from '../support/commands.ts';
+import { capture, create, open, record, refund, voidIt } from '../support/commands.ts';
 import {
   authorized,
   captureDeclined,
@@ -42,6 +42,7 @@ import {
   operationId,
   outcomeConfirmed,
   outcomeContradicted,
+  providerOpened,
   refundDeclined,
   refunded,
   refundRequested,
@@ -98,6 +99,7 @@ const steps = fc.array(
   fc.record<Step>({
     kind: fc.constantFrom(
       'create',
+      'open',
       'capture',
       'capture',
       'void',
@@ -163,6 +165,8 @@ const commandFor = (state: PaymentState | undefined, step: Step, n: number): Com
   switch (kind) {
     case 'create':
       return create({ operationId: id });
+    case 'open':
+      return open(operationsOf(state)[0]?.operationId ?? operationId(0));
     case 'record':
       return record(pick(state, which), outcome);
     case 'capture':
@@ -196,6 +200,7 @@ const append = ({ events, state, readModel }: Payment, decided: readonly Payment
   );
 
 const BUILDERS = {
+  PaymentProviderOpened: providerOpened,
   PaymentAuthorized: authorized,
   PaymentFailed: failed,
   PaymentCaptureRequested: captureRequested,
@@ -224,7 +229,7 @@ const eventOf = (about: {
   byHand: boolean;
 }): PaymentEvent => {
   const { type, operation, amount, captureNow, byHand } = about;
-  const isOutcome = !type.endsWith('Requested') && !type.startsWith('PaymentOutcome');
+  const isOutcome = !type.endsWith('Requested') && !/^Payment(Outcome|ProviderOpened)/.test(type);
   const resolution = byHand && isOutcome && { resolution: { evidence: 'e' } };
   // No intent but the create's own has its id: every operation has an id of its own.
   const isOther = isChangeIntent(type) && operation === operationId(0);

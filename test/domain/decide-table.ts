@@ -17,6 +17,7 @@ import {
   create,
   identity,
   NEW_OPERATION,
+  open,
   record,
   refund,
   voidIt,
@@ -28,6 +29,7 @@ import {
   created,
   failed,
   operationId,
+  providerOpened,
   refunded,
   refundRequested,
   voided,
@@ -64,6 +66,7 @@ export const COMMANDS: Record<Command['kind'], (given: PaymentEvent[]) => Comman
   capture: () => capture(),
   void: () => voidIt(),
   refund: () => refund(),
+  open: (given) => open(given.at(-1)?.data.operationId ?? NEW_OPERATION),
   record: (given) => record(given.at(-1)?.data.operationId ?? NEW_OPERATION),
 };
 
@@ -73,9 +76,13 @@ const unknownPayment = (kind: Command['kind']): CommandResponse => ({
   throws: `${kind} on a payment that does not exist`,
 });
 
-const open = (kind: OperationKind, operation: string, requestedAt: number): Unresolved => ({
+const unresolved = (kind: OperationKind, operation: string, requestedAt: number): Unresolved => ({
   kind: 'unresolved',
   operation: { kind, operationId: operation, amountMinor: 2500, identity, requestedAt },
+});
+
+const opensNothing = (kind: OperationKind): CommandResponse => ({
+  throws: `a provider opens nothing for a ${kind}`,
 });
 
 const noCapture = (status: string): Refused =>
@@ -102,6 +109,7 @@ export const TABLE: Record<SubState, Row> = {
       capture: unknownPayment('capture'),
       void: unknownPayment('void'),
       refund: unknownPayment('refund'),
+      open: unknownPayment('open'),
       record: unknownPayment('record'),
     },
   },
@@ -109,9 +117,10 @@ export const TABLE: Record<SubState, Row> = {
     given: [created()],
     responses: {
       create: exists,
-      capture: open('create', CREATE, 0),
-      void: open('create', CREATE, 0),
-      refund: open('create', CREATE, 0),
+      capture: unresolved('create', CREATE, 0),
+      void: unresolved('create', CREATE, 0),
+      refund: unresolved('create', CREATE, 0),
+      open: [providerOpened()],
       record: [authorized()],
     },
   },
@@ -122,6 +131,7 @@ export const TABLE: Record<SubState, Row> = {
       capture: noCapture('FAILED'),
       void: noVoid('FAILED'),
       refund: notCaptured('FAILED'),
+      open: known,
       record: known,
     },
   },
@@ -132,6 +142,7 @@ export const TABLE: Record<SubState, Row> = {
       capture: [captureRequested({ operationId: NEW_OPERATION })],
       void: [voidRequested({ operationId: NEW_OPERATION })],
       refund: notCaptured('AUTHORIZED'),
+      open: known,
       record: known,
     },
   },
@@ -139,9 +150,10 @@ export const TABLE: Record<SubState, Row> = {
     given: [...asAuthorized, captureRequested()],
     responses: {
       create: exists,
-      capture: open('capture', FIRST, 2),
-      void: open('capture', FIRST, 2),
-      refund: open('capture', FIRST, 2),
+      capture: unresolved('capture', FIRST, 2),
+      void: unresolved('capture', FIRST, 2),
+      refund: unresolved('capture', FIRST, 2),
+      open: opensNothing('capture'),
       record: [captured({ operationId: FIRST })],
     },
   },
@@ -149,9 +161,10 @@ export const TABLE: Record<SubState, Row> = {
     given: [...asAuthorized, voidRequested()],
     responses: {
       create: exists,
-      capture: open('void', FIRST, 2),
-      void: open('void', FIRST, 2),
-      refund: open('void', FIRST, 2),
+      capture: unresolved('void', FIRST, 2),
+      void: unresolved('void', FIRST, 2),
+      refund: unresolved('void', FIRST, 2),
+      open: opensNothing('void'),
       record: [voided()],
     },
   },
@@ -162,6 +175,7 @@ export const TABLE: Record<SubState, Row> = {
       capture: noCapture('CAPTURED'),
       void: noVoid('CAPTURED'),
       refund: [refundRequested({ operationId: NEW_OPERATION })],
+      open: opensNothing('capture'),
       record: known,
     },
   },
@@ -172,6 +186,7 @@ export const TABLE: Record<SubState, Row> = {
       capture: noCapture('CAPTURED'),
       void: noVoid('CAPTURED'),
       refund: [refundRequested({ operationId: NEW_OPERATION, amount: 1700 })],
+      open: opensNothing('refund'),
       record: [refunded({ amount: 800 })],
     },
   },
@@ -182,6 +197,7 @@ export const TABLE: Record<SubState, Row> = {
       capture: noCapture('REFUNDED'),
       void: noVoid('REFUNDED'),
       refund: noRefund('the payment is already fully refunded'),
+      open: opensNothing('refund'),
       record: known,
     },
   },
@@ -192,6 +208,7 @@ export const TABLE: Record<SubState, Row> = {
       capture: noCapture('VOIDED'),
       void: noVoid('VOIDED'),
       refund: notCaptured('VOIDED'),
+      open: opensNothing('void'),
       record: known,
     },
   },

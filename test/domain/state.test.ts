@@ -1,7 +1,7 @@
 /** A stream that the rules could not have written is damaged, and is not read on (M8, L5). */
 import { describe, expect, test } from '@jest/globals';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
-import { authorizationIdOf } from '../../shared/payment/state.ts';
+import { authorizationOf } from '../../shared/payment/state.ts';
 import {
   authorized,
   captured,
@@ -79,5 +79,5 @@ describe('evolve throws where an event cannot follow', () => {
 test('provider.md: later operations name the authorization by the operation id of the create', () => {
   const state = stateAfter(asCaptured);
   if (state === undefined) throw new Error('the payment is there');
-  expect(authorizationIdOf(state)).toBe(operationId(0));
+  expect(authorizationOf(state)).toEqual({ authorizationId: operationId(0) });
 });

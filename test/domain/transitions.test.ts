@@ -22,6 +22,7 @@ import {
   outcomeConfirmed,
   outcomeContradicted,
   placed,
+  providerOpened,
   refundDeclined,
   refunded,
   refundRequested,
@@ -51,6 +52,7 @@ type Followed = [events: PaymentEvent[], to: PaymentStatus];
 const intend = { capture: captureRequested(), void: voidRequested(), refund: refundRequested() };
 const TABLE: Record<PaymentStatus, Followed[]> = {
   PENDING: [
+    [[providerOpened()], 'PENDING'],
     [[resolutionRequested()], 'PENDING'],
     [[authorized()], 'AUTHORIZED'],
     [[failed()], 'FAILED'],
@@ -76,6 +78,7 @@ const TABLE: Record<PaymentStatus, Followed[]> = {
 
 const EVENTS: Record<PaymentEventType, PaymentEvent> = {
   PaymentCreated: created(),
+  PaymentProviderOpened: providerOpened(),
   PaymentAuthorized: authorized(),
   PaymentFailed: failed(),
   PaymentCaptureRequested: captureRequested(),
@@ -94,6 +97,7 @@ const EVENTS: Record<PaymentEventType, PaymentEvent> = {
 
 /** What may follow any status, where its operation is as it has to be. */
 const NOTES: readonly PaymentEventType[] = [
+  'PaymentProviderOpened',
   'PaymentResolutionRequested',
   'PaymentOutcomeConfirmed',
   'PaymentOutcomeContradicted',

@@ -167,7 +167,7 @@ describe('F3: a service whose provider is ahead of its log', () => {
     });
     expect(await metric()).toBe('1');
 
-    expect((await acknowledge()).json).toEqual({ acknowledged: true, operations: 2, sequence: 3 });
+    expect((await acknowledge()).json).toEqual({ acknowledged: true, operations: 2, cursor: '3' });
     expect(await metric()).toBe('0');
     expect(await providerHealth()).toMatchObject({ status: 200, state: 'up' });
     expect((await service.create({ captureNow: true }, { key: 'k' })).status).toBe(200);
@@ -184,7 +184,7 @@ describe('F3: a service whose provider is ahead of its log', () => {
     const { json } = await service.ask('GET', '/audit/v1/events', undefined, auditor);
     const events = json.events as { type: string; actor: string; data: object }[];
     expect(events.filter(({ type }) => type === 'ProviderAheadAcknowledged')).toMatchObject([
-      { actor: 'tester', data: { sequence: 1, operations: 1 } },
+      { actor: 'tester', data: { cursor: '1', operations: 1 } },
     ]);
   });
 

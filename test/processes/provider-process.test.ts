@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { httpProvider } from '../../command-api/provider/http/provider.ts';
 import type { Provider } from '../../command-api/provider/port.ts';
 import { noFailingDisk, openFailingDisk } from '../support/failing-disk.ts';
+import { withLog } from '../support/logged-provider.ts';
 import { authorize } from '../support/provider-operations.ts';
 import { cleanEnv } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -50,7 +51,7 @@ const start = async (settings: NodeJS.ProcessEnv = {}) => {
   await until('the provider listens', () => listens.test(out));
   const url = listens.exec(out)?.[1] ?? '';
   const times = { connectTimeoutMs: 10_000, timeoutMs: 60_000 };
-  const client = httpProvider({ url, token: TOKEN, ...times });
+  const client = withLog(httpProvider({ url, token: TOKEN, ...times }));
   clients.push(client);
   return { child, exited, url, client, output: () => out };
 };

@@ -9,7 +9,7 @@ import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 
 const ENTRY = {
-  sequence: 7,
+  cursor: '7',
   operationId: 'op_1',
   kind: 'SALE',
   paymentId: 'pay_1',
@@ -30,10 +30,10 @@ const openOver = (store = memoryEventStore()) => {
   const provider = {
     reachable: true,
     responds: Promise.resolve(),
-    ledger: async (after: number) => {
+    ledgerEnd: async (after: string | null) => {
       await provider.responds;
       if (!provider.reachable) throw new Error('out of reach');
-      return { entries: after < ENTRY.sequence ? [ENTRY] : [], next: null };
+      return after === ENTRY.cursor ? [] : [ENTRY];
     },
   };
   const open = (): ProviderAhead => {
@@ -53,7 +53,7 @@ describe('F3: a provider that is ahead of the log', () => {
     expect(await ahead.readOnly()).toBeUndefined();
     provider.reachable = true;
     await until('the ledger is compared', async () => (await ahead.readOnly()) === 'ahead');
-    expect(ahead.now()).toEqual({ operations: 1, sequence: 7 });
+    expect(ahead.now()).toEqual({ operations: 1, cursor: '7' });
   });
 
   test('F3: a request that comes during the first comparison waits for what it finds', async () => {
@@ -82,7 +82,7 @@ describe('F3: a provider that is ahead of the log', () => {
     const [one, other] = [open(), open()];
     await Promise.all([one.start(), other.start()]);
     expect([await one.readOnly(), await other.readOnly()]).toEqual(['ahead', 'ahead']);
-    expect(await one.acknowledge(OPERATOR)).toEqual({ operations: 1, sequence: 7 });
+    expect(await one.acknowledge(OPERATOR)).toEqual({ operations: 1, cursor: '7' });
     expect(await one.readOnly()).toBeUndefined();
     await until('the other opens', async () => (await other.readOnly()) === undefined);
     const next = open();

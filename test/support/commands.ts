@@ -1,5 +1,10 @@
 /** Valid commands: each builder fills what a test does not care about. */
-import type { ChangeCommand, CreateCommand, RecordCommand } from '../../shared/payment/commands.ts';
+import type {
+  ChangeCommand,
+  CreateCommand,
+  OpenCommand,
+  RecordCommand,
+} from '../../shared/payment/commands.ts';
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import { created, operationId } from './payment-events.ts';
 
@@ -41,6 +46,12 @@ export const voidIt = change('void');
 export const refund = change('refund');
 
 export const APPROVED: FinalOutcomeDetails = { outcome: 'APPROVED' };
+/** The provider has opened something for the operation. */
+export const open = (operationId: string, reference = 'prov_1'): OpenCommand => ({
+  kind: 'open',
+  operationId,
+  reference,
+});
 export const record = (
   operation: string,
   outcome: FinalOutcomeDetails = APPROVED,

@@ -20,10 +20,16 @@ const CALLS = [
   'read models apply',
   'read models wait',
 ] as const;
+/** Of a create, whose provider opens something before it moves money. */
+const OPENING_CALLS = ['append opened', 'confirm'] as const;
 const RECOVERY_CALLS = ['look up', 'fence', 'append outcome'] as const;
 /** The events of a resolution by hand, in their order. */
 const WORD_CALLS = ['append request', 'append word', 'append confirmation'] as const;
-type Call = (typeof CALLS)[number] | (typeof RECOVERY_CALLS)[number] | (typeof WORD_CALLS)[number];
+type Call =
+  | (typeof CALLS)[number]
+  | (typeof OPENING_CALLS)[number]
+  | (typeof RECOVERY_CALLS)[number]
+  | (typeof WORD_CALLS)[number];
 
 /** For example `capture: after provider`. */
 export type CrashPoint = `${Operation}: ${'before' | 'after'} ${Call}`;
@@ -37,6 +43,8 @@ const around = (operation: Operation, calls: readonly Call[]): CrashPoint[] =>
 /** The whole table: point by operation, no cell empty. */
 export const CRASH_POINTS: CrashPoint[] = [
   ...OPERATIONS.flatMap((operation) => around(operation, CALLS)),
+  ...around('authorize', OPENING_CALLS),
+  ...around('sale', OPENING_CALLS),
   ...around('recovery', RECOVERY_CALLS),
 ];
 
@@ -79,7 +87,12 @@ const die = (): Promise<never> => {
 };
 
 /** Stands around every port and dies at one point; the operation is that of the last intent. */
-export const dyingAt = (point: CrashPoint): Required<Wrappers> => {
+export const dyingAt = (
+  point: CrashPoint,
+): Required<Wrappers> & {
+  /** Stands around what moves money, behind what opens. */
+  confirming(own: Provider): Provider;
+} => {
   let current: Operation | undefined;
 
   const through = async <T>(
@@ -103,6 +116,8 @@ export const dyingAt = (point: CrashPoint): Required<Wrappers> => {
         current = intent;
         return through(intent, 'append intent', work);
       }
+      if (first?.event.type === 'PaymentProviderOpened')
+        return through(current, 'append opened', work);
       const word = first && wordOf(first);
       if (word !== undefined) return through('by hand', word, work);
       const operation = first?.context.actor === 'recovery' ? 'recovery' : current;
@@ -113,10 +128,15 @@ export const dyingAt = (point: CrashPoint): Required<Wrappers> => {
     store: (own) => ({ ...own, append: append(own) }),
     provider: (own): Provider => ({
       ...own,
-      execute: (operation) =>
-        through(CALLED[operation.kind], 'provider', () => own.execute(operation)),
+      execute: (operation, opened) =>
+        through(CALLED[operation.kind], 'provider', () => own.execute(operation, opened)),
       lookUp: (question) => through('recovery', 'look up', () => own.lookUp(question)),
       fence: (question) => through('recovery', 'fence', () => own.fence(question)),
+    }),
+    confirming: (own) => ({
+      ...own,
+      execute: (operation, opened) =>
+        through(CALLED[operation.kind], 'confirm', () => own.execute(operation, opened)),
     }),
     readModels: (own): ReadModels => ({
       ...own,

@@ -16,7 +16,11 @@ const PAYMENTS = '/api/v1/payments';
 const RESPONSE_LOST = '4000000000004236';
 const CALL_LOST = '4000000000004228';
 /** Recovery asks at once and then again soon. */
-const ENV = { LOG_LEVEL: 'silent', RECOVERY_DELAYS_MS: '50,50,50,100,100,200,500,1000' };
+const ENV = {
+  LOG_LEVEL: 'silent',
+  OPENS: 'first',
+  RECOVERY_DELAYS_MS: '50,50,50,100,100,200,500,1000',
+};
 
 /** What is under way when the process dies: the request, to be sent again under its key. */
 type UnderWay = {

@@ -5,12 +5,16 @@ import { openDataFolder } from '../../embedded/data-folder.ts';
 import { runProcess } from '../../shared/runtime/process-life.ts';
 import { type CrashPoint, dyingAt } from './crash-points.ts';
 import { providerFaults } from './faults-on-demand.ts';
+import { opening } from './opening-provider.ts';
 
 /** `LOOK_UPS=none`: the provider answers no question. */
 const faults = providerFaults();
 faults.respondsToLookUps = process.env.LOOK_UPS !== 'none';
 const dying = dyingAt(process.env.CRASH_AT as CrashPoint);
-const wrappers = { ...dying, provider: (own: Provider) => faults.wrap(dying.provider(own)) };
+/** `OPENS=first`: the provider opens something before it moves money. */
+const ownOf = (own: Provider): Provider =>
+  process.env.OPENS === 'first' ? opening(dying.confirming(own)) : own;
+const wrappers = { ...dying, provider: (own: Provider) => faults.wrap(dying.provider(ownOf(own))) };
 
 await runProcess({
   mode: 'embedded',

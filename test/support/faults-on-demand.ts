@@ -2,7 +2,7 @@
  * A provider and read models that go wrong on demand. Neither is a mock: each stands before the real
  * one, which does the work, and loses, delays or refuses what passes through.
  */
-import type { Provider, ProviderOperation } from '../../command-api/provider/port.ts';
+import type { Opened, Provider, ProviderOperation } from '../../command-api/provider/port.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 
 /** What happens to one call: it acts and its answer is lost, never arrives, or is not sent. */
@@ -43,7 +43,7 @@ export const providerFaults = (): ProviderFaults => {
   const planned: (Fault | Hold)[] = [];
   let behind: Provider | undefined;
 
-  const execute = async (own: Provider, operation: ProviderOperation) => {
+  const execute = async (own: Provider, operation: ProviderOperation, opened: Opened) => {
     faults.calls.push(operation);
     const plan = planned.shift();
     let responseLost = plan === 'answer lost';
@@ -54,7 +54,7 @@ export const providerFaults = (): ProviderFaults => {
       await plan.released;
       responseLost = plan.responseLost;
     }
-    const response = await own.execute(operation);
+    const response = await own.execute(operation, opened);
     return responseLost ? UNKNOWN : response;
   };
 
@@ -69,7 +69,7 @@ export const providerFaults = (): ProviderFaults => {
       behind = own;
       return {
         ...own,
-        execute: (operation) => execute(own, operation),
+        execute: (operation, opened) => execute(own, operation, opened),
         lookUp: (about) => question(() => own.lookUp(about)),
         fence: (about) => question(() => own.fence(about)),
       };
@@ -87,7 +87,7 @@ export const providerFaults = (): ProviderFaults => {
     questions: 0,
     beforeResponse: undefined,
     calls: [],
-    arriveLate: async (operation) => void (await behind?.execute(operation)),
+    arriveLate: async (operation) => void (await behind?.execute(operation, async () => undefined)),
   };
   return faults;
 };

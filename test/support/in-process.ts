@@ -169,7 +169,7 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
       ask('POST', `${PAYMENTS}/${paymentId}/${change}`, body, asking),
     get: (paymentId, asking) => ask('GET', `${PAYMENTS}/${paymentId}`, undefined, asking),
     ledger: async (paymentId) => {
-      const { entries = [] } = (await provider?.ledger(0, 1000)) ?? {};
+      const { entries = [] } = (await provider?.ledger(null, 1000)) ?? {};
       return paymentId === undefined ? entries : entries.filter((e) => e.paymentId === paymentId);
     },
     restart: async (meanwhile) => {

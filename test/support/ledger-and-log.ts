@@ -73,9 +73,9 @@ export const entriesOfLedger = async (dataDir: string): Promise<Entry[]> => {
   const file = join(dataDir, 'provider-ledger.sqlite');
   const provider = await openSimulator({ file, timeoutMs: 1000 });
   const entries: Entry[] = [];
-  let after: number | null = 0;
+  let after: string | null | undefined;
   while (after !== null) {
-    const page = await provider.ledger(after, PAGE);
+    const page = await provider.ledger(after ?? null, PAGE);
     for (const { operationId, kind, paymentId, amount, outcome } of page.entries) {
       entries.push(`${operationId} ${kind} ${paymentId} ${amount} ${outcome}`);
     }

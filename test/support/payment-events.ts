@@ -40,6 +40,10 @@ export const created = (data: Data<'PaymentCreated'> = {}): PaymentEvent => ({
     ...data,
   },
 });
+export const providerOpened = (data: Data<'PaymentProviderOpened'> = {}): PaymentEvent => ({
+  type: 'PaymentProviderOpened',
+  data: { operationId: CREATE, ...money, providerReference: 'prov_1', ...data },
+});
 export const authorized = (data: Data<'PaymentAuthorized'> = {}): PaymentEvent => ({
   type: 'PaymentAuthorized',
   data: { operationId: CREATE, ...money, ...data },

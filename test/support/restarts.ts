@@ -1,10 +1,10 @@
 /** What the tests of a restart of the whole service share. */
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import declined from '../../examples/declined.json' with { type: 'json' };
 import payment from '../../examples/payment.json' with { type: 'json' };
 import sale from '../../examples/sale.json' with { type: 'json' };
+import type { SimulatedEntry } from '../../provider-simulator/ledger.ts';
 import { simulatorServer } from '../../provider-simulator/server.ts';
 import { openSimulation } from '../../provider-simulator/simulator.ts';
 import { openPaymentsIn } from './ledger-and-log.ts';
@@ -86,7 +86,7 @@ export const providerThatCanBeSilent = async (folder: string) => {
     fallSilent: () => {
       silent = true;
     },
-    entries: (): LedgerEntry[] => simulation.list(0, 100).entries,
+    entries: (): SimulatedEntry[] => simulation.list(0, 100).entries,
     [Symbol.asyncDispose]: async () => {
       server.server.closeAllConnections();
       await server.close();

@@ -79,8 +79,8 @@ const RECOVERY: SeededBug[] = [
     name: 'recovery asks about another operation of the payment',
     at: 'question-of-recovery',
     change: {
-      replace: /operationId/,
-      by: 'operationId: state.operations[0]?.operationId ?? operationId',
+      replace: /questionAbout\(payment, operation\)/,
+      by: 'questionAbout(payment, payment.state.operations[0] ?? operation)',
     },
     test: 'test/recovery/unknown-outcomes.test.ts',
   },
@@ -119,6 +119,30 @@ const RECOVERY: SeededBug[] = [
     at: 'sweep-of-unconfirmed',
     change: { replace: /'resolution' in event\.data/, by: 'false' },
     test: 'test/recovery/confirm.test.ts',
+  },
+  {
+    name: 'what the provider has opened hides an operation from the sweep of the log',
+    at: 'sweep-of-opened',
+    change: 'delete',
+    test: 'test/recovery/opened.test.ts',
+  },
+  {
+    name: 'a fence is recorded over what the provider has opened since',
+    at: 'fence-of-opened',
+    change: 'delete',
+    test: 'test/recovery/opened.test.ts',
+  },
+  {
+    name: 'something is opened on an operation that was fenced',
+    at: 'opened-after-outcome',
+    change: { replace: /ended !== undefined \|\| /, by: '' },
+    test: 'test/domain/decide.test.ts',
+  },
+  {
+    name: 'money moves before what was opened is stored',
+    at: 'open-before-money',
+    change: { replace: /progress\.payment = await/, by: 'void' },
+    test: 'test/recovery/opened.test.ts',
   },
   {
     name: 'a contradiction by the provider passes as a confirmation',

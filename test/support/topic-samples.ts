@@ -20,6 +20,7 @@ import {
   operationId,
   outcomeConfirmed,
   outcomeContradicted,
+  providerOpened,
   refundDeclined,
   refunded,
   refundRequested,
@@ -139,6 +140,11 @@ const lives: PaymentEvent[][] = [
   ],
 ];
 
+/** Stored after the seals: the frozen messages before them keep their ids. */
+const laterLives: PaymentEvent[][] = [
+  [created({ paymentId: 'pay_5' }), providerOpened({ providerReference })],
+];
+
 const seal: SealEvent = {
   type: 'LogSealed',
   data: {
@@ -190,8 +196,8 @@ export const allSampleMessages = async (): Promise<FeedMessage[]> => {
   const store = memoryEventStore();
   const hashes = new Map<string, string>();
   let n = 0;
-  for (const [at, events] of lives.entries()) {
-    const stream = streamOf(`pay_${at + 1}`);
+  const appendLife = async (events: PaymentEvent[], number: number): Promise<void> => {
+    const stream = streamOf(`pay_${number}`);
     const batch = events.map((event) => {
       n += 1;
       const context = {
@@ -204,7 +210,8 @@ export const allSampleMessages = async (): Promise<FeedMessage[]> => {
     });
     await store.append(stream, 'none', batch);
     for (const [id, hash] of frozenHashesOf(stream, batch)) hashes.set(id, hash);
-  }
+  };
+  for (const [at, events] of lives.entries()) await appendLife(events, at + 1);
   const context = { actor, requestId: 'req_1', correlationId: 'req_1', causationId: 'req_1' };
   const sealed = [seal, rotation].map((event) => {
     n += 1;
@@ -212,6 +219,7 @@ export const allSampleMessages = async (): Promise<FeedMessage[]> => {
   });
   await store.append(SEALS_STREAM, 'none', sealed);
   for (const [id, hash] of frozenHashesOf(SEALS_STREAM, sealed)) hashes.set(id, hash);
+  for (const [at, events] of laterLives.entries()) await appendLife(events, lives.length + at + 1);
   const readModels = followPaymentStates(store);
   const messages: FeedMessage[] = [];
   for (const [number, event] of (await store.readAll(null, 100)).entries()) {

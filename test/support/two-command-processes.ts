@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { type CommandSide, openCommandSide } from '../../command-api/compose.ts';
 import { createIdentities } from '../../command-api/idempotency.ts';
-import type { LedgerEntry } from '../../command-api/provider/port.ts';
+import type { LedgerEntry, Provider } from '../../command-api/provider/port.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { PARKED_ROUTES } from '../../projector/parked-routes.ts';
 import { PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
@@ -146,9 +146,13 @@ const asker =
     return { status, headers: received, text, json: JSON.parse(text) };
   };
 
-/** Opens two processes; `await using` ends them. `settings` are those of every process. */
+/**
+ * Opens two processes; `await using` ends them. `settings` are those of every process, `around`
+ * stands between each of them and the provider.
+ */
 export const openTwoCommandProcesses = async (
   settings: Record<string, string> = {},
+  around: (provider: Provider) => Provider = (provider) => provider,
 ): Promise<TwoCommandProcesses> => {
   const folder = temporaryFolder();
   const config = configOf({ DATA_DIR: folder.path, ...settings });
@@ -179,7 +183,7 @@ export const openTwoCommandProcesses = async (
       sharedStore: true,
       readModels,
       identities: createIdentities([SECRET]),
-      provider: faults.wrap({ ...provider, close: async () => undefined }),
+      provider: faults.wrap({ ...around(provider), close: async () => undefined }),
       metrics: createMetrics(),
       log: Object.assign(Object.create(log), {
         info: write('info'),
@@ -221,7 +225,7 @@ export const openTwoCommandProcesses = async (
     readModels,
     projector,
     ledger: async (paymentId) => {
-      const { entries } = await provider.ledger(0, 5_000);
+      const { entries } = await provider.ledger(null, 5_000);
       return paymentId === undefined ? entries : entries.filter((e) => e.paymentId === paymentId);
     },
     events,

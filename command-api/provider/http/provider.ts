@@ -3,7 +3,14 @@
  * only its own connect time-out tells "never connected" (NotSent) from "no answer" (Unknown).
  */
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
-import type { OperationQuestion, Provider, ProviderOperation, Unknown } from '../port.ts';
+import type {
+  LedgerPage,
+  OperationQuestion,
+  Provider,
+  ProviderOperation,
+  Unknown,
+} from '../port.ts';
+import { LEDGER_PAGE_MAX, ledgerEnd } from './ledger-end.ts';
 import { BODY_BYTES_MAX } from './protocol.ts';
 import { type RawResponse, readExecute, readFence, readLedger, readLookUp } from './responses.ts';
 
@@ -16,9 +23,6 @@ export type HttpProviderOptions = {
   /** The whole time for one call, its answer's last byte included. */
   timeoutMs: number;
 };
-
-/** Keeps each page within the cap on a body's size, whatever the codes' lengths. */
-const LEDGER_PAGE_MAX = 100;
 
 class TooLarge extends Error {}
 
@@ -133,8 +137,15 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
       clearTimeout(timer);
     }
   };
-  const pathOf = ({ operationId }: OperationQuestion): string =>
+  const pathOf = ({ operationId }: Pick<OperationQuestion, 'operationId'>): string =>
     `/${encodeURIComponent(operationId)}`;
+
+  const ledger: Provider['ledger'] = async (after, limit) => {
+    const page = `?after=${after ?? 0}&limit=${Math.min(limit, LEDGER_PAGE_MAX)}`;
+    const response = await call('GET', page);
+    if ('sent' in response) throw new Error(`the provider's ledger: ${response.unknown.reason}`);
+    return goingOn(after, readLedger(response));
+  };
 
   return {
     execute: async (operation) => {
@@ -151,14 +162,17 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
       const response = await call('DELETE', pathOf(question));
       return 'sent' in response ? response.unknown : readFence(response, question);
     },
-    ledger: async (after, limit) => {
-      const page = `?after=${after}&limit=${Math.min(limit, LEDGER_PAGE_MAX)}`;
-      const response = await call('GET', page);
-      if ('sent' in response) throw new Error(`the provider's ledger: ${response.unknown.reason}`);
-      return readLedger(response);
-    },
+    ledger,
+    ledgerEnd: (after) => ledgerEnd(ledger, after),
     close: () => pool.destroy(),
   };
+};
+
+/** Throws where the next page is not a later one: the ledger would be read for ever. */
+const goingOn = (after: string | null, page: LedgerPage): LedgerPage => {
+  if (page.next !== null && Number(page.next) <= Number(after ?? 0))
+    throw new Error("the provider's ledger does not go on");
+  return page;
 };
 
 /** No whole answer came. `sent` is false only when nothing can have reached the provider. */

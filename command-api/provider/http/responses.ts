@@ -12,12 +12,16 @@ import {
   type Declined,
   type Fenced,
   type LedgerEntry,
+  type LedgerPage,
   type NotFound,
   type OperationQuestion,
   type ProviderOutcome,
   type Unknown,
 } from '../port.ts';
 import { fencedBody, ledgerBody, type OutcomeBody, outcomeBody } from './protocol.ts';
+
+/** What the answer to a call is held against. */
+type Sent = Pick<OperationQuestion, 'operationId' | 'amount' | 'currency'>;
 
 /** A whole answer. `body` is the parsed JSON, undefined where it is none. */
 export type RawResponse = { status: number; body: unknown };
@@ -55,7 +59,7 @@ const declinedFrom = (body: OutcomeBody, number: string | undefined): Declined =
 
 const readOutcome = (
   body: unknown,
-  question: OperationQuestion,
+  question: Sent,
   number?: string,
 ): Approved | Declined | Unknown => {
   const read = outcomeBody.safeParse(body);
@@ -72,7 +76,7 @@ const readOutcome = (
   return { outcome: 'APPROVED', providerReference };
 };
 
-const isFenced = (body: unknown, question: OperationQuestion): boolean => {
+const isFenced = (body: unknown, question: Sent): boolean => {
   const read = fencedBody.safeParse(body);
   return read.success && read.data.operationId === question.operationId;
 };
@@ -80,7 +84,7 @@ const isFenced = (body: unknown, question: OperationQuestion): boolean => {
 /** Reads the answer to a PUT; `number` is the card number that the call carried, if any. */
 export const readExecute = (
   { status, body }: RawResponse,
-  question: OperationQuestion,
+  question: Sent,
   number?: string,
 ): ProviderOutcome => {
   if (status === 200) return readOutcome(body, question, number);
@@ -91,7 +95,7 @@ export const readExecute = (
 /** Reads the answer to a GET. */
 export const readLookUp = (
   { status, body }: RawResponse,
-  question: OperationQuestion,
+  question: Sent,
 ): Approved | Declined | NotFound | Unknown => {
   if (status === 200) return readOutcome(body, question);
   if (status === 404) return { outcome: 'NOT_FOUND' };
@@ -101,7 +105,7 @@ export const readLookUp = (
 /** Reads the answer to a DELETE. */
 export const readFence = (
   { status, body }: RawResponse,
-  question: OperationQuestion,
+  question: Sent,
 ): Approved | Declined | Fenced | Unknown => {
   if (status !== 200) return unknown(status === 202 ? AT_WORK : 'status');
   return isFenced(body, question) ? { outcome: 'FENCED' } : readOutcome(body, question);
@@ -111,7 +115,8 @@ const entryFrom = (
   body: ReturnType<typeof ledgerBody.parse>['operations'][number],
 ): LedgerEntry => {
   const { sequence, operationId, kind, paymentId, outcome, amount, currency } = body;
-  const entry = { sequence, operationId, kind, paymentId, outcome, amount, currency };
+  const cursor = String(sequence);
+  const entry = { cursor, operationId, kind, paymentId, outcome, amount, currency };
   const providerReference = cleanCode(body.providerReference) ?? '';
   return outcome === 'APPROVED'
     ? { ...entry, providerReference }
@@ -119,8 +124,9 @@ const entryFrom = (
 };
 
 /** Reads a page of the ledger. Throws when the answer is anything else. */
-export const readLedger = ({ status, body }: RawResponse) => {
+export const readLedger = ({ status, body }: RawResponse): LedgerPage => {
   const read = ledgerBody.safeParse(body);
   if (status !== 200 || !read.success) throw new Error(`the provider's ledger: status ${status}`);
-  return { entries: read.data.operations.map(entryFrom), next: read.data.next };
+  const { operations, next } = read.data;
+  return { entries: operations.map(entryFrom), next: next === null ? null : String(next) };
 };

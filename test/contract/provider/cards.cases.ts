@@ -1,9 +1,9 @@
 /** What the card number of the test decides (gaps §13). */
 import { describe, expect, test } from '@jest/globals';
-import type { Provider } from '../../../command-api/provider/port.ts';
 import { resilient } from '../../../command-api/provider/resilience.ts';
 import { TEST_CARDS } from '../../../provider-simulator/test-cards.ts';
 import { CardSecret } from '../../../shared/payment/card.ts';
+import { type LoggedProvider, withLog } from '../../support/logged-provider.ts';
 import { APPROVED_CARD, authorize, followUp } from '../../support/provider-operations.ts';
 import { until } from '../../support/until.ts';
 import {
@@ -18,7 +18,7 @@ import {
 
 export const cardCases = (driver: ProviderDriver): void => {
   describe('gaps §13: the card number decides', () => {
-    let provider: Provider;
+    let provider: LoggedProvider;
     const { reopen, authorized, captured } = openBeforeEach(driver, (opened) => {
       provider = opened;
     });
@@ -53,12 +53,13 @@ export const cardCases = (driver: ProviderDriver): void => {
     });
 
     test('F7: five calls with 4210 leave the circuit breaker closed for other payments', async () => {
-      const behind = resilient(provider);
+      const resilientOne = resilient(provider);
+      const behind = withLog(resilientOne);
       for (let call = 1; call <= 5; call += 1) {
         const response = await behind.execute(authorize('4000000000004210'));
         expect(response.outcome).toBe('NOT_SENT');
       }
-      expect(behind.breakerOpen()).toBe(false);
+      expect(resilientOne.breakerOpen()).toBe(false);
       expect(await behind.execute(authorize())).toEqual(approved);
     });
 

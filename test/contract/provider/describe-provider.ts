@@ -1,5 +1,5 @@
 /**
- * What every provider promises (command-api/provider/port.ts), asked of one driver: the cases are
+ * What every provider promises (command-api/provider/port.ts), withLog of one driver: the cases are
  * one and the same for all of them, by theme in the `.cases.ts` files beside this one.
  */
 import { describeDriver } from '../../support/describe-driver.ts';

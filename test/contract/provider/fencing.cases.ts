@@ -1,12 +1,12 @@
 /** What a look-up finds and a fence ends (gaps §7). */
 import { describe, expect, test } from '@jest/globals';
-import type { Provider } from '../../../command-api/provider/port.ts';
+import type { LoggedProvider } from '../../support/logged-provider.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { approved, declined, openBeforeEach, type ProviderDriver, takeAll } from './opened.ts';
 
 export const fencingCases = (driver: ProviderDriver): void => {
   describe('gaps §7: asking and fencing', () => {
-    let provider: Provider;
+    let provider: LoggedProvider;
     const { reopen, authorized } = openBeforeEach(driver, (opened) => {
       provider = opened;
     });

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { httpProvider } from '../../../command-api/provider/http/provider.ts';
-import type { Provider, ProviderOperation } from '../../../command-api/provider/port.ts';
+import type { ProviderOperation } from '../../../command-api/provider/port.ts';
 import {
   blackHole,
   type FaultyServer,
@@ -10,6 +10,7 @@ import {
   rawServer,
   refusedUrl,
 } from '../../support/faulty-server.ts';
+import { type LoggedProvider, withLog } from '../../support/logged-provider.ts';
 import { APPROVED_CARD, authorize, CVV, followUp } from '../../support/provider-operations.ts';
 
 const TIMEOUT_MS = 400;
@@ -21,7 +22,7 @@ const SLACK_MS = 2_000;
 
 const unknown = { outcome: 'UNKNOWN', reason: expect.stringMatching(/^[a-z_]+$/) };
 
-let provider: Provider | undefined;
+let provider: LoggedProvider | undefined;
 let server: FaultyServer | undefined;
 
 afterEach(async () => {
@@ -35,8 +36,8 @@ const clientOf = (
   url: string,
   times = { connectTimeoutMs: CONNECT_TIMEOUT_MS, timeoutMs: TIMEOUT_MS },
   token?: string,
-): Provider => {
-  provider = httpProvider({ url, token, ...times });
+): LoggedProvider => {
+  provider = withLog(httpProvider({ url, token, ...times }));
   return provider;
 };
 
@@ -56,7 +57,7 @@ const outcome = {
   providerReference: 'ref_1',
 };
 
-const answering = async (status: number, body: unknown): Promise<Provider> => {
+const answering = async (status: number, body: unknown): Promise<LoggedProvider> => {
   server = await httpServer((_request, response) => {
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
@@ -70,7 +71,7 @@ describe('provider.md: never connected is NotSent', () => {
     expect(await within(TIMEOUT_MS, client.execute(operation))).toEqual({ outcome: 'NOT_SENT' });
     expect(await client.lookUp(operation)).toEqual(unknown);
     expect(await client.fence(operation)).toEqual(unknown);
-    await expect(client.ledger(0, 1)).rejects.toThrow('ledger');
+    await expect(client.ledger(null, 1)).rejects.toThrow('ledger');
   });
 
   test('connection refused by every address of a name', async () => {

@@ -1,12 +1,12 @@
 /** The provider keeps money rules of its own (M1 to M3). */
 import { describe, expect, test } from '@jest/globals';
-import type { Provider } from '../../../command-api/provider/port.ts';
+import type { LoggedProvider } from '../../support/logged-provider.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { approved, declined, openBeforeEach, type ProviderDriver } from './opened.ts';
 
 export const moneyRuleCases = (driver: ProviderDriver): void => {
   describe('M1 to M3: the ledger keeps its own money rules', () => {
-    let provider: Provider;
+    let provider: LoggedProvider;
     const { authorized, captured } = openBeforeEach(driver, (opened) => {
       provider = opened;
     });

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect } from '@jest/globals';
 import type { LedgerEntry, Provider } from '../../../command-api/provider/port.ts';
 import type { Driver } from '../../support/describe-driver.ts';
+import { type LoggedProvider, type References, withLog } from '../../support/logged-provider.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -24,11 +25,14 @@ export const declined = (failureCode: string) => ({
 });
 export const unknown = { outcome: 'UNKNOWN', reason: expect.any(String) };
 
-export const takeAll = async (provider: Provider, limit: number): Promise<LedgerEntry[]> => {
+export const takeAll = async (
+  provider: Pick<Provider, 'ledger'>,
+  limit: number,
+): Promise<LedgerEntry[]> => {
   const all: LedgerEntry[] = [];
-  let after: number | null = 0;
+  let after: string | null | undefined;
   while (after !== null) {
-    const page = await provider.ledger(after, limit);
+    const page = await provider.ledger(after ?? null, limit);
     expect(page.entries.length).toBeLessThanOrEqual(limit);
     all.push(...page.entries);
     after = page.next;
@@ -37,12 +41,14 @@ export const takeAll = async (provider: Provider, limit: number): Promise<Ledger
 };
 
 /** Opens a provider over an empty ledger before each test of the group and hands it to `use`. */
-export const openBeforeEach = (driver: ProviderDriver, use: (opened: Provider) => void) => {
+export const openBeforeEach = (driver: ProviderDriver, use: (opened: LoggedProvider) => void) => {
   let folder: ReturnType<typeof temporaryFolder>;
-  let provider: Provider;
+  let provider: LoggedProvider;
+  let references: References;
   beforeEach(async () => {
     folder = temporaryFolder();
-    provider = await driver.open(folder.path, TIMEOUT_MS);
+    references = new Map();
+    provider = withLog(await driver.open(folder.path, TIMEOUT_MS), references);
     use(provider);
   });
   afterEach(async () => {
@@ -56,10 +62,10 @@ export const openBeforeEach = (driver: ProviderDriver, use: (opened: Provider) =
   };
   return {
     /** Closes the provider and opens it again over the same ledger. */
-    reopen: async (timeoutMs = TIMEOUT_MS, whileClosed?: () => void): Promise<Provider> => {
+    reopen: async (timeoutMs = TIMEOUT_MS, whileClosed?: () => void): Promise<LoggedProvider> => {
       await provider.close();
       whileClosed?.();
-      provider = await driver.open(folder.path, timeoutMs);
+      provider = withLog(await driver.open(folder.path, timeoutMs), references);
       return provider;
     },
     folder: (): string => folder.path,

@@ -1,12 +1,12 @@
 /** The operation id is the idempotency key of the provider (gaps §7). */
 import { describe, expect, test } from '@jest/globals';
-import type { Provider } from '../../../command-api/provider/port.ts';
+import type { LoggedProvider } from '../../support/logged-provider.ts';
 import { authorize, followUp, newOperationId } from '../../support/provider-operations.ts';
 import { approved, declined, openBeforeEach, type ProviderDriver, takeAll } from './opened.ts';
 
 export const operationIdCases = (driver: ProviderDriver): void => {
   describe('gaps §7: the operation id is the idempotency key', () => {
-    let provider: Provider;
+    let provider: LoggedProvider;
     const { authorized } = openBeforeEach(driver, (opened) => {
       provider = opened;
     });
@@ -33,16 +33,16 @@ export const operationIdCases = (driver: ProviderDriver): void => {
     });
 
     test('an answer about another amount or currency is Unknown', async () => {
-      const { operationId } = await authorized();
+      const operation = await authorized();
+      const { operationId } = operation;
       const mismatch = { outcome: 'UNKNOWN', reason: 'mismatch' };
-      const question = { operationId, amount: 2000, currency: 'USD' };
       expect(await provider.execute(authorize(undefined, { operationId, amount: 1 }))).toEqual(
         mismatch,
       );
-      expect(await provider.lookUp({ ...question, amount: 1999 })).toEqual(mismatch);
-      expect(await provider.lookUp({ ...question, currency: 'EUR' })).toEqual(mismatch);
-      expect(await provider.fence({ ...question, amount: 2001 })).toEqual(mismatch);
-      expect(await provider.lookUp(question)).toEqual(approved);
+      expect(await provider.lookUp({ ...operation, amount: 1999 })).toEqual(mismatch);
+      expect(await provider.lookUp({ ...operation, currency: 'EUR' })).toEqual(mismatch);
+      expect(await provider.fence({ ...operation, amount: 2001 })).toEqual(mismatch);
+      expect(await provider.lookUp(operation)).toEqual(approved);
     });
 
     test('of 32 calls at once with one id, one is carried out', async () => {

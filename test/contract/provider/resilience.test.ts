@@ -4,6 +4,7 @@ import { httpProvider } from '../../../command-api/provider/http/provider.ts';
 import type { Provider, ProviderOutcome } from '../../../command-api/provider/port.ts';
 import { type ResilientProvider, resilient } from '../../../command-api/provider/resilience.ts';
 import { type FaultyServer, httpServer, refusedUrl } from '../../support/faulty-server.ts';
+import { withLog } from '../../support/logged-provider.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 import { authorize } from '../../support/provider-operations.ts';
 import { until } from '../../support/until.ts';
@@ -38,8 +39,10 @@ const providerThat = (execute: Provider['execute']): Provider => ({
   lookUp: async () => ({ outcome: 'NOT_FOUND' }),
   fence: async () => ({ outcome: 'FENCED' }),
   ledger: async () => ({ entries: [], next: null }),
+  ledgerEnd: async () => [],
   close: async () => undefined,
 });
+const nothingOpened = async (): Promise<void> => undefined;
 const inTurn = (responses: ProviderOutcome[]) => {
   let calls = 0;
   const provider = providerThat(async () => {
@@ -55,12 +58,12 @@ describe('gaps §7: the breaker', () => {
     const provider = resilientHttp(await refusedUrl());
     for (let call = 1; call <= 5; call += 1) {
       expect(provider.breakerOpen()).toBe(false);
-      expect(await provider.execute(authorize())).toEqual(NOT_SENT);
+      expect(await provider.execute(authorize(), nothingOpened)).toEqual(NOT_SENT);
     }
     expect(provider.breakerOpen()).toBe(true);
-    expect(await provider.execute(authorize())).toEqual(NOT_SENT);
+    expect(await provider.execute(authorize(), nothingOpened)).toEqual(NOT_SENT);
     // It still goes out: nobody answers there.
-    expect(await provider.lookUp(authorize())).toEqual({
+    expect(await withLog(provider).lookUp(authorize())).toEqual({
       outcome: 'UNKNOWN',
       reason: 'unreachable',
     });
@@ -70,12 +73,12 @@ describe('gaps §7: the breaker', () => {
     const { provider, calls } = inTurn(notSent(5));
     const clock = manualClock();
     const behind = resilient(provider, clock);
-    for (let call = 0; call < 5; call += 1) await behind.execute(authorize());
+    for (let call = 0; call < 5; call += 1) await behind.execute(authorize(), nothingOpened);
     await clock.advance(999);
-    expect(await behind.execute(authorize())).toEqual(NOT_SENT);
+    expect(await behind.execute(authorize(), nothingOpened)).toEqual(NOT_SENT);
     expect(calls()).toBe(5);
     await clock.advance(1);
-    expect(await behind.execute(authorize())).toEqual({ outcome: 'APPROVED' });
+    expect(await behind.execute(authorize(), nothingOpened)).toEqual({ outcome: 'APPROVED' });
     expect([calls(), behind.breakerOpen()]).toEqual([6, false]);
   });
 
@@ -84,9 +87,9 @@ describe('gaps §7: the breaker', () => {
     const clock = manualClock();
     // By the wall clock the hour has not passed, and neither has it with a clock that was set back.
     const behind = resilient(provider, { ...clock, halfOpenAfterMs: 3_600_000 });
-    for (let call = 0; call < 5; call += 1) await behind.execute(authorize());
+    for (let call = 0; call < 5; call += 1) await behind.execute(authorize(), nothingOpened);
     await clock.advance(3_600_000);
-    expect(await behind.execute(authorize())).toEqual({ outcome: 'APPROVED' });
+    expect(await behind.execute(authorize(), nothingOpened)).toEqual({ outcome: 'APPROVED' });
     expect(behind.breakerOpen()).toBe(false);
   });
 
@@ -94,13 +97,13 @@ describe('gaps §7: the breaker', () => {
     const { provider, calls } = inTurn(notSent(7));
     const clock = manualClock();
     const behind = resilient(provider, clock);
-    for (let call = 0; call < 5; call += 1) await behind.execute(authorize());
+    for (let call = 0; call < 5; call += 1) await behind.execute(authorize(), nothingOpened);
     await clock.advance(1000);
-    await behind.execute(authorize());
+    await behind.execute(authorize(), nothingOpened);
     expect(calls()).toBe(6);
     await clock.advance(999);
     expect(behind.breakerOpen()).toBe(true);
-    expect(await behind.execute(authorize())).toEqual(NOT_SENT);
+    expect(await behind.execute(authorize(), nothingOpened)).toEqual(NOT_SENT);
     expect(calls()).toBe(6);
   });
 
@@ -113,11 +116,11 @@ describe('gaps §7: the breaker', () => {
     });
     const clock = manualClock();
     const behind = resilient(provider, clock);
-    for (let call = 0; call < 5; call += 1) await behind.execute(authorize());
+    for (let call = 0; call < 5; call += 1) await behind.execute(authorize(), nothingOpened);
     await clock.advance(1000);
-    const trial = behind.execute(authorize());
+    const trial = behind.execute(authorize(), nothingOpened);
     await until('a call tries', () => calls === 6);
-    expect(await behind.execute(authorize())).toEqual(NOT_SENT);
+    expect(await behind.execute(authorize(), nothingOpened)).toEqual(NOT_SENT);
     trying.resolve({ outcome: 'UNKNOWN', reason: 'timeout' });
     expect(await trial).toEqual({ outcome: 'UNKNOWN', reason: 'timeout' });
     expect([calls, behind.breakerOpen()]).toEqual([6, false]);
@@ -130,7 +133,7 @@ describe('gaps §7: the breaker', () => {
     ];
     const { provider, calls } = inTurn(others.flatMap((other) => [...notSent(4), other]));
     const behind = resilient(provider);
-    for (let call = 0; call < 10; call += 1) await behind.execute(authorize());
+    for (let call = 0; call < 10; call += 1) await behind.execute(authorize(), nothingOpened);
     expect([calls(), behind.breakerOpen()]).toEqual([10, false]);
   });
 });
@@ -144,7 +147,7 @@ describe('gaps §7: the bounded queue', () => {
     const bounds = { callsMax: 2, queueMax: 2, queueWaitMsMax: QUEUE_WAIT_MS_MAX };
     const provider = resilientHttp(server.url, bounds);
     const operations = Array.from({ length: 5 }, () => authorize());
-    const responses = operations.map((operation) => provider.execute(operation));
+    const responses = operations.map((operation) => provider.execute(operation, nothingOpened));
     expect(await responses[4]).toEqual(NOT_SENT);
     for (let call = 0; call < 4; call += 1) {
       await until('a call arrives', () => pending.length > 0);
@@ -166,18 +169,21 @@ describe('gaps §7: the bounded queue', () => {
     const clock = manualClock();
     const behind = resilient(provider, { ...clock, callsMax: 1, queueMax: 1, queueWaitMsMax: 30 });
     const [first, second, third] = [authorize(), authorize(), authorize()];
-    const running = behind.execute(first);
-    const waiting = behind.execute(second);
+    const running = behind.execute(first, nothingOpened);
+    const waiting = behind.execute(second, nothingOpened);
     await clock.advance(30);
     expect(await waiting).toEqual(NOT_SENT);
     slow.resolve({ outcome: 'APPROVED' });
     expect(await running).toEqual({ outcome: 'APPROVED' });
-    expect(await behind.execute(third)).toEqual({ outcome: 'APPROVED' });
+    expect(await behind.execute(third, nothingOpened)).toEqual({ outcome: 'APPROVED' });
     expect(sent).toEqual([first.operationId, third.operationId]);
   });
 
   test('a provider that breaks its promise and throws may have acted: Unknown', async () => {
     const behind = resilient(providerThat(() => Promise.reject(new Error('broken'))));
-    expect(await behind.execute(authorize())).toEqual({ outcome: 'UNKNOWN', reason: 'failed' });
+    expect(await behind.execute(authorize(), nothingOpened)).toEqual({
+      outcome: 'UNKNOWN',
+      reason: 'failed',
+    });
   });
 });

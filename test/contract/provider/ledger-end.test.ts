@@ -1,12 +1,12 @@
 /** The end of a provider's ledger, which can only be read forwards from a sequence number (provider.md). */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { LedgerEntry } from '../../command-api/provider/port.ts';
-import { ledgerTail } from '../../command-api/provider-ahead/ledger-tail.ts';
-import { propertyRuns } from '../support/property-runs.ts';
+import { ledgerEnd } from '../../../command-api/provider/http/ledger-end.ts';
+import type { LedgerEntry } from '../../../command-api/provider/port.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 const entryAt = (sequence: number): LedgerEntry => ({
-  sequence,
+  cursor: String(sequence),
   operationId: `op_${sequence}`,
   kind: 'SALE',
   paymentId: `pay_${sequence}`,
@@ -19,37 +19,37 @@ const entryAt = (sequence: number): LedgerEntry => ({
 /** A ledger with these sequence numbers, which gives at most `pageMax` entries at once. */
 const ledgerOf = (sequences: readonly number[], pageMax = 100) => {
   const counted = { requests: 0 };
-  const ledger = async (after: number, limit: number) => {
+  const ledger = async (after: string | null, limit: number) => {
     counted.requests += 1;
-    const page = sequences.filter((one) => one > after);
+    const page = sequences.filter((one) => one > Number(after));
     const entries = page.slice(0, Math.min(limit, pageMax)).map(entryAt);
-    const next = page.length > entries.length ? (entries.at(-1)?.sequence ?? null) : null;
+    const next = page.length > entries.length ? (entries.at(-1)?.cursor ?? null) : null;
     return { entries, next };
   };
   return { counted, ledger };
 };
 
+const sequenceOf = ({ cursor }: LedgerEntry): number => Number(cursor);
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n + 1);
 
 describe('F3: the latest entries of a ledger', () => {
   test.each([0, 1, 99, 100, 101, 5_000])('of %d entries: the last hundred', async (count) => {
-    const tail = await ledgerTail(ledgerOf(upTo(count)), 0);
-    expect(tail.map(({ sequence }) => sequence)).toEqual(upTo(count).slice(-100));
+    const { ledger } = ledgerOf(upTo(count));
+    const tail = await ledgerEnd(ledger, null);
+    expect(tail.map(sequenceOf)).toEqual(upTo(count).slice(-100));
   });
 
   test('a hundred thousand entries take no more than 40 requests', async () => {
-    const ledger = ledgerOf(upTo(100_000));
-    expect((await ledgerTail(ledger, 0)).at(-1)?.sequence).toBe(100_000);
-    expect(ledger.counted.requests).toBeLessThanOrEqual(40);
+    const { ledger, counted } = ledgerOf(upTo(100_000));
+    expect((await ledgerEnd(ledger, null)).at(-1)?.cursor).toBe('100000');
+    expect(counted.requests).toBeLessThanOrEqual(40);
   });
 
   test('after a floor nothing before it is given, and nothing where the ledger ends there', async () => {
-    const ledger = ledgerOf(upTo(120));
-    expect((await ledgerTail(ledger, 110)).map(({ sequence }) => sequence)).toEqual(
-      upTo(120).slice(110),
-    );
-    expect(await ledgerTail(ledger, 120)).toEqual([]);
-    expect(await ledgerTail(ledger, 500)).toEqual([]);
+    const { ledger } = ledgerOf(upTo(120));
+    expect((await ledgerEnd(ledger, '110')).map(sequenceOf)).toEqual(upTo(120).slice(110));
+    expect(await ledgerEnd(ledger, '120')).toEqual([]);
+    expect(await ledgerEnd(ledger, '500')).toEqual([]);
   });
 
   test('whatever the gaps and the page size, the last entry is among them', async () => {
@@ -63,10 +63,10 @@ describe('F3: the latest entries of a ledger', () => {
         fc.integer({ min: 1, max: 20 }),
         fc.oneof(fc.nat(150), fc.nat(1e15)),
         async (all, pageMax, floor) => {
-          const ledger = ledgerOf(all, pageMax);
-          const tail = await ledgerTail(ledger, floor);
-          expect(tail.at(-1)?.sequence).toBe(all.filter((one) => one > floor).at(-1));
-          expect(ledger.counted.requests).toBeLessThanOrEqual(220);
+          const { ledger, counted } = ledgerOf(all, pageMax);
+          const end = await ledgerEnd(ledger, String(floor));
+          expect(end.map(sequenceOf).at(-1)).toBe(all.filter((one) => one > floor).at(-1));
+          expect(counted.requests).toBeLessThanOrEqual(220);
         },
       ),
       { numRuns: propertyRuns(200) },

@@ -1,0 +1,60 @@
+/**
+ * The end of a ledger that is only given oldest first from a sequence number on (provider.md), found
+ * in a bounded number of requests: in steps that double until nothing comes after, then by halves.
+ * Sequence numbers may have gaps.
+ */
+import type { LedgerEntry, Provider } from '../port.ts';
+
+/** Entries of one page at most: it stays within the cap on a body's size, whatever the codes' lengths. */
+export const LEDGER_PAGE_MAX = 100;
+/** Doubling and halving over every safe integer takes half of it. */
+const REQUESTS_MAX = 220;
+
+type ReadLedger = Provider['ledger'];
+
+const sequenceOf = (entry: LedgerEntry | undefined): number | undefined =>
+  entry === undefined ? undefined : Number(entry.cursor);
+
+/**
+ * The last entries after a cursor, oldest first: a page of them at most, none where the ledger ends
+ * there. Throws what the ledger throws, and Error where it has no end.
+ */
+export const ledgerEnd = async (
+  ledger: ReadLedger,
+  after: string | null,
+): Promise<LedgerEntry[]> => {
+  const floor = Number(after ?? 0);
+  /** An entry lies after `low`; none lies after `high`. */
+  let low = floor;
+  let high: number | undefined;
+  let step = LEDGER_PAGE_MAX;
+  let at = floor;
+  for (let requests = 0; requests < REQUESTS_MAX; requests += 1) {
+    const { entries, next } = await ledger(String(at), LEDGER_PAGE_MAX);
+    const last = sequenceOf(entries.at(-1));
+    if (last === undefined) {
+      if (at === floor) return [];
+      high = at;
+    } else if (next === null) return withThoseBefore(ledger, floor, entries);
+    else low = Math.max(last, low);
+    if (high !== undefined) at = low + Math.floor((high - low) / 2);
+    else {
+      at = Math.min(low + step, Number.MAX_SAFE_INTEGER);
+      step *= 2;
+    }
+  }
+  throw new Error("the end of the provider's ledger was not found");
+};
+
+/** The search may have met the end with its last entry alone: a page that ends there says more. */
+const withThoseBefore = async (
+  ledger: ReadLedger,
+  floor: number,
+  found: LedgerEntry[],
+): Promise<LedgerEntry[]> => {
+  const last = sequenceOf(found.at(-1)) ?? floor;
+  const from = String(Math.max(floor, last - LEDGER_PAGE_MAX));
+  const { entries } = await ledger(from, LEDGER_PAGE_MAX);
+  // A provider whose pages are smaller gives the first of them only.
+  return sequenceOf(entries.at(-1)) === last ? entries : found;
+};

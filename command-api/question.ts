@@ -1,0 +1,31 @@
+/** What the provider is asked about an operation: all that the log knows of it (provider/port.ts). */
+import { authorizationOf, type Operation, type PaymentState } from '../shared/payment/state.ts';
+import { intentTimeOf } from './in-flight.ts';
+import type { LoadedPayment } from './payment-log.ts';
+import type { OperationQuestion, ProviderOperationKind } from './provider/port.ts';
+
+const KINDS = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
+
+const kindOf = ({ captureNow }: PaymentState, { kind }: Operation): ProviderOperationKind => {
+  if (kind !== 'create') return KINDS[kind];
+  return captureNow ? 'SALE' : 'AUTHORIZE';
+};
+
+/** The question about an operation of this payment. */
+export const questionAbout = (
+  { events, state }: Pick<LoadedPayment, 'events' | 'state'>,
+  operation: Operation,
+): OperationQuestion => {
+  const { operationId, amountMinor: amount, kind, reference } = operation;
+  const { paymentId, currency } = state;
+  return {
+    operationId,
+    paymentId,
+    kind: kindOf(state, operation),
+    amount,
+    currency,
+    requestedAt: intentTimeOf({ events, state }, operation),
+    ...(reference !== undefined && { reference }),
+    ...(kind !== 'create' && authorizationOf(state)),
+  };
+};
