@@ -18,6 +18,7 @@ import { recordMetrics } from './metrics.ts';
 import { serviceSettings } from './operator/settings.ts';
 import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
+import { noteRejections } from './provider/rejections.ts';
 import { type ResilientProvider, resilient } from './provider/resilience.ts';
 import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
@@ -120,13 +121,15 @@ const createDeps = (options: CommandSideOptions, provider: Provider): CommandDep
 /** Puts the command side together; nothing runs yet but what a request or `startSweep` begins. */
 export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   const { config, store, readModels, metrics, log } = options;
-  const { onCall, onCommand, onCardLikeText } = recordMetrics(metrics);
+  const { onCall, onRejection, onCommand, onCardLikeText } = recordMetrics(metrics);
   // One line for each: the metric has no label for the merchant.
   const onOtherCard: CommandApi['onOtherCard'] = ({ merchantId, requestId }) => {
     onCardLikeText();
     log.info({ merchant: merchantId, requestId }, 'a text looks like a card number');
   };
-  const provider = resilient(options.provider, { onCall });
+  const nowMs = () => performance.now();
+  const onReason = noteRejections({ onRejection, logger: log, nowMs });
+  const provider = resilient(options.provider, { onCall, onReason });
   const deps = createDeps(options, provider);
   const { inFlight, unresolved } = deps;
   const reconciling = openReconciling({

@@ -14,6 +14,8 @@ export const recordMetrics = (metrics: Metrics) => ({
   /** Called after each call to the provider, with its time in seconds. */
   onCall: (operation: string, outcome: string, seconds: number): void =>
     metrics.providerSeconds.observe(seconds, operation, outcome),
+  /** Called when the provider rejects a key, a permission, a rate or a setting. */
+  onRejection: (reason: string): void => metrics.providerRejections.add(1, reason),
   /** Called once for each command, with its time in seconds. */
   onCommand: (command: string, outcome: CommandResponse['outcome'], seconds: number): void => {
     metrics.commands.add(1, command, outcome);

@@ -38,11 +38,32 @@ export type Approved = Extract<FinalOutcomeDetails, { outcome: 'APPROVED' }>;
 /** The provider's own code, verbatim, has at most 64 of `A-Za-z0-9_.-` and no long digit run. */
 export type Declined = Extract<FinalOutcomeDetails, { outcome: 'DECLINED' }>;
 /**
- * Proven never to be carried out: no money moved, none ever will. `byProvider` where the provider
- * itself said so, and so can be reached; absent where the call could not be sent.
+ * Why nothing was carried out. `unreachable`: no connection was made, the one that counts for the
+ * circuit breaker. `unauthorized`, `forbidden`, `rate_limited`, `misconfigured`: the provider rejects
+ * the key, its permission, the account's rate, or what the account is not set up for; nothing of it
+ * is a decline of the card. `not_opened`: what it opened could not be stored. `too_late`: too little
+ * of the timeout was left.
  */
-export type NotSent = Extract<FinalOutcomeDetails, { outcome: 'NOT_SENT' }> & { byProvider?: true };
-/** Anything else: the money may have moved. `reason` is one word for metrics and the log. */
+export type NotSentReason =
+  | 'unreachable'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'rate_limited'
+  | 'misconfigured'
+  | 'not_opened'
+  | 'too_late';
+/**
+ * Proven never to be carried out: no money moved, none ever will. `byProvider` where the provider
+ * itself said so, and so can be reached. Without it and without a `reason` it is `unreachable`.
+ */
+export type NotSent = Extract<FinalOutcomeDetails, { outcome: 'NOT_SENT' }> & {
+  byProvider?: true;
+  reason?: NotSentReason;
+};
+/**
+ * Anything else: the money may have moved. `reason` is one word for metrics and the log; of a
+ * question one of NotSentReason where it applies.
+ */
 export type Unknown = { outcome: 'UNKNOWN'; reason: string };
 /** The reason of an Unknown by which the provider says itself that it still works on it (202). */
 export const AT_WORK = 'at_work';

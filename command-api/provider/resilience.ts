@@ -18,6 +18,8 @@ import type { Opened, Provider, ProviderOperation, ProviderOutcome } from './por
 export type ResilienceOptions = {
   /** Called after each call that was sent, with what it did, its outcome and its time in seconds. */
   onCall?: (operation: string, outcome: string, seconds: number) => void;
+  /** Called with the operation and the reason, if any, of each outcome. */
+  onReason?: (operation: string, reason: string | undefined) => void;
   /** Calls in a row that could not be sent before the breaker opens. */
   failuresToOpen?: number;
   halfOpenAfterMs?: number;
@@ -41,11 +43,16 @@ export type ResilientProvider = Provider & {
 
 const NOT_SENT: ProviderOutcome = { outcome: 'NOT_SENT' };
 
-/** A rejection by the provider itself says nothing about the line to it (a fence, a test card). */
+/**
+ * Only what says that the provider is away: a rejection by the provider itself, of a card, a key, a
+ * permission or a rate, says nothing about the line to it.
+ */
 const couldNotBeSent = (response: unknown): boolean => {
   const outcome = response as ProviderOutcome | undefined;
   // seeded bug: breaker-counts
-  return outcome?.outcome === 'NOT_SENT' && outcome.byProvider !== true;
+  if (outcome?.outcome !== 'NOT_SENT' || outcome.byProvider === true) return false;
+  // seeded bug: breaker-counts-rejections
+  return (outcome.reason ?? 'unreachable') === 'unreachable';
 };
 
 /**
@@ -72,7 +79,7 @@ export const resilient = (
 ): ResilientProvider => {
   const { callsMax = 256, queueMax = 1024, queueWaitMsMax = 1000 } = options;
   const { nowMs = () => performance.now(), startTimer = startNodeTimer } = options;
-  const { onCall = () => undefined } = options;
+  const { onCall = () => undefined, onReason = () => undefined } = options;
   // seeded bug: calls-at-once
   const places = bulkhead(callsMax, queueMax);
   const breaker = circuitBreaker(handleWhenResult(couldNotBeSent), {
@@ -81,13 +88,14 @@ export const resilient = (
     breaker: new ConsecutiveBreaker(options.failuresToOpen ?? 5),
   });
 
-  const measured = async <T extends { outcome: string }>(
+  const measured = async <T extends { outcome: string; reason?: string }>(
     operation: string,
     call: Promise<T>,
   ): Promise<T> => {
     const startedAt = performance.now();
     const response = await call;
     onCall(operation, response.outcome, (performance.now() - startedAt) / 1000);
+    onReason(operation, response.reason);
     return response;
   };
 

@@ -194,6 +194,11 @@ export const createMetrics = () => {
       },
       SECONDS,
     ),
+    providerRejections: counter<[reason: string]>(registry, {
+      name: 'payments_provider_rejections_total',
+      help: 'Operations that the provider rejects for its key, permission, rate or account, not for a card.',
+      labelNames: ['reason'],
+    }),
     cardLikeTexts: counter<[]>(registry, {
       name: 'payments_card_like_texts_total',
       help: 'Requests with a text that is kept and looks like the number of another card.',

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { httpProvider } from '../../../command-api/provider/http/provider.ts';
 import type { Provider, ProviderOutcome } from '../../../command-api/provider/port.ts';
+import { noteRejections } from '../../../command-api/provider/rejections.ts';
 import { type ResilientProvider, resilient } from '../../../command-api/provider/resilience.ts';
 import { type FaultyServer, httpServer, refusedUrl } from '../../support/faulty-server.ts';
 import { withLog } from '../../support/logged-provider.ts';
@@ -52,6 +53,44 @@ const inTurn = (responses: ProviderOutcome[]) => {
   return { provider, calls: () => calls };
 };
 const notSent = (times: number): ProviderOutcome[] => Array(times).fill(NOT_SENT);
+
+describe('the breaker counts only what says that the provider is away', () => {
+  const REASONS = ['unauthorized', 'forbidden', 'rate_limited', 'misconfigured'] as const;
+
+  test.each(REASONS)('%s: never opens it, is counted each time and logged once', async (reason) => {
+    const rejections: string[] = [];
+    const lines: object[] = [];
+    const onReason = noteRejections({
+      onRejection: (one) => void rejections.push(one),
+      logger: { error: (fields) => void lines.push(fields) },
+      nowMs: () => 0,
+    });
+    const { provider } = inTurn(Array(10).fill({ outcome: 'NOT_SENT', reason }));
+    const behind = resilient(provider, { onReason });
+    for (let call = 0; call < 10; call += 1) await behind.execute(authorize(), nothingOpened);
+    expect(behind.breakerOpen()).toBe(false);
+    expect(rejections).toEqual(Array(10).fill(reason));
+    expect(lines).toEqual([{ operation: 'AUTHORIZE', reason }]);
+  });
+
+  test.each([
+    ['what could not be stored', { outcome: 'NOT_SENT', reason: 'not_opened' }],
+    ['a time that is too short', { outcome: 'NOT_SENT', reason: 'too_late' }],
+    ['a declined card', { outcome: 'DECLINED', failureCode: 'CARD_DECLINED' }],
+  ] as const)('%s never opens it either', async (_name, outcome) => {
+    const { provider } = inTurn(Array(10).fill(outcome));
+    const behind = resilient(provider);
+    for (let call = 0; call < 10; call += 1) await behind.execute(authorize(), nothingOpened);
+    expect(behind.breakerOpen()).toBe(false);
+  });
+
+  test('no connection opens it, also where the driver says so by name', async () => {
+    const { provider } = inTurn(Array(5).fill({ outcome: 'NOT_SENT', reason: 'unreachable' }));
+    const behind = resilient(provider);
+    for (let call = 0; call < 5; call += 1) await behind.execute(authorize(), nothingOpened);
+    expect(behind.breakerOpen()).toBe(true);
+  });
+});
 
 describe('gaps §7: the breaker', () => {
   test('the breaker opens after 5 calls in a row that could not be sent, and for PUT alone', async () => {
