@@ -114,7 +114,7 @@ export function prepareAll(database: DatabaseSync) {
       `SELECT s.id, e.revision, e.hash FROM ${EVENTS} WHERE s.name = ?
        ORDER BY e.revision DESC LIMIT 1`,
     ),
-    addStream: database.prepare('INSERT INTO streams (name) VALUES (?)'),
+    addStream: database.prepare('INSERT INTO streams (name) VALUES (?) ON CONFLICT DO NOTHING'),
     addEvent: database.prepare(
       `INSERT INTO events (position, stream_id, revision, id, hash, log_hash, text)
        VALUES (?, ?, ?, ?, ?, ?, ?)`,

@@ -1,10 +1,10 @@
 /** Group commit: many appends become one transaction with one fsync. */
-import { GENESIS_HASH } from '../chain.ts';
 import { allReadable, type EncodedEvent, encode } from '../codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict, StoreUnavailable } from '../errors.ts';
 import type { Expected, NewEvent, RecordedEvent } from '../port.ts';
+import { type Append, packGroup, unpackOutcomes } from './group-message.ts';
 import type { LiveTail } from './live-tail.ts';
-import { type AppendJob, type AppendOutcome, Failed, type Failure } from './messages.ts';
+import { type AppendOutcome, Failed, type Failure } from './messages.ts';
 import { decodeRow, rethrow } from './rows.ts';
 import type { Thread } from './thread.ts';
 
@@ -22,24 +22,12 @@ export type SqliteEventStoreStats = {
 
 type Logger = { warn(details: object, message: string): void };
 
-type Waiting = {
-  stream: string;
-  job: AppendJob;
-  encoded: EncodedEvent[];
+type Waiting = Append & {
   resolve: (events: RecordedEvent[]) => void;
   reject: (error: Error) => void;
 };
 
 type Stored = Extract<AppendOutcome, { first: number }>;
-
-const jobOf = (stream: string, expected: Expected, encoded: EncodedEvent[]): AppendJob => ({
-  stream,
-  revision: expected === 'none' ? -1 : expected.revision,
-  hash: expected === 'none' ? GENESIS_HASH : expected.hash,
-  ids: encoded.map(({ recorded }) => recorded.id),
-  hashes: encoded.map(({ recorded }) => recorded.hash),
-  texts: encoded.map(({ text }) => text),
-});
 
 function appendError({ message, unknown }: Failure): Error {
   return unknown ? new AppendOutcomeUnknown(message) : new StoreUnavailable(message);
@@ -67,10 +55,10 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
   }
 
   async function commit(group: Waiting[]): Promise<void> {
-    const jobs = group.map(({ job }) => job);
-    const outcomes = await thread.call('append', { jobs }).catch((error: Failed) => error);
+    const message = { group: packGroup(group) };
+    const outcomes = await thread.call('append', message).catch((error: Failed) => error);
     if (outcomes instanceof Failed) rejectGroup(group, outcomes.failure);
-    else resolveGroup(group, outcomes);
+    else resolveGroup(group, unpackOutcomes(group, outcomes));
   }
 
   function rejectGroup(group: Waiting[], failure: Failure): void {
@@ -123,7 +111,7 @@ export function groupCommit(thread: Thread, tail: LiveTail, logger: Logger | und
       }
       const encoded = encode(stream, expected, events);
       return new Promise((resolve, reject) => {
-        waiting.push({ stream, job: jobOf(stream, expected, encoded), encoded, resolve, reject });
+        waiting.push({ stream, expected, encoded, resolve, reject });
         working ??= work();
       });
     },

@@ -3,6 +3,7 @@
  */
 import type { HashesAt } from '../port.ts';
 import type { Link } from '../verify-chain.ts';
+import type { GroupMessage, OutcomesMessage } from './group-message.ts';
 
 /** `maxPages` caps the file's size; only tests set it, to meet a full disk. */
 export type WorkerOptions = {
@@ -17,22 +18,17 @@ export type AppendJob = {
   stream: string;
   revision: number;
   hash: string;
-  ids: string[];
-  hashes: string[];
-  texts: string[];
+  events: { id: string; hash: string; text: string }[];
 };
 
 /** A stored event: position, stream, revision, hash, log hash, text, log hash of the row before it. */
 export type Row = [number, string, number, string, string, string, string | null];
 
-/**
- * The first position of a stored append and its links in the log; the rows of one stored before; or
- * why it conflicts.
- */
-export type AppendOutcome =
-  | { first: number; logHashes: string[] }
-  | { repeated: Row[] }
-  | { conflict: string };
+/** The rows of an append that was stored before, or why it conflicts. */
+export type OtherOutcome = { repeated: Row[] } | { conflict: string };
+
+/** The first position of a stored append and its links in the log; or what else came of it. */
+export type AppendOutcome = { first: number; logHashes: string[] } | OtherOutcome;
 
 /**
  * `busy`: try again later; `full`: the disk has no space; `fatal`: this process can never write to the
@@ -47,7 +43,7 @@ type PageArgs = { after: number; upTo: number; limit: number };
 
 /** The calls of the thread: their arguments and their responses. */
 export type Calls = {
-  append: { args: { jobs: AppendJob[] }; response: AppendOutcome[] };
+  append: { args: { group: GroupMessage }; response: OutcomesMessage };
   readStream: { args: { stream: string }; response: Row[] };
   lastRevision: { args: { stream: string }; response: number | null };
   readAll: { args: PageArgs; response: Row[] };

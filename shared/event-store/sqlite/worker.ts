@@ -4,27 +4,19 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
-import { GENESIS_HASH, LOG_START, type LogEnd, linkLog } from '../chain.ts';
+import { LOG_START, type LogEnd } from '../chain.ts';
 import { describeBreak, type Link, verifyLog } from '../verify-chain.ts';
+import { appender } from './appends.ts';
 import {
   failureOf,
-  isConstraint,
   messageOf,
   openDatabase,
   openForReading,
   prepareAll,
   type Statements,
 } from './database.ts';
-import {
-  type AppendJob,
-  type AppendOutcome,
-  Failed,
-  type Failure,
-  type Reply,
-  type Request,
-  type Row,
-  type WorkerOptions,
-} from './messages.ts';
+import { packOutcomes, unpackGroup } from './group-message.ts';
+import { Failed, type Failure, type Reply, type Request, type WorkerOptions } from './messages.ts';
 import { versionOf } from './schema.ts';
 
 const TAIL_EVENTS = 100;
@@ -38,6 +30,7 @@ const reply = (message: Reply): void => port.postMessage(message);
 
 let database: DatabaseSync;
 let statements: Statements;
+let append: ReturnType<typeof appender>;
 let stopped: Failure | undefined;
 let diskFull = false;
 
@@ -55,86 +48,6 @@ function verifyTail(): LogEnd {
     throw new Error(`the event log is damaged at ${describeBreak(result.broken)}`);
   }
   return end;
-}
-
-/** All jobs in one transaction; a job that conflicts leaves the others alone. */
-function append(jobs: AppendJob[]): AppendOutcome[] {
-  if (stopped !== undefined) throw new Failed(stopped);
-  let committing = false;
-  try {
-    statements.begin.run();
-    let end = logEnd();
-    const outcomes = jobs.map((job) => {
-      const appended = appendOne(job, end);
-      end = appended.end;
-      return appended.outcome;
-    });
-    committing = true;
-    statements.commit.run();
-    return outcomes;
-  } catch (error) {
-    throw new Failed(rolledBack(failureOf(error, committing)));
-  }
-}
-
-function rolledBack(failure: Failure): Failure {
-  try {
-    // SQLite has already rolled back by itself after some errors.
-    if (database.isTransaction) database.exec('ROLLBACK');
-    return failure;
-  } catch (error) {
-    return { ...failure, kind: 'fatal', message: messageOf(error) };
-  }
-}
-
-function appendOne(job: AppendJob, end: LogEnd): { outcome: AppendOutcome; end: LogEnd } {
-  const last = statements.last.get(job.stream);
-  const revision = Number(last?.revision ?? -1);
-  // seeded bug: append-expected
-  if (revision !== job.revision || (last?.hash ?? GENESIS_HASH) !== job.hash) {
-    return { outcome: repeatOf(job) ?? { conflict: `ends at revision ${revision}` }, end };
-  }
-  statements.savepoint.run();
-  try {
-    const logHashes = insert(job, last?.id as number | undefined, end);
-    statements.release.run();
-    const first = end.position + 1;
-    const newEnd = { position: end.position + logHashes.length, logHash: logHashes.at(-1) ?? '' };
-    return { outcome: { first, logHashes }, end: newEnd };
-  } catch (error) {
-    if (!isConstraint(error)) throw error;
-    statements.undo.run();
-    statements.release.run();
-    return { outcome: { conflict: 'holds one of the event ids elsewhere in the log' }, end };
-  }
-}
-
-/** The links of the job's events in the log. */
-function insert(job: AppendJob, knownStream: number | undefined, before: LogEnd): string[] {
-  const stream = knownStream ?? statements.addStream.run(job.stream).lastInsertRowid;
-  let { position, logHash } = before;
-  let revision = job.revision;
-  const logHashes: string[] = [];
-  for (const [index, text] of job.texts.entries()) {
-    const hash = job.hashes[index] as string;
-    position += 1;
-    revision += 1;
-    logHash = linkLog(logHash, hash);
-    const id = job.ids[index] as string;
-    statements.addEvent.run(position, stream, revision, id, hash, logHash, text);
-    logHashes.push(logHash);
-  }
-  return logHashes;
-}
-
-/** The stored rows when this very append has been stored before (its response was lost). */
-function repeatOf({ stream, revision, ids }: AppendJob): AppendOutcome | undefined {
-  const found = statements.storedFrom.all(stream, revision, ids.length) as unknown as [
-    string,
-    ...Row,
-  ][];
-  const same = found.length === ids.length && found.every(([id], index) => id === ids[index]);
-  return same ? { repeated: found.map(([, ...row]) => row) } : undefined;
 }
 
 /**
@@ -155,7 +68,8 @@ function response(request: Request): unknown {
   const { name, args } = request;
   switch (name) {
     case 'append':
-      return append(args.jobs);
+      if (stopped !== undefined) throw new Failed(stopped);
+      return packOutcomes(append(unpackGroup(args.group)));
     case 'readStream':
       return statements.readStream.all(args.stream);
     case 'lastRevision':
@@ -211,6 +125,7 @@ function attempt(call: number, work: () => void): void {
 try {
   database = readOnly ? openForReading(file) : openDatabase({ file, maxPages });
   statements = prepareAll(database);
+  append = appender(database, statements);
   // seeded bug: tail-verified
   const { position } = readOnly ? logEnd() : verifyTail();
   port.on('message', handle);

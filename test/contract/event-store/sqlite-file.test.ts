@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
 import { GENESIS_HASH, hashOf, linkLog } from '../../../shared/event-store/chain.ts';
+import { encode } from '../../../shared/event-store/codec.ts';
 import {
   AppendOutcomeUnknown,
   RevisionConflict,
@@ -25,7 +26,7 @@ import {
   verifyLog,
   verifyStream,
 } from '../../../shared/event-store/verify-chain.ts';
-import { authorized, created, newEvent } from '../../support/payment-events.ts';
+import { authorized, captured, created, newEvent } from '../../support/payment-events.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 let folder: ReturnType<typeof temporaryFolder>;
@@ -254,6 +255,28 @@ describe('group commit', () => {
     expect(await append(opened, 'payment-2')).toHaveLength(1);
   });
 
+  test('an event of another program between two appends is seen', async () => {
+    const opened = await open();
+    const [first] = (await append(opened, 'payment-1')) as [RecordedEvent];
+    const other = await openSqliteEventStore({ file });
+    const [second] = await other.append('payment-1', first, [newEvent(authorized())]);
+    await other.close();
+    const stale = opened.append('payment-1', first, [newEvent(authorized())]);
+    await expect(stale).rejects.toThrow(RevisionConflict);
+    if (second === undefined) throw new Error('it stored nothing');
+    const [third] = await opened.append('payment-1', second, [newEvent(captured())]);
+    expect(third).toMatchObject({ revision: 2, position: '3' });
+    expect('end' in verifyLog(chainRows())).toBe(true);
+  });
+
+  test('a stream is appended to after thousands of others', async () => {
+    const opened = await open();
+    const [first] = (await append(opened, 'payment-0')) as [RecordedEvent];
+    await Promise.all(Array.from({ length: 8200 }, (_, n) => append(opened, `payment-${n + 1}`)));
+    const next = await opened.append('payment-0', first, [newEvent(authorized())]);
+    expect(next).toMatchObject([{ revision: 1 }]);
+  });
+
   test('positions are 1, 2, 3, ... in the order of the log', async () => {
     const opened = await open();
     expect(opened.lastPosition()).toBeNull();
@@ -388,6 +411,19 @@ describe('faults of the disk', () => {
     await opened.close();
     await append(await open(), 'payment-3', large());
     expect('end' in verifyLog(chainRows())).toBe(true);
+  });
+
+  test('what was rolled back with its group is not appended to', async () => {
+    const opened = await open({ maxPages: 30 });
+    const [first] = (await append(opened, 'payment-1')) as [RecordedEvent];
+    const next = newEvent(authorized());
+    const [lost] = encode('payment-1', first, [next]);
+    const group = [opened.append('payment-1', first, [next]), append(opened, 'payment-2', large())];
+    for (const one of group) await expect(one).rejects.toThrow(StoreUnavailable);
+    if (lost === undefined) throw new Error('nothing was encoded');
+    const after = opened.append('payment-1', lost.recorded, [newEvent(captured())]);
+    await expect(after).rejects.toThrow(RevisionConflict);
+    expect(await opened.append('payment-1', first, [next])).toMatchObject([{ revision: 1 }]);
   });
 
   test('a commit that fails may be stored all the same: its outcome is unknown', async () => {
