@@ -1,6 +1,7 @@
 /** The audit routes over the whole log: in pages, as an export, live, and verified. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { logIdOf } from '../shared/event-store/log-id.ts';
+import { scanLog } from '../shared/event-store/scan-log.ts';
 import type { Principal } from '../shared/http/auth/tokens.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
 import { soleHeader } from '../shared/http/headers.ts';
@@ -21,6 +22,7 @@ import {
   whenGone,
 } from '../shared/http/server/streams.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
+import { resultOf } from '../shared/runtime/scan.ts';
 import {
   AuditLogPage,
   AuditVerification,
@@ -35,7 +37,9 @@ import {
   GUARANTEE_HEADER,
   scopeHeaders,
 } from './export-lines.ts';
-import { type LogRequest, liveTexts, logLines, logPage, openSubscription } from './log.ts';
+import { EXPORT_SCAN, type ExportArgs } from './export-scan.ts';
+import { type LogRequest, liveTexts, logPage, openSubscription } from './log.ts';
+import { scanCalls } from './scan-calls.ts';
 import { untilExpiry } from './token-expiry.ts';
 import { type LogVerification, verifyLogForms } from './verification.ts';
 
@@ -77,13 +81,15 @@ const exportLog = async (
   { principal, query }: LogInput,
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
-  const { stored } = deps.store;
   const only = onlyOf(principal);
   reply
     .header(COMPLETENESS_HEADER, completenessOf(query, only === undefined))
     .header(GUARANTEE_HEADER, only === undefined ? await guaranteeOf(deps) : 'stream')
     .headers(scopeHeaders(await logIdOf(deps.store), only));
-  return deps.streams.send(reply, NDJSON, (signal) => logLines(deps, stored, query, only, signal));
+  const args: ExportArgs = { requested: query, only };
+  return deps.streams.send(reply, NDJSON, (signal) =>
+    scanLog(deps.store, { module: EXPORT_SCAN, args, calls: scanCalls(deps), signal }),
+  );
 };
 
 async function* verification(deps: AuditDeps, options: LogVerification) {
@@ -105,16 +111,6 @@ async function* verificationTexts(
   }
   if (step.value !== undefined) yield serverSent('result', step.value);
 }
-
-const verificationResult = async (
-  deps: AuditDeps,
-  options: LogVerification,
-): Promise<AuditVerification | undefined> => {
-  const steps = verification(deps, options);
-  let step = await steps.next();
-  while (step.done !== true) step = await steps.next();
-  return step.value;
-};
 
 const route = <const F extends RequestForm>(own: Route<AuditDeps, F>) => own;
 
@@ -170,7 +166,6 @@ export const AUDIT_LOG_ROUTES = {
       200: { description: 'The response.', content: { ...asJson(AuditVerification), ...asEvents } },
     },
     handle: async (deps, { principal, query: { position, hash, log, merchant } }, reply) => {
-      const { stored } = deps.store;
       await deps.record(reply.request, { action: 'VERIFY_LOG' });
       if (deps.verifying.now) return rejectBusy(reply, VERIFYING);
       deps.verifying.now = true;
@@ -183,12 +178,12 @@ export const AUDIT_LOG_ROUTES = {
         position === undefined || hash === undefined
           ? undefined
           : { position, hash, log, merchant };
-      const options = { stored, only: onlyOf(principal), known };
+      const options = { only: onlyOf(principal), known };
       if (accepts(reply, EVENT_STREAM)) {
         const source = (signal: AbortSignal) => verificationTexts(deps, { ...options, signal });
         return deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
       }
-      const result = await verificationResult(deps, { ...options, signal: leaving.signal });
+      const result = await resultOf(verification(deps, { ...options, signal: leaving.signal }));
       return result === undefined
         ? rejectBusy(reply, 'the verification was aborted')
         : sendJson(reply, result);

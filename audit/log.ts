@@ -4,9 +4,9 @@ import type { z } from 'zod';
 import { logHashes } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type {
+  LogReader,
   Position,
   StoredForm,
-  StoredForms,
   SubscriptionItem,
 } from '../shared/event-store/port.ts';
 import { readPage } from '../shared/event-store/read-page.ts';
@@ -17,6 +17,7 @@ import type { AuditBreak, LogParameters } from './contract.ts';
 import { type AuditDeps, startOf } from './deps.ts';
 import { breakLine, exportLine, LINES_START } from './export-lines.ts';
 import { auditEvent } from './history.ts';
+import type { MerchantLookup } from './merchants.ts';
 
 type Deps = Pick<AuditDeps, 'store' | 'merchants'>;
 /** The part of the log that a client requests. */
@@ -93,21 +94,20 @@ export async function* linesOf(forms: readonly StoredForm[]): AsyncGenerator<str
 
 /** The lines of an export of the log, up to its end when the export began. Throws Error once `signal` is aborted. */
 export async function* logLines(
-  { store, merchants }: Deps,
-  stored: StoredForms,
+  { log, merchants }: { log: Pick<LogReader, 'end' | 'stored'>; merchants: MerchantLookup },
   requested: LogRequest,
   only: string | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   let after = startOf(requested.from);
-  const end = await store.end();
+  const end = await log.end();
   let wanted = requested.limit ?? Number.POSITIVE_INFINITY;
   // From the start of the log the log hashes are known, whether the store keeps them or not.
   const linked = after === null ? logHashes() : undefined;
   let chain = LINES_START;
   while (after !== end && wanted > 0) {
     if (signal.aborted) throw new Error('the export was aborted');
-    const { page, unreadable } = await readPage(stored, after, PAGE, end);
+    const { page, unreadable } = await readPage(log.stored, after, PAGE, end);
     for (const form of linked === undefined ? page : page.map(linked)) {
       if (wanted === 0 || !fits(form, requested)) continue;
       if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;

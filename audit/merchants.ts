@@ -32,7 +32,7 @@ const merchantInForm = (form: StoredForm): string | undefined =>
 
 /** Makes the look-up, which keeps the merchants of the last streams in memory. */
 export const createMerchantLookup = (
-  store: EventStore,
+  store: Pick<EventStore, 'stored'>,
   readModels: Pick<ReadModelsReader, 'getAny'>,
 ): MerchantLookup => {
   const known = createBoundedMap<string>(STREAMS_KNOWN_MAX);

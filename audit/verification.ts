@@ -1,14 +1,16 @@
 /** Verifies the hash chain and the sums of one payment, or of the whole log, in the stored forms. */
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { StoredForm, StoredForms } from '../shared/event-store/port.ts';
-import { breakOf } from '../shared/event-store/verify-chain.ts';
-import { type LogProgress, type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
-import { type SealsFound, sealsCheck } from '../shared/event-store/verify-seals.ts';
+import { scanLog } from '../shared/event-store/scan-log.ts';
+import type { LogProgress, LogWalked } from '../shared/event-store/verify-log.ts';
+import type { SealsFound } from '../shared/event-store/verify-seals.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
-import { type KeptHead, type KeptHeadFound, keptHeadCheck } from './kept-head.ts';
+import type { KeptHead, KeptHeadFound } from './kept-head.ts';
 import { missingPayments } from './missing-payments.ts';
+import { scanCalls } from './scan-calls.ts';
+import { AUDIT_VERIFY_SCAN, type AuditVerifyArgs, type AuditWalked } from './verify-scan.ts';
 
 const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
   if (form === undefined) return null;
@@ -35,7 +37,6 @@ export const verifyPayment = (
 
 /** What to verify of the log. */
 export type LogVerification = {
-  stored: StoredForms;
   /** Only this merchant's streams; undefined: everything. */
   only: string | undefined;
   /** Undefined where the client gave none. */
@@ -71,46 +72,37 @@ const guaranteeOf = (
  * or undefined when `signal` is aborted. Throws StoreUnavailable.
  */
 export async function* verifyLogForms(
-  deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'sealingKey' | 'sealedHead'>,
-  { stored, only, known, signal }: LogVerification,
+  deps: Pick<AuditDeps, 'store' | 'readModels' | 'sealingKey' | 'sealedHead'>,
+  { only, known, signal }: LogVerification,
 ): AsyncGenerator<Progress, AuditVerification | undefined> {
-  const { store, merchants, sealingKey: publicKey } = deps;
-  const guarantee = only === undefined ? stored.guarantee : 'stream';
+  const { store, sealingKey: publicKey } = deps;
+  const guarantee = only === undefined ? store.stored.guarantee : 'stream';
   const logId = await logIdOf(store);
-  const kept = keptHeadCheck(known, { logId, only });
-  const sealed = only === undefined ? deps.sealedHead() : undefined;
-  const seals = sealsCheck({ log: logId, publicKey, kept: sealed });
-  const steps = walkLog({
-    stored,
-    guarantee,
-    ...(only === undefined
-      ? {}
-      : { includes: async (form) => (await merchants.ofForm(form)) === only }),
-    also: (form) => breakOf(form, seals.reasonFor(form)) ?? kept.compare(form),
-    end: await store.end(),
-    signal,
-  });
+  const kept = only === undefined ? deps.sealedHead() : undefined;
+  const seals = { log: logId, publicKey, kept };
+  const args: AuditVerifyArgs = { end: await store.end(), only, logId, known, seals };
+  const order = { module: AUDIT_VERIFY_SCAN, args, calls: scanCalls(deps), signal };
+  const steps = scanLog<LogProgress, AuditWalked | undefined>(store, order);
   let step = await steps.next();
   while (step.done !== true) {
     yield progressOf(step.value);
     step = await steps.next();
   }
   if (step.value === undefined) return undefined;
-  const { events, last, broken = seals.missing() ?? kept.missing() } = step.value;
-  const found = kept.result();
+  const { events, last, broken, keptHead: found, seals: sealed } = step.value;
   const finding = findingOf(broken, found);
   const isBroken = broken !== undefined && only === undefined;
   const missing = isBroken ? await missingPayments(deps, signal) : undefined;
   return {
     ok: finding === 'INTACT',
     finding,
-    guarantee: guaranteeOf(guarantee, seals.found()),
+    guarantee: guaranteeOf(guarantee, sealed),
     ...(only === undefined ? {} : { merchantId: only }),
     events,
     head: headOf(last),
     ...(broken === undefined ? {} : { broken }),
     ...(missing === undefined ? {} : { missingPayments: missing }),
     ...(found === undefined ? {} : { keptHead: found }),
-    ...(only === undefined ? { sealed: seals.found() } : {}),
+    ...(only === undefined ? { sealed } : {}),
   };
 }

@@ -4,19 +4,19 @@
  * metrics, and a break is an error line.
  */
 import { logIdOf } from '../../shared/event-store/log-id.ts';
-import type { EventStore, StoredForm } from '../../shared/event-store/port.ts';
+import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
+import { scanLog } from '../../shared/event-store/scan-log.ts';
 import type { SealedHead } from '../../shared/event-store/seals.ts';
-import { breakOf } from '../../shared/event-store/verify-chain.ts';
+import { type LogBreak, type LogWalked, logBreak } from '../../shared/event-store/verify-log.ts';
 import {
-  type LogBreak,
-  type LogWalked,
-  logBreak,
-  walkLog,
-} from '../../shared/event-store/verify-log.ts';
-import { sealsCheck } from '../../shared/event-store/verify-seals.ts';
+  type SealedWalked,
+  VERIFY_SCAN,
+  type VerifyArgs,
+} from '../../shared/event-store/verify-scan.ts';
 import { jittered, NARROW_JITTER, WIDE_JITTER } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
+import { resultOf } from '../../shared/runtime/scan.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { KeyDocument } from '../relay/checkpoint/port.ts';
 import type { Log } from '../subscription.ts';
@@ -26,7 +26,7 @@ import { openRecord } from './record.ts';
 const FIRST_MS = 600_000;
 
 export type VerificationOptions = {
-  store: Pick<EventStore, 'stored' | 'end' | 'claimMeta'>;
+  store: LogReader & Pick<EventStore, 'claimMeta'>;
   /** The public key whose seals are trusted. */
   sealingKey?: string | undefined;
   /** The last sealed head that is kept outside the log, as it is now; left out where this process has none. */
@@ -60,17 +60,10 @@ const verifyOnce = async (
   signal: AbortSignal,
 ): Promise<LogWalked | undefined> => {
   const kept = sealedHead?.();
-  const { guarantee } = store.stored;
-  const seals = sealsCheck({ log: await logIdOf(store), publicKey: sealingKey, kept });
-  const also = (form: StoredForm) => breakOf(form, seals.reasonFor(form));
-  const end = await store.end();
-  const steps = walkLog({ stored: store.stored, guarantee, also, end, signal });
-  let step = await steps.next();
-  while (step.done !== true) step = await steps.next();
-  const { value } = step;
-  if (value === undefined || value.broken !== undefined) return value;
-  const broken = seals.missing();
-  return broken === undefined ? value : { ...value, broken };
+  const seals = { log: await logIdOf(store), publicKey: sealingKey, kept };
+  const args: VerifyArgs = { end: await store.end(), seals };
+  const order = { module: VERIFY_SCAN, args, signal };
+  return resultOf(scanLog<unknown, SealedWalked | undefined>(store, order));
 };
 
 /** Starts the schedule. Nothing is read before the first run, but what the last process kept. */

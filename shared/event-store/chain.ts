@@ -29,7 +29,7 @@ export const logHashes = (logHashBefore = GENESIS_HASH) => {
   let end = logHashBefore;
   return <E extends Hashed>(event: E): E & { logHash: string } => {
     end = event.logHash ?? linkLog(end, event.hash ?? '');
-    return { ...event, logHash: end };
+    return event.logHash === end ? (event as E & { logHash: string }) : { ...event, logHash: end };
   };
 };
 

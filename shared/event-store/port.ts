@@ -13,6 +13,7 @@
  *   up, waits for a slow reader and goes on by itself after a dropped connection.
  */
 import type { DomainEvent } from '../payment/events.ts';
+import type { ScanOrder } from '../runtime/scan.ts';
 
 /** A place in the order over all streams. Opaque: stored and passed back, never computed with. */
 export type Position = string;
@@ -98,6 +99,11 @@ export type StoredForms = {
   readStream(stream: string): Promise<StoredForm[]>;
   /** As `readAll` of the store. */
   readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<StoredForm[]>;
+  /**
+   * Runs a scan of the log in a thread that reads it by itself (scan-log.ts, which is what calls it); left
+   * out by a driver whose log no thread can open.
+   */
+  scan?<Y, R>(order: ScanOrder): AsyncGenerator<Y, R>;
 };
 
 /** Where an append expects its stream to end: nowhere yet, or at this event exactly. */
@@ -185,3 +191,6 @@ export type EventStore = {
   /** Ends after everything appended so far is durable. */
   close(): Promise<void>;
 };
+
+/** Who reads the whole log: the store, or a thread of its own over the same log. */
+export type LogReader = Pick<EventStore, 'readAll' | 'readStream' | 'end' | 'stored'>;

@@ -3,7 +3,7 @@
  * auditor verifies, and of an exported file. It reads only the text, so an event that the current
  * code cannot decode is verified like any other.
  */
-import { createBoundedMap } from '../runtime/bounded-map.ts';
+import { createGenerationsMap } from '../runtime/generations-map.ts';
 import { jsonFieldsOf } from '../runtime/json-fields.ts';
 import { GENESIS_HASH, hashOf, LOG_START, type LogEnd, linkLog } from './chain.ts';
 import { StreamNotWhole } from './errors.ts';
@@ -15,8 +15,11 @@ export type Link<P = unknown> = Omit<StoredForm, 'position'> & { position: P };
 /** The first event that does not fit, and why. */
 type Break<P = unknown> = { position: P; stream: string; revision: number; reason: string };
 
-/** Returns why a link does not follow the links checked before it; undefined where it does. */
-export type Check = (link: Link) => string | undefined;
+/**
+ * Returns why a link does not follow the links checked before it; undefined where it does. `named` are the
+ * fields of its text, for who has them already.
+ */
+export type Check = (link: Link, named?: Record<string, unknown>) => string | undefined;
 
 /** The first break in links that come in their order, or undefined where every link holds. */
 const verifyLinks = <P>(links: Iterable<Link<P>>, check: Check): Break<P> | undefined => {
@@ -101,18 +104,17 @@ export const linkReason = (
  */
 export const logCheck = (from: LogEnd = LOG_START): { check: Check; end: () => LogEnd } => {
   let end = from;
-  const reasonFor = (link: Link): string | undefined => {
+  const reasonFor = (link: Link, named: Record<string, unknown>): string | undefined => {
     const position = end.position + 1;
     if (Number(link.position) !== position) return `position ${position} is missing`;
-    const named = jsonFieldsOf(link.text);
     const own = hashReason(link) ?? placeReason(link, named);
     if (own !== undefined) return own;
     const { hashBefore = null } = link;
     if (link.revision > 0 && hashBefore === null) return 'the event before it is missing';
     return previousReason(named.previousHash, hashBefore) ?? logReason(link, end.logHash);
   };
-  const check: Check = (link) => {
-    const reason = reasonFor(link);
+  const check: Check = (link, named = jsonFieldsOf(link.text)) => {
+    const reason = reasonFor(link, named);
     if (reason === undefined)
       end = { position: Number(link.position), logHash: link.logHash ?? '' };
     return reason;
@@ -142,10 +144,9 @@ type StreamEnds = {
 /** Checks each stream alone; its events come in their order, with other streams' in between. */
 const streamsCheck =
   (ends: StreamEnds = new Map()): Check =>
-  (link) => {
+  (link, named = jsonFieldsOf(link.text)) => {
     const { stream, revision, hash } = link;
     const end = ends.get(stream);
-    const named = jsonFieldsOf(link.text);
     const reason =
       revisionReason(revision, end) ??
       hashReason(link) ??
@@ -170,13 +171,19 @@ export const verifyPart = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
 };
 
 /** How many ends of streams stay in memory; any other is read again for its stream's next event. */
-const STREAMS_KNOWN_MAX = 100_000;
+const STREAMS_KNOWN_MIN = 50_000;
 
 /** A stream that was deleted at the server has no event to follow: a break, not a fault. */
 const rejectUnlessRemoved = (error: unknown): StoredForm[] => {
   if (error instanceof StreamNotWhole) return [];
   throw error;
 };
+
+/** A check that has to read only where the event before a form is not known any more. */
+export type FormCheck = (
+  form: StoredForm,
+  named?: Record<string, unknown>,
+) => string | undefined | Promise<string | undefined>;
 
 /**
  * Checks the stored forms of a whole log in their order, by the chain that `guarantee` names. The
@@ -185,21 +192,43 @@ const rejectUnlessRemoved = (error: unknown): StoredForm[] => {
 export const storedCheck = (
   { readStream }: Pick<StoredForms, 'readStream'>,
   guarantee: StoredForms['guarantee'],
-): ((form: StoredForm) => Promise<string | undefined>) => {
+): FormCheck => {
+  const ends = createGenerationsMap<StreamEnd>(STREAMS_KNOWN_MIN);
+  const before = async ({ stream, revision }: StoredForm): Promise<StreamEnd | undefined> => {
+    const forms = await readStream(stream).catch(rejectUnlessRemoved);
+    const found = forms.find((one) => one.revision === revision - 1);
+    // Not the form itself, which would keep its text in memory.
+    return found && { revision: found.revision, hash: found.hash };
+  };
+
   if (guarantee === 'log') {
     const { check } = logCheck();
-    return async (form) => check(form);
+    const checkAfter = (
+      form: StoredForm,
+      hashBefore: string | null,
+      named?: Record<string, unknown>,
+    ) => {
+      const { stream, revision, hash } = form;
+      const reason = check({ ...form, hashBefore }, named);
+      if (reason === undefined) ends.set(stream, { revision, hash });
+      return reason;
+    };
+    return (form, named) => {
+      const { stream, revision, hashBefore } = form;
+      if (hashBefore !== undefined || revision === 0)
+        return checkAfter(form, hashBefore ?? null, named);
+      const end = ends.get(stream);
+      if (end?.revision === revision - 1) return checkAfter(form, end.hash, named);
+      return before(form).then((found) => checkAfter(form, found?.hash ?? null, named));
+    };
   }
-  const ends = createBoundedMap<StreamEnd>(STREAMS_KNOWN_MAX);
   const check = streamsCheck(ends);
-  return async (form) => {
+  return (form, named) => {
     const { stream, revision } = form;
-    if (revision > 0 && ends.get(stream) === undefined) {
-      const forms = await readStream(stream).catch(rejectUnlessRemoved);
-      const before = forms.find((one) => one.revision === revision - 1);
-      // Not the form itself, which would keep its text in memory.
-      if (before !== undefined) ends.set(stream, { revision: before.revision, hash: before.hash });
-    }
-    return check(form);
+    if (revision === 0 || ends.get(stream) !== undefined) return check(form, named);
+    return before(form).then((found) => {
+      if (found !== undefined) ends.set(stream, found);
+      return check(form, named);
+    });
   };
 };

@@ -4,6 +4,7 @@
  */
 import { isSealEvent } from '../payment/events.ts';
 import { SEALS_STREAM, type SealEvent } from '../payment/seal-events.ts';
+import { createGenerationsMap } from '../runtime/generations-map.ts';
 import { decode } from './codec.ts';
 import type { StoredForm } from './port.ts';
 import {
@@ -55,8 +56,10 @@ const STRIPPED = 'its seal is not in the log: the seals, or the end of the log, 
  * earlier seal would do, a copy would hide that the later ones were taken out.
  */
 export const sealsCheck = (against: SealsAgainst) => {
-  /** The last events: their log hashes by position, and which events of the log they are. */
-  const lastEvents = new Map<string, { logHash: string | undefined; nth: number }>();
+  /** The last events, or some more: their log hashes by position, and which events of the log they are. */
+  const lastEvents = createGenerationsMap<{ logHash: string | undefined; nth: number }>(
+    SEAL_SLACK_EVENTS,
+  );
   let read = 0;
   let seals = 0;
   let last: { seal: SealEvent['data']; key: string; nth: number; sealedNth: number } | undefined;
@@ -73,10 +76,15 @@ export const sealsCheck = (against: SealsAgainst) => {
     return `more than ${unsealedEventsMax(last.seal)} events follow the seal of position ${last.seal.position} without another: seals were taken out, or the service could make none`;
   };
 
+  const sealedEvent = (position: string) => {
+    const found = lastEvents.get(position);
+    return found !== undefined && read - found.nth <= SEAL_SLACK_EVENTS ? found : undefined;
+  };
+
   const reasonOf = (form: Form, event: SealEvent): string | undefined => {
     const { data: seal } = event;
     const { before, after } = keysOf(event);
-    const sealed = lastEvents.get(seal.position);
+    const sealed = sealedEvent(seal.position);
     const fit = { log: against.log, publicKey: last?.key, logHash: sealed?.logHash };
     // seeded bug: seal-verified
     const reason = sealEventReason(event, fit);
@@ -113,8 +121,6 @@ export const sealsCheck = (against: SealsAgainst) => {
       const seal = sealIn(form);
       const reason = seal === undefined ? undefined : reasonOf(form, seal);
       lastEvents.set(form.position, { logHash: form.logHash, nth: read });
-      const [oldest] = lastEvents.keys();
-      if (lastEvents.size > SEAL_SLACK_EVENTS && oldest !== undefined) lastEvents.delete(oldest);
       return reason ?? gapReason();
     },
     /** The break at the end of the whole log where the trusted key, or the kept head's seal, did not come. */

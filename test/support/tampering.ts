@@ -89,18 +89,15 @@ export const verifyOf = async (
   sealedHead: () => SealedHead | undefined = () => undefined,
   sealingKey?: string,
 ) => {
-  const { stored } = store;
-  if (stored === undefined) throw new Error('a store without its stored forms');
   const { signal } = new AbortController();
   const readModels = { ...noReadModels, ...ownReadModels };
   const deps = {
     store,
     readModels,
-    merchants: createMerchantLookup(store, readModels),
     sealingKey,
     sealedHead,
   };
-  const steps = verifyLogForms(deps, { stored, only, known, signal });
+  const steps = verifyLogForms(deps, { only, known, signal });
   let step = await steps.next();
   while (step.done !== true) step = await steps.next();
   if (step.value === undefined) throw new Error('the verification was broken off');
@@ -112,13 +109,10 @@ export const exportLog = async (
   { store, folder }: Pick<LogUnderTest, 'store' | 'folder'>,
   out = join(folder, 'log.jsonl'),
 ) => {
-  const { stored } = store;
-  if (stored === undefined) throw new Error('a store without its stored forms');
   const { signal } = new AbortController();
   const nothing = { from: undefined, fromTime: undefined, toTime: undefined, limit: undefined };
   const lines = logLines(
-    { store, merchants: createMerchantLookup(store, noReadModels) },
-    stored,
+    { log: store, merchants: createMerchantLookup(store, noReadModels) },
     nothing,
     undefined,
     signal,

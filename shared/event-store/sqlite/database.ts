@@ -142,6 +142,11 @@ export function prepareAll(database: DatabaseSync) {
     chainPage: database.prepare(
       `${CHAIN_ROWS} WHERE e.position > ? AND e.position <= ? ORDER BY e.position LIMIT ?`,
     ),
+    leanPage: rows(
+      `SELECT min(e.position, ${Number.MAX_SAFE_INTEGER}), s.name,
+         min(e.revision, ${Number.MAX_SAFE_INTEGER}), e.id, e.hash, e.log_hash, e.text
+       FROM ${EVENTS} WHERE e.position > ? AND e.position <= ? ORDER BY e.position LIMIT ?`,
+    ),
     chainOfStream: database.prepare(`${CHAIN_ROWS} WHERE s.name = ? ORDER BY e.revision`),
     endAt: database.prepare('SELECT position, log_hash AS logHash FROM events WHERE position = ?'),
   };

@@ -8,12 +8,12 @@
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { mapInSlices } from '../../runtime/slices.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
-import type { EventStore, Head, Position, StoredForm, StoredForms } from '../port.ts';
-import type { Link } from '../verify-chain.ts';
+import type { EventStore, Head, Position, StoredForms } from '../port.ts';
 import { wholeStream } from '../whole-stream.ts';
 import { groupCommit, type SqliteEventStoreStats } from './group-commit.ts';
 import { follow, type LiveTail, liveTail, positionNumber } from './live-tail.ts';
-import { decodeRow, rethrow } from './rows.ts';
+import { liveAddress, logScans } from './log-thread.ts';
+import { decodeRow, pageArgs, rethrow, storedForm } from './rows.ts';
 import { startThread, type Thread } from './thread.ts';
 
 /** Where the file is, and who is informed of its troubles. */
@@ -56,6 +56,7 @@ export async function openSqliteEventStore(
   const tail = liveTail(thread.openedAt);
   const appends = groupCommit(thread, tail, options.logger);
   const reads = readers(thread, tail);
+  const scans = logScans(liveAddress(file), true);
   const closing = new AbortController();
   let closed: Promise<void> | undefined;
 
@@ -65,7 +66,7 @@ export async function openSqliteEventStore(
         ? appends.append(stream, expected, events)
         : Promise.reject(new StoreUnavailable('the event store is closed')),
     ...reads,
-    stored: storedForms(thread),
+    stored: { ...storedForms(thread), scan: scans.scan },
     subscribe: (after, signal) =>
       follow(tail, reads.readAll, after, AbortSignal.any([signal, closing.signal])),
     lastPosition: () => lastOf(tail),
@@ -74,7 +75,11 @@ export async function openSqliteEventStore(
     claimMeta: (key, value) => thread.call('claimMeta', { key, value }).catch(rethrow),
     close() {
       closing.abort();
-      closed ??= appends.done().then(() => end(thread));
+      closed ??= appends
+        .done()
+        // The last to close the file moves its write-ahead log into it: a reader could not.
+        .then(scans.close)
+        .then(() => end(thread));
       return closed;
     },
   };
@@ -90,14 +95,15 @@ export async function openSqliteForReading(file: string): Promise<EventStore> {
   const thread = await startThread({ file, readOnly: true }, () => undefined).catch(rethrow);
   const tail = liveTail(thread.openedAt);
   const reads = readers(thread, tail);
+  const scans = logScans(file, false);
   return {
     append: () => Promise.reject(new StoreUnavailable('the log was opened for reading')),
     // Stores nothing: a value that is not there yet is given back.
     claimMeta: (key, value) => thread.call('claimMeta', { key, value }).catch(rethrow),
     ...reads,
-    stored: storedForms(thread),
+    stored: { ...storedForms(thread), scan: scans.scan },
     subscribe: (after, signal) => follow(tail, reads.readAll, after, signal),
-    close: () => end(thread),
+    close: () => scans.close().then(() => end(thread)),
   };
 }
 
@@ -118,13 +124,6 @@ const end = (thread: Thread): Promise<void> =>
 
 const lastOf = (tail: LiveTail): Position | null =>
   tail.last() === 0 ? null : String(tail.last());
-
-/** Throws RangeError for a text that is no position. */
-const pageArgs = (after: Position | null, limit: number, upTo?: Position | null) => ({
-  after: positionNumber(after),
-  upTo: upTo === undefined ? Number.MAX_SAFE_INTEGER : positionNumber(upTo),
-  limit,
-});
 
 function readers(
   thread: Thread,
@@ -155,8 +154,6 @@ function readers(
     },
   };
 }
-
-const storedForm = (row: Link<number>): StoredForm => ({ ...row, position: String(row.position) });
 
 function storedForms(thread: Thread): StoredForms {
   return {

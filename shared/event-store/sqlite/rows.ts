@@ -1,8 +1,9 @@
 /** Turns what the thread returns into the port's terms: rows into events, failures into errors. */
 import { decode, isReadable, unreadableAt } from '../codec.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
-import type { RecordedEvent, UnreadableEvent } from '../port.ts';
-import { hashReason, linkReason } from '../verify-chain.ts';
+import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
+import { hashReason, type Link, linkReason } from '../verify-chain.ts';
+import { positionNumber } from './live-tail.ts';
 import { Failed, type Row } from './messages.ts';
 
 /** Throws the port's error for a failure of the thread, and any other error as it is. */
@@ -24,3 +25,37 @@ export function decodeRow(row: Row): RecordedEvent | UnreadableEvent {
   const reason = hashReason({ text, hash }) ?? linkReason({ hash, logHash, logHashBefore });
   return reason === undefined ? event : unreadableAt(place, reason);
 }
+
+/** A page as the file's statements take it. Throws RangeError for a text that is no position. */
+export const pageArgs = (after: Position | null, limit: number, upTo?: Position | null) => ({
+  after: positionNumber(after),
+  upTo: upTo === undefined ? Number.MAX_SAFE_INTEGER : positionNumber(upTo),
+  limit,
+});
+
+/** A row with all that its chains rest on, as the port gives it. */
+export const storedForm = (row: Link<number>): StoredForm => ({
+  ...row,
+  position: String(row.position),
+});
+
+/** A row without what comes before it: position, stream, revision, id, hash, log hash, text. */
+export type LeanRow = [number, string, number, string, string, string, string];
+
+/**
+ * The rows of a page as stored forms. The log hash before a row is that of the row before it in the page;
+ * for the first one, and behind a gap, `logHashAt` gives that of a position, null where no event is.
+ */
+export const leanForms = (
+  rows: readonly LeanRow[],
+  logHashAt: (position: number) => string | null,
+): StoredForm[] => {
+  let before: LeanRow | undefined;
+  return rows.map((row) => {
+    const [position, stream, revision, id, hash, logHash, text] = row;
+    const isNext = before !== undefined && before[0] === position - 1;
+    const logHashBefore = isNext ? (before?.[5] ?? null) : logHashAt(position - 1);
+    before = row;
+    return { position: String(position), stream, revision, id, hash, logHash, text, logHashBefore };
+  });
+};

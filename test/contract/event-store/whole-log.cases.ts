@@ -29,7 +29,7 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
     const { named } = openBeforeEach(driver, (opened) => {
       ({ store, start, run } = opened);
     });
-    const deps = () => ({ store, merchants: createMerchantLookup(store, nobody) });
+    const deps = () => ({ store, log: store, merchants: createMerchantLookup(store, nobody) });
     const isOwn = async ({ stream }: StoredForm): Promise<boolean> => stream.includes(run);
 
     test('is the place of the last event: no page goes beyond it, whatever is appended', async () => {
@@ -80,7 +80,7 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
 
       test('F35: an export has every line', async () => {
         const { signal } = new AbortController();
-        const lines = logLines(deps(), store.stored, onFrom(start), undefined, signal);
+        const lines = logLines(deps(), onFrom(start), undefined, signal);
         const positions: string[] = [];
         for await (const line of lines) positions.push(JSON.parse(line).position);
         expect(positions).toHaveLength(EVENTS);

@@ -1,0 +1,42 @@
+/**
+ * Scans of the whole log: a verification, an export, a reconciliation. Where the store can read its log in
+ * a thread of its own they run there, else here, in pages between which other work takes its turn.
+ */
+import { type Scanned, type ScanOrder, type ScanTools, stepsOf } from '../runtime/scan.ts';
+import { StoreFileUnusable, StoreUnavailable } from './errors.ts';
+import type { LogReader } from './port.ts';
+
+/** A scan of a log, which a module exports as `scan` (shared/runtime/scan.ts). */
+export type LogScan<A, Y, R> = (log: LogReader, args: A, tools: ScanTools) => Scanned<Y, R>;
+
+/** An error of another thread as the one that the port promises. */
+const asPromised = (error: unknown): unknown => {
+  const { code, name, message } = Object(error);
+  if (error instanceof StoreUnavailable) return error;
+  if (code === 'EVENT_STORE_FILE_UNUSABLE') return new StoreFileUnusable(message);
+  const isUnavailable = code === 'EVENT_STORE_UNAVAILABLE' || name === 'ScanThreadEnded';
+  return isUnavailable ? new StoreUnavailable(message) : error;
+};
+
+async function* scanHere<Y, R>(
+  log: LogReader,
+  { module, args, calls = {}, signal = new AbortController().signal }: ScanOrder,
+): AsyncGenerator<Y, R> {
+  const { scan }: { scan: LogScan<unknown, Y, R> } = await import(module);
+  const call: ScanTools['call'] = async (name, ...values) => calls[name]?.(...(values as never[]));
+  return yield* stepsOf(scan(log, args, { signal, call }));
+}
+
+/**
+ * What a scan of the log yields, and its result. `order.module` exports the scan; it may call what the
+ * order lists. Throws what the scan throws; of an error from another thread that is none of the store's,
+ * its name, message and codes.
+ */
+export async function* scanLog<Y, R>(store: LogReader, order: ScanOrder): AsyncGenerator<Y, R> {
+  const { scan } = store.stored;
+  try {
+    return yield* scan === undefined ? scanHere<Y, R>(store, order) : scan<Y, R>(order);
+  } catch (error) {
+    throw asPromised(error);
+  }
+}

@@ -1,0 +1,46 @@
+/** The thread in which scans of the log run (log-scan.ts): one for all files of this process. */
+import { pathToFileURL } from 'node:url';
+import type { ScanOrder } from '../../runtime/scan.ts';
+import { createScanThread } from '../../runtime/scan-thread.ts';
+import type { LogScanArgs } from './log-scan.ts';
+
+const MODULE = new URL('./log-scan.ts', import.meta.url).href;
+
+const thread = createScanThread();
+
+/** The address by which the thread opens a file that this process writes. */
+export const liveAddress = (file: string): string => `${pathToFileURL(file).href}?mode=ro`;
+
+/**
+ * Scans of one file (`StoredForms.scan`). `file` is what SQLite opens: an address, or the path of a copy.
+ * `close` resolves when none of them has the file open any more; one under way throws.
+ */
+export const logScans = (file: string, isLive: boolean) => {
+  let unfinished = 0;
+
+  async function* scan<Y, R>({ module, args, ...order }: ScanOrder): AsyncGenerator<Y, R> {
+    const given: LogScanArgs = { file, isLive, module, args };
+    let finished = true;
+    unfinished += 1;
+    const steps = thread.run<Y, R>({ ...order, module: MODULE, args: given });
+    try {
+      for (let step = await steps.next(); ; step = await steps.next()) {
+        if (step.done === true) return step.value;
+        finished = false;
+        yield step.value;
+        finished = true;
+      }
+    } finally {
+      // A reader that has left does not see the end of the scan in its thread.
+      await steps.return(undefined as R);
+      if (finished) unfinished -= 1;
+    }
+  }
+
+  return {
+    scan,
+    close: async (): Promise<void> => {
+      if (unfinished > 0) await thread.end();
+    },
+  };
+};

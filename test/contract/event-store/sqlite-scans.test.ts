@@ -1,0 +1,92 @@
+/** ADR-0185: a verification and an export of a SQLite log run beside the event loop, and end with the store. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { EXPORT_SCAN, type ExportArgs } from '../../../audit/export-scan.ts';
+import { StoreUnavailable } from '../../../shared/event-store/errors.ts';
+import { scanLog } from '../../../shared/event-store/scan-log.ts';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+} from '../../../shared/event-store/sqlite/event-store.ts';
+import {
+  type SealedWalked,
+  VERIFY_SCAN,
+  type VerifyArgs,
+} from '../../../shared/event-store/verify-scan.ts';
+import { resultOf } from '../../../shared/runtime/scan.ts';
+import { appendLives } from '../../support/many-payments.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+const PAYMENTS = 600;
+const EVENTS = 6 * PAYMENTS;
+
+const requested = { from: undefined, fromTime: undefined, toTime: undefined, limit: undefined };
+const exportArgs: ExportArgs = { requested, only: undefined };
+
+describe('scans of a SQLite log', () => {
+  const folder = temporaryFolder();
+  const file = join(folder.path, 'events.sqlite');
+  let store: SqliteEventStore;
+  beforeAll(async () => {
+    store = await openSqliteEventStore({ file });
+    const ids = Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`);
+    await appendLives(store, ids);
+  });
+  afterAll(async () => {
+    await store.close();
+    folder.remove();
+  });
+
+  const verify = async (): Promise<SealedWalked | undefined> => {
+    const args: VerifyArgs = { end: await store.end(), seals: { log: 'log' } };
+    return resultOf(
+      scanLog<unknown, SealedWalked | undefined>(store, { module: VERIFY_SCAN, args }),
+    );
+  };
+  const exported = () => scanLog<string, void>(store, { module: EXPORT_SCAN, args: exportArgs });
+  const linesOf = async (texts: AsyncIterable<string>): Promise<number> => {
+    let lines = 0;
+    for await (const text of texts) lines += text.split('\n').length - 1;
+    return lines;
+  };
+
+  test('see every event, side by side', async () => {
+    const [walked, lines] = await Promise.all([verify(), linesOf(exported())]);
+    expect(walked).toMatchObject({ events: EVENTS, last: { position: String(EVENTS) } });
+    expect(walked).not.toHaveProperty('broken');
+    expect(lines).toBe(EVENTS);
+  });
+
+  test('take next to nothing of the event loop', async () => {
+    const [own, all] = [process.threadCpuUsage(), process.cpuUsage()];
+    await Promise.all([verify(), linesOf(exported())]);
+    // CPU times, which no other program on the machine changes.
+    expect(process.threadCpuUsage(own).user).toBeLessThan(process.cpuUsage(all).user / 3);
+  });
+
+  test('see what was appended before they began', async () => {
+    await appendLives(store, ['pay_late']);
+    expect(await verify()).toMatchObject({ events: EVENTS + 6 });
+  });
+
+  test('a verification that is stopped has no result', async () => {
+    const args: VerifyArgs = { end: await store.end(), seals: { log: 'log' } };
+    const order = { module: VERIFY_SCAN, args, signal: AbortSignal.abort() };
+    expect(await resultOf(scanLog(store, order))).toBeUndefined();
+  });
+
+  test('one that its reader left, or that is under way, is over when the store has closed', async () => {
+    const other = join(folder.path, 'closing.sqlite');
+    const closing = await openSqliteEventStore({ file: other });
+    // More than a scan may be ahead of its reader.
+    const ids = Array.from({ length: 200 }, (_, n) => `pay_${n}`);
+    await appendLives(closing, ids);
+    const texts = scanLog<string, void>(closing, { module: EXPORT_SCAN, args: exportArgs });
+    expect((await texts.next()).value).toMatch(/^{"position":"1"/);
+    await closing.close();
+    // The last connection moved the write-ahead log into the file.
+    expect(existsSync(`${other}-wal`)).toBe(false);
+    await expect(texts.next()).rejects.toThrow(StoreUnavailable);
+  });
+});
