@@ -9,7 +9,8 @@ import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { ReconcileOptions } from './reconcile.ts';
-import { LedgerUnavailable, type Reconciliation, reconcile } from './reconcile.ts';
+import { LedgerUnavailable, type Reconciliation } from './reconcile.ts';
+import { reconcileBeside } from './reconcile-scan.ts';
 
 type Logger = {
   info(fields: object, message: string): void;
@@ -72,7 +73,7 @@ export const openReconciling = (options: ReconcilingOptions): Reconciling => {
   let cancel = (): void => undefined;
 
   const run = async (): Promise<Reconciliation> => {
-    const result = await reconcile({ ...sides, signal: stopping.signal });
+    const result = await reconcileBeside({ ...sides, signal: stopping.signal });
     metrics.reconciled(result);
     logResult(logger, result);
     return result;

@@ -1,13 +1,22 @@
 /** The reconciliation that runs by itself: its metrics, its log lines, and what it does when it cannot. */
-import { describe, expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
+import { LedgerUnavailable } from '../../command-api/reconcile/reconcile.ts';
 import { openReconciling } from '../../command-api/reconcile/reconciling.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+} from '../../shared/event-store/sqlite/event-store.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { openInProcess } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { authorized, created, newEvent, operationId } from '../support/payment-events.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const HOUR_MS = 3_600_000;
@@ -23,8 +32,11 @@ const ENTRY: LedgerEntry = {
 };
 
 /** A schedule over one payment; `ledger` can be replaced between its runs. */
-const scheduled = async (events: PaymentEvent[], everyMs = HOUR_MS) => {
-  const store = memoryEventStore();
+const scheduled = async (
+  events: PaymentEvent[],
+  everyMs = HOUR_MS,
+  store: EventStore = memoryEventStore(),
+) => {
   await store.append(
     streamOf('pay_1'),
     'none',
@@ -160,5 +172,39 @@ describe('F5: the log is compared with the ledger on a schedule', () => {
       const { text } = await service.ask('GET', '/metrics');
       return /^payments_reconcile_last_timestamp_seconds 1\d{9}$/m.test(text);
     });
+  });
+});
+
+describe('ADR-0185: a SQLite log is compared in a thread of its own', () => {
+  const folder = temporaryFolder();
+  let store: SqliteEventStore;
+  beforeEach(async () => {
+    store = await openSqliteEventStore({ file: join(folder.path, `${randomUUID()}.sqlite`) });
+  });
+  afterEach(() => store.close());
+  afterAll(folder.remove);
+
+  test('with the same result', async () => {
+    const { reconciling } = await scheduled([created(), authorized()], 0, store);
+    expect(await reconciling.once()).toMatchObject({ ok: true, operations: 1, entries: 1 });
+  });
+
+  test('a ledger that cannot be read is told from a log that cannot be read', async () => {
+    const { reconciling, provider } = await scheduled([created()], 0, store);
+    provider.respond = () => Promise.reject(new Error('out of reach'));
+    const failed = reconciling.once();
+    await expect(failed).rejects.toThrow(LedgerUnavailable);
+    await expect(failed).rejects.toThrow('out of reach');
+  });
+
+  test('a stop ends it while it waits for the ledger', async () => {
+    const { reconciling, provider } = await scheduled([created()], 0, store);
+    const page = Promise.withResolvers<{ entries: LedgerEntry[]; next: null }>();
+    provider.respond = () => page.promise;
+    const stopped = reconciling.once();
+    await until('the ledger is asked for', () => provider.calls === 1);
+    reconciling.stop();
+    page.resolve({ entries: [], next: null });
+    await expect(stopped).rejects.toThrow('the service is stopping');
   });
 });
