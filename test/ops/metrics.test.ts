@@ -24,8 +24,8 @@ const dashboard: { panels: { title: string; targets?: { expr: string }[] }[] } =
 /** The metrics that an expression queries, without its labels. */
 const namesIn = (expr: string): string[] => {
   const withoutLabels = expr.replace(/\{[^}]*\}/g, '').replace(/\bby \([^)]*\)/g, '');
-  return [...withoutLabels.matchAll(/\b(?:http_server|payments)_[a-z_]+\b/g)].map(([name]) =>
-    name.replace(/_(bucket|count|sum)$/, ''),
+  return [...withoutLabels.matchAll(/\b(?:http_server|nodejs|payments)_[a-z0-9_]+\b/g)].map(
+    ([name]) => name.replace(/_(bucket|count|sum)$/, ''),
   );
 };
 
@@ -55,6 +55,8 @@ const PROMISED = [
   'payments_reconcile_last_timestamp_seconds',
   'payments_reconcile_interval_seconds',
   'payments_log_broken',
+  'nodejs_eventloop_lag_p99_seconds',
+  'nodejs_eventloop_lag_max_seconds',
 ];
 
 let served: Set<string>;
