@@ -2,6 +2,7 @@
  * The canonical JSON of what makes two creates the same request (gaps §8), from which the fingerprint
  * is made. The details are brought into canonical order once, for this text and for the event.
  */
+import type { TokenInput } from '../shared/payment/card.ts';
 import {
   type MaskedCard,
   type PaymentDetails,
@@ -14,11 +15,18 @@ import type { CreateRequest } from './request/payment-request.ts';
 
 const copyInOrder = compileSchema(inCanonicalOrder(paymentDetails, true));
 
-/** Of the card only what tells cards apart without giving one away. */
-const comparableCard = (masked: MaskedCard, givenBrand: string | undefined) => {
+/** Of the card only what tells cards apart without giving one away, in canonical order. */
+export const comparableCard = (masked: MaskedCard, givenBrand: string | undefined) => {
   const { bin, last4, holderName, expiryMonth, expiryYear } = masked;
   return { bin, brand: givenBrand ?? null, expiryMonth, expiryYear, holderName, last4 };
 };
+
+/** Of a token its keyed hash, and what stands beside it (gaps §14), in canonical order. */
+export const comparableToken = ({ holderName, brand }: TokenInput, tokenHash: string) => ({
+  brand: brand ?? null,
+  holderName,
+  tokenHash,
+});
 
 /**
  * The text, which is the canonical JSON of the same fields in any order; and the details in canonical
@@ -26,15 +34,15 @@ const comparableCard = (masked: MaskedCard, givenBrand: string | undefined) => {
  */
 export const comparableCreate = (
   merchantId: string,
-  { amount, currency, captureNow, card, details }: CreateRequest,
-  masked: MaskedCard,
+  { amount, currency, captureNow, details }: CreateRequest,
+  card: ReturnType<typeof comparableCard> | ReturnType<typeof comparableToken>,
 ): { text: string; details: PaymentDetails } => {
   const inOrder = copyInOrder(details) as PaymentDetails | undefined;
   const comparable = {
     // seeded bug: create-fingerprint
     amount,
     captureNow,
-    card: comparableCard(masked, card.brand),
+    card,
     currency,
     details: inOrder ?? details,
     merchantId,

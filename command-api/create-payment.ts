@@ -3,7 +3,7 @@
  * equal create that is unresolved, or a new payment), and gives a new one to operate.ts (gaps §6 to
  * §8). A payment's create has one operation id, that of its intent.
  */
-import { brandOf, CardSecret, maskCard } from '../shared/payment/card.ts';
+import { CardSecret, type TokenInput } from '../shared/payment/card.ts';
 import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import {
@@ -14,7 +14,7 @@ import {
 } from '../shared/payment/state.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
-import { comparableCreate } from './create-fingerprint.ts';
+import { comparableOf, describeToken, type ShownCard, shownCardOf } from './card-of-request.ts';
 import type { CommandDeps, Sender } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
@@ -30,8 +30,10 @@ import { type CommandResponse, keyReused, rejection, replayed, responseTo } from
 /** What one request asks for. The card secret lives in `call`, no longer than the request's command. */
 type Attempt = {
   sender: Sender;
-  /** The command, without the ids that a new payment gets. */
-  command: Omit<CreateCommand, 'operationId' | 'paymentId'>;
+  /** The command, without its card and the ids that a new payment gets. */
+  command: Omit<CreateCommand, 'operationId' | 'paymentId' | keyof ShownCard>;
+  /** The card as it is kept; a token until its provider has described it. */
+  shown: ShownCard | TokenInput;
   call: CallDetails;
   budget: Budget;
 };
@@ -50,8 +52,9 @@ export const createPayment = (
   key: string | undefined,
   budget: Budget,
 ): Promise<CommandResponse> => {
-  const command = commandOf(deps, sender, request);
-  const attempt = { sender, command, call: callOf(request), budget };
+  const shown = 'token' in request.card ? request.card : shownCardOf(request.card);
+  const command = commandOf(deps, sender, request, shown);
+  const attempt = { sender, command, shown, call: callOf(request), budget };
   return key === undefined ? createOrJoin(deps, attempt) : createUnderKey(deps, attempt, key);
 };
 
@@ -71,22 +74,19 @@ const commandOf = (
   { identities, rulesOf }: CommandDeps,
   { merchantId }: Sender,
   request: CreateRequest,
+  shown: Attempt['shown'],
 ): Attempt['command'] => {
   const { amount, currency, captureNow } = request;
-  const numberBrand = brandOf(request.card.number);
-  const masked = maskCard(request.card, numberBrand);
-  const { text, details } = comparableCreate(merchantId, request, masked);
+  const { text, details } = comparableOf(identities, merchantId, request, shown);
   const fingerprint = identities.fingerprintOfText(text);
-  const previous = identities.previous?.fingerprintOfText(text);
+  const { previous: older } = identities;
+  const previous = older?.fingerprintOfText(comparableOf(older, merchantId, request, shown).text);
   return {
     kind: 'create',
     merchantId,
     amountMinor: amount,
     currency,
     captureNow,
-    // seeded bug: masked-card
-    card: masked,
-    numberBrand,
     details,
     identity: { fingerprint },
     previousIdentity: previous === undefined ? undefined : { fingerprint: previous },
@@ -244,12 +244,14 @@ const repeatUnresolved = async (
 };
 
 /** Undefined where another request has the id or the reference: look at the payments again. */
-const createNew = (
+const createNew = async (
   deps: CommandDeps,
-  { sender, command: requested, call, budget }: Attempt,
+  { sender, command: requested, shown: given, call, budget }: Attempt,
   { paymentId, operationId }: CreateIds,
 ): Promise<CommandResponse | undefined> => {
-  const command = { ...requested, paymentId, operationId };
+  const shown = 'token' in given ? await describeToken(deps, given) : given;
+  if ('response' in shown) return shown.response;
+  const command = { ...requested, ...shown, paymentId, operationId };
   const request = { paymentId, command, call, sender, budget };
   const reference = command.rules.uniqueReferences && command.details.merchantReference;
   return deps.queues.run(paymentId, () =>

@@ -70,6 +70,14 @@ const tryLater = (
   outcome: code === 'PROVIDER_UNAVAILABLE' ? 'unknown' : 'unavailable',
 });
 
+/** The provider could not say which card a token stands for: nothing is stored. */
+export const tokenNotDescribed = (): CommandResponse => ({
+  ...tryLater('PROVIDER_UNAVAILABLE', [
+    'the provider could not be asked for the card of the token; nothing was stored',
+  ]),
+  outcome: 'unavailable',
+});
+
 const locationOf = (paymentId: string) => ({ location: `/api/v1/payments/${paymentId}` });
 
 /** The intent is durable, its outcome is not known: nothing is guessed (gaps §7). */

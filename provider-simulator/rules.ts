@@ -3,6 +3,7 @@
  * its own money rules for the rest. Pure; the ledger hands in what it knows.
  */
 import type { ProviderOperation, ProviderOperationKind } from '../command-api/provider/port.ts';
+import { brandOf, maskCard, type TokenCard } from '../shared/payment/card.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { passesLuhn } from '../shared/runtime/card-numbers.ts';
 import { type CardBehaviour, TEST_CARDS, type TestCard } from './test-cards.ts';
@@ -42,22 +43,44 @@ const notPermitted = (word: string): SimulatedOutcome =>
   declined('TRANSACTION_NOT_PERMITTED', word);
 
 const cardsByNumber = new Map(TEST_CARDS.map((card) => [card.number, card]));
+const numbersByToken = new Map(TEST_CARDS.map(({ token, number }) => [token, number]));
+
+/** No card has this number: an unknown token is declined as one. */
+const NO_NUMBER = '0';
+
+const numberOf = ({ card }: CardOperation): string => {
+  const revealed = card.reveal();
+  return 'number' in revealed ? revealed.number : (numbersByToken.get(revealed.token) ?? NO_NUMBER);
+};
+
+/** The date of every token's card: the simulator judges none. */
+const TOKEN_EXPIRY = { expiryMonth: '12', expiryYear: '2034' };
+
+/** The card of one of the simulator's tokens; undefined for any other token. */
+export const cardOfToken = (token: string): TokenCard | undefined => {
+  const number = numbersByToken.get(token);
+  if (number === undefined) return undefined;
+  const { bin, last4 } = maskCard({ number, holderName: '', ...TOKEN_EXPIRY });
+  return { bin, last4, ...TOKEN_EXPIRY, brand: brandOf(number) };
+};
 
 /** The table's line for a number; undefined for a number that is not in the table. */
 const testCardOf = (number: string): TestCard | undefined => cardsByNumber.get(number);
 
 /** What the card of an AUTHORIZE or SALE makes the simulator do; undefined for a card of no list. */
 export const behaviourOf = (operation: ProviderOperation): CardBehaviour | undefined =>
-  'card' in operation ? testCardOf(operation.card.reveal().number)?.behaviour : undefined;
+  'card' in operation ? testCardOf(numberOf(operation))?.behaviour : undefined;
 
 /** The outcome of an AUTHORIZE or SALE. The card's date is not looked at (gaps §13). */
 export const decideCard = (operation: CardOperation): SimulatedOutcome => {
-  const { number } = operation.card.reveal();
+  const number = numberOf(operation);
   const known = testCardOf(number);
   if (known?.behaviour === undefined && known?.failureCode !== undefined) {
     return declined(known.failureCode, known.failureCode.toLowerCase());
   }
-  return passesLuhn(number) ? APPROVED : declined('INVALID_CARD_NUMBER', 'invalid_card_number');
+  return number !== NO_NUMBER && passesLuhn(number)
+    ? APPROVED
+    : declined('INVALID_CARD_NUMBER', 'invalid_card_number');
 };
 
 const decideCapture = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {

@@ -23,7 +23,7 @@ import {
   type Recorded,
   type SimulatedEntry,
 } from './ledger.ts';
-import { behaviourOf } from './rules.ts';
+import { behaviourOf, cardOfToken } from './rules.ts';
 import { SLOW_CARD_MS } from './test-cards.ts';
 
 /** What became of a call to carry an operation out. */
@@ -180,6 +180,10 @@ export const openSimulator = async ({
   ) => (found.outcome === 'AT_WORK' ? unknown(AT_WORK) : responseFrom(found.entry, question));
 
   return {
+    describeToken: async (token) => {
+      const card = cardOfToken(token);
+      return card === undefined ? { outcome: 'NOT_FOUND' } : { outcome: 'DESCRIBED', ...card };
+    },
     execute: (operation) =>
       ask(async () => {
         const carried = await simulation.operate(operation);

@@ -19,6 +19,8 @@ export type CardBehaviour =
 export type TestCard = {
   /** Digits alone. */
   number: string;
+  /** The simulator's token for it (gaps §14). */
+  token?: string;
   /** In words, for people. */
   outcome: string;
   /** The decline to expect; of a capture or refund where the outcome says so. */
@@ -31,44 +33,89 @@ export const SLOW_CARD_MS = 2000;
 
 /** Every number that is no card below is approved when it passes the Luhn check. */
 export const TEST_CARDS: readonly TestCard[] = [
-  { number: '4242424242424242', outcome: 'approved' },
+  { number: '4242424242424242', token: 'tok_visa', outcome: 'approved' },
   { number: '4111111111111111', outcome: 'approved' },
-  { number: '5555555555554444', outcome: 'approved' },
-  { number: '378282246310005', outcome: 'approved' },
+  { number: '5555555555554444', token: 'tok_mastercard', outcome: 'approved' },
+  { number: '378282246310005', token: 'tok_amex', outcome: 'approved' },
   { number: '4242424242424241', outcome: 'declined', failureCode: 'INVALID_CARD_NUMBER' },
-  { number: '4000000000000002', outcome: 'declined', failureCode: 'CARD_DECLINED' },
-  { number: '4000000000009995', outcome: 'declined', failureCode: 'INSUFFICIENT_FUNDS' },
-  { number: '4000000000009987', outcome: 'declined', failureCode: 'LOST_CARD' },
-  { number: '4000000000009979', outcome: 'declined', failureCode: 'STOLEN_CARD' },
-  { number: '4000000000000069', outcome: 'declined', failureCode: 'EXPIRED_CARD' },
-  { number: '4000000000000127', outcome: 'declined', failureCode: 'INCORRECT_CVV' },
-  { number: '4000000000000119', outcome: 'declined', failureCode: 'PROCESSING_ERROR' },
+  {
+    number: '4000000000000002',
+    token: 'tok_declined',
+    outcome: 'declined',
+    failureCode: 'CARD_DECLINED',
+  },
+  {
+    number: '4000000000009995',
+    token: 'tok_insufficient_funds',
+    outcome: 'declined',
+    failureCode: 'INSUFFICIENT_FUNDS',
+  },
+  {
+    number: '4000000000009987',
+    token: 'tok_lost_card',
+    outcome: 'declined',
+    failureCode: 'LOST_CARD',
+  },
+  {
+    number: '4000000000009979',
+    token: 'tok_stolen_card',
+    outcome: 'declined',
+    failureCode: 'STOLEN_CARD',
+  },
+  {
+    number: '4000000000000069',
+    token: 'tok_expired_card',
+    outcome: 'declined',
+    failureCode: 'EXPIRED_CARD',
+  },
+  {
+    number: '4000000000000127',
+    token: 'tok_incorrect_cvv',
+    outcome: 'declined',
+    failureCode: 'INCORRECT_CVV',
+  },
+  {
+    number: '4000000000000119',
+    token: 'tok_processing_error',
+    outcome: 'declined',
+    failureCode: 'PROCESSING_ERROR',
+  },
   {
     number: '4000000000004210',
+    token: 'tok_unreachable',
     outcome: 'provider not reachable, nothing charged',
     behaviour: 'NOT_REACHABLE',
   },
   {
     number: '4000000000004228',
+    token: 'tok_never_carried_out',
     outcome: 'times out before it acts; found as nothing later',
     behaviour: 'TIMES_OUT',
   },
   {
     number: '4000000000004236',
+    token: 'tok_answer_lost',
     outcome: 'acts, then its answer is lost; found as approved later',
     behaviour: 'ANSWER_LOST',
   },
   {
     number: '4000000000004244',
+    token: 'tok_capture_declined',
     outcome: 'approved, capture declined',
     failureCode: 'PROCESSING_ERROR',
     behaviour: 'CAPTURE_DECLINED',
   },
   {
     number: '4000000000004251',
+    token: 'tok_refund_declined',
     outcome: 'approved, refund declined',
     failureCode: 'TRANSACTION_NOT_PERMITTED',
     behaviour: 'REFUND_DECLINED',
   },
-  { number: '4000000000004269', outcome: 'approved after 2 s', behaviour: 'SLOW' },
+  {
+    number: '4000000000004269',
+    token: 'tok_slow',
+    outcome: 'approved after 2 s',
+    behaviour: 'SLOW',
+  },
 ];

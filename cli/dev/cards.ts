@@ -3,11 +3,12 @@ import { Command } from 'commander';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import { columns, type Format, formatOption, print, printJson } from '../output.ts';
 
-const HEADER = ['NUMBER', 'OUTCOME', 'FAILURE CODE'];
+const HEADER = ['NUMBER', 'TOKEN', 'OUTCOME', 'FAILURE CODE'];
 
 const printCards = ({ format }: { format: Format }): void => {
-  const cards = TEST_CARDS.map(({ number, outcome, failureCode }) => ({
+  const cards = TEST_CARDS.map(({ number, token, outcome, failureCode }) => ({
     number,
+    token,
     outcome,
     failureCode,
   }));
@@ -15,7 +16,12 @@ const printCards = ({ format }: { format: Format }): void => {
     printJson(cards);
     return;
   }
-  const rows = cards.map(({ number, outcome, failureCode = '' }) => [number, outcome, failureCode]);
+  const rows = cards.map(({ number, token = '', outcome, failureCode = '' }) => [
+    number,
+    token,
+    outcome,
+    failureCode,
+  ]);
   print(...columns([HEADER, ...rows]));
 };
 

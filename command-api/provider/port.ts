@@ -3,7 +3,7 @@
  * is the idempotency key: the same id again never moves money twice, and is never inside a retry
  * loop. Every driver keeps these promises; test/contract/provider asks each of them.
  */
-import type { CardSecret } from '../../shared/payment/card.ts';
+import type { CardSecret, TokenCard } from '../../shared/payment/card.ts';
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 
 export type ProviderOperationKind = 'AUTHORIZE' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
@@ -12,7 +12,7 @@ export type ProviderOperationKind = 'AUTHORIZE' | 'SALE' | 'CAPTURE' | 'VOID' | 
 export type CallDetails =
   | {
       kind: 'AUTHORIZE' | 'SALE';
-      /** Number and CVV live in memory for this one call. */
+      /** Number and CVV, or the token, live in memory for this one call. */
       card: CardSecret;
       descriptor?: string | undefined;
     }
@@ -116,7 +116,18 @@ export type LedgerEntry = {
   providerReference: string;
 };
 
+/** What a provider says of a token; NOT_FOUND where it knows none of that name, or no tokens at all. */
+export type TokenDescription =
+  | ({ outcome: 'DESCRIBED' } & TokenCard)
+  | { outcome: 'NOT_FOUND' }
+  | Unknown;
+
 export type Provider = {
+  /**
+   * Which card a token stands for, asked before the payment is created. Never throws; ends within the
+   * provider's timeout.
+   */
+  describeToken(token: string): Promise<TokenDescription>;
   /**
    * Carries the operation out once. A provider that opens something before it moves money gives its
    * id to `opened` in between: a rejection of `opened` is NOT_SENT. Never throws; ends within the

@@ -139,6 +139,7 @@ export const resilient = (
   return {
     ...provider,
     execute,
+    describeToken: (token) => measured('DESCRIBE', provider.describeToken(token)),
     lookUp: (question) => measured('LOOK_UP', provider.lookUp(question)),
     fence: (question) => measured('FENCE', provider.fence(question)),
     breakerOpen: () => breaker.state !== CircuitState.Closed,

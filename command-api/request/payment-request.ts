@@ -2,7 +2,7 @@
  * The body of a create (interface, "Resources and their fields"): its schema, in the contract's
  * names and order, and the function that reads it (gaps §3, §4).
  */
-import type { z } from 'zod';
+import { z } from 'zod';
 import {
   currencyCode,
   object,
@@ -26,7 +26,12 @@ import {
   Shipping,
   Source,
 } from '../../shared/http/payment-schemas.ts';
-import { CARD_NUMBER, type CardInput } from '../../shared/payment/card.ts';
+import {
+  CARD_NUMBER,
+  CARD_TOKEN,
+  type CardInput,
+  type TokenInput,
+} from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
 import {
@@ -52,9 +57,21 @@ export const Card = requiredObject({
   brand: optionalText(),
 }).meta({ id: 'Card' });
 
-export const PaymentMethod = requiredObject({ type: requiredChoice(['CARD']), card: Card }).meta({
-  id: 'PaymentMethod',
-});
+/** A token of the provider's in place of number, expiry and CVV (gaps §14). */
+export const CardByToken = requiredObject({
+  token: requiredPattern(CARD_TOKEN, '1 to 255 of A-Z a-z 0-9 _ -'),
+  holderName: requiredText(),
+  brand: optionalText(),
+}).meta({ id: 'CardByToken' });
+
+const CARD_TYPE = { type: requiredChoice(['CARD']) };
+const ByNumber = requiredObject({ ...CARD_TYPE, card: Card });
+const ByToken = requiredObject({ ...CARD_TYPE, card: CardByToken });
+
+export const PaymentMethod = requiredObject({
+  ...CARD_TYPE,
+  card: z.union([Card, CardByToken]),
+}).meta({ id: 'PaymentMethod' });
 
 export const PreviousFailure = object({
   gateway: optionalText(),
@@ -64,10 +81,10 @@ export const PreviousFailure = object({
   timestamp: optionalDateTime(),
 }).meta({ id: 'PreviousFailure' });
 
-export const PaymentRequest = object({
+const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
   amount: positiveInteger(),
   currency: currencyCode(),
-  paymentMethod: PaymentMethod,
+  paymentMethod,
   captureNow: optionalFlag(),
   descriptor: optionalText(),
   merchantReference: optionalText(),
@@ -78,16 +95,24 @@ export const PaymentRequest = object({
   shipping: Shipping.optional(),
   previousFailures: optionalList(PreviousFailure, PREVIOUS_FAILURES_MAX),
   source: Source.optional(),
-}).meta({ id: 'PaymentRequest' });
+});
+
+/** What the API documents show; a request is read by the one of the two that it is. */
+export const PaymentRequest = object(requestWith(PaymentMethod)).meta({ id: 'PaymentRequest' });
+const RequestByNumber = object(requestWith(ByNumber));
+const RequestByToken = object(requestWith(ByToken));
 
 /** A create request with its defaults filled in and unknown fields gone. */
 export type CreateRequest = {
   amount: RequestedAmount;
   currency: string;
   captureNow: boolean;
-  card: CardInput;
+  card: CardInput | TokenInput;
   details: PaymentDetails;
 };
+
+/** `holdsOtherCard`: a text that is kept looks like the number of another card. */
+type ParsedCreate = { ok: true; request: CreateRequest; holdsOtherCard: boolean } | Invalid;
 
 /** Nothing deeper than this is ever read. */
 const DEPTH_MAX = 8;
@@ -103,15 +128,36 @@ const withoutNulls = (value: unknown, depth = 0): unknown => {
   );
 };
 
-const copyOfRequest = compileSchema(PaymentRequest);
+const copyByNumber = compileSchema(RequestByNumber);
+const copyByToken = compileSchema(RequestByToken);
 
 /** A `null` counts as absent; nearly no request has one, so only a body that does not fit is read again. */
-const readRequest = (body: JsonObject) => {
-  const data = copyOfRequest(body);
+const readByNumber = (body: JsonObject) => {
+  const data = copyByNumber(body);
   return data === undefined
-    ? PaymentRequest.safeParse(withoutNulls(body))
+    ? RequestByNumber.safeParse(withoutNulls(body))
     : { success: true as const, data };
 };
+
+const readByToken = (body: JsonObject) => {
+  const data = copyByToken(body);
+  return data === undefined
+    ? RequestByToken.safeParse(withoutNulls(body))
+    : { success: true as const, data };
+};
+
+/** The card of a body, where it is an object. */
+const cardIn = ({ paymentMethod }: JsonObject): JsonObject | undefined => {
+  const card = isObject(paymentMethod) ? paymentMethod.card : undefined;
+  return isObject(card) ? card : undefined;
+};
+
+const isGiven = (card: JsonObject, field: string): boolean =>
+  card[field] !== undefined && card[field] !== null;
+
+/** What a token stands in place of. */
+const OF_A_NUMBER = ['number', 'cvv', 'expiryMonth', 'expiryYear'];
+const BOTH = 'paymentMethod.card must hold either number or token';
 
 type AddressInput = z.infer<typeof Address>;
 
@@ -122,7 +168,7 @@ const renamed = ({ line1, postalCode, ...address }: AddressInput) => ({
   ...address,
 });
 
-const detailsKept = (request: Omit<z.infer<typeof PaymentRequest>, 'paymentMethod'>) => {
+const detailsKept = (request: Omit<z.infer<typeof RequestByNumber>, 'paymentMethod'>) => {
   const { amount: _, currency: __, captureNow: ___, merchantReference, ...kept } = request;
   const { billing, shipping } = kept;
   return {
@@ -140,11 +186,17 @@ const cardOf = ({ cvv, brand, ...card }: z.infer<typeof Card>): CardInput => ({
   ...(brand && { brand }),
 });
 
+const tokenOf = ({ brand, ...card }: z.infer<typeof CardByToken>): TokenInput => ({
+  ...card,
+  ...(brand && { brand }),
+});
+
 const KNOWN_KEYS: ReadonlySet<string> = new Set(
   [
     PaymentRequest,
     PaymentMethod,
     Card,
+    CardByToken,
     ProductItem,
     Consumer,
     Billing,
@@ -173,11 +225,12 @@ type Found = {
  */
 const searchTexts = (
   body: JsonObject,
-  number: string,
+  number: string | undefined,
   text: string,
   idempotencyKey: string | undefined,
 ): Found => {
-  const isAlone = holdsNumberAlone(text, number);
+  const isAlone = number !== undefined && holdsNumberAlone(text, number);
+  const own = number === undefined ? [] : [number];
   // seeded bug: spelled-number
   const spelled = isAlone ? [] : spelledNumbers(text, number);
   const holders = new Set<string>();
@@ -186,7 +239,7 @@ const searchTexts = (
     // seeded bug: card-in-create
     if (path === 'paymentMethod.card.number' || !holdsManyDigits(found)) return;
     const isKept = path !== undefined && !SPELLED_FIELD.test(path);
-    const held = isKept ? [number, ...spelled] : [number];
+    const held = isKept ? [...own, ...spelled] : own;
     if (held.some((one) => holdsCardNumber(found, one))) holders.add(path || 'an unknown field');
     else holdsOtherCard ||= isKept && looksLikeCard(found);
   };
@@ -200,30 +253,54 @@ const searchTexts = (
  * checked by `parseIdempotencyKey`. `text` is the body as it arrived: the value has lost what stood
  * under the first of two equal keys.
  */
-export const parseCreate = (
-  value: unknown,
-  idempotencyKey?: string,
-  text = '',
-): { ok: true; request: CreateRequest; holdsOtherCard: boolean } | Invalid => {
+export const parseCreate = (value: unknown, idempotencyKey?: string, text = ''): ParsedCreate => {
   const body = value === undefined ? {} : value;
   if (!isObject(body)) return invalid(BODY_NOT_OBJECT);
-  const read = readRequest(body);
+  const card = cardIn(body);
+  return card !== undefined && isGiven(card, 'token')
+    ? parseByToken(body, card, text)
+    : parseByNumber(body, idempotencyKey, text);
+};
+
+/** A request without a card number has none to search its texts for, but those that it spells as one. */
+const parseByToken = (body: JsonObject, card: JsonObject, text: string): ParsedCreate => {
+  if (OF_A_NUMBER.some((field) => isGiven(card, field))) return invalid(BOTH);
+  const read = readByToken(body);
+  if (!read.success) return invalid(...detailsOf(read.error.issues));
+  const { paymentMethod, ...request } = read.data;
+  const { holders, holdsOtherCard } = searchTexts(body, undefined, text, undefined);
+  if (holders.size > 0) return holdingCard(holders);
+  const given = { ...request, card: tokenOf(paymentMethod.card) };
+  return { ok: true, holdsOtherCard, request: requestOf(given) };
+};
+
+const requestOf = ({
+  card,
+  ...request
+}: Omit<z.infer<typeof RequestByNumber>, 'paymentMethod'> & {
+  card: CreateRequest['card'];
+}): CreateRequest => ({
+  amount: requestedAmount(request.amount),
+  currency: request.currency,
+  captureNow: request.captureNow ?? false,
+  card,
+  details: detailsKept(request),
+});
+
+const holdingCard = (holders: ReadonlySet<string>): Invalid =>
+  invalid(...[...holders].slice(0, DETAILS_MAX).map((field) => `${field} ${HOLDS_CARD}`));
+
+const parseByNumber = (
+  body: JsonObject,
+  idempotencyKey: string | undefined,
+  text: string,
+): ParsedCreate => {
+  const read = readByNumber(body);
   if (!read.success) return invalid(...detailsOf(read.error.issues));
   const { paymentMethod, ...request } = read.data;
   const { number } = paymentMethod.card;
   const { holders, holdsOtherCard } = searchTexts(body, number, text, idempotencyKey);
-  if (holders.size > 0) {
-    return invalid(...[...holders].slice(0, DETAILS_MAX).map((field) => `${field} ${HOLDS_CARD}`));
-  }
-  return {
-    ok: true,
-    holdsOtherCard,
-    request: {
-      amount: requestedAmount(request.amount),
-      currency: request.currency,
-      captureNow: request.captureNow ?? false,
-      card: cardOf(paymentMethod.card),
-      details: detailsKept(request),
-    },
-  };
+  if (holders.size > 0) return holdingCard(holders);
+  const given = { ...request, card: cardOf(paymentMethod.card) };
+  return { ok: true, holdsOtherCard, request: requestOf(given) };
 };

@@ -25,7 +25,7 @@ const decoded = (token: string): string => {
 };
 
 /** The numbers of 12 to 19 digits under such keys in the text of a body, other than `own`, in ASCII. */
-export const spelledNumbers = (text: string, own: string): string[] => {
+export const spelledNumbers = (text: string, own: string | undefined): string[] => {
   const numbers = new Set<string>();
   for (const [, token = ''] of withPlainLetters(text).matchAll(SPELLED)) {
     if (token.slice(1, -1) === own) continue;
@@ -33,6 +33,6 @@ export const spelledNumbers = (text: string, own: string): string[] => {
       if (digits.length <= CARD_DIGITS_MAX) numbers.add(digits);
     }
   }
-  numbers.delete(own);
+  if (own !== undefined) numbers.delete(own);
   return [...numbers];
 };

@@ -75,7 +75,10 @@ const cardFields = {
   bin: z
     .string()
     .regex(/^[0-9]{6}([0-9]{2})?$/)
-    .describe('The first 8 digits of Visa and Mastercard numbers of 16 digits, else 6.'),
+    .optional()
+    .describe(
+      'The first 8 digits of Visa and Mastercard numbers of 16 digits, else 6. Left out only where the card came as a token and its provider tells none.',
+    ),
   holderName: text(),
   cvvPresentDuringAttempt: z.boolean().optional(),
   expiryMonth: z.string().regex(/^(0[1-9]|1[0-2])$/),

@@ -52,16 +52,35 @@ export type CardInput = {
   brand?: string | undefined;
 };
 
-/** The whole card, for one provider call. Prints as `[card]` in JSON, in strings and in inspect. */
-export class CardSecret {
-  readonly #card: CardInput;
+/** A token of the provider's own in place of number, expiry and CVV (gaps §14). */
+export const CARD_TOKEN = /^[A-Za-z0-9_-]{1,255}$/;
 
-  constructor(card: CardInput) {
+/** A card as the contract takes it where the merchant has a token of it. */
+export type TokenInput = { token: string; holderName: string; brand?: string | undefined };
+
+/** What a provider tells of a token's card; `bin` where it tells one, with 6 or 8 digits. */
+export type TokenCard = {
+  bin?: string | undefined;
+  last4: string;
+  expiryMonth: string;
+  expiryYear: string;
+  /** Undefined for one that is none of CARD_BRANDS. */
+  brand?: CardBrand | undefined;
+};
+
+/**
+ * The whole card, or the token of one, for one provider call. Prints as `[card]` in JSON, in strings
+ * and in inspect.
+ */
+export class CardSecret {
+  readonly #card: CardInput | TokenInput;
+
+  constructor(card: CardInput | TokenInput) {
     this.#card = card;
   }
 
-  /** The whole card, for the one call that sends it to the provider. */
-  reveal(): CardInput {
+  /** The whole card or the token, for the one call that sends it to the provider. */
+  reveal(): CardInput | TokenInput {
     return this.#card;
   }
 
@@ -113,6 +132,23 @@ export const maskCard = (card: CardInput, numberBrand = brandOf(card.number)): M
     cvvPresentDuringAttempt: card.cvv !== undefined,
     expiryMonth: card.expiryMonth,
     expiryYear: card.expiryYear,
+    ...(brand === undefined ? {} : { brand }),
+  };
+};
+
+/** The masked form of a token's card, as its provider described it; the holder is the merchant's to say. */
+export const maskToken = (
+  { bin, last4, expiryMonth, expiryYear, brand: described }: TokenCard,
+  { holderName, brand: given }: TokenInput,
+): MaskedCard => {
+  const brand = described ?? given;
+  return {
+    ...(bin === undefined ? {} : { bin }),
+    last4,
+    holderName,
+    cvvPresentDuringAttempt: false,
+    expiryMonth,
+    expiryYear,
     ...(brand === undefined ? {} : { brand }),
   };
 };

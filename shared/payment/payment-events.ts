@@ -99,9 +99,12 @@ export const paymentDetails = z.strictObject({
 /** See `paymentDetails`. */
 export type PaymentDetails = z.infer<typeof paymentDetails>;
 
-/** The one masked form of a card (gaps §4). */
+/** The one masked form of a card (gaps §4); `bin` is absent where a token's provider tells none. */
 export const maskedCard = z.strictObject({
-  bin: z.string().regex(/^[0-9]{6}([0-9]{2})?$/),
+  bin: z
+    .string()
+    .regex(/^[0-9]{6}([0-9]{2})?$/)
+    .optional(),
   last4: z.string().regex(/^[0-9]{4}$/),
   holderName: text,
   cvvPresentDuringAttempt: z.boolean(),

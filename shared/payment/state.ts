@@ -54,7 +54,8 @@ type Known = {
   amount: number;
   currency: string;
   captureNow: boolean;
-  bin: string;
+  /** Undefined where the provider of a token told none. */
+  bin: string | undefined;
   last4: string;
   operations: Operation[];
 };

@@ -41,12 +41,16 @@ const holdsMaskedNumber = (digits: string, first6: string, last4: string): boole
 
 /**
  * Whether one of the texts holds a run of 12 to 19 digits with the payment's first six and last
- * four. `bin` may have 6 or 8 digits.
+ * four. `bin` may have 6 or 8 digits; where it is not known, any first six count.
  */
-export const textsHoldCard = (texts: readonly string[], bin: string, last4: string): boolean =>
+export const textsHoldCard = (
+  texts: readonly string[],
+  bin: string | undefined,
+  last4: string,
+): boolean =>
   texts.some((text) =>
     digitRuns(text, CARD_DIGITS_MIN).some(({ digits }) =>
-      holdsMaskedNumber(digits, bin.slice(0, 6), last4),
+      holdsMaskedNumber(digits, bin?.slice(0, 6) ?? '', last4),
     ),
   );
 

@@ -97,7 +97,7 @@ describe('payments cards', () => {
     expect(JSON.parse(json)).toEqual(TEST_CARDS.map(({ behaviour: _, ...shown }) => shown));
     const { stdout: pretty } = await runCli(['cards']);
     const [header, ...lines] = pretty.trimEnd().split('\n');
-    expect(header).toMatch(/^NUMBER +OUTCOME +FAILURE CODE$/);
+    expect(header).toMatch(/^NUMBER +TOKEN +OUTCOME +FAILURE CODE$/);
     expect(lines.map((line) => line.split(' ')[0])).toEqual(TEST_CARDS.map(({ number }) => number));
   });
 });

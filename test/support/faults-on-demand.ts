@@ -69,6 +69,7 @@ export const providerFaults = (): ProviderFaults => {
       behind = own;
       return {
         ...own,
+        describeToken: (token) => question(() => own.describeToken(token)),
         execute: (operation, opened) => execute(own, operation, opened),
         lookUp: (about) => question(() => own.lookUp(about)),
         fence: (about) => question(() => own.fence(about)),

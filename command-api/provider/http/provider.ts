@@ -84,13 +84,22 @@ const connectWithin = (timeoutMs: number): buildConnector.connector => {
   };
 };
 
-const putBody = (operation: ProviderOperation): string => {
+/** The card number that a call carries, if any; the protocol has no tokens. */
+const numberIn = (operation: ProviderOperation): string | undefined => {
+  const revealed = 'card' in operation ? operation.card.reveal() : undefined;
+  return revealed !== undefined && 'number' in revealed ? revealed.number : undefined;
+};
+
+/** Undefined for an operation that the protocol has no words for: one with a token. */
+const putBody = (operation: ProviderOperation): string | undefined => {
   const { kind, paymentId, amount, currency } = operation;
   const common = { kind, paymentId, amount, currency };
   if (!('card' in operation)) {
     return JSON.stringify({ ...common, authorizationId: operation.authorizationId });
   }
-  const { number, holderName, expiryMonth, expiryYear, cvv } = operation.card.reveal();
+  const revealed = operation.card.reveal();
+  if ('token' in revealed) return undefined;
+  const { number, holderName, expiryMonth, expiryYear, cvv } = revealed;
   const card = { number, holderName, expiryMonth, expiryYear, cvv };
   return JSON.stringify({ ...common, card, descriptor: operation.descriptor });
 };
@@ -148,11 +157,13 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
   };
 
   return {
+    describeToken: async () => ({ outcome: 'NOT_FOUND' }),
     execute: async (operation) => {
-      const response = await call('PUT', pathOf(operation), putBody(operation));
+      const body = putBody(operation);
+      if (body === undefined) return { outcome: 'NOT_SENT', reason: 'misconfigured' };
+      const response = await call('PUT', pathOf(operation), body);
       if ('sent' in response) return response.sent ? response.unknown : { outcome: 'NOT_SENT' };
-      const number = 'card' in operation ? operation.card.reveal().number : undefined;
-      return readExecute(response, operation, number);
+      return readExecute(response, operation, numberIn(operation));
     },
     lookUp: async (question) => {
       const response = await call('GET', pathOf(question));

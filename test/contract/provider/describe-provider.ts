@@ -9,6 +9,7 @@ import { ledgerCases } from './ledger.cases.ts';
 import { moneyRuleCases } from './money-rules.cases.ts';
 import type { ProviderDriver } from './opened.ts';
 import { operationIdCases } from './operation-ids.cases.ts';
+import { tokenCases } from './tokens.cases.ts';
 
 export const describeProvider = (driver: ProviderDriver): void =>
   describeDriver('provider', driver, () => {
@@ -17,4 +18,5 @@ export const describeProvider = (driver: ProviderDriver): void =>
     fencingCases(driver);
     moneyRuleCases(driver);
     ledgerCases(driver);
+    tokenCases(driver);
   });

@@ -7,6 +7,8 @@ import { authorize, followUp } from '../../support/provider-operations.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 export type ProviderDriver = Driver & {
+  /** A token of a Visa card that is approved; absent where the driver has no tokens. */
+  token?: string;
   /** Opens a provider over the ledger of a folder, as the next start of it would. */
   open(folder: string, timeoutMs: number): Promise<Provider>;
 };

@@ -37,6 +37,7 @@ const serve = async (handler: Parameters<typeof httpServer>[0]): Promise<FaultyS
 /** Everything but `execute` is somebody else's promise here. */
 const providerThat = (execute: Provider['execute']): Provider => ({
   execute,
+  describeToken: async () => ({ outcome: 'NOT_FOUND' }),
   lookUp: async () => ({ outcome: 'NOT_FOUND' }),
   fence: async () => ({ outcome: 'FENCED' }),
   ledger: async () => ({ entries: [], next: null }),

@@ -5,5 +5,6 @@ import { LEDGER_FILE } from './opened.ts';
 
 describeProvider({
   name: 'simulator in process',
+  token: 'tok_visa',
   open: (folder, timeoutMs) => openSimulator({ file: join(folder, LEDGER_FILE), timeoutMs }),
 });

@@ -1,0 +1,171 @@
+/** gaps §14: a token of the provider's in place of the card number. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
+import {
+  expectError,
+  type InProcess,
+  idOf,
+  NO_RETRIES,
+  openInProcess,
+  PAYMENTS,
+  payment,
+} from '../support/in-process.ts';
+
+let service: InProcess;
+beforeAll(async () => {
+  service = await openInProcess({ ...NO_RETRIES, PROVIDER_TIMEOUT_MS: '200' });
+});
+afterEach(() => {
+  service.faults.respondsToLookUps = true;
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const byToken = (card: object = {}, fields: object = {}) =>
+  payment({
+    ...fields,
+    paymentMethod: { type: 'CARD', card: { token: 'tok_visa', holderName: 'Jane Doe', ...card } },
+  });
+const create = (card?: object, fields?: object, key?: string) =>
+  service.ask('POST', PAYMENTS, byToken(card, fields), key === undefined ? {} : { key });
+
+test('the card is shown as the provider describes it, and the payment goes on as any other', async () => {
+  const response = await create();
+  expect(response.status).toBe(200);
+  const card = {
+    bin: '42424242',
+    last4: '4242',
+    holderName: 'Jane Doe',
+    cvvPresentDuringAttempt: false,
+    expiryMonth: '12',
+    expiryYear: '2034',
+    brand: 'VISA',
+  };
+  const { last4: _, ...encryptedCard } = card;
+  expect(response.json.paymentMethod).toEqual({ type: 'CARD', card, encryptedCard });
+  expect((await service.change('capture', idOf(response))).status).toBe(200);
+});
+
+const DECLINED = TEST_CARDS.filter(
+  ({ token, failureCode, behaviour }) => token && failureCode && !behaviour,
+);
+test.each(DECLINED)(
+  '$token is declined as $number: $failureCode',
+  async ({ token, failureCode }) => {
+    const { status, json } = await create({ token });
+    expect([status, json.failure?.failureCode]).toEqual([402, failureCode]);
+  },
+);
+
+test.each([
+  ['tok_unreachable', 503, 'FAILED'],
+  ['tok_never_carried_out', 503, 'PENDING'],
+  ['tok_answer_lost', 503, 'PENDING'],
+] as const)('%s: %d, and the payment is %s', async (token, expected, status) => {
+  service.faults.respondsToLookUps = true;
+  const response = await create({ token });
+  expect(response.status).toBe(expected);
+  const [location = ''] = [String(response.headers.location)];
+  const { json } = await service.ask('GET', location);
+  // Recovery asks once at once: what was never carried out is fenced, what was is found.
+  expect([status, 'FAILED', 'AUTHORIZED']).toContain(json.status);
+});
+
+describe('the shape', () => {
+  const BOTH = 'paymentMethod.card must hold either number or token';
+  test.each<[string, object, string]>([
+    ['a number beside it', { number: '4242424242424242' }, BOTH],
+    ['a CVV beside it', { cvv: '123' }, BOTH],
+    ['an expiry beside it', { expiryMonth: '12', expiryYear: '2030' }, BOTH],
+    ['an empty one', { token: '' }, 'paymentMethod.card.token is required'],
+    [
+      'other characters',
+      { token: 'tok visa' },
+      'paymentMethod.card.token must be 1 to 255 of A-Z a-z 0-9 _ -',
+    ],
+    [
+      'more than 255',
+      { token: 'x'.repeat(256) },
+      'paymentMethod.card.token must be 1 to 255 of A-Z a-z 0-9 _ -',
+    ],
+    ['no text', { token: 7 }, 'paymentMethod.card.token must be a string'],
+    ['no holder', { holderName: undefined }, 'paymentMethod.card.holderName is required'],
+    ['one that is not known', { token: 'tok_nobody' }, 'paymentMethod.card.token is not known'],
+  ])('400: %s', async (_name, card, detail) => {
+    const before = await service.ledger();
+    expectError(await create(card), 400, 'INVALID_REQUEST', [detail]);
+    expect(await service.ledger()).toEqual(before);
+  });
+
+  test('neither of the two is a missing number', async () => {
+    expectError(await create({ token: null }), 400, 'INVALID_REQUEST', [
+      'paymentMethod.card.number is required',
+      'paymentMethod.card.expiryMonth is required',
+      'paymentMethod.card.expiryYear is required',
+    ]);
+  });
+
+  test('400: another field holds a number that the body spells as one', async () => {
+    const number = '4012888888881881';
+    expectError(
+      await create({}, { descriptor: number, other: { number } }),
+      400,
+      'INVALID_REQUEST',
+      ['descriptor must not hold the card number'],
+    );
+  });
+});
+
+test('503 where the provider cannot be asked for the card: nothing is stored', async () => {
+  service.faults.respondsToLookUps = false;
+  const response = await create({}, {}, 'asked-in-vain');
+  expectError(response, 503, 'PROVIDER_UNAVAILABLE', [
+    'the provider could not be asked for the card of the token; nothing was stored',
+  ]);
+  expect(response.headers.location).toBeUndefined();
+  service.faults.respondsToLookUps = true;
+  const again = await create({}, {}, 'asked-in-vain');
+  expect([again.status, again.headers['idempotent-replayed']]).toEqual([200, undefined]);
+});
+
+describe('gaps §8: a repeat under a key', () => {
+  test('is given from the events, without asking the provider for the card again', async () => {
+    const first = await create({}, {}, 'token-1');
+    service.faults.respondsToLookUps = false;
+    const again = await create({}, {}, 'token-1');
+    expect([again.status, again.text]).toEqual([200, first.text]);
+    expect(again.headers['idempotent-replayed']).toBe('true');
+    expect(await service.ledger(idOf(first))).toHaveLength(1);
+  });
+
+  test.each([
+    ['another token of the same card', { token: 'tok_slow' }],
+    ['another holder', { holderName: 'John Doe' }],
+    ['another brand', { brand: 'MASTERCARD' }],
+  ])('%s is another request', async (_name, card) => {
+    await create({}, {}, 'token-2');
+    const { status, json } = await create(card, {}, 'token-2');
+    expect([status, json.error]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
+  });
+});
+
+test('brand rules are judged on what the provider says, whatever the request says', async () => {
+  await using strict = await openInProcess({ ACCEPTED_BRANDS: 'MASTERCARD' });
+  const send = (token: string) =>
+    strict.ask('POST', PAYMENTS, byToken({ token, brand: 'MASTERCARD' }));
+  expectError(await send('tok_visa'), 422, 'BUSINESS_RULE_VIOLATION', [
+    'paymentMethod.card must be one of MASTERCARD',
+  ]);
+  expect((await send('tok_mastercard')).status).toBe(200);
+});
+
+test('the token is in no file of the data folder', async () => {
+  await create({ token: 'tok_mastercard' });
+  const texts = readdirSync(service.dataDir, { recursive: true })
+    .map((name) => join(service.dataDir, String(name)))
+    .filter((file) => statSync(file).isFile())
+    .map((file) => readFileSync(file, 'latin1'));
+  expect(texts.some((text) => text.includes('PaymentCreated'))).toBe(true);
+  expect(texts.filter((text) => text.includes('tok_mastercard'))).toEqual([]);
+});
