@@ -23,7 +23,7 @@ import { type OpenedSealer, openSealer } from '../projector/seals/open.ts';
 import { openVerification } from '../projector/verification/open.ts';
 import type { ScheduledVerification } from '../projector/verification/schedule.ts';
 import { openSimulator } from '../provider-simulator/simulator.ts';
-import { type Behind, behindTheStream } from '../query-api/get-payment.ts';
+import { type Behind, behindTheLog } from '../query-api/behind.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { type AuthHooks, openAuthHooks } from '../shared/http/auth/hooks.ts';
@@ -174,7 +174,7 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
   registerQueryApi(app, authHooks, {
     store,
     readModels,
-    behind: opened.shared ? behindTheStream(store) : inStepWith(projector),
+    behind: opened.shared ? behindTheLog({ store, readModels }) : inStepWith(projector),
   });
 };
 

@@ -14,6 +14,7 @@ import { streamOf } from '../shared/payment/payment-events.ts';
 import { bodyOf, project } from '../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
+import type { Behind } from './behind.ts';
 
 /** What the GET routes work with. */
 export type QueryDeps = {
@@ -21,29 +22,6 @@ export type QueryDeps = {
   readModels: ReadModelsReader;
   behind: Behind;
 };
-
-/**
- * Called before the document is read: a check that began later could be about a newer document. The
- * function that it gives takes the document's revision; true where later events may be stored.
- */
-export type Behind = (paymentId: string) => (revision: number) => boolean | Promise<boolean>;
-
-/** Compares a document with the last revision of its stream: right whichever process appends (gaps §9). */
-export const behindTheStream =
-  (store: Pick<EventStore, 'lastRevision'>): Behind =>
-  (paymentId) => {
-    const last = store.lastRevision(streamOf(paymentId)).catch((error: unknown) => {
-      if (error instanceof StoreUnavailable) return undefined;
-      throw error;
-    });
-    // A request that finds no document never awaits `last`: its rejection must not end the process.
-    last.catch(() => undefined);
-    // With the event store out of reach, the document is served as it is.
-    return async (revision) => {
-      const known = await last;
-      return known !== undefined && known !== revision;
-    };
-  };
 
 /** What GET responds with: the JSON text and the revision it stands for. */
 export type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
@@ -59,7 +37,7 @@ export const getPayment = async (
   paymentId: string,
   merchantId: string,
 ): Promise<FoundPayment | undefined> => {
-  const behind = deps.behind(paymentId);
+  const behind = await deps.behind(paymentId);
   const document = await documentOf(deps, paymentId, merchantId);
   // seeded bug: document-fresh
   if (document !== undefined && !document.parked && !(await behind(document.revision))) {

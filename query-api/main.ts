@@ -13,7 +13,7 @@ import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
-import { behindTheStream } from './get-payment.ts';
+import { behindTheLog } from './behind.ts';
 import { registerQueryApi } from './routes.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
@@ -40,7 +40,11 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     maxInFlight: config.maxInFlight,
     servedElsewhere: SERVICE_ROUTES,
   });
-  registerQueryApi(app, authHooks, { store, readModels, behind: behindTheStream(store) });
+  registerQueryApi(app, authHooks, {
+    store,
+    readModels,
+    behind: behindTheLog({ store, readModels }),
+  });
   registerAuditApi(app, authHooks, {
     store,
     readModels,

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { listUnresolved } from '../../command-api/operator/list-unresolved.ts';
 import { createPaymentLog } from '../../command-api/payment-log.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
-import { behindTheStream } from '../../query-api/get-payment.ts';
+import { behindTheStream } from '../../query-api/behind.ts';
 import { registerQueryApi } from '../../query-api/routes.ts';
 import {
   type MemoryEventStore,

@@ -1131,6 +1131,30 @@ const READ_MODELS: SeededBug[] = [
     change: without(/ && !\w+\.parked/),
     test: 'test/http/get-payment.test.ts',
   },
+  {
+    name: 'a GET takes a look at the log that began before the GET came',
+    at: 'look-after-the-get',
+    change: 'delete',
+    test: 'test/memory/behind.test.ts',
+  },
+  {
+    name: 'a look that ended before the end of the log counts as one at its end',
+    at: 'look-to-the-end',
+    change: 'delete',
+    test: 'test/memory/behind.test.ts',
+  },
+  {
+    name: 'documents that are ahead of a restored log count as up to date',
+    at: 'look-at-own-log',
+    change: 'delete',
+    test: 'test/memory/behind.test.ts',
+  },
+  {
+    name: 'a payment with events after the checkpoint is not behind',
+    at: 'behind-the-look',
+    change: { replace: /return .*/, by: 'return false;' },
+    test: 'test/memory/behind.test.ts',
+  },
 ];
 
 const EVENT_FEED: SeededBug[] = [

@@ -1,0 +1,151 @@
+/**
+ * Whether a payment's document may be older than its stream, for a process beside which others append
+ * (gaps §9). It is never guessed: a GET among few asks the event store for the last revision of its
+ * own stream, and GETs that come many at a time share one look at the end of the log (ADR-0175).
+ */
+import { StoreUnavailable } from '../shared/event-store/errors.ts';
+import type { EventStore, Position } from '../shared/event-store/port.ts';
+import { streamOf } from '../shared/payment/payment-events.ts';
+import type { ReadModelsWriter } from '../shared/read-models/port.ts';
+import { within } from '../shared/runtime/back-off.ts';
+
+/**
+ * Called, and waited for, before the document is read: a check that began later could be about a newer
+ * document. The function that it gives takes the document's revision; true where later events may be
+ * stored.
+ */
+export type Behind = (paymentId: string) => Check | Promise<Check>;
+type Check = (revision: number) => boolean | Promise<boolean>;
+
+/** Compares a document with the last revision of its stream: right whichever process appends (gaps §9). */
+export const behindTheStream =
+  (store: Pick<EventStore, 'lastRevision'>, ended = (): void => undefined): Behind =>
+  (paymentId) => {
+    const read = store.lastRevision(streamOf(paymentId)).finally(ended);
+    const last = read.catch((error: unknown) => {
+      if (error instanceof StoreUnavailable) return undefined;
+      throw error;
+    });
+    // A request that finds no document never awaits `last`: its rejection must not end the process.
+    last.catch(() => undefined);
+    // With the event store out of reach, the document is served as it is.
+    return async (revision) => {
+      const known = await last;
+      return known !== undefined && known !== revision;
+    };
+  };
+
+/** So many GETs ask for their own streams at a time; with one more, all of the next moments share. */
+const ALONE_MAX = 4;
+const SHARED_FOR_MS = 100;
+/** With more events than these to apply, a look would cost more than the questions that it saves. */
+const NEWER_EVENTS_MAX = 100;
+const LOOK_MS_MAX = 1000;
+/** After a look that showed nothing, each GET asks for its own stream for so long. */
+const PAUSE_MS = 1000;
+/** No server's files are put back in less. */
+const CONFIRMED_FOR_MS = 1000;
+
+/** The last revisions of the streams with events after a place; undefined where they are not known. */
+type Newer = Map<string, number> | undefined;
+
+/** What a shared look reads. */
+export type SharedLook = {
+  store: Pick<EventStore, 'lastRevision' | 'readAll' | 'hashAt'>;
+  readModels: Pick<ReadModelsWriter, 'checkpoint'>;
+};
+
+const late = (): Error => new Error('the look at the end of the log took too long');
+
+/**
+ * Makes looks, one after another: each GET gets one that reads the log after the GET came. The look
+ * reads the checkpoint, and then, while the GETs read their documents, the events after it; every other
+ * document is at least as new as the checkpoint.
+ */
+const createLooks = ({ store, readModels }: SharedLook, nowMs: () => number) => {
+  let running: Promise<unknown> = Promise.resolve();
+  let next: Promise<{ newer: Promise<Newer> }> | undefined;
+  let underWay = 0;
+  let confirmedUntilMs = 0;
+  let pausedUntilMs = 0;
+
+  /** Undefined, and a pause, for a look that fails or shows nothing: each GET then asks by itself. */
+  const inTime = async <T>(work: () => Promise<T | undefined>): Promise<T | undefined> => {
+    const found = await within(LOOK_MS_MAX, work(), late).catch(() => undefined);
+    if (found === undefined) pausedUntilMs = nowMs() + PAUSE_MS;
+    return found;
+  };
+
+  /** The place up to which every document is filled, if this log has an event there. */
+  const filledTo = async (): Promise<Position | undefined> => {
+    const place = await readModels.checkpoint();
+    if (place === null) return undefined;
+    if (nowMs() < confirmedUntilMs) return place;
+    // Read models that are ahead of a log put back from a copy say nothing about its streams.
+    // seeded bug: look-at-own-log
+    if ((await store.hashAt(place)) === null) return undefined;
+    confirmedUntilMs = nowMs() + CONFIRMED_FOR_MS;
+    return place;
+  };
+
+  const newerThan = async (place: Position): Promise<Newer> => {
+    const events = await store.readAll(place, NEWER_EVENTS_MAX + 1);
+    // seeded bug: look-to-the-end
+    if (events.length > NEWER_EVENTS_MAX) return undefined;
+    return new Map(events.map(({ stream, revision }) => [stream, revision]));
+  };
+
+  const begin = async () => {
+    const place = await inTime(filledTo);
+    // Who comes from now on needs a look that begins later.
+    // seeded bug: look-after-the-get
+    next = undefined;
+    const newer = place === undefined ? Promise.resolve(undefined) : inTime(() => newerThan(place));
+    running = newer.then(() => {
+      underWay -= 1;
+    });
+    return { newer };
+  };
+
+  return {
+    isPaused: (): boolean => nowMs() < pausedUntilMs,
+    isUnderWay: (): boolean => underWay > 0,
+    join: () => {
+      if (next === undefined) {
+        underWay += 1;
+        next = running.then(begin);
+      }
+      return next;
+    },
+  };
+};
+
+/** As `behindTheStream`, with one question for many GETs that come at a time. `nowMs` only goes forward. */
+export const behindTheLog = (
+  shared: SharedLook,
+  nowMs = (): number => performance.now(),
+): Behind => {
+  const looks = createLooks(shared, nowMs);
+  let alone = 0;
+  let sharedUntilMs = 0;
+  const ofStream = behindTheStream(shared.store, () => {
+    alone -= 1;
+  });
+  const askAlone: Behind = (paymentId) => {
+    alone += 1;
+    return ofStream(paymentId);
+  };
+
+  return async (paymentId) => {
+    if (looks.isPaused()) return askAlone(paymentId);
+    if (alone >= ALONE_MAX || looks.isUnderWay()) sharedUntilMs = nowMs() + SHARED_FOR_MS;
+    if (nowMs() >= sharedUntilMs) return askAlone(paymentId);
+    const { newer } = await looks.join();
+    return async (revision) => {
+      const known = await newer;
+      if (known === undefined) return (await askAlone(paymentId))(revision);
+      // seeded bug: behind-the-look
+      return (known.get(streamOf(paymentId)) ?? -1) > revision;
+    };
+  };
+};

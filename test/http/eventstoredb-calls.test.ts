@@ -1,0 +1,115 @@
+/**
+ * What a create and a GET cost EventStoreDB, counted at its stand-in, and that a GET which costs
+ * nothing is no older than its POST (P4, gaps §9). The whole service in one process.
+ */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';
+import {
+  type CommandResponse,
+  type InProcess,
+  idOf,
+  openInProcess,
+  PAYMENTS,
+  SECRET,
+} from '../support/in-process.ts';
+import { newSeed, randomOf } from '../support/random.ts';
+import { noPairs, type PairLine, writePairs } from '../support/read-your-writes.ts';
+import { until } from '../support/until.ts';
+
+const MANY = 24;
+const GROUP = 8;
+const PAIRS = 24;
+/** The sampler compares one payment with the log each second, and recovery follows the log. */
+const OWN_READS_MAX = 8;
+
+let standIn: StandIn;
+let service: InProcess;
+let made: CommandResponse[];
+
+const times = <T>(count: number, work: (n: number) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, (_, n) => work(n)));
+const callsOf = async (work: () => Promise<unknown>) => {
+  const before = { ...standIn.calls };
+  await work();
+  const { append, read } = standIn.calls;
+  return { append: append - before.append, read: read - before.read };
+};
+/** In groups: a cold process that gets many creates at once finds its provider too slow. */
+const createMany = async (): Promise<CommandResponse[]> => {
+  const all: CommandResponse[] = [];
+  while (all.length < MANY)
+    all.push(...(await times(GROUP, () => service.create({ captureNow: true }))));
+  expect(all.map(({ status }) => status)).toEqual(all.map(() => 200));
+  return all;
+};
+const textsOf = (payments: CommandResponse[]) =>
+  Promise.all(payments.map(async (one) => (await service.get(idOf(one))).text));
+
+beforeAll(async () => {
+  standIn = await startStandIn();
+  service = await openInProcess({ EVENTSTOREDB_URL: standIn.url, IDEMPOTENCY_SECRET: SECRET });
+  made = await createMany();
+});
+afterAll(async () => {
+  await service?.[Symbol.asyncDispose]();
+  await standIn.close();
+});
+test('a create costs two calls, the intent and its outcome', async () => {
+  const cost = await callsOf(createMany);
+  expect(cost.append).toBe(2 * MANY);
+  expect(cost.read).toBeLessThanOrEqual(OWN_READS_MAX);
+});
+
+test('of many GETs at a time each costs next to none', async () => {
+  const expected = made.map(({ text }) => text);
+  const costs: number[] = [];
+  for (let round = 0; round < 5; round += 1) {
+    const cost = await callsOf(async () => expect(await textsOf(made)).toEqual(expected));
+    expect(cost.append).toBe(0);
+    costs.push(cost.read);
+  }
+  expect(Math.min(...costs)).toBeLessThan(MANY / 2);
+});
+
+test('P4: while the read models stand still, each of many GETs is folded from the log', async () => {
+  service.readModels.hold();
+  const captured = made.slice(0, MANY / 4);
+  const refunds = await Promise.all(
+    captured.map((one) => service.change('refund', idOf(one), { refundAmount: 100 })),
+  );
+  const expected = [...refunds, ...made.slice(captured.length)].map(({ text }) => text);
+  expect(await textsOf(made)).toEqual(expected);
+  service.readModels.release();
+});
+
+test(`P4: ${PAIRS} times GET gives what POST responded, while the projector stops and goes on`, async () => {
+  const random = randomOf(newSeed());
+  process.stderr.write(`pairs on EventStoreDB: seed ${random.seed}\n`);
+  const pairs = noPairs();
+  let isHeld = false;
+  const line: PairLine = {
+    post: async (path, body) => {
+      const turns = random.chance(isHeld ? 0.5 : 0.1);
+      if (turns && isHeld) service.readModels.release();
+      if (turns && !isHeld) service.readModels.hold();
+      if (turns) isHeld = !isHeld;
+      return service.ask('POST', PAYMENTS + path, body);
+    },
+    get: service.get,
+  };
+  await writePairs({ line, pairs, random, until: PAIRS }, GROUP);
+  service.readModels.release();
+  expect(pairs.wrong).toEqual([]);
+  expect(pairs.compared).toBeGreaterThanOrEqual(PAIRS);
+});
+
+test('each of many GETs of a payment that was deleted at the server is 503 once it is parked', async () => {
+  const id = idOf(made.at(-1) as CommandResponse);
+  standIn.softDelete(streamOf(id));
+  await until('every GET is 503', async () => {
+    const found = await times(MANY, () => service.get(id));
+    expect(found.filter(({ status }) => status !== 503 && status !== 200)).toEqual([]);
+    return found.every(({ status }) => status === 503);
+  });
+});
