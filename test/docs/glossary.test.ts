@@ -53,7 +53,7 @@ const IN_IDENTIFIERS: readonly { say: string; not: readonly string[] }[] = [
 ];
 
 /** What the platform and libraries name themselves. */
-const NAMED_BY_OTHERS = new Set(['allSettled', 'DataView']);
+const NAMED_BY_OTHERS = new Set(['allSettled', 'DataView', 'UseGuards']);
 /** Comments, texts and regular expressions hold no identifiers. */
 const NO_IDENTIFIERS = new RegExp(
   [
