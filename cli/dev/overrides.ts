@@ -17,14 +17,20 @@ const withoutOptional = (schema: z.core.$ZodType): z.core.$ZodType =>
 /** `productItems[0].name` as its steps. */
 const stepsOf = (path: string): string[] => path.replace(/\[(\d+)\]/g, '.$1').split('.');
 
+/** The schema of a field; one of several forms has what any of them has. */
+const fieldOf = (schema: z.core.$ZodType, name: string): z.core.$ZodType | undefined => {
+  if (schema instanceof z.ZodUnion) {
+    return schema.options.map((form) => fieldOf(form, name)).find((field) => field !== undefined);
+  }
+  if (schema instanceof z.ZodObject && Object.hasOwn(schema.shape, name)) return schema.shape[name];
+  return schema instanceof z.ZodArray && /^\d{1,3}$/.test(name) ? schema.element : undefined;
+};
+
 /** The schema at a path, or undefined where the contract has no such field. */
 const schemaAt = (path: string): z.core.$ZodType | undefined => {
   let schema: z.core.$ZodType | undefined = PaymentRequest;
   for (const step of stepsOf(path)) {
-    const at: z.core.$ZodType | undefined = schema && withoutOptional(schema);
-    if (at instanceof z.ZodObject && Object.hasOwn(at.shape, step)) schema = at.shape[step];
-    else if (at instanceof z.ZodArray && /^\d{1,3}$/.test(step)) schema = at.element;
-    else return undefined;
+    schema = schema && fieldOf(withoutOptional(schema), step);
   }
   return schema && withoutOptional(schema);
 };
