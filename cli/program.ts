@@ -8,6 +8,7 @@ const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
   token: async () => (await import('./token.ts')).tokenCommand(),
   cards: async () => (await import('./dev/cards.ts')).cardsCommand(),
   docs: async () => (await import('./docs.ts')).docsCommand(),
+  console: async () => (await import('./console.ts')).consoleCommand(),
   trigger: async () => (await import('./dev/trigger.ts')).triggerCommand(),
   seed: async () => (await import('./dev/seed.ts')).seedCommand(),
   events: async () => (await import('./events.ts')).eventsCommand(),

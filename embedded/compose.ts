@@ -11,6 +11,7 @@ import { withCheckedSecret } from '../command-api/idempotency-secret.ts';
 import { watchCommandMetrics } from '../command-api/metrics.ts';
 import { httpProvider } from '../command-api/provider/http/provider.ts';
 import type { Provider } from '../command-api/provider/port.ts';
+import { registerConsole } from '../console/routes.ts';
 import { type Projector, startProjector } from '../projector/compose.ts';
 import { trackFreshness } from '../projector/freshness.ts';
 import { projectionState } from '../projector/health.ts';
@@ -162,6 +163,8 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
     store,
     relay,
     topicPrefix: topicPrefixOf(config),
+    verification,
+    sealer,
   });
   registerAuditApi(app, authHooks, {
     store,
@@ -176,6 +179,7 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
     readModels,
     behind: opened.shared ? behindTheLog({ store, readModels }) : inStepWith(projector),
   });
+  registerConsole(app);
 };
 
 /** Ready while the event store is up and the projector moves; no other engine stops all requests. */

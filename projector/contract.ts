@@ -104,6 +104,31 @@ export const ProjectionList = z
   })
   .meta({ id: 'ProjectionList' });
 
+const place = z.object({
+  position: z.string(),
+  stream: z.string(),
+  revision: z.int().min(0),
+  reason: z.string(),
+});
+
+export const LogStatus = z
+  .object({
+    verification: z.object({
+      lastRunAt: time().nullable().describe('When the whole log was last verified.'),
+      lastOkAt: time().nullable().describe('When it was last verified without a break.'),
+      broken: place.nullable().describe('The break that the last verification found.'),
+    }),
+    seal: z
+      .object({
+        position: z.string().describe('The log is sealed up to here.'),
+        sealedAt: time(),
+        keyId: z.string(),
+      })
+      .nullable()
+      .describe('The last seal that this process knows of; null where it has none.'),
+  })
+  .meta({ id: 'LogStatus' });
+
 export const RebuildStarted = z
   .object({
     status: z.literal('started'),

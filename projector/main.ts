@@ -54,6 +54,8 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     store,
     relay,
     topicPrefix: topicPrefixOf(config),
+    verification,
+    sealer,
   });
   registerHealth(app, {
     metrics,

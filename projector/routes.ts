@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { joinRoutes, type RoutesOf, registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
+import { LOG_ROUTES, type LogStatusDeps } from './log-routes.ts';
 import { PARKED_ROUTES, type ParkedDeps } from './parked-routes.ts';
 import { PROJECTION_ROUTES, type ProjectionDeps } from './projection-routes.ts';
 import {
@@ -13,21 +14,28 @@ import {
 } from './relay/topic-routes.ts';
 
 /** Every route of the projector. */
-export const PROJECTOR_ROUTES: RoutesOf<'projector', ParkedDeps & ProjectionDeps & TopicDeps> =
-  joinRoutes(PARKED_ROUTES, joinRoutes(PROJECTION_ROUTES, TOPIC_ROUTES));
+export const PROJECTOR_ROUTES: RoutesOf<
+  'projector',
+  ParkedDeps & ProjectionDeps & TopicDeps & LogStatusDeps
+> = joinRoutes(joinRoutes(PARKED_ROUTES, LOG_ROUTES), joinRoutes(PROJECTION_ROUTES, TOPIC_ROUTES));
 
-export type ProjectorApi = TopicOptions & ParkedDeps & Pick<ProjectionDeps, 'projector'>;
+export type ProjectorApi = TopicOptions &
+  ParkedDeps &
+  LogStatusDeps &
+  Pick<ProjectionDeps, 'projector'>;
 
 /** Registers the routes on an app that has been built (shared/http/server/app.ts). */
 export const registerProjectorApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,
-  { store, relay, topicPrefix, projector, readModels }: ProjectorApi,
+  { store, relay, topicPrefix, projector, readModels, verification, sealer }: ProjectorApi,
 ): void => {
   registerRoutes(app, authHooks, PROJECTOR_ROUTES, {
     ...openTopics({ store, relay, topicPrefix }),
     projector,
     readModels,
+    verification,
+    sealer,
     streams: createStreams(app),
   });
 };

@@ -1,5 +1,6 @@
 /** `npm run start:query-api`: the GET routes and the audit routes as a process; any number may run. */
 import { registerAuditApi } from '../audit/routes.ts';
+import { registerConsole } from '../console/routes.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { logBreak } from '../shared/event-store/verify-log.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
@@ -54,6 +55,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
       metrics.chainVerified(broken === undefined);
     },
   });
+  registerConsole(app);
   registerHealth(app, {
     metrics,
     ready: async () => {

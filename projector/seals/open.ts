@@ -65,6 +65,7 @@ export const openSealingKey = async (store: EventStore, place: KeyPlace): Promis
 
 /** A process without a key seals nothing: another one does, or nobody. */
 const noSealer: OpenedSealer = {
+  last: () => undefined,
   publicKey: undefined,
   sealedHead: () => undefined,
   seal: async () => undefined,

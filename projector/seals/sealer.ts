@@ -32,6 +32,8 @@ export type SealerOptions = {
 };
 
 export type Sealer = {
+  /** The last seal of the log, or change of the key, that is known here. */
+  last: SealSource['last'];
   /** Seals what is not sealed yet. Throws what `append` and `keep` throw. */
   seal(): Promise<void>;
   /** Seals once more, unless that takes too long. Never throws. */
@@ -86,6 +88,7 @@ export const startSealer = (options: SealerOptions): Sealer => {
   timer.unref();
 
   return {
+    last: source.last,
     seal,
     stop: async () => {
       clearInterval(timer);

@@ -20,7 +20,7 @@ import { resultOf } from '../../shared/runtime/scan.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { KeyDocument } from '../relay/checkpoint/port.ts';
 import type { Log } from '../subscription.ts';
-import { openRecord } from './record.ts';
+import { openRecord, type VerificationRecord } from './record.ts';
 
 /** The mean wait of the first run: a start has other work to do, and many processes start at once. */
 const FIRST_MS = 600_000;
@@ -44,6 +44,8 @@ export type VerificationOptions = {
 };
 
 export type ScheduledVerification = {
+  /** What the verifications of the whole log came to, over restarts. */
+  status(): VerificationRecord;
   /** Notes what somebody's own verification of the whole log found. */
   note(broken: LogBreak | undefined): void;
   /** Ends the run under way. */
@@ -112,6 +114,7 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
   running = begin();
 
   return {
+    status: record.now,
     note: (broken) => void note(broken),
     stop: async () => {
       stopping.abort();

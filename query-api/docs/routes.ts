@@ -59,6 +59,7 @@ const INDEX = JSON.stringify({
   name: 'payments',
   version: manifest.version,
   links: {
+    console: '/console',
     docs: '/docs',
     openapi: '/openapi.json',
     auditOpenapi: '/openapi-audit.json',
@@ -82,9 +83,9 @@ export const registerDocs = (app: FastifyInstance): void => {
     asPage(reply, HTML).send(errorsHtml());
   });
   app.get('/', WITH_HEAD, (request, reply) => {
-    // A browser is led to the page; a program is told where everything is.
+    // A browser is led to the console, which links to the pages here; a program is told where everything is.
     reply.header('vary', 'accept');
-    if (acceptsHtml(request)) reply.redirect('/docs', 303);
+    if (acceptsHtml(request)) reply.redirect('/console', 303);
     else reply.type(JSON_TYPE).send(INDEX);
   });
 };

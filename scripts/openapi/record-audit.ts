@@ -57,6 +57,7 @@ const OPERATING: Step[] = [
   { faults: {} },
   [to('listParked'), 'None'],
   [PROJECTIONS, 'Nothing is behind', { until: /"lagEvents":0,/ }],
+  [to('logStatus'), 'Not verified yet'],
   [to('compareReadModels'), 'Nothing differs'],
   [to('rebuildProjections'), 'Begun'],
 ];

@@ -236,6 +236,14 @@ export const ROUTES = {
     description:
       'Each document with the fold of its stream, and each payment of the log with the documents; nothing is changed. `Accept: text/event-stream` gives `progress`, then `result` or `failed`. For a token of all merchants.',
   },
+  logStatus: {
+    method: 'GET',
+    path: '/ops/v1/log',
+    scope: 'ops:admin',
+    service: 'projector',
+    summary: 'When the log was last verified, and up to where it is sealed',
+    description: 'Nothing is read for it but what the process knows. For a token of all merchants.',
+  },
   listTopics: {
     method: 'GET',
     path: '/ops/v1/topics',

@@ -146,3 +146,17 @@ test('payments docs prints the address of the page with a token that the service
   expect((await service.get('/api/v1/payments', headers)).status).toBe(200);
   expect((await service.get('/audit/v1/payments', headers)).status).toBe(200);
 });
+
+test('payments console prints its address with a token for the reader it is for', async () => {
+  const statusOf = async (path: string, ...args: string[]): Promise<number> => {
+    const { code, stdout } = await cli('console', ...args);
+    const [, address, token] = /^(http:\S+)#token=(\S+)\n$/.exec(stdout) ?? [];
+    expect([code, address]).toEqual([0, `${service.url}/console`]);
+    return (await service.get(path, { authorization: `Bearer ${token}` })).status;
+  };
+  expect(await statusOf('/ops/v1/log')).toBe(200);
+  expect(await statusOf('/ops/v1/log', '--as', 'auditor')).toBe(403);
+  expect(await statusOf('/audit/v1/payments', '--as', 'auditor')).toBe(200);
+  expect(await statusOf('/api/v1/payments', '--as', 'merchant', '--merchant', 'm_1')).toBe(200);
+  expect((await cli('console', '--as', 'nobody')).code).toBe(2);
+});

@@ -1,4 +1,5 @@
 /** The pages about the API: served from this machine, without a token, under a strict policy. */
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -30,9 +31,9 @@ describe('F31: what is at the root, and HEAD', () => {
   const atRoot = (accept?: string) =>
     service.ask('GET', '/', undefined, { token: null, ...(accept && { headers: { accept } }) });
 
-  test('a browser is led to the page about the API', async () => {
+  test('a browser is led to the console', async () => {
     const { status, headers } = await atRoot('text/html,application/xhtml+xml;q=0.9,*/*;q=0.8');
-    expect([status, headers.location, headers.vary]).toEqual([303, '/docs', 'accept']);
+    expect([status, headers.location, headers.vary]).toEqual([303, '/console', 'accept']);
   });
 
   test('a program is told the version and where everything is, and each link leads somewhere', async () => {
@@ -41,7 +42,7 @@ describe('F31: what is at the root, and HEAD', () => {
       expect([status, json.name, json.version]).toEqual([200, 'payments', manifest.version]);
       const links = Object.values(json.links as Record<string, string>);
       const statuses = links.map(async (path) => (await open(path)).status);
-      expect(await Promise.all(statuses)).toEqual([200, 200, 200, 200, 200, 401]);
+      expect(await Promise.all(statuses)).toEqual([200, 200, 200, 200, 200, 200, 401]);
     }
   });
 
@@ -112,6 +113,62 @@ describe('surfaces: pages about the API', () => {
       expectError(response, 405, 'METHOD_NOT_ALLOWED');
       expect(response.headers).toMatchObject({ allow: 'GET, HEAD' });
     }
+  });
+});
+
+describe('the console', () => {
+  const TEXT = /^text\/(html|javascript|css); charset=utf-8$/;
+
+  test('every address below it that is no file gives the page', async () => {
+    for (const path of ['/console', '/console/find', '/console/payments/pay_1?revision=2']) {
+      const { status, headers, text } = await open(path);
+      expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+      expect(text).toContain('<script type="module" src="/console/app/main.js">');
+    }
+  });
+
+  test('each module of the page and of its libraries is served', async () => {
+    const { text } = await open('/console');
+    const [, map = ''] = /<script type="importmap">(.+)<\/script>/.exec(text) ?? [];
+    const { imports } = JSON.parse(map) as { imports: Record<string, string> };
+    const own = [...text.matchAll(/(?:src|href)="(\/console\/[^"]+)"/g)].map(
+      ([, path = '']) => path,
+    );
+    expect(own.length).toBe(3);
+    for (const path of [...Object.values(imports), ...own]) {
+      const { status, headers } = await open(path);
+      expect([path, status, TEXT.test(String(headers['content-type']))]).toEqual([path, 200, true]);
+    }
+  });
+
+  test('its policy names the import map by its hash and allows nothing unsafe', async () => {
+    const { headers, text } = await open('/console');
+    const policy = String(headers['content-security-policy']);
+    const [, map = ''] = /<script type="importmap">(.+)<\/script>/.exec(text) ?? [];
+    const hash = createHash('sha256').update(map).digest('base64');
+    expect(policy).toContain(`script-src 'self' 'sha256-${hash}'`);
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+  });
+
+  test('no other file is served', async () => {
+    for (const path of [
+      '/console/app/tsconfig.json',
+      '/console/app/..%2froutes.ts',
+      '/console/lib/preact/package.json',
+    ]) {
+      expectError(await open(path), 404, 'NOT_FOUND');
+    }
+  });
+
+  test('an operator of all merchants learns when the log was verified and sealed; nobody else', async () => {
+    const ask = (bearer: string) => service.ask('GET', '/ops/v1/log', undefined, { token: bearer });
+    const { status, json } = await ask(await token('*', 'ops:admin'));
+    expect([status, json]).toEqual([
+      200,
+      { verification: { lastRunAt: null, lastOkAt: null, broken: null }, seal: null },
+    ]);
+    expectError(await ask(await token('m_test', 'ops:admin')), 403, 'FORBIDDEN', expect.anything());
+    expect((await ask(await token('*', 'audit:read'))).status).toBe(403);
   });
 });
 

@@ -2,36 +2,22 @@
  * `/docs` in a real browser with the headers of production: nothing is fetched from elsewhere,
  * nothing breaks its policy, and an operation can be tried out with the token of the address.
  */
-import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
+import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
 import { type Service, startService } from '../support/service.ts';
 
-const EXECUTABLE = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
-const found = existsSync(EXECUTABLE);
-const describeOrSkip = found ? describe : describe.skip;
-const WAIT_MS = 60_000;
-jest.setTimeout(2 * WAIT_MS);
+const missing = noBrowser();
+const describeOrSkip = missing === undefined ? describe : describe.skip;
+jest.setTimeout(2 * BROWSER_MS);
 
-type Visit = {
-  page: Page;
-  /** The addresses that the page fetched; those of the service without its origin. */
-  requests: string[];
-  /** What the console complained of. */
-  complaints: string[];
-};
-
-describeOrSkip(`the API page${found ? '' : ` (skipped: no Chromium at ${EXECUTABLE})`}`, () => {
+describeOrSkip(`the API page${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   let service: Service;
   let browser: Browser;
   let visit: Visit;
   beforeAll(async () => {
     service = await startService();
-    browser = await chromium.launch({
-      executablePath: EXECUTABLE,
-      args: ['--no-sandbox', '--disable-dev-shm-usage'],
-      timeout: WAIT_MS,
-    });
+    browser = await launchBrowser();
     visit = await open();
   });
   afterAll(async () => {
@@ -40,23 +26,12 @@ describeOrSkip(`the API page${found ? '' : ` (skipped: no Chromium at ${EXECUTAB
   });
 
   const open = async (): Promise<Visit> => {
-    const page = await browser.newPage();
-    page.setDefaultTimeout(WAIT_MS);
-    const requests: string[] = [];
-    const complaints: string[] = [];
-    page.on('request', (request) => {
-      if (!request.url().startsWith('data:')) {
-        requests.push(request.url().replace(service.url, ''));
-      }
-    });
-    page.on('console', (message) => {
-      if (message.type() !== 'log') complaints.push(`${message.type()}: ${message.text()}`);
-    });
-    page.on('pageerror', (error) => complaints.push(error.message));
+    const visit = await openPage(browser, service.url);
+    const { page } = visit;
     const token = await service.token('m_demo', 'payments:read payments:write audit:read');
     await page.goto(`${service.url}/docs#token=${token}`);
     await page.waitForSelector('.opblock');
-    return { page, requests, complaints };
+    return visit;
   };
 
   const operation = (id: string): string => `[id$="-${id}"]`;

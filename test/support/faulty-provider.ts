@@ -84,7 +84,7 @@ export const faultyProvider = async (ledgerFile: string): Promise<FaultyProvider
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
       headers,
-      ...(method === 'PUT' && { body }),
+      ...(method === 'PUT' && { body: new Uint8Array(body) }),
     });
     return { status: response.status, body: await response.text() };
   };

@@ -65,6 +65,8 @@ export type InProcess = {
   get(paymentId: string, asking?: Asking): Promise<CommandResponse>;
   /** What the provider carried out for a payment, or for all of them. */
   ledger(paymentId?: string): Promise<LedgerEntry[]>;
+  /** Listens on a free port of loopback, for a client of its own; gives the address. */
+  listen(): Promise<string>;
   /**
    * Stops the service in good order and opens it again over the same folder, after `meanwhile` has
    * had the folder to itself.
@@ -172,6 +174,7 @@ export const openInProcess = async (settings: Record<string, string> = {}): Prom
       const { entries = [] } = (await provider?.ledger(null, 1000)) ?? {};
       return paymentId === undefined ? entries : entries.filter((e) => e.paymentId === paymentId);
     },
+    listen: () => service.app.listen({ host: '127.0.0.1', port: 0 }),
     restart: async (meanwhile) => {
       await service.stop();
       await meanwhile?.(dataDir);

@@ -1,0 +1,86 @@
+/** Live: what happens now, and whether anything is behind, unresolved or unverified. */
+import { useEffect, useState } from 'preact/hooks';
+import { counted, duration } from '../format.js';
+import { html } from '../html.js';
+import { SECONDS_SHOWN, useLiveEvents } from '../live-events.js';
+import { Clock, Fact, Money, PaymentLink, ProblemBox } from '../parts.js';
+import { Plot } from '../plot.js';
+import { hasScope, isOfAll } from '../session.js';
+import { useAsk } from '../use-ask.js';
+import { Windowed } from '../windowed.js';
+
+/** @typedef {import('../live-events.js').ShownEvent} ShownEvent */
+/** @typedef {{ state: string, lagEvents: number | null, lagSeconds: number | null, parked: number, reason?: string }} Projection */
+/** @typedef {{ relay: { state: string, parked: number }, lag?: { events: number, seconds: number } }} Topics */
+/** @typedef {{ verification: { lastRunAt: string | null, broken: { position: string } | null } | null, seal: { position: string, sealedAt: string } | null }} LogStatus */
+
+const STATUS_MS = 2_000;
+const ROW_PX = 34;
+
+/** @param {ShownEvent} event */
+const EventRow = (event) => {
+  const { position, revision, paymentId, stream } = event;
+  const subject =
+    paymentId === undefined
+      ? html`<span class="id">${stream}</span>`
+      : html`<${PaymentLink} id=${paymentId} revision=${revision} />`;
+  if ('unreadable' in event) {
+    return html`<span class="at">#${position}</span><strong class="bad-text">✕ cannot be read</strong>${subject}`;
+  }
+  return html`<span class="at"><${Clock} at=${event.time} /></span>
+    <span class="type">${event.type}</span>${subject}
+    <span class="amount">${event.amounts && html`<${Money} minor=${event.amounts.amount} currency=${event.amounts.currency} />`}</span>
+    <span class="who">${event.actor}</span>`;
+};
+
+/** @param {{ onLag: (events: number) => void }} props */
+const Operation = ({ onLag }) => {
+  const projections = useAsk('/ops/v1/projections', STATUS_MS);
+  const unresolved = useAsk('/ops/v1/unresolved', STATUS_MS);
+  const log = useAsk('/ops/v1/log', STATUS_MS);
+  const projection = /** @type {{ projections: Projection[] } | undefined} */ (projections.value)
+    ?.projections[0];
+  const waiting = /** @type {{ unresolved: { since: string }[] } | undefined} */ (unresolved.value)
+    ?.unresolved;
+  const { verification, seal } = /** @type {LogStatus} */ (
+    log.value ?? { verification: null, seal: null }
+  );
+  useEffect(() => onLag(projection?.lagEvents ?? 0), [projection]);
+  const isBehind = (projection?.lagSeconds ?? 0) > 5;
+  return html`<${ProblemBox} problem=${projections.problem} />
+    <dl class="figures">
+      <${Fact} name="Read models" href="/console/operate/rebuild" isBad=${isBehind || projection?.state === 'stuck'}>
+        ${projection === undefined ? '…' : `${projection.state}, ${counted(projection.lagEvents ?? 0)} events behind`}
+      <//>
+      <${Fact} name="Parked" href="/console/operate/parked" isBad=${(projection?.parked ?? 0) > 0}>${projection?.parked ?? '…'}<//>
+      <${Fact} name="Unresolved" href="/console/operate/unresolved" isBad=${(waiting?.length ?? 0) > 0}>${waiting?.length ?? '…'}<//>
+      <${Fact} name="Last verification" href="/console/verify" isBad=${verification?.broken != null}>
+        ${verification?.lastRunAt == null ? 'not yet' : `${verification.broken === null ? 'intact' : 'BROKEN'}, ${duration(Date.now() - Date.parse(verification.lastRunAt))} ago`}
+      <//>
+      <${Fact} name="Last seal" href="/console/verify">
+        ${seal === null ? 'none' : `up to #${seal.position}, ${duration(Date.now() - Date.parse(seal.sealedAt))} ago`}
+      <//>
+    </dl>`;
+};
+
+export const LivePage = () => {
+  const { state, act } = useLiveEvents('now');
+  const [lag, setLag] = useState(/** @type {number[]} */ (Array(SECONDS_SHOWN).fill(0)));
+  const [lagNow, setLagNow] = useState(0);
+  useEffect(() => setLag((before) => [...before.slice(1), lagNow]), [state.rate]);
+  const { shown, waiting, isPaused, isConnected, problem, seen } = state;
+  const connection = () => {
+    if (problem !== undefined) return html`<${ProblemBox} problem=${problem} />`;
+    return html`<p role="status">${isConnected ? `Connected. ${counted(seen)} events since this page was opened.` : 'Connecting …'}</p>`;
+  };
+  return html`<h1>Live</h1>
+    ${hasScope('ops:admin') && isOfAll() && html`<${Operation} onLag=${setLagNow} />`}
+    <${Plot} rate=${state.rate} lag=${lag} />
+    ${connection()}
+    <p><button type="button" aria-pressed=${isPaused} onClick=${() => act({ kind: 'pause', isPaused: !isPaused })}>
+      ${isPaused ? `Go on (${counted(waiting.length)} new)` : 'Pause'}</button>
+      ${isPaused && html`<span> Paused: new events wait.</span>`}</p>
+    ${shown.length === 0 && html`<p class="hint">Each event appears here when it is stored. <code>npx payments trigger full-story</code> makes some.</p>`}
+    <${Windowed} rows=${shown} rowHeight=${ROW_PX} label="Events, newest first" row=${EventRow}
+      onScrolled=${(/** @type {boolean} */ isAtTop) => isPaused === isAtTop && act({ kind: 'pause', isPaused: !isAtTop })} />`;
+};

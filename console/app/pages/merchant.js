@@ -1,0 +1,109 @@
+/** My payments: what a merchant's own token may see, without audit rights. */
+import { useEffect, useState } from 'preact/hooks';
+import { ask } from '../api.js';
+import { duration, pathOf } from '../format.js';
+import { html } from '../html.js';
+import { Fact, Money, ProblemBox, Raw, Status, Time, Waiting } from '../parts.js';
+import { useAsk } from '../use-ask.js';
+
+/** @typedef {{ id: string, type: string, amount: number, result: 'SUCCEEDED' | 'FAILED', failure?: { failureCode: string, providerFailureCode?: string }, createdAt: string }} Transaction */
+/** @typedef {{ paymentId: string, merchantReference?: string, amount: number, authorizedAmount: number, capturedAmount: number, refundedAmount: number, refundableAmount: number, currency: string, status: string, createdAt: string, updatedAt: string, transactions: Transaction[] }} Payment */
+/** @typedef {import('../api.js').Problem} Problem */
+
+const LIST_MS = 2_000;
+const PAGE = 20;
+
+/** @param {{ payment: Payment }} props */
+const Story = ({ payment }) => {
+  const { currency, transactions, createdAt } = payment;
+  /** @param {number} at */
+  const before = (at) => transactions[at - 1]?.createdAt ?? createdAt;
+  return html`<ol class="attempts">
+    <li><${Time} at=${createdAt} /> created</li>
+    ${transactions.map(
+      (
+        { type, amount, result, failure, createdAt: time, id },
+        at,
+      ) => html`<li key=${id} class=${result === 'FAILED' ? 'failed' : ''}>
+        <${Time} at=${time} /> <small>+${duration(Date.parse(time) - Date.parse(before(at)))}</small>
+        <strong> ${type}</strong> <${Money} minor=${amount} currency=${currency} />
+        ${result === 'SUCCEEDED' ? ' ✓ succeeded' : ` ✕ declined: ${failure?.failureCode}`} ${failure?.providerFailureCode && html`<code>${failure.providerFailureCode}</code>`}
+      </li>`,
+    )}
+  </ol>`;
+};
+
+/** @param {{ id: string }} props */
+const OnePayment = ({ id }) => {
+  const loaded = useAsk(`/api/v1/payments/${encodeURIComponent(id)}`, LIST_MS);
+  const payment = /** @type {Payment | undefined} */ (loaded.value);
+  return html`<p><a href="/console/merchant">All my payments</a></p>
+    <h1>Payment <span class="id">${id}</span></h1>
+    <${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
+    ${payment === undefined && loaded.problem === undefined && html`<${Waiting} what="the payment" />`}
+    ${
+      payment !== undefined &&
+      html`<dl class="figures">
+          <${Fact} name="Status"><${Status} status=${payment.status} /><//>
+          <${Fact} name="Amount"><${Money} minor=${payment.amount} currency=${payment.currency} /><//>
+          <${Fact} name="Captured"><${Money} minor=${payment.capturedAmount} currency=${payment.currency} /><//>
+          <${Fact} name="Refunded"><${Money} minor=${payment.refundedAmount} currency=${payment.currency} /><//>
+          <${Fact} name="Can be refunded"><${Money} minor=${payment.refundableAmount} currency=${payment.currency} /><//>
+        </dl>
+        <h2>What happened</h2><${Story} payment=${payment} /><${Raw} value=${payment} />`
+    }`;
+};
+
+/** @param {{ payments: readonly Payment[] }} props */
+const Table = ({
+  payments,
+}) => html`<div class="scrolls" tabindex="0" role="region" aria-label="My payments"><table>
+  <caption>Newest first. The first page is read again every two seconds.</caption>
+  <thead><tr><th scope="col">Payment</th><th scope="col">Status</th><th scope="col">Amount</th><th scope="col">Reference</th><th scope="col">Attempts</th><th scope="col">Created</th></tr></thead>
+  <tbody>${payments.map(
+    (payment) => html`<tr key=${payment.paymentId}>
+      <td><a class="id" href=${`/console/merchant/${encodeURIComponent(payment.paymentId)}`}>${payment.paymentId}</a></td>
+      <td><${Status} status=${payment.status} /></td>
+      <td><${Money} minor=${payment.amount} currency=${payment.currency} /></td>
+      <td>${payment.merchantReference ?? ''}</td>
+      <td>${payment.transactions.map(({ type }) => type).join(', ')}</td>
+      <td><${Time} at=${payment.createdAt} /></td>
+    </tr>`,
+  )}</tbody>
+</table></div>`;
+
+const AllPayments = () => {
+  const first = useAsk(pathOf('/api/v1/payments', { limit: PAGE }), LIST_MS);
+  const page = /** @type {{ payments: Payment[], nextCursor?: string } | undefined} */ (
+    first.value
+  );
+  const [older, setOlder] = useState(/** @type {readonly Payment[]} */ ([]));
+  const [cursor, setCursor] = useState(/** @type {string | undefined} */ (undefined));
+  const [problem, setProblem] = useState(/** @type {Problem | undefined} */ (undefined));
+  const isFirst = older.length === 0;
+  useEffect(() => {
+    if (isFirst) setCursor(page?.nextCursor);
+  }, [page]);
+  const more = async () => {
+    /** @type {import('../api.js').Outcome<{ payments: Payment[], nextCursor?: string }>} */
+    const outcome = await ask(pathOf('/api/v1/payments', { limit: PAGE, cursor }));
+    setProblem(outcome.ok ? undefined : outcome.problem);
+    if (!outcome.ok) return;
+    setOlder([...older, ...outcome.value.payments]);
+    setCursor(outcome.value.nextCursor);
+  };
+  const newest = page?.payments ?? [];
+  const shown = [
+    ...newest,
+    ...older.filter(({ paymentId }) => !newest.some((one) => one.paymentId === paymentId)),
+  ];
+  return html`<h1>My payments</h1>
+    <${ProblemBox} problem=${first.problem ?? problem} again=${first.again} />
+    ${page === undefined && first.problem === undefined && html`<${Waiting} what="payments" />`}
+    ${page !== undefined && html`<${Table} payments=${shown} />`}
+    ${cursor !== undefined && html`<p><button type="button" onClick=${more}>More</button></p>`}`;
+};
+
+/** @param {{ place: import('../router.js').Place }} props */
+export const MerchantPage = ({ place: { id } }) =>
+  id === undefined ? html`<${AllPayments} />` : html`<${OnePayment} key=${id} id=${id} />`;

@@ -1,0 +1,83 @@
+/** How far the read models are, and their rebuild. */
+import { useState } from 'preact/hooks';
+import { send } from '../../api.js';
+import { counted, duration, pathOf } from '../../format.js';
+import { html } from '../../html.js';
+import { Fact, Finding, PaymentLink, ProblemBox, Raw, Waiting } from '../../parts.js';
+import { useAsk } from '../../use-ask.js';
+
+/** @typedef {{ events: number, seconds: number, equal: boolean, served: boolean, money: { count: number, named: { paymentId: string }[] }, parked: { paymentId: string, revision: number, reason: string }[] }} Rebuilt */
+/** @typedef {{ state: 'running' | 'done' | 'failed', startedAt: string, done: number, total: number, estimated: boolean, perSecond: number, secondsLeft: number, result?: Rebuilt, reason?: string }} Rebuild */
+/** @typedef {{ state: string, checkpoint: string | null, head: string | null, lagEvents: number | null, lagIsExact: boolean | null, lagSeconds: number | null, parked: number, reason?: string, rebuild: Rebuild | null }} Projection */
+
+const STATUS_MS = 1_000;
+
+/** @param {{ result: Rebuilt }} props */
+const Result = ({ result }) => {
+  const { events, seconds, equal, served, money, parked } = result;
+  return html`<${Finding} isGood=${served && parked.length === 0}>${counted(events)} events in ${seconds.toFixed(1)} s; the old read models were ${equal ? 'the same' : 'others'}${served ? '' : ', and are still served'}.<//>
+    ${!served && html`<p>${money.count} payments say other money in the log than in the served read models, which may be the right ones. Verify and reconcile before you accept.</p>`}
+    ${money.named.length > 0 && html`<ul>${money.named.map(({ paymentId }) => html`<li><${PaymentLink} id=${paymentId} /></li>`)}</ul>`}
+    ${parked.length > 0 && html`<p>${parked.length} payments are parked: <a href="/console/operate/parked">parked payments</a>.</p>`}`;
+};
+
+/** @param {{ rebuild: Rebuild }} props */
+const RebuildState = ({ rebuild }) => {
+  const { state, done, total, estimated, perSecond, secondsLeft, result, reason } = rebuild;
+  if (state === 'running') {
+    return html`<p role="status"><label>Rebuilding <progress max=${total} value=${done}></progress></label>
+      ${counted(done)} of ${estimated ? 'about ' : ''}${counted(total)} events, ${counted(Math.round(perSecond))} a second, ${duration(secondsLeft * 1000)} left</p>`;
+  }
+  if (result !== undefined) return html`<${Result} result=${result} />`;
+  return html`<${Finding} isGood=${false}>The rebuild failed, the old read models are served: ${reason}<//>`;
+};
+
+/** @param {{ projection: Projection, again: () => void }} props */
+const RebuildPart = ({ projection, again }) => {
+  const [problem, setProblem] = useState(
+    /** @type {import('../../api.js').Problem | undefined} */ (undefined),
+  );
+  const { rebuild } = projection;
+  const isHeldBack = rebuild?.result?.served === false;
+  /** @param {boolean} accept */
+  const start = async (accept) => {
+    const question = accept
+      ? 'Serve the new read models although they say other money?'
+      : 'Fill the read models anew from the log? Reads go on meanwhile.';
+    if (!confirm(question)) return;
+    const outcome = await send(
+      pathOf('/ops/v1/projections/rebuild', { accept: accept ? 'true' : undefined }),
+    );
+    setProblem(outcome.ok ? undefined : outcome.problem);
+    again();
+  };
+  return html`<h2>Rebuild</h2>
+    <p><button type="button" disabled=${rebuild?.state === 'running'} onClick=${() => start(false)}>Rebuild the read models</button>
+      ${isHeldBack && html` <button type="button" onClick=${() => start(true)}>Rebuild and accept the log's money</button>`}</p>
+    <${ProblemBox} problem=${problem} />
+    ${rebuild !== null && html`<${RebuildState} rebuild=${rebuild} />`}`;
+};
+
+export const RebuildSection = () => {
+  const loaded = useAsk('/ops/v1/projections', STATUS_MS);
+  const projection = /** @type {{ projections: Projection[] } | undefined} */ (loaded.value)
+    ?.projections[0];
+  if (projection === undefined) {
+    return loaded.problem === undefined
+      ? html`<${Waiting} what="how far the read models are" />`
+      : html`<${ProblemBox} problem=${loaded.problem} again=${loaded.again} />`;
+  }
+  const { state, checkpoint, head, lagEvents, lagIsExact, lagSeconds, parked, reason } = projection;
+  return html`<h2>Read models</h2>
+    <${ProblemBox} problem=${loaded.problem} />
+    <dl class="figures">
+      <${Fact} name="State" isBad=${state === 'stuck'}>${state}<//>
+      <${Fact} name="Checkpoint">${checkpoint ?? 'start'}<//>
+      <${Fact} name="End of the log">${head ?? 'none'}<//>
+      <${Fact} name="Behind">${lagEvents === null ? 'unknown' : `${lagIsExact ? '' : 'at least '}${counted(lagEvents)} events, ${(lagSeconds ?? 0).toFixed(1)} s`}<//>
+      <${Fact} name="Parked" href="/console/operate/parked" isBad=${parked > 0}>${parked}<//>
+    </dl>
+    ${reason && html`<p class="bad-text">${reason}</p>`}
+    <${RebuildPart} projection=${projection} again=${loaded.again} />
+    <${Raw} value=${projection} />`;
+};

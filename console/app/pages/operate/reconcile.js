@@ -1,0 +1,47 @@
+/** The provider's ledger against the log. */
+import { useState } from 'preact/hooks';
+import { send } from '../../api.js';
+import { counted } from '../../format.js';
+import { html } from '../../html.js';
+import { Finding, PaymentLink, ProblemBox, Raw } from '../../parts.js';
+
+/** @typedef {{ kind: string, operationId: string, paymentId: string, log?: object, provider?: object }} Difference */
+/** @typedef {{ ok: boolean, operations: number, entries: number, unreadable: number, notCompared: number, differences: Difference[], more: number }} Reconciliation */
+
+/** @param {{ side: object | undefined }} props */
+const Side = ({ side }) =>
+  side === undefined ? html`<em>nothing</em>` : html`<code>${JSON.stringify(side)}</code>`;
+
+/** @param {{ found: Reconciliation }} props */
+const Result = ({ found }) => {
+  const { ok, operations, entries, unreadable, notCompared, differences, more } = found;
+  return html`<${Finding} isGood=${ok}>${ok ? 'Log and provider agree' : 'Log and provider do not agree'}: ${counted(operations)} operations, ${counted(entries)} ledger entries<//>
+    ${unreadable > 0 && html`<p>${counted(unreadable)} events cannot be read: <a href="/console/verify">verify</a>.</p>`}
+    ${notCompared > 0 && html`<p>${counted(notCompared)} were not compared: too many waited for a counterpart.</p>`}
+    ${
+      differences.length > 0 &&
+      html`<div class="scrolls" tabindex="0" role="region" aria-label="Differences"><table>
+        <thead><tr><th scope="col">Payment</th><th scope="col">Difference</th><th scope="col">Operation</th><th scope="col">Log</th><th scope="col">Provider</th></tr></thead>
+        <tbody>${differences.map((one) => html`<tr><td><${PaymentLink} id=${one.paymentId} /></td><td>${one.kind}</td><td class="id">${one.operationId}</td><td><${Side} side=${one.log} /></td><td><${Side} side=${one.provider} /></td></tr>`)}</tbody>
+      </table></div>`
+    }
+    ${more > 0 && html`<p>${counted(more)} more are not listed.</p>`}
+    <${Raw} value=${found} />`;
+};
+
+export const ReconcileSection = () => {
+  const [outcome, setOutcome] = useState(
+    /** @type {import('../../api.js').Outcome<Reconciliation> | undefined} */ (undefined),
+  );
+  const [isRunning, setRunning] = useState(false);
+  const run = async () => {
+    setRunning(true);
+    setOutcome(await send('/audit/v1/reconcile'));
+    setRunning(false);
+  };
+  return html`<h2>Reconcile</h2>
+    <p>Each operation of the log beside the provider's ledger. Nothing is changed.</p>
+    <p><button type="button" onClick=${run} disabled=${isRunning}>Reconcile</button>
+      <span role="status"> ${isRunning ? 'Comparing …' : ''}</span></p>
+    ${outcome !== undefined && (outcome.ok ? html`<${Result} found=${outcome.value} />` : html`<${ProblemBox} problem=${outcome.problem} again=${run} />`)}`;
+};

@@ -1,0 +1,96 @@
+/** Operations whose outcome nobody knows, and the word of two people for one of them. */
+import { useState } from 'preact/hooks';
+import { send } from '../../api.js';
+import { duration, money } from '../../format.js';
+import { html } from '../../html.js';
+import { PaymentLink, ProblemBox, Raw, Time, Waiting } from '../../parts.js';
+import { currentSession, hasScope, isOfAll } from '../../session.js';
+import { useAsk } from '../../use-ask.js';
+
+/** @typedef {{ outcome: 'APPROVED' | 'DECLINED', withoutFence: boolean, evidence: string, requestedBy: string, requestedAt: string, expiresAt: string }} Request */
+/** @typedef {{ paymentId: string, merchantId: string, state: string, operation: string, operationId: string, amountMinor: number, since: string, attempts: number, nextAttemptAt: string | null, request?: Request }} Unresolved */
+/** @typedef {{ unresolved: Unresolved[], unconfirmed: Unresolved[] }} Listed */
+/** @typedef {{ outcome: string, status: string, revision: number, request?: Request }} Resolved */
+
+const LIST_MS = 3_000;
+
+/** @param {{ request: Request }} props */
+const Waits = ({
+  request,
+}) => html`<p class="hand">☞ ${request.requestedBy} requested <strong>${request.outcome}</strong>
+  ${request.withoutFence ? ' without a fence' : ''}: “${request.evidence}”.
+  Another operator can approve it until <${Time} at=${request.expiresAt} />.</p>`;
+
+/** @param {{ one: Unresolved, onResolved: () => void }} props */
+const ResolveForm = ({ one, onResolved }) => {
+  const [problem, setProblem] = useState(
+    /** @type {import('../../api.js').Problem | undefined} */ (undefined),
+  );
+  const [resolved, setResolved] = useState(/** @type {Resolved | undefined} */ (undefined));
+  const { paymentId, operationId, request } = one;
+  const isOwn = request?.requestedBy === currentSession()?.claims.actor;
+  /** @param {SubmitEvent} event */
+  const submit = async (event) => {
+    event.preventDefault();
+    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+    const isUnfenced = form.get('withoutFence') === 'on';
+    /** @type {import('../../api.js').Outcome<Resolved>} */
+    const outcome = await send(`/ops/v1/payments/${encodeURIComponent(paymentId)}/resolve`, {
+      outcome: form.get('outcome'),
+      evidence: form.get('evidence'),
+      operationId,
+      ...(isUnfenced && { withoutFence: true }),
+    });
+    setProblem(outcome.ok ? undefined : outcome.problem);
+    if (!outcome.ok) return;
+    setResolved(outcome.value);
+    onResolved();
+  };
+  const said = () => {
+    if (resolved === undefined) return null;
+    return resolved.request === undefined
+      ? html`<p class="finding good" role="status">✓ Recorded: ${resolved.outcome}, the payment is ${resolved.status}.</p>`
+      : html`<p class="finding" role="status">Requested. Nothing is recorded until another operator requests the same.</p>`;
+  };
+  return html`${said()}<${ProblemBox} problem=${problem} />
+    ${isOwn && html`<p>Your own word waits for another operator.</p>`}
+    <details><summary>${request === undefined ? 'Resolve by hand' : 'Approve, or say otherwise'}</summary>
+      <form class="resolve" onSubmit=${submit}>
+        <p class="hint">Only where the provider will never say it. It is asked once more first.</p>
+        <label>Outcome <select name="outcome">
+          <option value="approved" selected=${request?.outcome === 'APPROVED'}>approved</option>
+          <option value="declined" selected=${request?.outcome === 'DECLINED'}>declined</option>
+        </select></label>
+        <label>Evidence: where you know it from. It is recorded.
+          <textarea name="evidence" required maxlength="1000" rows="2"></textarea></label>
+        <label><input type="checkbox" name="withoutFence" checked=${request?.withoutFence} /> Declined although the provider does not promise never to carry it out</label>
+        <button type="submit">${request === undefined ? 'Request' : 'Approve'}</button>
+      </form>
+    </details>`;
+};
+
+/** @param {{ one: Unresolved, again: () => void }} props */
+const Row = ({ one, again }) => html`<li class="card">
+  <h3><${PaymentLink} id=${one.paymentId} /> <span class="state">${one.state}</span></h3>
+  <p>${one.operation} of ${money(one.amountMinor, '')} of ${one.merchantId}, for ${duration(Date.now() - Date.parse(one.since))}${' '}
+    (since <${Time} at=${one.since} />). The provider was asked ${one.attempts} times in vain${one.nextAttemptAt === null ? '' : html`, next at <${Time} at=${one.nextAttemptAt} />`}.</p>
+  ${one.request && html`<${Waits} request=${one.request} />`}
+  ${hasScope('ops:resolve') && isOfAll() && one.state !== 'UNCONFIRMED' && html`<${ResolveForm} one=${one} onResolved=${again} />`}
+  <${Raw} value=${one} />
+</li>`;
+
+export const UnresolvedSection = () => {
+  const loaded = useAsk('/ops/v1/unresolved', LIST_MS);
+  const listed = /** @type {Listed | undefined} */ (loaded.value);
+  if (listed === undefined) {
+    return loaded.problem === undefined
+      ? html`<${Waiting} what="what is unresolved" />`
+      : html`<${ProblemBox} problem=${loaded.problem} again=${loaded.again} />`;
+  }
+  /** @param {Unresolved} one */
+  const row = (one) => html`<${Row} key=${one.operationId} one=${one} again=${loaded.again} />`;
+  return html`<h2>Unresolved operations</h2>
+    <${ProblemBox} problem=${loaded.problem} />
+    ${listed.unresolved.length === 0 ? html`<p class="finding good">✓ Nothing is unresolved.</p>` : html`<ul class="cards">${listed.unresolved.map(row)}</ul>`}
+    ${listed.unconfirmed.length > 0 && html`<h2>Resolved by hand, not confirmed yet</h2><p>Nothing to do: the provider is asked on.</p><ul class="cards">${listed.unconfirmed.map(row)}</ul>`}`;
+};

@@ -1,0 +1,119 @@
+/** A payment: its whole history, what was true at any revision, and what would be allowed now. */
+import { useEffect, useState } from 'preact/hooks';
+import { download } from '../api.js';
+import { Explain } from '../explain.js';
+import { manifestText } from '../export-file.js';
+import { counted, pathOf } from '../format.js';
+import { html } from '../html.js';
+import { AtRevision } from '../moment.js';
+import { BrokenBox, Finding, ProblemBox, Raw, Status, Waiting } from '../parts.js';
+import { goTo } from '../router.js';
+import { Timeline } from '../timeline.js';
+import { useAsk } from '../use-ask.js';
+
+/** @typedef {import('../../../audit/contract.ts').AuditTimeline} History */
+/** @typedef {import('../../../audit/contract.ts').AuditVerification} Verification */
+/** @typedef {import('../api.js').Problem} Problem */
+
+const NDJSON = 'application/x-ndjson';
+
+/** @param {{ verification: Verification | undefined }} props */
+const Verified = ({ verification }) => {
+  if (verification === undefined) return html`<p role="status">Verifying …</p>`;
+  const { ok, events, broken } = verification;
+  return ok
+    ? html`<${Finding} isGood=${true}>Verified: ${counted(events)} events, every hash and every sum fits.<//>`
+    : html`<${BrokenBox} broken=${broken} />`;
+};
+
+/**
+ * @param {string} name
+ * @param {BlobPart} content
+ */
+const saveFile = (name, content) => {
+  const address = URL.createObjectURL(new Blob([content]));
+  const link = document.createElement('a');
+  link.href = address;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(address);
+};
+
+/** @param {{ paymentId: string, path: string }} props */
+const Download = ({ paymentId, path }) => {
+  const [problem, setProblem] = useState(/** @type {Problem | undefined} */ (undefined));
+  const [saved, setSaved] = useState('');
+  const save = async () => {
+    const outcome = await download(path, NDJSON);
+    setProblem(outcome.ok ? undefined : outcome.problem);
+    if (!outcome.ok) return;
+    const { bytes, headers } = outcome.value;
+    const file = `${paymentId}.jsonl`;
+    const about = { paymentId, headers, exportedAt: new Date().toISOString() };
+    saveFile(`${file}.manifest.json`, await manifestText(bytes, about));
+    saveFile(file, bytes);
+    setSaved(file);
+  };
+  return html`<p><button type="button" onClick=${save}>Download the events</button>
+    ${saved !== '' && html`<span role="status"> Saved, with its manifest. Check it without a service: <code>npx payments verify --file ${saved}</code></span>`}</p>
+    <${ProblemBox} problem=${problem} />`;
+};
+
+/** @param {{ paymentId: string, history: History, revisionText: string | null }} props */
+const Story = ({ paymentId, history, revisionText }) => {
+  const { events } = history;
+  const last = events.length - 1;
+  const wanted = revisionText === null ? last : Number(revisionText);
+  const revision = Number.isInteger(wanted) ? Math.max(0, Math.min(last, wanted)) : last;
+  const address = `/console/payments/${encodeURIComponent(paymentId)}`;
+  /** @param {number} next */
+  const choose = (next) => goTo(pathOf(address, { revision: next }), true);
+  useEffect(() => {
+    /** @param {KeyboardEvent} event */
+    const step = (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      const isField =
+        event.target instanceof Element && event.target.closest('input, select, textarea');
+      if (by === undefined || isField) return;
+      event.preventDefault();
+      choose(Math.max(0, Math.min(last, revision + by)));
+    };
+    addEventListener('keydown', step);
+    return () => removeEventListener('keydown', step);
+  }, [revision, last]);
+  return html`<div class="story">
+    <section aria-labelledby="happened">
+      <h2 id="happened">What happened</h2>
+      <${Timeline} events=${events} chosen=${revision} choose=${choose} />
+      <${Raw} value=${events.length > 200 ? events.slice(0, 200) : events} name=${events.length > 200 ? 'Raw JSON of the first 200 events' : 'Raw JSON'} />
+      <${Explain} paymentId=${paymentId} choose=${choose} />
+    </section>
+    <${AtRevision} paymentId=${paymentId} events=${events} revision=${revision} choose=${choose} />
+  </div>`;
+};
+
+/** @param {{ place: import('../router.js').Place }} props */
+export const PaymentPage = ({ place: { id = '', query } }) => {
+  const path = `/audit/v1/payments/${encodeURIComponent(id)}/events`;
+  const loaded = useAsk(path);
+  const verified = useAsk(`/audit/v1/payments/${encodeURIComponent(id)}/verify`);
+  const history = /** @type {History | undefined} */ (loaded.value);
+  const newest = history?.events.findLast(
+    (event) => 'status' in event && event.status !== undefined,
+  );
+  const status = newest !== undefined && 'status' in newest ? newest.status : undefined;
+  return html`<h1>Payment <span class="id">${id}</span> ${status !== undefined && html`<${Status} status=${status} />`}</h1>
+    <${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
+    ${history === undefined && loaded.problem === undefined && html`<${Waiting} what="the events" />`}
+    ${
+      history !== undefined &&
+      html`<p>Merchant ${history.merchantId}. <button type="button" onClick=${() => {
+        loaded.again();
+        verified.again();
+      }}>Read again</button></p>
+        <${BrokenBox} broken=${history.broken} />
+        ${history.broken === undefined && html`<${Verified} verification=${/** @type {Verification | undefined} */ (verified.value)} />`}
+        <${Download} paymentId=${id} path=${path} />
+        <${Story} paymentId=${id} history=${history} revisionText=${query.get('revision')} />`
+    }`;
+};

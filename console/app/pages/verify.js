@@ -1,0 +1,129 @@
+/** Verify: the whole log with progress, its seals, and a head that the reader kept. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { follow } from '../api.js';
+import { counted, pathOf } from '../format.js';
+import { html } from '../html.js';
+import { BrokenBox, Fact, Finding, PaymentLink, ProblemBox, Raw } from '../parts.js';
+
+/** @typedef {import('../../../audit/contract.ts').AuditVerification} Verification */
+/** @typedef {{ position: string, hash: string, log?: string, merchant?: string }} Head */
+/** @typedef {{ verified: number, of: number, estimated: boolean }} Progress */
+/** @typedef {{ progress?: Progress, result?: Verification, problem?: import('../api.js').Problem }} Run */
+
+const GUARANTEES = {
+  log: 'One chain over the whole log: nothing can be taken out of it.',
+  sealed: 'One chain up to the last seal, and one within each payment.',
+  stream: 'One chain within each payment.',
+};
+const ALSO = {
+  INTACT: 'intact',
+  BROKEN: 'BROKEN',
+  NOT_COMPARABLE: 'no break, but the kept head proves nothing about it',
+};
+
+/**
+ * The head of a manifest that `payments export` wrote. Throws Error where the text is none.
+ * @param {string} text
+ * @returns {Head}
+ */
+export const headOf = (text) => {
+  const { head, log, merchantId } = JSON.parse(text);
+  const { position, logHash, hash } = head;
+  const known = logHash ?? hash;
+  if (typeof position !== 'string' || !/^[0-9a-f]{64}$/.test(known)) throw new Error('no head');
+  return {
+    position,
+    hash: known,
+    ...(log && { log }),
+    ...(merchantId && { merchant: merchantId }),
+  };
+};
+
+/** @param {{ choose: (head: Head | undefined) => void }} props */
+const KeptHead = ({ choose }) => {
+  const [said, setSaid] = useState('');
+  /** @param {{ currentTarget: HTMLInputElement }} change */
+  const read = async ({ currentTarget }) => {
+    const file = currentTarget.files?.[0];
+    choose(undefined);
+    setSaid('');
+    if (file === undefined) return;
+    try {
+      const head = headOf(await file.text());
+      choose(head);
+      setSaid(
+        `The log must still hold #${head.position} with the hash ${head.hash.slice(0, 12)}….`,
+      );
+    } catch {
+      setSaid(
+        'This file is no manifest of an export. `payments export` writes one beside the export.',
+      );
+    }
+  };
+  return html`<p><label>Compare with a head that you kept: <input type="file" accept=".json" onChange=${read} /></label></p>
+    <p class="hint">A manifest of an earlier export. The file is read here and is not sent; only its position and hash are.</p>
+    <p role="status">${said}</p>`;
+};
+
+/** @param {{ result: Verification }} props */
+const Result = ({ result }) => {
+  const {
+    ok,
+    finding,
+    guarantee,
+    events,
+    head,
+    broken,
+    keptHead,
+    sealed,
+    missingPayments = [],
+  } = result;
+  return html`<${Finding} isGood=${ok}>${ALSO[finding]}: ${counted(events)} events${head === null ? '' : `, up to #${head.position}`}<//>
+    <p>${GUARANTEES[guarantee]}</p>
+    <${BrokenBox} broken=${broken} />
+    <dl class="figures">
+      ${keptHead && html`<${Fact} name="Kept head" isBad=${!keptHead.found}>#${keptHead.position} ${keptHead.notComparable ?? (keptHead.found ? 'found' : 'not found')}<//>`}
+      ${
+        sealed &&
+        html`<${Fact} name="Seals">${counted(sealed.seals)} fit${sealed.position === undefined ? '' : `, the last up to #${sealed.position}`}<//>
+        <${Fact} name="Events after the last seal">${counted(sealed.eventsAfter)}<//>
+        <${Fact} name="Sealing key">${sealed.keyId ?? 'none'}${sealed.trustedKeyId === undefined ? ' (checked against no key)' : ''}<//>`
+      }
+    </dl>
+    ${
+      missingPayments.length > 0 &&
+      html`<h2>Payments that the log lost</h2><ul>${missingPayments.map((id) => html`<li><${PaymentLink} id=${id} /></li>`)}</ul>`
+    }
+    <${Raw} value=${result} />`;
+};
+
+export const VerifyPage = () => {
+  const [head, setHead] = useState(/** @type {Head | undefined} */ (undefined));
+  const [run, setRun] = useState(/** @type {Run | undefined} */ (undefined));
+  const leaving = useRef(new AbortController());
+  useEffect(() => () => leaving.current.abort(), []);
+  const verify = async () => {
+    setRun({});
+    const problem = await follow(pathOf('/audit/v1/verify', head), {
+      signal: leaving.current.signal,
+      onEvent: ({ event, data }) => {
+        if (event === 'progress') setRun({ progress: JSON.parse(data) });
+        if (event === 'result') setRun({ result: JSON.parse(data) });
+      },
+    });
+    if (problem !== undefined) setRun({ problem });
+  };
+  const { progress, result, problem } = run ?? {};
+  const isRunning = run !== undefined && result === undefined && problem === undefined;
+  return html`<h1>Verify the whole log</h1>
+    <p>Every hash, every link, every sum and every seal, from the first event to the last.</p>
+    <${KeptHead} choose=${setHead} />
+    <p><button type="button" onClick=${verify} disabled=${isRunning}>Verify</button></p>
+    ${
+      isRunning &&
+      html`<p role="status"><label>Verifying <progress max=${progress?.of ?? 1} value=${progress?.verified ?? 0}></progress></label>
+        ${progress && `${counted(progress.verified)} of ${progress.estimated ? 'about ' : ''}${counted(progress.of)} events`}</p>`
+    }
+    <${ProblemBox} problem=${problem} again=${verify} />
+    ${result !== undefined && html`<${Result} result=${result} />`}`;
+};

@@ -1,0 +1,60 @@
+/** The one plot: events each second, and how far the read models are behind. */
+import { useEffect, useRef } from 'preact/hooks';
+import UPlot from 'uplot';
+import { html } from './html.js';
+
+const HEIGHT = 160;
+
+/** @param {string} name */
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** @param {number} width */
+const optionsOf = (width) => {
+  const axis = { stroke: color('--soft'), grid: { stroke: color('--line') } };
+  return {
+    width,
+    height: HEIGHT,
+    cursor: { show: false },
+    legend: { show: true, live: false },
+    scales: { x: { time: false } },
+    axes: [
+      {
+        ...axis,
+        values: (/** @type {unknown} */ _plot, /** @type {number[]} */ at) =>
+          at.map((s) => `${s} s`),
+      },
+      axis,
+    ],
+    series: [
+      {},
+      { label: 'events a second', stroke: color('--accent'), width: 2 },
+      { label: 'events behind', stroke: color('--bad'), width: 2, dash: [6, 4] },
+    ],
+  };
+};
+
+/**
+ * Two rows of figures, one for each of the last seconds, oldest first.
+ * @param {{ rate: readonly number[], lag: readonly number[] }} props
+ */
+export const Plot = ({ rate, lag }) => {
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const plot = useRef(/** @type {UPlot | undefined} */ (undefined));
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const made = new UPlot(optionsOf(element.clientWidth), [[], [], []], element);
+    plot.current = made;
+    const resized = () => made.setSize({ width: element.clientWidth, height: HEIGHT });
+    addEventListener('resize', resized);
+    return () => {
+      removeEventListener('resize', resized);
+      made.destroy();
+    };
+  }, []);
+  useEffect(() => {
+    plot.current?.setData([rate.map((_, at) => at + 1 - rate.length), [...rate], [...lag]]);
+  }, [rate, lag]);
+  const words = `In the last second ${rate.at(-1) ?? 0} events; the read models are ${lag.at(-1) ?? 0} events behind.`;
+  return html`<figure class="plot"><div ref=${box} role="img" aria-label=${words}></div><figcaption>The last two minutes. ${words}</figcaption></figure>`;
+};

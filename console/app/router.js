@@ -1,0 +1,62 @@
+/** Which page an address shows. Every page has its own address, which can be sent to a colleague. */
+import { useEffect, useState } from 'preact/hooks';
+
+const ROOT = '/console';
+
+/** @typedef {{ page: string, id: string | undefined, query: URLSearchParams }} Place */
+
+/**
+ * The page of an address: `/console/payments/<id>?revision=3` is the page `payments` with its id.
+ * @param {{ pathname: string, search: string }} address
+ * @returns {Place}
+ */
+export const placeOf = ({ pathname, search }) => {
+  const [page = '', id] = pathname.slice(ROOT.length).split('/').filter(Boolean);
+  return { page, id: id && decodeURIComponent(id), query: new URLSearchParams(search) };
+};
+
+/** @type {Set<() => void>} */
+const listeners = new Set();
+
+const changed = () => {
+  for (const listener of listeners) listener();
+};
+
+/**
+ * Shows another page, or with `isSame` another address of the page that is shown.
+ * @param {string} address
+ * @param {boolean} [isSame]
+ */
+export const goTo = (address, isSame = false) => {
+  if (isSame) history.replaceState(null, '', address);
+  else history.pushState(null, '', address);
+  changed();
+};
+
+/** @param {MouseEvent} event */
+const followLink = (event) => {
+  const link = event.target instanceof Element ? event.target.closest('a') : null;
+  const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey;
+  if (link === null || !isPlain || link.hash !== '' || link.hasAttribute('download')) return;
+  if (link.origin !== location.origin || !link.pathname.startsWith(ROOT)) return;
+  event.preventDefault();
+  goTo(link.pathname + link.search);
+  scrollTo(0, 0);
+};
+
+/** The place that the address names, and again after each change of it. */
+export const usePlace = () => {
+  const [place, setPlace] = useState(() => placeOf(location));
+  useEffect(() => {
+    const update = () => setPlace(placeOf(location));
+    listeners.add(update);
+    addEventListener('popstate', update);
+    document.addEventListener('click', followLink);
+    return () => {
+      listeners.delete(update);
+      removeEventListener('popstate', update);
+      document.removeEventListener('click', followLink);
+    };
+  }, []);
+  return place;
+};

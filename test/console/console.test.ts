@@ -1,0 +1,270 @@
+/**
+ * The console in a real browser, on a service with payments of every kind: the five stories of
+ * docs/console.md, told to the end. With TEST_PICTURES set, each page's picture is taken for the docs.
+ */
+import { readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { Browser } from 'playwright-core';
+import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
+import { runCli } from '../support/cli.ts';
+import {
+  type InProcess,
+  idOf,
+  leaveUnresolved,
+  locatedId,
+  NO_RETRIES,
+  openInProcess,
+  SECRET,
+  signToken,
+} from '../support/in-process.ts';
+import { ROOT } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+const missing = noBrowser();
+const describeOrSkip = missing === undefined ? describe : describe.skip;
+jest.setTimeout(2 * BROWSER_MS);
+
+const PICTURES = join(ROOT, 'docs/pictures');
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const OPERATOR = 'audit:read ops:admin ops:resolve';
+
+type Violation = { id: string; impact: string; nodes: { html: string }[] };
+
+describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+  let service: InProcess;
+  let url: string;
+  let browser: Browser;
+  const visits: Visit[] = [];
+
+  const tokens = new Map<string, Promise<string>>();
+  const tokenOf = (subject: string, merchant = '*', scope = OPERATOR): Promise<string> => {
+    const known = tokens.get(subject) ?? signToken({ merchant_id: merchant, sub: subject, scope });
+    tokens.set(subject, known);
+    return known;
+  };
+
+  /** One page for each reader, which goes from address to address; one of its own with `options`. */
+  const pages = new Map<string, Visit>();
+  const visit = async (path: string, token: string, options?: object): Promise<Visit> => {
+    const known = options === undefined ? pages.get(token) : undefined;
+    const opened = known ?? (await openPage(browser, url, options));
+    if (known === undefined) visits.push(opened);
+    if (options === undefined) pages.set(token, opened);
+    await opened.page.goto('about:blank');
+    await opened.page.goto(`${url}${path}#token=${token}`);
+    await opened.page.waitForSelector('h1');
+    return opened;
+  };
+
+  const cli = async (...args: string[]): Promise<string> => {
+    const env = { PAYMENTS_URL: url, PAYMENTS_TOKEN: await tokenOf('ann'), JWT_SECRET: SECRET };
+    const { stdout } = await runCli(args, env);
+    return stdout;
+  };
+
+  /** No serious finding of axe, in the long run; and a picture for the docs, where they are wanted. */
+  const look = async (opened: Visit, name: string): Promise<void> => {
+    if (process.env.TEST_LONG === '1') await expectAccessible(opened);
+    if (process.env.TEST_PICTURES === undefined) return;
+    await mkdir(PICTURES, { recursive: true });
+    await opened.page.screenshot({ path: join(PICTURES, `console-${name}.png`) });
+  };
+
+  const expectAccessible = async ({ page }: Visit): Promise<void> => {
+    const found = (await page.evaluate(
+      `${AXE}; axe.run(document, { resultTypes: ['violations'] }).then((r) => r.violations)`,
+    )) as Violation[];
+    const serious = found.filter(({ impact }) => ['serious', 'critical'].includes(impact));
+    expect(serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
+  };
+
+  let refunded: string;
+  let declined: string;
+  beforeAll(async () => {
+    service = await openInProcess({ RATE_LIMIT_PER_SECOND: '0', ...NO_RETRIES });
+    url = await service.listen();
+    refunded = idOf(await service.create({ captureNow: true, merchantReference: 'order-7' }));
+    await service.change('refund', refunded, { refundAmount: 500 });
+    declined = idOf(await service.create({ number: '4000000000009995' }));
+    idOf(await service.create());
+    browser = await launchBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await service?.[Symbol.asyncDispose]();
+  });
+
+  test('the token is taken from the address, and is stored nowhere unless the reader wants it', async () => {
+    const { page } = await visit('/console', await tokenOf('ann'));
+    expect(page.url()).toBe(`${url}/console`);
+    const stored = 'JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])';
+    expect(await page.evaluate(stored)).toBe('[{},{},""]');
+    await page.reload();
+    await page.fill('#token', await tokenOf('ann'));
+    await page.check('[name=keep]');
+    await page.click('button[type=submit]');
+    await page.waitForSelector('h1:has-text("Live")');
+    await page.reload();
+    await page.waitForSelector('h1:has-text("Live")');
+    await page.click('text=Forget the token');
+    await page.waitForSelector('#token');
+    expect(await page.evaluate(stored)).toBe('[{},{},""]');
+  });
+
+  test('story: an auditor finds a payment by its last four digits and takes its events along', async () => {
+    const opened = await visit('/console/find', await tokenOf('ann'));
+    const { page } = opened;
+    await page.keyboard.type('9995');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=9995/);
+    const link = page.locator('tbody a');
+    await link.waitFor();
+    expect(await link.allInnerTexts()).toEqual([declined]);
+    await look(opened, 'find');
+    await link.focus();
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('text=Verified: 2 events');
+    const files = new Map<string, string>();
+    page.on('download', async (download) => {
+      const file = join(tmpdir(), `${process.pid}-${download.suggestedFilename()}`);
+      await download.saveAs(file);
+      files.set(download.suggestedFilename(), file);
+    });
+    await page.click('text=Download the events');
+    await page.waitForSelector('text=Saved, with its manifest');
+    await until('both files are saved', () => files.size === 2);
+    const saved = files.get(`${declined}.jsonl`) ?? '';
+    expect(await cli('verify', '--file', saved)).toMatch(/^intact {2}2 events/);
+  });
+
+  test('story: why a refund was refused, in the words of the command line', async () => {
+    const opened = await visit(`/console/payments/${refunded}`, await tokenOf('ann'));
+    const { page } = opened;
+    await page.fill('[name=amount]', '99.99');
+    await page.click('button:has-text("Explain")');
+    const said = (await page.locator('[aria-live] .finding').innerText()).slice(2);
+    const [line = ''] = (await cli('explain', refunded, 'refund', '--amount', '9999')).split('\n');
+    expect(said.replace(/\s+/g, ' ')).toBe(line.replace(/\s+/g, ' '));
+    await look(opened, 'explain');
+  });
+
+  test('story: what was true at a moment, and what is different now', async () => {
+    const opened = await visit(`/console/payments/${refunded}?revision=2`, await tokenOf('ann'));
+    const { page } = opened;
+    await page.waitForSelector('text=What GET answered then');
+    const shown = JSON.parse(
+      await cli('events', refunded, '--state', '--at', '2', '--format', 'json'),
+    );
+    await page.click('summary:has-text("The whole body")');
+    const body = await page.locator('details[open] pre').innerText();
+    expect(JSON.parse(body)).toEqual(shown.payment);
+    const paths = await page.locator('tbody th').allInnerTexts();
+    expect(paths).toEqual(shown.differences.map(({ path }: { path: string }) => path));
+    await page.locator('h1').click();
+    await page.keyboard.press('ArrowRight');
+    await page.waitForURL(/revision=3/);
+    await page.waitForSelector('h2:has-text("At revision 3")');
+    await look(opened, 'payment');
+  });
+
+  test('story: two operators resolve an unknown outcome', async () => {
+    const left = await leaveUnresolved(service, 'answer lost', () => service.create());
+    const paymentId = locatedId(left);
+    service.faults.respondsToLookUps = false;
+    const path = '/console/operate/unresolved';
+    const first = await visit(path, await tokenOf('ann'));
+    const second = await visit(path, await tokenOf('bob'));
+    const word = async ({ page }: Visit): Promise<void> => {
+      const card = page.locator('.card', { hasText: paymentId });
+      await card.locator('details:has(form) > summary').click();
+      await card.locator('textarea').fill('the acquirer confirmed it by phone');
+      await card.locator('form button').click();
+    };
+    await word(first);
+    await first.page.waitForSelector('text=Nothing is recorded until another operator');
+    await second.page.waitForSelector('text=ann requested APPROVED');
+    await look(second, 'operate');
+    await word(second);
+    await second.page.waitForSelector('text=Resolved by hand, not confirmed yet');
+    service.faults.respondsToLookUps = true;
+    const history = await visit(`/console/payments/${paymentId}`, await tokenOf('ann'));
+    await history.page.waitForSelector('.by-hand');
+    expect(await history.page.locator('.by-hand').count()).toBe(2);
+    await look(history, 'by-hand');
+  });
+
+  test('story: a merchant watches its own payment arrive', async () => {
+    const merchant = await tokenOf('shop', 'm_test', 'payments:read');
+    const opened = await visit('/console', merchant);
+    const { page } = opened;
+    await page.waitForSelector('h1:has-text("My payments")');
+    expect(await page.locator('nav a').allInnerTexts()).toEqual(['My payments', 'API']);
+    const paymentId = idOf(await service.create({ captureNow: true }));
+    await page.click(`a:has-text("${paymentId}")`);
+    await page.waitForSelector('li:has-text("SALE")');
+    await look(opened, 'merchant');
+  });
+
+  test('events arrive while the page is open, and wait while the reader scrolls', async () => {
+    const opened = await visit('/console/live', await tokenOf('ann'));
+    const { page } = opened;
+    await page.waitForSelector('text=Connected.');
+    const paymentId = idOf(await service.create());
+    await page.waitForSelector(`.row a:has-text("${paymentId}")`);
+    await look(opened, 'live');
+    await page.click('button:has-text("Pause")');
+    const later = idOf(await service.create());
+    await page.waitForSelector('button:has-text("Go on (2 new)")');
+    expect(await page.locator(`.row a:has-text("${later}")`).count()).toBe(0);
+    await page.click('button:has-text("Go on")');
+    await page.waitForSelector(`.row a:has-text("${later}")`);
+  });
+
+  test('the whole log is verified with what the command line says', async () => {
+    const opened = await visit('/console/verify', await tokenOf('ann'));
+    await opened.page.click('main button:has-text("Verify")');
+    const finding = opened.page.locator('.finding.good');
+    await finding.waitFor();
+    expect(await finding.innerText()).toMatch(/^✓ intact: \d+ events, up to #\d+$/);
+    await look(opened, 'verify');
+  });
+
+  test('an operator sees parked payments, read models, reconciliation and settings', async () => {
+    const opened = await visit('/console/operate/parked', await tokenOf('ann'));
+    const { page } = opened;
+    await page.waitForSelector('text=No payment is parked');
+    await page.click('a:has-text("Read models")');
+    page.on('dialog', (dialog) => dialog.accept());
+    await page.click('text=Rebuild the read models');
+    await page.waitForSelector('text=the old read models were the same');
+    await page.click('a:has-text("Reconcile")');
+    await page.click('main button:has-text("Reconcile")');
+    await page.waitForSelector('.finding');
+    await page.click('a:has-text("Settings")');
+    await page.waitForSelector('th:has-text("JWT_SECRET")');
+    expect(await page.locator('main').innerText()).not.toContain(SECRET);
+    await look(opened, 'settings');
+  });
+
+  test('a token without the right, and one that has expired, are told so', async () => {
+    const merchant = await tokenOf('shop', 'm_test', 'payments:read');
+    const { page } = await visit(`/console/payments/${refunded}`, merchant, {});
+    await page.waitForSelector('[role=alert]:has-text("FORBIDDEN")');
+    const old = await signToken({ merchant_id: '*', sub: 'ann', scope: OPERATOR, exp: 1_000 });
+    const expired = await visit('/console/operate/settings', old, {});
+    await expired.page.waitForSelector('[role=alert]:has-text("Paste a new token")');
+    for (const refused of [page, expired.page]) await refused.context().close();
+    visits.splice(-2);
+  });
+
+  test('no page fetched anything from elsewhere, broke its policy or threw', () => {
+    expect(visits.flatMap(({ requests }) => requests.filter((a) => !a.startsWith('/')))).toEqual(
+      [],
+    );
+    expect(visits.flatMap(({ complaints }) => complaints)).toEqual([]);
+  });
+});

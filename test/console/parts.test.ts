@@ -1,0 +1,132 @@
+/** The parts of the console that need no browser. */
+import { describe, expect, test } from '@jest/globals';
+import { manifestText } from '../../console/app/export-file.js';
+import { duration, minorOf, money, pathOf } from '../../console/app/format.js';
+import { KEPT_MAX, LIVE_START, liveAfter } from '../../console/app/live-events.js';
+import { headOf } from '../../console/app/pages/verify.js';
+import { placeOf } from '../../console/app/router.js';
+import { claimsOf } from '../../console/app/session.js';
+import { byHand, stepBefore } from '../../console/app/timeline.js';
+
+describe('amounts and times', () => {
+  test.each([
+    ['5', 500],
+    ['5.00', 500],
+    ['0,5', 50],
+    ['12.34', 1234],
+    [' 7.1 ', 710],
+    ['5.001', undefined],
+    ['-5', undefined],
+    ['', undefined],
+    ['1e3', undefined],
+  ])('%p typed is %p minor units', (typed, minor) => {
+    expect(minorOf(typed)).toBe(minor);
+  });
+
+  test('minor units are shown as the command line shows them', () => {
+    expect([money(1500, 'USD'), money(5, 'USD')]).toEqual(['15.00 USD', '0.05 USD']);
+  });
+
+  test.each([
+    [12, '12 ms'],
+    [1_500, '1.5 s'],
+    [125_000, '2 min 5 s'],
+    [3_600_000, '1 h'],
+    [100_000_000, '1 d 3 h'],
+  ])('%p ms is %p', (ms, text) => {
+    expect(duration(ms)).toBe(text);
+  });
+});
+
+test('an address names its page, its subject and its revision', () => {
+  const place = placeOf({ pathname: '/console/payments/pay_1', search: '?revision=3' });
+  expect([place.page, place.id, place.query.get('revision')]).toEqual(['payments', 'pay_1', '3']);
+  expect(placeOf({ pathname: '/console', search: '' })).toMatchObject({ page: '', id: undefined });
+  expect(pathOf('/x', { a: 'b&c', none: '', gone: undefined, zero: 0 })).toBe('/x?a=b%26c&zero=0');
+});
+
+test('a token says whose it is; a text that is none says nothing', () => {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const claims = { merchant_id: 'm_ü', sub: 'ann', scope: 'audit:read ops:admin', exp: 10 };
+  expect(claimsOf(`x.${part(claims)}.x`)).toEqual({
+    merchant: 'm_ü',
+    actor: 'ann',
+    scopes: ['audit:read', 'ops:admin'],
+    expiresAtMs: 10_000,
+  });
+  for (const text of ['', 'a.b.c', `x.${part({ sub: 'ann' })}.x`, 'no token']) {
+    expect(claimsOf(text)).toBeUndefined();
+  }
+});
+
+describe('the live list', () => {
+  const event = (position: number) => ({ position: String(position), unreadable: 'x' }) as never;
+  const positions = (events: readonly { position: string }[]) => events.map((e) => e.position);
+
+  test('given events, then the newest comes first; paused, they wait; going on, they are shown', () => {
+    let state = liveAfter(LIVE_START, { kind: 'events', events: [event(1), event(2)] });
+    expect(positions(state.shown)).toEqual(['2', '1']);
+    state = liveAfter(state, { kind: 'pause', isPaused: true });
+    state = liveAfter(state, { kind: 'events', events: [event(3)] });
+    expect([positions(state.shown), positions(state.waiting)]).toEqual([['2', '1'], ['3']]);
+    state = liveAfter(state, { kind: 'pause', isPaused: false });
+    expect([positions(state.shown), state.waiting.length, state.seen]).toEqual([
+      ['3', '2', '1'],
+      0,
+      3,
+    ]);
+  });
+
+  test('given more events than are kept, then the oldest are left out and all are counted', () => {
+    const events = Array.from({ length: KEPT_MAX + 5 }, (_, at) => event(at));
+    const state = liveAfter(LIVE_START, { kind: 'events', events });
+    expect([state.shown.length, state.seen]).toEqual([KEPT_MAX, KEPT_MAX + 5]);
+    const next = liveAfter(state, { kind: 'second' });
+    expect([next.rate.at(-1), next.thisSecond, next.rate.length]).toEqual([
+      KEPT_MAX + 5,
+      0,
+      LIVE_START.rate.length,
+    ]);
+  });
+});
+
+describe('the timeline', () => {
+  test('a word by hand is told from the provider’s', () => {
+    const resolution = { evidence: 'the bank said so' };
+    const base = { data: { resolution } } as never;
+    expect(byHand(base)).toBe(resolution);
+    expect(byHand({ type: 'PaymentCaptured', data: {} } as never)).toBeUndefined();
+    const request = { type: 'PaymentResolutionRequested', data: { evidence: 'x' } } as never;
+    expect(byHand(request)).toEqual({ evidence: 'x' });
+  });
+
+  test('the time between two events; none beside one that cannot be read', () => {
+    const at = (time: string) => ({ time }) as never;
+    const events = [at('2026-01-01T00:00:00.000Z'), at('2026-01-01T00:00:02.500Z')];
+    expect([stepBefore(events, 0), stepBefore(events, 1)]).toEqual([undefined, 2500]);
+    expect(stepBefore([{ unreadable: 'x' } as never, ...events], 1)).toBeUndefined();
+  });
+});
+
+describe('files', () => {
+  const hash = 'a'.repeat(64);
+
+  test('the head of a manifest, and nothing of another file', () => {
+    const manifest = { head: { position: '7', hash, logHash: 'b'.repeat(64) }, log: 'id' };
+    expect(headOf(JSON.stringify(manifest))).toEqual({
+      position: '7',
+      hash: 'b'.repeat(64),
+      log: 'id',
+    });
+    for (const text of ['', '{}', '{"head":null}', '{"head":{"position":"7","hash":"x"}}']) {
+      expect(() => headOf(text)).toThrow();
+    }
+  });
+
+  test('the manifest of an export without a line', async () => {
+    const headers = new Headers({ 'export-completeness': 'streams', 'export-guarantee': 'stream' });
+    const about = { paymentId: 'pay_1', headers, exportedAt: '2026-01-01T00:00:00.000Z' };
+    const text = await manifestText(new Uint8Array(), about);
+    expect(JSON.parse(text)).toMatchObject({ count: 0, head: null, first: null, bytes: 0 });
+  });
+});
