@@ -24,7 +24,10 @@ import { readSettings } from './settings.ts';
 const PARTS: readonly { name: string; copy: (from: string, to: string) => Promise<void> }[] = [
   // Before the events: a checkpoint behind the log sends messages twice, one ahead stops the relay.
   { name: 'relay-checkpoint.json', copy: async (from, to) => copyFileSync(from, to) },
+  // Before the events too: an endpoint behind the log is sent messages twice.
+  { name: 'webhook-deliveries.sqlite', copy: (from, to) => copyLive(from, to) },
   { name: 'idempotency.secret', copy: async (from, to) => copyFileSync(from, to) },
+  { name: 'webhook.secret', copy: async (from, to) => copyFileSync(from, to) },
   { name: 'signing-key.json', copy: async (from, to) => copyFileSync(from, to) },
   // The next seals of the log can be made with this key alone. Its `.head` is not copied: it may be ahead.
   { name: 'sealing-key.pem', copy: async (from, to) => copyFileSync(from, to) },

@@ -31,6 +31,7 @@ import { createReferenceClaims } from './reference-claims.ts';
 import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
 import { createStop } from './stop.ts';
+import type { WebhookDeps } from './webhooks/routes.ts';
 
 export type CommandSideOptions = {
   config: Config;
@@ -40,6 +41,8 @@ export type CommandSideOptions = {
   sharedStore: boolean;
   readModels: CommandApi['readModels'] & SweepOptions['readModels'];
   identities: Identities;
+  /** Where endpoints are registered; `kindOf` and the secret by the settings. */
+  webhooks: Omit<WebhookDeps['webhooks'], 'store'>;
   provider: Provider;
   metrics: Metrics;
   log: Log;
@@ -165,6 +168,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
         service: serviceSettings(config),
         providerAhead,
         commands: deps,
+        webhooks: { ...options.webhooks, store },
         readModels,
         requestBudgetMs: config.requestBudgetMs,
         waiting,

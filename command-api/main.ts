@@ -5,12 +5,14 @@ import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
 import { enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
-import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
+import { openDeliveries, openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
+import { addressKinds } from '../shared/webhooks/addresses.ts';
+import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
 import { openCommandSide } from './compose.ts';
 import { providerState, readOnlyWarnings } from './health.ts';
 import { createIdentities } from './idempotency.ts';
@@ -31,8 +33,15 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const opened = await openEventStore(drivers);
   const readModels = await openReadModels(drivers, secretsOf(config));
   const identities = createIdentities(secretsOf(config));
+  const deliveries = await openDeliveries(drivers);
+  const { secret = '', allowedNetworks } = config.webhooks;
   const commands = openCommandSide({
     config,
+    webhooks: {
+      deliveries,
+      secret: await openWebhookSecret(opened.store, secret),
+      kindOf: addressKinds(allowedNetworks),
+    },
     store: await withCheckedSecret(opened.store, identities, onFatal),
     sharedStore: true,
     readModels,
@@ -72,13 +81,14 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
       await commands.stop();
       await opened.store.close();
       await readModels.close();
+      await deliveries.close();
     },
   };
 };
 
 await runProcess({
   mode: 'command-api',
-  operatorErrors: [SecretRefused, StoreUnavailable],
+  operatorErrors: [SecretRefused, WebhookSecretRefused, StoreUnavailable],
   prepare: () => undefined,
   open,
   banner: (opened, baseUrl, { warnings }, waitsFor) =>

@@ -40,6 +40,7 @@ import { PaymentRequest } from './request/payment-request.ts';
 import { type ChangeContent, readChange, readCreate, readVoid } from './request/read-request.ts';
 import { startBudget } from './request-budget.ts';
 import { type RespondDeps, respondInBudget } from './responses.ts';
+import { WEBHOOK_ROUTES, type WebhookDeps } from './webhooks/routes.ts';
 
 /** What the routes for merchants work with. */
 export type CommandApi = RespondDeps & {
@@ -141,10 +142,13 @@ const PAYMENT_ROUTES = {
 /** Every route of the command API. */
 export const COMMAND_ROUTES: RoutesOf<
   'command-api',
-  CommandApi & OperatorDeps & ReconcileDeps & AcknowledgeDeps
+  CommandApi & OperatorDeps & ReconcileDeps & AcknowledgeDeps & WebhookDeps
 > = joinRoutes(
   PAYMENT_ROUTES,
-  joinRoutes(OPERATOR_ROUTES, joinRoutes(RECONCILE_ROUTES, ACKNOWLEDGE_ROUTES)),
+  joinRoutes(
+    joinRoutes(OPERATOR_ROUTES, WEBHOOK_ROUTES),
+    joinRoutes(RECONCILE_ROUTES, ACKNOWLEDGE_ROUTES),
+  ),
 );
 
 const READ_ONLY = {

@@ -23,6 +23,9 @@ import { registerProjectorApi } from '../projector/routes.ts';
 import { type OpenedSealer, openSealer } from '../projector/seals/open.ts';
 import { openVerification } from '../projector/verification/open.ts';
 import type { ScheduledVerification } from '../projector/verification/schedule.ts';
+import type { Deliverer } from '../projector/webhooks/deliverer.ts';
+import { delivererState, watchDelivererMetrics } from '../projector/webhooks/metrics.ts';
+import { openDeliverer } from '../projector/webhooks/open.ts';
 import { openSimulator } from '../provider-simulator/simulator.ts';
 import { type Behind, behindTheLog } from '../query-api/behind.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
@@ -31,12 +34,19 @@ import { type AuthHooks, openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
-import { type OpenedStore, openEventStore, openReadModels } from '../shared/open-drivers.ts';
+import {
+  type OpenedStore,
+  openDeliveries,
+  openEventStore,
+  openReadModels,
+} from '../shared/open-drivers.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
-import { type DataFolder, idempotencySecret } from './data-folder.ts';
+import { addressKinds } from '../shared/webhooks/addresses.ts';
+import { openWebhookSecret } from '../shared/webhooks/secret-check.ts';
+import { type DataFolder, idempotencySecret, webhookSecret } from './data-folder.ts';
 import { watchCommits } from './metrics.ts';
 
 /** The opened service, which does not listen yet. */
@@ -86,6 +96,7 @@ type Parts = {
   projector: Projector;
   commands: CommandSide;
   relay: Relay;
+  deliverer: Deliverer;
   verification: ScheduledVerification;
   sealer: OpenedSealer;
 };
@@ -117,8 +128,12 @@ const openParts = async (
     freshness,
     running: sealer.running,
   });
+  const deliveries = await openDeliveries(drivers);
+  const ownWebhookSecret = config.webhooks.secret ?? (await webhookSecret(folder));
+  const secret = await openWebhookSecret(opened.store, ownWebhookSecret);
   const commands = openCommandSide({
     config,
+    webhooks: { deliveries, secret, kindOf: addressKinds(config.webhooks.allowedNetworks) },
     store: freshness.store,
     sharedStore: opened.shared,
     readModels: { ...readModels, waitForRevision: projector.waitForRevision },
@@ -135,6 +150,9 @@ const openParts = async (
     projector,
   });
   const { store } = opened;
+  const deliverer = openDeliverer({
+    ...{ config, store, deliveries, secret, metrics, logger: log, projector },
+  });
   const verification = await openVerification({
     ...drivers,
     store,
@@ -143,14 +161,17 @@ const openParts = async (
     sealingKey: sealer.publicKey,
     sealedHead: sealer.sealedHead,
   });
-  return { config, metrics, opened, readModels, projector, commands, relay, verification, sealer };
+  const sides = { projector, commands, relay, deliverer, verification, sealer };
+  return { config, metrics, opened, readModels, ...sides };
 };
 
-const watchMetrics = ({ metrics, opened, commands, projector, relay }: Parts): void => {
+const watchMetrics = ({ metrics, opened, ...sides }: Parts): void => {
+  const { commands, projector, relay, deliverer } = sides;
   watchCommits(metrics, opened);
   watchCommandMetrics(metrics, commands);
   watchProjectionMetrics(metrics, projector);
   watchRelayMetrics(metrics, relay);
+  watchDelivererMetrics(metrics, deliverer);
 };
 
 const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts): void => {
@@ -184,7 +205,7 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
 
 /** Ready while the event store is up and the projector moves; no other engine stops all requests. */
 const readiness = (app: FastifyInstance, parts: Parts) => async () => {
-  const { config, opened, projector, commands, relay } = parts;
+  const { config, opened, projector, commands, relay, deliverer } = parts;
   const eventStore = await engineState(opened.ping, positionOf(opened));
   const simulated = config.provider.url === undefined;
   return {
@@ -194,6 +215,7 @@ const readiness = (app: FastifyInstance, parts: Parts) => async () => {
       readModels: projectionState(projector),
       provider: { ...providerState(commands), simulated },
       relay: relayState(relay),
+      webhooks: delivererState(deliverer),
     },
   };
 };
@@ -211,6 +233,7 @@ export const openService = async (
 ): Promise<Service> => {
   const parts = await openParts(config, folder, log, onFatal, wrappers);
   const { metrics, opened, readModels, projector, commands, relay, verification, sealer } = parts;
+  const { deliverer } = parts;
   watchMetrics(parts);
   const authHooks = await openAuthHooks(config, { log, metrics });
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
@@ -229,6 +252,7 @@ export const openService = async (
       await commands.stop();
       await verification.stop();
       await sealer.stop();
+      await deliverer.stop();
       await relay.stop();
       await projector.stop();
       await opened.store.close();

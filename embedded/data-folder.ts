@@ -31,7 +31,7 @@ export type DataFolder = {
 };
 
 const IS_OWN =
-  /^(events|read-models|provider-ledger|idempotency|signing-key|sealing-key|relay-checkpoint|service|\.write-test)(\.|$)/;
+  /^(events|read-models|webhook-deliveries|webhook|provider-ledger|idempotency|signing-key|sealing-key|relay-checkpoint|service|\.write-test)(\.|$)/;
 
 /**
  * Gives the folder mode 0700 when it holds our own files alone: one with other files, such as a home
@@ -108,20 +108,34 @@ export const asDataFolderRefused = (error: unknown, folder: string): unknown => 
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 
-const SECRET_FILE = 'idempotency.secret';
 const SECRET_MIN = 16;
 
-/**
- * The secret behind derived ids and fingerprints, made on the first start (gaps §8). Throws
- * DataFolderRefused when the file holds too short a secret.
- */
-export const idempotencySecret = async (folder: DataFolder): Promise<string> => {
-  const file = folder.path(SECRET_FILE);
-  // Durable before its first use: without it no repeated request would be recognised.
+/** The secret in a file of the folder, made on the first start. `why` says what another one would do. */
+const secretIn = async (folder: DataFolder, name: string, why: string): Promise<string> => {
+  const file = folder.path(name);
   if (!existsSync(file)) await addPrivateFile(file, randomBytes(32).toString('base64url'));
   const secret = readFileSync(file, 'utf8').trim();
   if (secret.length >= SECRET_MIN) return secret;
   throw new DataFolderRefused(
-    `DATA_DIR: ${file} holds no secret of ${SECRET_MIN} characters; restore its last good copy, because with another secret repeated requests would be charged again`,
+    `DATA_DIR: ${file} holds no secret of ${SECRET_MIN} characters; restore its last good copy, because ${why}`,
   );
 };
+
+/**
+ * The secret behind derived ids and fingerprints (gaps §8), durable before its first use. Throws
+ * DataFolderRefused when the file holds too short a secret.
+ */
+export const idempotencySecret = (folder: DataFolder): Promise<string> =>
+  secretIn(
+    folder,
+    'idempotency.secret',
+    'with another secret repeated requests would be charged again',
+  );
+
+/** The secret that webhooks are signed with. Throws as `idempotencySecret`. */
+export const webhookSecret = (folder: DataFolder): Promise<string> =>
+  secretIn(
+    folder,
+    'webhook.secret',
+    'receivers would take messages signed with another for forged',
+  );

@@ -6,6 +6,7 @@ import { bannerOf } from '../shared/runtime/banner.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { DataFolderRefused } from '../shared/runtime/data-folder.ts';
 import { runProcess } from '../shared/runtime/process-life.ts';
+import { WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
 import { openService } from './compose.ts';
 import { asDataFolderRefused, openDataFolder } from './data-folder.ts';
 
@@ -27,7 +28,13 @@ const notForProduction = ({ provider, tokens, seals, eventStoreDbUrl }: Config):
 
 await runProcess({
   mode: 'embedded',
-  operatorErrors: [DataFolderRefused, StoreUnavailable, SecretRefused, LogMisfit],
+  operatorErrors: [
+    DataFolderRefused,
+    StoreUnavailable,
+    SecretRefused,
+    WebhookSecretRefused,
+    LogMisfit,
+  ],
   prepare: ({ dataDir }) => openDataFolder(dataDir),
   open: ({ config, log, prepared, onFatal }) =>
     openService(config, prepared, log, onFatal).catch((error: unknown) => {

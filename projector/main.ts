@@ -5,12 +5,13 @@ import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
 import { enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
-import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
+import { openDeliveries, openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { bannerOf } from '../shared/runtime/banner.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
+import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
 import { startProjector } from './compose.ts';
 import { LogMisfit } from './errors.ts';
 import { projectionState } from './health.ts';
@@ -20,6 +21,8 @@ import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
 import { registerProjectorApi } from './routes.ts';
 import { openSealer } from './seals/open.ts';
 import { openVerification } from './verification/open.ts';
+import { delivererState, watchDelivererMetrics } from './webhooks/metrics.ts';
+import { openDeliverer } from './webhooks/open.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log } = deps;
@@ -31,6 +34,11 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const { running } = sealer;
   const projector = await startProjector({ store, readModels, logger: log, running });
   const relay = await openRelay({ config, store, fileOf: noFiles, logger: log, projector });
+  const deliverer = openDeliverer({
+    ...{ config, store, metrics, logger: log, projector },
+    deliveries: await openDeliveries(drivers),
+    secret: await openWebhookSecret(store, config.webhooks.secret ?? ''),
+  });
   const verification = await openVerification({
     ...drivers,
     store,
@@ -41,6 +49,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   });
   watchProjectionMetrics(metrics, projector);
   watchRelayMetrics(metrics, relay);
+  watchDelivererMetrics(metrics, deliverer);
 
   const app = buildApp({
     log,
@@ -68,6 +77,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
           ...engines,
           projection: projectionState(projector),
           relay: relayState(relay),
+          webhooks: delivererState(deliverer),
         },
       };
     },
@@ -78,6 +88,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
       await closeGracefully(app);
       await verification.stop();
       await sealer.stop();
+      await deliverer.stop();
       await relay.stop();
       await projector.stop();
       await store.close();
@@ -88,7 +99,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
 
 await runProcess({
   mode: 'projector',
-  operatorErrors: [StoreUnavailable, LogMisfit],
+  operatorErrors: [StoreUnavailable, LogMisfit, WebhookSecretRefused],
   prepare: () => undefined,
   open,
   banner: (_opened, baseUrl, { warnings, kafka }, waitsFor) =>

@@ -11,6 +11,7 @@ import { openLocalKeys } from '../shared/http/auth/local-keys.ts';
 /** Compose does not start the services of docker-compose.yml without these. */
 const SECRETS = [
   'IDEMPOTENCY_SECRET',
+  'WEBHOOK_SECRET',
   'PROVIDER_TOKEN',
   'MONGODB_ROOT_PASSWORD',
   'MONGODB_READ_PASSWORD',
@@ -24,7 +25,7 @@ const SECRET_BYTES = 32;
 
 const lines = [
   '# The secrets of this installation. Keep a copy with the backups: with another',
-  '# IDEMPOTENCY_SECRET the command API does not start on the same events.',
+  '# IDEMPOTENCY_SECRET or WEBHOOK_SECRET the service does not start on the same events.',
   // MongoDB takes no other characters in its key than those of base64.
   ...SECRETS.map((name) => `${name}=${randomBytes(SECRET_BYTES).toString('hex')}`),
 ];

@@ -8,6 +8,8 @@ import type { ReadModels } from './read-models/port.ts';
 import { openSqliteReadModels } from './read-models/sqlite/read-models.ts';
 import type { Config } from './runtime/config.ts';
 import type { Log } from './runtime/log.ts';
+import { ATTEMPTS_MAX, type DeliveryStore } from './webhooks/delivery-store/port.ts';
+import { sqliteDeliveries } from './webhooks/delivery-store/sqlite.ts';
 
 /** The event store, and what differs between its drivers. */
 export type OpenedStore = {
@@ -74,4 +76,14 @@ export const openReadModels = async (
   }
   const { openMongoReadModels } = await import('./read-models/mongodb/read-models.ts');
   return openMongoReadModels({ url: config.mongoUrl, secrets });
+};
+
+/** Opens the state of webhook deliveries; nothing is read or made before its first use. */
+export const openDeliveries = async ({
+  config,
+  fileOf,
+}: Pick<DriverOptions, 'config' | 'fileOf'>): Promise<DeliveryStore> => {
+  if (config.mongoUrl === undefined) return sqliteDeliveries(fileOf('webhook-deliveries.sqlite'));
+  const { mongoDeliveries } = await import('./read-models/mongodb/deliveries.ts');
+  return mongoDeliveries({ url: config.mongoUrl, attemptsMax: ATTEMPTS_MAX });
 };

@@ -3,6 +3,7 @@
  * from the checkpoint and the log alone, so that a batch that is sent again is the same to the byte.
  */
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
+import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { isSealEvent } from '../../shared/payment/events.ts';
 import type { SealEvent } from '../../shared/payment/seal-events.ts';
@@ -10,7 +11,6 @@ import { eventMessage, sealMessage, stateMessage } from '../event-feed/messages.
 import { partitionOf } from '../event-feed/partition.ts';
 import { type FeedMessage, SEALS_KEY, type Topic } from '../event-feed/port.ts';
 import type { RelayCheckpoint } from './checkpoint/port.ts';
-import type { PaymentStates } from './payment-states.ts';
 
 /** Large enough that a batch costs little per event, small enough to repeat; the broker takes 1 MB at most. */
 const BATCH_EVENTS_MAX = 500;

@@ -4,6 +4,7 @@
  */
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
+import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
@@ -13,7 +14,6 @@ import type { Log } from '../subscription.ts';
 import { addEvent, addSeal, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
 import type { RelayCheckpoint } from './checkpoint/port.ts';
 import { noteParked, noteSent } from './parked-payments.ts';
-import { followPaymentStates } from './payment-states.ts';
 import { createSender, type Sender, type SenderOptions } from './sender.ts';
 
 export type PublisherOptions = SenderOptions & {

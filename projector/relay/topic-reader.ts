@@ -4,13 +4,16 @@
  * an earlier page costs one walk through the log before it.
  */
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
+import {
+  followPaymentStates,
+  type PaymentStates,
+} from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import type { FeedMessage, Partitions, Topic } from '../event-feed/port.ts';
 import { count, messagesOf, sealMessageOf } from './batch.ts';
-import { followPaymentStates, type PaymentStates } from './payment-states.ts';
 
 export type TopicPage = {
   messages: FeedMessage[];

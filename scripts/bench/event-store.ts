@@ -59,6 +59,7 @@ const startOnEventStore = async (
     DATA_DIR: dataDir,
     EVENTSTOREDB_URL: store.url,
     IDEMPOTENCY_SECRET: SECRET,
+    WEBHOOK_SECRET: SECRET,
   };
   const start = async (main: string, cpu: 0 | 1 = 0): Promise<Server> => {
     const args = ['scripts/launch.cjs', `${main}/main.ts`];

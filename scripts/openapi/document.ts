@@ -41,14 +41,15 @@ const JSON_TYPE = 'application/json';
 const LICENSE = { name: 'MIT', identifier: 'MIT' };
 const TOKEN = 'On a local service `npx payments token` prints one.';
 
-type Tag = 'Payments' | 'Additions to the contract' | 'Audit' | 'Operations';
+type Tag = 'Payments' | 'Additions to the contract' | 'Webhooks' | 'Audit' | 'Operations';
 
 /** The group of a route; undefined where it is in no document. */
 const tagOf = (id: RouteId): Tag | undefined => {
-  const { summary, scope }: RoutePlace = ROUTES[id];
+  const { summary, scope, path }: RoutePlace = ROUTES[id];
   if (summary === undefined) return undefined;
   if (scope.startsWith('ops:')) return 'Operations';
   if (scope === 'audit:read') return 'Audit';
+  if (path.startsWith('/api/v1/webhook-')) return 'Webhooks';
   return id === 'listPayments' ? 'Additions to the contract' : 'Payments';
 };
 
@@ -139,7 +140,11 @@ const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): 
   const { summary, description, path }: RoutePlace = ROUTES[id];
   const recordings = all.filter((one) => one.id === id);
   const { headers = [] } = BOUND[id].request;
-  const named = [...(path.includes(':paymentId') ? ['PaymentId'] : []), ...headers];
+  const inPath = [
+    ...(path.includes(':paymentId') ? ['PaymentId'] : []),
+    ...(path.includes(':endpointId') ? ['EndpointId'] : []),
+  ];
+  const named = [...inPath, ...headers];
   const parameters = [...named.map((name) => refTo('parameters', name)), ...queryParameters(query)];
   return {
     tags: [tag],

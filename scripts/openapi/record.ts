@@ -42,6 +42,45 @@ const OUTCOMES: Step[] = [
   [refund('$fourth'), 'Declined by the provider'],
 ];
 
+const REGISTER = to('createWebhookEndpoint');
+const HOOK = { url: 'https://shop.example/webhooks' };
+const NEVER_SENT = { eventId: '00000000-0000-4000-8000-000000000000' };
+const SINCE = { since: '2026-01-01T12:00:00.000Z' };
+const UNKNOWN_HOOK = 'No such endpoint';
+
+const SELDOM = { ...HOOK, eventTypes: ['payment.void_failed'] };
+
+/** Nothing is sent but the test, whose outcome no response shows: the address is nobody's. */
+const WEBHOOKS: Step[] = [
+  [REGISTER, 'Registered', { body: { ...HOOK, description: 'The shop' }, show, as: 'hook' }],
+  [REGISTER, 'Not a public address', { body: { url: 'https://10.0.0.1/' } }],
+  [to('listWebhookEndpoints'), 'One endpoint'],
+  [to('getWebhookEndpoint', '$hook'), 'Enabled'],
+  [to('listWebhookAttempts', '$hook'), 'None yet'],
+  [to('listWebhookAttempts', '$hook', '?limit=0'), 'Parameter malformed'],
+  [to('rotateWebhookSecret', '$hook'), 'Rotated', { body: { oldExpiresInHours: 24 }, show }],
+  [to('rotateWebhookSecret', '$hook'), 'Too long', { body: { oldExpiresInHours: 169 } }],
+  [REGISTER, undefined, { body: SELDOM, as: 'seldom' }],
+  [to('resendWebhookEvents', '$seldom'), 'Since a moment', { body: SINCE, show }],
+  [to('resendWebhookEvents', '$seldom'), 'Neither of the two', { body: {} }],
+  [to('resendWebhookEvents', '$seldom'), 'An event without an attempt', { body: NEVER_SENT }],
+  [to('changeWebhookEndpoint', '$hook'), 'Disabled', { body: { status: 'DISABLED' }, show }],
+  [to('changeWebhookEndpoint', '$hook'), 'Malformed', { body: { status: 'PAUSED' } }],
+  [to('changeWebhookEndpoint', '$hook'), 'Not enabled', { body: { resumeFrom: 'now' } }],
+  [REGISTER, undefined, { body: HOOK, as: 'spare' }],
+  [to('testWebhookEndpoint', '$hook'), 'Requested'],
+  ...Array.from({ length: 7 }, (): Step => [REGISTER, undefined, { body: HOOK }]),
+  [REGISTER, 'One too many', { body: HOOK }],
+  [to('deleteWebhookEndpoint', '$spare'), 'Deleted'],
+  [to('getWebhookEndpoint'), UNKNOWN_HOOK],
+  [to('changeWebhookEndpoint'), UNKNOWN_HOOK, { body: { status: 'DISABLED' } }],
+  [to('deleteWebhookEndpoint'), UNKNOWN_HOOK],
+  [to('rotateWebhookSecret'), UNKNOWN_HOOK],
+  [to('testWebhookEndpoint'), UNKNOWN_HOOK],
+  [to('resendWebhookEvents'), UNKNOWN_HOOK, { body: SINCE }],
+  [to('listWebhookAttempts'), UNKNOWN_HOOK],
+];
+
 const MALFORMED: Step[] = [
   [to('listPayments', '', '?limit=0&status=PAID'), 'Parameters malformed'],
   [get('a+b'), 'Malformed paymentId'],
@@ -91,6 +130,6 @@ const HELD: Step[] = [
 const BUDGET_MS = '400';
 
 export const MERCHANT_RUNS: Run[] = [
-  [{}, [...OUTCOMES, ...MALFORMED, ...FAULTS, ...REJECTIONS]],
+  [{}, [...OUTCOMES, ...MALFORMED, ...WEBHOOKS, ...FAULTS, ...REJECTIONS]],
   [{ REQUEST_BUDGET_MS: BUDGET_MS, PROVIDER_TIMEOUT_MS: BUDGET_MS }, HELD],
 ];

@@ -22,7 +22,7 @@ import { BOUND, type Recording } from './document.ts';
 import { stabilizer } from './stable.ts';
 
 const SECRET = 'the secret that the examples of the documents are signed with';
-const SECRETS = { JWT_SECRET: SECRET, IDEMPOTENCY_SECRET: SECRET };
+const SECRETS = { JWT_SECRET: SECRET, IDEMPOTENCY_SECRET: SECRET, WEBHOOK_SECRET: SECRET };
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 const MERCHANTS = { m_limited: { rateLimitPerSecond: 1, rateLimitBurst: 1 } };
 
@@ -32,7 +32,10 @@ const TOKENS = {
   auditor: ['*', 'audit:read ops:admin ops:resolve'],
   second: ['*', 'ops:resolve', 'second operator'],
   withoutScope: ['m_demo', ''],
-  limited: ['m_limited', 'payments:read payments:write audit:read ops:admin ops:resolve'],
+  limited: [
+    'm_limited',
+    'payments:read payments:write webhooks:write audit:read ops:admin ops:resolve',
+  ],
 } as const;
 type TokenName = keyof typeof TOKENS;
 
@@ -46,7 +49,7 @@ type Sent = {
   key?: string;
   /** The document shows the body of the request too. */
   show?: boolean;
-  /** Names the payment of the response: later steps have `$name` for its id. */
+  /** Names the payment or endpoint of the response: later steps have `$name` for its id. */
   as?: string;
   /** The request is sent again until its response has this. */
   until?: RegExp;
@@ -65,11 +68,16 @@ export type Step =
 /** A start of the service with these settings, and what is then done. */
 export type Run = readonly [settings: NodeJS.ProcessEnv, steps: readonly Step[]];
 
-const UNKNOWN_ID = 'pay_00000000000000000000000000';
+const UNKNOWN = { paymentId: 'pay_', endpointId: 'we_' } as const;
 
-export const to = (id: RouteId, paymentId = UNKNOWN_ID, query = ''): Target => ({
+/** `named` is what the path names: a payment or a webhook endpoint; an unknown one where left out. */
+export const to = (id: RouteId, named?: string, query = ''): Target => ({
   id,
-  url: ROUTES[id].path.replace(':paymentId', () => paymentId) + query,
+  url:
+    ROUTES[id].path.replace(
+      /:(paymentId|endpointId)/,
+      (_all, name: keyof typeof UNKNOWN) => named ?? UNKNOWN[name] + '0'.repeat(26),
+    ) + query,
 });
 
 export const CREATE: Target = to('createPayment');
@@ -180,7 +188,7 @@ const runner = (app: FastifyInstance, own: TokenName, faults: Faults, recordings
       const response = await send(step[0], sent);
       const request = sent.show && { request: sent.body };
       Object.assign(one, { status: response.statusCode, body: response.json(), ...request });
-      if (sent.as) payments.set(sent.as, /pay_\w{26}/.exec(response.body)?.[0] ?? '');
+      if (sent.as) payments.set(sent.as, /(pay|we)_\w{26}/.exec(response.body)?.[0] ?? '');
     }
   };
   return take;

@@ -34,7 +34,7 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   FORBIDDEN: {
     means:
       'The token is good and does not allow this: it lacks the scope that `details` name, or it is for all merchants where one has to be named.',
-    todo: 'Ask for a token with that scope: `payments:read` for GET, `payments:write` for POST, `audit:read` and `ops:admin` for auditors and operators.',
+    todo: 'Ask for a token with that scope: `payments:read` for GET, `payments:write` for POST, `webhooks:write` to register and change webhook endpoints, `audit:read` and `ops:admin` for auditors and operators.',
     stored: NOTHING,
   },
   NOT_FOUND: {
@@ -46,6 +46,12 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
     means:
       'The paymentId is well formed, and the merchant of the token has no such payment. Whether another merchant has it is not told.',
     todo: 'Check the id, and that the token is of the merchant who made the payment.',
+    stored: NOTHING,
+  },
+  WEBHOOK_ENDPOINT_NOT_FOUND: {
+    means:
+      'The merchant of the token has no such webhook endpoint, or deleted it. Whether another merchant has it is not told.',
+    todo: 'Use an `endpointId` of `GET /api/v1/webhook-endpoints`, with a token of the merchant who registered it.',
     stored: NOTHING,
   },
   METHOD_NOT_ALLOWED: {
@@ -81,6 +87,12 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
       'The payment is not captured, is refunded already, the amount is over what is left, or the provider declined the refund: then `details` have its `failureCode`.',
     todo: 'Read the payment for its `refundableAmount`. A refund without an amount gives back all that is left.',
     stored: 'Nothing, or, after a decline of the provider, a FAILED transaction. The status stays.',
+  },
+  WEBHOOK_NOT_ALLOWED: {
+    means:
+      'The request is well formed and the webhook endpoints do not allow it: there are 10 already, the endpoint is DISABLED, or the event is not among its attempts. `details` say which.',
+    todo: 'Delete an endpoint that is not used, enable the endpoint first, or send again by `since`.',
+    stored: NOTHING,
   },
   IDEMPOTENCY_KEY_REUSED: {
     means: 'This `Idempotency-Key` came before with another request. Keys never expire.',

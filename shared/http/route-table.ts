@@ -18,7 +18,7 @@ export const PROCESS_OF = {
 } as const satisfies Record<Service, string>;
 
 export type RoutePlace = {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** As the router takes it: `:name` is a parameter. */
   path: `/${string}`;
   scope: Scope;
@@ -82,6 +82,100 @@ export const ROUTES = {
     summary: 'Refund a payment',
     description:
       'Gives back what is left, or `refundAmount` of it. `amount` is an alias. Without an amount no field but `reason` may stand in the body.',
+  },
+  createWebhookEndpoint: {
+    method: 'POST',
+    path: '/api/v1/webhook-endpoints',
+    scope: 'webhooks:write',
+    service: 'command-api',
+    summary: 'Register a webhook endpoint',
+    description:
+      'What happens to the own payments from now on is sent to the address, signed as Standard Webhooks. `secret` is shown here and after a rotation alone.',
+  },
+  listWebhookEndpoints: {
+    method: 'GET',
+    path: '/api/v1/webhook-endpoints',
+    scope: 'payments:read',
+    service: 'command-api',
+    summary: 'List webhook endpoints',
+    description: 'The own ones with their state, the oldest first; at most 10.',
+  },
+  getWebhookEndpoint: {
+    method: 'GET',
+    path: '/api/v1/webhook-endpoints/:endpointId',
+    scope: 'payments:read',
+    service: 'command-api',
+    summary: 'Get a webhook endpoint',
+    description:
+      '`status` is FAILING after five failures in a row: then it gets one request at a time. Without a success for 72 hours it is DISABLED.',
+  },
+  changeWebhookEndpoint: {
+    method: 'PATCH',
+    path: '/api/v1/webhook-endpoints/:endpointId',
+    scope: 'webhooks:write',
+    service: 'command-api',
+    summary: 'Change, disable or enable a webhook endpoint',
+    description:
+      'An enabled endpoint goes on where it stopped, or with `resumeFrom: "now"` after what happened until now.',
+  },
+  deleteWebhookEndpoint: {
+    method: 'DELETE',
+    path: '/api/v1/webhook-endpoints/:endpointId',
+    scope: 'webhooks:write',
+    service: 'command-api',
+    summary: 'Delete a webhook endpoint',
+    description: 'What it has not accepted yet is not sent any more.',
+  },
+  rotateWebhookSecret: {
+    method: 'POST',
+    path: '/api/v1/webhook-endpoints/:endpointId/rotate-secret',
+    scope: 'webhooks:write',
+    service: 'command-api',
+    summary: 'Rotate the secret of a webhook endpoint',
+    description:
+      'The new secret is shown once. Until the old one expires, each message has a signature by both.',
+  },
+  testWebhookEndpoint: {
+    method: 'POST',
+    path: '/api/v1/webhook-endpoints/:endpointId/test',
+    scope: 'webhooks:write',
+    service: 'command-api',
+    summary: 'Send a test message',
+    description:
+      'One message of type `webhook.test`, once, also to a disabled endpoint. Its attempt has the `eventId` of the response.',
+  },
+  resendWebhookEvents: {
+    method: 'POST',
+    path: '/api/v1/webhook-endpoints/:endpointId/resend',
+    scope: 'webhooks:write',
+    service: 'command-api',
+    summary: 'Send events again',
+    description:
+      'All since a moment, or one by its `eventId` while it is among the attempts. Each message has the id that it had.',
+  },
+  listWebhookAttempts: {
+    method: 'GET',
+    path: '/api/v1/webhook-endpoints/:endpointId/attempts',
+    scope: 'payments:read',
+    service: 'command-api',
+    summary: 'List the attempts at a webhook endpoint',
+    description: 'The latest first; the last 1,000 are kept.',
+  },
+  listAllWebhookEndpoints: {
+    method: 'GET',
+    path: '/ops/v1/webhook-endpoints',
+    scope: 'ops:admin',
+    service: 'command-api',
+    summary: 'Webhook endpoints of all merchants',
+    description: 'With their state; of one merchant where `merchant` is given.',
+  },
+  listAllWebhookAttempts: {
+    method: 'GET',
+    path: '/ops/v1/webhook-endpoints/:endpointId/attempts',
+    scope: 'ops:admin',
+    service: 'command-api',
+    summary: 'The attempts at an endpoint of any merchant',
+    description: 'The latest first; the last 1,000 are kept.',
   },
   searchPayments: {
     method: 'GET',

@@ -23,6 +23,8 @@ export type RequestForm = {
   query?: z.ZodObject;
   /** The code for a `:paymentId` that is not well formed. */
   paymentId?: ErrorCode;
+  /** The path names a webhook endpoint; one that is not well formed does not exist. */
+  endpointId?: true;
   /** Reads headers and body; what it does not accept is 400 INVALID_REQUEST. */
   read?: (request: FastifyRequest) => Read<unknown>;
   /** For the API document alone: what `read` takes. */
@@ -41,6 +43,7 @@ export type Input<F extends RequestForm> = {
   arrivedAtMs: number;
   query: F extends { query: infer Q extends z.ZodType } ? z.output<Q> : undefined;
   paymentId: F extends { paymentId: ErrorCode } ? string : undefined;
+  endpointId: F extends { endpointId: true } ? string : undefined;
   content: F extends { read: (request: FastifyRequest) => Read<infer T> } ? T : undefined;
 };
 
@@ -151,6 +154,7 @@ const inputOf = (
     arrivedAtMs,
     query: query.value,
     paymentId,
+    endpointId: form.endpointId && (request.params as { endpointId: string }).endpointId,
     content: content.value,
   } as Input<RequestForm>;
 };

@@ -4,6 +4,7 @@
  * the server).
  */
 import { PAYMENT_ID } from '../payment/payment-id.ts';
+import { isOfMerchants } from './auth/tokens.ts';
 import type { RequestForm, ResponseForm, ResponseHeader } from './route.ts';
 import type { RoutePlace } from './route-table.ts';
 
@@ -40,7 +41,7 @@ export const HEADERS: Readonly<
   ),
 };
 
-type ParameterName = 'PaymentId' | NonNullable<RequestForm['headers']>[number];
+type ParameterName = 'PaymentId' | 'EndpointId' | NonNullable<RequestForm['headers']>[number];
 
 export const PARAMETERS: Readonly<Record<ParameterName, Part>> = {
   PaymentId: {
@@ -48,6 +49,12 @@ export const PARAMETERS: Readonly<Record<ParameterName, Part>> = {
     in: 'path',
     required: true,
     schema: { type: 'string', pattern: PAYMENT_ID.source },
+  },
+  EndpointId: {
+    name: 'endpointId',
+    in: 'path',
+    required: true,
+    schema: { type: 'string', pattern: '^we_[0-9A-Z]{26}$' },
   },
   IdempotencyKey: {
     name: 'Idempotency-Key',
@@ -107,11 +114,12 @@ const malformed = (isForMerchants: boolean, method: RoutePlace['method']): strin
 
 /** Whether a route says in the API document that its body may be too large. */
 export const mayBeTooLarge = ({ method, path }: RoutePlace, form: RequestForm): boolean =>
-  method === 'POST' && (form.body !== undefined || path.includes(':paymentId'));
+  (method === 'POST' || method === 'PATCH') &&
+  (form.body !== undefined || path.includes(':paymentId'));
 
 /** All statuses of a route but its own. */
 export const standardResponses = (place: RoutePlace, form: RequestForm): Responses => {
-  const isForMerchants = place.scope === 'payments:read' || place.scope === 'payments:write';
+  const isForMerchants = isOfMerchants(place.scope);
   const missing = isForMerchants
     ? 'The merchant has no such payment.'
     : 'No such payment to be seen.';

@@ -123,6 +123,12 @@ export type Config = {
   idempotencySecret: string | undefined;
   /** An older secret whose hashes are still recognised (ADR-0105). */
   idempotencySecretPrevious: string | undefined;
+  webhooks: {
+    /** Undefined: the secret in the data folder, made on first start. */
+    secret: string | undefined;
+    /** Networks that messages may be sent to although they are not public, as `10.0.0.0/8`. */
+    allowedNetworks: readonly string[];
+  };
   /** The rules of a merchant that the merchants' file does not name. */
   rules: MerchantRules;
   merchants: ReadonlyMap<string, MerchantSettings>;
@@ -239,6 +245,10 @@ const configOf = (mode: Mode, parsed: ParsedSettings, files: Files): Config => {
     ),
     idempotencySecret: parsed.IDEMPOTENCY_SECRET,
     idempotencySecretPrevious: parsed.IDEMPOTENCY_SECRET_PREVIOUS,
+    webhooks: {
+      secret: parsed.WEBHOOK_SECRET,
+      allowedNetworks: parsed.WEBHOOK_ALLOWED_NETWORKS ?? [],
+    },
     rules: {
       maxAmount: parsed.MAX_AMOUNT ?? MAX_AMOUNT_DEFAULT,
       acceptedBrands: parsed.ACCEPTED_BRANDS,

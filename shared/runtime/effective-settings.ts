@@ -32,8 +32,10 @@ export const shownSetting = (name: string, value: string, isSecret: boolean): st
 const algorithmsOf = ({ tokens: { algorithms, keys } }: Config): string =>
   (algorithms ?? (keys.kind === 'secret' ? [SECRET_ALGORITHM] : PUBLIC_KEY_ALGORITHMS)).join(',');
 
-const secretPlace = ({ mode, dataDir }: Config): string =>
-  mode === 'embedded' ? `hidden (in ${join(dataDir, 'idempotency.secret')})` : NOT_SET;
+const secretPlace =
+  (file: string) =>
+  ({ mode, dataDir }: Config): string =>
+    mode === 'embedded' ? `hidden (in ${join(dataDir, file)})` : NOT_SET;
 
 /** The settings whose default is told in words, or depends on others. */
 const DEFAULTS: { [Name in keyof typeof settings]?: (config: Config) => string | number } = {
@@ -44,7 +46,8 @@ const DEFAULTS: { [Name in keyof typeof settings]?: (config: Config) => string |
   RATE_LIMIT_PER_SECOND: ({ rules }) => rules.rateLimit.perSecond,
   RATE_LIMIT_BURST: ({ rules }) => rules.rateLimit.burst,
   RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: ({ unauthenticatedRateLimit: { perSecond } }) => perSecond,
-  IDEMPOTENCY_SECRET: secretPlace,
+  IDEMPOTENCY_SECRET: secretPlace('idempotency.secret'),
+  WEBHOOK_SECRET: secretPlace('webhook.secret'),
 };
 
 type Name = keyof typeof settings;

@@ -275,6 +275,29 @@ export const createMetrics = () => {
       'payments_relay_parked',
       'Payments that the relay has parked at a poison event.',
     ),
+    webhookAttempts: counter<[outcome: string]>(registry, {
+      name: 'payments_webhook_attempts_total',
+      help: 'Requests to webhook endpoints, by what came of them.',
+      labelNames: ['outcome'],
+    }),
+    webhookSeconds: histogram<[]>(
+      registry,
+      {
+        name: 'payments_webhook_attempt_duration_seconds',
+        help: 'Time of a request to a webhook endpoint.',
+      },
+      SECONDS,
+    ),
+    webhookEndpoints: new Gauge({
+      name: 'payments_webhook_endpoints',
+      help: 'Webhook endpoints by status.',
+      labelNames: ['status'],
+      registers: [registry],
+    }),
+    webhookOldestSeconds: gauge(
+      'payments_webhook_oldest_waiting_seconds',
+      'Age of the oldest event that an enabled webhook endpoint has not accepted; 0 for none.',
+    ),
     /** Whether the whole log has just been verified without a break. */
     chainVerified: (ok: boolean): void => {
       logBroken.set(ok ? 0 : 1);

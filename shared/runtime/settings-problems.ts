@@ -177,17 +177,20 @@ export const distributedProblems = (mode: Mode, parsed: ParsedSettings): string[
 
 /**
  * With a secret of its own, a process would not recognise a key that another process has seen, and
- * would charge a repeated request again (gaps §8).
+ * would charge a repeated request again (gaps §8); and it would sign webhooks by other keys than
+ * merchants were shown.
  */
 export const secretProblems = (mode: Mode, parsed: ParsedSettings): string[] => {
-  const problems = (['IDEMPOTENCY_SECRET', 'IDEMPOTENCY_SECRET_PREVIOUS'] as const)
+  const problems = (
+    ['IDEMPOTENCY_SECRET', 'IDEMPOTENCY_SECRET_PREVIOUS', 'WEBHOOK_SECRET'] as const
+  )
     .filter((name) => isShort(parsed[name]))
     .map((name) => `${name} must be at least ${SECRET_BYTES_MIN} bytes`);
-  if (problems.length > 0 || parsed.IDEMPOTENCY_SECRET !== undefined) return problems;
   const isShared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
-  return mode !== 'provider' && isShared
-    ? ['IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same value in every process']
-    : [];
+  if (problems.length > 0 || mode === 'provider' || !isShared) return problems;
+  return (['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET'] as const)
+    .filter((name) => parsed[name] === undefined)
+    .map((name) => `${name} must be set with EventStoreDB, to the same value in every process`);
 };
 
 /** Settings that work but are unsafe or incomplete, one line each. */

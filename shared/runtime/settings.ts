@@ -2,6 +2,7 @@
  * The one table of settings: name, default, meaning and form of each. docs/settings.md shows the
  * same table, and test/config/settings-page.test.ts compares the two. config.ts reads it.
  */
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { CARD_BRANDS } from '../payment/card.ts';
 import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
@@ -69,6 +70,12 @@ const isMongoUrl = (value: string) =>
   /^mongodb(\+srv)?:\/\/[^/?#]+\/[A-Za-z0-9_-]{1,38}(\?|$)/.test(value);
 const isBroker = (item: string) =>
   /^[A-Za-z0-9._-]{1,255}:[0-9]{1,5}$/.test(item) || /^\[[0-9a-f:]+\]:[0-9]{1,5}$/i.test(item);
+
+const isNetwork = (item: string) => {
+  const [address = '', prefix = '', ...rest] = item.split('/');
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return rest.length === 0 && /^[0-9]{1,3}$/.test(prefix) && Number(prefix) <= bits;
+};
 
 const setting = <S extends z.ZodType>(defaultText: string, meaning: string, schema: S) => ({
   defaultText,
@@ -291,6 +298,16 @@ export const settings = {
     'none',
     'an older secret whose hashes are still recognised; 32 bytes at least',
     z.string(),
+  ),
+  WEBHOOK_SECRET: secret(
+    'made in `DATA_DIR` on first start; required with EventStoreDB',
+    'the signing secrets of all webhook endpoints are derived from it; every process of one installation has the same; belongs into the backup; 32 bytes at least',
+    z.string(),
+  ),
+  WEBHOOK_ALLOWED_NETWORKS: setting(
+    'none',
+    'comma list of networks (`10.0.0.0/8`) that webhooks may be sent to although they are not public, there over http too',
+    listOf(isNetwork, 'must be a comma list of networks such as 10.0.0.0/8'),
   ),
   LOG_LEVEL: setting(
     'info',

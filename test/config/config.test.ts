@@ -193,6 +193,15 @@ describe('settings: what is set and wrong', () => {
       'JWT_AUDIENCE must be set with JWT_JWKS_URL',
     ],
     [{ IDEMPOTENCY_SECRET: 'x'.repeat(31) }, 'IDEMPOTENCY_SECRET must be at least 32 bytes'],
+    [{ WEBHOOK_SECRET: 'x'.repeat(31) }, 'WEBHOOK_SECRET must be at least 32 bytes'],
+    ...['10.0.0.0', '10.0.0.0/33', 'localhost/8', '::1/129', '10.0.0.0/8/8']
+      .map((network) => ({
+        WEBHOOK_ALLOWED_NETWORKS: network,
+      }))
+      .map((env): [NodeJS.ProcessEnv, string] => [
+        env,
+        'WEBHOOK_ALLOWED_NETWORKS must be a comma list of networks such as 10.0.0.0/8',
+      ]),
     [{ JWT_JWKS_FILE: join(folder, 'absent') }, 'JWT_JWKS_FILE names a file that cannot be read'],
     [{ JWT_JWKS_FILE: fileWith('t.json', '{') }, 'JWT_JWKS_FILE names a file that is not JSON'],
     [
@@ -218,7 +227,7 @@ describe('settings: what is set and wrong', () => {
     [{ KAFKA_TOPIC_PREFIX: 'a b' }, 'KAFKA_TOPIC_PREFIX must be 1 to 200 characters'],
   ])('%j is a problem', (env, expected) => {
     const [problem = '', ...others] = problemsOf(env).filter(
-      (line) => !line.startsWith('IDEMPOTENCY_SECRET'),
+      (line) => !/^(IDEMPOTENCY|WEBHOOK)_SECRET/.test(line),
     );
     expect([problem, others]).toEqual([expect.stringContaining(expected), []]);
   });
@@ -231,6 +240,7 @@ describe('settings: what is set and wrong', () => {
       KAFKA_BROKERS: 'localhost:9092, 127.0.0.1:9093',
       JWT_SECRET: secret,
       IDEMPOTENCY_SECRET: secret,
+      WEBHOOK_SECRET: secret,
       PROVIDER_URL: 'http://127.0.0.1:8090',
     };
     const modes = ['command-api', 'query-api', 'projector'] as const;
@@ -259,6 +269,7 @@ describe('settings: what is set and wrong', () => {
         ...(mode === 'command-api' ? [expect.stringContaining('PROVIDER_URL must be set')] : []),
         `one of JWT_SECRET, JWT_JWKS_URL, JWT_JWKS_FILE must be set for the ${mode}`,
         'IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same value in every process',
+        'WEBHOOK_SECRET must be set with EventStoreDB, to the same value in every process',
       ]);
     });
 
@@ -268,13 +279,15 @@ describe('settings: what is set and wrong', () => {
       ]);
     });
 
-    test('the embedded service needs IDEMPOTENCY_SECRET with EventStoreDB, which other processes share', () => {
-      const { IDEMPOTENCY_SECRET: _, ...without } = whole;
-      expect(problemsOf(without)).toEqual([
-        'IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same value in every process',
-      ]);
-      expect(problemsOf(whole)).toEqual([]);
-    });
+    test.each(['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET'])(
+      'the embedded service needs %s with EventStoreDB, which other processes share',
+      (name) => {
+        expect(problemsOf({ ...whole, [name]: undefined })).toEqual([
+          `${name} must be set with EventStoreDB, to the same value in every process`,
+        ]);
+        expect(problemsOf(whole)).toEqual([]);
+      },
+    );
   });
 
   test('all problems are listed at once, also those between two settings', () => {

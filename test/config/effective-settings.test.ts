@@ -25,6 +25,7 @@ describe('F29: settings in effect', () => {
       RATE_LIMIT_BURST: '100',
       DATA_DIR: '/data',
       IDEMPOTENCY_SECRET: 'hidden (in /data/idempotency.secret)',
+      WEBHOOK_SECRET: 'hidden (in /data/webhook.secret)',
       RECONCILE_INTERVAL_MS: '3600000',
       JWT_SECRET: 'not set',
     });
@@ -37,6 +38,7 @@ describe('F29: settings in effect', () => {
     const values = valuesOf({
       JWT_SECRET: secret,
       IDEMPOTENCY_SECRET: secret,
+      WEBHOOK_SECRET: secret,
       PROVIDER_URL: 'http://localhost:1',
       PROVIDER_TOKEN: secret,
       EVENTSTOREDB_URL: `esdb://admin:${secret}@127.0.0.1:2113?tls=false`,

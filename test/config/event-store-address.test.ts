@@ -9,7 +9,11 @@ import { loadConfig } from '../../shared/runtime/config.ts';
 
 const SECRET = 's'.repeat(32);
 const problemsOf = (url: string): string[] => {
-  const read = loadConfig({ EVENTSTOREDB_URL: url, IDEMPOTENCY_SECRET: SECRET });
+  const read = loadConfig({
+    EVENTSTOREDB_URL: url,
+    IDEMPOTENCY_SECRET: SECRET,
+    WEBHOOK_SECRET: SECRET,
+  });
   return read.ok ? [] : read.problems;
 };
 

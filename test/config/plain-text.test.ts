@@ -3,7 +3,11 @@ import { expect, test } from '@jest/globals';
 import { loadConfig } from '../../shared/runtime/config.ts';
 
 const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
-  const read = loadConfig({ IDEMPOTENCY_SECRET: 's'.repeat(32), ...env });
+  const read = loadConfig({
+    IDEMPOTENCY_SECRET: 's'.repeat(32),
+    WEBHOOK_SECRET: 's'.repeat(32),
+    ...env,
+  });
   return read.ok ? [] : read.problems;
 };
 const issuer = { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };

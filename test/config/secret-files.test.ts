@@ -30,6 +30,7 @@ test('F25: every secret and every address that may hold a password can be a file
     'PROVIDER_TOKEN',
     'IDEMPOTENCY_SECRET',
     'IDEMPOTENCY_SECRET_PREVIOUS',
+    'WEBHOOK_SECRET',
   ]);
 });
 
@@ -79,6 +80,7 @@ test('F25: with a file that cannot be read, its secret is not reported as missin
   const env = {
     EVENTSTOREDB_URL: 'esdb://localhost:2113?tls=false',
     IDEMPOTENCY_SECRET_FILE: join(folder, 'absent'),
+    WEBHOOK_SECRET: SECRET,
   };
   expect(problemsOf(env)).toEqual([
     'IDEMPOTENCY_SECRET_FILE names a file that cannot be read (ENOENT)',

@@ -12,6 +12,7 @@ const ALLOWED: Record<string, string[]> = {
   'event-fields.ts': ['zod'],
   'payment-events.ts': ['zod'],
   'seal-events.ts': ['zod'],
+  'webhook-events.ts': ['zod'],
   'card.ts': ['node:util', 'card-validator'],
 };
 

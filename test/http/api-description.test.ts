@@ -42,7 +42,7 @@ describe('F34: what is described is what happens', () => {
   const operations = documents.flatMap(({ paths }) =>
     Object.entries(paths as Record<string, Record<string, Described>>).flatMap(([path, methods]) =>
       Object.entries(methods)
-        .filter(([method]) => ['get', 'post'].includes(method))
+        .filter(([method]) => ['get', 'post', 'patch', 'delete'].includes(method))
         .map(([method, operation]) => ({ name: `${method} ${path}`, operation })),
     ),
   );

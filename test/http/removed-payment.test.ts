@@ -56,7 +56,11 @@ describe.each(Object.entries(WAYS))('F37: after a %s of its stream', (way, remov
 
   beforeEach(async () => {
     standIn = await startStandIn();
-    service = await openInProcess({ EVENTSTOREDB_URL: standIn.url, IDEMPOTENCY_SECRET: SECRET });
+    service = await openInProcess({
+      EVENTSTOREDB_URL: standIn.url,
+      IDEMPOTENCY_SECRET: SECRET,
+      WEBHOOK_SECRET: SECRET,
+    });
     sold = String((await sale('sold')).json.paymentId);
     remove(standIn, streamOf(sold));
     await parked();

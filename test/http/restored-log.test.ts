@@ -214,6 +214,7 @@ describe('F43: the same where the event store is a server, whose file is put bac
     await using onServer = await openInProcess({
       EVENTSTOREDB_URL: server.url,
       IDEMPOTENCY_SECRET: 'one secret of the tests, 32 bytes long at least',
+      WEBHOOK_SECRET: 'one secret of the tests, 32 bytes long at least',
     });
     const send = () => onServer.create({ captureNow: true }, { key: 'k' });
     await onServer.create();

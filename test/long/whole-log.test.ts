@@ -55,7 +55,11 @@ const auditor = async () => ({
 beforeAll(async () => {
   standIn = await startStandIn({ noisy: true });
   await fill();
-  env = { EVENTSTOREDB_URL: standIn.url, IDEMPOTENCY_SECRET: 's'.repeat(40) };
+  env = {
+    EVENTSTOREDB_URL: standIn.url,
+    IDEMPOTENCY_SECRET: 's'.repeat(40),
+    WEBHOOK_SECRET: 's'.repeat(40),
+  };
   service = await startService({ env });
 }, TEST_MS);
 afterAll(async () => {

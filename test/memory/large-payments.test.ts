@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createPaymentLog } from '../../command-api/payment-log.ts';
-import { followPaymentStates } from '../../projector/relay/payment-states.ts';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';

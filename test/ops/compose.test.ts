@@ -158,9 +158,19 @@ test('F27: each process gets its own secrets and no other', () => {
   };
   expect(Object.fromEntries(services.map(([name]) => [name, secretsOf(name)]))).toEqual({
     gateway: [],
-    'command-api': ['IDEMPOTENCY_SECRET', 'MONGODB_READ_PASSWORD', 'PROVIDER_TOKEN'],
-    'query-api': ['IDEMPOTENCY_SECRET', 'MONGODB_READ_PASSWORD'],
-    projector: ['IDEMPOTENCY_SECRET', 'KAFKA_SASL_PASSWORD', 'MONGODB_WRITE_PASSWORD'],
+    'command-api': [
+      'IDEMPOTENCY_SECRET',
+      'MONGODB_READ_PASSWORD',
+      'PROVIDER_TOKEN',
+      'WEBHOOK_SECRET',
+    ],
+    'query-api': ['IDEMPOTENCY_SECRET', 'MONGODB_READ_PASSWORD', 'WEBHOOK_SECRET'],
+    projector: [
+      'IDEMPOTENCY_SECRET',
+      'KAFKA_SASL_PASSWORD',
+      'MONGODB_WRITE_PASSWORD',
+      'WEBHOOK_SECRET',
+    ],
     provider: ['PROVIDER_TOKEN'],
     eventstoredb: [],
     mongodb: [

@@ -26,6 +26,7 @@ test('each request goes to the process that can answer it (architecture)', () =>
     ['/metrics', 'command-api'],
     ['@unresolved', 'command-api'],
     ['@ops', 'projector'],
+    ['@webhooks', 'command-api'],
     ['@reconcile', 'command-api'],
     ['@query', 'query-api'],
     ['@read', 'query-api'],

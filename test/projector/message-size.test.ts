@@ -2,9 +2,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { eventMessage, stateMessage } from '../../projector/event-feed/messages.ts';
 import type { FeedMessage } from '../../projector/event-feed/port.ts';
-import { followPaymentStates } from '../../projector/relay/payment-states.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { declinedRefunds, largestCreated } from '../support/largest-payment.ts';

@@ -1287,7 +1287,130 @@ const PROVIDER_AND_LIMITS: SeededBug[] = [
   },
 ];
 
+const DELIVERY = 'test/webhooks/delivery.test.ts';
+const DELIVERER = 'test/webhooks/deliverer.test.ts';
+const MESSAGES = 'test/webhooks/messages.test.ts';
+const ADDRESSES = 'test/webhooks/addresses.test.ts';
+
+const WEBHOOKS: SeededBug[] = [
+  {
+    name: 'webhooks: a later revision overtakes one that is being sent',
+    at: 'webhook-order',
+    change: { replace: / && !blocked.has\(paymentId\)/, by: '' },
+    test: DELIVERY,
+  },
+  {
+    name: 'webhooks: a failing endpoint gets requests without a pause',
+    at: 'failing-one-at-a-time',
+    change: 'delete',
+    test: DELIVERY,
+  },
+  {
+    name: 'webhooks: a later revision of a retrying payment is forgotten',
+    at: 'webhook-later-revision',
+    change: 'delete',
+    test: DELIVERY,
+  },
+  {
+    name: 'webhooks: a message is tried for ever',
+    at: 'webhook-given-up',
+    change: { replace: / \|\| n >= ATTEMPTS_OF_ONE_MAX/, by: '' },
+    test: DELIVERY,
+  },
+  {
+    name: 'webhooks: an endpoint that never accepts anything stays enabled',
+    at: 'disabled-after',
+    change: { replace: /nowMs - failingSince >= DISABLED_AFTER_MS/, by: 'nowMs < failingSince' },
+    test: DELIVERER,
+  },
+  {
+    name: 'webhooks: a request of a merchant is followed again after each restart',
+    at: 'command-followed-once',
+    change: { replace: /recorded\.revision <= delivery\.row\.commands \|\| /, by: '' },
+    test: DELIVERY,
+  },
+  {
+    name: 'webhooks: who takes over sends beside the last requests of the other',
+    at: 'takeover-waits',
+    change: 'delete',
+    test: DELIVERER,
+  },
+  {
+    name: 'webhooks: a log that was written anew is sent from',
+    at: 'webhook-log-fits',
+    change: 'delete',
+    test: DELIVERER,
+  },
+  {
+    name: 'webhooks: an overtaken deliverer goes on',
+    at: 'delivery-overtaken',
+    change: { replace: /throw new Overtaken\(.*\)/, by: 'return' },
+    test: DELIVERER,
+  },
+  {
+    name: 'webhooks: a row is changed by a writer that did not see its last change',
+    at: 'delivery-version',
+    change: 'delete',
+    test: 'test/contract/delivery-store/sqlite.test.ts',
+  },
+  {
+    name: 'webhooks: private addresses are taken for public ones',
+    at: 'public-addresses-only',
+    change: { replace: /isPublic \?/, by: 'isPublic || true ?' },
+    test: ADDRESSES,
+  },
+  {
+    name: 'webhooks: one public address of a name is enough',
+    at: 'every-address-allowed',
+    change: { replace: /found\.every/, by: 'found.some' },
+    test: ADDRESSES,
+  },
+  {
+    name: 'webhooks: a literal address is not looked at',
+    at: 'literal-address-allowed',
+    change: { replace: / \|\| \(isIP.*\)\) \{/, by: ') {' },
+    test: ADDRESSES,
+  },
+  {
+    name: 'webhooks: messages are signed by one of two secrets alone',
+    at: 'webhook-signed-by-each',
+    change: { replace: /signatures\.join\(' '\)/, by: "signatures[0] ?? ''" },
+    test: MESSAGES,
+  },
+  {
+    name: 'webhooks: an old secret signs for ever',
+    at: 'old-secret-expires',
+    change: { replace: / && Date\.parse\(oldSecretExpiresAt\) > nowMs/, by: '' },
+    test: MESSAGES,
+  },
+  {
+    name: 'webhooks: a merchant has as many endpoints as it likes',
+    at: 'endpoints-limited',
+    change: 'delete',
+    test: MESSAGES,
+  },
+  {
+    name: 'webhooks: the authorization of a sale is sent, which GET never shows',
+    at: 'sale-authorization-unsent',
+    change: { replace: /type === .* : /, by: '' },
+    test: MESSAGES,
+  },
+  {
+    name: 'webhooks: another secret signs than merchants were shown',
+    at: 'webhook-secret-checked',
+    change: 'delete',
+    test: MESSAGES,
+  },
+  {
+    name: 'webhooks: an auditor sees the parameters of an address',
+    at: 'webhook-url-cut',
+    change: { replace: /\.replace\(.*\)/, by: '' },
+    test: 'test/webhooks/endpoints.test.ts',
+  },
+];
+
 export const SEEDED_BUGS: readonly SeededBug[] = [
+  ...WEBHOOKS,
   ...INTENT_AND_PROVIDER,
   ...RECOVERY,
   ...RULES,
@@ -1302,6 +1425,13 @@ export const SEEDED_BUGS: readonly SeededBug[] = [
 
 /** What no test notices, and why not. */
 export const UNNOTICED: readonly UnnoticedBug[] = [
+  {
+    name: 'webhooks: the address that was connected to is not looked at',
+    at: 'connected-address-allowed',
+    change: { replace: /mayReach\(.*\)\)/, by: 'true)' },
+    reason:
+      'changes nothing while the client connects to the addresses that it was given; it is there for a client that does not',
+  },
   {
     name: 'the relay checkpoint is renamed before it is on the disk',
     at: 'synced-before-rename',

@@ -3,10 +3,10 @@ import { eventMessage, stateMessage } from '../../projector/event-feed/messages.
 import { type FeedMessage, PARTITIONS_DEFAULT } from '../../projector/event-feed/port.ts';
 import type { MessageType } from '../../projector/event-feed/schemas.ts';
 import { sealMessageOf } from '../../projector/relay/batch.ts';
-import { followPaymentStates } from '../../projector/relay/payment-states.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { NewEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';

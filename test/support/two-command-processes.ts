@@ -29,6 +29,8 @@ import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-model
 import { type Config, loadConfig } from '../../shared/runtime/config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { addressKinds } from '../../shared/webhooks/addresses.ts';
+import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts';
 import { expectDescribed } from './api-description.ts';
 import { type ProviderFaults, providerFaults } from './faults-on-demand.ts';
 import {
@@ -107,7 +109,12 @@ const calm = ({ clock, faults, store }: CommandProcess): void => {
 };
 
 const configOf = (settings: Record<string, string>): Config => {
-  const read = loadConfig({ JWT_SECRET: SECRET, IDEMPOTENCY_SECRET: SECRET, ...settings });
+  const read = loadConfig({
+    JWT_SECRET: SECRET,
+    IDEMPOTENCY_SECRET: SECRET,
+    WEBHOOK_SECRET: SECRET,
+    ...settings,
+  });
   if (!read.ok) throw new Error(read.problems.join('; '));
   return read.config;
 };
@@ -168,6 +175,7 @@ export const openTwoCommandProcesses = async (
     file: join(folder.path, 'provider-ledger.sqlite'),
     timeoutMs: config.provider.timeoutMs,
   });
+  const deliveries = sqliteDeliveries(join(folder.path, 'webhook-deliveries.sqlite'));
   const opened: CommandProcess[] = [];
 
   const open = async (): Promise<CommandProcess> => {
@@ -182,6 +190,11 @@ export const openTwoCommandProcesses = async (
       store: withFaults(store, storeFaults),
       sharedStore: true,
       readModels,
+      webhooks: {
+        deliveries,
+        secret: async () => SECRET,
+        kindOf: addressKinds([]),
+      },
       identities: createIdentities([SECRET]),
       provider: faults.wrap({ ...around(provider), close: async () => undefined }),
       metrics: createMetrics(),

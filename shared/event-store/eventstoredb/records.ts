@@ -4,12 +4,19 @@
  * returns parsed JSON and never bytes, so the hashed text is made again from them (RFC 8785).
  */
 import { SEALS_STREAM } from '../../payment/seal-events.ts';
+import { WEBHOOK_STREAMS } from '../../payment/webhook-events.ts';
 import { decodeParsed, type EncodedEvent, hashedText, isReadable, unreadableAt } from '../codec.ts';
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
 import { hashReason } from '../verify-chain.ts';
 
 /** The streams that hold events of ours; no reader sees any other, such as a system stream. */
-export const STREAM_PREFIXES = ['payment-', 'merchant-reference-', 'audit-', SEALS_STREAM] as const;
+export const STREAM_PREFIXES = [
+  'payment-',
+  'merchant-reference-',
+  'audit-',
+  SEALS_STREAM,
+  WEBHOOK_STREAMS,
+] as const;
 
 /** Before the name of a stream: the stream of its metadata. */
 export const METADATA_OF = '$$';

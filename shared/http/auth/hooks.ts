@@ -13,6 +13,7 @@ import {
   type Authentication,
   type Authenticator,
   createAuthenticator,
+  isOfMerchants,
   mayUse,
   type Principal,
   type Scope,
@@ -43,9 +44,8 @@ const rejectUnchecked = (reply: FastifyReply): void => {
 };
 
 const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scope): void => {
-  const isForMerchants = scope === 'payments:read' || scope === 'payments:write';
   const why =
-    merchantId === '*' && isForMerchants
+    merchantId === '*' && isOfMerchants(scope)
       ? 'the token is for no single merchant'
       : `the scope ${scope} is required`;
   reject(reply, 'FORBIDDEN', [why]);

@@ -53,7 +53,13 @@ export type Principal = {
   expiresAtSeconds?: number;
 };
 
-export type Scope = 'payments:read' | 'payments:write' | 'audit:read' | 'ops:admin' | 'ops:resolve';
+export type Scope =
+  | 'payments:read'
+  | 'payments:write'
+  | 'webhooks:write'
+  | 'audit:read'
+  | 'ops:admin'
+  | 'ops:resolve';
 
 /** What checking a request's Authorization header came to. */
 export type Authentication =
@@ -317,7 +323,10 @@ export const createAuthenticator = async (
 };
 
 /** The scopes that a token without any has: every right of its merchant, and no other. */
-const MERCHANT_SCOPES: readonly Scope[] = ['payments:read', 'payments:write'];
+const MERCHANT_SCOPES: readonly Scope[] = ['payments:read', 'payments:write', 'webhooks:write'];
+
+/** True for a right that is a merchant's own. */
+export const isOfMerchants = (scope: Scope): boolean => MERCHANT_SCOPES.includes(scope);
 
 /**
  * Whether somebody may do what a scope is for (gaps §10). Rights of a merchant need no scope
@@ -325,7 +334,7 @@ const MERCHANT_SCOPES: readonly Scope[] = ['payments:read', 'payments:write'];
  */
 export const mayUse = ({ merchantId, scopes }: Principal, scope: Scope): boolean => {
   // seeded bug: audit-by-name
-  if (!MERCHANT_SCOPES.includes(scope)) return scopes?.has(scope) === true;
+  if (!isOfMerchants(scope)) return scopes?.has(scope) === true;
   // seeded bug: no-payments-for-all
   return merchantId !== '*' && (scopes === undefined || scopes.has(scope));
 };

@@ -1,14 +1,15 @@
 /**
- * The state of a payment right after any of its events, for the relay and the reader of the topics.
+ * The state of a payment right after any of its events, for the relay, the reader of the topics and webhooks.
  * Folded from the log: the stored read models may be behind, ahead or gone.
  */
-import { UnreadableStream } from '../../shared/event-store/errors.ts';
-import { asPaymentEvent, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
-import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
-import { bytesOfReadModel } from '../../shared/payment/memory.ts';
-import { type PaymentReadModel, project } from '../../shared/payment/response.ts';
-import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
-import { pauseAt } from '../../shared/runtime/slices.ts';
+
+import { bytesOfReadModel } from '../payment/memory.ts';
+import { type PaymentReadModel, project } from '../payment/response.ts';
+import { createBoundedMap } from '../runtime/bounded-map.ts';
+import { pauseAt } from '../runtime/slices.ts';
+import { UnreadableStream } from './errors.ts';
+import { asPaymentEvent, type RecordedPaymentEvent } from './fold-stream.ts';
+import type { EventStore, RecordedEvent } from './port.ts';
 
 export type PaymentStates = {
   /** Throws UnreadableStream, StoreUnavailable, and Error where the event cannot be applied. */

@@ -1,0 +1,143 @@
+/** What the routes of webhook endpoints read and respond; also the API description. */
+import { z } from 'zod';
+import {
+  asNumber,
+  choice,
+  moment,
+  object,
+  optionalText,
+  REQUIRED,
+} from '../../shared/http/fields.ts';
+import { looksLikeCard } from '../../shared/runtime/card-numbers.ts';
+import { type AddressKindOf, urlProblem } from '../../shared/webhooks/addresses.ts';
+import { ATTEMPTS_MAX } from '../../shared/webhooks/delivery-store/port.ts';
+import { SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message-types.ts';
+
+const url = z
+  .string({ error: ({ input }) => (input === undefined ? REQUIRED : 'must be a string') })
+  .min(1, REQUIRED)
+  .meta({
+    format: 'uri',
+    maxLength: 2048,
+    description: 'https, port 443 or from 1024, a public address.',
+  });
+const eventTypes = z
+  .array(choice(SUBSCRIBABLE_TYPES), { error: 'must be an array' })
+  .min(1, 'must name at least one type')
+  .max(40, 'must have at most 40 items')
+  .transform((types) => [...new Set(types)])
+  .optional()
+  .meta({ description: 'Left out at the registration: all but `payment.created`.' });
+const withoutCard = (value: string | undefined) => value === undefined || !looksLikeCard(value);
+const description = optionalText().refine(withoutCard, 'must not hold a card number');
+
+/** The messages of the schemas do not know which networks the operator allows. */
+export const urlDetails = (value: string | undefined, kindOf: AddressKindOf): string[] => {
+  if (value === undefined) return [];
+  const problem = looksLikeCard(value) ? 'must not hold a card number' : urlProblem(value, kindOf);
+  return problem === undefined ? [] : [`url ${problem}`];
+};
+
+export const WebhookEndpointRequest = object({ url, eventTypes, description }).meta({
+  id: 'WebhookEndpointRequest',
+});
+export const WebhookEndpointChange = object({
+  url: url.optional(),
+  eventTypes,
+  description,
+  status: choice(['ENABLED', 'DISABLED']).optional(),
+  resumeFrom: choice(['checkpoint', 'now'])
+    .optional()
+    .meta({ description: 'With status ENABLED: where it stopped (left out), or after now.' }),
+}).meta({ id: 'WebhookEndpointChange' });
+
+const HOURS_MAX = 168;
+const HOURS_DEFAULT = 24;
+const HOURS_FORM = `must be an integer from 0 to ${HOURS_MAX}`;
+export const WebhookRotation = object({
+  oldExpiresInHours: z
+    .int({ error: HOURS_FORM })
+    .min(0, HOURS_FORM)
+    .max(HOURS_MAX, HOURS_FORM)
+    .default(HOURS_DEFAULT),
+}).meta({ id: 'WebhookRotation' });
+
+const ONE_OF = 'exactly one of since and eventId is required';
+export const WebhookResend = object({
+  since: moment(),
+  eventId: z.uuid({ error: 'must be the id of an event' }).optional(),
+})
+  .refine(({ since, eventId }) => (since === undefined) !== (eventId === undefined), ONE_OF)
+  .meta({ id: 'WebhookResend' });
+
+const LIMIT_FORM = `must be an integer from 1 to ${ATTEMPTS_MAX}`;
+const LIMIT_DEFAULT = 100;
+export const AttemptParameters = z.object({
+  limit: z
+    .string()
+    .regex(/^[0-9]{1,4}$/, LIMIT_FORM)
+    .transform(Number)
+    .refine((limit) => limit >= 1 && limit <= ATTEMPTS_MAX, LIMIT_FORM)
+    .meta(asNumber(1, ATTEMPTS_MAX))
+    .default(LIMIT_DEFAULT),
+  eventId: z.uuid({ error: 'must be the id of an event' }).optional(),
+});
+export const AllEndpointsParameters = z.object({
+  merchant: z.string().min(1).max(255).optional(),
+});
+
+const time = z.string().meta({ format: 'date-time' });
+const endpoint = {
+  endpointId: z.string(),
+  url: z.string(),
+  eventTypes: z.array(z.string()),
+  description: z.string().optional(),
+  apiVersion: z.literal('v1'),
+  status: z.enum(['ENABLED', 'FAILING', 'DISABLED']),
+  failingSince: time.nullable().describe('Since when no request was a success.'),
+  disabledReason: z.enum(['REQUESTED', 'GONE', 'UNREACHABLE']).nullable(),
+  oldestWaiting: time
+    .nullable()
+    .describe('When the oldest event happened that is not accepted yet.'),
+  oldSecretExpiresAt: time.optional(),
+  createdAt: time,
+  updatedAt: time,
+};
+export const WebhookEndpoint = z.object(endpoint).meta({ id: 'WebhookEndpoint' });
+export const WebhookEndpointWithSecret = z
+  .object({ ...endpoint, secret: z.string().describe('Shown this once; lost, it is rotated.') })
+  .meta({ id: 'WebhookEndpointWithSecret' });
+export const WebhookEndpointList = z
+  .object({ endpoints: z.array(WebhookEndpoint) })
+  .meta({ id: 'WebhookEndpointList' });
+export const MerchantEndpointList = z
+  .object({
+    endpoints: z.array(
+      z.object({ merchantId: z.string(), ...endpoint }).meta({ id: 'MerchantEndpoint' }),
+    ),
+  })
+  .meta({ id: 'MerchantEndpointList' });
+export const WebhookTest = z
+  .object({ eventId: z.string().describe('Of its attempt.') })
+  .meta({ id: 'WebhookTest' });
+export const WebhookAttemptList = z
+  .object({
+    attempts: z.array(
+      z
+        .object({
+          eventId: z.string(),
+          type: z.string(),
+          paymentId: z.string().nullable(),
+          revision: z.int().nullable(),
+          attempt: z.int(),
+          at: time,
+          status: z.int().nullable().describe('The HTTP status of the response.'),
+          error: z.string().nullable().describe('Why there was none.'),
+          latencyMs: z.int(),
+          nextAt: time.nullable(),
+          outcome: z.enum(['ACCEPTED', 'RETRYING', 'GIVEN_UP']),
+        })
+        .meta({ id: 'WebhookAttempt' }),
+    ),
+  })
+  .meta({ id: 'WebhookAttemptList' });

@@ -1,0 +1,50 @@
+/** A webhook endpoint as the routes show it: from its events, and from how far its delivery is. */
+import type { z } from 'zod';
+import {
+  type DeliveryRow,
+  isFailing,
+  parseDeliveryRow,
+} from '../../shared/webhooks/delivery-row.ts';
+import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
+import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
+import { isWanted, SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message-types.ts';
+import type { WebhookEndpoint } from './contract.ts';
+
+const timeOf = (ms: number | null | undefined): string | null =>
+  ms === null || ms === undefined ? null : new Date(ms).toISOString();
+
+const statusOf = ({ disabled }: Endpoint, row: DeliveryRow | undefined) => {
+  if (disabled !== undefined) return 'DISABLED';
+  return row !== undefined && isFailing(row) ? 'FAILING' : 'ENABLED';
+};
+
+const shown = (
+  endpoint: Endpoint,
+  row: DeliveryRow | undefined,
+): z.infer<typeof WebhookEndpoint> => {
+  const { endpointId, url, description, apiVersion, disabled, createdAt, updatedAt } = endpoint;
+  const { oldSecretExpiresAt } = endpoint;
+  return {
+    endpointId,
+    url,
+    eventTypes: SUBSCRIBABLE_TYPES.filter((type) => isWanted(endpoint, type)),
+    ...(description !== undefined && { description }),
+    apiVersion,
+    status: statusOf(endpoint, row),
+    failingSince: timeOf(row?.failingSince),
+    disabledReason: disabled?.reason ?? null,
+    oldestWaiting: timeOf(row?.oldestWaiting),
+    ...(oldSecretExpiresAt !== undefined && { oldSecretExpiresAt }),
+    createdAt,
+    updatedAt,
+  };
+};
+
+/** Throws what the delivery store throws. */
+export const showEndpoint = async (
+  deliveries: Pick<DeliveryStore, 'load'>,
+  endpoint: Endpoint,
+): Promise<z.infer<typeof WebhookEndpoint>> => {
+  const stored = await deliveries.load(endpoint.endpointId);
+  return shown(endpoint, stored && parseDeliveryRow(stored.text));
+};

@@ -1,0 +1,108 @@
+/**
+ * What the events of a merchant's endpoints ask of one delivery: a test, something sent again, a new
+ * start, or the notice that another endpoint was disabled. Each is followed once: the row says up to
+ * which revision of the merchant's stream. Pure.
+ */
+import type { RecordedEvent } from '../../shared/event-store/port.ts';
+import type { Single } from '../../shared/webhooks/delivery-row.ts';
+import {
+  type Endpoint,
+  isOfWebhooks,
+  type RecordedWebhookEvent,
+} from '../../shared/webhooks/endpoints.ts';
+import { DISABLED_TYPE, isWanted } from '../../shared/webhooks/message-types.ts';
+import type { Delivery } from './delivery.ts';
+
+const withSingle = (
+  delivery: Delivery,
+  { id, time, revision }: RecordedEvent,
+  single: Pick<Single, 'kind'> & Partial<Single>,
+  nowMs: number,
+): Delivery => {
+  const added = { id, revision, n: 0, since: Date.parse(time), nextAt: nowMs, ...single };
+  return { ...delivery, row: { ...delivery.row, singles: [...delivery.row.singles, added] } };
+};
+
+/** The log is gone through again from where the endpoint began, or from its start. */
+const rewound = (delivery: Delivery, endpoint: Endpoint, sinceMs: number): Delivery => {
+  const { row } = delivery;
+  const start = sinceMs < Date.parse(endpoint.createdAt) ? null : endpoint.after;
+  const upTo = row.rescan?.upTo ?? row.checkpoint;
+  // What waits after the checkpoint is read again, and none of it is left out.
+  const before = Math.min(sinceMs, row.rescan?.before ?? sinceMs);
+  const rescan = upTo === null ? null : { upTo, before };
+  return {
+    ...delivery,
+    ahead: [],
+    readTo: { position: start, hash: null },
+    row: { ...row, checkpoint: start, hash: null, rescan },
+  };
+};
+
+const enabled = (delivery: Delivery, after: string | null | undefined, nowMs: number): Delivery => {
+  const well = { fails: 0, failingSince: null, probeAt: 0, window: 1 };
+  const { row } = delivery;
+  if (after !== undefined) {
+    const place = {
+      checkpoint: after,
+      hash: null,
+      retrying: {},
+      rescan: null,
+      oldestWaiting: null,
+    };
+    const readTo = { position: after, hash: null };
+    return { ...delivery, ahead: [], readTo, holdUntil: 0, row: { ...row, ...well, ...place } };
+  }
+  const due = Object.entries(row.retrying).map(([id, entry]) => [id, { ...entry, nextAt: nowMs }]);
+  return { ...delivery, holdUntil: 0, row: { ...row, ...well, retrying: Object.fromEntries(due) } };
+};
+
+const follow = (
+  delivery: Delivery,
+  endpoint: Endpoint,
+  recorded: RecordedWebhookEvent,
+  nowMs: number,
+): Delivery => {
+  const { event } = recorded;
+  if (event.type === 'WebhookMerchantAdded') return delivery;
+  const isOther = event.data.endpointId !== endpoint.endpointId;
+  if (event.type === 'WebhookEndpointDisabled') {
+    const isNews = isOther && isWanted(endpoint, DISABLED_TYPE);
+    return isNews ? withSingle(delivery, recorded, { kind: 'notice' }, nowMs) : delivery;
+  }
+  if (isOther) return delivery;
+  switch (event.type) {
+    case 'WebhookTestRequested':
+      return withSingle(delivery, recorded, { kind: 'test' }, nowMs);
+    case 'WebhookResendRequested': {
+      const { since, event: one } = event.data;
+      if (since !== undefined) return rewound(delivery, endpoint, Date.parse(since));
+      if (one === undefined) return delivery;
+      const { paymentId, revision } = one;
+      return withSingle(delivery, recorded, { kind: 'resend', paymentId, revision }, nowMs);
+    }
+    case 'WebhookEndpointEnabled': {
+      const { resumeFrom, after = null } = event.data;
+      return enabled(delivery, resumeFrom === 'now' ? after : undefined, nowMs);
+    }
+    default:
+      return delivery;
+  }
+};
+
+/** The delivery once it has followed all events of its merchant's stream, in their order. */
+export const followCommands = (
+  delivery: Delivery,
+  endpoint: Endpoint,
+  events: readonly RecordedEvent[],
+  nowMs: number,
+): Delivery => {
+  let followed = delivery;
+  for (const recorded of events) {
+    // seeded bug: command-followed-once
+    if (recorded.revision <= delivery.row.commands || !isOfWebhooks(recorded)) continue;
+    followed = follow(followed, endpoint, recorded, nowMs);
+  }
+  const commands = Math.max(delivery.row.commands, events.at(-1)?.revision ?? -1);
+  return { ...followed, row: { ...followed.row, commands } };
+};

@@ -1,0 +1,126 @@
+/**
+ * The log for many endpoints at once: the latest batches of one subscription in memory, and pages of
+ * the store for whoever is behind them. Each endpoint asks for more when it can take more, so a slow
+ * one costs no memory.
+ */
+import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
+import { checkpointHashOf } from '../log-check.ts';
+import type { Place } from './delivery.ts';
+import type { PaymentFact, PaymentFacts } from './payment-facts.ts';
+import type { Permits } from './permits.ts';
+
+/** What follows a place: the facts up to `place`, from where to go on. */
+export type Portion = {
+  facts: readonly PaymentFact[];
+  /** The last event that was read, where there was one. */
+  last: Place | undefined;
+  /** Where to read on. */
+  cursor: Position | null;
+};
+
+type Batch = { before: Position | null; portion: Portion; events: number };
+
+export type LogFeed = {
+  /** Begins at a place of the subscription. */
+  begin(at: Position | null): void;
+  /** Where the subscription is; undefined before `begin`. */
+  position(): Position | null | undefined;
+  /** Takes the next batch of the subscription. Throws StoreUnavailable. */
+  add(events: readonly LogEvent[]): Promise<void>;
+  /**
+   * What follows a place, once there is any. With `upTo`, nothing beyond it, and undefined where
+   * there is no more up to there. Throws StoreUnavailable, and the signal's reason when it is aborted.
+   */
+  next(
+    after: Position | null,
+    upTo: Position | null,
+    signal: AbortSignal,
+  ): Promise<Portion | undefined>;
+};
+
+const PAGE_EVENTS = 500;
+const KEPT_EVENTS_MAX = 2_000;
+
+export type LogFeedOptions = {
+  store: Pick<EventStore, 'readAll'>;
+  facts: PaymentFacts;
+  /** How many pages are read at a time. */
+  pages: Permits;
+};
+
+export const createLogFeed = ({ store, facts, pages }: LogFeedOptions): LogFeed => {
+  let at: Position | null | undefined;
+  let kept: Batch[] = [];
+  let more = Promise.withResolvers<void>();
+
+  const portionOf = async (
+    events: readonly LogEvent[],
+    cursor: Position | null,
+  ): Promise<Portion> => {
+    const last = events.at(-1);
+    const place = last && { position: last.position, hash: checkpointHashOf(last) };
+    return { facts: await facts.of(events), last: place, cursor: place?.position ?? cursor };
+  };
+
+  const keep = (batch: Batch): void => {
+    kept.push(batch);
+    let total = kept.reduce((sum, { events }) => sum + events, 0);
+    while (total > KEPT_EVENTS_MAX && kept.length > 1) total -= kept.shift()?.events ?? 0;
+  };
+
+  const page = (
+    after: Position | null,
+    upTo: Position | null,
+    signal: AbortSignal,
+  ): Promise<Portion | undefined> =>
+    pages.with(signal, async () => {
+      const events = await store.readAll(after, PAGE_EVENTS, upTo);
+      return events.length === 0 ? undefined : portionOf(events, upTo);
+    });
+
+  const moreThan = async (signal: AbortSignal): Promise<void> => {
+    const { promise: left, reject } = Promise.withResolvers<never>();
+    const leave = (): void => reject(signal.reason);
+    signal.addEventListener('abort', leave, { once: true });
+    try {
+      await Promise.race([more.promise, left]);
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  };
+
+  const next: LogFeed['next'] = async (after, upTo, signal) => {
+    if (upTo !== null) return after === upTo ? undefined : page(after, upTo, signal);
+    while (true) {
+      signal.throwIfAborted();
+      const batch = kept.find(({ before }) => before === after);
+      if (batch !== undefined) return batch.portion;
+      const head = at;
+      if (head !== undefined && head !== null && head !== after) {
+        const found = await page(after, head, signal);
+        if (found !== undefined) return found;
+      }
+      // Nothing lies between: the place is the head, or the subscription has not come to it.
+      if (at === head) await moreThan(signal);
+    }
+  };
+
+  return {
+    begin: (position) => {
+      at = position;
+      kept = [];
+    },
+    position: () => at,
+    add: async (events) => {
+      const last = events.at(-1);
+      if (last === undefined) return;
+      const portion = await portionOf(events, last.position);
+      keep({ before: at ?? null, portion, events: events.length });
+      at = last.position;
+      const waiting = more;
+      more = Promise.withResolvers();
+      waiting.resolve();
+    },
+    next,
+  };
+};

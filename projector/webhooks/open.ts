@@ -1,0 +1,53 @@
+/** Opens the deliverer as the settings say. */
+import type { EventStore } from '../../shared/event-store/port.ts';
+import type { Config } from '../../shared/runtime/config.ts';
+import type { Metrics } from '../../shared/runtime/metrics.ts';
+import { addressKinds } from '../../shared/webhooks/addresses.ts';
+import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
+import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
+import type { Projector } from '../compose.ts';
+import type { Log } from '../subscription.ts';
+import { type Deliverer, startDeliverer } from './deliverer.ts';
+import { onAttemptOf } from './metrics.ts';
+import type { Sender } from './send.ts';
+
+export type OpenDeliverer = {
+  config: Pick<Config, 'webhooks'>;
+  store: EventStore;
+  deliveries: DeliveryStore;
+  secret: WebhookSecret;
+  metrics: Metrics;
+  logger: Log;
+  /** The deliverer runs in the process whose projector has the lease. */
+  projector: Pick<Projector, 'status'>;
+};
+
+/** The client is loaded with the first message. */
+const lateSender = ({ allowedNetworks }: Config['webhooks']): Sender => {
+  let opened: Promise<Sender> | undefined;
+  const sender = (): Promise<Sender> => {
+    opened ??= import('./send.ts').then(({ createSender }) =>
+      createSender({ kindOf: addressKinds(allowedNetworks) }),
+    );
+    return opened;
+  };
+  return {
+    send: async (...request) => (await sender()).send(...request),
+    close: async () => (await opened)?.close(),
+  };
+};
+
+/** Starts the deliverer. An engine out of reach does not delay the start. */
+export const openDeliverer = (options: OpenDeliverer): Deliverer => {
+  const { config, store, deliveries, secret, metrics, logger, projector } = options;
+  return startDeliverer({
+    ...{ store, deliveries, secret, logger },
+    sender: lateSender(config.webhooks),
+    onAttempt: onAttemptOf(metrics),
+    turn: () => {
+      const { state } = projector.status();
+      if (state === 'standing-by') return 'of another';
+      return state === 'starting' || state === 'stopped' ? 'unknown' : 'own';
+    },
+  });
+};

@@ -1,0 +1,44 @@
+/** A number of permits, taken in the order of asking: for requests and for pages of the log. */
+export type Permits = {
+  /** Runs work with a permit. Throws the signal's reason where it is aborted first. */
+  with<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+};
+
+export const createPermits = (max: number): Permits => {
+  let free = max;
+  const waiting: (() => void)[] = [];
+
+  const take = async (signal: AbortSignal): Promise<void> => {
+    signal.throwIfAborted();
+    if (free > 0) {
+      free -= 1;
+      return;
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const leave = (): void => {
+      waiting.splice(waiting.indexOf(resolve), 1);
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    waiting.push(resolve);
+    await promise;
+    signal.removeEventListener('abort', leave);
+  };
+
+  const giveBack = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) free += 1;
+    else next();
+  };
+
+  return {
+    with: async (signal, work) => {
+      await take(signal);
+      try {
+        return await work();
+      } finally {
+        giveBack();
+      }
+    },
+  };
+};

@@ -1,0 +1,93 @@
+/** The state of webhook deliveries in MongoDB: see DeliveryStore (shared/webhooks/delivery-store/port.ts). */
+import { clientOf, isDuplicate } from './client.ts';
+import { quick } from './database.ts';
+
+/** Not of the read models' collections: dropping those keeps these. */
+const ROWS = 'webhook_deliveries';
+const ATTEMPTS = 'webhook_attempts';
+/** One save has fewer attempts than this: a number is the row's version times this and a place in the save. */
+const PER_SAVE = 1_000;
+const NUMBER_DIGITS = 15;
+/** Old attempts are looked for once in so many saves. */
+const TRIM_EVERY = 64;
+
+type StoredRow = { _id: string; version: number; text: string };
+type StoredAttempt = { _id: string; eventId: string; body: string };
+
+const idOf = (endpointId: string, number: number): string =>
+  `${endpointId}/${String(number).padStart(NUMBER_DIGITS, '0')}`;
+/** All attempts of an endpoint: their ids begin with its own and a slash, which `0` follows. */
+const allOf = (endpointId: string) => ({ $gt: `${endpointId}/`, $lt: `${endpointId}0` });
+
+/** Connects when it is first used. `attemptsMax` of an endpoint are kept at least. */
+export const mongoDeliveries = <A extends { eventId: string }>({
+  url,
+  attemptsMax,
+}: {
+  url: string;
+  attemptsMax: number;
+}) => {
+  const client = clientOf(url);
+  const rows = client.db().collection<StoredRow>(ROWS);
+  const kept = client.db().collection<StoredAttempt>(ATTEMPTS);
+
+  const change = async (endpointId: string, text: string, version: number): Promise<boolean> => {
+    try {
+      const { matchedCount, upsertedCount } = await rows.updateOne(
+        { _id: endpointId, version },
+        { $set: { version: version + 1, text } },
+        { upsert: version === 0 },
+      );
+      return matchedCount + upsertedCount > 0;
+    } catch (error) {
+      if (isDuplicate(error)) return false;
+      throw error;
+    }
+  };
+
+  const trim = async (endpointId: string): Promise<void> => {
+    const _id = allOf(endpointId);
+    const [oldest] = await kept
+      .find({ _id }, quick)
+      .sort({ _id: -1 })
+      .skip(attemptsMax)
+      .limit(1)
+      .toArray();
+    if (oldest !== undefined) await kept.deleteMany({ _id: { ..._id, $lte: oldest._id } });
+  };
+
+  return {
+    load: async (endpointId: string): Promise<{ version: number; text: string } | undefined> => {
+      const found = await rows.findOne({ _id: endpointId }, quick);
+      return found === null ? undefined : { version: found.version, text: found.text };
+    },
+    save: async (
+      endpointId: string,
+      text: string,
+      expectedVersion: number,
+      attempts: readonly A[],
+    ): Promise<boolean> => {
+      if (!(await change(endpointId, text, expectedVersion))) return false;
+      if (attempts.length === 0) return true;
+      const first = (expectedVersion + 1) * PER_SAVE;
+      const documents = attempts.map((attempt, at) => ({
+        _id: idOf(endpointId, first + at),
+        eventId: attempt.eventId,
+        body: JSON.stringify(attempt),
+      }));
+      await kept.insertMany(documents);
+      if (expectedVersion % TRIM_EVERY === 0) await trim(endpointId);
+      return true;
+    },
+    attempts: async (endpointId: string, limit: number, eventId?: string): Promise<A[]> => {
+      const filter = { _id: allOf(endpointId), ...(eventId !== undefined && { eventId }) };
+      const found = await kept.find(filter, quick).sort({ _id: -1 }).limit(limit).toArray();
+      return found.map(({ body }) => JSON.parse(body) as A);
+    },
+    remove: async (endpointId: string): Promise<void> => {
+      await rows.deleteOne({ _id: endpointId });
+      await kept.deleteMany({ _id: allOf(endpointId) });
+    },
+    close: () => client.close(),
+  };
+};

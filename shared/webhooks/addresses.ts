@@ -1,0 +1,99 @@
+/**
+ * Which addresses messages may be sent to: public ones, and the networks that the operator allows
+ * (`WEBHOOK_ALLOWED_NETWORKS`). Looked at when an endpoint is registered, for literal addresses, and
+ * each time that a connection is made.
+ */
+import { BlockList, isIP } from 'node:net';
+
+/** IANA's special-purpose IPv4 addresses, and multicast. */
+const SPECIAL_IPV4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.31.196.0/24',
+  '192.52.193.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '192.175.48.0/24',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+];
+/** The only block of public IPv6 addresses, and what is special in it. */
+const GLOBAL_IPV6 = ['2000::/3'];
+const SPECIAL_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
+
+const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
+
+const listOf = (networks: readonly string[]): BlockList => {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', prefix = ''] = network.split('/');
+    list.addSubnet(address, Number(prefix), familyOf(address));
+  }
+  return list;
+};
+
+const specialIpv4 = listOf(SPECIAL_IPV4);
+const globalIpv6 = listOf(GLOBAL_IPV6);
+const specialIpv6 = listOf(SPECIAL_IPV6);
+
+/** `public`; `allowed`, by the operator, also over http; or `refused`. */
+export type AddressKind = 'public' | 'allowed' | 'refused';
+
+/** Tells what an IP address is; a text that is none, or has a zone, is refused. */
+export type AddressKindOf = (address: string) => AddressKind;
+
+/** By the networks that the operator allows, as `10.0.0.0/8`. */
+export const addressKinds = (allowedNetworks: readonly string[]): AddressKindOf => {
+  const allowed = listOf(allowedNetworks);
+  return (address) => {
+    const family = isIP(address);
+    if (family === 0 || address.includes('%')) return 'refused';
+    // BlockList takes an IPv4 address that is mapped into IPv6 for the IPv4 address.
+    if (allowed.check(address, familyOf(address))) return 'allowed';
+    const isPublic =
+      family === 4
+        ? !specialIpv4.check(address, 'ipv4')
+        : globalIpv6.check(address, 'ipv6') && !specialIpv6.check(address, 'ipv6');
+    // seeded bug: public-addresses-only
+    return isPublic ? 'public' : 'refused';
+  };
+};
+
+const URL_CHARACTERS_MAX = 2048;
+const HTTPS_PORT = 443;
+const UNPRIVILEGED_PORT_MIN = 1024;
+
+/** The host of a URL when it is an IP address. */
+export const literalOf = ({ hostname }: URL): string | undefined => {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  return isIP(host) === 0 ? undefined : host;
+};
+
+/**
+ * What is wrong with the address of an endpoint; undefined where nothing is. Over http only a literal
+ * address of an allowed network. What a name stands for is looked at when a connection is made.
+ */
+export const urlProblem = (text: string, kindOf: AddressKindOf): string | undefined => {
+  if (text.length > URL_CHARACTERS_MAX) return `must be at most ${URL_CHARACTERS_MAX} characters`;
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return 'must be an https address';
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or a password';
+  if (text.includes('#')) return 'must not hold a fragment';
+  const literal = literalOf(url);
+  const kind = literal === undefined ? 'public' : kindOf(literal);
+  if (kind === 'refused') return 'must be a public address';
+  if (url.protocol !== 'https:' && kind !== 'allowed') return 'must be an https address';
+  const port = url.port === '' ? HTTPS_PORT : Number(url.port);
+  if (port !== HTTPS_PORT && port < UNPRIVILEGED_PORT_MIN && kind !== 'allowed')
+    return 'must have port 443 or a port from 1024';
+  return undefined;
+};

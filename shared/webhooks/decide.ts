@@ -1,0 +1,107 @@
+/** What may be done with a merchant's endpoints, as events. Pure: clock, ids and positions are given. */
+import type { WebhookEvent } from '../payment/webhook-events.ts';
+import { ENDPOINTS_MAX, type Endpoint } from './endpoints.ts';
+
+type DataOf<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>['data'];
+
+/** What was requested of an endpoint. `end` is the end of the log just before. */
+export type EndpointCommand =
+  | { kind: 'create'; endpoint: DataOf<'WebhookEndpointCreated'> }
+  | {
+      kind: 'change';
+      endpointId: string;
+      url?: string | undefined;
+      eventTypes?: string[] | undefined;
+      description?: string | undefined;
+      status?: 'ENABLED' | 'DISABLED' | undefined;
+      resumeFrom?: 'checkpoint' | 'now' | undefined;
+      end: string | null;
+    }
+  | { kind: 'rotate'; endpointId: string; oldExpiresAt: string }
+  | { kind: 'disable'; endpointId: string; reason: DataOf<'WebhookEndpointDisabled'>['reason'] }
+  | { kind: 'delete'; endpointId: string }
+  | { kind: 'test'; endpointId: string }
+  | ({ kind: 'resend' } & DataOf<'WebhookResendRequested'>);
+
+/** The events of a command, none where nothing changes; or why it is rejected. */
+export type Decided =
+  | { kind: 'events'; events: WebhookEvent[] }
+  | { kind: 'unknown endpoint' }
+  | { kind: 'rejected'; why: string };
+
+const decided = (...events: WebhookEvent[]): Decided => ({ kind: 'events', events });
+const rejected = (why: string): Decided => ({ kind: 'rejected', why });
+
+const withoutUndefined = <T extends object>(fields: T) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
+
+const statusEvents = (
+  { endpointId, disabled }: Endpoint,
+  { status, resumeFrom = 'checkpoint', end }: Extract<EndpointCommand, { kind: 'change' }>,
+): WebhookEvent[] => {
+  if (status === 'DISABLED') {
+    return disabled === undefined
+      ? [{ type: 'WebhookEndpointDisabled', data: { endpointId, reason: 'REQUESTED' } }]
+      : [];
+  }
+  const goesOn = status === 'ENABLED' && disabled !== undefined;
+  if (!goesOn && resumeFrom === 'checkpoint') return [];
+  const after = resumeFrom === 'now' && end !== null ? { after: end } : {};
+  return [{ type: 'WebhookEndpointEnabled', data: { endpointId, resumeFrom, ...after } }];
+};
+
+const changed = (
+  endpoint: Endpoint,
+  command: Extract<EndpointCommand, { kind: 'change' }>,
+): Decided => {
+  const { endpointId, url, eventTypes, description, status, resumeFrom } = command;
+  if (resumeFrom === 'now' && status !== 'ENABLED')
+    return rejected('resumeFrom now needs status ENABLED');
+  const fields = withoutUndefined({ url, eventTypes, description });
+  const events = statusEvents(endpoint, command);
+  if (Object.keys(fields).length === 0) return decided(...events);
+  return decided({ type: 'WebhookEndpointChanged', data: { endpointId, ...fields } }, ...events);
+};
+
+/** Decides a command over a merchant's endpoints. */
+export const decideEndpoint = (
+  endpoints: readonly Endpoint[],
+  command: EndpointCommand,
+): Decided => {
+  if (command.kind === 'create') {
+    // seeded bug: endpoints-limited
+    if (endpoints.length >= ENDPOINTS_MAX)
+      return rejected(`a merchant has at most ${ENDPOINTS_MAX} webhook endpoints`);
+    return decided({ type: 'WebhookEndpointCreated', data: command.endpoint });
+  }
+  const { endpointId } = command;
+  const endpoint = endpoints.find((one) => one.endpointId === endpointId);
+  if (endpoint === undefined) return { kind: 'unknown endpoint' };
+  switch (command.kind) {
+    case 'change':
+      return changed(endpoint, command);
+    case 'rotate': {
+      const { oldExpiresAt } = command;
+      const secretNumber = endpoint.secretNumber + 1;
+      const data = { endpointId, secretNumber, oldExpiresAt };
+      return decided({ type: 'WebhookEndpointSecretRotated', data });
+    }
+    case 'disable': {
+      if (endpoint.disabled !== undefined) return decided();
+      const { reason } = command;
+      return decided({ type: 'WebhookEndpointDisabled', data: { endpointId, reason } });
+    }
+    case 'delete':
+      return decided({ type: 'WebhookEndpointDeleted', data: { endpointId } });
+    case 'test':
+      return decided({ type: 'WebhookTestRequested', data: { endpointId } });
+    case 'resend': {
+      if (endpoint.disabled !== undefined)
+        return rejected('the endpoint is DISABLED; enable it first');
+      const { kind: _, ...data } = command;
+      return decided({ type: 'WebhookResendRequested', data });
+    }
+  }
+};

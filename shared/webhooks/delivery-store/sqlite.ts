@@ -1,0 +1,108 @@
+/** The state of deliveries in a SQLite file of the data folder, made at its first use. */
+import { DatabaseSync } from 'node:sqlite';
+import { ensurePrivateFile } from '../../runtime/private-files.ts';
+import type { Attempt } from '../delivery-row.ts';
+import { ATTEMPTS_MAX, type DeliveryStore } from './port.ts';
+
+const TABLES = `
+  CREATE TABLE IF NOT EXISTS delivery (
+    endpoint_id TEXT PRIMARY KEY, version INTEGER NOT NULL, row TEXT NOT NULL
+  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS attempt (
+    endpoint_id TEXT NOT NULL, number INTEGER NOT NULL, event_id TEXT NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (endpoint_id, number)
+  ) WITHOUT ROWID;
+`;
+
+const connect = (file: string) => {
+  ensurePrivateFile(file);
+  const db = new DatabaseSync(file, { timeout: 5_000 });
+  // NORMAL: a power failure may take the last changes; then their messages are sent again.
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF');
+  db.exec(TABLES);
+  return {
+    db,
+    load: db.prepare('SELECT version, row AS text FROM delivery WHERE endpoint_id = ?'),
+    insert: db.prepare(
+      'INSERT INTO delivery (endpoint_id, version, row) VALUES (?, 1, ?) ON CONFLICT DO NOTHING',
+    ),
+    update: db.prepare(
+      'UPDATE delivery SET version = version + 1, row = ? WHERE endpoint_id = ? AND version = ?',
+    ),
+    last: db.prepare(
+      'SELECT coalesce(max(number), 0) AS number FROM attempt WHERE endpoint_id = ?',
+    ),
+    add: db.prepare(
+      'INSERT INTO attempt (endpoint_id, number, event_id, body) VALUES (?, ?, ?, ?)',
+    ),
+    trim: db.prepare('DELETE FROM attempt WHERE endpoint_id = ? AND number <= ?'),
+    attempts: db.prepare(
+      `SELECT body FROM attempt WHERE endpoint_id = ?1 AND (?3 = '' OR event_id = ?3)
+       ORDER BY number DESC LIMIT ?2`,
+    ),
+    remove: db.prepare('DELETE FROM delivery WHERE endpoint_id = ?'),
+    removeAttempts: db.prepare('DELETE FROM attempt WHERE endpoint_id = ?'),
+  };
+};
+
+/** A store over a file with mode 0600; one process at a time writes to it. */
+export const sqliteDeliveries = (file: string): DeliveryStore => {
+  let opened: ReturnType<typeof connect> | undefined;
+  const connection = () => {
+    opened ??= connect(file);
+    return opened;
+  };
+
+  const inTransaction = <T>(work: () => T): T => {
+    const { db } = connection();
+    db.exec('BEGIN IMMEDIATE');
+    try {
+      const done = work();
+      db.exec('COMMIT');
+      return done;
+    } catch (error) {
+      db.exec('ROLLBACK');
+      throw error;
+    }
+  };
+
+  const addAttempts = (endpointId: string, attempts: readonly Attempt[]): void => {
+    if (attempts.length === 0) return;
+    const { last, add, trim } = connection();
+    let number = Number(last.get(endpointId)?.number);
+    for (const attempt of attempts) {
+      number += 1;
+      add.run(endpointId, number, attempt.eventId, JSON.stringify(attempt));
+    }
+    trim.run(endpointId, number - ATTEMPTS_MAX);
+  };
+
+  return {
+    load: async (endpointId) => {
+      const found = connection().load.get(endpointId);
+      return found && { version: Number(found.version), text: String(found.text) };
+    },
+    save: async (endpointId, text, expectedVersion, attempts) =>
+      inTransaction(() => {
+        const { insert, update } = connection();
+        const { changes } =
+          expectedVersion === 0
+            ? insert.run(endpointId, text)
+            : update.run(text, endpointId, expectedVersion);
+        // seeded bug: delivery-version
+        if (changes !== 1) return false;
+        addAttempts(endpointId, attempts);
+        return true;
+      }),
+    attempts: async (endpointId, limit, eventId = '') =>
+      connection()
+        .attempts.all(endpointId, limit, eventId)
+        .map(({ body }) => JSON.parse(String(body)) as Attempt),
+    remove: async (endpointId) =>
+      inTransaction(() => {
+        connection().remove.run(endpointId);
+        connection().removeAttempts.run(endpointId);
+      }),
+    close: async () => opened?.db.close(),
+  };
+};

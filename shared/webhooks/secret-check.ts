@@ -1,0 +1,42 @@
+/**
+ * The check value of `WEBHOOK_SECRET`: it stands in the event store, and a process with another secret
+ * signs nothing and shows nothing, for receivers would take its messages for forged.
+ */
+import { StoreUnavailable } from '../event-store/errors.ts';
+import type { EventStore } from '../event-store/port.ts';
+import { checkValueOf } from './signer.ts';
+
+/** The event store was used with another webhook secret. The message is for the operator. */
+export class WebhookSecretRefused extends Error {
+  override name = 'WebhookSecretRefused';
+}
+
+/** Gives the secret. Throws WebhookSecretRefused, and StoreUnavailable while that is not known. */
+export type WebhookSecret = () => Promise<string>;
+
+/**
+ * Checks at once, where the store responds, else before the first use. Throws WebhookSecretRefused
+ * where another secret was used before.
+ */
+export const openWebhookSecret = async (
+  store: Pick<EventStore, 'claimMeta'>,
+  secret: string,
+): Promise<WebhookSecret> => {
+  const own = checkValueOf(secret);
+  let isChecked = false;
+  const checked: WebhookSecret = async () => {
+    if (isChecked) return secret;
+    // seeded bug: webhook-secret-checked
+    if ((await store.claimMeta('webhook-check', own)) !== own) {
+      throw new WebhookSecretRefused(
+        'WEBHOOK_SECRET: webhooks were signed with another secret, and receivers would take new messages for forged; put the old secret back',
+      );
+    }
+    isChecked = true;
+    return secret;
+  };
+  await checked().catch((error: unknown) => {
+    if (!(error instanceof StoreUnavailable)) throw error;
+  });
+  return checked;
+};

@@ -1,0 +1,73 @@
+/** The promises of shared/webhooks/delivery-store/port.ts, asked of one driver. */
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Attempt } from '../../../shared/webhooks/delivery-row.ts';
+import { ATTEMPTS_MAX, type DeliveryStore } from '../../../shared/webhooks/delivery-store/port.ts';
+import { type Driver, describeDriver } from '../../support/describe-driver.ts';
+
+/** `open` opens the same store each time, as the next start of the service would. */
+export type DeliveryStoreDriver = Driver & { open(): DeliveryStore };
+
+const attempt = (n: number, eventId = `evt_${n}`): Attempt => ({
+  eventId,
+  type: 'payment.captured',
+  paymentId: 'pay_1',
+  revision: n,
+  attempt: 1,
+  at: '2026-11-22T12:00:00.000Z',
+  status: 200,
+  error: null,
+  latencyMs: 3,
+  nextAt: null,
+  outcome: 'ACCEPTED',
+});
+const revisions = (attempts: Attempt[]) => attempts.map(({ revision }) => revision);
+
+export const describeDeliveryStore = (driver: DeliveryStoreDriver): void =>
+  describeDriver('delivery store', driver, () => {
+    let endpoint: string;
+    let store: DeliveryStore;
+    beforeEach(() => {
+      endpoint = `we_${crypto.randomUUID()}`;
+      store = driver.open();
+    });
+    afterEach(() => store.close());
+
+    test('a row is not there at first, and is then what was saved last', async () => {
+      expect(await store.load(endpoint)).toBeUndefined();
+      expect(await store.save(endpoint, 'é "1"', 0, [])).toBe(true);
+      expect(await store.save(endpoint, '2', 1, [])).toBe(true);
+      const other = driver.open();
+      expect(await other.load(endpoint)).toEqual({ version: 2, text: '2' });
+      await other.close();
+    });
+
+    test('who did not see the last change changes nothing, and leaves no attempt', async () => {
+      expect(await store.save(endpoint, 'early', 1, [attempt(1)])).toBe(false);
+      await store.save(endpoint, '1', 0, []);
+      await store.save(endpoint, '2', 1, []);
+      for (const version of [0, 1, 3])
+        expect(await store.save(endpoint, 'x', version, [attempt(2)])).toBe(false);
+      expect(await store.load(endpoint)).toEqual({ version: 2, text: '2' });
+      expect(await store.attempts(endpoint, 10)).toEqual([]);
+    });
+
+    test('the last attempts are kept, the latest first; those of one event are found', async () => {
+      const first = Array.from({ length: 600 }, (_one, n) => attempt(n));
+      const second = Array.from({ length: 600 }, (_one, n) => attempt(600 + n));
+      await store.save(endpoint, '1', 0, first);
+      await store.save(endpoint, '2', 1, [...second, attempt(5, 'evt_700')]);
+      expect(revisions(await store.attempts(endpoint, 3))).toEqual([5, 1199, 1198]);
+      expect((await store.attempts(endpoint, ATTEMPTS_MAX)).length).toBe(ATTEMPTS_MAX);
+      expect(revisions(await store.attempts(endpoint, 9, 'evt_700'))).toEqual([5, 700]);
+      expect(await store.attempts(`${endpoint}0`, 9)).toEqual([]);
+    });
+
+    test('a removed endpoint leaves nothing, and the others stay', async () => {
+      await store.save(endpoint, '1', 0, [attempt(1)]);
+      await store.save(`${endpoint}x`, '1', 0, [attempt(2)]);
+      await store.remove(endpoint);
+      expect(await store.load(endpoint)).toBeUndefined();
+      expect(await store.attempts(endpoint, 9)).toEqual([]);
+      expect(revisions(await store.attempts(`${endpoint}x`, 9))).toEqual([2]);
+    });
+  });

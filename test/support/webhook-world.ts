@@ -1,0 +1,121 @@
+/** A deliverer over memory, a test clock and a receiver that is a function. */
+import { startDeliverer } from '../../projector/webhooks/deliverer.ts';
+import type { SendOutcome } from '../../projector/webhooks/send.ts';
+import {
+  type MemoryEventStore,
+  memoryEventStore,
+} from '../../shared/event-store/memory/event-store.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { newUlid } from '../../shared/runtime/ids.ts';
+import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
+import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
+import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
+import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
+import { manualClock } from './manual-clock.ts';
+import { newEvent, wholeLife } from './payment-events.ts';
+import { silent } from './silent-log.ts';
+
+export const WORLD_SECRET = 'a secret of the tests, 32 bytes long at least';
+export const MERCHANT = 'm_1';
+
+/** Rows and attempts in memory; `saves` counts, `refuse` makes each save that of an overtaken one. */
+export const memoryDeliveries = () => {
+  const rows = new Map<string, { version: number; text: string }>();
+  const attempts = new Map<string, Attempt[]>();
+  const store: DeliveryStore = {
+    load: async (id) => rows.get(id),
+    save: async (id, text, expected, made) => {
+      if ((rows.get(id)?.version ?? 0) !== expected) return false;
+      rows.set(id, { version: expected + 1, text });
+      attempts.set(id, [...made.toReversed(), ...(attempts.get(id) ?? [])].slice(0, 1_000));
+      return true;
+    },
+    attempts: async (id, limit) => (attempts.get(id) ?? []).slice(0, limit),
+    remove: async (id) => {
+      rows.delete(id);
+      attempts.delete(id);
+    },
+    close: async () => undefined,
+  };
+  return { ...store, rows };
+};
+
+export type Sent = { url: string; headers: Record<string, string>; body: string; atMs: number };
+
+export type WorldOptions = {
+  store?: MemoryEventStore;
+  deliveries?: ReturnType<typeof memoryDeliveries>;
+  /** What came of a request; 200 where left out. */
+  outcome?: (sent: Sent) => Partial<SendOutcome> | Promise<Partial<SendOutcome>>;
+  turn?: () => 'own' | 'of another' | 'unknown';
+};
+
+/** Opens it; the clock begins at the real time, for events have real times. */
+export const webhookWorld = (options: WorldOptions = {}) => {
+  const { store = memoryEventStore(), deliveries = memoryDeliveries() } = options;
+  const clock = manualClock();
+  const beganMs = Date.now();
+  const nowMs = () => beganMs + clock.nowMs();
+  const sent: Sent[] = [];
+  const world = { outcome: options.outcome };
+  const lines: string[] = [];
+  const write = (_fields: object, message: string) => void lines.push(message);
+
+  const deliverer = startDeliverer({
+    store,
+    deliveries,
+    sender: {
+      send: async (url, headers, body) => {
+        const one = { url, headers, body, atMs: nowMs() };
+        sent.push(one);
+        return {
+          status: 200,
+          error: null,
+          retryAfterMs: undefined,
+          ...(await world.outcome?.(one)),
+        };
+      },
+      close: async () => undefined,
+    },
+    secret: async () => WORLD_SECRET,
+    logger: { ...silent, error: write, warn: write },
+    turn: options.turn ?? (() => 'own'),
+    nowMs,
+    startTimer: clock.startTimer,
+    random: () => 0.5,
+    backOff: { minMs: 1, maxMs: 2 },
+    waitsMs: { standBy: 5, idle: 5, takeover: 50 },
+  });
+
+  const command = (merchantId: string, requested: EndpointCommand) =>
+    handleEndpointCommand(store, merchantId, requested, {
+      actor: 'test',
+      requestId: 'r',
+      correlationId: 'r',
+      causationId: 'r',
+    });
+  const register = async (merchantId = MERCHANT, url = 'https://shop.example/hook') => {
+    const endpointId = `we_${newUlid()}`;
+    const end = await store.end();
+    const endpoint = {
+      ...{ endpointId, merchantId, url },
+      ...(end === null ? {} : { after: end }),
+      apiVersion: 'v1' as const,
+    };
+    await command(merchantId, { kind: 'create', endpoint });
+    return endpointId;
+  };
+  /** Appends the first `length` events of a payment's whole life. */
+  const pay = async (paymentId: string, length = 2, merchantId = MERCHANT): Promise<void> => {
+    const events = wholeLife(paymentId, merchantId).slice(0, length);
+    await store.append(
+      streamOf(paymentId),
+      'none',
+      events.map((event) => newEvent(event, new Date(nowMs()).toISOString())),
+    );
+  };
+  return Object.assign(world, {
+    ...{ store, deliveries, clock, nowMs, sent, lines, deliverer, command, register, pay },
+    [Symbol.asyncDispose]: () => deliverer.stop(),
+  });
+};

@@ -1,0 +1,215 @@
+/**
+ * A message leaves for public addresses alone (ADR-0222): every way around that is tried against a
+ * listener which counts connections.
+ */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { createSender, type SenderOptions } from '../../projector/webhooks/send.ts';
+import { addressKinds, urlProblem } from '../../shared/webhooks/addresses.ts';
+
+const nobody = addressKinds([]);
+const loopback = addressKinds(['127.0.0.0/8']);
+
+test.each([
+  ...['127.0.0.1', '10.1.2.3', '172.16.0.1', '172.31.255.255', '192.168.1.1', '169.254.169.254'],
+  ...['100.64.0.1', '0.0.0.0', '192.0.0.8', '192.0.2.1', '198.18.0.1', '198.51.100.7'],
+  ...['203.0.113.9', '224.0.0.1', '240.0.0.1', '255.255.255.255', '192.88.99.1'],
+  ...['::', '::1', 'fe80::1', 'fe80::1%eth0', 'fc00::1', 'fd12::1', 'ff02::1', '64:ff9b::a00:1'],
+  ...[
+    '::ffff:127.0.0.1',
+    '::ffff:8.8.8.8',
+    '::ffff:7f00:1',
+    '2001::1',
+    '2001:db8::1',
+    '2002:7f00:1::',
+  ],
+  ...['2620:4f:8000::1', '3fff::1', '100::1', '5f00::1', '4000::1', '', 'localhost', '8.8.8'],
+])('%s is refused', (address) => expect(nobody(address)).toBe('refused'));
+
+test.each([
+  '8.8.8.8',
+  '1.1.1.1',
+  '172.32.0.1',
+  '192.0.1.1',
+  '2606:4700::1111',
+  '2a00:1450::1',
+  '2400:cb00::1',
+])('%s is public', (address) => expect(nobody(address)).toBe('public'));
+
+test('a network that the operator allows is allowed, also over http', () => {
+  expect(loopback('127.3.2.1')).toBe('allowed');
+  expect(urlProblem('http://127.0.0.1:9000/hook', loopback)).toBeUndefined();
+  expect(urlProblem('http://8.8.8.8/hook', loopback)).toBe('must be an https address');
+});
+
+describe('connections', () => {
+  let server: Server;
+  let connections = 0;
+  let port: number;
+  beforeAll(async () => {
+    server = createServer((_request, response) => response.writeHead(200).end());
+    server.on('connection', () => {
+      connections += 1;
+    });
+    server.listen(0, '::');
+    await once(server, 'listening');
+    ({ port } = server.address() as AddressInfo);
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  beforeEach(() => {
+    connections = 0;
+  });
+
+  const signal = new AbortController().signal;
+  const send = async (url: string, options: Partial<SenderOptions> = {}) => {
+    const sender = createSender({ kindOf: nobody, resolve: async () => ['127.0.0.1'], ...options });
+    try {
+      return await sender.send(url, {}, '{}', signal);
+    } finally {
+      await sender.close();
+    }
+  };
+
+  test.each([
+    ...[
+      '127.0.0.1',
+      '2130706433',
+      '0x7f000001',
+      '0177.0.0.1',
+      '127.1',
+      '0',
+      '0.0.0.0',
+      '127.0.0.1.',
+    ],
+    ...[
+      '[::1]',
+      '[::]',
+      '[::ffff:127.0.0.1]',
+      '[::ffff:7f00:1]',
+      '[0:0:0:0:0:0:0:1]',
+      '[64:ff9b::7f00:1]',
+    ],
+    ...[
+      'localhost',
+      'localhost.',
+      'LOCALHOST',
+      '１２７.0.0.1',
+      'metadata.google.internal',
+      'good@127.0.0.1',
+    ],
+  ])('none is made to %s', async (host) => {
+    for (const scheme of ['http', 'https']) {
+      const { status, error } = await send(`${scheme}://${host}:${port}/`);
+      expect([status, error]).toEqual([null, 'ADDRESS_REFUSED']);
+    }
+    expect(connections).toBe(0);
+  });
+
+  test.each<[string, string[], string]>([
+    ['public and private addresses', ['8.8.8.8', '127.0.0.1'], 'ADDRESS_REFUSED'],
+    ['a private IPv6 address', ['2606:4700::1111', '::1'], 'ADDRESS_REFUSED'],
+    ['a mapped address', ['::ffff:127.0.0.1'], 'ADDRESS_REFUSED'],
+    ['no address', [], 'NAME_UNKNOWN'],
+  ])('none is made to a name with %s', async (_what, addresses, error) => {
+    const sent = await send(`https://shop.example:${port}/`, { resolve: async () => addresses });
+    expect(sent).toMatchObject({ status: null, error });
+    expect(connections).toBe(0);
+  });
+
+  test('a name is looked up for each connection, so that its change helps nobody', async () => {
+    const addressesInTurn = [['127.0.0.1'], ['10.0.0.1']];
+    const sender = createSender({
+      kindOf: loopback,
+      resolve: async () => addressesInTurn.shift() ?? [],
+    });
+    const url = `http://shop.example:${port}/`;
+    expect(await sender.send(url, {}, '{}', signal)).toMatchObject({ status: 200 });
+    server.closeAllConnections();
+    expect(await sender.send(url, {}, '{}', signal)).toMatchObject({ error: 'ADDRESS_REFUSED' });
+    expect(connections).toBe(1);
+    await sender.close();
+  });
+});
+
+describe('a receiver that misbehaves', () => {
+  const responseOf = async (
+    respond: (response: import('node:http').ServerResponse, times: number) => void,
+  ) => {
+    let times = 0;
+    const server = createServer((request, response) => {
+      request.resume();
+      times += 1;
+      respond(response, times);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const sender = createSender({ kindOf: loopback, totalMs: 300 });
+    const began = performance.now();
+    try {
+      const sent = await sender.send(
+        `http://127.0.0.1:${port}/`,
+        {},
+        '{}',
+        AbortSignal.timeout(9e3),
+      );
+      return { ...sent, times, ms: performance.now() - began };
+    } finally {
+      await sender.close();
+      server.closeAllConnections();
+      server.close();
+    }
+  };
+
+  test('a redirect is not followed', async () => {
+    const location = 'http://127.0.0.1:1/inside';
+    expect(
+      await responseOf((response) => response.writeHead(302, { location }).end()),
+    ).toMatchObject({
+      status: 302,
+      times: 1,
+    });
+  });
+
+  test('one that is silent ends in its time', async () => {
+    const { ms, ...sent } = await responseOf(() => undefined);
+    expect(sent).toMatchObject({ status: null, error: 'TIMEOUT' });
+    expect(ms).toBeLessThan(3_000);
+  });
+
+  test('a body without an end, or that comes a byte at a time, changes nothing of a 200', async () => {
+    const endless = await responseOf((response) => {
+      response.writeHead(200);
+      const write = (): void => {
+        while (response.write('x'.repeat(65_536)));
+        response.once('drain', write);
+      };
+      write();
+    });
+    expect(endless).toMatchObject({ status: 200, error: null });
+    const dripping = await responseOf((response) => {
+      response.writeHead(200);
+      const timer = setInterval(() => response.write('x'), 20);
+      response.on('close', () => clearInterval(timer));
+    });
+    expect(dripping.status).toBe(200);
+    expect(dripping.ms).toBeLessThan(3_000);
+  });
+
+  test('a connection that is reset is a failure', async () => {
+    const sent = await responseOf((response) => response.destroy());
+    expect(sent).toMatchObject({ status: null, error: 'UND_ERR_SOCKET' });
+  });
+
+  test.each([429, 503])('the Retry-After of a %i is taken', async (status) => {
+    const sent = await responseOf((response) =>
+      response.writeHead(status, { 'retry-after': '120' }).end(),
+    );
+    expect(sent).toMatchObject({ status, retryAfterMs: 120_000 });
+  });
+});

@@ -1,0 +1,252 @@
+/** The deliverer over a test clock: outages of days, changes of the leader, kills, other logs. */
+import { describe, expect, jest, test } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
+import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import { parseDeliveryRow } from '../../shared/webhooks/delivery-row.ts';
+import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
+import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
+import { until } from '../support/until.ts';
+import {
+  MERCHANT,
+  memoryDeliveries,
+  type Sent,
+  WORLD_SECRET,
+  webhookWorld,
+} from '../support/webhook-world.ts';
+
+// Many of these wait for one another's clocks; a busy machine is no failure.
+jest.setTimeout(60_000);
+
+const HOUR = 3_600_000;
+const MINUTE = 60_000;
+
+const idsOf = (sent: readonly Sent[]) => sent.map(({ headers }) => headers['webhook-id']);
+const dataOf = ({ body }: Sent) => JSON.parse(body).data;
+const revisionsOf = (sent: readonly Sent[], paymentId: string): number[] =>
+  sent
+    .map(dataOf)
+    .flatMap(({ payment, revision }) => (payment?.paymentId === paymentId ? [revision] : []));
+
+/** The library signs the same, and the signature of each secret is there. */
+const expectSigned = ({ headers, body }: Sent, endpointId: string, numbers: number[]): void => {
+  const at = new Date(Number(headers['webhook-timestamp']) * 1000);
+  const signatures = numbers.map((number) => {
+    const secret = secretTextOf(endpointKey(WORLD_SECRET, endpointId, number));
+    return new Webhook(secret).sign(headers['webhook-id'] ?? '', at, body);
+  });
+  expect(headers['webhook-signature']).toBe(signatures.join(' '));
+};
+
+type World = ReturnType<typeof webhookWorld>;
+/** Lets time pass in small steps, so that what one step causes happens at its own time. */
+const pass = async ({ clock }: World, ms: number, stepMs = MINUTE): Promise<void> => {
+  for (let left = ms; left > 0; left -= stepMs) await clock.advance(Math.min(stepMs, left));
+};
+const untilSent = (world: World, count: number): Promise<void> =>
+  until(`${count} requests`, async () => {
+    await world.clock.advance(1);
+    return world.sent.length >= count;
+  });
+
+test("a merchant's year: nothing is lost by an outage, a rotation, a disabling or a resend", async () => {
+  await using world = webhookWorld();
+  const endpointId = await world.register();
+  await world.pay('pay_1', 6);
+  await untilSent(world, 3);
+  for (const one of world.sent) expectSigned(one, endpointId, [1]);
+
+  const oldExpiresAt = new Date(world.nowMs() + 24 * HOUR).toISOString();
+  await world.command(MERCHANT, { kind: 'rotate', endpointId, oldExpiresAt });
+  await world.pay('pay_2');
+  await untilSent(world, 4);
+  expectSigned(world.sent.at(-1) as Sent, endpointId, [2, 1]);
+
+  world.outcome = () => ({ status: 500 });
+  for (const n of [3, 4, 5, 6]) await world.pay(`pay_${n}`, 4);
+  await untilSent(world, 8);
+  await pass(world, 20 * HOUR, 5 * MINUTE);
+  expect(world.deliverer.status().endpoints).toMatchObject({ FAILING: 1, ENABLED: 0 });
+  // At most one request each five minutes, give or take the jitter.
+  expect(world.sent.length).toBeLessThan(20 * 13 + 20);
+  world.outcome = undefined;
+  const before = world.sent.length;
+  await pass(world, HOUR);
+  const after = world.sent.slice(before);
+  for (const n of [3, 4, 5, 6]) expect(revisionsOf(after, `pay_${n}`)).toEqual([1, 3]);
+  expect(new Set(idsOf(after)).size).toBe(after.length);
+
+  await pass(world, 4 * HOUR, 10 * MINUTE);
+  await world.pay('pay_7');
+  await untilSent(world, before + 9);
+  expectSigned(world.sent.at(-1) as Sent, endpointId, [2]);
+
+  world.outcome = () => ({ status: 500 });
+  await world.pay('pay_8');
+  await pass(world, 74 * HOUR, 10 * MINUTE);
+  const { endpoints } = await readEndpoints(world.store, MERCHANT);
+  expect(endpoints).toMatchObject([{ disabled: { reason: 'UNREACHABLE' } }]);
+  expect(world.lines).toContain('webhook endpoint disabled');
+  const silentFrom = world.sent.length;
+  await world.pay('pay_9');
+  await pass(world, 3 * HOUR, 10 * MINUTE);
+  expect(world.sent.length).toBe(silentFrom);
+
+  world.outcome = undefined;
+  await world.command(MERCHANT, {
+    ...{ kind: 'change', endpointId, status: 'ENABLED', end: null },
+  });
+  await untilSent(world, silentFrom + 2);
+  const missed = world.sent.slice(silentFrom);
+  for (const paymentId of ['pay_8', 'pay_9']) expect(revisionsOf(missed, paymentId)).toEqual([1]);
+
+  const resentFrom = world.sent.length;
+  await world.command(MERCHANT, { kind: 'resend', endpointId, since: '2026-01-01T00:00:00.000Z' });
+  await untilSent(world, resentFrom + 15);
+  await pass(world, 10 * MINUTE);
+  const resent = world.sent.slice(resentFrom);
+  expect(new Set(idsOf(resent))).toEqual(new Set(idsOf(world.sent)));
+  expect(resent.length).toBe(new Set(idsOf(resent)).size);
+});
+
+test('fifty hung endpoints do not slow a healthy one down', async () => {
+  const hung = Promise.withResolvers<object>();
+  await using world = webhookWorld({
+    outcome: ({ url }) => (url.includes('hung') ? hung.promise : {}),
+  });
+  const healthy = await world.register();
+  for (let n = 0; n < 50; n += 1) {
+    const merchantId = `m_hung_${n % 5}`;
+    await world.register(merchantId, `https://hung.example/${n}`);
+    await world.pay(`pay_hung_${n}`, 2, merchantId);
+  }
+  for (let n = 0; n < 20; n += 1) await world.pay(`pay_${n}`);
+  const toHealthy = () => world.sent.filter(({ url }) => !url.includes('hung'));
+  await until('all of the healthy one', () => toHealthy().length >= 20);
+  const row = () => parseDeliveryRow(world.deliveries.rows.get(healthy)?.text ?? '');
+  await until('its row', () => row().checkpoint !== null && row().oldestWaiting === null);
+  // A hung one has one request, no more: its window has not grown.
+  await until('each hung one', () => world.sent.length - toHealthy().length === 50);
+  hung.resolve({});
+});
+
+describe('several processes', () => {
+  test('who takes over waits until the last requests of the other are over', async () => {
+    const store = memoryEventStore();
+    const deliveries = memoryDeliveries();
+    let turn: 'own' | 'of another' = 'of another';
+    await using world = webhookWorld({ store, deliveries, turn: () => turn });
+    await world.register();
+    await world.pay('pay_1');
+    const began = performance.now();
+    turn = 'own';
+    await untilSent(world, 1);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(45);
+  });
+
+  test('who has lost the row to another saves nothing, and takes it again in its turn', async () => {
+    await using world = webhookWorld();
+    const endpointId = await world.register();
+    await world.pay('pay_1');
+    await untilSent(world, 1);
+    const row = world.deliveries.rows.get(endpointId);
+    world.deliveries.rows.set(endpointId, {
+      version: (row?.version ?? 0) + 5,
+      text: row?.text ?? '',
+    });
+    await world.pay('pay_2');
+    await until('the line', async () => {
+      await world.clock.advance(1);
+      return world.lines.includes('webhook delivery interrupted: it starts again');
+    });
+    await world.pay('pay_3');
+    await until('the third payment', async () => {
+      await world.clock.advance(1);
+      return revisionsOf(world.sent, 'pay_3').length > 0;
+    });
+  });
+
+  test('while it is the turn of another nothing is sent', async () => {
+    await using world = webhookWorld({ turn: () => 'unknown' });
+    await world.register();
+    await world.pay('pay_1');
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(world.sent).toEqual([]);
+    expect(world.deliveries.rows.size).toBe(0);
+  });
+});
+
+test('from a log that is not the one that was sent nothing is sent', async () => {
+  const deliveries = memoryDeliveries();
+  const store = memoryEventStore();
+  let endpointId: string;
+  {
+    await using world = webhookWorld({ store, deliveries });
+    endpointId = await world.register();
+    await world.pay('pay_1');
+    await untilSent(world, 1);
+  }
+  const row = parseDeliveryRow(deliveries.rows.get(endpointId)?.text ?? '');
+  const version = deliveries.rows.get(endpointId)?.version ?? 0;
+  const text = JSON.stringify({ ...row, checkpoint: '9999', hash: 'a'.repeat(64) });
+  deliveries.rows.set(endpointId, { version, text });
+  await using world = webhookWorld({ store, deliveries });
+  await until('it is halted', () => world.deliverer.status().endpoints.HALTED === 1);
+  await world.pay('pay_2');
+  await world.clock.advance(MINUTE);
+  expect(world.sent).toEqual([]);
+  await world.command(MERCHANT, {
+    ...{ kind: 'change', endpointId, status: 'ENABLED', resumeFrom: 'now' },
+    end: await store.end(),
+  });
+  await world.pay('pay_3');
+  await untilSent(world, 1);
+  expect(revisionsOf(world.sent, 'pay_3')).toEqual([1]);
+});
+
+/** Kills around send and save: the process is gone, and its last save may not have happened. */
+test('kills lose nothing and turn nothing round', async () => {
+  const store = memoryEventStore();
+  const deliveries = memoryDeliveries();
+  const received: Sent[] = [];
+  let n = 0;
+  for (let kills = 0; kills < 15; kills += 1) {
+    let alive = true;
+    let left = kills % 7;
+    const mortal = {
+      ...deliveries,
+      save: async (...row: Parameters<typeof deliveries.save>) =>
+        alive ? deliveries.save(...row) : new Promise<never>(() => undefined),
+    };
+    const world = webhookWorld({
+      store,
+      deliveries: mortal,
+      outcome: (sent) => {
+        if (!alive) return new Promise<never>(() => undefined);
+        received.push(sent);
+        left -= 1;
+        // Dies before the response, after it, or while another request is on its way.
+        if (left <= 0) alive = false;
+        return { status: kills % 3 === 0 ? 500 : 200 };
+      },
+    });
+    if (kills === 0) await world.register();
+    for (const _ of [0, 1]) await world.pay(`pay_${n++}`, 6);
+    await until('its death', async () => {
+      await world.clock.advance(MINUTE);
+      return !alive;
+    });
+    void world.deliverer.stop();
+  }
+  await using world = webhookWorld({ store, deliveries });
+  await until('everything', async () => {
+    await world.clock.advance(MINUTE);
+    const { oldestWaitingMs } = world.deliverer.status();
+    return oldestWaitingMs === null && revisionsOf(world.sent, `pay_${n - 1}`).includes(5);
+  });
+  for (let one = 0; one < n; one += 1) {
+    const revisions = revisionsOf([...received, ...world.sent], `pay_${one}`);
+    expect(new Set(revisions)).toEqual(new Set([1, 3, 5]));
+    const first = [1, 3, 5].map((revision) => revisions.indexOf(revision));
+    expect(first).toEqual(first.toSorted((a, b) => a - b));
+  }
+});

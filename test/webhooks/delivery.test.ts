@@ -1,0 +1,322 @@
+/**
+ * The next step of one endpoint, model-checked: whatever fails, in whatever order requests end, and
+ * wherever the process dies, each event is accepted or given up, and in order per payment.
+ */
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { followCommands } from '../../projector/webhooks/commands.ts';
+import {
+  accepted,
+  type Delivery,
+  deliveryOf,
+  failed,
+  type Item,
+  nextStep,
+  RETRYING_MAX,
+  readOn,
+  started,
+  type Wanted,
+} from '../../projector/webhooks/delivery.ts';
+import { ATTEMPTS_OF_ONE_MAX, DISABLED_AFTER_MS } from '../../projector/webhooks/schedule.ts';
+import { type DeliveryRow, isFailing, newDeliveryRow } from '../../shared/webhooks/delivery-row.ts';
+import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
+import { propertyRuns } from '../support/property-runs.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const random = 0.5;
+
+const eventAt = (paymentId: string, revision: number, index: number): Wanted => ({
+  place: { position: String(index + 1), hash: null },
+  paymentId,
+  revision,
+  atMs: index,
+});
+
+/** `of` has a payment's number for each event of the log. */
+const logOf = (of: readonly number[]): Wanted[] => {
+  const revisions = new Map<number, number>();
+  return of.map((payment, index) => {
+    const revision = revisions.get(payment) ?? 0;
+    revisions.set(payment, revision + 1);
+    return eventAt(`pay_${payment}`, revision, index);
+  });
+};
+
+/** The same numbers for the same seed. */
+const chanceOf = (seed: number) => {
+  let state = seed | 1;
+  return (): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+    return state / 0x7fffffff;
+  };
+};
+
+type World = {
+  log: Wanted[];
+  /** Payments that the endpoint never accepts. */
+  poisoned: ReadonlySet<string>;
+  /** The endpoint accepts nothing in this time. */
+  outageMs: { from: number; to: number };
+  failureRate: number;
+  crashRate: number;
+  seed: number;
+};
+
+const WELL = { fails: 0, failingSince: null, probeAt: 0, window: 1 };
+
+const revisionKey = ({ paymentId, revision }: { paymentId: string; revision: number }) =>
+  `${paymentId}/${revision}`;
+const asRevision = (item: Item) => {
+  if (item.kind === 'single') throw new Error('no single is sent here');
+  return item;
+};
+
+/** Delivers a whole log, and fails where an event overtakes another of its payment. */
+const deliver = ({ log, poisoned, outageMs, failureRate, crashRate, seed }: World) => {
+  const chance = chanceOf(seed);
+  const ended = new Set<string>();
+  const givenUp = new Set<string>();
+  const requests = { count: 0, most: 0 };
+  let nowMs = 0;
+  let saved: DeliveryRow = newDeliveryRow(null, 0);
+  let delivery: Delivery = deliveryOf(saved);
+  let flying: Item[] = [];
+
+  const receive = (item: Item): boolean => {
+    const { paymentId, revision } = asRevision(item);
+    requests.count += 1;
+    for (let before = 0; before < revision; before += 1) {
+      if (!ended.has(revisionKey({ paymentId, revision: before })))
+        throw new Error(`${paymentId}: revision ${revision} before ${before}`);
+    }
+    const isOut = nowMs >= outageMs.from && nowMs < outageMs.to;
+    const isAccepted = !isOut && !poisoned.has(paymentId) && chance() >= failureRate;
+    if (isAccepted) ended.add(revisionKey({ paymentId, revision }));
+    return isAccepted;
+  };
+
+  const end = (item: Item): void => {
+    if (receive(item)) delivery = accepted(delivery, item, nowMs);
+    else {
+      const after = failed(delivery, item, nowMs, { random: chance() });
+      // Where nothing but poisoned payments is left it is disabled, and enabled by its merchant.
+      delivery = after.isOver
+        ? { ...after.delivery, row: { ...after.delivery.row, ...WELL } }
+        : after.delivery;
+      if (after.nextAt === undefined) {
+        givenUp.add(revisionKey(asRevision(item)));
+        ended.add(revisionKey(asRevision(item)));
+      }
+    }
+  };
+
+  const crash = (): void => {
+    delivery = deliveryOf(saved);
+    flying = [];
+  };
+
+  const isDone = () => ended.size === log.length && flying.length === 0;
+  for (let steps = 0; !isDone(); steps += 1) {
+    if (steps > 50_000) throw new Error(`not at its end: ${ended.size} of ${log.length}`);
+    if (chance() < crashRate) crash();
+    const step = nextStep(delivery, nowMs);
+    const at = delivery.readTo.position === null ? 0 : Number(delivery.readTo.position);
+    if (Object.keys(delivery.row.retrying).length > RETRYING_MAX) throw new Error('too many retry');
+    if (step.send !== undefined) {
+      if (isFailing(delivery.row) && flying.length > 0) throw new Error('two at a time');
+      delivery = started(delivery, step.send);
+      flying.push(step.send);
+      requests.most = Math.max(requests.most, flying.length);
+    } else if (step.read && at < log.length) {
+      const events = log.slice(at, at + 1 + Math.floor(chance() * 20));
+      delivery = readOn(delivery, events, events.at(-1)?.place ?? delivery.readTo);
+    } else if (flying.length > 0) {
+      const [item] = flying.splice(Math.floor(chance() * flying.length), 1) as [Item];
+      nowMs += 10;
+      end(item);
+      if (chance() < crashRate) crash();
+      else saved = delivery.row;
+    } else nowMs = Math.max(nowMs + 1, step.untilMs ?? nowMs + 1_000);
+  }
+  return { delivery, givenUp, requests, nowMs };
+};
+
+const world = fc.record({
+  of: fc.array(fc.nat(7), { minLength: 1, maxLength: 60 }),
+  poisoned: fc.subarray([0, 1, 2]),
+  outage: fc.record({ from: fc.nat(500), hours: fc.constantFrom(0, 1, 20) }),
+  failureRate: fc.constantFrom(0, 0.05, 0.3),
+  crashRate: fc.constantFrom(0, 0.02),
+  seed: fc.nat(),
+});
+
+test('each event is accepted or given up, in order per payment, whatever fails', () => {
+  fc.assert(
+    fc.property(world, ({ of, poisoned, outage, ...rest }) => {
+      const log = logOf([...of, 7, 7]);
+      const { delivery, givenUp } = deliver({
+        log,
+        poisoned: new Set(poisoned.map((n) => `pay_${n}`)),
+        outageMs: { from: outage.from, to: outage.from + outage.hours * HOUR },
+        ...rest,
+      });
+      const isPoisoned = (key: string) => poisoned.some((n) => key.startsWith(`pay_${n}/`));
+      expect([...givenUp].every(isPoisoned)).toBe(true);
+      expect(delivery.busy.size).toBe(0);
+    }),
+    { numRuns: propertyRuns(15) },
+  );
+});
+
+const healthy = {
+  poisoned: new Set<string>(),
+  outageMs: { from: 0, to: 0 },
+  failureRate: 0,
+  crashRate: 0,
+  seed: 1,
+};
+
+test('an endpoint that is well gets four requests at a time, and one for each event', () => {
+  const { requests, delivery } = deliver({
+    ...healthy,
+    log: logOf(Array.from({ length: 50 }, (_, n) => n)),
+  });
+  expect(requests).toEqual({ count: 50, most: 4 });
+  expect(delivery.row).toMatchObject({ checkpoint: '50', retrying: {}, oldestWaiting: null });
+});
+
+const read = (row: DeliveryRow, log: Wanted[]): Delivery =>
+  readOn(deliveryOf(row), log, log.at(-1)?.place ?? { position: null, hash: null });
+const sendNext = (delivery: Delivery, nowMs: number) => {
+  const { send } = nextStep(delivery, nowMs);
+  if (send === undefined) throw new Error('nothing is to be sent');
+  return { item: send, delivery: started(delivery, send) };
+};
+
+describe('a failure', () => {
+  test('lets later revisions of its payment wait, and others pass', () => {
+    const first = sendNext(read(newDeliveryRow(null, 0), logOf([1, 1, 2])), 0);
+    const { delivery } = failed(first.delivery, first.item, 0, { random });
+    expect(delivery.row.retrying).toMatchObject({ pay_1: { from: 0, to: 1, n: 1, nextAt: 5_000 } });
+    expect(nextStep(delivery, 0).send).toMatchObject({ paymentId: 'pay_2' });
+    const second = sendNext(delivery, 0);
+    expect(accepted(second.delivery, second.item, 0).row.checkpoint).toBe('3');
+  });
+
+  test('waits as long as the endpoint requested, an hour at most', () => {
+    const first = sendNext(read(newDeliveryRow(null, 0), logOf([1, 2])), 0);
+    const requested = (retryAfterMs: number) =>
+      failed(first.delivery, first.item, 0, { random, retryAfterMs });
+    expect(requested(MINUTE).nextAt).toBe(MINUTE);
+    expect(requested(9 * HOUR).nextAt).toBe(HOUR);
+    expect(nextStep(requested(MINUTE).delivery, MINUTE - 1).send).toBeUndefined();
+    expect(nextStep(requested(MINUTE).delivery, MINUTE).send).toBeDefined();
+  });
+
+  test('of ours says nothing about the endpoint', () => {
+    const first = sendNext(read(newDeliveryRow(null, 0), logOf([1])), 0);
+    const { delivery } = failed(first.delivery, first.item, 0, { random, isOurs: true });
+    expect(delivery.row).toMatchObject({ fails: 0, failingSince: null });
+  });
+});
+
+test('a message is given up after 14 attempts in three days, while others are accepted', () => {
+  const poison = { from: 3, to: 4, n: 0, since: 0, nextAt: 0 };
+  let delivery = deliveryOf({ ...newDeliveryRow('9', 0), retrying: { pay_1: poison } });
+  let nowMs = 0;
+  let attempts = 0;
+  while (delivery.row.retrying.pay_1?.from === 3) {
+    nowMs = Math.max(nowMs, delivery.row.retrying.pay_1.nextAt);
+    const next = sendNext(delivery, nowMs);
+    attempts += 1;
+    if (attempts > 100) throw new Error('never given up');
+    const after = failed(next.delivery, next.item, nowMs, { random });
+    delivery = { ...after.delivery, row: { ...after.delivery.row, fails: 0, failingSince: null } };
+  }
+  expect([attempts, nowMs / HOUR]).toEqual([ATTEMPTS_OF_ONE_MAX, expect.closeTo(69.6, 1)]);
+  expect(nextStep(delivery, nowMs).send).toMatchObject({ paymentId: 'pay_1', revision: 4 });
+});
+
+test('an endpoint that accepts nothing gets one request each five minutes, and is over after 72 hours', () => {
+  let delivery = read(newDeliveryRow(null, 0), logOf([1, 2, 3, 4, 5, 6, 7, 8]));
+  let nowMs = 0;
+  let requests = 0;
+  let isOver = false;
+  while (!isOver) {
+    const step = nextStep(delivery, nowMs);
+    if (step.send === undefined) {
+      nowMs = Math.max(nowMs + 1, step.untilMs ?? 0);
+      continue;
+    }
+    const after = failed(started(delivery, step.send), step.send, nowMs, { random });
+    requests += 1;
+    if (requests > 2_000) throw new Error('more requests than time allows');
+    ({ delivery, isOver } = after);
+    expect(after.nextAt).toBeDefined();
+  }
+  expect(nowMs).toBeGreaterThanOrEqual(DISABLED_AFTER_MS);
+  expect(nowMs).toBeLessThan(DISABLED_AFTER_MS + 10 * MINUTE);
+  expect(requests).toBeLessThan(72 * 12 + 20);
+});
+
+describe('commands', () => {
+  const endpoint = {
+    endpointId: 'we_1',
+    merchantId: 'm_1',
+    after: '5',
+    createdAt: new Date(HOUR).toISOString(),
+  } as Endpoint;
+  const recorded = (type: string, data: object, revision: number) =>
+    ({
+      id: `evt_${revision}`,
+      revision,
+      time: new Date(2 * HOUR).toISOString(),
+      event: { type, data },
+    }) as never;
+  const at = {
+    ...deliveryOf({
+      ...newDeliveryRow('90', 1),
+      retrying: { pay_1: { from: 2, to: 2, n: 1, since: 0, nextAt: 9e9 } },
+    }),
+  };
+
+  test('each is followed once, also over a restart', () => {
+    const events = [recorded('WebhookTestRequested', { endpointId: 'we_1' }, 2)];
+    const followed = followCommands(at, endpoint, events, 0);
+    expect(followed.row.singles).toHaveLength(1);
+    expect(followCommands(deliveryOf(followed.row), endpoint, events, 0).row).toEqual(followed.row);
+  });
+
+  test('a resend reads again from the start up to where it was, and keeps what is retrying', () => {
+    const since = new Date(90 * MINUTE).toISOString();
+    const events = [recorded('WebhookResendRequested', { endpointId: 'we_1', since }, 2)];
+    const { row, readTo } = followCommands(at, endpoint, events, 0);
+    expect(readTo.position).toBe('5');
+    expect(row).toMatchObject({ checkpoint: '5', rescan: { upTo: '90', before: 90 * MINUTE } });
+    expect(row.retrying).toEqual(at.row.retrying);
+    const earlier = [
+      recorded(
+        'WebhookResendRequested',
+        { endpointId: 'we_1', since: new Date(0).toISOString() },
+        2,
+      ),
+    ];
+    expect(followCommands(at, endpoint, earlier, 0).row.checkpoint).toBeNull();
+  });
+
+  test('enabled from its checkpoint, what is retrying is due; from now, nothing waits', () => {
+    const enable = (data: object) =>
+      followCommands(
+        at,
+        endpoint,
+        [recorded('WebhookEndpointEnabled', { endpointId: 'we_1', ...data }, 2)],
+        7,
+      ).row;
+    expect(enable({ resumeFrom: 'checkpoint' }).retrying.pay_1).toMatchObject({ nextAt: 7 });
+    expect(enable({ resumeFrom: 'now', after: '95' })).toMatchObject({
+      checkpoint: '95',
+      retrying: {},
+    });
+  });
+});

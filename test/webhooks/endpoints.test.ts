@@ -1,0 +1,339 @@
+/** A merchant registers an address and gets what happens to its payments there (ADR-0220). */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { openInProcess, signToken, token } from '../support/in-process.ts';
+import { until } from '../support/until.ts';
+import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
+
+type Service = Awaited<ReturnType<typeof openInProcess>>;
+type Endpoint = { endpointId: string; secret: string; status: string; [field: string]: unknown };
+
+const ENDPOINTS = '/api/v1/webhook-endpoints';
+
+let service: Service;
+let receiver: WebhookReceiver;
+beforeAll(async () => {
+  service = await openInProcess({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+  receiver = await startReceiver();
+});
+afterAll(async () => {
+  await service?.[Symbol.asyncDispose]();
+  await receiver?.[Symbol.asyncDispose]();
+});
+
+let merchants = 0;
+let merchant: string;
+let mine: { token: string };
+beforeEach(async () => {
+  merchants += 1;
+  merchant = `m_hook_${merchants}`;
+  mine = { token: await token(merchant) };
+  receiver.received.length = 0;
+  receiver.respond = undefined;
+});
+
+const register = async (fields: object = {}): Promise<Endpoint> => {
+  const { status, json } = await service.ask(
+    'POST',
+    ENDPOINTS,
+    { url: receiver.url, ...fields },
+    mine,
+  );
+  expect(status).toBe(201);
+  return json as unknown as Endpoint;
+};
+const at = ({ endpointId }: Endpoint, rest = '') => `${ENDPOINTS}/${endpointId}${rest}`;
+const show = async (endpoint: Endpoint): Promise<Endpoint> =>
+  (await service.ask('GET', at(endpoint), undefined, mine)).json as unknown as Endpoint;
+const types = () => receiver.received.map(({ json }) => json.type);
+
+describe('what is sent', () => {
+  test('each event of a payment arrives in order, signed, with the bytes that GET gives', async () => {
+    const { secret } = await register();
+    const { json } = await service.create({}, mine);
+    await service.change('capture', json.paymentId, undefined, mine);
+    const { text } = await service.change('refund', json.paymentId, { refundAmount: 100 }, mine);
+    await until('it is so', () => receiver.received.length === 3);
+    expect(types()).toEqual(['payment.authorized', 'payment.captured', 'payment.refunded']);
+    for (const received of receiver.received) {
+      expect(verified(secret, received)).toEqual(received.json);
+      expect(received.id).toBe(received.json.data.eventId);
+    }
+    const last = receiver.received.at(-1);
+    expect(last?.body).toContain(`"payment":${text}}}`);
+    expect(receiver.received.map((one) => one.json.data.revision)).toEqual([1, 3, 5]);
+  });
+
+  test('a sale is one message, and an intent is sent where it was asked for alone', async () => {
+    await register({ eventTypes: ['payment.created', 'payment.captured', 'payment.authorized'] });
+    await service.create({ captureNow: true }, mine);
+    await until('it is so', () => receiver.received.length === 2);
+    expect(types()).toEqual(['payment.created', 'payment.captured']);
+  });
+
+  test('what happened before the registration is not sent, nor what is of another merchant', async () => {
+    await service.create({}, mine);
+    await register();
+    await service.create();
+    const { json } = await service.create({}, mine);
+    await until('it is so', () => receiver.received.length > 0);
+    expect(receiver.received.map((one) => one.json.data.payment.paymentId)).toEqual([
+      json.paymentId,
+    ]);
+  });
+});
+
+describe('a failing endpoint', () => {
+  test('a revision is tried again before the next one of its payment; another payment goes on', async () => {
+    const endpoint = await register();
+    let refused: string | undefined;
+    receiver.respond = ({ json }, response) => {
+      refused ??= json.data.payment.paymentId;
+      response.writeHead(json.data.payment.paymentId === refused ? 500 : 200).end();
+    };
+    const first = await service.create({}, mine);
+    await until('it is so', () => receiver.received.length === 1);
+    await service.change('capture', first.json.paymentId, undefined, mine);
+    const second = await service.create({}, mine);
+    await until('it is so', () => receiver.received.length === 2);
+    const of = (id: string) =>
+      receiver.received
+        .filter(({ json }) => json.data.payment.paymentId === id)
+        .map(({ json }) => json.type);
+    expect(of(second.json.paymentId)).toEqual(['payment.authorized']);
+    expect(of(first.json.paymentId)).toEqual(['payment.authorized']);
+    const { json } = await service.ask('GET', at(endpoint, '/attempts'), undefined, mine);
+    expect(json.attempts).toMatchObject([
+      { outcome: 'ACCEPTED', status: 200, attempt: 1, nextAt: null },
+      {
+        outcome: 'RETRYING',
+        status: 500,
+        attempt: 1,
+        paymentId: first.json.paymentId,
+        revision: 1,
+      },
+    ]);
+    expect((await show(endpoint)).oldestWaiting).not.toBeNull();
+  });
+
+  test('410 disables it; enabled again it gets what it missed', async () => {
+    const endpoint = await register();
+    receiver.respond = (_received, response) => response.writeHead(410).end();
+    const { json } = await service.create({}, mine);
+    await until('it is so', async () => (await show(endpoint)).status === 'DISABLED');
+    expect(await show(endpoint)).toMatchObject({ disabledReason: 'GONE' });
+    await service.change('capture', json.paymentId, undefined, mine);
+    receiver.respond = undefined;
+    receiver.received.length = 0;
+    await service.ask('PATCH', at(endpoint), { status: 'ENABLED' }, mine);
+    await until('it is so', () => receiver.received.length === 2);
+    expect(types()).toEqual(['payment.authorized', 'payment.captured']);
+  });
+
+  test('the other endpoints of the merchant are sent a notice', async () => {
+    const endpoint = await register();
+    const other = await register({
+      url: `${receiver.url}/other`,
+      eventTypes: ['webhook_endpoint.disabled'],
+    });
+    await service.ask('PATCH', at(endpoint), { status: 'DISABLED' }, mine);
+    await until('it is so', () => receiver.received.length === 1);
+    const [received] = receiver.received;
+    expect(received).toMatchObject({
+      path: '/hook/other',
+      json: {
+        type: 'webhook_endpoint.disabled',
+        data: { endpointId: endpoint.endpointId, reason: 'REQUESTED' },
+      },
+    });
+    if (received !== undefined) verified(other.secret, received);
+  });
+});
+
+describe('on request', () => {
+  test('a test message is sent once, also to a disabled endpoint, and its attempt can be read', async () => {
+    const endpoint = await register();
+    await service.ask('PATCH', at(endpoint), { status: 'DISABLED' }, mine);
+    const { status, json } = await service.ask('POST', at(endpoint, '/test'), undefined, mine);
+    expect(status).toBe(202);
+    await until('it is so', () => receiver.received.length === 1);
+    expect(receiver.received[0]).toMatchObject({
+      id: json.eventId,
+      json: { type: 'webhook.test' },
+    });
+    const path = at(endpoint, `/attempts?eventId=${json.eventId}`);
+    await until(
+      'its attempt is there',
+      async () =>
+        ((await service.ask('GET', path, undefined, mine)).json.attempts as unknown[]).length === 1,
+    );
+  });
+
+  test('everything since a moment is sent again under the same ids', async () => {
+    const endpoint = await register();
+    const since = new Date().toISOString();
+    const { json } = await service.create({}, mine);
+    await service.change('void', json.paymentId, undefined, mine);
+    await until('it is so', () => receiver.received.length === 2);
+    const { status } = await service.ask('POST', at(endpoint, '/resend'), { since }, mine);
+    expect(status).toBe(202);
+    await until('it is so', () => receiver.received.length === 4);
+    const ids = receiver.received.map(({ id }) => id);
+    expect(ids.slice(2)).toEqual(ids.slice(0, 2));
+  });
+
+  test('one event is sent again by its id', async () => {
+    const endpoint = await register();
+    await service.create({}, mine);
+    await until(
+      'its attempt is there',
+      async () =>
+        (
+          (await service.ask('GET', at(endpoint, '/attempts'), undefined, mine)).json
+            .attempts as unknown[]
+        ).length === 1,
+    );
+    const eventId = receiver.received[0]?.id;
+    await service.ask('POST', at(endpoint, '/resend'), { eventId }, mine);
+    await until('it is so', () => receiver.received.length === 2);
+    expect(receiver.received[1]?.body).toBe(receiver.received[0]?.body);
+  });
+
+  test('after a rotation both secrets verify, and then the new one alone', async () => {
+    const { secret: old, ...endpoint } = await register();
+    const own = { ...endpoint, secret: old } as Endpoint;
+    const rotated = await service.ask('POST', at(own, '/rotate-secret'), undefined, mine);
+    await service.create({}, mine);
+    await until('it is so', () => receiver.received.length === 1);
+    const [first] = receiver.received;
+    if (first === undefined) throw new Error('nothing received');
+    for (const secret of [old, String(rotated.json.secret)]) verified(secret, first);
+    await service.ask('POST', at(own, '/rotate-secret'), { oldExpiresInHours: 0 }, mine);
+    await service.create({}, mine);
+    await until('it is so', () => receiver.received.length === 2);
+    const [, second] = receiver.received;
+    if (second === undefined) throw new Error('nothing received');
+    expect(() => verified(old, second)).toThrow();
+    expect(() => verified(String(rotated.json.secret), second)).toThrow();
+  });
+
+  test('from now on: what waits is not sent', async () => {
+    const endpoint = await register();
+    await service.ask('PATCH', at(endpoint), { status: 'DISABLED' }, mine);
+    await service.create({}, mine);
+    await service.ask('PATCH', at(endpoint), { status: 'ENABLED', resumeFrom: 'now' }, mine);
+    const { json } = await service.create({}, mine);
+    await until('it is so', () => receiver.received.length > 0);
+    expect(receiver.received.map((one) => one.json.data.payment.paymentId)).toEqual([
+      json.paymentId,
+    ]);
+  });
+});
+
+describe('registration', () => {
+  test('the secret is shown once; a list and a GET have none', async () => {
+    const { secret, ...endpoint } = await register({ description: 'The shop' });
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect(await show(endpoint as Endpoint)).toEqual(endpoint);
+    const { text, json } = await service.ask('GET', ENDPOINTS, undefined, mine);
+    expect(json).toEqual({ endpoints: [endpoint] });
+    expect(text).not.toContain('whsec_');
+  });
+
+  test('another merchant finds nothing, in the very words of an unknown endpoint', async () => {
+    const endpoint = await register();
+    const other = { token: await token('m_other') };
+    const unknown = `${ENDPOINTS}/we_00000000000000000000000000`;
+    const bodyOf = async (method: string, path: string, body?: object) => {
+      const { status, json } = await service.ask(method, path, body, other);
+      return [status, { ...json, timestamp: '' }];
+    };
+    for (const [method, rest, body] of [
+      ['GET', '', undefined],
+      ['PATCH', '', { status: 'DISABLED' }],
+      ['DELETE', '', undefined],
+      ['POST', '/test', undefined],
+      ['POST', '/rotate-secret', undefined],
+      ['POST', '/resend', { since: '2026-01-01T00:00:00Z' }],
+      ['GET', '/attempts', undefined],
+    ] as const) {
+      const theirs = await bodyOf(method, at(endpoint, rest), body);
+      expect(theirs).toEqual(await bodyOf(method, unknown + rest, body));
+      expect(theirs[0]).toBe(404);
+    }
+    expect(await service.ask('GET', ENDPOINTS, undefined, other)).toMatchObject({
+      json: { endpoints: [] },
+    });
+  });
+
+  test('payments:write alone registers nothing', async () => {
+    const asking = { token: await token(merchant, 'payments:read payments:write') };
+    const { status } = await service.ask('POST', ENDPOINTS, { url: receiver.url }, asking);
+    expect(status).toBe(403);
+    expect((await service.ask('GET', ENDPOINTS, undefined, asking)).status).toBe(200);
+  });
+
+  test('the eleventh endpoint is rejected, and a deleted one makes place', async () => {
+    const all = [];
+    for (let n = 0; n < 10; n += 1) all.push(await register());
+    const { status, json } = await service.ask('POST', ENDPOINTS, { url: receiver.url }, mine);
+    expect([status, json.error]).toEqual([422, 'WEBHOOK_NOT_ALLOWED']);
+    expect((await service.ask('DELETE', at(all[0] as Endpoint), undefined, mine)).status).toBe(200);
+    await register();
+  });
+
+  test.each([
+    ['http://shop.example/hook', 'url must be an https address'],
+    ['https://user:secret@shop.example/', 'url must not hold a user name or a password'],
+    ['https://shop.example/#part', 'url must not hold a fragment'],
+    ['https://10.0.0.1/', 'url must be a public address'],
+    ['https://2130706433.0x7f/', 'url must be an https address'],
+    ['https://[::1]/', 'url must be a public address'],
+    ['https://shop.example:80/', 'url must have port 443 or a port from 1024'],
+    [`https://shop.example/${'a'.repeat(2048)}`, 'url must be at most 2048 characters'],
+    ['https://shop.example/?pan=4242424242424242', 'url must not hold a card number'],
+    ['', 'url is required'],
+  ])('an address is rejected: %#', async (url, detail) => {
+    const { status, json } = await service.ask('POST', ENDPOINTS, { url }, mine);
+    expect([status, json.details]).toEqual([400, [detail]]);
+  });
+
+  test('operators read the endpoints and attempts of all merchants', async () => {
+    const endpoint = await register();
+    const ops = { token: await signToken({ merchant_id: '*', sub: 'op', scope: 'ops:admin' }) };
+    const all = await service.ask(
+      'GET',
+      `/ops/v1/webhook-endpoints?merchant=${merchant}`,
+      undefined,
+      ops,
+    );
+    expect(all.json.endpoints).toMatchObject([
+      { merchantId: merchant, endpointId: endpoint.endpointId },
+    ]);
+    const path = `/ops/v1/webhook-endpoints/${endpoint.endpointId}/attempts`;
+    expect((await service.ask('GET', path, undefined, ops)).json).toEqual({ attempts: [] });
+    expect((await service.ask('GET', path, undefined, mine)).status).toBe(403);
+  });
+});
+
+test('auditors see where messages go, without the values of its parameters', async () => {
+  await register({ url: `${receiver.url}?key=hunter2&shop=7` });
+  const auditor = { token: await signToken({ merchant_id: '*', sub: 'a', scope: 'audit:read' }) };
+  const { text } = await service.ask('GET', '/audit/v1/events?limit=500', undefined, auditor);
+  expect(text).toContain(`"url":"${receiver.url}?key=***&shop=***"`);
+  expect(text).not.toMatch(/hunter2|whsec_/);
+});
+
+test('nothing is lost over a restart, and a rebuild of the read models sends nothing', async () => {
+  await register();
+  const { json } = await service.create({}, mine);
+  await until('it is so', () => receiver.received.length === 1);
+  await service.restart();
+  await service.change('capture', json.paymentId, undefined, mine);
+  await until('it is so', () => receiver.received.length === 2);
+  const ops = { token: await signToken({ merchant_id: '*', sub: 'op', scope: 'ops:admin' }) };
+  const rebuilt = await service.ask('POST', '/ops/v1/projections/rebuild', undefined, ops);
+  expect(rebuilt.status).toBe(202);
+  await service.change('refund', json.paymentId, undefined, mine);
+  await until('it is so', () => receiver.received.length === 3);
+  expect(types()).toEqual(['payment.authorized', 'payment.captured', 'payment.refunded']);
+});
