@@ -1,6 +1,8 @@
 /*
  * A disk that does not keep what it was given: fsync and fdatasync of the files whose path ends with
- * FAIL_SYNC_OF fail with EIO as long as the file FAIL_SYNC_WHEN is there. Loaded by LD_PRELOAD.
+ * FAIL_SYNC_OF fail with EIO as long as the file FAIL_SYNC_WHEN is there. With FAIL_SYNC_ONCE the first
+ * failure takes that file away: what comes after it succeeds, as on a disk that forgot what it lost.
+ * Loaded by LD_PRELOAD.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,7 +22,9 @@ static int fails(int file) {
   ssize_t length = readlink(link, path, sizeof path - 1);
   size_t end = strlen(of);
   if (length < (ssize_t)end) return 0;
-  return strncmp(path + length - end, of, end) == 0;
+  if (strncmp(path + length - end, of, end) != 0) return 0;
+  if (getenv("FAIL_SYNC_ONCE") != NULL) unlink(when);
+  return 1;
 }
 
 static int sync_by(const char *name, int file) {

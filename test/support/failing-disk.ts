@@ -7,8 +7,8 @@ import { join } from 'node:path';
 const SOURCE = join(import.meta.dirname, 'failing-disk.c');
 
 export type FailingDisk = {
-  /** Settings for the process; `file` is how the path of what shall fail ends. */
-  envOf(file: string): NodeJS.ProcessEnv;
+  /** Settings for the process; `file` is how the path of what shall fail ends, `once` not again. */
+  envOf(file: string, once?: 'once'): NodeJS.ProcessEnv;
   /** From now on every fsync of that file fails. */
   fail(): void;
   mend(): void;
@@ -28,10 +28,11 @@ export const openFailingDisk = (): FailingDisk => {
     throw new Error(`cc: ${error?.message ?? stderr.trim()}`);
   }
   return {
-    envOf: (file) => ({
+    envOf: (file, once) => ({
       LD_PRELOAD: library,
       FAIL_SYNC_OF: file,
       FAIL_SYNC_WHEN: switchFile,
+      ...(once !== undefined && { FAIL_SYNC_ONCE: '1' }),
     }),
     fail: () => writeFileSync(switchFile, ''),
     mend: () => rmSync(switchFile, { force: true }),

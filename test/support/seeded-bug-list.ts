@@ -709,6 +709,12 @@ const STORE: SeededBug[] = [
     test: 'test/contract/event-store/sqlite-file.test.ts',
   },
   {
+    name: 'SQLite: a failed fsync of the thread that moves the log is passed over',
+    at: 'bulk-checkpoint-fsync',
+    change: { replace: /failureOf\(.*\)/, by: 'null' },
+    test: 'test/contract/event-store/sqlite-checkpoints.test.ts',
+  },
+  {
     name: 'SQLite: the end of the hash chain is not verified at the start',
     at: 'tail-verified',
     change: { replace: /verifyTail/, by: 'logEnd' },

@@ -7,6 +7,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { LOG_START, type LogEnd } from '../chain.ts';
 import { describeBreak, type Link, verifyLog } from '../verify-chain.ts';
 import { appender } from './appends.ts';
+import { checkpoints } from './checkpoints.ts';
 import {
   failureOf,
   messageOf,
@@ -20,8 +21,6 @@ import { Failed, type Failure, type Reply, type Request, type WorkerOptions } fr
 import { versionOf } from './schema.ts';
 
 const TAIL_EVENTS = 100;
-// 8 MB: long enough that hot pages are moved once, short enough for a quick start after a crash.
-const CHECKPOINT_PAGES = 2000;
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs as a worker thread only');
@@ -31,6 +30,7 @@ const reply = (message: Reply): void => port.postMessage(message);
 let database: DatabaseSync;
 let statements: Statements;
 let append: ReturnType<typeof appender>;
+let moves: ReturnType<typeof checkpoints>;
 let stopped: Failure | undefined;
 let diskFull = false;
 
@@ -50,21 +50,16 @@ function verifyTail(): LogEnd {
   return end;
 }
 
-/**
- * Moves the WAL into the file after the replies are sent, when it delays no append. SQLite's own
- * checkpoint would run inside a commit and hide a failed fsync, after which the WAL, the only copy
- * of the events, would be overwritten.
- */
+/** After the replies are sent, when it delays no append. */
 function checkpoint(): void {
   if (stopped !== undefined) return;
-  const { log, checkpointed } = statements.walPages.get() as { log: number; checkpointed: number };
-  // On a full disk a WAL that has been moved can be written over, which may be all that is needed.
-  if (log - checkpointed < CHECKPOINT_PAGES && !diskFull) return;
-  diskFull = false;
-  database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+  if (diskFull) {
+    diskFull = false;
+    moves.moveNow();
+  } else moves.afterWrite();
 }
 
-function response(request: Request): unknown {
+function response(request: Exclude<Request, { name: 'close' }>): unknown {
   const { name, args } = request;
   switch (name) {
     case 'append':
@@ -91,16 +86,22 @@ function response(request: Request): unknown {
       if (stopped !== undefined) throw new Failed(stopped);
       database.exec(`PRAGMA user_version = ${versionOf(database)}`);
       return null;
-    case 'close':
-      database.close();
-      return null;
   }
 }
 
+async function close(call: number): Promise<void> {
+  await moves.close();
+  attempt(call, () => {
+    database.close();
+    reply({ call, value: null });
+  });
+  port?.close();
+}
+
 function handle(request: Request): void {
+  if (request.name === 'close') return void close(request.call);
   attempt(request.call, () => reply({ call: request.call, value: response(request) }));
-  if (request.name === 'close') port?.close();
-  else if (request.name === 'append' || request.name === 'probe') attempt(-1, checkpoint);
+  if (request.name === 'append' || request.name === 'probe') attempt(-1, checkpoint);
 }
 
 /** What is only read can be read on, also where a part of it cannot. */
@@ -109,16 +110,20 @@ const unforeseen = (error: unknown): Failure => {
   return readOnly ? { ...failure, kind: 'unusable' } : failure;
 };
 
-/** Replies to the call with a failure; a failure that ends no call is sent only when it is fatal. */
+/** Replies to the call with its failure; a failure that ends no call is sent only when it is fatal. */
+function failed(error: unknown, call = -1): void {
+  const failure = error instanceof Failed ? error.failure : unforeseen(error);
+  diskFull = failure.kind === 'full';
+  // seeded bug: stop-after-fsync
+  if (failure.kind === 'fatal') stopped = { ...failure, unknown: false };
+  if (call > 0 || failure.kind === 'fatal') reply({ call, failure });
+}
+
 function attempt(call: number, work: () => void): void {
   try {
     work();
   } catch (error) {
-    const failure = error instanceof Failed ? error.failure : unforeseen(error);
-    diskFull = failure.kind === 'full';
-    // seeded bug: stop-after-fsync
-    if (failure.kind === 'fatal') stopped = { ...failure, unknown: false };
-    if (call > 0 || failure.kind === 'fatal') reply({ call, failure });
+    failed(error, call);
   }
 }
 
@@ -126,6 +131,8 @@ try {
   database = readOnly ? openForReading(file) : openDatabase({ file, maxPages });
   statements = prepareAll(database);
   append = appender(database, statements);
+  const isStopped = (): boolean => stopped !== undefined;
+  moves = checkpoints({ file, database, statements, isStopped, onError: failed });
   // seeded bug: tail-verified
   const { position } = readOnly ? logEnd() : verifyTail();
   port.on('message', handle);

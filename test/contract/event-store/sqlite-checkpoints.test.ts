@@ -1,0 +1,117 @@
+/** The write-ahead log of the SQLite driver is moved into the file while appends go on. */
+import { execFile } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+} from '../../../shared/event-store/sqlite/event-store.ts';
+import { verifyLog } from '../../../shared/event-store/verify-chain.ts';
+import { noFailingDisk, openFailingDisk } from '../../support/failing-disk.ts';
+import { authorized, created, newEvent } from '../../support/payment-events.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { until } from '../../support/until.ts';
+
+const BATCH_EVENTS = 500;
+/** A checkpoint is due at 2,000 pages of 4 kB. */
+const DUE_BYTES = 8_300_000;
+
+let folder: ReturnType<typeof temporaryFolder>;
+let file: string;
+let store: SqliteEventStore;
+
+beforeEach(async () => {
+  folder = temporaryFolder();
+  file = join(folder.path, 'events.db');
+  store = await openSqliteEventStore({ file });
+});
+afterEach(async () => {
+  await store.close();
+  folder.remove();
+});
+
+const appendBatch = async (n: number): Promise<void> => {
+  const events = Array.from({ length: BATCH_EVENTS }, (_, index) =>
+    newEvent(index === 0 ? created() : authorized()),
+  );
+  await store.append(`payment-${n}`, 'none', events);
+};
+const walBytes = (): number => statSync(`${file}-wal`).size;
+
+/** How many batches it took. */
+const appendUntilDue = async (): Promise<number> => {
+  for (let n = 0; ; n += 1) {
+    if (walBytes() > DUE_BYTES) return n;
+    await appendBatch(n);
+  }
+};
+
+const notMoved = (): number => {
+  const database = new DatabaseSync(file, { timeout: 5000 });
+  try {
+    const pages = database.prepare('PRAGMA wal_checkpoint(NOOP)').get();
+    return Number(pages?.log) - Number(pages?.checkpointed);
+  } finally {
+    database.close();
+  }
+};
+test('a log that was moved to its end is written from its start again', async () => {
+  const batches = await appendUntilDue();
+  await until('all of the log is moved', () => notMoved() === 0);
+  const before = walBytes();
+  await appendBatch(batches);
+  expect(walBytes()).toBe(before);
+  expect(statSync(file).size).toBeGreaterThan(DUE_BYTES / 2);
+});
+
+test('a store that is closed while its log is moved leaves one whole file', async () => {
+  const batches = await appendUntilDue();
+  await store.close();
+  expect(existsSync(`${file}-wal`)).toBe(false);
+  store = await openSqliteEventStore({ file });
+  const rows = await store.stored.readAll(null, 100_000);
+  expect(rows).toHaveLength(batches * BATCH_EVENTS);
+  expect('end' in verifyLog(rows)).toBe(true);
+});
+
+const missing = noFailingDisk();
+const about = missing === undefined ? describe : describe.skip;
+
+about(`a failed fsync${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+  test('of a checkpoint stops the store, though the next one would succeed', async () => {
+    const disk = openFailingDisk();
+    const script = `
+      import { writeFileSync } from 'node:fs';
+      import { openSqliteEventStore } from '${new URL('../../../shared/event-store/sqlite/event-store.ts', import.meta.url)}';
+      let fatal;
+      const store = await openSqliteEventStore({
+        file: ${JSON.stringify(join(folder.path, 'other.db'))},
+        onFatal: (error) => { fatal ??= error.message; },
+      });
+      const event = ${JSON.stringify(newEvent(created()))};
+      const append = (n) => store.append('payment-' + n, 'none',
+        Array.from({ length: ${BATCH_EVENTS} }, () => ({ ...event, id: crypto.randomUUID() })));
+      writeFileSync(process.env.FAIL_SYNC_WHEN, '');
+      let taken = 0;
+      for (; fatal === undefined && taken < 200; taken += 1) await append(taken).catch(() => {});
+      const after = await append('after').catch(({ name }) => name);
+      console.log(JSON.stringify({ fatal, after }));
+      process.exit(0);`;
+    try {
+      const { stdout } = await promisify(execFile)(
+        process.execPath,
+        ['--input-type=module', '--eval', script],
+        { timeout: 60_000, env: { ...process.env, ...disk.envOf('other.db', 'once') } },
+      );
+      expect(JSON.parse(stdout)).toEqual({
+        fatal: expect.stringContaining('SQLite error 1034'),
+        after: 'StoreUnavailable',
+      });
+    } finally {
+      disk.remove();
+    }
+  }, 90_000);
+});
