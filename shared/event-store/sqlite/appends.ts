@@ -1,9 +1,15 @@
 /** Stores groups of appends, in the thread that owns the file: one transaction with one fsync each. */
 import type { DatabaseSync } from 'node:sqlite';
+import { createGenerationsMap } from '../../runtime/generations-map.ts';
 import { GENESIS_HASH, LOG_START, type LogEnd, linkLog } from '../chain.ts';
 import { failureOf, isConstraint, messageOf, type Statements } from './database.ts';
-import { recentHeads, type StreamHead } from './heads.ts';
 import { type AppendJob, type AppendOutcome, Failed, type Row } from './messages.ts';
+
+/** The last event of a stream. `id` is the stream's row in the file. */
+type StreamHead = { id: number; revision: number; hash: string };
+
+// The outcome of a payment follows its intent within seconds, and needs no look into the file then.
+const HEADS_MIN = 4096;
 
 /** What came of one append, and where the log ends after it. */
 type Appended = { outcome: AppendOutcome; end: LogEnd };
@@ -13,7 +19,11 @@ type Appended = { outcome: AppendOutcome; end: LogEnd };
  * the file fails, none is stored and Failed is thrown.
  */
 export function appender(database: DatabaseSync, statements: Statements) {
-  const heads = recentHeads();
+  let heads = createGenerationsMap<StreamHead>(HEADS_MIN);
+
+  function forgetHeads(): void {
+    heads = createGenerationsMap(HEADS_MIN);
+  }
 
   /** SQLite has already rolled back by itself after some errors. Throws Failed where it cannot. */
   function rollBack(unknown: boolean): void {
@@ -40,7 +50,7 @@ export function appender(database: DatabaseSync, statements: Statements) {
       return outcomes;
     } catch (error) {
       // seeded bug: forget-rolled-back
-      heads.forgetAll();
+      forgetHeads();
       const failure = failureOf(error, committing);
       rollBack(failure.unknown);
       throw isConstraint(error) && !committing ? error : new Failed(failure);
@@ -87,7 +97,7 @@ export function appender(database: DatabaseSync, statements: Statements) {
       return appended;
     } catch (error) {
       if (!isConstraint(error)) throw error;
-      heads.forgetAll();
+      forgetHeads();
       statements.undo.run();
       statements.release.run();
       return { outcome: { conflict: 'holds one of the event ids elsewhere in the log' }, end };
