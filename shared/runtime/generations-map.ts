@@ -1,7 +1,7 @@
 /**
- * A map for what a long scan has seen, of bounded size. Its entries are in two generations, of which the
- * older one is dropped whole: a map that forgets one entry for each new one costs the garbage collector
- * several times as much.
+ * A map of bounded size for what is remembered in passing, such as what a long scan has seen. Its entries
+ * are in two generations, of which the older one is dropped whole: a map that forgets one entry for each
+ * new one costs the garbage collector several times as much.
  */
 export type GenerationsMap<V> = {
   get(key: string): V | undefined;
