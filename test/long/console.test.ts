@@ -1,0 +1,189 @@
+/**
+ * The console where it is hard: a payment with a thousand events, a stream that somebody changed, many
+ * events a second, a service that stops and comes back, a narrow and dark page, and several processes.
+ */
+
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { Browser } from 'playwright-core';
+import { makeToken } from '../../cli/settings.ts';
+import { loadConfig } from '../../shared/runtime/config.ts';
+import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
+import { payment } from '../support/in-process.ts';
+import { type Service, startService } from '../support/service.ts';
+import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
+import { until } from '../support/until.ts';
+
+const missing = noBrowser();
+const describeOrSkip = missing === undefined ? describe : describe.skip;
+jest.setTimeout(5 * BROWSER_MS);
+
+const SCOPE = 'audit:read ops:admin payments:read payments:write';
+/** One operation is two events, and the create of a sale three. */
+const REFUNDS = 499;
+const FRAMES_PER_SECOND_MIN = 50;
+
+/** Frames a second while the list is scrolled from its top to its end, and the elements that it has. */
+const SCROLL = `new Promise((resolve) => {
+  const list = document.querySelector('.windowed');
+  const started = performance.now();
+  let frames = 0;
+  const step = () => {
+    frames += 1;
+    list.scrollTop += 60;
+    const isEnd = list.scrollTop + list.clientHeight >= list.scrollHeight - 1;
+    if (!isEnd && performance.now() - started < 10000) return requestAnimationFrame(step);
+    const seconds = (performance.now() - started) / 1000;
+    resolve({ perSecond: frames / seconds, isEnd, rows: list.querySelectorAll('.row').length });
+  };
+  requestAnimationFrame(step);
+})`;
+
+describeOrSkip(`the console, long${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+  let service: Service;
+  let browser: Browser;
+  let long: string;
+  const opened: Visit[] = [];
+
+  const visit = async (path: string, options = {}): Promise<Visit> => {
+    const made = await openPage(browser, service.url, options);
+    opened.push(made);
+    await made.page.goto(`${service.url}${path}#token=${await service.token('*', SCOPE)}`);
+    await made.page.waitForSelector('h1');
+    return made;
+  };
+  const create = async (fields = {}): Promise<string> => {
+    const { json } = await service.post('/api/v1/payments', payment(fields));
+    return json.paymentId;
+  };
+
+  beforeAll(async () => {
+    service = await startService({ env: { RATE_LIMIT_PER_SECOND: '0' } });
+    browser = await launchBrowser();
+    long = await create({ captureNow: true });
+    for (let n = 0; n < REFUNDS; n += 1) {
+      await service.post(`/api/v1/payments/${long}/refund`, { refundAmount: 1 });
+    }
+  });
+  afterAll(async () => {
+    expect(opened.flatMap(({ requests }) => requests.filter((a) => !a.startsWith('/')))).toEqual(
+      [],
+    );
+    await browser?.close();
+    await service?.[Symbol.asyncDispose]();
+  });
+
+  test('a payment with a thousand events scrolls as one with ten does', async () => {
+    const { page, complaints } = await visit(`/console/payments/${long}`);
+    await page.waitForSelector(`text=Verified: 1,001 events`);
+    const scrolled = (await page.evaluate(SCROLL)) as {
+      perSecond: number;
+      isEnd: boolean;
+      rows: number;
+    };
+    process.stderr.write(
+      `console: ${scrolled.perSecond.toFixed(0)} frames a second over 1,001 events\n`,
+    );
+    expect(scrolled).toMatchObject({ isEnd: true });
+    expect(scrolled.rows).toBeLessThan(50);
+    expect(scrolled.perSecond).toBeGreaterThan(FRAMES_PER_SECOND_MIN);
+    expect(complaints).toEqual([]);
+  });
+
+  test('fifty events a second are shown, and the page stays quick to use', async () => {
+    const { page, complaints } = await visit('/console/live');
+    await page.waitForSelector('text=Connected.');
+    const started = performance.now();
+    let made = 0;
+    while (performance.now() - started < 5_000) {
+      await Promise.all(Array.from({ length: 5 }, () => create()));
+      made += 10;
+      await new Promise((resolve) =>
+        setTimeout(resolve, Math.max(0, made * 20 - (performance.now() - started))),
+      );
+    }
+    await until('all events are shown', async () => {
+      const text = await page.locator('p[role=status]').first().innerText();
+      return Number(/([\d,]+) events since/.exec(text)?.[1]?.replace(',', '')) >= made;
+    });
+    expect(await page.locator('.windowed .row').count()).toBeLessThan(60);
+    expect(complaints).toEqual([]);
+  });
+
+  test('320 px wide and in the dark, nothing runs out of the page', async () => {
+    const options = { viewport: { width: 320, height: 700 }, colorScheme: 'dark' as const };
+    const paths = ['find', `payments/${long}`, 'operate', 'verify', 'live', 'merchant'];
+    for (const path of paths) {
+      const { page } = await visit(`/console/${path}`, options);
+      const overflow = 'document.documentElement.scrollWidth - innerWidth';
+      await page.waitForFunction('document.querySelector(".waiting") === null');
+      expect([path, await page.evaluate(overflow)]).toEqual([path, 0]);
+    }
+  });
+
+  test('a service that stops is named, and the page goes on by itself when it is back', async () => {
+    await using own = await startService();
+    const made = await openPage(browser, own.url);
+    await made.page.goto(`${own.url}/console/live#token=${await own.token('*', SCOPE)}`);
+    await made.page.waitForSelector('text=Connected.');
+    own.kill('SIGTERM');
+    await own.exited;
+    await made.page.waitForSelector('[role=alert]:has-text("The service does not respond.")');
+    await using again = await startService({
+      dataDir: own.dataDir,
+      env: { PORT: String(own.port) },
+    });
+    await made.page.waitForSelector('text=Connected.');
+    const { json } = await again.post('/api/v1/payments', payment());
+    await made.page.waitForSelector(`.row a:has-text("${json.paymentId}")`);
+  });
+
+  test('a stream that somebody changed is marked beyond mistaking', async () => {
+    await using own = await startService();
+    const { json } = await own.post('/api/v1/payments', payment({ captureNow: true }));
+    const log = new DatabaseSync(join(own.dataDir, 'events.sqlite'), { timeout: 5000 });
+    log.exec('DROP TRIGGER events_no_update');
+    log
+      .prepare(
+        'UPDATE events SET text = replace(text, \'"amount":2500\', \'"amount":2600\') WHERE position = (SELECT max(position) FROM events WHERE text LIKE ?)',
+      )
+      .run('%"PaymentCaptured"%');
+    log.close();
+    const made = await openPage(browser, own.url);
+    const token = await own.token('*', SCOPE);
+    await made.page.goto(`${own.url}/console/payments/${json.paymentId}#token=${token}`);
+    await made.page.waitForSelector('.broken:has-text("Changed after it was stored.")');
+    await made.page.waitForSelector('.event.is-broken:has-text("does not match its hash")');
+    expect(await made.page.locator('.event.is-broken').count()).toBe(1);
+    await made.page.goto(`${own.url}/console/verify#token=${token}`);
+    await made.page.click('main button:has-text("Verify")');
+    await made.page.waitForSelector('.finding.bad:has-text("BROKEN")');
+  });
+
+  const reason = noThreeProcesses();
+  const testOrSkip = reason === undefined ? test : test.skip;
+  testOrSkip(
+    `several processes behind one address${reason === undefined ? '' : ` (skipped: ${reason})`}`,
+    async () => {
+      await using processes = await startThreeProcesses();
+      const read = loadConfig(processes.env);
+      if (!read.ok) throw new Error(read.problems.join('; '));
+      const token = await makeToken(read.config, { merchant: '*', scope: SCOPE, ttlSeconds: 600 });
+      const merchant = await makeToken(read.config, { merchant: 'm_demo', ttlSeconds: 600 });
+      const response = await fetch(`${processes.url}/api/v1/payments`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${merchant}` },
+        body: JSON.stringify(payment({ captureNow: true })),
+      });
+      const { paymentId } = (await response.json()) as { paymentId: string };
+      const { page, complaints } = await openPage(browser, processes.url);
+      await page.goto(`${processes.url}/console/find#token=${token}`);
+      await page.click(`a:has-text("${paymentId}")`);
+      await page.waitForSelector('text=Verified: 3 events');
+      await page.goto(`${processes.url}/console/operate/rebuild#token=${token}`);
+      await page.waitForSelector('dt:has-text("Checkpoint")');
+      expect(complaints).toEqual([]);
+    },
+  );
+});
