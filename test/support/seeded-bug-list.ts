@@ -1138,6 +1138,12 @@ const READ_MODELS: SeededBug[] = [
     test: 'test/http/get-payment.test.ts',
   },
   {
+    name: 'a connection that MongoDB has ended is a fault of ours',
+    at: 'broken-socket-is-gone',
+    change: 'delete',
+    test: 'test/contract/read-models/mongodb-client.test.ts',
+  },
+  {
     name: 'a GET takes a look at the log that began before the GET came',
     at: 'look-after-the-get',
     change: 'delete',

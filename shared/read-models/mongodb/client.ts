@@ -53,8 +53,17 @@ const reasonOf = (error: MongoError): string => {
   return `the read models cannot be reached: ${error.message.split('\n', 1)[0] ?? error.name}`;
 };
 
+const BROKEN_SOCKET = new Set<unknown>(['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED']);
+
+/** The client hands on Node's own error of a write to a connection that the server has just ended. */
+const isBrokenSocket = (error: unknown): boolean =>
+  BROKEN_SOCKET.has((error as { code?: unknown } | undefined)?.code);
+
 /** What an error says about the server; undefined when it says something about documents. */
 export const failureOf = (error: unknown): Failure | undefined => {
+  // seeded bug: broken-socket-is-gone
+  if (isBrokenSocket(error))
+    return { reason: 'the read models cannot be reached: the connection broke', gone: true };
   if (isDuplicate(error) || !(error instanceof MongoError)) return undefined;
   // A server that answers with an error is reachable.
   return { reason: reasonOf(error), gone: !(error instanceof MongoServerError) };
@@ -71,8 +80,10 @@ export const isDuplicate = (error: unknown): boolean => {
 export const againAfterBreak =
   <T>(run: () => Promise<T>) =>
   (error: unknown): Promise<T> => {
-    if (error instanceof MongoNetworkError && !(error instanceof MongoNetworkTimeoutError))
-      return run();
+    const isBroken =
+      isBrokenSocket(error) ||
+      (error instanceof MongoNetworkError && !(error instanceof MongoNetworkTimeoutError));
+    if (isBroken) return run();
     throw error;
   };
 
