@@ -9,12 +9,13 @@ const STYLE = `<style>
   .title { font-weight: 600; font-size: 15px; }
   .line { fill: none; stroke-width: 2.5; }
   .axis { stroke: #8c959f; stroke-width: 1; }
-  .mark { stroke: #57606a; stroke-width: 1.5; stroke-dasharray: 4 3; }
+  .mark { stroke: #24292f; stroke-width: 2; stroke-dasharray: 4 3; }
+  .grid { stroke: #8c959f; stroke-width: 1; stroke-opacity: 0.35; }
   .a { fill: #0969da; stroke: #0969da; } .b { fill: #bc4c00; stroke: #bc4c00; }
   .c { fill: #1a7f37; stroke: #1a7f37; } .bare { fill: #8c959f; stroke: #8c959f; }
   .line { fill: none; }
   @media (prefers-color-scheme: dark) {
-    text { fill: #e6edf3; } .mark { stroke: #adbac7; }
+    text { fill: #e6edf3; } .mark { stroke: #f6f8fa; }
     .a { fill: #58a6ff; stroke: #58a6ff; } .b { fill: #f0883e; stroke: #f0883e; }
     .c { fill: #56d364; stroke: #56d364; } .line { fill: none; }
   }
@@ -104,7 +105,7 @@ export const lineChart = (
   const axes = [
     line(LEFT, BOTTOM, WIDTH - RIGHT, BOTTOM, 'axis'),
     ...[0, 0.25, 0.5, 0.75].flatMap((share) => [
-      line(LEFT, y(share * largest), WIDTH - RIGHT, y(share * largest), 'axis'),
+      line(LEFT, y(share * largest), WIDTH - RIGHT, y(share * largest), 'grid'),
       label(LEFT - 8, y(share * largest) + 4, short(share * largest), ' text-anchor="end"'),
     ]),
     ...sizes.map((size, at) => label(x(at), BOTTOM + 20, short(size), ' text-anchor="middle"')),
