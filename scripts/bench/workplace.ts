@@ -43,6 +43,8 @@ export const openWorkplace = (seconds: number): Workplace => {
     NODE_ENV: 'production',
     DATA_DIR: dataDir,
     JWT_SECRET: SECRET,
+    // A log that is filled without the service has no seals, and after a seal more must follow.
+    SEAL_EVENTS_MAX: '1000000000',
     // Either of them could begin during a round, and neither belongs to a request.
     VERIFY_INTERVAL_MS: '0',
     RECONCILE_INTERVAL_MS: '0',
