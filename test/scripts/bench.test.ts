@@ -196,7 +196,9 @@ test('ten million are reckoned on the line through the last three sizes', () => 
   expect(reckoned(points, 1e8, 'size')).toBeCloseTo(2e8 + 5, 3);
   const flat = [1e4, 1e5, 1e6].map((size) => ({ size, value: 7 + Math.log10(size) }));
   expect(reckoned(flat, 1e7, 'log')).toBeCloseTo(14, 6);
-  expect(reckoned(flat.slice(0, 1), 1e7, 'log')).toBeNaN();
+  expect(reckoned(flat.slice(0, 2), 1e7, 'log')).toBeNaN();
+  const noise = [9, 5, 1].map((value, at) => ({ size: 10 ** (4 + at), value }));
+  expect(reckoned(noise, 1e7, 'log')).toBeNaN();
 });
 
 describe('a response on a connection', () => {
