@@ -20,6 +20,7 @@ export type Client = {
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   /** A body that is not undefined is sent as JSON. */
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  patch(path: string, body: unknown): Promise<Response>;
 };
 
 const TTL_SECONDS = 300;
@@ -99,6 +100,12 @@ export const openClient = async (options: ClientOptions = {}): Promise<Client> =
   return {
     url,
     get: (path, headers = {}) => send(path, { headers }),
+    patch: (path, body) =>
+      send(path, {
+        method: 'PATCH',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
     post: (path, body, headers = {}) =>
       send(path, {
         method: 'POST',

@@ -12,6 +12,7 @@ import {
 } from './audit.ts';
 import type { Client } from './client.ts';
 import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
+import type { ForwardOptions } from './listen-forward.ts';
 import { type Format, formatOption, note, print } from './output.ts';
 
 type Options = {
@@ -97,6 +98,20 @@ export const listenCommand = (): Command =>
     .option('--payment <paymentId>', 'only this payment')
     .option('--from <from>', 'start, now, or a position: only events after it', 'now')
     .option('--merchant <id>', 'only this merchant')
+    .option(
+      '--forward-to <url>',
+      'send the messages of webhooks there instead, as an endpoint gets them',
+    )
+    .option('--types <types>', 'with --forward-to: comma list, such as payment.captured')
+    .option('--print-secret', 'with --forward-to: print the secret that it signs with, and end')
+    .option('--show-body', 'with --forward-to: print each message too')
     .addOption(formatOption())
-    .addHelpText('after', '\nExample:\n  payments listen --type PaymentRefunded --from start')
-    .action(listen);
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments listen --type PaymentRefunded --from start\n  payments listen --forward-to http://localhost:3000/hook',
+    )
+    .action(async ({ forwardTo, ...options }: Options & Partial<ForwardOptions>) =>
+      forwardTo === undefined
+        ? listen(options)
+        : (await import('./listen-forward.ts')).listenAndForward({ ...options, forwardTo }),
+    );

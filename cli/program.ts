@@ -16,6 +16,7 @@ const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
   verify: async () => (await import('./verify.ts')).verifyCommand(),
   export: async () => (await import('./export.ts')).exportCommand(),
   listen: async () => (await import('./listen.ts')).listenCommand(),
+  webhooks: async () => (await import('./webhooks.ts')).webhooksCommand(),
   explain: async () => (await import('./explain.ts')).explainCommand(),
   reconcile: async () => (await import('./reconcile.ts')).reconcileCommand(),
   unresolved: async () => (await import('./unresolved.ts')).unresolvedCommand(),

@@ -141,5 +141,8 @@ export const openStoppedFolder = async (folder: string, merchant = '*'): Promise
     url: folder,
     get: (path, headers) => send('GET', path, headers),
     post: (path, _body, headers) => send('POST', path, headers),
+    patch: async () => {
+      throw new CommandFailed('a stopped folder is only read');
+    },
   };
 };

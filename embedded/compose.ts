@@ -44,7 +44,7 @@ import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import { addressKinds } from '../shared/webhooks/addresses.ts';
-import { openWebhookSecret } from '../shared/webhooks/secret-check.ts';
+import { openWebhookSecret, type WebhookSecret } from '../shared/webhooks/secret-check.ts';
 import { type DataFolder, idempotencySecret, webhookSecret } from './data-folder.ts';
 import { watchCommits } from './metrics.ts';
 
@@ -97,6 +97,7 @@ type Parts = {
   commands: CommandSide;
   relay: Relay;
   deliverer: Deliverer;
+  webhookSecret: WebhookSecret;
   verification: ScheduledVerification;
   sealer: OpenedSealer;
 };
@@ -161,7 +162,15 @@ const openParts = async (
     sealingKey: sealer.publicKey,
     sealedHead: sealer.sealedHead,
   });
-  const sides = { projector, commands, relay, deliverer, verification, sealer };
+  const sides = {
+    webhookSecret: secret,
+    projector,
+    commands,
+    relay,
+    deliverer,
+    verification,
+    sealer,
+  };
   return { config, metrics, opened, readModels, ...sides };
 };
 
@@ -198,6 +207,7 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
   registerQueryApi(app, authHooks, {
     store,
     readModels,
+    webhookSecret: parts.webhookSecret,
     behind: opened.shared ? behindTheLog({ store, readModels }) : inStepWith(projector),
   });
   registerConsole(app);

@@ -14,6 +14,7 @@ import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
+import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/secret-check.ts';
 import { behindTheLog } from './behind.ts';
 import { registerQueryApi } from './routes.ts';
 
@@ -45,6 +46,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     store,
     readModels,
     behind: behindTheLog({ store, readModels }),
+    webhookSecret: await openWebhookSecret(store, config.webhooks.secret ?? ''),
   });
   registerAuditApi(app, authHooks, {
     store,
@@ -76,7 +78,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
 
 await runProcess({
   mode: 'query-api',
-  operatorErrors: [StoreUnavailable],
+  operatorErrors: [StoreUnavailable, WebhookSecretRefused],
   prepare: () => undefined,
   open,
   banner: (_opened, baseUrl, { warnings }, waitsFor) =>

@@ -1,20 +1,29 @@
 /** The GET routes for merchants, and the pages about the API (interface, "Get payment"; gaps §9). */
 import type { FastifyInstance } from 'fastify';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { JSON_TYPE, reject } from '../shared/http/errors.ts';
 import { PaymentList, PaymentResponse } from '../shared/http/payment-schemas.ts';
 import {
   asJson,
+  joinRoutes,
   type RequestForm,
   type Route,
   type RoutesOf,
   registerRoutes,
 } from '../shared/http/route.ts';
-import type { PaymentDocument } from '../shared/read-models/port.ts';
+import { createStreams } from '../shared/http/server/streams.ts';
+import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
+import type { WebhookSecret } from '../shared/webhooks/secret-check.ts';
 import { registerDocs } from './docs/routes.ts';
 import { getPayment, type QueryDeps } from './get-payment.ts';
 import { ListParameters, listPayments } from './list-payments.ts';
+import {
+  openWebhookEvents,
+  WEBHOOK_EVENT_ROUTES,
+  type WebhookEventDeps,
+} from './webhook-events.ts';
 
 /** The body of a parked payment: a payment that cannot be read must not fail the page of the others (P5). */
 const bodyFor =
@@ -30,7 +39,7 @@ const bodyFor =
 
 const route = <const F extends RequestForm>(own: Route<QueryDeps, F>) => own;
 
-export const QUERY_ROUTES: RoutesOf<'query-api', QueryDeps> = {
+const PAYMENT_ROUTES = {
   getPayment: route({
     request: { paymentId: 'INVALID_PAYMENT_ID' },
     responses: {
@@ -56,14 +65,29 @@ export const QUERY_ROUTES: RoutesOf<'query-api', QueryDeps> = {
       return reply.type(JSON_TYPE).send(await page);
     },
   }),
+} satisfies Partial<RoutesOf<'query-api', QueryDeps>>;
+
+export const QUERY_ROUTES: RoutesOf<'query-api', QueryDeps & WebhookEventDeps> = joinRoutes(
+  PAYMENT_ROUTES,
+  WEBHOOK_EVENT_ROUTES,
+);
+
+/** `store` and `readModels` whole: messages are made from the log. */
+export type QueryApi = QueryDeps & {
+  store: EventStore;
+  readModels: ReadModelsReader;
+  webhookSecret: WebhookSecret;
 };
 
 /** Registers the routes and the pages on an app that has been built (shared/http/server/app.ts). */
 export const registerQueryApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,
-  deps: QueryDeps,
+  { webhookSecret, ...deps }: QueryApi,
 ): void => {
-  registerRoutes(app, authHooks, QUERY_ROUTES, deps);
+  const { store, readModels } = deps;
+  const own = { streams: createStreams(app), secret: webhookSecret };
+  const webhookEvents = openWebhookEvents(store, readModels, own);
+  registerRoutes(app, authHooks, QUERY_ROUTES, { ...deps, webhookEvents });
   registerDocs(app);
 };

@@ -12,7 +12,7 @@ const MERCHANT: DocumentForm = {
   tags: {
     Payments: 'The contract',
     'Additions to the contract': 'What the service offers beside the contract',
-    Webhooks: 'What happens to payments, sent to the merchant',
+    Webhooks: 'What happens to payments, sent to the merchant: docs/webhooks.md',
   },
 };
 

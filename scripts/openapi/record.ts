@@ -72,6 +72,7 @@ const WEBHOOKS: Step[] = [
   ...Array.from({ length: 7 }, (): Step => [REGISTER, undefined, { body: HOOK }]),
   [REGISTER, 'One too many', { body: HOOK }],
   [to('deleteWebhookEndpoint', '$spare'), 'Deleted'],
+  [to('streamWebhookEvents', '', '?types=payment.sent'), 'Parameter malformed'],
   [to('getWebhookEndpoint'), UNKNOWN_HOOK],
   [to('changeWebhookEndpoint'), UNKNOWN_HOOK, { body: { status: 'DISABLED' } }],
   [to('deleteWebhookEndpoint'), UNKNOWN_HOOK],

@@ -177,6 +177,15 @@ export const ROUTES = {
     summary: 'The attempts at an endpoint of any merchant',
     description: 'The latest first; the last 1,000 are kept.',
   },
+  streamWebhookEvents: {
+    method: 'GET',
+    path: '/api/v1/webhook-events/stream',
+    scope: 'payments:read',
+    service: 'query-api',
+    summary: 'The messages of the own payments, live',
+    description:
+      'Server-sent events: the very bodies that a webhook endpoint is sent, in order; the id of each is its position. The first, `ready`, has the secret that `payments listen --forward-to` signs with.',
+  },
   searchPayments: {
     method: 'GET',
     path: '/audit/v1/payments',

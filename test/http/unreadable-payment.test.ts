@@ -64,6 +64,7 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
       store,
       readModels,
       behind: behindTheStream(store),
+      webhookSecret: async () => SECRET,
     });
   });
   afterEach(async () => {

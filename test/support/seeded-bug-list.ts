@@ -1414,6 +1414,12 @@ const WEBHOOKS: SeededBug[] = [
     test: MESSAGES,
   },
   {
+    name: 'webhooks: whoever listens gets the payments of all merchants',
+    at: 'listen-of-merchant',
+    change: 'delete',
+    test: 'test/webhooks/listen.test.ts',
+  },
+  {
     name: 'webhooks: an auditor sees the parameters of an address',
     at: 'webhook-url-cut',
     change: { replace: /\.replace\(.*\)/, by: '' },

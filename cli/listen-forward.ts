@@ -1,0 +1,134 @@
+/**
+ * `payments listen --forward-to`: sends the messages of the own payments to any address, as a webhook
+ * endpoint would get them: the very bodies, signed, one at a time, in the order of the log. After a
+ * lost connection it goes on where it was. What is not accepted is not tried again.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { TOKEN_EXPIRED } from '../audit/token-expiry.ts';
+import { signedHeaders } from '../shared/webhooks/signer.ts';
+import { clockOf, pathOf, serverSentEvents } from './audit.ts';
+import { type Client, openClient } from './client.ts';
+import { CommandFailed, ServiceUnreachable } from './command-failed.ts';
+import { type Format, note, print } from './output.ts';
+
+export type ForwardOptions = {
+  forwardTo: string;
+  from: string;
+  types?: string;
+  merchant?: string;
+  format: Format;
+  printSecret?: boolean;
+  showBody?: boolean;
+};
+
+const TIMEOUT_MS = 15_000;
+const BACK_OFF_MS = [500, 1000, 2000, 5000];
+
+type Forwarded = { status?: number; error?: string; latencyMs: number };
+
+const codeOf = (error: unknown): string => {
+  const { name, cause } = Object(error) as { name?: string; cause?: { code?: string } };
+  return name === 'TimeoutError' ? 'TIMEOUT' : (cause?.code ?? 'FAILED');
+};
+
+const forward = async (
+  url: string,
+  secret: string,
+  id: string,
+  body: string,
+): Promise<Forwarded> => {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  const began = performance.now();
+  const latencyMs = () => Math.round(performance.now() - began);
+  try {
+    const { status } = await fetch(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...signedHeaders([key], id, Date.now(), body),
+      },
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    return { status, latencyMs: latencyMs() };
+  } catch (error) {
+    return { error: codeOf(error), latencyMs: latencyMs() };
+  }
+};
+
+type MessageBody = {
+  type: string;
+  timestamp: string;
+  data: { eventId: string; revision: number; payment: { paymentId: string } };
+};
+
+const show = (
+  body: string,
+  position: string,
+  { status, error, latencyMs }: Forwarded,
+  { format, showBody }: ForwardOptions,
+): void => {
+  const { type, timestamp, data } = JSON.parse(body) as MessageBody;
+  const { eventId, revision, payment } = data;
+  const { paymentId } = payment;
+  if (format === 'json') {
+    const message = { position, eventId, type, paymentId, revision };
+    print(JSON.stringify({ ...message, status: status ?? null, error: error ?? null, latencyMs }));
+    return;
+  }
+  const outcome = error ?? `${status}  ${latencyMs} ms`;
+  print(`${clockOf(timestamp).slice(0, 8)}  ${type}  ${paymentId}  r${revision}  → ${outcome}`);
+  if (showBody) print(body);
+};
+
+type Place = { last: string | undefined; secret: string; connected: boolean };
+
+const follow = async (client: Client, options: ForwardOptions, place: Place): Promise<boolean> => {
+  const { forwardTo, from, types } = options;
+  const path = pathOf('/api/v1/webhook-events/stream', { from, types });
+  const response = await client.get(path, {
+    accept: 'text/event-stream',
+    ...(place.last !== undefined && { 'last-event-id': place.last }),
+  });
+  if (response.status === 503 && place.connected) return false;
+  for await (const { event, id, data } of serverSentEvents(response)) {
+    place.last = id ?? place.last;
+    if (event === 'ready') {
+      place.secret = String((JSON.parse(data) as { secret: string }).secret);
+      if (options.printSecret) {
+        print(place.secret);
+        return true;
+      }
+      if (!place.connected)
+        note(`forwarding to ${forwardTo}; its secret is ${place.secret}; Ctrl-C ends`);
+      else note(`reconnected, resumed at #${place.last ?? from}`);
+      place.connected = true;
+    } else if (event === TOKEN_EXPIRED)
+      note('the token has expired, connecting again with a new one');
+    else if (event !== 'caught-up' && id !== undefined) {
+      const { data: message } = JSON.parse(data) as MessageBody;
+      show(data, id, await forward(forwardTo, place.secret, message.eventId, data), options);
+    }
+  }
+  return false;
+};
+
+/** Throws CommandFailed for an address that is none, and where the service rejects the request. */
+export const listenAndForward = async (options: ForwardOptions): Promise<void> => {
+  if (!/^https?:\/\//i.test(options.forwardTo) || !URL.canParse(options.forwardTo))
+    throw new CommandFailed('--forward-to must be an http or https address', 2);
+  const { merchant } = options;
+  const client = await openClient({ scope: 'payments:read', merchant });
+  const place: Place = { last: undefined, secret: '', connected: false };
+  for (let attempts = 0; ; attempts += 1) {
+    try {
+      if (await follow(client, options, place)) return;
+      attempts = 0;
+    } catch (error) {
+      const isRejection = error instanceof CommandFailed && !(error instanceof ServiceUnreachable);
+      if (isRejection || !place.connected) throw error;
+    }
+    await wait(BACK_OFF_MS[Math.min(attempts, BACK_OFF_MS.length - 1)] ?? 0);
+  }
+};

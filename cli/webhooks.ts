@@ -1,0 +1,185 @@
+/** `payments webhooks`: a merchant's endpoints, on the API. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { Command } from 'commander';
+import { type Client, jsonOf, openClient, orFail } from './client.ts';
+import { CommandFailed } from './command-failed.ts';
+import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
+
+type Endpoint = {
+  endpointId: string;
+  url: string;
+  status: string;
+  failingSince: string | null;
+  oldestWaiting: string | null;
+  secret?: string;
+};
+type Attempt = {
+  eventId: string;
+  type: string;
+  paymentId: string | null;
+  revision: number | null;
+  attempt: number;
+  at: string;
+  status: number | null;
+  error: string | null;
+  latencyMs: number;
+  nextAt: string | null;
+  outcome: string;
+};
+type Options = { merchant?: string; format: Format };
+
+const ENDPOINTS = '/api/v1/webhook-endpoints';
+const pathOf = (endpointId: string, rest = ''): string =>
+  `${ENDPOINTS}/${encodeURIComponent(endpointId)}${rest}`;
+
+const clientFor = ({ merchant }: Options): Promise<Client> =>
+  openClient({ scope: 'payments:read webhooks:write', merchant });
+
+const rowOf = ({ endpointId, url, status, oldestWaiting }: Endpoint): string[] => [
+  endpointId,
+  status,
+  oldestWaiting ?? '-',
+  url,
+];
+
+const showEndpoints = (endpoints: Endpoint[], { format }: Options): void => {
+  if (format === 'json') printJson(endpoints);
+  else if (endpoints.length === 0)
+    note('No endpoint; register one: payments webhooks create <url>');
+  else
+    print(...columns([['ENDPOINT', 'STATUS', 'OLDEST WAITING', 'URL'], ...endpoints.map(rowOf)]));
+};
+
+const showSecret = (endpoint: Endpoint, { format }: Options): void => {
+  if (format === 'json') {
+    printJson(endpoint);
+    return;
+  }
+  print(`${endpoint.endpointId}  ${endpoint.url}`, `secret  ${endpoint.secret}`);
+  note('The secret is shown this once. Lost, it is rotated: payments webhooks rotate <endpointId>');
+};
+
+const attemptRow = (one: Attempt): string[] => [
+  one.at,
+  one.type,
+  one.paymentId === null ? '-' : `${one.paymentId} r${one.revision}`,
+  String(one.attempt),
+  one.error ?? String(one.status),
+  `${one.latencyMs} ms`,
+  one.outcome,
+  one.nextAt ?? '-',
+];
+const ATTEMPT_HEAD = ['AT', 'TYPE', 'PAYMENT', 'ATTEMPT', 'STATUS', 'TIME', 'OUTCOME', 'NEXT'];
+
+const showAttempts = (attempts: Attempt[], { format }: Options): void => {
+  if (format === 'json') printJson(attempts);
+  else if (attempts.length === 0) note('No attempt yet.');
+  else print(...columns([ATTEMPT_HEAD, ...attempts.map(attemptRow)]));
+};
+
+const listAttempts = async (client: Client, endpointId: string, query = ''): Promise<Attempt[]> =>
+  (await jsonOf<{ attempts: Attempt[] }>(client.get(pathOf(endpointId, `/attempts${query}`))))
+    .attempts;
+
+const POLL_MS = 200;
+const POLLS_MAX = 100;
+
+/** Sends a test and waits for what came of it. Exit code 1 where it was not accepted. */
+const test = async (endpointId: string, options: Options): Promise<void> => {
+  const client = await clientFor(options);
+  const { eventId } = await jsonOf<{ eventId: string }>(client.post(pathOf(endpointId, '/test')));
+  for (let polls = 0; polls < POLLS_MAX; polls += 1) {
+    const attempts = await listAttempts(client, endpointId, `?eventId=${eventId}`);
+    const [attempt] = attempts;
+    if (attempt !== undefined) {
+      showAttempts(attempts, options);
+      if (attempt.outcome === 'ACCEPTED') return;
+      throw new CommandFailed('the endpoint did not accept the test message');
+    }
+    await wait(POLL_MS);
+  }
+  throw new CommandFailed('no attempt at the test message within 20 s; is the projector running?');
+};
+
+const verb = (name: string, description: string): Command =>
+  new Command(name)
+    .description(description)
+    .option('--merchant <id>', 'whose endpoints; m_demo where left out')
+    .addOption(formatOption());
+
+const listOf = (text: string): string[] => text.split(',').map((one) => one.trim());
+
+const ofOne = (name: string, description: string): Command =>
+  verb(name, description).argument('<endpointId>', 'the endpoint');
+
+/** The verb `webhooks`. */
+export const webhooksCommand = (): Command =>
+  new Command('webhooks')
+    .description(
+      'Registers addresses that are sent what happens to payments, and looks after them.',
+    )
+    .addCommand(
+      verb('create', 'Registers an address and prints its secret, this once.')
+        .argument('<url>', 'https, on a public address')
+        .option('--types <types>', 'comma list; all but payment.created where left out', listOf)
+        .option('--description <text>')
+        .action(
+          async (url: string, options: Options & { types?: string[]; description?: string }) => {
+            const client = await clientFor(options);
+            const { types: eventTypes, description } = options;
+            const body = { url, eventTypes, description };
+            showSecret(await jsonOf<Endpoint>(client.post(ENDPOINTS, body)), options);
+          },
+        ),
+    )
+    .addCommand(
+      verb('list', 'Lists the endpoints with their state.').action(async (options: Options) => {
+        const client = await clientFor(options);
+        const { endpoints } = await jsonOf<{ endpoints: Endpoint[] }>(client.get(ENDPOINTS));
+        showEndpoints(endpoints, options);
+      }),
+    )
+    .addCommand(
+      ofOne('attempts', 'Lists the last requests to an endpoint.').action(
+        async (endpointId: string, options: Options) =>
+          showAttempts(await listAttempts(await clientFor(options), endpointId), options),
+      ),
+    )
+    .addCommand(ofOne('test', 'Sends a test message and waits for the response.').action(test))
+    .addCommand(
+      ofOne('rotate', 'Makes a new secret and prints it, this once.')
+        .option('--old-expires <hours>', 'how long the old one signs too: 0 to 168', '24')
+        .action(async (endpointId: string, options: Options & { oldExpires: string }) => {
+          const client = await clientFor(options);
+          const body = { oldExpiresInHours: Number(options.oldExpires) };
+          const rotated = client.post(pathOf(endpointId, '/rotate-secret'), body);
+          showSecret(await jsonOf<Endpoint>(rotated), options);
+        }),
+    )
+    .addCommand(
+      ofOne('enable', 'Goes on with an endpoint that was disabled.')
+        .option('--from-now', 'without what happened until now')
+        .action(async (endpointId: string, options: Options & { fromNow?: true }) => {
+          const client = await clientFor(options);
+          const resumeFrom = options.fromNow ? 'now' : 'checkpoint';
+          const body = { status: 'ENABLED', resumeFrom };
+          showEndpoints([await jsonOf<Endpoint>(client.patch(pathOf(endpointId), body))], options);
+        }),
+    )
+    .addCommand(
+      ofOne('resend', 'Sends events again, each under the id that it had.')
+        .option('--since <time>', 'all since then, as 2026-11-22T12:00:00Z')
+        .option('--event <eventId>', 'this one')
+        .action(
+          async (endpointId: string, options: Options & { since?: string; event?: string }) => {
+            const client = await clientFor(options);
+            const body = { since: options.since, eventId: options.event };
+            await orFail(await client.post(pathOf(endpointId, '/resend'), body));
+            note(`sent again: payments webhooks attempts ${endpointId}`);
+          },
+        ),
+    )
+    .addHelpText(
+      'after',
+      '\nExample:\n  payments webhooks create https://shop.example/webhooks --types payment.captured',
+    );

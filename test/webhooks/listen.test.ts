@@ -1,0 +1,149 @@
+/**
+ * `payments listen --forward-to` and the receivers of the guide: the very messages of an endpoint,
+ * forwarded to a receiver that is copied out of the page.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { endpointKey, secretTextOf, signedHeaders } from '../../shared/webhooks/signer.ts';
+import { NODE, ROOT, type Service, startService } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
+
+jest.setTimeout(90_000);
+
+const guide = readFileSync(join(ROOT, 'docs/webhooks.md'), 'utf8');
+const codeOf = (language: string): string =>
+  new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(guide)?.[1] ?? '';
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  return port;
+};
+
+describe('the receivers of the guide', () => {
+  const folder = temporaryFolder();
+  afterAll(() => folder.remove());
+  const key = endpointKey('a secret of the tests', 'we_1', 1);
+
+  test.each<readonly [string, string, string]>([
+    ['js', 'receiver.mjs', NODE],
+    // Where the machine has no Python, its receiver is not tried.
+    ...(spawnSync('python3', ['--version']).status === 0
+      ? [['python', 'receiver.py', 'python3'] as const]
+      : []),
+  ])(
+    '%s: verifies, refuses what is forged or old, and takes a repeat for one',
+    async (language, name, command) => {
+      const code = codeOf(language);
+      // As many as the page promises.
+      expect(code.trim().split('\n').length).toBeLessThanOrEqual(20);
+      const file = join(folder.path, name);
+      writeFileSync(file, code);
+      const port = await freePort();
+      const child = spawn(command, [file], {
+        env: { PATH: process.env.PATH, PORT: String(port), SECRET: secretTextOf(key) },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      let printed = '';
+      child.stdout.on('data', (chunk: Buffer) => {
+        printed += chunk;
+      });
+      const body = (revision: number, status: string) =>
+        JSON.stringify({
+          type: 'payment.captured',
+          data: { revision, payment: { paymentId: 'pay_1', status } },
+        });
+      const send = async (text: string, signed = text, atMs = Date.now()) => {
+        const headers = signedHeaders([key], 'evt_1', atMs, signed);
+        return (await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: text }))
+          .status;
+      };
+      try {
+        const good = body(3, 'CAPTURED');
+        await until('it listens', () =>
+          send(good).then(
+            () => true,
+            () => false,
+          ),
+        );
+        expect(await send(good)).toBe(204);
+        expect(await send(body(2, 'AUTHORIZED'))).toBe(204);
+        expect(await send(body(9, 'REFUNDED'), good)).toBe(401);
+        expect(await send(good, good, Date.now() - 600_000)).toBe(401);
+        expect(await send(body(5, 'REFUNDED'))).toBe(204);
+        await until('both lines', () => printed.split('\n').length === 3);
+        expect(printed).toBe('payment.captured pay_1 CAPTURED\npayment.captured pay_1 REFUNDED\n');
+      } finally {
+        child.kill();
+        await once(child, 'close');
+      }
+    },
+  );
+});
+
+describe('payments listen --forward-to', () => {
+  let service: Service;
+  let receiver: WebhookReceiver;
+  beforeAll(async () => {
+    service = await startService({ env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
+    receiver = await startReceiver();
+  });
+  afterAll(async () => {
+    await service?.[Symbol.asyncDispose]();
+    await receiver?.[Symbol.asyncDispose]();
+  });
+
+  test('forwards the bytes that an endpoint gets, in order, and says what came of each', async () => {
+    const token = await service.token('m_demo', 'payments:read payments:write webhooks:write');
+    await service.post(
+      '/api/v1/webhook-endpoints',
+      { url: `${receiver.url}/endpoint` },
+      { authorization: `Bearer ${token}` },
+    );
+    const child = spawn(
+      NODE,
+      ['cli/payments.mjs', 'listen', '--forward-to', `${receiver.url}/laptop`],
+      {
+        cwd: ROOT,
+        env: { PATH: process.env.PATH, PAYMENTS_URL: service.url, PAYMENTS_TOKEN: token },
+      },
+    );
+    let printed = '';
+    let noted = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      printed += chunk;
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      noted += chunk;
+    });
+    try {
+      await until('it listens', () => noted.includes('forwarding to'), 30_000);
+      const secret = /whsec_[A-Za-z0-9+/=]+/.exec(noted)?.[0] ?? '';
+      const example = JSON.parse(readFileSync(join(ROOT, 'examples/payment.json'), 'utf8'));
+      const other = { authorization: `Bearer ${await service.token('m_other')}` };
+      await service.post('/api/v1/payments', example, other);
+      const { json } = await service.post('/api/v1/payments', example);
+      await service.post(`/api/v1/payments/${json.paymentId}/capture`);
+      const bodiesAt = (path: string) =>
+        receiver.received.filter((one) => one.path === path).map(({ body }) => body);
+      await until('two at each', () => receiver.received.length === 4);
+      expect(bodiesAt('/hook/laptop')).toEqual(bodiesAt('/hook/endpoint'));
+      for (const one of receiver.received) if (one.path === '/hook/laptop') verified(secret, one);
+      await until('two lines', () => printed.split('\n').length === 3);
+      expect(printed).toMatch(
+        /^\d\d:\d\d:\d\d {2}payment\.authorized {2}pay_\w{26} {2}r1 {2}→ 204 {2}\d+ ms\n\d\d:\d\d:\d\d {2}payment\.captured .* r3 {2}→ 204/,
+      );
+    } finally {
+      child.kill();
+      await once(child, 'close');
+    }
+  });
+});
