@@ -17,9 +17,13 @@ type Break<P = unknown> = { position: P; stream: string; revision: number; reaso
 
 /**
  * Returns why a link does not follow the links checked before it; undefined where it does. `named` are the
- * fields of its text, for who has them already.
+ * fields of its text, and `hashBefore` the hash before it in its stream, for who has them already.
  */
-export type Check = (link: Link, named?: Record<string, unknown>) => string | undefined;
+export type Check = (
+  link: Link,
+  named?: Record<string, unknown>,
+  hashBefore?: string | null,
+) => string | undefined;
 
 /** The first break in links that come in their order, or undefined where every link holds. */
 const verifyLinks = <P>(links: Iterable<Link<P>>, check: Check): Break<P> | undefined => {
@@ -104,17 +108,16 @@ export const linkReason = (
  */
 export const logCheck = (from: LogEnd = LOG_START): { check: Check; end: () => LogEnd } => {
   let end = from;
-  const reasonFor = (link: Link, named: Record<string, unknown>): string | undefined => {
+  const reasonFor: Check = (link, named = {}, hashBefore = null) => {
     const position = end.position + 1;
     if (Number(link.position) !== position) return `position ${position} is missing`;
     const own = hashReason(link) ?? placeReason(link, named);
     if (own !== undefined) return own;
-    const { hashBefore = null } = link;
     if (link.revision > 0 && hashBefore === null) return 'the event before it is missing';
     return previousReason(named.previousHash, hashBefore) ?? logReason(link, end.logHash);
   };
-  const check: Check = (link, named = jsonFieldsOf(link.text)) => {
-    const reason = reasonFor(link, named);
+  const check: Check = (link, named = jsonFieldsOf(link.text), hashBefore = link.hashBefore) => {
+    const reason = reasonFor(link, named, hashBefore);
     if (reason === undefined)
       end = { position: Number(link.position), logHash: link.logHash ?? '' };
     return reason;
@@ -209,7 +212,7 @@ export const storedCheck = (
       named?: Record<string, unknown>,
     ) => {
       const { stream, revision, hash } = form;
-      const reason = check({ ...form, hashBefore }, named);
+      const reason = check(form, named, hashBefore);
       if (reason === undefined) ends.set(stream, { revision, hash });
       return reason;
     };

@@ -4,7 +4,6 @@
  */
 import { isSealEvent } from '../payment/events.ts';
 import { SEALS_STREAM, type SealEvent } from '../payment/seal-events.ts';
-import { createGenerationsMap } from '../runtime/generations-map.ts';
 import { decode } from './codec.ts';
 import type { StoredForm } from './port.ts';
 import {
@@ -56,10 +55,9 @@ const STRIPPED = 'its seal is not in the log: the seals, or the end of the log, 
  * earlier seal would do, a copy would hide that the later ones were taken out.
  */
 export const sealsCheck = (against: SealsAgainst) => {
-  /** The last events, or some more: their log hashes by position, and which events of the log they are. */
-  const lastEvents = createGenerationsMap<{ logHash: string | undefined; nth: number }>(
-    SEAL_SLACK_EVENTS,
-  );
+  /** The positions and log hashes of the last events, the n-th of the log at n modulo their number. */
+  const lastPositions: string[] = [];
+  const lastLogHashes: (string | undefined)[] = [];
   let read = 0;
   let seals = 0;
   let last: { seal: SealEvent['data']; key: string; nth: number; sealedNth: number } | undefined;
@@ -77,8 +75,11 @@ export const sealsCheck = (against: SealsAgainst) => {
   };
 
   const sealedEvent = (position: string) => {
-    const found = lastEvents.get(position);
-    return found !== undefined && read - found.nth <= SEAL_SLACK_EVENTS ? found : undefined;
+    const at = lastPositions.indexOf(position);
+    if (at === -1) return undefined;
+    // The seal itself, the `read`-th event, is not among them yet.
+    const before = (read - 1 - at + SEAL_SLACK_EVENTS) % SEAL_SLACK_EVENTS;
+    return { logHash: lastLogHashes[at], nth: read - 1 - before };
   };
 
   const reasonOf = (form: Form, event: SealEvent): string | undefined => {
@@ -120,7 +121,8 @@ export const sealsCheck = (against: SealsAgainst) => {
       read += 1;
       const seal = sealIn(form);
       const reason = seal === undefined ? undefined : reasonOf(form, seal);
-      lastEvents.set(form.position, { logHash: form.logHash, nth: read });
+      lastPositions[read % SEAL_SLACK_EVENTS] = form.position;
+      lastLogHashes[read % SEAL_SLACK_EVENTS] = form.logHash;
       return reason ?? gapReason();
     },
     /** The break at the end of the whole log where the trusted key, or the kept head's seal, did not come. */

@@ -16,12 +16,12 @@ type SumsEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'event'> | Unreadab
 const isReadable = (event: SumsEvent): event is Exclude<SumsEvent, UnreadableEvent> =>
   !('unreadable' in event);
 
-/** The sums of a payment up to a revision. */
-type Place = { revision: number; sums: PaymentSums | undefined | 'not known' };
+/** The sums of a payment up to a revision, and why that revision's cannot be. */
+type Place = { revision: number; sums: PaymentSums | undefined | 'not known'; reason?: string };
 
 const START: Place = { revision: -1, sums: undefined };
 
-const step = ({ sums }: Place, event: SumsEvent): Place & { reason?: string } => {
+const step = ({ sums }: Place, event: SumsEvent): Place => {
   const { revision } = event;
   if (sums === 'not known' || !isReadable(event)) return { revision, sums: 'not known' };
   if (!isPaymentEvent(event.event)) return { revision, sums };
@@ -36,9 +36,8 @@ export const sumsBreak = <E extends LogEvent>(
 ): { event: E; reason: string } | undefined => {
   let place = START;
   for (const event of events) {
-    const { reason, ...next } = step(place, event);
-    if (reason !== undefined) return { event, reason };
-    place = next;
+    place = step(place, event);
+    if (place.reason !== undefined) return { event, reason: place.reason };
   }
   return undefined;
 };
@@ -84,9 +83,9 @@ export const sumsCheck = ({
   };
   const checkAfter = (before: Place, event: SumsEvent): string | undefined => {
     if (event.revision <= before.revision) return undefined;
-    const { reason, ...place } = step(before, event);
+    const place = step(before, event);
     places.set(event.stream, place);
-    return reason;
+    return place.reason;
   };
   return (event) => {
     if (paymentOf(event.stream) === undefined) return undefined;
