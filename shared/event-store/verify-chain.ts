@@ -221,6 +221,7 @@ export const storedCheck = (
       if (hashBefore !== undefined || revision === 0)
         return checkAfter(form, hashBefore ?? null, named);
       const end = ends.get(stream);
+      // seeded bug: known-end-of-stream
       if (end?.revision === revision - 1) return checkAfter(form, end.hash, named);
       return before(form).then((found) => checkAfter(form, found?.hash ?? null, named));
     };

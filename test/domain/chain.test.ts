@@ -169,6 +169,42 @@ describe('storedCheck of the log', () => {
   });
 });
 
+describe('storedCheck of the log, where the store leaves out the hash before an event', () => {
+  const leanFormOf = ({ hashBefore: _, ...row }: Row): StoredForm => formOf(row as Row);
+  /** The third event with another text, whose hash and place in the log are right. */
+  const linked = (change: object): Row => {
+    const text = textWith(2, change);
+    const hash = hashOf(text);
+    return { ...rowAt(2), text, hash, logHash: linkLog(rowAt(1).logHash, hash) };
+  };
+  const third = async (row: Row, stream: Row[] = []): Promise<string | undefined> => {
+    const readStream = async () => stream.map(leanFormOf);
+    const rows = [rowAt(0), rowAt(1), row].map(leanFormOf);
+    return (await said(storedCheck({ readStream }, 'log'), rows))[2];
+  };
+
+  test('passes a whole log without reading a stream', async () => {
+    const check = storedCheck({ readStream: unread }, 'log');
+    expect(await said(check, LOG.map(leanFormOf))).toStrictEqual(NOTHING);
+  });
+
+  test('tells an event that does not follow the one before it in its stream, as it was verified', async () => {
+    const reason = 'it does not follow the event before it';
+    expect(await third(linked({ previousHash: rowAt(1).hash }))).toBe(reason);
+    expect(await third(linked({ previousHash: GENESIS_HASH }))).toBe(reason);
+  });
+
+  test('reads the stream for an event that comes after one it has not seen', async () => {
+    const skipping = { ...linked({ revision: 2 }), revision: 2 };
+    expect(await third(skipping)).toBe('the event before it is missing');
+    const before = { ...rowAt(0), revision: 1 };
+    expect(await third(skipping, [rowAt(0), before])).toBeUndefined();
+    expect(await third(skipping, [{ ...before, hash: rowAt(1).hash }])).toBe(
+      'it does not follow the event before it',
+    );
+  });
+});
+
 describe('storedCheck of each stream', () => {
   const readStream = async (stream: string): Promise<StoredForm[]> =>
     LOG.filter((row) => row.stream === stream).map(bareFormOf);

@@ -850,6 +850,12 @@ const STORE: SeededBug[] = [
     test: 'test/audit/tampering.test.ts',
   },
   {
+    name: 'verifying the log believes what an event says of the one before it',
+    at: 'known-end-of-stream',
+    change: { replace: /end\.hash/, by: 'String(named?.previousHash)' },
+    test: 'test/domain/chain.test.ts',
+  },
+  {
     name: 'a capture or a refund above what there is adds up',
     at: 'sums-possible',
     change: 'delete',

@@ -1,0 +1,147 @@
+/**
+ * ADR-0185: GETs of one payment beside lists, searches, verifications and exports of a large log. What
+ * another program on the same processors costs a GET is measured first, in the same run.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, statSync } from 'node:fs';
+import { Agent, get } from 'node:http';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { timesOf } from '../support/long-run-share.ts';
+import { authorized, created, newEvent, timeOf } from '../support/payment-events.ts';
+import { cleanEnv, metricOf, NODE, ROOT, type Service, startService } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+jest.setTimeout(1_200_000);
+
+const PAYMENTS = Number(process.env.SCAN_PAYMENTS ?? timesOf(350_000, 20_000));
+const PAGE = 2_000;
+const MEASURED_MS = 15_000;
+const AT_ONCE = 4;
+const GOAL_MS = 25;
+
+const paymentId = (n: number): string => `pay_${String(n).padStart(26, '0')}`;
+
+const folder = temporaryFolder();
+const env = {
+  RATE_LIMIT_PER_SECOND: '0',
+  RECONCILE_INTERVAL_MS: '0',
+  VERIFY_INTERVAL_MS: '0',
+  LOG_LEVEL: 'warn',
+};
+let service: Service;
+
+/** Payments that were authorized, at the end of two events each. */
+const fill = async (): Promise<void> => {
+  const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
+  for (let at = 0; at < PAYMENTS; at += PAGE) {
+    const appends = Array.from({ length: Math.min(PAGE, PAYMENTS - at) }, (_, n) => {
+      const id = paymentId(at + n);
+      const life = [created({ paymentId: id }), authorized()];
+      const events = life.map((event) => newEvent(event, timeOf(at + n)));
+      return store.append(streamOf(id), 'none', events);
+    });
+    await Promise.all(appends);
+  }
+  await store.close();
+};
+
+beforeAll(async () => {
+  await fill();
+  service = await startService({ dataDir: folder.path, env });
+  const isCaughtUp = async () => (await metricOf(service, 'payments_projection_lag_events')) === 0;
+  await until('the read models hold every payment', isCaughtUp, 900_000);
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  folder.remove();
+});
+
+const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
+
+/** How long a GET of one payment takes, in milliseconds. Throws where it is not 200. */
+const timeOfGet = async (id: string, headers: Record<string, string>): Promise<number> => {
+  const from = performance.now();
+  const request = get(`${service.url}/api/v1/payments/${id}`, { agent, headers });
+  const [response] = await once(request, 'response');
+  await text(response);
+  if (response.statusCode !== 200) throw new Error(`GET ${id}: ${response.statusCode}`);
+  return performance.now() - from;
+};
+
+/** The 99th percentile of GETs by random ids, and the longest delay of the service's event loop meanwhile. */
+const measured = async () => {
+  const headers = { authorization: `Bearer ${await service.token('m_1')}` };
+  const times: number[] = [];
+  await metricOf(service, 'nodejs_eventloop_lag_max_seconds');
+  const end = performance.now() + MEASURED_MS;
+  const client = async (): Promise<void> => {
+    while (performance.now() < end) {
+      times.push(await timeOfGet(paymentId(Math.floor(Math.random() * PAYMENTS)), headers));
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, client));
+  times.sort((a, b) => a - b);
+  const p99 = times[Math.floor(times.length * 0.99)] ?? Number.NaN;
+  const lagMaxMs = 1000 * (await metricOf(service, 'nodejs_eventloop_lag_max_seconds'));
+  return { p99, gets: times.length, lagMaxMs };
+};
+
+const start = (...args: string[]): ChildProcess =>
+  spawn(NODE, ['test/support/scan-clients.ts', ...args], {
+    cwd: ROOT,
+    env: cleanEnv(),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+
+/** Runs a step beside other processes; gives what they print at their end. */
+const beside = async <T>(children: ChildProcess[], step: () => Promise<T>) => {
+  const texts = children.map(({ stdout }) => (stdout === null ? '' : text(stdout)));
+  const result = await step();
+  for (const child of children) child.kill('SIGTERM');
+  return { result, printed: await Promise.all(texts) };
+};
+
+const scanning = async (): Promise<ChildProcess> =>
+  start(service.url, await service.token('m_1'), await service.token('*', 'audit:read'));
+
+test(`of ${PAYMENTS} payments, GETs beside scans take no longer than beside any other program`, async () => {
+  await measured();
+  const rssMb = async () => (await metricOf(service, 'process_resident_memory_bytes')) / 1e6;
+  const before = await rssMb();
+  const alone = await measured();
+  // As many processors as the thread of scans and its client take.
+  const { result: busy } = await beside([start(), start()], measured);
+  const { result: scanned, printed } = await beside([await scanning()], measured);
+  const rss = [before, await rssMb()];
+  process.stderr.write(`${JSON.stringify({ PAYMENTS, alone, busy, scanned, printed, rss })}\n`);
+  const counts: Record<string, number> = JSON.parse(printed[0] ?? '{}');
+  // At least the short ones came to their end, so that there was something to wait for.
+  expect(counts.list).toBeGreaterThan(0);
+  expect(counts.search).toBeGreaterThan(0);
+  expect(scanned.p99).toBeLessThan(Math.max(GOAL_MS, 2 * busy.p99));
+});
+
+test('a stop while scans go on ends them, and leaves nothing beside the log', async () => {
+  const client = await scanning();
+  const headers = { authorization: `Bearer ${await service.token('*', 'audit:read')}` };
+  const verified = fetch(`${service.url}/audit/v1/verify`, {
+    headers: { ...headers, accept: 'text/event-stream' },
+  });
+  const reader = (await verified).body?.getReader();
+  await reader?.read();
+  const from = performance.now();
+  service.kill('SIGTERM');
+  expect(await service.exited).toEqual({ code: 0, signal: null });
+  expect(performance.now() - from).toBeLessThan(10_000);
+  client.kill('SIGKILL');
+  for (const name of ['events', 'read-models']) {
+    const waiting = join(folder.path, `${name}.sqlite-wal`);
+    expect(existsSync(waiting) && statSync(waiting).size > 0).toBe(false);
+  }
+});
