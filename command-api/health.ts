@@ -1,15 +1,19 @@
 /** The provider as `/health/ready` shows it. */
 import type { EngineState } from '../shared/http/server/health.ts';
+import type { Config } from '../shared/runtime/config.ts';
 import type { CommandSide } from './compose.ts';
 
 /** A provider that is ahead of the log makes nothing unready: payments can be read (gaps §17). */
-export const providerState = ({
-  provider,
-  providerAhead,
-}: Pick<CommandSide, 'provider' | 'providerAhead'>): EngineState => {
+export const providerState = (
+  { provider, providerAhead }: Pick<CommandSide, 'provider' | 'providerAhead'>,
+  { stripe }: Pick<Config, 'stripe'>,
+): EngineState => {
   const ahead = providerAhead.now();
-  if (ahead === undefined) return { state: provider.breakerOpen() ? 'breaker open' : 'up' };
+  const mode = stripe === undefined ? {} : { stripe: stripe.live ? 'live' : 'test' };
+  if (ahead === undefined)
+    return { state: provider.breakerOpen() ? 'breaker open' : 'up', ...mode };
   return {
+    ...mode,
     state: 'ahead of the log',
     reason: readOnlyReason(ahead.operations),
     missingInLog: ahead.operations,

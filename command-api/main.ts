@@ -18,13 +18,7 @@ import { providerState, readOnlyWarnings } from './health.ts';
 import { createIdentities } from './idempotency.ts';
 import { SecretRefused, withCheckedSecret } from './idempotency-secret.ts';
 import { watchCommandMetrics } from './metrics.ts';
-import { httpProvider } from './provider/http/provider.ts';
-
-/** The settings refuse to start this process without an address (settings, `PROVIDER_URL`). */
-const providerOf = ({ provider: { url, ...rest } }: Config) => {
-  if (url === undefined) throw new Error('a command API without PROVIDER_URL');
-  return { url, ...rest };
-};
+import { openOuterProvider } from './open-provider.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log, onFatal } = deps;
@@ -46,7 +40,8 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     sharedStore: true,
     readModels,
     identities,
-    provider: httpProvider(providerOf(config)),
+    // The settings refuse to start this process with the simulator.
+    provider: openOuterProvider(config),
     metrics,
     log,
   });
@@ -68,7 +63,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
       const engines = await enginesState(opened.ping, readModels);
       return {
         ready: engines.eventStore.state === 'up' && !app.lifecycle.closing,
-        engines: { ...engines, provider: providerState(commands) },
+        engines: { ...engines, provider: providerState(commands, config) },
       };
     },
   });

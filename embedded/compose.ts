@@ -66,13 +66,13 @@ export type Wrappers = {
   readModels?: (own: ReadModels) => ReadModels;
 };
 
-/** The provider that the settings name: one over HTTP, or the simulator in this process. */
+/** The provider that the settings name: one over a network, or the simulator in this process. */
 const openProvider = async (config: Config, log: Log, ledgerFile: string): Promise<Provider> => {
-  const { url, timeoutMs, ...rest } = config.provider;
-  if (url === undefined) return openSimulator({ file: ledgerFile, timeoutMs, logger: log });
+  const { kind, timeoutMs } = config.provider;
+  if (kind === 'simulator') return openSimulator({ file: ledgerFile, timeoutMs, logger: log });
   // Its HTTP client is a sixth of the files that a start would read (ADR-0076).
-  const { httpProvider } = await import('../command-api/provider/http/provider.ts');
-  return httpProvider({ url, timeoutMs, ...rest });
+  const { openOuterProvider } = await import('../command-api/open-provider.ts');
+  return openOuterProvider(config);
 };
 
 const asItIs = <T>(own: T): T => own;
@@ -217,13 +217,13 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
 const readiness = (app: FastifyInstance, parts: Parts) => async () => {
   const { config, opened, projector, commands, relay, deliverer } = parts;
   const eventStore = await engineState(opened.ping, positionOf(opened));
-  const simulated = config.provider.url === undefined;
+  const simulated = config.provider.kind === 'simulator';
   return {
     ready: eventStore.state === 'up' && !app.lifecycle.closing && !projector.status().stuck,
     engines: {
       eventStore,
       readModels: projectionState(projector),
-      provider: { ...providerState(commands), simulated },
+      provider: { ...providerState(commands, config), simulated },
       relay: relayState(relay),
       webhooks: delivererState(deliverer),
     },

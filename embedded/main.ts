@@ -17,8 +17,15 @@ const modeAndData = ({ dataDir, eventStoreDbUrl }: Config, events: number): stri
   return `mode embedded (${dataDir}, ${count.format(events)} ${events === 1 ? 'event' : 'events'})`;
 };
 
-const notForProduction = ({ provider, tokens, seals, eventStoreDbUrl }: Config): string[] => [
-  ...(provider.url === undefined ? ['simulated card provider'] : []),
+const notForProduction = ({
+  provider,
+  stripe,
+  tokens,
+  seals,
+  eventStoreDbUrl,
+}: Config): string[] => [
+  ...(provider.kind === 'simulator' ? ['simulated card provider'] : []),
+  ...(stripe?.live === false ? ['Stripe in test mode'] : []),
   ...(tokens.keys.kind === 'local' ? ['local signing key'] : []),
   // Whoever takes the folder can forge the seals.
   ...(seals.keyFile === undefined && eventStoreDbUrl === undefined

@@ -27,8 +27,9 @@ export type ServiceSettings = z.infer<typeof ServiceSettings>;
 
 /** The settings of this process, as operators are shown them. */
 export const serviceSettings = (config: Config): ServiceSettings => {
-  const { mode, dataDir, provider, warnings, effective } = config;
-  const address = provider.url === undefined ? null : withoutSecrets(provider.url);
+  const { mode, dataDir, provider, stripe, warnings, effective } = config;
+  const url = stripe?.url ?? provider.url;
+  const address = url === undefined ? null : withoutSecrets(url);
   return {
     version: manifest.version,
     mode,

@@ -145,5 +145,8 @@ export type Provider = {
   close(): Promise<void>;
 };
 
-/** A page of the ledger; `next` is the cursor to go on from. */
-export type LedgerPage = { entries: LedgerEntry[]; next: string | null };
+/**
+ * A page of the ledger; `next` is the cursor to go on from. `declines` where the provider keeps no
+ * trace of some of what it declined: such an operation is not missing there.
+ */
+export type LedgerPage = { entries: LedgerEntry[]; next: string | null; declines?: 'not kept' };

@@ -85,12 +85,12 @@ const readLedger = async (
 const ledgerPages = async function* (
   options: ReconcileOptions,
   from: string | null,
-): AsyncGenerator<LedgerEntry[]> {
+): AsyncGenerator<LedgerPage> {
   let page = await readLedger(options, from);
-  yield page.entries;
+  yield page;
   while (page.next !== null) {
     page = await readLedger(options, page.next);
-    yield page.entries;
+    yield page;
   }
 };
 
@@ -111,7 +111,7 @@ const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
 };
 
 /** `end` is where the ledger ended; null where it is empty. */
-type Reading = { end: string | null; stopped: boolean };
+type Reading = { end: string | null; stopped: boolean; keepsDeclines: boolean };
 
 /** Reads both in step to the end of the ledger, then the log to its own; stops when too much waits. */
 const readBoth = async (options: ReconcileOptions, books: Books): Promise<Reading> => {
@@ -119,14 +119,16 @@ const readBoth = async (options: ReconcileOptions, books: Books): Promise<Readin
   const readOn = logReader(options, books);
   const isFull = () => Math.max(books.logged.size, books.entries.size) > waitingMax;
   let end: string | null = null;
-  for await (const page of ledgerPages(options, null)) {
-    for (const entry of page) books.takeEntry(entry);
-    end = page.at(-1)?.cursor ?? end;
+  let keepsDeclines = true;
+  for await (const { entries, declines } of ledgerPages(options, null)) {
+    for (const entry of entries) books.takeEntry(entry);
+    end = entries.at(-1)?.cursor ?? end;
+    keepsDeclines &&= declines !== 'not kept';
     while (books.entries.size > books.logged.size && (await readOn())) if (isFull()) break;
-    if (isFull()) return { end, stopped: true };
+    if (isFull()) return { end, stopped: true, keepsDeclines };
   }
-  while (await readOn()) if (isFull()) return { end, stopped: true };
-  return { end, stopped: false };
+  while (await readOn()) if (isFull()) return { end, stopped: true, keepsDeclines };
+  return { end, stopped: false, keepsDeclines };
 };
 
 /** Outcomes that were recorded while the log was being read may be younger than the ledger was. */
@@ -135,8 +137,8 @@ const readTail = async (
   books: Books,
   from: string | null,
 ): Promise<void> => {
-  for await (const page of ledgerPages(options, from)) {
-    for (const entry of page) {
+  for await (const { entries } of ledgerPages(options, from)) {
+    for (const entry of entries) {
       // What the log does not know of yet began after it was read.
       if (books.logged.has(entry.operationId)) books.takeEntry(entry);
     }
@@ -182,10 +184,15 @@ const judge = async (
   books.compare(reason === undefined ? now : { ...now, reason }, entry);
 };
 
-const judgeWaiting = async (options: ReconcileOptions, books: Books): Promise<void> => {
+const judgeWaiting = async (
+  options: ReconcileOptions,
+  books: Books,
+  keepsDeclines: boolean,
+): Promise<void> => {
   for (const entry of books.entries.values()) await judge(options, books, entry);
   for (const own of books.logged.values()) {
-    if (isAtProvider(own)) books.differ(differenceOf('MISSING_AT_PROVIDER', own, undefined));
+    const hasEntry = isAtProvider(own) && (keepsDeclines || own.outcome !== 'DECLINED');
+    if (hasEntry) books.differ(differenceOf('MISSING_AT_PROVIDER', own, undefined));
     else if (own.reason !== undefined) {
       books.differ(differenceOf('AMOUNT_DIFFERS', own, undefined));
     }
@@ -195,11 +202,11 @@ const judgeWaiting = async (options: ReconcileOptions, books: Books): Promise<vo
 /** Compares everything. Throws what the store throws, and LedgerUnavailable. */
 export const reconcile = async (options: ReconcileOptions): Promise<Reconciliation> => {
   const books = createBooks(options.store);
-  const { end, stopped } = await readBoth(options, books);
+  const { end, stopped, keepsDeclines } = await readBoth(options, books);
   const notCompared = stopped ? books.logged.size + books.entries.size : 0;
   if (!stopped) {
     await readTail(options, books, end);
-    await judgeWaiting(options, books);
+    await judgeWaiting(options, books, keepsDeclines);
   }
   const { differences, unreadableEvents, byKind, counts } = books;
   const ok = differences.length === 0 && counts.unreadable === 0 && notCompared === 0;

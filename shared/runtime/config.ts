@@ -13,23 +13,29 @@ import {
   MAX_AMOUNT_DEFAULT,
   MAX_OPERATIONS_DEFAULT,
   type ParsedSettings,
+  type PROVIDERS,
   RECOVERY_DELAYS_MS_DEFAULT,
   type SASL_MECHANISMS,
   SEAL_EVENTS_MAX_DEFAULT,
   SEAL_INTERVAL_MS_DEFAULT,
   SECRET_SETTINGS,
+  STRIPE_API_URL_DEFAULT,
+  STRIPE_API_VERSION_DEFAULT,
   settingsSchema,
   TOPIC_PREFIX_DEFAULT,
   VERIFY_INTERVAL_MS_DEFAULT,
 } from './settings.ts';
 import {
   distributedProblems,
+  isLiveKey,
   kafkaProblems,
   plaintextProblems,
+  providerKindOf,
   providerProblems,
   rateProblems,
   ratesOf,
   secretProblems,
+  stripeProblems,
   timesOf,
   tokenProblems,
   warningsOf,
@@ -73,6 +79,19 @@ export type MerchantRules = {
   rateLimit: RateLimit;
 };
 
+type StripeSettings = {
+  secretKey: string;
+  live: boolean;
+  url: string;
+  version: string;
+  account: string | undefined;
+  testTokens: boolean;
+  /** Of each kind of operation; 0: no limit of our own. */
+  perSecondMax: number;
+  /** The secrets that sign webhooks, one or two; none: webhooks are not taken. */
+  webhookSecrets: readonly string[];
+};
+
 /** All settings of a process, with defaults filled in. Names that end in Ms are milliseconds. */
 export type Config = {
   /** Every setting with its origin, for operators; secrets are hidden. */
@@ -99,13 +118,16 @@ export type Config = {
     algorithms: string[] | undefined;
   };
   provider: {
-    /** Undefined: the simulator in this process. */
+    kind: (typeof PROVIDERS)[number];
+    /** With `http` alone. */
     url: string | undefined;
     token: string | undefined;
     /** Never above `timeoutMs`. */
     connectTimeoutMs: number;
     timeoutMs: number;
   };
+  /** Undefined: another provider. Holds secrets: never log it. */
+  stripe: StripeSettings | undefined;
   requestBudgetMs: number;
   recoveryDelaysMs: readonly number[];
   /** 0: the log is compared with the ledger only when somebody requests it. */
@@ -192,6 +214,24 @@ const saslOf = ({
     ? undefined
     : { mechanism, username, password };
 
+const STRIPE_PER_SECOND_DEFAULT = 25;
+
+const stripeOf = (parsed: ParsedSettings): StripeSettings | undefined => {
+  const { STRIPE_SECRET_KEY: secretKey } = parsed;
+  if (providerKindOf(parsed) !== 'stripe' || secretKey === undefined) return undefined;
+  const live = isLiveKey(secretKey);
+  return {
+    secretKey,
+    live,
+    url: parsed.STRIPE_API_URL ?? STRIPE_API_URL_DEFAULT,
+    version: parsed.STRIPE_API_VERSION ?? STRIPE_API_VERSION_DEFAULT,
+    account: parsed.STRIPE_ACCOUNT,
+    testTokens: (parsed.STRIPE_TEST_TOKENS ?? String(!live)) === 'true',
+    perSecondMax: parsed.STRIPE_CREATES_PER_SECOND ?? STRIPE_PER_SECOND_DEFAULT,
+    webhookSecrets: parsed.STRIPE_WEBHOOK_SECRET ?? [],
+  };
+};
+
 /** What was read from the files that settings name. */
 type Files = {
   keys: TokenKeys;
@@ -225,7 +265,13 @@ const configOf = (mode: Mode, parsed: ParsedSettings, files: Files): Config => {
       merchantClaims: parsed.JWT_MERCHANT_CLAIM ?? ['merchant_id', 'client_id', 'sub'],
       algorithms: parsed.JWT_ALGORITHMS,
     },
-    provider: { url: parsed.PROVIDER_URL, token: parsed.PROVIDER_TOKEN, ...providerTimes },
+    provider: {
+      kind: providerKindOf(parsed),
+      url: parsed.PROVIDER_URL,
+      token: parsed.PROVIDER_TOKEN,
+      ...providerTimes,
+    },
+    stripe: stripeOf(parsed),
     requestBudgetMs,
     recoveryDelaysMs: parsed.RECOVERY_DELAYS_MS ?? RECOVERY_DELAYS_MS_DEFAULT,
     reconcileIntervalMs: parsed.RECONCILE_INTERVAL_MS ?? RECONCILE_INTERVAL_MS_DEFAULT,
@@ -296,6 +342,7 @@ const configFrom = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
   const problems = [
     ...addressProblems.map((problem) => `EVENTSTOREDB_URL ${problem}`),
     ...providerProblems(parsed),
+    ...stripeProblems(parsed),
     ...plaintextProblems(parsed),
     ...kafkaProblems(parsed),
     ...caProblems,

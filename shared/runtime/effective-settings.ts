@@ -41,6 +41,10 @@ const secretPlace =
 const DEFAULTS: { [Name in keyof typeof settings]?: (config: Config) => string | number } = {
   PORT: ({ port }) => port,
   DATA_DIR: ({ dataDir }) => dataDir,
+  PROVIDER: ({ provider }) => provider.kind,
+  PROVIDER_TIMEOUT_MS: ({ provider }) => provider.timeoutMs,
+  REQUEST_BUDGET_MS: ({ requestBudgetMs }) => requestBudgetMs,
+  STRIPE_TEST_TOKENS: ({ stripe }) => String(stripe?.testTokens ?? NOT_SET),
   JWT_ALGORITHMS: algorithmsOf,
   ACCEPTED_BRANDS: () => 'all',
   RATE_LIMIT_PER_SECOND: ({ rules }) => rules.rateLimit.perSecond,

@@ -20,11 +20,26 @@ const isEncryptedOrLocal = (url: string): boolean => {
   return protocol === 'https:' || LOOPBACK.test(hostname);
 };
 
+/** Who carries out payments, as the settings say. */
+export const providerKindOf = ({ PROVIDER, PROVIDER_URL }: ParsedSettings) =>
+  PROVIDER ?? (PROVIDER_URL === undefined ? 'simulator' : 'http');
+
+/** A call to Stripe is two round trips, the second one to the issuer. */
+const TIMES_MS = {
+  others: { timeout: 5_000, budget: 10_000 },
+  stripe: { timeout: 25_000, budget: 30_000 },
+};
+
 /** Time limits in milliseconds, defaults filled in. A connection never takes longer than a call. */
 export const timesOf = (parsed: ParsedSettings) => {
-  const timeoutMs = parsed.PROVIDER_TIMEOUT_MS ?? 5_000;
+  const defaults = TIMES_MS[providerKindOf(parsed) === 'stripe' ? 'stripe' : 'others'];
+  const timeoutMs = parsed.PROVIDER_TIMEOUT_MS ?? defaults.timeout;
   const connectTimeoutMs = Math.min(parsed.PROVIDER_CONNECT_TIMEOUT_MS ?? 1_000, timeoutMs);
-  return { timeoutMs, connectTimeoutMs, requestBudgetMs: parsed.REQUEST_BUDGET_MS ?? 10_000 };
+  return {
+    timeoutMs,
+    connectTimeoutMs,
+    requestBudgetMs: parsed.REQUEST_BUDGET_MS ?? defaults.budget,
+  };
 };
 
 /** The timeout must fit the request budget, and card numbers must not travel in the clear. */
@@ -40,6 +55,33 @@ export const providerProblems = (parsed: ParsedSettings): string[] => {
   if (url !== undefined && !isEncryptedOrLocal(url) && parsed.PROVIDER_ALLOW_HTTP !== 'true') {
     problems.push('PROVIDER_URL must be https (or set PROVIDER_ALLOW_HTTP=true)');
   }
+  if (parsed.PROVIDER === 'http' && url === undefined) {
+    problems.push('PROVIDER_URL must be set with PROVIDER=http');
+  }
+  if (parsed.PROVIDER !== undefined && parsed.PROVIDER !== 'http' && url !== undefined) {
+    problems.push(`PROVIDER_URL must not be set with PROVIDER=${parsed.PROVIDER}`);
+  }
+  return problems;
+};
+
+/** A key of Stripe that moves money, as opposed to one of its test mode. */
+export const isLiveKey = (key: string): boolean => /^(sk|rk)_live_/.test(key);
+
+/** With PROVIDER=stripe there is a key, and one that moves money only where that is said too. */
+export const stripeProblems = (parsed: ParsedSettings): string[] => {
+  if (providerKindOf(parsed) !== 'stripe') return [];
+  const { STRIPE_SECRET_KEY: key, STRIPE_API_URL: url } = parsed;
+  const problems = [];
+  if (key === undefined) problems.push('STRIPE_SECRET_KEY must be set with PROVIDER=stripe');
+  const isLive = key !== undefined && isLiveKey(key);
+  // seeded bug: stripe-live-key
+  if (isLive && parsed.STRIPE_LIVE !== 'true') {
+    problems.push('STRIPE_SECRET_KEY is a live key: money would move (set STRIPE_LIVE=true)');
+  }
+  if (isLive && parsed.STRIPE_TEST_TOKENS === 'true') {
+    problems.push('STRIPE_TEST_TOKENS must not be true with a live key');
+  }
+  if (url !== undefined && !isEncryptedOrLocal(url)) problems.push('STRIPE_API_URL must be https');
   return problems;
 };
 
@@ -161,7 +203,7 @@ export const distributedProblems = (mode: Mode, parsed: ParsedSettings): string[
   for (const name of needed) {
     if (parsed[name] === undefined) problems.push(`${name} must be set for the ${mode}`);
   }
-  if (mode === 'command-api' && parsed.PROVIDER_URL === undefined) {
+  if (mode === 'command-api' && providerKindOf(parsed) === 'simulator') {
     problems.push(
       'PROVIDER_URL must be set for the command-api; npm run start:provider serves the simulated one',
     );

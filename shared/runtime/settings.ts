@@ -17,6 +17,11 @@ const MAX_OPERATIONS_HIGHEST = 5_000;
 export const RECOVERY_DELAYS_MS_DEFAULT = [
   1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000,
 ];
+/** Who can carry out payments. */
+export const PROVIDERS = ['simulator', 'http', 'stripe'] as const;
+/** Stripe's address, and the version of its API whose fields the driver reads. */
+export const STRIPE_API_URL_DEFAULT = 'https://api.stripe.com';
+export const STRIPE_API_VERSION_DEFAULT = '2026-10-28.endive';
 /** The prefix of the topics' names. */
 export const TOPIC_PREFIX_DEFAULT = 'payments';
 const DAY_MS = 86_400_000;
@@ -183,6 +188,11 @@ export const settings = {
       { error: `must be a comma list of ${ALGORITHMS.join(', ')}` },
     ),
   ),
+  PROVIDER: setting(
+    'http where `PROVIDER_URL` is set, else simulator',
+    'who carries out payments: `simulator`, `http` (a provider that speaks provider.md) or `stripe`',
+    oneOf(PROVIDERS),
+  ),
   PROVIDER_URL: setting(
     'none',
     'base address of a provider that speaks provider.md, https unless its host is loopback; unset: the simulator runs in this process; required by a command API of its own',
@@ -204,12 +214,60 @@ export const settings = {
     wholeNumber(1, 600_000, 'milliseconds'),
   ),
   PROVIDER_TIMEOUT_MS: setting(
-    '5000',
+    '5000; with Stripe 25000',
     'one provider call in all; not above `REQUEST_BUDGET_MS`',
     wholeNumber(1, 600_000, 'milliseconds'),
   ),
+  STRIPE_SECRET_KEY: secret(
+    'none',
+    'with `PROVIDER=stripe`: `sk_test_…`, `rk_test_…`, or a live one with `STRIPE_LIVE`',
+    checked(
+      (value) => /^(sk|rk)_(test|live)_[A-Za-z0-9_]{1,250}$/.test(value),
+      'must be a secret or restricted key of Stripe (sk_test_, rk_test_, sk_live_ or rk_live_)',
+    ),
+  ),
+  STRIPE_LIVE: setting('false', '`true` allows a live key: money moves', oneOf(['true', 'false'])),
+  STRIPE_API_URL: setting(
+    STRIPE_API_URL_DEFAULT,
+    "Stripe's address; https unless its host is loopback",
+    httpUrl,
+  ),
+  STRIPE_API_VERSION: setting(
+    STRIPE_API_VERSION_DEFAULT,
+    'the version of its API that is requested; the one that this driver was written for',
+    checked(
+      (value) => /^[0-9]{4}-[0-9]{2}-[0-9]{2}(\.[a-z]{1,32})?$/.test(value),
+      'must be a version of the API of Stripe such as 2026-10-28.endive',
+    ),
+  ),
+  STRIPE_ACCOUNT: setting(
+    'none',
+    'the connected account that payments are made for (`Stripe-Account`)',
+    checked(
+      (value) => /^acct_[A-Za-z0-9]{1,64}$/.test(value),
+      'must be the id of an account of Stripe (acct_)',
+    ),
+  ),
+  STRIPE_TEST_TOKENS: setting(
+    'true with a test key',
+    "`true`: Stripe's own test numbers are sent as its test tokens, which need no permission for raw cards",
+    oneOf(['true', 'false']),
+  ),
+  STRIPE_CREATES_PER_SECOND: setting(
+    '25',
+    'creates, captures, voids and refunds a second, each; what Stripe allows for an endpoint by default; 0 is off',
+    wholeNumber(0, 1_000),
+  ),
+  STRIPE_WEBHOOK_SECRET: secret(
+    'none',
+    'signing secret of `POST /webhooks/stripe`; two, by a comma, while one replaces the other; without it the route does not exist',
+    listOf(
+      (item) => /^whsec_[A-Za-z0-9+/=_-]{8,250}$/.test(item),
+      'must be a signing secret of Stripe (whsec_)',
+    ).refine((items) => items.length <= 2, { error: 'must hold two secrets at most' }),
+  ),
   REQUEST_BUDGET_MS: setting(
-    '10000',
+    '10000; with Stripe 30000',
     'one request, waits included',
     wholeNumber(1, 600_000, 'milliseconds'),
   ),

@@ -28,6 +28,8 @@ const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
 const publicKey = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' };
 const secret = 'a-secret-that-is-long-enough-for-HS256';
 
+const LIVE = { PROVIDER: 'stripe', STRIPE_SECRET_KEY: 'sk_live_1', STRIPE_LIVE: 'true' };
+
 describe('settings: what is not set', () => {
   test('has the defaults of docs/settings.md', () => {
     expect(load({})).toMatchObject({
@@ -126,6 +128,20 @@ describe('settings: what is set and right', () => {
     },
   );
 
+  test('Stripe: a test key sends test tokens and has the time of two round trips', () => {
+    const { provider, stripe, requestBudgetMs } = load({
+      PROVIDER: 'stripe',
+      STRIPE_SECRET_KEY: 'rk_test_1',
+    });
+    expect(provider).toMatchObject({ kind: 'stripe', timeoutMs: 25_000 });
+    expect(requestBudgetMs).toBe(30_000);
+    expect(stripe).toMatchObject({ live: false, testTokens: true, perSecondMax: 25 });
+  });
+
+  test('Stripe: a live key with STRIPE_LIVE=true sends no test token', () => {
+    expect(load(LIVE).stripe).toMatchObject({ live: true, testTokens: false });
+  });
+
   test('provider.md: plain http to another host is accepted only with PROVIDER_ALLOW_HTTP=true', () => {
     const env = { PROVIDER_URL: 'http://provider.example' };
     expect(load({ ...env, PROVIDER_ALLOW_HTTP: 'true' }).provider.url).toBe(env.PROVIDER_URL);
@@ -171,6 +187,28 @@ describe('settings: what is set and wrong', () => {
     [{ PROVIDER_URL: 'http://provider.example' }, 'PROVIDER_URL must be https'],
     [{ PROVIDER_URL: 'http://localhost.example' }, 'PROVIDER_URL must be https'],
     [{ PROVIDER_URL: 'https://u:p@provider.example' }, 'PROVIDER_URL must not hold a user name'],
+    [{ PROVIDER: 'paypal' }, 'PROVIDER must be one of simulator, http, stripe'],
+    [{ PROVIDER: 'http' }, 'PROVIDER_URL must be set with PROVIDER=http'],
+    [
+      { PROVIDER: 'simulator', PROVIDER_URL: 'https://provider.example' },
+      'PROVIDER_URL must not be set with PROVIDER=simulator',
+    ],
+    [{ PROVIDER: 'stripe' }, 'STRIPE_SECRET_KEY must be set with PROVIDER=stripe'],
+    [{ STRIPE_SECRET_KEY: 'pk_test_1' }, 'STRIPE_SECRET_KEY must be a secret or restricted key'],
+    [
+      { PROVIDER: 'stripe', STRIPE_SECRET_KEY: 'sk_live_1' },
+      'STRIPE_SECRET_KEY is a live key: money would move (set STRIPE_LIVE=true)',
+    ],
+    [
+      { ...LIVE, STRIPE_TEST_TOKENS: 'true' },
+      'STRIPE_TEST_TOKENS must not be true with a live key',
+    ],
+    [{ ...LIVE, STRIPE_API_URL: 'http://stripe.example' }, 'STRIPE_API_URL must be https'],
+    [{ STRIPE_ACCOUNT: 'me' }, 'STRIPE_ACCOUNT must be the id of an account'],
+    [
+      { STRIPE_WEBHOOK_SECRET: 'whsec_12345678,whsec_12345678,whsec_12345678' },
+      'two secrets at most',
+    ],
     [{ PROVIDER_ALLOW_HTTP: 'yes' }, 'PROVIDER_ALLOW_HTTP must be one of true, false'],
     [{ JWT_ALGORITHMS: 'none' }, 'JWT_ALGORITHMS must not allow none'],
     [{ JWT_ALGORITHMS: 'ES256,None' }, 'JWT_ALGORITHMS must not allow none'],

@@ -28,6 +28,8 @@ test('F25: every secret and every address that may hold a password can be a file
     'KAFKA_SASL_PASSWORD',
     'JWT_SECRET',
     'PROVIDER_TOKEN',
+    'STRIPE_SECRET_KEY',
+    'STRIPE_WEBHOOK_SECRET',
     'IDEMPOTENCY_SECRET',
     'IDEMPOTENCY_SECRET_PREVIOUS',
     'WEBHOOK_SECRET',

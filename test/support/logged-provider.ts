@@ -14,6 +14,9 @@ export type References = Map<string, string>;
 
 type About = ProviderOperation | OperationQuestion;
 
+/** Stands before the id of an operation that is recorded as fenced. */
+const FENCED = 'fenced';
+
 export type LoggedProvider = Omit<Provider, 'execute' | 'lookUp' | 'fence'> & {
   execute(operation: ProviderOperation, opened?: Opened): ReturnType<Provider['execute']>;
   lookUp(about: About): ReturnType<Provider['lookUp']>;
@@ -46,6 +49,7 @@ export const withLog = (provider: Provider, references: References = new Map()):
       const { operationId } = operation;
       const sent = { ...operation, ...authorizationOf(operation) } as ProviderOperation;
       const outcome = await provider.execute(sent, async (reference) => {
+        if (references.has(`${FENCED} ${operationId}`)) throw new Error('it has its outcome');
         await opened(reference);
         references.set(operationId, reference);
       });
@@ -54,6 +58,15 @@ export const withLog = (provider: Provider, references: References = new Map()):
       return outcome;
     },
     lookUp: (about) => provider.lookUp(questionOf(about)),
-    fence: (about) => provider.fence(questionOf(about)),
+    fence: async (about) => {
+      const question = questionOf(about);
+      const found = await provider.fence(question);
+      const { operationId } = about;
+      // As the log does: not over a reference that appeared after the question.
+      const isJudgedOnNow = references.get(operationId) === question.reference;
+      if (found.outcome === 'FENCED' && isJudgedOnNow)
+        references.set(`${FENCED} ${operationId}`, FENCED);
+      return found;
+    },
   };
 };

@@ -15,6 +15,75 @@ const without = (part: RegExp): Change => ({ replace: part, by: '' });
 /** The condition goes, and what it protected happens always. */
 const UNCONDITIONAL = without(/if \(.*\) (?=return|throw)/);
 
+const STRIPE: SeededBug[] = [
+  {
+    name: 'Stripe: a hold that our own fence released counts as approved',
+    at: 'stripe-canceled',
+    change: { replace: /isReleasedLater \? approved : IMPOSSIBLE/, by: 'approved' },
+    test: 'test/contract/provider/stripe-rules.test.ts',
+  },
+  {
+    name: 'Stripe: a PaymentIntent of another amount is taken for the operation',
+    at: 'stripe-same-operation',
+    change: { replace: /intent\.amount === question\.amount/, by: 'true' },
+    test: 'test/contract/provider/stripe.test.ts',
+  },
+  {
+    name: "Stripe: another operation's capture counts for this one",
+    at: 'stripe-own-capture',
+    change: 'delete',
+    test: 'test/contract/provider/stripe-rules.test.ts',
+  },
+  {
+    name: 'Stripe: only the first page of refunds is looked through',
+    at: 'stripe-refund-pages',
+    change: UNCONDITIONAL,
+    test: 'test/contract/provider/stripe-rules.test.ts',
+  },
+  {
+    name: 'Stripe: a fence releases an authorization that was approved',
+    at: 'stripe-fence-looks-first',
+    change: 'delete',
+    test: 'test/contract/provider/stripe-rules.test.ts',
+  },
+  {
+    name: 'Stripe: a cancel that failed counts as a fence',
+    at: 'stripe-fence-proof',
+    change: { replace: /unknown\('not_canceled'\)/, by: 'FENCED' },
+    test: 'test/contract/provider/stripe-rules.test.ts',
+  },
+  {
+    name: 'Stripe: a key that may be forgotten by now is relied on',
+    at: 'stripe-key-age',
+    change: { replace: /KEY_AGE_MS_MAX/, by: 'Number.POSITIVE_INFINITY' },
+    test: 'test/contract/provider/stripe-rules.test.ts',
+  },
+  {
+    name: 'Stripe: a confirm without a response counts as never sent',
+    at: 'stripe-time-out',
+    change: { replace: /response\.sent \? undecided\(response\) : /, by: '' },
+    test: 'test/contract/provider/stripe-faults.test.ts',
+  },
+  {
+    name: 'Stripe: the confirm is sent though its reference is not kept',
+    at: 'stripe-opened-first',
+    change: 'delete',
+    test: 'test/contract/provider/stripe-rules.test.ts',
+  },
+  {
+    name: 'Stripe: the confirm is sent with no time left to wait for it',
+    at: 'stripe-late-confirm',
+    change: 'delete',
+    test: 'test/contract/provider/stripe-rules.test.ts',
+  },
+  {
+    name: 'Stripe: a live key needs no second word',
+    at: 'stripe-live-key',
+    change: 'delete',
+    test: 'test/config/config.test.ts',
+  },
+];
+
 const INTENT_AND_PROVIDER: SeededBug[] = [
   {
     name: 'create: the provider is asked before the intent is stored',
@@ -1227,7 +1296,7 @@ const PROVIDER_AND_LIMITS: SeededBug[] = [
     change: {
       replace: /(\w+)\.request\(\{/,
       by: `$1.compose((await import('undici')).interceptors.redirect({ maxRedirections: 3 }))
-        .request({ origin: base.origin,`,
+        .request({ origin,`,
     },
     test: 'test/contract/provider/http-faults.test.ts',
   },
@@ -1436,6 +1505,7 @@ const WEBHOOKS: SeededBug[] = [
 export const SEEDED_BUGS: readonly SeededBug[] = [
   ...WEBHOOKS,
   ...INTENT_AND_PROVIDER,
+  ...STRIPE,
   ...RECOVERY,
   ...RULES,
   ...IDEMPOTENCY,

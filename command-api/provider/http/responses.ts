@@ -3,9 +3,7 @@
  * operation is Unknown. Of the answer's text only its codes go on, cleaned.
  */
 
-import { TWELVE_DIGITS } from '../../../shared/payment/card.ts';
 import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/payment-events.ts';
-import { digitsHoldCardNumber, holdsKnownCard } from '../../../shared/runtime/card-numbers.ts';
 import {
   type Approved,
   AT_WORK,
@@ -18,31 +16,20 @@ import {
   type ProviderOutcome,
   type Unknown,
 } from '../port.ts';
+import { cleanCode } from '../provider-code.ts';
+import type { RawResponse as TransportResponse } from '../transport.ts';
 import { fencedBody, ledgerBody, type OutcomeBody, outcomeBody } from './protocol.ts';
 
 /** What the answer to a call is held against. */
 type Sent = Pick<OperationQuestion, 'operationId' | 'amount' | 'currency'>;
 
 /** A whole answer. `body` is the parsed JSON, undefined where it is none. */
-export type RawResponse = { status: number; body: unknown };
+export type RawResponse = Pick<TransportResponse, 'status' | 'body'>;
 
 const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 
 const isFailureCode = (code: string): code is FailureCode =>
   (FAILURE_CODES as readonly string[]).includes(code);
-
-/**
- * A provider's own code: `A-Z a-z 0-9 _ . -` of it, 64 characters at most. Undefined when nothing
- * is left, or when it holds what may be a card number: 12 digits in a row, a known brand's number in
- * blocks, or this call's own number however it is split.
- */
-const cleanCode = (code: string | null | undefined, number?: string): string | undefined => {
-  const kept = (code ?? '').replace(/[^A-Za-z0-9_.-]/g, '');
-  const holdsNumber = number !== undefined && digitsHoldCardNumber(kept, number);
-  if (kept === '' || holdsNumber || TWELVE_DIGITS.test(kept) || holdsKnownCard(kept))
-    return undefined;
-  return kept.slice(0, 64);
-};
 
 const declinedFrom = (body: OutcomeBody, number: string | undefined): Declined => {
   const own = cleanCode(body.providerFailureCode, number);

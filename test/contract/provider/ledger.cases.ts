@@ -7,6 +7,7 @@ import type { LoggedProvider } from '../../support/logged-provider.ts';
 import { authorize, CVV, followUp } from '../../support/provider-operations.ts';
 import {
   declined,
+  onlySimulated,
   openBeforeEach,
   type ProviderDriver,
   SHORT_TIMEOUT_MS,
@@ -27,9 +28,12 @@ export const ledgerCases = (driver: ProviderDriver): void => {
       await provider.execute(followUp('CAPTURE', operation, { amount: 1500 }));
       const entries = await takeAll(provider, 2);
       expect(entries).toEqual(await takeAll(provider, 3));
-      expect(entries.map(({ kind, outcome }) => [kind, outcome])).toEqual([
+      // A provider may list what came of an authorization beside it; a payment's own order holds.
+      const [ofFirst = [], ofSecond = []] = ['pay_1', 'pay_2'].map((id) =>
+        entries.filter(({ paymentId }) => paymentId === id),
+      );
+      expect(ofFirst.map(({ kind, outcome }) => [kind, outcome])).toEqual([
         ['AUTHORIZE', 'APPROVED'],
-        ['AUTHORIZE', 'DECLINED'],
         ['CAPTURE', 'APPROVED'],
       ]);
       expect(entries[0]).toEqual({
@@ -42,17 +46,19 @@ export const ledgerCases = (driver: ProviderDriver): void => {
         currency: 'USD',
         providerReference: expect.any(String),
       });
-      expect(entries[1]).toMatchObject({ paymentId: 'pay_2', ...declined('INSUFFICIENT_FUNDS') });
-      expect(entries[2]).toMatchObject({ amount: 1500 });
+      expect(ofFirst[1]).toMatchObject({ amount: 1500 });
+      expect(ofSecond).toEqual([
+        expect.objectContaining({ kind: 'AUTHORIZE', ...declined('INSUFFICIENT_FUNDS') }),
+      ]);
     });
 
     test('an empty ledger, and a page after the last line', async () => {
-      expect(await provider.ledger(null, 10)).toEqual({ entries: [], next: null });
+      expect(await provider.ledger(null, 10)).toMatchObject({ entries: [], next: null });
       expect(await provider.ledgerEnd(null)).toEqual([]);
       await authorized();
       const [entry] = await takeAll(provider, 10);
       const cursor = entry?.cursor ?? '';
-      expect(await provider.ledger(cursor, 10)).toEqual({ entries: [], next: null });
+      expect(await provider.ledger(cursor, 10)).toMatchObject({ entries: [], next: null });
       expect(await provider.ledgerEnd(cursor)).toEqual([]);
     });
 
@@ -65,45 +71,51 @@ export const ledgerCases = (driver: ProviderDriver): void => {
       expect(await provider.ledgerEnd(all[2]?.cursor ?? '')).toEqual(all.slice(3));
     });
 
-    test('survives close and open: answers, fences, cursors', async () => {
-      const operation = await authorized();
-      const before = await provider.lookUp(operation);
-      provider = await reopen();
-      expect(await provider.lookUp(operation)).toEqual(before);
-      expect(await provider.execute(operation)).toEqual(before);
-      await authorized();
-      const [first, second] = await takeAll(provider, 10);
-      expect(first?.operationId).toBe(operation.operationId);
-      expect((await provider.ledger(first?.cursor ?? '', 10)).entries).toEqual([second]);
+    onlySimulated(driver, () => {
+      test('survives close and open: answers, fences, cursors', async () => {
+        const operation = await authorized();
+        const before = await provider.lookUp(operation);
+        provider = await reopen();
+        expect(await provider.lookUp(operation)).toEqual(before);
+        expect(await provider.execute(operation)).toEqual(before);
+        await authorized();
+        const [first, second] = await takeAll(provider, 10);
+        expect(first?.operationId).toBe(operation.operationId);
+        expect((await provider.ledger(first?.cursor ?? '', 10)).entries).toEqual([second]);
+      });
     });
 
-    test('300 calls at once are all carried out, each once', async () => {
-      const calls = Array.from({ length: 300 }, () => authorize());
-      const responses = await Promise.all(calls.map((call) => provider.execute(call)));
-      expect(responses.filter(({ outcome }) => outcome === 'APPROVED')).toHaveLength(300);
-      const entries = await takeAll(provider, 1000);
-      expect(entries).toHaveLength(300);
-      expect(new Set(entries.map(({ operationId }) => operationId)).size).toBe(300);
+    onlySimulated(driver, () => {
+      test('300 calls at once are all carried out, each once', async () => {
+        const calls = Array.from({ length: 300 }, () => authorize());
+        const responses = await Promise.all(calls.map((call) => provider.execute(call)));
+        expect(responses.filter(({ outcome }) => outcome === 'APPROVED')).toHaveLength(300);
+        const entries = await takeAll(provider, 1000);
+        expect(entries).toHaveLength(300);
+        expect(new Set(entries.map(({ operationId }) => operationId)).size).toBe(300);
+      });
     });
 
-    test('gaps §4: no card number, no last four and no CVV in the files of the ledger', async () => {
-      const numbers = TEST_CARDS.map(({ number }) => number);
-      const traces = numbers.flatMap((number) => [number, number.slice(-4)]);
-      // Amounts and ids that no trace can be found in by chance.
-      const parts = { amount: 7, paymentId: 'pay_x' };
-      provider = await reopen(SHORT_TIMEOUT_MS);
-      await Promise.all(numbers.map((number) => provider.execute(authorize(number, parts))));
-      const bytes: string[] = [];
-      provider = await reopen(SHORT_TIMEOUT_MS, () => {
-        for (const name of readdirSync(folder())) {
-          expect(statSync(join(folder(), name)).mode & 0o777).toBe(0o600);
-          bytes.push(readFileSync(join(folder(), name)).toString('latin1'));
+    onlySimulated(driver, () => {
+      test('gaps §4: no card number, no last four and no CVV in the files of the ledger', async () => {
+        const numbers = TEST_CARDS.map(({ number }) => number);
+        const traces = numbers.flatMap((number) => [number, number.slice(-4)]);
+        // Amounts and ids that no trace can be found in by chance.
+        const parts = { amount: 7, paymentId: 'pay_x' };
+        provider = await reopen(SHORT_TIMEOUT_MS);
+        await Promise.all(numbers.map((number) => provider.execute(authorize(number, parts))));
+        const bytes: string[] = [];
+        provider = await reopen(SHORT_TIMEOUT_MS, () => {
+          for (const name of readdirSync(folder())) {
+            expect(statSync(join(folder(), name)).mode & 0o777).toBe(0o600);
+            bytes.push(readFileSync(join(folder(), name)).toString('latin1'));
+          }
+        });
+        expect(bytes.join().includes('pay_x')).toBe(true);
+        for (const trace of [...traces, CVV, 'Jane Doe']) {
+          expect([trace, bytes.join().includes(trace)]).toEqual([trace, false]);
         }
       });
-      expect(bytes.join().includes('pay_x')).toBe(true);
-      for (const trace of [...traces, CVV, 'Jane Doe']) {
-        expect([trace, bytes.join().includes(trace)]).toEqual([trace, false]);
-      }
     });
   });
 };

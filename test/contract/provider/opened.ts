@@ -11,6 +11,13 @@ export type ProviderDriver = Driver & {
   token?: string;
   /** Opens a provider over the ledger of a folder, as the next start of it would. */
   open(folder: string, timeoutMs: number): Promise<Provider>;
+  /** False: what only the simulator's cards, rules and files show is not asked of it. */
+  simulated?: false;
+};
+
+/** Registers a test of what the simulator alone shows, for the drivers that reach it. */
+export const onlySimulated = ({ simulated }: ProviderDriver, register: () => void): void => {
+  if (simulated !== false) register();
 };
 
 export const LEDGER_FILE = 'ledger.sqlite';

@@ -2,7 +2,14 @@
 import { describe, expect, test } from '@jest/globals';
 import type { LoggedProvider } from '../../support/logged-provider.ts';
 import { authorize, followUp, newOperationId } from '../../support/provider-operations.ts';
-import { approved, declined, openBeforeEach, type ProviderDriver, takeAll } from './opened.ts';
+import {
+  approved,
+  declined,
+  onlySimulated,
+  openBeforeEach,
+  type ProviderDriver,
+  takeAll,
+} from './opened.ts';
 
 export const operationIdCases = (driver: ProviderDriver): void => {
   describe('gaps §7: the operation id is the idempotency key', () => {
@@ -23,13 +30,15 @@ export const operationIdCases = (driver: ProviderDriver): void => {
       expect(await takeAll(provider, 10)).toHaveLength(2);
     });
 
-    test('a repeat with another kind gives the first answer again', async () => {
-      const operation = await authorized();
-      const { operationId } = operation;
-      const other = followUp('CAPTURE', operation, { operationId });
-      expect(await provider.execute(other)).toEqual(approved);
-      const [entry, ...rest] = await takeAll(provider, 10);
-      expect([entry?.kind, rest]).toEqual(['AUTHORIZE', []]);
+    onlySimulated(driver, () => {
+      test('a repeat with another kind gives the first answer again', async () => {
+        const operation = await authorized();
+        const { operationId } = operation;
+        const other = followUp('CAPTURE', operation, { operationId });
+        expect(await provider.execute(other)).toEqual(approved);
+        const [entry, ...rest] = await takeAll(provider, 10);
+        expect([entry?.kind, rest]).toEqual(['AUTHORIZE', []]);
+      });
     });
 
     test('an answer about another amount or currency is Unknown', async () => {
@@ -45,13 +54,15 @@ export const operationIdCases = (driver: ProviderDriver): void => {
       expect(await provider.lookUp(operation)).toEqual(approved);
     });
 
-    test('of 32 calls at once with one id, one is carried out', async () => {
-      const operation = authorize();
-      const responses = await Promise.all(
-        Array.from({ length: 32 }, () => provider.execute(operation)),
-      );
-      expect(new Set(responses.map((response) => JSON.stringify(response))).size).toBe(1);
-      expect(await takeAll(provider, 10)).toHaveLength(1);
+    onlySimulated(driver, () => {
+      test('of 32 calls at once with one id, one is carried out', async () => {
+        const operation = authorize();
+        const responses = await Promise.all(
+          Array.from({ length: 32 }, () => provider.execute(operation)),
+        );
+        expect(new Set(responses.map((response) => JSON.stringify(response))).size).toBe(1);
+        expect(await takeAll(provider, 10)).toHaveLength(1);
+      });
     });
 
     test('ids of every allowed form are taken', async () => {

@@ -1,0 +1,260 @@
+/**
+ * Carries an operation out. Of a create's requests only the confirm moves money, so whatever goes
+ * wrong before it is NOT_SENT. Every request is sent once.
+ */
+import type { CardInput, TokenInput } from '../../../shared/payment/card.ts';
+import {
+  AT_WORK,
+  type Opened,
+  type OperationQuestion,
+  type ProviderOperation,
+  type ProviderOutcome,
+} from '../port.ts';
+import { NOT_SENT, notSent, type StripeCall, undecided } from './call.ts';
+import type { StripeResponse } from './client.ts';
+import { type FollowUpQuestion, fence, readResponse } from './fence.ts';
+import { authorizationOf, find, isKeyTaken } from './look-up.ts';
+import { declinedBy, errorOf, intentOf, readCreate, unknown } from './read.ts';
+import {
+  confirmIntent,
+  followUpRequest,
+  makePaymentMethod,
+  nameVoid,
+  openIntent,
+} from './requests.ts';
+import { paymentMethod } from './shapes.ts';
+import { testTokenOf } from './test-tokens.ts';
+
+type Create = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
+type FollowUp = Exclude<ProviderOperation, Create>;
+
+export type Execution = {
+  call: StripeCall;
+  nowMs: number;
+  /** Stripe's own test tokens in place of the known test numbers. */
+  testTokens: boolean;
+  /** Below it a money request is not begun: its response could no longer be waited for. */
+  confirmMsMin: number;
+};
+
+/** A step before the money request: its value, or how the operation ends. */
+type Step<T> = { value: T } | { end: ProviderOutcome };
+
+/**
+ * How an operation ends by a step that moved nothing. A request that Stripe takes from nobody (a 400
+ * without a code) is no decline of the shopper.
+ */
+const endOfStep = (response: StripeResponse, number?: string): ProviderOutcome => {
+  // An operation id that comes with another amount: only what was begun under it is known.
+  if (isKeyTaken(response)) return unknown('mismatch');
+  const error = errorOf(response);
+  if (!isRejected(response) || error === undefined) return notSent(response);
+  const isOfCard = error.decline_code != null || error.code != null;
+  return isOfCard ? declinedBy(error, number) : { ...NOT_SENT, reason: 'misconfigured' };
+};
+
+const isRejected = (response: StripeResponse): boolean =>
+  !('sent' in response) && [400, 402, 404].includes(response.status);
+
+const open = async (execution: Execution, operation: Create): Promise<Step<string>> => {
+  const response = await execution.call.send(openIntent(operation));
+  const intent = intentOf(response);
+  if (intent === undefined) return { end: endOfStep(response) };
+  // A replay shows the intent as it was made.
+  const isOurs =
+    readCreate(intent, questionOf(operation, execution.nowMs)).outcome === 'NOT_FOUND' &&
+    intent.status === 'requires_payment_method';
+  return isOurs ? { value: intent.id } : { end: NOT_SENT };
+};
+
+const paymentMethodFor = async (
+  execution: Execution,
+  card: CardInput | TokenInput,
+): Promise<Step<string>> => {
+  if ('token' in card) return { value: card.token };
+  const token = execution.testTokens ? testTokenOf(card.number) : undefined;
+  if (token !== undefined) return { value: token };
+  const response = await execution.call.send(makePaymentMethod(card));
+  const made = 'sent' in response || response.status !== 200 ? undefined : response.body;
+  const read = paymentMethod.safeParse(made);
+  if (!read.success) return { end: endOfStep(response, card.number) };
+  return { value: read.data.id };
+};
+
+/** The question about an operation that is being carried out. */
+const questionOf = (operation: ProviderOperation, nowMs: number): OperationQuestion => {
+  const { operationId, paymentId, amount, currency, kind } = operation;
+  const requestedAt = new Date(nowMs).toISOString();
+  const question = { operationId, paymentId, amount, currency, kind, requestedAt };
+  if ('card' in operation) return question;
+  const { authorizationId, authorizationReference } = operation;
+  return { ...question, authorizationId, authorizationReference };
+};
+
+/**
+ * The Idempotency-Key is taken by another request. A create's is taken by its own confirm alone, with
+ * another payment method, which may still run: only what Stripe shows is said. That of a follow-up may
+ * have been taken by its fence, which says so itself.
+ */
+const afterKeyTaken = async (
+  { call, nowMs }: Execution,
+  question: OperationQuestion,
+): Promise<ProviderOutcome> => {
+  const isCreate = question.kind === 'AUTHORIZE' || question.kind === 'SALE';
+  const found = isCreate ? await find(call, question) : await fence(call, question, nowMs);
+  if (found.outcome === 'FENCED' || found.outcome === 'IMPOSSIBLE') return NOT_SENT;
+  return found.outcome === 'NOT_FOUND' ? unknown(AT_WORK) : found;
+};
+
+/**
+ * A 400 or 404 says that this request did nothing. One before it, under the same id, may have: what
+ * Stripe shows decides. Nothing there: it is declined.
+ */
+const afterRejection = async (
+  { call }: Execution,
+  response: StripeResponse,
+  question: OperationQuestion,
+  number?: string,
+): Promise<ProviderOutcome> => {
+  const found = await find(call, question);
+  const isUndone = found.outcome === 'NOT_FOUND' || found.outcome === 'IMPOSSIBLE';
+  if (!isUndone) return found;
+  // A create that is impossible was fenced: its intent is canceled.
+  if (found.outcome === 'IMPOSSIBLE' && question.reference !== undefined) return NOT_SENT;
+  return declinedBy(errorOf(response) ?? { code: undefined, decline_code: undefined }, number);
+};
+
+/** A response other than 200 to the request that moves money. */
+const readRejection = async (
+  execution: Execution,
+  response: StripeResponse,
+  question: OperationQuestion,
+  number?: string,
+): Promise<ProviderOutcome> => {
+  // seeded bug: stripe-time-out
+  if ('sent' in response) return response.sent ? undecided(response) : notSent(response);
+  const error = errorOf(response);
+  if (isKeyTaken(response)) return afterKeyTaken(execution, question);
+  switch (response.status) {
+    case 402:
+      return error === undefined ? unknown('malformed') : declinedBy(error, number);
+    case 400:
+    case 404:
+      return error === undefined
+        ? unknown('malformed')
+        : afterRejection(execution, response, question, number);
+    // Neither was executed: the key and its permissions are checked first.
+    case 401:
+    case 403:
+      return notSent(response);
+    case 409:
+      return unknown(error?.code === 'idempotency_key_in_use' ? AT_WORK : 'status');
+    // The rate limit comes before execution; a lock that was not free (lock_timeout) does not.
+    case 429:
+      return error?.code === 'rate_limit' ? notSent(response) : unknown('status');
+    default:
+      return unknown('status');
+  }
+};
+
+const isErrorAbout = (response: StripeResponse, reference: string): boolean => {
+  const about = errorOf(response)?.payment_intent?.id;
+  return about === undefined || about === reference;
+};
+
+const confirm = async (
+  execution: Execution,
+  operation: Create,
+  reference: string,
+  method: string,
+): Promise<ProviderOutcome> => {
+  const { call, nowMs } = execution;
+  const response = await call.send(confirmIntent(operation.operationId, reference, method));
+  const question = { ...questionOf(operation, nowMs), reference };
+  const intent = intentOf(response);
+  if (intent !== undefined && intent.id === reference) {
+    const reading = readCreate(intent, question);
+    return reading.outcome === 'APPROVED' || reading.outcome === 'UNKNOWN'
+      ? reading
+      : unknown('mismatch');
+  }
+  if (intent !== undefined || !isErrorAbout(response, reference)) return unknown('mismatch');
+  const card = operation.card.reveal();
+  const number = 'token' in card ? undefined : card.number;
+  return readRejection(execution, response, question, number);
+};
+
+const NOT_OPENED: ProviderOutcome = { ...NOT_SENT, reason: 'not_opened' };
+const TOO_LATE: ProviderOutcome = { ...NOT_SENT, reason: 'too_late' };
+
+/** Resolves to false where the reference is not known to be kept before the deadline. */
+const isKept = async (call: StripeCall, keep: Promise<void>): Promise<boolean> => {
+  const late = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => late.resolve(false), call.leftMs());
+  try {
+    return await Promise.race([keep.then(() => true), late.promise]);
+  } catch {
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** Opens the intent, makes the payment method beside it, has the reference kept, then confirms. */
+const executeCreate = async (
+  execution: Execution,
+  operation: Create,
+  opened: Opened,
+): Promise<ProviderOutcome> => {
+  const [intent, method] = await Promise.all([
+    open(execution, operation),
+    paymentMethodFor(execution, operation.card.reveal()),
+  ]);
+  if ('end' in intent) return intent.end;
+  if ('end' in method) return method.end;
+  // seeded bug: stripe-opened-first
+  if (!(await isKept(execution.call, opened(intent.value)))) return NOT_OPENED;
+  // seeded bug: stripe-late-confirm
+  if (execution.call.leftMs() < execution.confirmMsMin) return TOO_LATE;
+  return confirm(execution, operation, intent.value, method.value);
+};
+
+const executeFollowUp = async (
+  execution: Execution,
+  operation: FollowUp,
+): Promise<ProviderOutcome> => {
+  const { call, nowMs } = execution;
+  const reference = await authorizationOf(call, operation);
+  // Without its authorization there is nothing that the operation could be sent to.
+  if (reference === undefined) return NOT_SENT;
+  const question = {
+    ...questionOf(operation, nowMs),
+    kind: operation.kind,
+    authorizationReference: reference,
+  } satisfies FollowUpQuestion;
+  if (operation.kind === 'VOID') {
+    const named = await call.send(nameVoid(operation.operationId, reference));
+    if (intentOf(named)?.id !== reference) {
+      return isRejected(named) ? afterRejection(execution, named, question) : notSent(named);
+    }
+  }
+  if (call.leftMs() < execution.confirmMsMin) return TOO_LATE;
+  const response = await call.send(followUpRequest(question, reference));
+  if (!('sent' in response) && response.status === 200) {
+    const reading = readResponse(response, question, reference);
+    return reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE'
+      ? unknown('mismatch')
+      : reading;
+  }
+  return readRejection(execution, response, question);
+};
+
+/** Carries an operation out once. Never throws. */
+export const execute = (
+  execution: Execution,
+  operation: ProviderOperation,
+  opened: Opened,
+): Promise<ProviderOutcome> =>
+  'card' in operation
+    ? executeCreate(execution, operation, opened)
+    : executeFollowUp(execution, operation);

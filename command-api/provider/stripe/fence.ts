@@ -1,0 +1,175 @@
+/**
+ * After a fence that says FENCED, Stripe never carries the operation out. A create's is a canceled
+ * PaymentIntent, which holds without time limit. A capture, void or refund has none of its own, so
+ * the fence takes its Idempotency-Key: documented for a day, unproven against the real Stripe
+ * (docs/providers/stripe.md).
+ */
+import {
+  type Approved,
+  AT_WORK,
+  type Declined,
+  type Fenced,
+  type OperationQuestion,
+  type Unknown,
+} from '../port.ts';
+import { type StripeCall, undecided } from './call.ts';
+import type { StripeResponse } from './client.ts';
+import {
+  authorizationOf,
+  find,
+  findFollowUp,
+  intentReference,
+  isKeyTaken,
+  searchFor,
+} from './look-up.ts';
+import {
+  declinedBy,
+  errorOf,
+  intentOf,
+  type Reading,
+  readChange,
+  readRefund,
+  refundOf,
+  unknown,
+} from './read.ts';
+import { cancelAsFence, followUpRequest, takeKey } from './requests.ts';
+
+export type FenceOutcome = Approved | Declined | Fenced | Unknown;
+
+const FENCED: Fenced = { outcome: 'FENCED' };
+const HOUR_MS = 3_600_000;
+/** Keys live for a day at least; an hour less, for the clocks of the two sides. */
+const KEY_AGE_MS_MAX = 23 * HOUR_MS;
+/** No request lives for a day, and what Stripe repairs itself shows by then; an hour more. */
+const TRACELESS_AGE_MS_MIN = 25 * HOUR_MS;
+
+/** FENCED where the object rules the operation out; undefined where it can still happen. */
+const definite = (reading: Reading): FenceOutcome | undefined => {
+  if (reading.outcome === 'NOT_FOUND') return undefined;
+  return reading.outcome === 'IMPOSSIBLE' ? FENCED : reading;
+};
+
+/**
+ * A create without a kept reference was never confirmed: the confirm comes after it. But a log that was
+ * put back to an older state has lost the reference, so what Stripe's search knows is asked first.
+ */
+const fenceUnopened = async (
+  call: StripeCall,
+  question: OperationQuestion,
+): Promise<FenceOutcome> => {
+  const hit = await searchFor(call, question.operationId);
+  if (hit === undefined) return FENCED;
+  return typeof hit === 'string' ? cancelUnlessDone(call, question, hit) : hit;
+};
+
+/** A cancel that fails is no outcome: what the PaymentIntent is afterwards decides. */
+const cancelUnlessDone = async (
+  call: StripeCall,
+  about: OperationQuestion,
+  reference: string,
+): Promise<FenceOutcome> => {
+  const question = { ...about, reference };
+  // An authorization that was approved is not to be released: it is looked at first.
+  const before = definite(await find(call, question));
+  // seeded bug: stripe-fence-looks-first
+  if (before !== undefined) return before;
+  await call.send(cancelAsFence(question.operationId, reference));
+  // seeded bug: stripe-fence-proof
+  return definite(await find(call, question)) ?? unknown('not_canceled');
+};
+
+const fenceCreate = async (
+  call: StripeCall,
+  question: OperationQuestion,
+): Promise<FenceOutcome> => {
+  if (question.reference === undefined) return fenceUnopened(call, question);
+  const reference = intentReference(question.reference);
+  return reference === undefined
+    ? unknown('reference')
+    : cancelUnlessDone(call, question, reference);
+};
+
+/** The key is ours where the response is that of our own update, now or replayed. */
+const isOurUpdate = (response: StripeResponse, operationId: string, reference: string): boolean => {
+  const intent = intentOf(response);
+  return intent?.id === reference && intent.metadata?.fencedOperationId === operationId;
+};
+
+/**
+ * The operation itself has the key, and left no trace: its request, sent again to the byte, can only
+ * be replayed, which tells what became of it. A stored 5xx is known to nobody.
+ */
+const replayed = async (
+  call: StripeCall,
+  question: FollowUpQuestion,
+  reference: string,
+): Promise<FenceOutcome> => {
+  const response = await call.send(followUpRequest(question, reference));
+  if ('sent' in response) return undecided(response);
+  if (response.headers['idempotent-replayed'] !== 'true') return unknown('not_replayed');
+  const error = errorOf(response);
+  if (response.status === 400 || response.status === 402)
+    return error === undefined || isKeyTaken(response) ? unknown('status') : declinedBy(error);
+  return definite(readResponse(response, question, reference)) ?? unknown('mismatch');
+};
+
+/** What a 200 to the request of a capture, void or refund says; Unknown for every other response. */
+export const readResponse = (
+  response: StripeResponse,
+  question: OperationQuestion,
+  reference: string,
+): Reading => {
+  if (question.kind === 'REFUND') {
+    const made = refundOf(response);
+    return made === undefined ? undecided(response) : readRefund(made, question, reference);
+  }
+  const intent = intentOf(response);
+  return intent === undefined ? undecided(response) : readChange(intent, question, reference);
+};
+
+/** The question of a capture, void or refund. */
+export type FollowUpQuestion = OperationQuestion & { kind: 'CAPTURE' | 'VOID' | 'REFUND' };
+
+const takeItsKey = async (
+  call: StripeCall,
+  question: FollowUpQuestion,
+  reference: string,
+): Promise<FenceOutcome> => {
+  const response = await call.send(takeKey(question.operationId, reference));
+  const look = async () => definite(await findFollowUp(call, question, reference));
+  if (isKeyTaken(response)) return (await look()) ?? replayed(call, question, reference);
+  if (!('sent' in response) && response.status === 409) return unknown(AT_WORK);
+  if (!isOurUpdate(response, question.operationId, reference)) return undecided(response);
+  // The key is documented, not proven: a trace that appeared meanwhile says more.
+  return (await look()) ?? FENCED;
+};
+
+/** Fences a capture, void or refund of the PaymentIntent `reference`. */
+export const fenceFollowUp = async (
+  call: StripeCall,
+  question: FollowUpQuestion,
+  reference: string,
+  nowMs: number,
+): Promise<FenceOutcome> => {
+  const before = definite(await findFollowUp(call, question, reference));
+  if (before !== undefined) return before;
+  const ageMs = nowMs - Date.parse(question.requestedAt);
+  // seeded bug: stripe-key-age
+  if (ageMs < KEY_AGE_MS_MAX) return takeItsKey(call, question, reference);
+  return ageMs >= TRACELESS_AGE_MS_MIN ? FENCED : unknown('key_too_old');
+};
+
+const isFollowUp = (question: OperationQuestion): question is FollowUpQuestion =>
+  question.kind !== 'AUTHORIZE' && question.kind !== 'SALE';
+
+/** Fences an operation unless it was carried out already; then its outcome. */
+export const fence = async (
+  call: StripeCall,
+  question: OperationQuestion,
+  nowMs: number,
+): Promise<FenceOutcome> => {
+  if (!isFollowUp(question)) return fenceCreate(call, question);
+  const reference = await authorizationOf(call, question);
+  if (reference === undefined) return unknown('no_reference');
+  return fenceFollowUp(call, question, reference, nowMs);
+};

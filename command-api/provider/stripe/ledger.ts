@@ -1,0 +1,222 @@
+/**
+ * Stripe's account as a ledger, oldest first. Stripe lists newest first and has no dense sequence, so
+ * it is read in windows of creation time that are halved until one fits in memory. What happened to a
+ * PaymentIntent stands at the time when it was opened, a refund at its own.
+ */
+import type { LedgerEntry, LedgerPage } from '../port.ts';
+import type { StripeResponse } from './client.ts';
+import { declinedBy, wasCharged } from './read.ts';
+import {
+  ABANDONED,
+  listIntents,
+  listRefunds,
+  type StripeRequest,
+  type Window,
+} from './requests.ts';
+import { listOf, type PaymentIntent, paymentIntent, type Refund, refund } from './shapes.ts';
+
+/** Objects of one window that are held at once; about 5 MB. */
+const WINDOW_MAX = 500;
+/** No PaymentIntent is older. */
+const FIRST_SECOND = Date.UTC(2018, 0, 1) / 1_000;
+/** An end that has nothing is looked for further back in steps that grow, this often at most. */
+const STEPS_MAX = 60;
+
+/** Stripe's clock may be ahead of ours by so much, and a window that ended so long ago is complete. */
+const CLOCKS_S_MAX = 60;
+
+type Send = (request: StripeRequest) => Promise<StripeResponse>;
+
+/** `second.kind.id.part`: the entry after which the ledger goes on. */
+type Place = { second: number; name: string };
+
+const placeOf = (cursor: string | null): Place | undefined => {
+  if (cursor === null) return undefined;
+  const [second = '', ...name] = cursor.split('.');
+  if (!/^[0-9]{1,12}$/.test(second)) throw new Error('the cursor is none of this ledger');
+  return { second: Number(second), name: name.join('.') };
+};
+
+const readPage = async <T>(
+  send: Send,
+  request: StripeRequest,
+  shape: { parse(body: unknown): T },
+): Promise<T> => {
+  const response = await send(request);
+  if ('sent' in response) throw new Error(`the provider's ledger: ${response.reason}`);
+  if (response.status !== 200) throw new Error(`the provider's ledger: status ${response.status}`);
+  return shape.parse(response.body);
+};
+
+/** All objects of a window, oldest first; undefined where there are more than fit. */
+const readAll = async <T extends { id: string }>(
+  send: Send,
+  pageOf: (after: string | undefined) => StripeRequest,
+  shape: { parse(body: unknown): { data: T[]; has_more: boolean } },
+): Promise<T[] | undefined> => {
+  const all: T[] = [];
+  for (;;) {
+    const { data, has_more } = await readPage(send, pageOf(all.at(-1)?.id), shape);
+    all.push(...data);
+    if (!has_more || data.length === 0) return all.reverse();
+    if (all.length >= WINDOW_MAX) return undefined;
+  }
+};
+
+const intents = listOf(paymentIntent);
+const refunds = listOf(refund);
+
+const base = ({ metadata, currency, created, id }: PaymentIntent | Refund, part: string) => ({
+  cursor: `${created}.${part}.${id}`,
+  paymentId: metadata?.paymentId ?? '',
+  currency: currency.toUpperCase(),
+  providerReference: id,
+});
+
+/** The create of a PaymentIntent as far as it moved money or was declined. */
+const createEntry = (intent: PaymentIntent): LedgerEntry[] => {
+  const operationId = intent.metadata?.operationId;
+  // Made elsewhere, by the Dashboard for one.
+  if (operationId === undefined) return [];
+  const kind = intent.capture_method === 'manual' ? 'AUTHORIZE' : 'SALE';
+  const entry = { ...base(intent, '0'), operationId, kind, amount: intent.amount } as const;
+  const wasFenced = intent.cancellation_reason === ABANDONED;
+  if (wasCharged(intent) && !wasFenced) return [{ ...entry, outcome: 'APPROVED' }];
+  const { last_payment_error: error, status } = intent;
+  if (status !== 'requires_payment_method' || error == null) return [];
+  return [{ ...entry, ...declinedBy(error) }];
+};
+
+/** What became of it afterwards: a capture and a void exclude each other. */
+const changeEntry = (intent: PaymentIntent): LedgerEntry[] => {
+  const { captureOperationId, voidOperationId } = intent.metadata ?? {};
+  const approved = { ...base(intent, '1'), outcome: 'APPROVED' } as const;
+  if (intent.status === 'succeeded' && captureOperationId !== undefined) {
+    const amount = intent.amount_received ?? intent.amount;
+    return [{ ...approved, operationId: captureOperationId, kind: 'CAPTURE', amount }];
+  }
+  const isVoid = intent.status === 'canceled' && wasCharged(intent);
+  if (!isVoid || voidOperationId === undefined) return [];
+  return [{ ...approved, operationId: voidOperationId, kind: 'VOID', amount: intent.amount }];
+};
+
+const refundEntry = (made: Refund): LedgerEntry[] => {
+  const { operationId } = made.metadata ?? {};
+  if (operationId === undefined) return [];
+  const entry = { ...base(made, '2'), operationId, kind: 'REFUND', amount: made.amount } as const;
+  if (made.status === 'succeeded' || made.status === 'pending')
+    return [{ ...entry, outcome: 'APPROVED' }];
+  if (made.status !== 'failed' && made.status !== 'canceled') return [];
+  return [{ ...entry, ...declinedBy({ code: made.failure_reason ?? 'refund_failed' }) }];
+};
+
+const secondOf = ({ cursor }: LedgerEntry): number => Number(cursor.split('.')[0]);
+
+/** The entries of a window, oldest first; undefined where it holds too much. */
+const entriesOf = async (send: Send, window: Window): Promise<LedgerEntry[] | undefined> => {
+  const [opened, made] = await Promise.all([
+    readAll(send, (after) => listIntents(window, after), intents),
+    readAll(send, (after) => listRefunds(window, after), refunds),
+  ]);
+  // A second that holds more than fits cannot be halved; Stripe takes 100 requests in it.
+  if (opened === undefined || made === undefined) return undefined;
+  const entries = [
+    ...opened.flatMap((intent) => [...createEntry(intent), ...changeEntry(intent)]),
+    ...made.flatMap(refundEntry),
+  ];
+  // A stable sort keeps the order of Stripe's own lists within a second.
+  return entries.sort((a, b) => secondOf(a) - secondOf(b));
+};
+
+const afterPlace = (entries: LedgerEntry[], { second, name }: Place): LedgerEntry[] => {
+  const at = entries.findIndex(({ cursor }) => cursor === `${second}.${name}`);
+  return at < 0 ? entries.filter((entry) => secondOf(entry) >= second) : entries.slice(at + 1);
+};
+
+/**
+ * What a reader remembers between two pages: how long a window fitted last, and the entries of the
+ * last one, so that a page does not cost another search.
+ */
+export type LedgerMemory = { lengthS?: number; read?: { window: Window; entries: LedgerEntry[] } };
+
+const isWithin = ({ from, to }: Window, { second }: Place): boolean =>
+  second >= from && second < to;
+
+/** The window that begins at a place, as long as the last one that fitted, or shorter. */
+const readFrom = async (
+  send: Send,
+  memory: LedgerMemory,
+  from: number,
+  end: number,
+): Promise<{ window: Window; entries: LedgerEntry[] }> => {
+  let lengthS = memory.lengthS ?? end - from;
+  for (;;) {
+    const window = { from, to: Math.min(from + lengthS, end) };
+    const entries = await entriesOf(send, window);
+    if (entries !== undefined) {
+      memory.lengthS = entries.length < WINDOW_MAX / 2 ? lengthS * 2 : lengthS;
+      return { window, entries };
+    }
+    if (lengthS <= 1) throw new Error("the provider's ledger: too much at once");
+    lengthS = Math.ceil((window.to - from) / 2);
+  }
+};
+
+/** A page of the ledger after a cursor. Throws where Stripe cannot be read. */
+export const readLedger = async (
+  send: Send,
+  memory: LedgerMemory,
+  after: string | null,
+  limit: number,
+  nowMs: number,
+): Promise<LedgerPage> => {
+  const place = placeOf(after) ?? { second: FIRST_SECOND, name: '' };
+  const end = Math.floor(nowMs / 1_000) + CLOCKS_S_MAX;
+  let read = memory.read;
+  // A window that reaches to now may have got more since.
+  if (
+    read === undefined ||
+    !isWithin(read.window, place) ||
+    read.window.to > end - 2 * CLOCKS_S_MAX
+  ) {
+    read = await readFrom(send, memory, place.second, end);
+  }
+  while (afterPlace(read.entries, place).length === 0 && read.window.to < end) {
+    read = await readFrom(send, memory, read.window.to, end);
+  }
+  memory.read = read;
+  const entries = afterPlace(read.entries, place);
+  const page = entries.slice(0, limit);
+  const next = read.window.to < end ? `${read.window.to}.` : null;
+  return {
+    entries: page,
+    next: entries.length > limit ? (page.at(-1)?.cursor ?? null) : next,
+    // A rejected capture, void or refund leaves nothing behind.
+    declines: 'not kept',
+  };
+};
+
+/** The last entries after a cursor, oldest first, at most `limit`. Throws where Stripe cannot be read. */
+export const readLedgerEnd = async (
+  send: Send,
+  after: string | null,
+  limit: number,
+  nowMs: number,
+): Promise<LedgerEntry[]> => {
+  const place = placeOf(after);
+  const first = place?.second ?? FIRST_SECOND;
+  const end = Math.floor(nowMs / 1_000) + CLOCKS_S_MAX;
+  let lengthS = 60;
+  for (let step = 0; step < STEPS_MAX; step += 1) {
+    const window = { from: Math.max(first, end - lengthS), to: end };
+    const read = await entriesOf(send, window);
+    if (read === undefined) {
+      lengthS = Math.max(1, Math.floor(lengthS / 3));
+      continue;
+    }
+    const entries = place === undefined ? read : afterPlace(read, place);
+    if (entries.length > 0 || window.from === first) return entries.slice(-limit);
+    lengthS *= 4;
+  }
+  throw new Error("the end of the provider's ledger was not found");
+};

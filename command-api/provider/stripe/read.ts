@@ -1,0 +1,166 @@
+/**
+ * What Stripe's objects and errors say about an operation. Whatever is not exactly about this very
+ * operation is Unknown. An error's text never goes on: it can hold the last digits of a card.
+ */
+import {
+  type Approved,
+  AT_WORK,
+  type Declined,
+  type NotFound,
+  type OperationQuestion,
+  type Unknown,
+} from '../port.ts';
+import { cleanCode } from '../provider-code.ts';
+import type { StripeResponse } from './client.ts';
+import { failureCodeOf } from './failure-codes.ts';
+import { ABANDONED } from './requests.ts';
+import {
+  errorBody,
+  type PaymentIntent,
+  paymentIntent,
+  type Refund,
+  refund,
+  type StripeError,
+} from './shapes.ts';
+
+/** It was not carried out, and as the object is now it never can be. */
+export type Impossible = { outcome: 'IMPOSSIBLE' };
+/** What an object says of an operation. */
+export type Reading = Approved | Declined | NotFound | Unknown | Impossible;
+
+export const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
+export const NOT_FOUND: NotFound = { outcome: 'NOT_FOUND' };
+const IMPOSSIBLE: Impossible = { outcome: 'IMPOSSIBLE' };
+const mismatch = unknown('mismatch');
+
+type Codes = Pick<StripeError, 'code' | 'decline_code'>;
+
+/** A decline in our words; `number` is the card number that the call carried, if any. */
+export const declinedBy = ({ code, decline_code }: Codes, number?: string): Declined => {
+  const own = decline_code ?? code ?? '';
+  return {
+    outcome: 'DECLINED',
+    failureCode: failureCodeOf(own) ?? failureCodeOf(code ?? '') ?? 'UNKNOWN_DECLINE',
+    providerFailureCode: cleanCode(own, number),
+  };
+};
+
+/** The error of a response with a status of 400 or above; undefined where it is none of Stripe's. */
+export const errorOf = (response: StripeResponse): StripeError | undefined =>
+  'sent' in response ? undefined : errorBody.safeParse(response.body).data?.error;
+
+/** The PaymentIntent or the refund of a 200; undefined for everything else. */
+export const intentOf = (response: StripeResponse): PaymentIntent | undefined =>
+  'sent' in response || response.status !== 200
+    ? undefined
+    : paymentIntent.safeParse(response.body).data;
+export const refundOf = (response: StripeResponse): Refund | undefined =>
+  'sent' in response || response.status !== 200 ? undefined : refund.safeParse(response.body).data;
+
+const isIn = (currency: string, question: OperationQuestion): boolean =>
+  currency.toUpperCase() === question.currency;
+
+/** Whether the issuer ever approved: true also after the hold was released again. */
+export const wasCharged = ({ latest_charge: charge }: PaymentIntent): boolean =>
+  typeof charge === 'object' && charge !== null && charge.status === 'succeeded';
+
+/**
+ * A canceled intent with a charge was authorized and released later. Where our own fence released it
+ * (`abandoned`), no merchant ever heard of an approval: it counts as never carried out.
+ */
+const readCanceledCreate = (intent: PaymentIntent, approved: Approved): Reading => {
+  // A charge that was not expanded may have succeeded.
+  if (typeof intent.latest_charge === 'string') return unknown('malformed');
+  const isReleasedLater = wasCharged(intent) && intent.cancellation_reason !== ABANDONED;
+  // seeded bug: stripe-canceled
+  return isReleasedLater ? approved : IMPOSSIBLE;
+};
+
+/** What a PaymentIntent says of the AUTHORIZE or SALE that opened it. */
+export const readCreate = (intent: PaymentIntent, question: OperationQuestion): Reading => {
+  // seeded bug: stripe-same-operation
+  const isOurs =
+    intent.metadata?.operationId === question.operationId &&
+    intent.amount === question.amount &&
+    isIn(intent.currency, question);
+  if (!isOurs) return mismatch;
+  const approved: Approved = { outcome: 'APPROVED', providerReference: intent.id };
+  switch (intent.status) {
+    case 'succeeded':
+      return approved;
+    case 'requires_capture':
+      return question.kind === 'AUTHORIZE' ? approved : mismatch;
+    case 'canceled':
+      return readCanceledCreate(intent, approved);
+    case 'requires_payment_method':
+      return intent.last_payment_error == null ? NOT_FOUND : declinedBy(intent.last_payment_error);
+    case 'requires_confirmation':
+    case 'requires_action':
+      return NOT_FOUND;
+    default:
+      return unknown(intent.status === 'processing' ? AT_WORK : 'status');
+  }
+};
+
+const readCapture = (intent: PaymentIntent, question: OperationQuestion): Reading => {
+  const isOurs = intent.metadata?.captureOperationId === question.operationId;
+  switch (intent.status) {
+    case 'succeeded':
+      // seeded bug: stripe-own-capture
+      if (!isOurs) return IMPOSSIBLE;
+      return intent.amount_received === question.amount
+        ? { outcome: 'APPROVED', providerReference: intent.id }
+        : mismatch;
+    case 'canceled':
+      return IMPOSSIBLE;
+    default:
+      return stillPossible(intent);
+  }
+};
+
+const stillPossible = ({ status }: PaymentIntent): Reading =>
+  status === 'processing' ? unknown(AT_WORK) : NOT_FOUND;
+
+/** A canceled intent is void, whoever canceled it. */
+const readVoid = (intent: PaymentIntent, question: OperationQuestion): Reading => {
+  if (intent.amount !== question.amount) return mismatch;
+  if (intent.status === 'canceled') return { outcome: 'APPROVED', providerReference: intent.id };
+  return intent.status === 'succeeded' ? IMPOSSIBLE : stillPossible(intent);
+};
+
+/** What the PaymentIntent of an authorization says of a capture or a void of it. */
+export const readChange = (
+  intent: PaymentIntent,
+  question: OperationQuestion,
+  reference: string,
+): Reading => {
+  if (intent.id !== reference || !isIn(intent.currency, question)) return mismatch;
+  return question.kind === 'CAPTURE' ? readCapture(intent, question) : readVoid(intent, question);
+};
+
+/**
+ * What a refund says of the operation that made it. Stripe calls it `pending` until the card's bank
+ * has taken it; it can fail later, which is an event of its own.
+ */
+export const readRefund = (
+  made: Refund,
+  question: OperationQuestion,
+  reference: string,
+): Approved | Declined | Unknown => {
+  const isOurs =
+    made.metadata?.operationId === question.operationId &&
+    made.payment_intent === reference &&
+    made.amount === question.amount &&
+    isIn(made.currency, question);
+  if (!isOurs) return mismatch;
+  switch (made.status) {
+    case 'succeeded':
+    case 'pending':
+      return { outcome: 'APPROVED', providerReference: made.id };
+    case 'failed':
+    case 'canceled':
+      return declinedBy({ code: made.failure_reason ?? 'refund_failed' });
+    default:
+      return unknown(made.status === 'requires_action' ? AT_WORK : 'status');
+  }
+};

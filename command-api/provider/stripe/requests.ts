@@ -1,0 +1,179 @@
+/**
+ * Each request to Stripe as data: path, form, Idempotency-Key. A key works at one endpoint only, so
+ * each endpoint has its own suffix, and the operation id alone is the key of the one request that
+ * moves money.
+ */
+import type { CardInput } from '../../../shared/payment/card.ts';
+import type { ProviderOperation } from '../port.ts';
+
+export type StripeRequest = {
+  method: 'GET' | 'POST';
+  path: string;
+  /** Of the form of a POST, of the query of a GET. */
+  params: Readonly<Record<string, string>>;
+  idempotencyKey?: string;
+};
+
+type Create = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
+
+/** Stripe appends the suffix to the account's prefix and `* `; in all 22 characters. */
+const SUFFIX_MAX = 10;
+
+/**
+ * The part of a descriptor that Stripe takes: Latin without `< > \ ' " *`, at least one letter, cut.
+ * Undefined where nothing is left: it would be an error, and the payment would fail by it.
+ */
+export const suffixOf = (descriptor: string | undefined): string | undefined => {
+  const kept = (descriptor ?? '')
+    .normalize('NFKD')
+    .replace(/[^ -~]/g, '')
+    .replace(/[<>\\'"*]/g, '')
+    .replace(/ +/g, ' ')
+    .trim()
+    .slice(0, SUFFIX_MAX)
+    .trim();
+  return /[A-Za-z]/.test(kept) ? kept : undefined;
+};
+
+const post = (
+  path: string,
+  idempotencyKey: string | undefined,
+  params: Record<string, string | undefined>,
+): StripeRequest => ({
+  method: 'POST',
+  path,
+  params: Object.fromEntries(
+    Object.entries(params).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  ),
+  ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+});
+
+const intentPath = (reference: string): string => `/v1/payment_intents/${reference}`;
+
+/** Opens the PaymentIntent: no card, not confirmed, so that nothing can move. */
+export const openIntent = (operation: Create): StripeRequest =>
+  post('/v1/payment_intents', `${operation.operationId}-open`, {
+    amount: String(operation.amount),
+    currency: operation.currency.toLowerCase(),
+    // Newer versions of the API default to automatic_async.
+    capture_method: operation.kind === 'SALE' ? 'automatic' : 'manual',
+    'payment_method_types[0]': 'card',
+    'metadata[operationId]': operation.operationId,
+    'metadata[paymentId]': operation.paymentId,
+    statement_descriptor_suffix: suffixOf(operation.descriptor),
+  });
+
+/** Turns a card into a PaymentMethod. Stored by Stripe alone; no key, so that no hash of it is kept. */
+export const makePaymentMethod = (card: CardInput): StripeRequest =>
+  post('/v1/payment_methods', undefined, {
+    type: 'card',
+    'card[number]': card.number,
+    'card[exp_month]': String(Number(card.expiryMonth)),
+    'card[exp_year]': card.expiryYear,
+    'card[cvc]': card.cvv,
+    'billing_details[name]': card.holderName,
+  });
+
+/** The one request of a create that moves money. */
+export const confirmIntent = (
+  operationId: string,
+  reference: string,
+  paymentMethod: string,
+): StripeRequest =>
+  post(`${intentPath(reference)}/confirm`, operationId, {
+    payment_method: paymentMethod,
+    // Server to server there is nobody to authenticate: without it the intent would wait for one.
+    error_on_requires_action: 'true',
+    'expand[0]': 'latest_charge',
+  });
+
+/** Names the void on its PaymentIntent, because a cancel takes no metadata: for the ledger. */
+export const nameVoid = (operationId: string, reference: string): StripeRequest =>
+  post(intentPath(reference), `${operationId}-name`, { 'metadata[voidOperationId]': operationId });
+
+/** A capture, void or refund; the same bytes each time, so that Stripe can replay its response. */
+export const followUpRequest = (
+  { operationId, paymentId, kind, amount }: FollowUpOf,
+  reference: string,
+): StripeRequest => {
+  if (kind === 'CAPTURE') {
+    return post(`${intentPath(reference)}/capture`, operationId, {
+      amount_to_capture: String(amount),
+      'metadata[captureOperationId]': operationId,
+      'expand[0]': 'latest_charge',
+    });
+  }
+  if (kind === 'VOID') {
+    return post(`${intentPath(reference)}/cancel`, operationId, {
+      cancellation_reason: 'requested_by_customer',
+      'expand[0]': 'latest_charge',
+    });
+  }
+  return post('/v1/refunds', operationId, {
+    payment_intent: reference,
+    amount: String(amount),
+    'metadata[operationId]': operationId,
+    'metadata[paymentId]': paymentId,
+  });
+};
+type FollowUpOf = {
+  operationId: string;
+  paymentId: string;
+  kind: 'CAPTURE' | 'VOID' | 'REFUND';
+  amount: number;
+};
+
+/** The fence of a create: a canceled intent can never be confirmed. Only a fence says `abandoned`. */
+export const cancelAsFence = (operationId: string, reference: string): StripeRequest =>
+  post(`${intentPath(reference)}/cancel`, `${operationId}-fence`, {
+    cancellation_reason: ABANDONED,
+  });
+export const ABANDONED = 'abandoned';
+
+/** The fence of a follow-up: takes its Idempotency-Key for an update that moves nothing. */
+export const takeKey = (operationId: string, reference: string): StripeRequest =>
+  post(intentPath(reference), operationId, { 'metadata[fencedOperationId]': operationId });
+
+const get = (path: string, params: Record<string, string> = {}): StripeRequest => ({
+  method: 'GET',
+  path,
+  params,
+});
+
+export const getIntent = (reference: string): StripeRequest =>
+  get(intentPath(reference), { 'expand[0]': 'latest_charge' });
+
+/** Stripe's search is up to an hour behind, so it finds what is old and decides nothing. */
+export const searchIntent = (operationId: string): StripeRequest =>
+  get('/v1/payment_intents/search', { query: `metadata['operationId']:'${operationId}'` });
+
+export const getPaymentMethod = (token: string): StripeRequest =>
+  get(`/v1/payment_methods/${token}`);
+
+export const LIST_PAGE = 100;
+/** A page of refunds, newest first. */
+export const listRefunds = (
+  of: { reference: string } | Window,
+  after: string | undefined,
+): StripeRequest =>
+  get('/v1/refunds', {
+    ...('reference' in of ? { payment_intent: of.reference } : created(of)),
+    ...page(after),
+  });
+/** A page of PaymentIntents, newest first. */
+export const listIntents = (window: Window, after: string | undefined): StripeRequest =>
+  get('/v1/payment_intents', {
+    ...created(window),
+    ...page(after),
+    'expand[0]': 'data.latest_charge',
+  });
+/** In seconds since 1970: created at `from` or later, and before `to`. */
+export type Window = { from: number; to: number };
+const created = ({ from, to }: Window) => ({
+  'created[gte]': String(from),
+  'created[lt]': String(to),
+});
+const page = (after: string | undefined): Record<string, string> => ({
+  limit: String(LIST_PAGE),
+  ...(after === undefined ? {} : { starting_after: after }),
+});

@@ -1,0 +1,64 @@
+/** What is read of Stripe's objects. Every other field is ignored and goes nowhere. */
+import { z } from 'zod';
+
+const id = (prefix: string) => z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_]{1,60}$`));
+const metadata = z.record(z.string(), z.string()).nullish();
+const amount = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+const code = z.string().nullish();
+
+/** `type` decides nothing: a double and older versions name others. */
+export const errorBody = z.object({
+  error: z.object({
+    code,
+    decline_code: code,
+    payment_intent: z.object({ id: z.string() }).nullish(),
+  }),
+});
+export type StripeError = z.infer<typeof errorBody>['error'];
+
+export const paymentIntent = z.object({
+  object: z.literal('payment_intent'),
+  id: id('pi'),
+  amount,
+  amount_received: amount.nullish(),
+  capture_method: z.string(),
+  currency: z.string(),
+  created: z.int().min(0),
+  status: z.string(),
+  cancellation_reason: z.string().nullish(),
+  last_payment_error: z.object({ code, decline_code: code }).nullish(),
+  /** Its id alone where it was not expanded. */
+  latest_charge: z.union([z.string(), z.object({ status: z.string() })]).nullish(),
+  metadata,
+});
+export type PaymentIntent = z.infer<typeof paymentIntent>;
+
+export const refund = z.object({
+  object: z.literal('refund'),
+  id: z.string().regex(/^(re|pyr)_[A-Za-z0-9_]{1,60}$/),
+  amount,
+  currency: z.string(),
+  created: z.int().min(0),
+  status: z.string().nullish(),
+  failure_reason: code,
+  payment_intent: z.string().nullish(),
+  metadata,
+});
+export type Refund = z.infer<typeof refund>;
+
+export const paymentMethod = z.object({
+  object: z.literal('payment_method'),
+  id: id('pm'),
+  card: z
+    .object({
+      brand: z.string().nullish(),
+      last4: z.string().nullish(),
+      exp_month: z.int().nullish(),
+      exp_year: z.int().nullish(),
+      iin: z.string().nullish(),
+    })
+    .nullish(),
+});
+
+export const listOf = <T extends z.ZodType>(item: T) =>
+  z.object({ data: z.array(item), has_more: z.boolean() });

@@ -1,0 +1,131 @@
+/**
+ * One HTTP request to a provider, sent once. undici itself rather than fetch, because only its own
+ * connect time-out tells "never connected" (nothing was sent) from "no response" (it may have been).
+ */
+import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
+
+export type TransportRequest = {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  path: string;
+  headers: Record<string, string>;
+  body?: string | undefined;
+  signal: AbortSignal;
+  /** A longer body is not read. */
+  bytesMax: number;
+};
+
+/** A whole response. `body` is the parsed JSON, undefined where it is none. */
+export type RawResponse = {
+  status: number;
+  headers: Dispatcher.ResponseData['headers'];
+  body: unknown;
+};
+
+/** No whole response came. `sent` is false only when nothing can have reached the provider. */
+export type NoResponse = {
+  sent: boolean;
+  reason: 'timeout' | 'oversized' | 'unreachable' | 'broken';
+};
+
+export type Transport = {
+  /** Never throws. Follows no redirect and sends nothing a second time. */
+  send(request: TransportRequest): Promise<RawResponse | NoResponse>;
+  close(): Promise<void>;
+};
+
+class TooLarge extends Error {}
+
+const readCapped = async (
+  body: Dispatcher.ResponseData['body'],
+  bytesMax: number,
+): Promise<string> => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += (chunk as Buffer).length;
+    // Leaving the loop destroys the body and with it the connection.
+    // seeded bug: response-size
+    if (bytes > bytesMax) throw new TooLarge();
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+};
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+type Failure = { code?: string; syscall?: string; errors?: Failure[] };
+
+/**
+ * True when no connection was ever made: refused, name not found, no connection in time. An
+ * address with several IPs fails with one error for each.
+ */
+const neverConnected = (failure: Failure): boolean => {
+  if (failure.errors !== undefined && failure.errors.length > 0) {
+    return failure.errors.every(neverConnected);
+  }
+  return (
+    failure.code === 'UND_ERR_CONNECT_TIMEOUT' ||
+    failure.syscall === 'connect' ||
+    failure.syscall === 'getaddrinfo'
+  );
+};
+
+/**
+ * undici's own connect time-out comes up to a second late: its clock ticks twice a second. That one
+ * stays behind ours, to give up the socket.
+ */
+const connectWithin = (timeoutMs: number): buildConnector.connector => {
+  const connect = buildConnector({ timeout: timeoutMs });
+  return (target, done) => {
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      done(new errors.ConnectTimeoutError(), null);
+    }, timeoutMs);
+    connect(target, (...result) => {
+      clearTimeout(timer);
+      if (late) result[1]?.destroy();
+      else done(...result);
+    });
+  };
+};
+
+const noResponse = (error: unknown, aborted: boolean): NoResponse => {
+  // seeded bug: time-out-was-sent
+  if (aborted) return { sent: true, reason: 'timeout' };
+  if (error instanceof TooLarge) return { sent: true, reason: 'oversized' };
+  if (neverConnected(error as Failure)) return { sent: false, reason: 'unreachable' };
+  return { sent: true, reason: 'broken' };
+};
+
+/** Opens a pool of connections to an origin; nothing is connected yet. */
+export const openTransport = (origin: string, connectTimeoutMs: number): Transport => {
+  const pool = new Pool(origin, {
+    connect: connectWithin(connectTimeoutMs),
+    // The call's own abort bounds all of it; these would only bound the gaps.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  return {
+    send: async ({ method, path, headers, body, signal, bytesMax }) => {
+      try {
+        // seeded bug: no-redirects
+        const response = await pool.request({ method, path, headers, body: body ?? null, signal });
+        return {
+          status: response.statusCode,
+          headers: response.headers,
+          body: parseJson(await readCapped(response.body, bytesMax)),
+        };
+      } catch (error) {
+        return noResponse(error, signal.aborted);
+      }
+    },
+    close: () => pool.destroy(),
+  };
+};

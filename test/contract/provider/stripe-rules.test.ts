@@ -1,0 +1,353 @@
+/** What the driver of Stripe promises beyond the port: each case is a way to lose money. */
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { OperationQuestion, Provider } from '../../../command-api/provider/port.ts';
+import { suffixOf } from '../../../command-api/provider/stripe/requests.ts';
+import { authorize, followUp } from '../../support/provider-operations.ts';
+import { type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
+import { askOnce, driverOver } from '../../support/stripe-fault-rounds.ts';
+
+const HOUR_MS = 3_600_000;
+const keepIt = async (): Promise<void> => undefined;
+let double: StripeDouble;
+let provider: Provider;
+let nowMs: number;
+
+beforeEach(async () => {
+  nowMs = Date.now();
+  double = await stripeDouble();
+  provider = driverOver(double.url, {
+    nowMs: () => nowMs,
+  });
+});
+afterEach(async () => {
+  await provider.close();
+  await double.close();
+});
+
+const steps = () => double.received.map(({ step }) => step);
+const authorized = async (amount = 2000) => {
+  const operation = authorize(undefined, { amount });
+  const outcome = await provider.execute(operation, keepIt);
+  if (outcome.outcome !== 'APPROVED') throw new Error(outcome.outcome);
+  const reference = outcome.providerReference ?? '';
+  return { operation, reference, authorizationReference: reference };
+};
+const sold = async (amount = 2000) => {
+  const operation = authorize(undefined, { amount, kind: 'SALE' });
+  const outcome = await provider.execute(operation, keepIt);
+  if (outcome.outcome !== 'APPROVED') throw new Error(outcome.outcome);
+  return { operation, authorizationReference: outcome.providerReference };
+};
+const questionOf = (
+  operation: ReturnType<typeof authorize> | ReturnType<typeof followUp>,
+  reference?: string,
+): OperationQuestion => ({ ...operation, reference, requestedAt: new Date(nowMs).toISOString() });
+
+describe('a create', () => {
+  test('keeps the PaymentIntent before it sends the card, and sends the confirm once', async () => {
+    const kept: string[] = [];
+    await provider.execute(authorize(), async (reference) => {
+      kept.push(reference);
+      expect(steps()).toEqual(['open']);
+      expect(double.books.intents.get(reference)?.latest_charge).toBeNull();
+    });
+    expect(kept).toHaveLength(1);
+    expect(steps()).toEqual(['open', 'confirm']);
+  });
+
+  test('whose reference cannot be kept is never sent', async () => {
+    const lost = () => Promise.reject(new Error('the append failed'));
+    expect(await provider.execute(authorize(), lost)).toMatchObject({
+      outcome: 'NOT_SENT',
+      reason: 'not_opened',
+    });
+    expect(steps()).toEqual(['open']);
+  });
+
+  test('whose reference is not kept in time is never sent, also when it is kept later', async () => {
+    const quick = driverOver(double.url, { timeoutMs: 200 });
+    const late = Promise.withResolvers<void>();
+    expect((await quick.execute(authorize(), () => late.promise)).outcome).toBe('NOT_SENT');
+    late.resolve();
+    await quick.close();
+    expect(steps()).not.toContain('confirm');
+  });
+
+  test('is not confirmed with little of its time left', async () => {
+    const quick = driverOver(double.url, { timeoutMs: 400 });
+    const slowly = () => new Promise<void>((resolve) => setTimeout(resolve, 340));
+    expect((await quick.execute(authorize(), slowly)).outcome).toBe('NOT_SENT');
+    await quick.close();
+    expect(steps()).not.toContain('confirm');
+  });
+
+  test.each([
+    ['4000000000000002', 'CARD_DECLINED', 'generic_decline'],
+    ['4000000000009995', 'INSUFFICIENT_FUNDS', 'insufficient_funds'],
+    ['4000000000009987', 'LOST_CARD', 'lost_card'],
+    ['4000000000009979', 'STOLEN_CARD', 'stolen_card'],
+    ['4000000000000069', 'EXPIRED_CARD', 'expired_card'],
+    ['4000000000000127', 'INCORRECT_CVV', 'incorrect_cvc'],
+    ['4000000000000119', 'PROCESSING_ERROR', 'processing_error'],
+    ['4000002760003184', 'AUTHENTICATION_REQUIRED', 'authentication_required'],
+  ])('%s is declined with %s', async (number, failureCode, providerFailureCode) => {
+    const operation = authorize(number);
+    let reference = '';
+    const outcome = await provider.execute(operation, async (opened) => {
+      reference = opened;
+    });
+    const declined = { outcome: 'DECLINED', failureCode, providerFailureCode };
+    expect(outcome).toEqual(declined);
+    expect(await provider.lookUp(questionOf(operation, reference))).toEqual(declined);
+    expect(await provider.fence(questionOf(operation, reference))).toEqual(declined);
+  });
+
+  test('a wrong check digit is the card’s, and is declined before anything is confirmed', async () => {
+    const raw = driverOver(double.url, { testTokens: false });
+    expect(await raw.execute(authorize('4242424242424241'), keepIt)).toMatchObject({
+      outcome: 'DECLINED',
+      failureCode: 'INVALID_CARD_NUMBER',
+    });
+    await raw.close();
+    expect(steps()).not.toContain('confirm');
+  });
+
+  test('an account that may not send raw numbers is misconfigured, and no card is declined', async () => {
+    const raw = driverOver(double.url, { testTokens: false });
+    double.rejectRawCards();
+    expect(await raw.execute(authorize(), keepIt)).toMatchObject({
+      outcome: 'NOT_SENT',
+      reason: 'misconfigured',
+    });
+    await raw.close();
+  });
+
+  test.each([
+    ['401', 'unauthorized'],
+    ['403', 'forbidden'],
+    ['429 rate_limit', 'rate_limited'],
+  ] as const)('%s is %s, and no card is declined', async (fault, reason) => {
+    for (const step of ['open', 'confirm'] as const) {
+      double.plan(step, fault);
+      expect(await provider.execute(authorize(), keepIt)).toEqual({
+        outcome: 'NOT_SENT',
+        byProvider: true,
+        reason,
+      });
+    }
+  });
+
+  test('only a Stripe that is away counts for the circuit breaker', async () => {
+    await double.close();
+    expect(await provider.execute(authorize(), keepIt)).toEqual({
+      outcome: 'NOT_SENT',
+      reason: 'unreachable',
+    });
+    double = await stripeDouble();
+  });
+});
+
+describe('the fence', () => {
+  test('finds what a log that was put back has lost: the payment that Stripe made counts', async () => {
+    const { operation } = await authorized();
+    expect((await provider.fence(questionOf(operation))).outcome).toBe('APPROVED');
+  });
+
+  test('looks first: an authorization that was approved is not released', async () => {
+    const { operation, reference } = await authorized();
+    expect((await provider.fence(questionOf(operation, reference))).outcome).toBe('APPROVED');
+    expect(double.books.intents.get(reference)?.status).toBe('requires_capture');
+  });
+
+  test('of a create is a canceled PaymentIntent: a late confirm moves nothing', async () => {
+    double.plan('confirm', 'acts late');
+    const quick = driverOver(double.url, { timeoutMs: 250 });
+    const operation = authorize();
+    let reference = '';
+    const keep = async (opened: string) => {
+      reference = opened;
+    };
+    expect((await quick.execute(operation, keep)).outcome).toBe('UNKNOWN');
+    expect(await askOnce(quick, questionOf(operation, reference))).toBe('FENCED');
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await quick.close();
+    expect(double.books.intents.get(reference)).toMatchObject({
+      status: 'canceled',
+      latest_charge: null,
+    });
+  });
+
+  test('a cancel that failed is no fence', async () => {
+    const operation = authorize();
+    let reference = '';
+    double.plan('confirm', 'reset before acting');
+    await provider.execute(operation, async (opened) => {
+      reference = opened;
+    });
+    double.plan('cancel', '500 before acting');
+    expect((await provider.fence(questionOf(operation, reference))).outcome).toBe('UNKNOWN');
+  });
+
+  test('a hold that our own fence released counts as never carried out; any other void does not', async () => {
+    const [fenced, voided] = [await authorized(), await authorized()];
+    for (const [{ reference }, reason] of [
+      [fenced, 'abandoned'],
+      [voided, 'automatic'],
+    ] as const) {
+      const intent = double.books.intents.get(reference);
+      Object.assign(intent ?? {}, { status: 'canceled', cancellation_reason: reason });
+    }
+    expect(await provider.fence(questionOf(fenced.operation, fenced.reference))).toEqual({
+      outcome: 'FENCED',
+    });
+    expect((await provider.fence(questionOf(voided.operation, voided.reference))).outcome).toBe(
+      'APPROVED',
+    );
+  });
+
+  test.each(['CAPTURE', 'VOID', 'REFUND'] as const)(
+    'of a %s takes its key: the request that comes late is rejected',
+    async (kind) => {
+      const { operation, authorizationReference } = await (kind === 'REFUND'
+        ? sold()
+        : authorized());
+      const change = followUp(kind, operation, { authorizationReference });
+      expect(await provider.fence(questionOf(change))).toEqual({ outcome: 'FENCED' });
+      expect(await provider.execute(change, keepIt)).toEqual({
+        outcome: 'NOT_SENT',
+        byProvider: true,
+      });
+      expect(double.books.refunds).toEqual([]);
+      expect(double.books.intents.get(authorizationReference ?? '')?.status).toBe(
+        kind === 'REFUND' ? 'succeeded' : 'requires_capture',
+      );
+    },
+  );
+
+  test('a refund that was rejected is found as declined: Stripe replays its response', async () => {
+    const { operation, authorizationReference } = await sold(1000);
+    const refund = followUp('REFUND', operation, { authorizationReference, amount: 1001 });
+    double.plan('refund', 'reset after acting');
+    expect((await provider.execute(refund, keepIt)).outcome).toBe('UNKNOWN');
+    expect(await provider.fence(questionOf(refund))).toMatchObject({
+      outcome: 'DECLINED',
+      failureCode: 'LIMIT_EXCEEDED',
+    });
+  });
+
+  test('keys live a day: after 23 hours nothing is concluded from one, after 25 from no trace', async () => {
+    const { operation, authorizationReference } = await sold();
+    const question = questionOf(followUp('REFUND', operation, { authorizationReference }));
+    double.prune();
+    for (const [ageHours, outcome] of [
+      [23, 'UNKNOWN'],
+      [24.9, 'UNKNOWN'],
+      [25, 'FENCED'],
+    ] as const) {
+      nowMs = Date.parse(question.requestedAt) + ageHours * HOUR_MS;
+      expect((await provider.fence(question)).outcome).toBe(outcome);
+    }
+    expect(steps()).not.toContain('update');
+  });
+});
+
+describe('a look-up', () => {
+  test('a refund on the second page of a hundred is found', async () => {
+    const { operation, authorizationReference } = await sold(2000);
+    const first = followUp('REFUND', operation, { authorizationReference, amount: 1 });
+    await provider.execute(first, keepIt);
+    for (let more = 0; more < 120; more += 1) {
+      double.books.refund(
+        new Map([
+          ['payment_intent', authorizationReference ?? ''],
+          ['amount', '1'],
+        ]),
+      );
+    }
+    expect((await provider.lookUp(questionOf(first))).outcome).toBe('APPROVED');
+  });
+
+  test("another operation's capture is not this one's", async () => {
+    const { operation, authorizationReference } = await authorized();
+    await provider.execute(followUp('CAPTURE', operation, { authorizationReference }), keepIt);
+    const other = followUp('CAPTURE', operation, { authorizationReference });
+    expect((await provider.lookUp(questionOf(other))).outcome).toBe('NOT_FOUND');
+    expect((await provider.fence(questionOf(other))).outcome).toBe('FENCED');
+  });
+
+  test('a payment of another provider is not guessed about', async () => {
+    const other = { ...questionOf(authorize()), reference: 'sim_1' };
+    expect((await provider.lookUp(other)).outcome).toBe('UNKNOWN');
+    expect((await provider.fence(other)).outcome).toBe('UNKNOWN');
+  });
+});
+
+describe('the ledger', () => {
+  test('names captures, voids and refunds by our operations, and leaves out what others made', async () => {
+    const [captured, voided, refunded] = [await authorized(), await authorized(), await sold()];
+    const changes = [
+      followUp('CAPTURE', captured.operation, { ...captured, amount: 500 }),
+      followUp('VOID', voided.operation, voided),
+      followUp('REFUND', refunded.operation, { ...refunded, amount: 7 }),
+    ];
+    for (const change of changes) await provider.execute(change, keepIt);
+    double.books.open(
+      new Map([
+        ['amount', '5000'],
+        ['currency', 'usd'],
+      ]),
+    );
+    const { entries, next } = await provider.ledger(null, 100);
+    expect(next).toBeNull();
+    expect(entries).toHaveLength(6);
+    for (const { operationId, kind, amount, paymentId } of changes) {
+      expect(entries).toContainEqual(
+        expect.objectContaining({ operationId, kind, amount, paymentId, outcome: 'APPROVED' }),
+      );
+    }
+  });
+
+  test('of more than a window is read in order, each entry once, with few of them in memory', async () => {
+    const first = Math.floor(nowMs / 1_000) - 100_000;
+    for (let made = 0; made < 1_200; made += 1) {
+      const { body } = double.books.open(
+        new Map([
+          ['amount', '100'],
+          ['currency', 'usd'],
+          ['capture_method', 'manual'],
+          ['metadata[operationId]', `op_${made}`],
+          ['metadata[paymentId]', `pay_${made}`],
+        ]),
+      );
+      const intent = double.books.intents.get((body as { id: string }).id);
+      Object.assign(intent ?? {}, {
+        created: first + made * 40,
+        status: 'requires_capture',
+        latest_charge: { object: 'charge', status: 'succeeded' },
+      });
+    }
+    const seen: string[] = [];
+    let after: string | null | undefined;
+    while (after !== null) {
+      const page = await provider.ledger(after ?? null, 100);
+      seen.push(...page.entries.map(({ operationId }) => operationId));
+      after = page.next;
+    }
+    expect(seen).toEqual(Array.from({ length: 1_200 }, (_, made) => `op_${made}`));
+    expect(double.received.length).toBeLessThan(150);
+    const end = await provider.ledgerEnd(null);
+    expect(end.at(-1)?.operationId).toBe('op_1199');
+    expect(end.length).toBeLessThanOrEqual(100);
+  });
+});
+
+test.each([
+  ['Example Shop', 'Example Sh'],
+  [`<A>'"*\\ b`, 'A b'],
+  ['Café ™', 'Cafe TM'],
+  ['1234567', undefined],
+  ['日本', undefined],
+  [undefined, undefined],
+])('the descriptor %p is sent as %p', (descriptor, suffix) => {
+  expect(suffixOf(descriptor)).toBe(suffix);
+});

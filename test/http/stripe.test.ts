@@ -1,0 +1,104 @@
+/** The service with PROVIDER=stripe over a double of Stripe: the README's story, and lost responses. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type InProcess, NO_RETRIES, openInProcess, signToken } from '../support/in-process.ts';
+import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
+import { until } from '../support/until.ts';
+
+const KEY = 'sk_test_of_the_service';
+let double: StripeDouble;
+let service: InProcess;
+
+beforeAll(async () => {
+  double = await stripeDouble();
+  service = await openInProcess({
+    ...NO_RETRIES,
+    RECOVERY_DELAYS_MS: '50',
+    PROVIDER: 'stripe',
+    STRIPE_SECRET_KEY: KEY,
+    STRIPE_API_URL: double.url,
+    STRIPE_CREATES_PER_SECOND: '0',
+  });
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await double.close();
+});
+
+const byToken = (token: string) => ({
+  paymentMethod: { type: 'CARD', card: { token, holderName: 'Jane Doe' } },
+});
+const reconcile = async () => {
+  const token = await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' });
+  return (await service.ask('POST', '/audit/v1/reconcile', undefined, { token })).json;
+};
+
+describe('PROVIDER=stripe', () => {
+  test('authorize, capture of part, refund of part, with a token in place of the number', async () => {
+    const created = await service.create(byToken('pm_card_visa'));
+    expect(created).toMatchObject({ status: 200, json: { status: 'AUTHORIZED' } });
+    const { paymentId } = created.json;
+    expect(await service.change('capture', paymentId, { captureAmount: 500 })).toMatchObject({
+      json: { status: 'CAPTURED', capturedAmount: 500 },
+    });
+    expect(await service.change('refund', paymentId, { refundAmount: 200 })).toMatchObject({
+      json: { status: 'CAPTURED', refundedAmount: 200 },
+    });
+    const intent = [...double.books.intents.values()].find(
+      ({ metadata }) => metadata.paymentId === paymentId,
+    );
+    expect(intent).toMatchObject({ status: 'succeeded', amount_received: 500 });
+    expect(double.books.refundedOf(intent?.id ?? '')).toBe(200);
+  });
+
+  test('a sale, a void and a decline', async () => {
+    expect(await service.create({ captureNow: true })).toMatchObject({
+      json: { status: 'CAPTURED' },
+    });
+    const { paymentId } = (await service.create()).json;
+    expect(await service.change('void', paymentId)).toMatchObject({ json: { status: 'VOIDED' } });
+    const declined = await service.create({ number: '4000000000009995' });
+    expect(declined.status).toBe(402);
+    expect(declined.text).toContain('INSUFFICIENT_FUNDS');
+  });
+
+  test.each([
+    ['reset after acting', 'AUTHORIZED', 1],
+    ['reset before acting', 'FAILED', 0],
+  ] as const)('a confirm that meets %s ends as %s', async (fault, status, charged) => {
+    double.plan('confirm', fault);
+    const response = await service.create();
+    expect(response.status).toBe(503);
+    const paymentId = String(response.headers.location).split('/').at(-1) ?? '';
+    await until('the outcome is recovered', async () => {
+      const { json } = await service.get(paymentId);
+      return json.status === status;
+    });
+    const charges = [...double.books.intents.values()].filter(
+      ({ metadata, latest_charge: charge }) =>
+        metadata.paymentId === paymentId && charge?.status === 'succeeded',
+    );
+    expect(charges).toHaveLength(charged);
+  });
+
+  test('a key that Stripe rejects is 503, and no decline of the card', async () => {
+    double.plan('open', '401');
+    const response = await service.create();
+    expect(response.status).toBe(503);
+    expect(response.text).toContain('PROVIDER_UNAVAILABLE');
+  });
+
+  test('readiness says that no money moves; the key is shown nowhere', async () => {
+    const ready = await service.ask('GET', '/health/ready');
+    expect(ready.json).toMatchObject({
+      engines: { provider: { state: 'up', stripe: 'test', simulated: false } },
+    });
+    const token = await signToken({ merchant_id: '*', sub: 'operator', scope: 'ops:admin' });
+    const settings = await service.ask('GET', '/ops/v1/settings', undefined, { token });
+    expect(settings.status).toBe(200);
+    expect(settings.text).not.toContain(KEY);
+  });
+
+  test('log and Stripe agree afterwards', async () => {
+    expect(await reconcile()).toMatchObject({ ok: true, differences: [] });
+  });
+});

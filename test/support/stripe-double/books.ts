@@ -1,0 +1,275 @@
+/**
+ * What Stripe keeps, as far as the driver can see it: PaymentIntents, PaymentMethods, refunds. Every
+ * change is synchronous and whole, as each is in Stripe's own store.
+ */
+import { randomBytes } from 'node:crypto';
+import { type CardBehaviour, cardOfNumber, cardOfToken, hasCheckDigit } from './cards.ts';
+
+export type Reply = { status: number; body: unknown };
+/** The form of a request, its brackets left as they are: `metadata[operationId]`. */
+export type Params = ReadonlyMap<string, string>;
+
+export type Intent = {
+  object: 'payment_intent';
+  id: string;
+  amount: number;
+  amount_received: number;
+  capture_method: string;
+  currency: string;
+  created: number;
+  status: string;
+  cancellation_reason: string | null;
+  last_payment_error: { code: string; decline_code?: string } | null;
+  latest_charge: { object: 'charge'; status: string } | null;
+  metadata: Record<string, string>;
+  card?: CardBehaviour;
+};
+export type StripeRefund = {
+  object: 'refund';
+  id: string;
+  amount: number;
+  currency: string;
+  created: number;
+  status: string;
+  failure_reason?: string;
+  payment_intent: string;
+  metadata: Record<string, string>;
+};
+
+export const errorReply = (status: number, error: Record<string, unknown>): Reply => ({
+  status,
+  body: { error },
+});
+const invalid = (code: string | undefined, message = 'invalid request'): Reply =>
+  errorReply(400, { type: 'invalid_request_error', ...(code && { code }), message });
+const missing = (): Reply =>
+  errorReply(404, { type: 'invalid_request_error', code: 'resource_missing', message: 'missing' });
+
+const newId = (prefix: string): string => `${prefix}_${randomBytes(12).toString('hex')}`;
+
+const metadataOf = (params: Params): Record<string, string> =>
+  Object.fromEntries(
+    [...params].flatMap(([name, value]) => {
+      const key = /^metadata\[(.+)\]$/.exec(name)?.[1];
+      return key === undefined ? [] : [[key, value]];
+    }),
+  );
+
+const shown = ({ card: _, ...intent }: Intent): Reply => ({ status: 200, body: { ...intent } });
+
+const CANCELABLE = [
+  'requires_payment_method',
+  'requires_capture',
+  'requires_confirmation',
+  'requires_action',
+];
+const CONFIRMABLE = ['requires_payment_method', 'requires_confirmation', 'requires_action'];
+
+/** Empty books; `nowMs` is the wall clock of Stripe. */
+export const createBooks = (nowMs: () => number = Date.now) => {
+  const intents = new Map<string, Intent>();
+  const methods = new Map<string, { number: string; name: string | null }>();
+  const refunds: StripeRefund[] = [];
+  const seconds = () => Math.floor(nowMs() / 1_000);
+
+  const withIntent = (id: string, use: (intent: Intent) => Reply): Reply => {
+    const intent = intents.get(id);
+    return intent === undefined ? missing() : use(intent);
+  };
+
+  const unexpectedState = (intent: Intent): Reply =>
+    errorReply(400, {
+      type: 'invalid_request_error',
+      code: 'payment_intent_unexpected_state',
+      message: 'unexpected state',
+      payment_intent: { id: intent.id },
+    });
+
+  const open = (params: Params): Reply => {
+    const amount = Number(params.get('amount'));
+    if (!Number.isSafeInteger(amount) || amount < 50) return invalid('amount_too_small');
+    const intent: Intent = {
+      object: 'payment_intent',
+      id: newId('pi'),
+      amount,
+      amount_received: 0,
+      capture_method: params.get('capture_method') ?? 'automatic_async',
+      currency: params.get('currency') ?? '',
+      created: seconds(),
+      status: 'requires_payment_method',
+      cancellation_reason: null,
+      last_payment_error: null,
+      latest_charge: null,
+      metadata: metadataOf(params),
+    };
+    intents.set(intent.id, intent);
+    return shown(intent);
+  };
+
+  const makeMethod = (params: Params): Reply => {
+    const number = params.get('card[number]') ?? '';
+    if (!hasCheckDigit(number)) {
+      return errorReply(402, { type: 'card_error', code: 'incorrect_number', message: 'wrong' });
+    }
+    const id = newId('pm');
+    methods.set(id, { number, name: params.get('billing_details[name]') ?? null });
+    return { status: 200, body: { object: 'payment_method', id } };
+  };
+
+  const cardOf = (method: string): CardBehaviour | undefined => {
+    const made = methods.get(method);
+    return made === undefined ? cardOfToken(method) : cardOfNumber(made.number);
+  };
+
+  const readMethod = (id: string): Reply => {
+    const card = cardOf(id);
+    if (card === undefined) return missing();
+    const { brand, last4 } = card;
+    return {
+      status: 200,
+      body: {
+        object: 'payment_method',
+        id,
+        billing_details: { name: methods.get(id)?.name ?? null },
+        card: { brand, last4, exp_month: 12, exp_year: 2030 },
+      },
+    };
+  };
+
+  const fail = (intent: Intent, error: { code: string; decline_code?: string }): Reply => {
+    intent.last_payment_error = error;
+    intent.latest_charge = { object: 'charge', status: 'failed' };
+    return errorReply(402, {
+      type: 'card_error',
+      ...error,
+      message: `card ending in ${intent.card?.last4}`,
+      payment_intent: { id: intent.id },
+    });
+  };
+
+  const confirm = (id: string, params: Params): Reply =>
+    withIntent(id, (intent) => {
+      if (!CONFIRMABLE.includes(intent.status)) return unexpectedState(intent);
+      const card = cardOf(params.get('payment_method') ?? '');
+      if (card === undefined) return missing();
+      intent.card = card;
+      if (card.declined !== undefined) return fail(intent, card.declined);
+      if (card.requiresAction) {
+        if (params.get('error_on_requires_action') === 'true')
+          return fail(intent, { code: 'authentication_required' });
+        intent.status = 'requires_action';
+        return shown(intent);
+      }
+      intent.last_payment_error = null;
+      intent.latest_charge = { object: 'charge', status: 'succeeded' };
+      const isManual = intent.capture_method === 'manual';
+      intent.status = isManual ? 'requires_capture' : 'succeeded';
+      intent.amount_received = isManual ? 0 : intent.amount;
+      return shown(intent);
+    });
+
+  const capture = (id: string, params: Params): Reply =>
+    withIntent(id, (intent) => {
+      if (intent.status !== 'requires_capture') return unexpectedState(intent);
+      const amount = Number(params.get('amount_to_capture') ?? intent.amount);
+      if (amount > intent.amount) return invalid('amount_too_large');
+      intent.status = 'succeeded';
+      intent.amount_received = amount;
+      Object.assign(intent.metadata, metadataOf(params));
+      return shown(intent);
+    });
+
+  const cancel = (id: string, params: Params): Reply =>
+    withIntent(id, (intent) => {
+      if (!CANCELABLE.includes(intent.status)) return unexpectedState(intent);
+      intent.status = 'canceled';
+      intent.cancellation_reason = params.get('cancellation_reason') ?? null;
+      return shown(intent);
+    });
+
+  const update = (id: string, params: Params): Reply =>
+    withIntent(id, (intent) => {
+      Object.assign(intent.metadata, metadataOf(params));
+      return shown(intent);
+    });
+
+  const refundedOf = (id: string): number =>
+    refunds
+      .filter(({ payment_intent, status }) => payment_intent === id && status !== 'failed')
+      .reduce((total, { amount }) => total + amount, 0);
+
+  const refund = (params: Params): Reply =>
+    withIntent(params.get('payment_intent') ?? '', (intent) => {
+      const left = intent.amount_received - refundedOf(intent.id);
+      if (intent.status !== 'succeeded') return invalid('charge_not_refundable');
+      if (left === 0) return invalid('charge_already_refunded');
+      const amount = Number(params.get('amount') ?? left);
+      if (amount > left) return invalid('amount_too_large');
+      const made: StripeRefund = {
+        object: 'refund',
+        id: newId('re'),
+        amount,
+        currency: intent.currency,
+        created: seconds(),
+        status: intent.card?.refundFails ? 'pending' : 'succeeded',
+        payment_intent: intent.id,
+        metadata: metadataOf(params),
+      };
+      refunds.push(made);
+      return { status: 200, body: { ...made } };
+    });
+
+  const page = <T extends { id: string; created: number }>(all: T[], params: Params): Reply => {
+    const from = Number(params.get('created[gte]') ?? 0);
+    const to = Number(params.get('created[lt]') ?? Number.POSITIVE_INFINITY);
+    const newest = all.filter(({ created }) => created >= from && created < to).reverse();
+    const after = params.get('starting_after');
+    const start = after === undefined ? 0 : newest.findIndex(({ id }) => id === after) + 1;
+    const limit = Number(params.get('limit') ?? 10);
+    const data = newest.slice(start, start + limit);
+    return {
+      status: 200,
+      body: { object: 'list', data, has_more: newest.length > start + limit },
+    };
+  };
+
+  const list = (what: 'payment_intents' | 'refunds', params: Params): Reply => {
+    const of = params.get('payment_intent');
+    if (what === 'refunds') {
+      return page(
+        refunds.filter(({ payment_intent }) => of === undefined || payment_intent === of),
+        params,
+      );
+    }
+    return page(
+      [...intents.values()].map(({ card: _, ...intent }) => intent),
+      params,
+    );
+  };
+
+  const search = (params: Params): Reply => {
+    const id = /^metadata\['operationId'\]:'(.*)'$/.exec(params.get('query') ?? '')?.[1];
+    const data = [...intents.values()].filter(({ metadata }) => metadata.operationId === id);
+    return { status: 200, body: { object: 'search_result', data, has_more: false } };
+  };
+
+  return {
+    intents,
+    refunds,
+    refundedOf,
+    open,
+    makeMethod,
+    readMethod,
+    confirm,
+    capture,
+    cancel,
+    update,
+    refund,
+    list,
+    search,
+    read: (id: string): Reply => withIntent(id, shown),
+  };
+};
+
+/** See `createBooks`. */
+export type Books = ReturnType<typeof createBooks>;

@@ -1,0 +1,259 @@
+/**
+ * A double of Stripe's API on loopback, with the faults that a test plans.
+ *
+ * | it keeps to Stripe's documentation | it is simpler than Stripe |
+ * |---|---|
+ * | states of a PaymentIntent, cancel as a fence | no customers, wallets, transfers, fees |
+ * | Idempotency-Keys: replay, 400, 409, what is kept (idempotency.ts) | keys live until `prune` |
+ * | declines and 3-D Secure by test number and token (cards.ts) | any other number is approved |
+ * | one refund never above what was captured | refunds succeed at once, but for one card |
+ * | lists by `created`, newest first, in pages | search is never behind |
+ * | 401 without a secret key | every secret key has every permission |
+ */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Books, createBooks, errorReply, type Params, type Reply } from './books.ts';
+import { createKeys } from './idempotency.ts';
+
+/** What the request is for, in the words of a plan. */
+export const STEPS = [
+  'open',
+  'method',
+  'confirm',
+  'capture',
+  'cancel',
+  'update',
+  'refund',
+  'read',
+  'list',
+] as const;
+export type Step = (typeof STEPS)[number];
+
+/** What goes wrong with a request; "acting" is what Stripe would do with it. */
+export const FAULTS = [
+  'reset before acting',
+  'reset after acting',
+  'hangs before acting',
+  'hangs after acting',
+  'acts late',
+  '500 before acting',
+  '500 after acting',
+  '429 rate_limit',
+  '429 lock_timeout',
+  '409 in use',
+  '401',
+  '403',
+  'cut JSON',
+  'HTML',
+  'oversized',
+  'another id',
+  'another amount',
+  'a redirect',
+] as const;
+export type StripeFaultName = (typeof FAULTS)[number];
+
+export type Received = {
+  method: string;
+  path: string;
+  step: Step | undefined;
+  params: Params;
+  headers: IncomingMessage['headers'];
+};
+
+export type StripeDouble = {
+  url: string;
+  books: Books;
+  /** Everything that was received, oldest first. */
+  received: Received[];
+  /** The next request of this step goes wrong. */
+  plan(step: Step, fault: StripeFaultName): void;
+  /** Forgets all Idempotency-Keys, as Stripe may after a day. */
+  prune(): void;
+  /** The account is not enabled for raw card numbers: from now on they are a 400 without a code. */
+  rejectRawCards(): void;
+  /** Every confirm, capture, cancel and refund takes so long before it acts. */
+  actsAfterMs(ms: number): void;
+  close(): Promise<void>;
+};
+
+const LATE_MS = 400;
+const STATUS_FAULTS: { readonly [Fault in StripeFaultName]?: Reply } = {
+  '429 rate_limit': errorReply(429, { type: 'invalid_request_error', code: 'rate_limit' }),
+  '429 lock_timeout': errorReply(429, { type: 'invalid_request_error', code: 'lock_timeout' }),
+  '409 in use': errorReply(409, { type: 'idempotency_error', code: 'idempotency_key_in_use' }),
+  '401': errorReply(401, { type: 'invalid_request_error', code: 'api_key_expired' }),
+  '403': errorReply(403, { type: 'invalid_request_error', code: 'secret_key_required' }),
+};
+const SERVER_ERROR = errorReply(500, { type: 'api_error', message: 'oops' });
+
+type Route = { step: Step; id: string };
+const routeOf = (method: string, path: string): Route | undefined => {
+  const [, v1, kind, id = '', verb] = path.split('/');
+  if (v1 !== 'v1') return undefined;
+  if (kind === 'payment_methods') return { step: method === 'POST' ? 'method' : 'read', id };
+  if (kind === 'refunds') return { step: method === 'POST' ? 'refund' : 'list', id };
+  if (kind !== 'payment_intents') return undefined;
+  if (method === 'GET') return { step: id === '' || id === 'search' ? 'list' : 'read', id };
+  if (verb === 'confirm' || verb === 'capture' || verb === 'cancel') return { step: verb, id };
+  return { step: id === '' ? 'open' : 'update', id };
+};
+
+const act = (books: Books, { step, id }: Route, path: string, params: Params): Reply => {
+  switch (step) {
+    case 'open':
+      return books.open(params);
+    case 'method':
+      return books.makeMethod(params);
+    case 'confirm':
+      return books.confirm(id, params);
+    case 'capture':
+      return books.capture(id, params);
+    case 'cancel':
+      return books.cancel(id, params);
+    case 'update':
+      return books.update(id, params);
+    case 'refund':
+      return books.refund(params);
+    case 'read':
+      return path.startsWith('/v1/payment_methods') ? books.readMethod(id) : books.read(id);
+    case 'list':
+      if (id === 'search') return books.search(params);
+      return books.list(path.startsWith('/v1/refunds') ? 'refunds' : 'payment_intents', params);
+  }
+};
+
+const MOVES: readonly Step[] = ['confirm', 'capture', 'cancel', 'refund'];
+
+const textOf = async (incoming: IncomingMessage): Promise<string> => {
+  const parts: Buffer[] = [];
+  for await (const part of incoming) parts.push(part as Buffer);
+  return Buffer.concat(parts).toString();
+};
+
+const write = (
+  outgoing: ServerResponse,
+  { status, body, replayed }: Reply & { replayed?: true },
+  change: (text: string) => string = (text) => text,
+): void => {
+  outgoing
+    .writeHead(status, {
+      'content-type': 'application/json',
+      ...(replayed && { 'idempotent-replayed': 'true' }),
+    })
+    .end(change(JSON.stringify(body)));
+};
+
+const later = (ms: number, work: () => void): void => void setTimeout(work, ms).unref();
+
+/** Starts it on a free port. */
+export const stripeDouble = async (nowMs: () => number = Date.now): Promise<StripeDouble> => {
+  const books = createBooks(nowMs);
+  const keys = createKeys();
+  const received: Received[] = [];
+  const planned = new Map<Step, StripeFaultName[]>();
+  let slowMs = 0;
+  let takesRawCards = true;
+
+  type Call = { route: Route; path: string; params: Params; form: string; key: string | undefined };
+
+  /** Executes a request under its key; `made` replaces the reply that is kept, not the effect. */
+  const perform = async (
+    { route, path, params, form, key }: Call,
+    made?: Reply,
+    acts = true,
+  ): Promise<Reply & { replayed?: true }> => {
+    const keyed = key === undefined ? undefined : { key, endpoint: path, form };
+    const early = keyed && keys.begin(keyed);
+    if (early !== undefined) return early;
+    if (slowMs > 0 && MOVES.includes(route.step)) {
+      await new Promise<void>((resolve) => later(slowMs, resolve));
+    }
+    const reply = acts ? act(books, route, path, params) : SERVER_ERROR;
+    if (keyed) keys.end(keyed, made ?? reply);
+    return made ?? reply;
+  };
+
+  const goWrong = async (fault: StripeFaultName, call: Call, outgoing: ServerResponse) => {
+    const rejected = STATUS_FAULTS[fault];
+    if (rejected !== undefined) return write(outgoing, rejected);
+    switch (fault) {
+      case 'reset before acting':
+        return outgoing.destroy();
+      case 'hangs before acting':
+        return;
+      case 'acts late':
+        return later(LATE_MS, () => void perform(call));
+      case '500 before acting':
+        return write(outgoing, await perform(call, SERVER_ERROR, false));
+      case '500 after acting':
+        return write(outgoing, await perform(call, SERVER_ERROR));
+      case 'a redirect':
+        return outgoing.writeHead(307, { location: call.path }).end();
+    }
+    const reply = await perform(call);
+    switch (fault) {
+      case 'reset after acting':
+        return outgoing.destroy();
+      case 'hangs after acting':
+        return;
+      case 'cut JSON':
+        return write(outgoing, reply, (text) => text.slice(0, -10));
+      case 'HTML':
+        return write(outgoing, reply, () => '<html>succeeded</html>');
+      case 'oversized':
+        return write(outgoing, reply, (text) => text + ' '.repeat(3 * 1024 * 1024));
+      case 'another id':
+        return write(outgoing, reply, (text) => text.replaceAll(/"(pi|re|pm)_/g, '"$1_x'));
+      default:
+        return write(outgoing, reply, (text) =>
+          text.replaceAll(/"amount(_received)?":\d+/g, '"amount$1":1'),
+        );
+    }
+  };
+
+  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const { method = '', url = '', headers } = incoming;
+    const body = await textOf(incoming);
+    const [path = '', query = ''] = url.split('?');
+    const route = routeOf(method, path);
+    const form = method === 'GET' ? query : body;
+    const params = new Map(new URLSearchParams(form));
+    received.push({ method, path, step: route?.step, params, headers });
+    if (!/^Bearer (sk|rk)_(test|live)_/.test(headers.authorization ?? ''))
+      return write(outgoing, errorReply(401, { type: 'invalid_request_error' }));
+    if (route === undefined) return write(outgoing, errorReply(404, { message: 'no such route' }));
+    const key = headers['idempotency-key'];
+    const call = { route, path, params, form, key: Array.isArray(key) ? key[0] : key };
+    if (route.step === 'method' && !takesRawCards)
+      return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'unsafe' }));
+    const fault = planned.get(route.step)?.shift();
+    if (fault !== undefined) return void (await goWrong(fault, call, outgoing));
+    write(outgoing, await perform(call));
+  };
+
+  const server = createServer((incoming, outgoing) => {
+    serve(incoming, outgoing).catch(() => outgoing.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  server.unref();
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    books,
+    received,
+    plan: (step, fault) => void planned.set(step, [...(planned.get(step) ?? []), fault]),
+    prune: keys.prune,
+    rejectRawCards: () => {
+      takesRawCards = false;
+    },
+    actsAfterMs: (ms) => {
+      slowMs = ms;
+    },
+    close: async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+};

@@ -1,0 +1,180 @@
+/**
+ * One operation of each kind meets one fault on one of its requests to Stripe, is asked about until
+ * its outcome is known, and is compared with what Stripe's books say of it.
+ */
+import type {
+  OperationQuestion,
+  Provider,
+  ProviderOperation,
+  ProviderOperationKind,
+} from '../../command-api/provider/port.ts';
+import { stripeProvider } from '../../command-api/provider/stripe/provider.ts';
+import { STRIPE_API_VERSION_DEFAULT } from '../../shared/runtime/settings.ts';
+import { authorize, followUp } from './provider-operations.ts';
+import {
+  FAULTS,
+  type Step,
+  type StripeDouble,
+  type StripeFaultName,
+  stripeDouble,
+} from './stripe-double/server.ts';
+
+export const TEST_ACCOUNT = { secretKey: 'sk_test_of_the_tests' };
+
+/** The driver as the tests use it, over a double or a peer. */
+export const driverOver = (
+  url: string,
+  options: Partial<Parameters<typeof stripeProvider>[0]> = {},
+): Provider =>
+  stripeProvider({
+    url,
+    version: STRIPE_API_VERSION_DEFAULT,
+    connectTimeoutMs: 5_000,
+    timeoutMs: 10_000,
+    account: TEST_ACCOUNT,
+    testTokens: true,
+    perSecondMax: 0,
+    ...options,
+  });
+
+/** For the faults that never respond; the others have the driver's usual time. */
+const HANGS_MS = 6_000;
+/** Longer than the double's late action. */
+const LATE_MS = 600;
+
+/** The requests of an operation of each kind, in order; the last one moves the money. */
+export const STEPS_OF: Readonly<Record<ProviderOperationKind, readonly Step[]>> = {
+  AUTHORIZE: ['open', 'method', 'confirm'],
+  SALE: ['open', 'method', 'confirm'],
+  CAPTURE: ['capture'],
+  VOID: ['update', 'cancel'],
+  REFUND: ['refund'],
+};
+
+export type FaultCase = { kind: ProviderOperationKind; step: Step; fault: StripeFaultName };
+
+/** Every fault on every request of every kind. */
+export const ALL_CASES: readonly FaultCase[] = Object.entries(STEPS_OF).flatMap(([kind, steps]) =>
+  steps.flatMap((step) =>
+    FAULTS.map((fault) => ({ kind: kind as ProviderOperationKind, step, fault })),
+  ),
+);
+
+/** The requests that move money, for one kind of each road. */
+export const FAST_CASES: readonly FaultCase[] = ALL_CASES.filter(
+  ({ kind, step }) => kind !== 'SALE' && step === STEPS_OF[kind].at(-1),
+);
+
+/** What the log keeps between a call and the questions about it. */
+type Kept = { reference?: string; fenced?: true };
+
+const questionOf = (operation: ProviderOperation, { reference }: Kept): OperationQuestion => ({
+  ...operation,
+  reference,
+  requestedAt: new Date().toISOString(),
+});
+
+/** What Stripe's books say of an operation: how often it moved money, or held it. */
+export const timesMoved = (double: StripeDouble, { operationId, kind }: ProviderOperation) => {
+  const intents = [...double.books.intents.values()];
+  const wasFenced = (reason: string | null) => reason === 'abandoned';
+  switch (kind) {
+    case 'AUTHORIZE':
+    case 'SALE':
+      return intents.filter(
+        ({ metadata, latest_charge: charge, cancellation_reason: reason }) =>
+          metadata.operationId === operationId &&
+          charge?.status === 'succeeded' &&
+          !wasFenced(reason),
+      ).length;
+    case 'CAPTURE':
+      return intents.filter(({ metadata }) => metadata.captureOperationId === operationId).length;
+    case 'VOID':
+      return intents.filter(
+        ({ metadata, status }) => metadata.voidOperationId === operationId && status === 'canceled',
+      ).length;
+    case 'REFUND':
+      return double.books.refunds.filter(({ metadata }) => metadata.operationId === operationId)
+        .length;
+  }
+};
+
+/** The operation under test, with the authorization it needs. */
+const prepared = async (
+  provider: Provider,
+  kind: ProviderOperationKind,
+): Promise<ProviderOperation> => {
+  if (kind === 'AUTHORIZE' || kind === 'SALE') return authorize(undefined, { kind });
+  const first = authorize(undefined, { kind: kind === 'REFUND' ? 'SALE' : 'AUTHORIZE' });
+  const outcome = await provider.execute(first, async () => undefined);
+  if (outcome.outcome !== 'APPROVED') throw new Error(`the authorization: ${outcome.outcome}`);
+  return followUp(kind, first, { authorizationReference: outcome.providerReference });
+};
+
+export type Finding = FaultCase & {
+  /** What the call said. */
+  called: string;
+  /** What is known in the end. */
+  known: string;
+  moved: number;
+};
+
+/** Asks as recovery does: a look-up, and the fence where nothing is found. */
+export const askOnce = async (provider: Provider, question: OperationQuestion): Promise<string> => {
+  const found = await provider.lookUp(question);
+  if (found.outcome !== 'NOT_FOUND') return found.outcome;
+  return (await provider.fence(question)).outcome;
+};
+
+/** Runs one case over a double of its own. */
+export const runFaultCase = async ({ kind, step, fault }: FaultCase): Promise<Finding> => {
+  const double = await stripeDouble();
+  // Raw numbers, so that the request that makes the payment method is sent too.
+  const provider = driverOver(double.url, {
+    testTokens: false,
+    ...(/^(hangs|acts late)/.test(fault) && { timeoutMs: HANGS_MS }),
+  });
+  try {
+    const operation = await prepared(provider, kind);
+    const kept: Kept = {};
+    double.plan(step, fault);
+    const { outcome: called } = await provider.execute(operation, async (reference) => {
+      kept.reference = reference;
+    });
+    let known: string = called;
+    if (called === 'UNKNOWN') {
+      known = await askOnce(provider, questionOf(operation, kept));
+      // What was acted late is found by a later question, or was fenced.
+      await new Promise((resolve) => setTimeout(resolve, LATE_MS));
+      if (known === 'UNKNOWN') known = await askOnce(provider, questionOf(operation, kept));
+    }
+    return { kind, step, fault, called, known, moved: timesMoved(double, operation) };
+  } finally {
+    await provider.close();
+    await double.close();
+  }
+};
+
+/** Runs cases, so many at once. */
+export const runFaultCases = async (
+  cases: readonly FaultCase[],
+  atOnce: number,
+): Promise<Finding[]> => {
+  const left = [...cases];
+  const findings: Finding[] = [];
+  const work = async (): Promise<void> => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      findings.push(await runFaultCase(next));
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  return findings;
+};
+
+/** The findings that say other than Stripe's books, or where Stripe acted more than once. */
+export const outcomesThatLie = (findings: readonly Finding[]): Finding[] =>
+  findings.filter(({ known, moved }) => {
+    if (moved > 1) return true;
+    // Of what is unknown nothing is said.
+    return known !== 'UNKNOWN' && (known === 'APPROVED') !== (moved === 1);
+  });
