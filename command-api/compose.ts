@@ -32,6 +32,7 @@ import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
 import { createStop } from './stop.ts';
 import type { WebhookDeps } from './webhooks/routes.ts';
+import { registerStripeWebhook } from './webhooks/stripe.ts';
 
 export type CommandSideOptions = {
   config: Config;
@@ -162,6 +163,11 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
     },
     startReconciling: reconciling.start,
     register: (app, authHooks) => {
+      const secrets = config.stripe?.webhookSecrets ?? [];
+      if (secrets.length > 0) {
+        const unsignedRate = config.unauthenticatedRateLimit;
+        registerStripeWebhook(app, { secrets, unsignedRate, commands: deps });
+      }
       registerRoutes(app, authHooks, COMMAND_ROUTES, {
         record: createRecorder(store),
         reconcileOnce: reconciling.once,
