@@ -39,8 +39,6 @@ export const driverOver = (
 
 /** For the faults that never respond; the others have the driver's usual time. */
 const HANGS_MS = 6_000;
-/** Longer than the double's late action. */
-const LATE_MS = 600;
 
 /** The requests of an operation of each kind, in order; the last one moves the money. */
 export const STEPS_OF: Readonly<Record<ProviderOperationKind, readonly Step[]>> = {
@@ -144,8 +142,8 @@ export const runFaultCase = async ({ kind, step, fault }: FaultCase): Promise<Fi
     let known: string = called;
     if (called === 'UNKNOWN') {
       known = await askOnce(provider, questionOf(operation, kept));
-      // What was acted late is found by a later question, or was fenced.
-      await new Promise((resolve) => setTimeout(resolve, LATE_MS));
+      // What comes late was fenced meanwhile, or is found by a later question.
+      await double.actLate();
       if (known === 'UNKNOWN') known = await askOnce(provider, questionOf(operation, kept));
     }
     return { kind, step, fault, called, known, moved: timesMoved(double, operation) };

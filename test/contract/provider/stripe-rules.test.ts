@@ -161,7 +161,7 @@ describe('the fence', () => {
 
   test('of a create is a canceled PaymentIntent: a late confirm moves nothing', async () => {
     double.plan('confirm', 'acts late');
-    const quick = driverOver(double.url, { timeoutMs: 250 });
+    const quick = driverOver(double.url, { timeoutMs: 2_000 });
     const operation = authorize();
     let reference = '';
     const keep = async (opened: string) => {
@@ -169,7 +169,7 @@ describe('the fence', () => {
     };
     expect((await quick.execute(operation, keep)).outcome).toBe('UNKNOWN');
     expect(await askOnce(quick, questionOf(operation, reference))).toBe('FENCED');
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await double.actLate();
     await quick.close();
     expect(double.books.intents.get(reference)).toMatchObject({
       status: 'canceled',

@@ -72,12 +72,13 @@ export type StripeDouble = {
   prune(): void;
   /** The account is not enabled for raw card numbers: from now on they are a 400 without a code. */
   rejectRawCards(): void;
+  /** Does now what `acts late` has held back. */
+  actLate(): Promise<void>;
   /** Every confirm, capture, cancel and refund takes so long before it acts. */
   actsAfterMs(ms: number): void;
   close(): Promise<void>;
 };
 
-const LATE_MS = 400;
 const STATUS_FAULTS: { readonly [Fault in StripeFaultName]?: Reply } = {
   '429 rate_limit': errorReply(429, { type: 'invalid_request_error', code: 'rate_limit' }),
   '429 lock_timeout': errorReply(429, { type: 'invalid_request_error', code: 'lock_timeout' }),
@@ -152,6 +153,7 @@ export const stripeDouble = async (nowMs: () => number = Date.now): Promise<Stri
   const keys = createKeys();
   const received: Received[] = [];
   const planned = new Map<Step, StripeFaultName[]>();
+  const late: (() => Promise<unknown>)[] = [];
   let slowMs = 0;
   let takesRawCards = true;
 
@@ -183,7 +185,7 @@ export const stripeDouble = async (nowMs: () => number = Date.now): Promise<Stri
       case 'hangs before acting':
         return;
       case 'acts late':
-        return later(LATE_MS, () => void perform(call));
+        return void late.push(() => perform(call));
       case '500 before acting':
         return write(outgoing, await perform(call, SERVER_ERROR, false));
       case '500 after acting':
@@ -246,6 +248,9 @@ export const stripeDouble = async (nowMs: () => number = Date.now): Promise<Stri
     prune: keys.prune,
     rejectRawCards: () => {
       takesRawCards = false;
+    },
+    actLate: async () => {
+      for (const act of late.splice(0)) await act();
     },
     actsAfterMs: (ms) => {
       slowMs = ms;
