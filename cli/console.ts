@@ -10,7 +10,7 @@ const TTL_SECONDS = 3600;
 const SCOPES = {
   auditor: 'audit:read',
   operator: 'audit:read ops:admin ops:resolve',
-  merchant: 'payments:read',
+  merchant: 'payments:read webhooks:write',
 } as const;
 
 type Options = { as: keyof typeof SCOPES; merchant?: string; subject?: string };

@@ -9,6 +9,7 @@ import { OperatePage } from './pages/operate.js';
 import { PaymentPage } from './pages/payment.js';
 import { SignIn } from './pages/sign-in.js';
 import { VerifyPage } from './pages/verify.js';
+import { WebhooksPage } from './pages/webhooks.js';
 import { usePlace } from './router.js';
 import { closeSession, currentSession, hasScope, onSession, startSession } from './session.js';
 
@@ -18,6 +19,7 @@ const PAGES = {
   verify: { title: 'Verify', scope: 'audit:read', component: VerifyPage },
   operate: { title: 'Operate', scope: 'ops:admin', component: OperatePage },
   merchant: { title: 'My payments', scope: 'payments:read', component: MerchantPage },
+  webhooks: { title: 'My webhooks', scope: 'payments:read', component: WebhooksPage },
 };
 
 /** Pages that are reached from others. */

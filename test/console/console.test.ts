@@ -2,9 +2,13 @@
  * The console in a real browser, on a service with payments of every kind: the five stories of
  * docs/console.md, told to the end. With TEST_PICTURES set, each page's picture is taken for the docs.
  */
+
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
@@ -85,7 +89,11 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
   let refunded: string;
   let declined: string;
   beforeAll(async () => {
-    service = await openInProcess({ RATE_LIMIT_PER_SECOND: '0', ...NO_RETRIES });
+    service = await openInProcess({
+      RATE_LIMIT_PER_SECOND: '0',
+      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+      ...NO_RETRIES,
+    });
     url = await service.listen();
     refunded = idOf(await service.create({ captureNow: true, merchantReference: 'order-7' }));
     await service.change('refund', refunded, { refundAmount: 500 });
@@ -202,11 +210,48 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
     const opened = await visit('/console', merchant);
     const { page } = opened;
     await page.waitForSelector('h1:has-text("My payments")');
-    expect(await page.locator('nav a').allInnerTexts()).toEqual(['My payments', 'API']);
+    expect(await page.locator('nav a').allInnerTexts()).toEqual([
+      'My payments',
+      'My webhooks',
+      'API',
+    ]);
     const paymentId = idOf(await service.create({ captureNow: true }));
     await page.click(`a:has-text("${paymentId}")`);
     await page.waitForSelector('li:has-text("SALE")');
     await look(opened, 'merchant');
+  });
+
+  test('a merchant sees what became of its webhooks, and sends one again', async () => {
+    const received: string[] = [];
+    const receiver = createServer((request, response) => {
+      received.push(String(request.headers['webhook-id']));
+      request.resume().on('end', () => response.writeHead(204).end());
+    }).listen(0, '127.0.0.1');
+    await once(receiver, 'listening');
+    const { port } = receiver.address() as AddressInfo;
+    const merchant = await tokenOf('hooks', 'm_test', 'payments:read webhooks:write');
+    const endpoint = { url: `http://127.0.0.1:${port}/hook` };
+    const made = await service.ask('POST', '/api/v1/webhook-endpoints', endpoint, {
+      token: merchant,
+    });
+    expect(made.status).toBe(201);
+    await service.create({ captureNow: true });
+    const opened = await visit('/console/webhooks', merchant);
+    const { page } = opened;
+    await page.click('summary:has-text("Attempts")');
+    const row = page.locator('tr', { hasText: 'payment.captured' }).first();
+    await row.getByText('✓ accepted').waitFor();
+    await row.getByRole('button', { name: 'Send again' }).click();
+    await row.getByText('Sent again.').waitFor();
+    await until('the message came twice, with one id', () => received.length >= 2);
+    expect(new Set(received).size).toBe(1);
+    await page.click('text=Send a test message');
+    await page.locator('tr', { hasText: 'webhook.test' }).getByText('✓ accepted').waitFor();
+    await look(opened, 'webhooks');
+    const operator = await visit('/console/operate/webhooks', await tokenOf('ann'));
+    await operator.page.waitForSelector(`text=${endpoint.url}`);
+    receiver.close();
+    receiver.closeAllConnections();
   });
 
   test('events arrive while the page is open, and wait while the reader scrolls', async () => {

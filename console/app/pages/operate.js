@@ -6,12 +6,14 @@ import { RebuildSection } from './operate/rebuild.js';
 import { ReconcileSection } from './operate/reconcile.js';
 import { SettingsSection } from './operate/settings.js';
 import { UnresolvedSection } from './operate/unresolved.js';
+import { WebhooksSection } from './operate/webhooks.js';
 
 const SECTIONS = {
   unresolved: { title: 'Unresolved', component: UnresolvedSection, isOfAll: false },
   parked: { title: 'Parked and topics', component: ParkedSection, isOfAll: false },
   rebuild: { title: 'Read models', component: RebuildSection, isOfAll: true },
   reconcile: { title: 'Reconcile', component: ReconcileSection, isOfAll: true },
+  webhooks: { title: 'Webhooks', component: WebhooksSection, isOfAll: true },
   settings: { title: 'Settings', component: SettingsSection, isOfAll: true },
 };
 

@@ -1,0 +1,91 @@
+/** Webhook endpoints with their state and attempts: a merchant's own, or those of all for an operator. */
+import { useState } from 'preact/hooks';
+import { send } from './api.js';
+import { duration } from './format.js';
+import { html } from './html.js';
+import { PaymentLink, ProblemBox, Raw, Time, Waiting } from './parts.js';
+import { hasScope } from './session.js';
+import { useAsk } from './use-ask.js';
+
+/** @typedef {{ endpointId: string, merchantId?: string, url: string, status: 'ENABLED' | 'FAILING' | 'DISABLED', failingSince: string | null, disabledReason: string | null, oldestWaiting: string | null, createdAt: string }} Endpoint */
+/** @typedef {{ eventId: string, type: string, paymentId: string | null, attempt: number, at: string, status: number | null, error: string | null, latencyMs: number, nextAt: string | null, outcome: 'ACCEPTED' | 'RETRYING' | 'GIVEN_UP' }} Attempt */
+/** @typedef {import('./api.js').Problem} Problem */
+
+/** The merchant's own routes. */
+export const OWN_ENDPOINTS = '/api/v1/webhook-endpoints';
+/** Those of all merchants, which only read. */
+export const ALL_ENDPOINTS = '/ops/v1/webhook-endpoints';
+
+const LIST_MS = 3_000;
+const ATTEMPTS = 50;
+const SIGNS = { ENABLED: '●', FAILING: '!', DISABLED: '○' };
+const OUTCOMES = { ACCEPTED: '✓ accepted', RETRYING: '… tried again', GIVEN_UP: '✕ given up' };
+
+/** @param {{ attempt: Attempt, endpointId: string, isOwn: boolean }} props */
+const AttemptRow = ({ attempt, endpointId, isOwn }) => {
+  const [said, setSaid] = useState('');
+  const { eventId, type, paymentId, at, status, error, latencyMs, nextAt, outcome } = attempt;
+  const again = async () => {
+    const path = `${OWN_ENDPOINTS}/${encodeURIComponent(endpointId)}/resend`;
+    const resent = await send(path, { eventId });
+    setSaid(resent.ok ? 'Sent again.' : resent.problem.sentence);
+  };
+  const mayResend = isOwn && hasScope('webhooks:write') && paymentId !== null;
+  return html`<tr>
+    <td><${Time} at=${at} /></td><td>${type}</td>
+    <td>${paymentId === null ? '' : isOwn ? html`<a class="id" href=${`/console/merchant/${encodeURIComponent(paymentId)}`}>${paymentId}</a>` : html`<${PaymentLink} id=${paymentId} />`}</td>
+    <td>${attempt.attempt}</td><td>${status ?? error}, ${latencyMs} ms</td>
+    <td class=${outcome === 'GIVEN_UP' ? 'bad-text' : ''}>${OUTCOMES[outcome]}${nextAt !== null && html` at <${Time} at=${nextAt} />`}</td>
+    <td>${mayResend && html`<button type="button" onClick=${again}>Send again</button>`} <span role="status">${said}</span></td>
+  </tr>`;
+};
+
+/** @param {{ base: string, endpointId: string }} props */
+const Attempts = ({ base, endpointId }) => {
+  const loaded = useAsk(
+    `${base}/${encodeURIComponent(endpointId)}/attempts?limit=${ATTEMPTS}`,
+    LIST_MS,
+  );
+  const attempts = /** @type {{ attempts: Attempt[] } | undefined} */ (loaded.value)?.attempts;
+  if (attempts === undefined) return html`<${ProblemBox} problem=${loaded.problem} />`;
+  if (attempts.length === 0) return html`<p>No attempt yet.</p>`;
+  return html`<div class="scrolls" tabindex="0" role="region" aria-label="Attempts"><table>
+    <caption>The last ${attempts.length} attempts, the latest first.</caption>
+    <thead><tr><th scope="col">At</th><th scope="col">Message</th><th scope="col">Payment</th><th scope="col">Attempt</th><th scope="col">Response</th><th scope="col">Outcome</th><th scope="col">Send again</th></tr></thead>
+    <tbody>${attempts.map((attempt) => html`<${AttemptRow} key=${`${attempt.eventId}${attempt.at}`} attempt=${attempt} endpointId=${endpointId} isOwn=${base === OWN_ENDPOINTS} />`)}</tbody>
+  </table></div>`;
+};
+
+/** @param {{ base: string, endpoint: Endpoint, again: () => void }} props */
+const Row = ({ base, endpoint, again }) => {
+  const [isOpen, setOpen] = useState(false);
+  const [said, setSaid] = useState('');
+  const { endpointId, merchantId, url, status, failingSince, disabledReason, oldestWaiting } =
+    endpoint;
+  const test = async () => {
+    const sent = await send(`${OWN_ENDPOINTS}/${encodeURIComponent(endpointId)}/test`);
+    setSaid(sent.ok ? 'A test message is on its way.' : sent.problem.sentence);
+    setOpen(true);
+    again();
+  };
+  /** @param {{ currentTarget: HTMLDetailsElement }} change */
+  const toggled = ({ currentTarget }) => setOpen(currentTarget.open);
+  return html`<li class="card">
+    <h3><span class=${status === 'ENABLED' ? 'state' : 'state bad-text'}><span aria-hidden="true">${SIGNS[status]}</span> ${status}</span> <span class="id">${url}</span></h3>
+    <p>${merchantId !== undefined && `Of ${merchantId}. `}${failingSince !== null && html`No success since <${Time} at=${failingSince} />. `}${disabledReason !== null && `Disabled: ${disabledReason}. `}
+      ${oldestWaiting === null ? 'Nothing waits.' : `The oldest event waits for ${duration(Date.now() - Date.parse(oldestWaiting))}.`}</p>
+    ${base === OWN_ENDPOINTS && hasScope('webhooks:write') && html`<p><button type="button" onClick=${test}>Send a test message</button> <span role="status">${said}</span></p>`}
+    <details open=${isOpen} onToggle=${toggled}><summary>Attempts</summary>${isOpen && html`<${Attempts} base=${base} endpointId=${endpointId} />`}</details>
+    <${Raw} value=${endpoint} />
+  </li>`;
+};
+
+/** @param {{ base: string }} props */
+export const Endpoints = ({ base }) => {
+  const loaded = useAsk(base, LIST_MS);
+  const endpoints = /** @type {{ endpoints: Endpoint[] } | undefined} */ (loaded.value)?.endpoints;
+  return html`<${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
+    ${endpoints === undefined && loaded.problem === undefined && html`<${Waiting} what="the endpoints" />`}
+    ${endpoints?.length === 0 && html`<p>No endpoint is registered. <code>npx payments webhooks --help</code></p>`}
+    <ul class="cards">${endpoints?.map((endpoint) => html`<${Row} key=${endpoint.endpointId} base=${base} endpoint=${endpoint} again=${loaded.again} />`)}</ul>`;
+};
