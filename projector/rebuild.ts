@@ -5,7 +5,8 @@
  * own checkpoint: a rebuild publishes nothing.
  */
 import { totalUpTo } from '../shared/event-store/log-progress.ts';
-import type { EventStore, Position } from '../shared/event-store/port.ts';
+import type { LogReader, Position } from '../shared/event-store/port.ts';
+import { scanLog } from '../shared/event-store/scan-log.ts';
 import type {
   NextGeneration,
   ParkedPayment,
@@ -15,6 +16,7 @@ import type {
   ReadModelsWriter,
 } from '../shared/read-models/port.ts';
 import { RebuildImpossible } from './errors.ts';
+import { FILL_SCAN, type FillArgs, type Filled, NOT_READ } from './fill-scan.ts';
 import { type MoneyDifferences, moneyDifferences } from './money-differences.ts';
 import { createProjection, type Projection } from './projection.ts';
 import type { Log } from './subscription.ts';
@@ -52,7 +54,7 @@ export type RebuildResult = {
 };
 
 export type RebuildOptions = {
-  store: Pick<EventStore, 'readAll' | 'readStream'>;
+  store: LogReader;
   readModels: Pick<ReadModelsWriter, 'checkpoint' | 'load'> &
     Pick<ReadModelsReader, 'idsAfter' | 'inspect' | 'parked'> &
     ReadModelsRebuild;
@@ -99,15 +101,37 @@ const fill = async (
   }
 };
 
-const progressOf = ({ onProgress }: RebuildOptions, projection: Projection) => {
+/** Fills up to the served checkpoint in a thread of its own, where log and generation can be opened there. */
+const fillElsewhere = async (
+  { store, readModels, logger, signal }: RebuildOptions,
+  next: NextGeneration,
+  report: (until: Position | null, filled: Filled) => void,
+): Promise<number> => {
+  if (next.handOver === undefined || store.stored.scan === undefined) return 0;
+  const until = await readModels.checkpoint();
+  const line = (level: keyof Log) => async (fields: object, message: string) =>
+    logger[level](fields, message);
+  const calls = { info: line('info'), warn: line('warn'), error: line('error') };
+  let events = 0;
+  await next.handOver(async (generation) => {
+    const args: FillArgs = { generation, until };
+    const order = { module: FILL_SCAN, args, calls, signal };
+    for await (const filled of scanLog<Filled, Filled>(store, order)) {
+      events = filled.events;
+      report(until, filled);
+    }
+  });
+  return events;
+};
+
+const progressOf = ({ onProgress }: RebuildOptions) => {
   const began = performance.now();
   const seconds = (): number => (performance.now() - began) / 1000;
   return {
     seconds,
-    report: (until: Position | null): void => {
-      const done = projection.counts().events;
+    report: (until: Position | null, { events: done, at }: Filled): void => {
       const perSecond = done / Math.max(seconds(), 0.001);
-      const { total, isExact } = totalUpTo(until, { read: done, at: projection.checkpoint() });
+      const { total, isExact } = totalUpTo(until, { read: done, at });
       onProgress?.({
         done,
         total,
@@ -146,13 +170,16 @@ const fillAndServe = async (
   next: NextGeneration,
 ): Promise<RebuildResult> => {
   const { store, readModels, logger, hold } = options;
-  const freshness = { applied: () => {}, starting: () => {}, lost: () => {} };
-  const projection = createProjection({ store, readModels: next, freshness, logger });
+  const { report, seconds } = progressOf(options);
+  const elsewhere = await fillElsewhere(options, next, report);
+  const projection = createProjection({ store, readModels: next, freshness: NOT_READ, logger });
   await projection.start();
-  const { report, seconds } = progressOf(options, projection);
-  await fill(options, projection, report, BATCH - 1);
+  const events = (): number => elsewhere + projection.counts().events;
+  const reportHere = (until: Position | null): void =>
+    report(until, { events: events(), at: projection.checkpoint() });
+  await fill(options, projection, reportHere, BATCH - 1);
   return hold(async () => {
-    await fill(options, projection, report, 0);
+    await fill(options, projection, reportHere, 0);
     // seeded bug: rebuild-keeps-removed
     await parkRemoved(options, next, projection);
     const [before, after] = [await readModels.checksum(), await next.checksum()];
@@ -164,7 +191,7 @@ const fillAndServe = async (
     const served = money.count === 0 || options.accept === true;
     if (served) await next.serve();
     return {
-      events: projection.counts().events,
+      events: events(),
       seconds: seconds(),
       checkpoint: projection.checkpoint(),
       old: before,

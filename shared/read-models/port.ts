@@ -167,11 +167,21 @@ export type ReadModelsChecksum = { documents: number; hash: string };
 export type NextGeneration = Pick<ReadModelsWriter, 'checkpoint' | 'load' | 'apply'> &
   Pick<ReadModelsReader, 'parked' | 'inspect'> & {
     checksum(): Promise<ReadModelsChecksum>;
+    /**
+     * Closes the generation here while another thread fills it: `module` exports `open`, an
+     * OpenGeneration, which opens it for `args`, plain data. Undefined where the store is no file.
+     */
+    handOver?<T>(step: (there: { module: string; args: unknown }) => Promise<T>): Promise<T>;
     /** Serves it from now on, at once and whole. Throws CheckpointMoved where another one is served. */
     serve(): Promise<void>;
     /** Ends the rebuild and removes the generation that is not served, this one or the old one. */
     end(): Promise<void>;
   };
+
+/** Opens a generation in another thread, to be filled there; `close` makes it whole. */
+export type OpenGeneration = (
+  args: unknown,
+) => Pick<ReadModels, 'checkpoint' | 'load' | 'apply' | 'parked' | 'close'>;
 
 /** What a rebuild needs. */
 export type ReadModelsRebuild = {

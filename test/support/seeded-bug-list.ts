@@ -1195,6 +1195,12 @@ const READ_MODELS: SeededBug[] = [
     test: 'test/contract/read-models/sqlite.test.ts',
   },
   {
+    name: 'a rebuild serves read models without their indexes, and not on the disk',
+    at: 'filled-made-whole',
+    change: 'delete',
+    test: 'test/projector/rebuild-thread.test.ts',
+  },
+  {
     name: 'one event that cannot be applied stops all',
     at: 'poison-parks-one',
     change: { replace: /return .*/, by: 'throw error;' },

@@ -6,7 +6,7 @@ import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import { createRowCheck, type RowCheck } from '../row-check.ts';
 import { ROW } from './columns.ts';
-import { GENERATION, schemaOf } from './schema.ts';
+import { GENERATION, NO_INDEXES, schemaOf } from './schema.ts';
 import type { SearchBounds } from './search.ts';
 
 const CORRUPT = 11;
@@ -21,6 +21,8 @@ export type SqliteReadModelsOptions = {
   secrets: readonly [string, ...string[]];
   /** How many milliseconds a statement waits for a lock that another process has: 5 s. */
   timeoutMs?: number;
+  /** It is filled from nothing, and made whole and durable afterwards (generation-elsewhere.ts). */
+  isFilling?: true;
   /** How many payments a search looks at (search.ts). */
   searchBounds?: SearchBounds;
   logger?: { warn(fields: object, message: string): void };
@@ -91,7 +93,12 @@ const makeTables = (db: DatabaseSync, { keyIds }: RowCheck): void => {
   if (!keyIds.includes(keyId)) throw new UnusableFile('it was written under another secret');
 };
 
-const connect = ({ file, secrets, timeoutMs = 5000 }: SqliteReadModelsOptions): Connection => {
+const connect = ({
+  file,
+  secrets,
+  timeoutMs = 5000,
+  isFilling,
+}: SqliteReadModelsOptions): Connection => {
   ensurePrivateFile(file);
   const db = new DatabaseSync(file, { timeout: timeoutMs });
   try {
@@ -104,6 +111,7 @@ const connect = ({ file, secrets, timeoutMs = 5000 }: SqliteReadModelsOptions): 
     db.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000');
     const rowCheck = createRowCheck(secrets);
     makeTables(db, rowCheck);
+    if (isFilling) db.exec(`PRAGMA synchronous = OFF; ${NO_INDEXES}`);
     const statements = prepare(db);
     // Damage that the first reads meet is found here, where the file can still be replaced.
     const anyParked = statements.parked.get('', '', 1) !== undefined;

@@ -2,10 +2,14 @@
 import { ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, ReadModels } from '../port.ts';
 import { removeFile, unavailable } from './connection.ts';
+import type { FillingArgs } from './generation-elsewhere.ts';
+
+const ELSEWHERE = new URL('./generation-elsewhere.ts', import.meta.url).href;
 
 type NextGenerationOptions = {
   /** The path of the next generation's file. */
   file: string;
+  secrets: FillingArgs['secrets'];
   open(file: string): ReadModels;
   /** Whether the served file is open. */
   isOpen(): boolean;
@@ -14,7 +18,13 @@ type NextGenerationOptions = {
 };
 
 /** Opens one generation at a time: see ReadModelsRebuild. */
-export const createGenerations = ({ file, open, isOpen, replaceBy }: NextGenerationOptions) => {
+export const createGenerations = ({
+  file,
+  secrets,
+  open,
+  isOpen,
+  replaceBy,
+}: NextGenerationOptions) => {
   let rebuilding = false;
 
   const openGeneration = async (): Promise<NextGeneration> => {
@@ -29,7 +39,6 @@ export const createGenerations = ({ file, open, isOpen, replaceBy }: NextGenerat
       rebuilding = false;
       throw unavailable(error);
     }
-    const { checkpoint, load, apply, parked, inspect } = next;
     let ended = false;
     const end = async (): Promise<void> => {
       if (ended) return;
@@ -39,12 +48,21 @@ export const createGenerations = ({ file, open, isOpen, replaceBy }: NextGenerat
       rebuilding = false;
     };
     return {
-      checkpoint,
-      load,
-      apply,
-      parked,
-      inspect,
-      checksum: next.checksum,
+      checkpoint: () => next.checkpoint(),
+      load: (paymentId) => next.load(paymentId),
+      apply: (...batch) => next.apply(...batch),
+      parked: (...page) => next.parked(...page),
+      inspect: (paymentId) => next.inspect(paymentId),
+      checksum: () => next.checksum(),
+      handOver: async (step) => {
+        await next.close();
+        try {
+          const args: FillingArgs = { file, secrets };
+          return await step({ module: ELSEWHERE, args });
+        } finally {
+          next = open(file);
+        }
+      },
       serve: async () => {
         await next.close();
         await replaceBy(file);

@@ -73,6 +73,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     checksum: () => checksumOf(file),
     openGeneration: createGenerations({
       file: `${options.file}.next`,
+      secrets: options.secrets,
       open: (next) => openSqliteReadModels({ ...options, file: next }),
       isOpen: file.isOpen,
       replaceBy: (next) => searches.whileClosed(() => file.replaceBy(next)),

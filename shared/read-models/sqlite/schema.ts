@@ -10,6 +10,20 @@ export const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
 // is searched stands before the body, so that a scan stops short of it. An index of last4 would cost
 // a new payment a third of its time, since its places are random; as the end of another one it is
 // read along, in order.
+/** The indexes by which payments are searched. */
+export const INDEXES = `
+  CREATE INDEX payment_unresolved ON payment (unresolved_since) WHERE unresolved_since IS NOT NULL;
+  CREATE INDEX payment_merchant ON payment (merchant_id, created_at, payment_id, last4, amount);
+  CREATE INDEX payment_reference
+    ON payment (merchant_reference, merchant_id, created_at, payment_id)
+    WHERE merchant_reference IS NOT NULL;`;
+
+/** Takes them away: to make them at the end, over all rows, costs less than to keep them up with each. */
+export const NO_INDEXES = `
+  DROP INDEX payment_unresolved;
+  DROP INDEX payment_merchant;
+  DROP INDEX payment_reference;`;
+
 /**
  * The statements that make an empty file's tables. `keyId` names the key of its rows' checks
  * (row-check.ts): a file of a key that is known no more is filled anew.
@@ -29,11 +43,7 @@ export const schemaOf = (keyId: string): string => `
     row_check TEXT NOT NULL,
     body TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX payment_unresolved ON payment (unresolved_since) WHERE unresolved_since IS NOT NULL;
-  CREATE INDEX payment_merchant ON payment (merchant_id, created_at, payment_id, last4, amount);
-  CREATE INDEX payment_reference
-    ON payment (merchant_reference, merchant_id, created_at, payment_id)
-    WHERE merchant_reference IS NOT NULL;
+  ${INDEXES}
   CREATE TABLE parked (
     payment_id TEXT NOT NULL PRIMARY KEY,
     revision INTEGER NOT NULL,

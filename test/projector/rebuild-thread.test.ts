@@ -1,0 +1,103 @@
+/** ADR-0181: on SQLite the new read models are filled in a thread of its own, beside the event loop. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type Projector, startProjector } from '../../projector/compose.ts';
+import { rebuild } from '../../projector/rebuild.ts';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+} from '../../shared/event-store/sqlite/event-store.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import type { ReadModels } from '../../shared/read-models/port.ts';
+import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
+import { appendLives } from '../support/many-payments.ts';
+import { created, newEvent } from '../support/payment-events.ts';
+import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const PAYMENTS = 700;
+const LIFE = 6;
+/** No payment is sampled before the test is over. */
+const NEVER = 600_000;
+
+describe('a rebuild of SQLite read models from a SQLite log', () => {
+  let folder: ReturnType<typeof temporaryFolder>;
+  let store: SqliteEventStore;
+  let readModels: ReadModels;
+  let projector: Projector;
+  let errors: string[];
+  const logger = {
+    info: () => undefined,
+    warn: () => undefined,
+    error: (_: object, message: string) => void errors.push(message),
+  };
+  const file = () => join(folder.path, 'read models.db');
+  const open = () => openSqliteReadModels({ file: file(), secrets: READ_MODEL_SECRETS });
+
+  beforeEach(async () => {
+    errors = [];
+    folder = temporaryFolder();
+    store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
+    await appendLives(
+      store,
+      Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`),
+    );
+    readModels = open();
+    projector = await startProjector({ store, readModels, logger, sampleMs: NEVER });
+    await projector.caughtUp;
+  });
+  afterEach(async () => {
+    await projector.stop();
+    await readModels.close();
+    await store.close();
+    folder.remove();
+  });
+
+  test('gives the same documents with all indexes, says how far it is, and goes on with the log', async () => {
+    const indexes = () => {
+      const db = new DatabaseSync(file(), { readOnly: true });
+      const found = db.prepare("SELECT sql FROM sqlite_schema WHERE type = 'index'").all();
+      expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
+      db.close();
+      return found.map(({ sql }) => sql).sort();
+    };
+    const before = indexes();
+    const reported: number[] = [];
+    const result = await projector.rebuild({ onProgress: ({ done }) => void reported.push(done) });
+    expect(result).toMatchObject({ events: PAYMENTS * LIFE, equal: true, served: true });
+    expect(reported.slice(0, 2)).toEqual([1_000, 2_000]);
+    expect(reported.at(-1)).toBe(PAYMENTS * LIFE);
+    expect(indexes()).toEqual(before);
+    await appendLives(store, ['pay_new']);
+    expect(await readModels.waitForRevision('pay_new', LIFE - 1, 5_000)).toBe(true);
+    const page = await readModels.search({ merchantId: 'm_1' }, PAYMENTS + 9);
+    expect(page.documents).toHaveLength(PAYMENTS + 1);
+    expect(errors).toEqual([]);
+  });
+
+  test('an event that cannot be applied parks its payment, with a line in the log of the process', async () => {
+    const second = newEvent(created({ paymentId: 'pay_0' }));
+    const last = (await store.readStream(streamOf('pay_0'))).at(-1);
+    await store.append(streamOf('pay_0'), last ?? 'none', [second]);
+    await appendLives(store, ['pay_last']);
+    await readModels.waitForRevision('pay_last', LIFE - 1, 5_000);
+    errors = [];
+    const { parked } = await projector.rebuild();
+    expect(parked).toMatchObject([{ paymentId: 'pay_0', revision: LIFE }]);
+    expect(errors).toEqual(['payment parked: the read models cannot take its event']);
+    expect(await readModels.getAny('pay_0')).toMatchObject({ revision: LIFE - 1, parked: true });
+  });
+
+  test('one that is stopped half way leaves the old read models, and no file', async () => {
+    const stopping = new AbortController();
+    const onProgress = () => stopping.abort(new Error('stopped half way'));
+    const options = { store, readModels, logger, onProgress, signal: stopping.signal };
+    const hold = <T>(step: () => Promise<T>) => step();
+    await expect(rebuild({ ...options, hold })).rejects.toThrow('stopped half way');
+    expect(existsSync(`${file()}.next`)).toBe(false);
+    expect(await readModels.getAny('pay_1')).toMatchObject({ revision: LIFE - 1 });
+    expect(await projector.rebuild()).toMatchObject({ equal: true, served: true });
+  });
+});
