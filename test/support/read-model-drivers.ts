@@ -1,4 +1,5 @@
 /** The drivers of the read-models port, for test/contract/read-models and the projector. */
+import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { ReadModels } from '../../shared/read-models/port.ts';
@@ -33,6 +34,8 @@ export type ReadModelStore = {
   open(secrets?: Secrets): Promise<ReadModels>;
   /** Sets a field of a payment's document behind the driver's back; `check` is that of the row. */
   forge(paymentId: string, field: ForgedField, value: string | number): Promise<void>;
+  /** Opens what a process that is killed now leaves behind; the one that runs is not disturbed. */
+  openLeft(): Promise<ReadModels>;
   /** Takes them away for good. */
   remove(): Promise<void>;
 };
@@ -57,6 +60,7 @@ export const sqliteReadModels: ReadModelDriver = {
   make: async () => {
     const folder = temporaryFolder();
     const file = join(folder.path, 'read models.db');
+    let copies = 0;
     return {
       open: async (secrets = READ_MODEL_SECRETS) => openSqliteReadModels({ file, secrets }),
       forge: async (paymentId, field, value) => {
@@ -64,6 +68,13 @@ export const sqliteReadModels: ReadModelDriver = {
         const set = `UPDATE payment SET ${COLUMNS[field]} = ? WHERE payment_id = ?`;
         db.prepare(set).run(value, paymentId);
         db.close();
+      },
+      openLeft: async () => {
+        copies += 1;
+        const copy = join(folder.path, `left ${copies}.db`);
+        for (const end of ['', '-wal'])
+          if (existsSync(file + end)) copyFileSync(file + end, copy + end);
+        return openSqliteReadModels({ file: copy, secrets: READ_MODEL_SECRETS });
       },
       remove: async () => folder.remove(),
     };
@@ -89,6 +100,7 @@ export const mongoReadModels: ReadModelDriver = {
         await payments.updateOne({ _id: paymentId }, { $set: { [field]: value } });
         await client.close();
       },
+      openLeft: () => openMongoReadModels({ url: database.url, secrets: READ_MODEL_SECRETS }),
       remove: database.drop,
     };
   },

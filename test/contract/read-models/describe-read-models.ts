@@ -5,6 +5,7 @@
  */
 import { describeDriver } from '../../support/describe-driver.ts';
 import type { ReadModelDriver } from '../../support/read-model-drivers.ts';
+import { acknowledgedCases } from './acknowledged.cases.ts';
 import { checkpointCases } from './checkpoint.cases.ts';
 import { damageCases } from './damage.cases.ts';
 import { documentCases } from './documents.cases.ts';
@@ -21,6 +22,7 @@ export const describeReadModels = (driver: ReadModelDriver): void =>
     damageCases(driver);
     searchCases(driver);
     checkpointCases(driver);
+    acknowledgedCases(driver);
     parkingCases(driver);
     waitingCases(driver);
     leaseCases(driver);
