@@ -41,6 +41,8 @@ const whyNoLongerAuthorized: ReasonOf = ({ event }) => {
       return `captured ${amountText(event.data.amount, event.data.currency)}; a capture is final`;
     case 'PaymentVoided':
       return 'voided: the authorization was released';
+    case 'PaymentAuthorizationExpired':
+      return 'the authorization ran out at the provider';
     case 'PaymentFailed':
       return `failed: ${event.data.failureCode}`;
     default:
@@ -62,6 +64,14 @@ const whyNothingLeft =
         return `captured ${amountText(event.data.amount, event.data.currency)}, the most that can go back`;
       case 'PaymentRefunded':
         return `refunded ${amountText(event.data.amount, event.data.currency)} of it`;
+      case 'PaymentRefundObserved':
+        return `refunded ${amountText(event.data.amount, event.data.currency)} of it elsewhere`;
+      case 'PaymentRefundFailed':
+        return `${amountText(event.data.amount, event.data.currency)} of a refund came back`;
+      case 'PaymentDisputed':
+        return `disputed: ${amountText(event.data.amount, event.data.currency)}, ${event.data.reason}`;
+      case 'PaymentDisputeClosed':
+        return `the dispute was ${event.data.status === 'WON' ? 'won' : 'lost'}`;
       case 'PaymentRefundRequested':
         return unresolved.has(revision)
           ? `holds ${amountText(event.data.amount, event.data.currency)} for a refund without an outcome`
@@ -117,7 +127,12 @@ const declinesOf = (
 ): AuditExplanation['declined'] =>
   events.flatMap((recorded) => {
     const { event } = recorded;
-    if (event.type !== DECLINES[command] || !('failureCode' in event.data)) return [];
+    if (
+      event.type !== DECLINES[command] ||
+      !('outcome' in event.data) ||
+      !('failureCode' in event.data)
+    )
+      return [];
     const { failureCode, providerFailureCode, outcome } = event.data;
     return [
       {

@@ -7,6 +7,7 @@ import type { EventStore } from '../shared/event-store/port.ts';
 import { createRecorder } from '../shared/http/access-recorder.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../shared/http/route.ts';
+import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
@@ -24,6 +25,7 @@ import { createProviderAhead, type ProviderAhead } from './provider-ahead/provid
 import { openReconciling } from './reconcile/reconciling.ts';
 import { resolveByAsking } from './recovery/ask.ts';
 import { confirmByAsking } from './recovery/confirm.ts';
+import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved, type Unresolved } from './recovery/unresolved.ts';
@@ -40,7 +42,9 @@ export type CommandSideOptions = {
   store: EventStore;
   /** Other processes append to it as well: a call of theirs may still run (gaps §7). */
   sharedStore: boolean;
-  readModels: CommandApi['readModels'] & SweepOptions['readModels'];
+  readModels: CommandApi['readModels'] &
+    SweepOptions['readModels'] &
+    Pick<ReadModelsReader, 'search'>;
   identities: Identities;
   /** Where endpoints are registered; `kindOf` and the secret by the settings. */
   webhooks: Omit<WebhookDeps['webhooks'], 'store'>;
@@ -66,6 +70,8 @@ export type CommandSide = {
   followTail(): LogTail | undefined;
   /** Starts comparing the log with the provider's ledger on a schedule. Ends with `beginStop`. */
   startReconciling(): void;
+  /** Starts asking about authorizations older than the provider keeps one. Ends with `beginStop`. */
+  watchAuthorizations(): void;
   /** Registers the routes of the command side. */
   register(app: FastifyInstance, authHooks: AuthHooks): void;
   /**
@@ -148,6 +154,9 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   const providerAhead = createProviderAhead({ store, provider, logger: log });
   let sweep: Sweep | undefined;
   let tail: LogTail | undefined;
+  let old: ReturnType<typeof watchOldAuthorizations> | undefined;
+  const ask = onNotice(deps);
+  provider.onNotice((paymentId) => void ask(paymentId));
   return {
     provider,
     inFlight,
@@ -162,6 +171,9 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
       return tail;
     },
     startReconciling: reconciling.start,
+    watchAuthorizations: () => {
+      old ??= watchOldAuthorizations({ deps, readModels });
+    },
     register: (app, authHooks) => {
       const secrets = config.stripe?.webhookSecrets ?? [];
       if (secrets.length > 0) {
@@ -186,6 +198,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
       sweep?.stop();
       tail?.stop();
       reconciling.stop();
+      old?.stop();
       providerAhead.stop();
       stop.begin();
     },

@@ -47,6 +47,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   });
   watchCommandMetrics(metrics, commands);
   commands.startReconciling();
+  commands.watchAuthorizations();
   commands.startSweep();
   await commands.providerAhead.start();
 

@@ -16,6 +16,7 @@ import {
 import type { EventContext, EventStore, NewEvent } from '../shared/event-store/port.ts';
 import type {
   Command,
+  LaterCommand,
   OpenCommand,
   RecordCommand,
   ResolutionCommand,
@@ -23,16 +24,20 @@ import type {
 } from '../shared/payment/commands.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
 import { decideResolution } from '../shared/payment/decide-resolution.ts';
+import { decideLater } from '../shared/payment/later.ts';
 import { bytesOfPayment } from '../shared/payment/memory.ts';
-import type { FinalOutcomeDetails } from '../shared/payment/outcome.ts';
+import type { FinalOutcomeDetails, LaterResult } from '../shared/payment/outcome.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
 import { type PaymentReadModel, project } from '../shared/payment/response.ts';
 import { evolve, type Operation, type PaymentState } from '../shared/payment/state.ts';
 import { jittered, pause, WIDE_JITTER } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
-import { newEventId } from '../shared/runtime/ids.ts';
+import { newEventId, newOperationId } from '../shared/runtime/ids.ts';
 import type { Sender } from './deps.ts';
 import { type Budget, BudgetSpent, startBudget } from './request-budget.ts';
+
+/** Everything that leads to events of a payment. */
+type AnyCommand = Command | ResolutionCommand | LaterCommand;
 
 /** What an operator says of an operation's outcome (gaps §16). */
 export type Word = Pick<ResolveCommand, 'outcome' | 'evidence' | 'withoutFence'>;
@@ -66,7 +71,7 @@ export type PaymentLog = {
    */
   execute(
     paymentId: string,
-    command: Command | ResolutionCommand,
+    command: AnyCommand,
     context: EventContext,
     budget: Budget,
   ): Promise<Executed>;
@@ -92,6 +97,11 @@ export type PaymentLog = {
     outcome: FinalOutcomeDetails,
     by?: 'recovery',
   ): Promise<LoadedPayment>;
+  /**
+   * Records what the provider says later, once; nothing where it is recorded already, or cannot be now.
+   * As recordOutcome else.
+   */
+  recordLater(payment: LoadedPayment, result: LaterResult): Promise<LoadedPayment>;
   /**
    * Stores an operator's word as a request, or, where another operator requested the same, as the
    * outcome (gaps §16). As recordOutcome else.
@@ -181,17 +191,16 @@ export const contextOf = ({ actor, requestId }: Sender): EventContext => ({
 });
 
 /** The decision on a command; what is resolved by hand has rules of its own. */
-const decided = (
-  state: PaymentState | undefined,
-  command: Command | ResolutionCommand,
-): Decision =>
-  command.kind === 'resolve' || command.kind === 'confirm'
-    ? { kind: 'events', events: decideResolution(state, command) }
-    : decide(state, command);
+const decided = (state: PaymentState | undefined, command: AnyCommand): Decision =>
+  command.kind === 'later'
+    ? { kind: 'events', events: state === undefined ? [] : decideLater(state, command) }
+    : command.kind === 'resolve' || command.kind === 'confirm'
+      ? { kind: 'events', events: decideResolution(state, command) }
+      : decide(state, command);
 
-/** Commands about an operation that the payment has already. */
-const isOnKnownOperation = ({ kind }: Command | ResolutionCommand): boolean =>
-  kind === 'open' || kind === 'record' || kind === 'resolve' || kind === 'confirm';
+/** Commands about what the payment has already. */
+const isOnKnownOperation = ({ kind }: AnyCommand): boolean =>
+  ['open', 'record', 'resolve', 'confirm', 'later'].includes(kind);
 
 const BY_RECOVERY = { actor: 'recovery' };
 
@@ -350,6 +359,15 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
       const judged = { judgedReference: operationOf(payment, operationId).reference };
       const command = { kind: 'record', operationId, ...judged, ...outcome } as const;
       return executeOn(payment, command, by && BY_RECOVERY);
+    },
+    recordLater: async (payment, result) => {
+      const [{ id } = { id: '' }] = payment.events;
+      const context = { actor: 'provider', requestId: id, correlationId: id, causationId: id };
+      const command = { kind: 'later', operationId: newOperationId(), result } as const;
+      const budget = startBudget(RECORD_BUDGET_MS);
+      const recorded = await execute(payment.state.paymentId, command, context, budget);
+      if (recorded.kind !== 'done') throw new Error(`a later result was ${recorded.kind}`);
+      return recorded.payment;
     },
     resolve: (payment, operationId, operator, word) => {
       const { outcome, evidence, withoutFence } = word;

@@ -250,6 +250,7 @@ export const openService = async (
   registerApis(app, authHooks, parts);
   registerHealth(app, { metrics, ready: readiness(app, parts) });
   commands.startReconciling();
+  commands.watchAuthorizations();
   commands.startSweep(projector.caughtUp);
   await commands.providerAhead.start();
   return {

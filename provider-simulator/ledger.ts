@@ -36,6 +36,8 @@ export type Ledger = {
   list(after: number, limit: number): { entries: SimulatedEntry[]; next: number | null };
   /** The last entries after a sequence number, oldest first. */
   end(after: number, limit: number): SimulatedEntry[];
+  /** What is known of an authorization; undefined for none of that id. */
+  authorization(operationId: string): Authorization | undefined;
   close(): void;
 };
 
@@ -116,9 +118,20 @@ const newEntry = (operation: ProviderOperation, decided: SimulatedOutcome, seque
     providerReference: `sim_${sequence}`,
   }) satisfies SimulatedEntry;
 
+const REMEMBERED: ReadonlySet<CardBehaviour> = new Set<CardBehaviour>([
+  'CAPTURE_DECLINED',
+  'REFUND_DECLINED',
+  'AUTHORIZATION_EXPIRES',
+  'REFUND_FAILS',
+  'REFUNDED_ELSEWHERE',
+  'DISPUTED',
+  'DISPUTE_WON',
+  'DISPUTE_LOST',
+]);
+
 // Only what a later operation needs: any other word would say more about the card than must be kept.
 const remembered = (behaviour: CardBehaviour | undefined): CardBehaviour | null =>
-  behaviour === 'CAPTURE_DECLINED' || behaviour === 'REFUND_DECLINED' ? behaviour : null;
+  behaviour !== undefined && REMEMBERED.has(behaviour) ? behaviour : null;
 
 const valuesOf = (
   entry: SimulatedEntry,
@@ -308,6 +321,10 @@ export const openLedger = (file: string, durability: Durability): Ledger => {
     end: (after, limit) => {
       flush();
       return (end.all(after, limit) as Row[]).filter(isCarriedOut).map(entryOf);
+    },
+    authorization: (operationId) => {
+      flush();
+      return authorization.get(operationId) as Authorization | undefined;
     },
     close: () => {
       flush();

@@ -83,6 +83,9 @@ export const decideCard = (operation: CardOperation): SimulatedOutcome => {
     : declined('INVALID_CARD_NUMBER', 'invalid_card_number');
 };
 
+/** What is refunded elsewhere of a capture, in minor units. */
+export const elsewhereOf = (captured: number): number => Math.min(100, captured);
+
 const decideCapture = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
   if (authorization.kind === 'SALE') return notPermitted('already_captured');
   if (authorization.voided !== null) return notPermitted('already_voided');
@@ -103,11 +106,17 @@ const decideVoid = (operation: FollowUp, authorization: Authorization): Simulate
   return operation.amount === authorization.amount ? APPROVED : notPermitted('other_amount');
 };
 
+/** What refunds have taken back: none of those that bounce, and what was refunded elsewhere. */
+const goneBack = ({ behaviour, refunded }: Authorization, captured: number): number => {
+  if (behaviour === 'REFUND_FAILS') return 0;
+  return (refunded ?? 0) + (behaviour === 'REFUNDED_ELSEWHERE' ? elsewhereOf(captured) : 0);
+};
+
 const decideRefund = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
   const captured =
     authorization.kind === 'SALE' ? authorization.amount : (authorization.captured ?? 0);
   if (captured === 0) return notPermitted('nothing_captured');
-  if (operation.amount > captured - (authorization.refunded ?? 0)) {
+  if (operation.amount > captured - goneBack(authorization, captured)) {
     return declined('LIMIT_EXCEEDED', 'over_captured_amount');
   }
   return authorization.behaviour === 'REFUND_DECLINED'

@@ -11,11 +11,14 @@ import {
   type LedgerEntry,
   type LedgerPage,
   type OperationQuestion,
+  type PaymentQuestion,
   type Provider,
   type ProviderOperation,
   type ProviderOutcome,
   type Unknown,
 } from '../command-api/provider/port.ts';
+import type { LaterResult } from '../shared/payment/outcome.ts';
+import { isLaterBehaviour, laterResultsOf } from './later.ts';
 import {
   type Durability,
   type Ledger,
@@ -44,6 +47,7 @@ export type Simulation = {
   fence(operationId: string): Promise<Found>;
   list: Ledger['list'];
   end: Ledger['end'];
+  authorization: Ledger['authorization'];
   /** Drops the operations that are still at work: they were not carried out, and never will be. */
   close(): void;
 };
@@ -88,6 +92,7 @@ export const openSimulation = (file: string, durability: Durability = 'NORMAL'):
       atWork.has(operationId) ? { outcome: 'AT_WORK' } : ledger.fence(operationId),
     list: ledger.list,
     end: ledger.end,
+    authorization: ledger.authorization,
     close: () => {
       closing.abort();
       ledger.close();
@@ -155,6 +160,52 @@ const withinTime = <T>(call: Promise<T | 'SILENT'>, timeoutMs: number, failed: (
     );
   });
 
+/** What card schemes keep an authorization for: a week. */
+const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
+/** How long after an operation, or after a dispute was told of, the next notice comes. */
+const NOTICE_MS = 200;
+
+/** What becomes of payments later, and the notices of it; which disputes were told of is in memory. */
+const laterResults = (simulation: Simulation) => {
+  const seen = new Set<string>();
+  const timers = new Set<NodeJS.Timeout>();
+  let listener = (_paymentId: string): void => undefined;
+
+  const noticeSoon = (paymentId: string): void => {
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      listener(paymentId);
+    }, NOTICE_MS).unref();
+    timers.add(timer);
+  };
+
+  return {
+    onNotice: (next: (paymentId: string) => void): void => {
+      listener = next;
+    },
+    noticeOf: (operation: ProviderOperation): void => {
+      const id = 'authorizationId' in operation ? operation.authorizationId : operation.operationId;
+      const behaviour = behaviourOf(operation) ?? simulation.authorization(id)?.behaviour;
+      if (isLaterBehaviour(behaviour)) noticeSoon(operation.paymentId);
+    },
+    resultsOf: (question: PaymentQuestion): LaterResult[] => {
+      const { authorizationId, paymentId } = question;
+      const authorization = simulation.authorization(authorizationId);
+      if (authorization === undefined) return [];
+      const results = laterResultsOf(question, authorization, seen.has(authorizationId));
+      const isOpen = results.some((one) => one.kind === 'DISPUTE' && one.status === 'OPEN');
+      if (isOpen && authorization.behaviour !== 'DISPUTED') {
+        seen.add(authorizationId);
+        noticeSoon(paymentId);
+      }
+      return results;
+    },
+    close: (): void => {
+      for (const timer of timers) clearTimeout(timer);
+    },
+  };
+};
+
 export type SimulatorOptions = {
   /** The ledger file; made with its folder where absent. */
   file: string;
@@ -174,12 +225,16 @@ export const openSimulator = async ({
     withinTime(call(), timeoutMs, () =>
       logger?.error({ operationId }, 'the simulated provider could not use its ledger'),
     );
+  const later = laterResults(simulation);
   const foundResponse = (
     found: Exclude<Found, { outcome: 'FENCED' }>,
     question: OperationQuestion,
   ) => (found.outcome === 'AT_WORK' ? unknown(AT_WORK) : responseFrom(found.entry, question));
 
   return {
+    laterResults: async (question) => ({ outcome: 'FOUND', results: later.resultsOf(question) }),
+    onNotice: later.onNotice,
+    authorizationMsMax: AUTHORIZATION_MS_MAX,
     describeToken: async (token) => {
       const card = cardOfToken(token);
       return card === undefined ? { outcome: 'NOT_FOUND' } : { outcome: 'DESCRIBED', ...card };
@@ -187,6 +242,7 @@ export const openSimulator = async ({
     execute: (operation) =>
       ask(async () => {
         const carried = await simulation.operate(operation);
+        later.noticeOf(operation);
         return carried.outcome === 'SILENT' ? 'SILENT' : executeResponse(carried, operation);
       }, operation.operationId),
     lookUp: (question) =>
@@ -202,6 +258,9 @@ export const openSimulator = async ({
       }, question.operationId),
     ledger: async (after, limit) => pageOf(simulation.list(Number(after ?? 0), limit)),
     ledgerEnd: async (after) => simulation.end(Number(after ?? 0), END_PAGE).map(lineOf),
-    close: async () => simulation.close(),
+    close: async () => {
+      later.close();
+      simulation.close();
+    },
   };
 };

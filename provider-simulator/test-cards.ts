@@ -14,7 +14,17 @@ export type CardBehaviour =
   | 'ANSWER_LOST'
   | 'CAPTURE_DECLINED'
   | 'REFUND_DECLINED'
+  | LaterBehaviour
   | 'SLOW';
+
+/** What becomes of a payment later (gaps §15). */
+export type LaterBehaviour =
+  | 'AUTHORIZATION_EXPIRES'
+  | 'REFUND_FAILS'
+  | 'REFUNDED_ELSEWHERE'
+  | 'DISPUTED'
+  | 'DISPUTE_WON'
+  | 'DISPUTE_LOST';
 
 export type TestCard = {
   /** Digits alone. */
@@ -117,5 +127,41 @@ export const TEST_CARDS: readonly TestCard[] = [
     token: 'tok_slow',
     outcome: 'approved after 2 s',
     behaviour: 'SLOW',
+  },
+  {
+    number: '4000000000004277',
+    token: 'tok_authorization_expires',
+    outcome: 'approved; the authorization runs out at once',
+    behaviour: 'AUTHORIZATION_EXPIRES',
+  },
+  {
+    number: '4000000000004285',
+    token: 'tok_refund_fails',
+    outcome: 'approved; each refund is approved, and bounces a moment later',
+    behaviour: 'REFUND_FAILS',
+  },
+  {
+    number: '4000000000004293',
+    token: 'tok_refunded_elsewhere',
+    outcome: 'approved; once captured, 1.00 of it is refunded elsewhere',
+    behaviour: 'REFUNDED_ELSEWHERE',
+  },
+  {
+    number: '4000000000004301',
+    token: 'tok_disputed',
+    outcome: 'approved; once captured, it is disputed',
+    behaviour: 'DISPUTED',
+  },
+  {
+    number: '4000000000004319',
+    token: 'tok_dispute_won',
+    outcome: 'approved; once captured, it is disputed, and the merchant wins',
+    behaviour: 'DISPUTE_WON',
+  },
+  {
+    number: '4000000000004327',
+    token: 'tok_dispute_lost',
+    outcome: 'approved; once captured, it is disputed, and the merchant loses',
+    behaviour: 'DISPUTE_LOST',
   },
 ];

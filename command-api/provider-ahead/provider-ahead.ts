@@ -12,6 +12,7 @@ import type { EventContext, EventStore } from '../../shared/event-store/port.ts'
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
 import type { LedgerEntry, Provider } from '../provider/port.ts';
+import { ledgerIdOf } from '../reconcile/differences.ts';
 import { readAcknowledgements, recordAcknowledgement } from './acknowledgements.ts';
 
 /** How far the provider is ahead, as far as the last page of its ledger shows. */
@@ -92,7 +93,7 @@ const operationsOf = async (store: Logged, paymentId: string): Promise<Set<strin
     // Throws for one that was deleted, which reads like one that never was.
     // seeded bug: deleted-is-not-ahead
     if (events.length === 0) await store.lastRevision(stream);
-    return new Set(events.map(({ event }) => event.data.operationId));
+    return new Set(events.map(({ event }) => ledgerIdOf(event)));
   } catch (error) {
     if (error instanceof UnreadableStream) return undefined;
     throw error;

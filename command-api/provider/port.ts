@@ -4,7 +4,7 @@
  * loop. Every driver keeps these promises; test/contract/provider asks each of them.
  */
 import type { CardSecret, TokenCard } from '../../shared/payment/card.ts';
-import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
+import type { FinalOutcomeDetails, LaterResult } from '../../shared/payment/outcome.ts';
 
 export type ProviderOperationKind = 'AUTHORIZE' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
 
@@ -101,6 +101,17 @@ export type OperationQuestion = {
   reference?: string | undefined;
 } & Partial<Authorization>;
 
+/** A payment whose later results are asked for; `refunds` are those that were approved. */
+export type PaymentQuestion = {
+  paymentId: string;
+  amount: number;
+  currency: string;
+  refunds: { operationId: string; amount: number }[];
+} & Authorization;
+
+/** All that has become of a payment as of now, in the order in which it came. */
+export type LaterResults = { outcome: 'FOUND'; results: LaterResult[] };
+
 /** A line of the provider's ledger. */
 export type LedgerEntry = {
   /** Where the ledger goes on after this entry. Opaque: what it says is the driver's alone. */
@@ -142,6 +153,12 @@ export type Provider = {
   ledger(after: string | null, limit: number): Promise<LedgerPage>;
   /** The last entries after a cursor, oldest first: a page of them, none where it ends there. */
   ledgerEnd(after: string | null): Promise<LedgerEntry[]>;
+  /** What has become of a payment since. Never throws; ends within the provider's timeout. */
+  laterResults(question: PaymentQuestion): Promise<LaterResults | Unknown>;
+  /** Calls the listener when something may have become of a payment: a reason to ask, nothing more. */
+  onNotice(listener: (paymentId: string) => void): void;
+  /** How long an authorization lives here, in milliseconds; an older one is asked about. */
+  authorizationMsMax: number;
   close(): Promise<void>;
 };
 

@@ -142,6 +142,7 @@ export const resilient = (
     describeToken: (token) => measured('DESCRIBE', provider.describeToken(token)),
     lookUp: (question) => measured('LOOK_UP', provider.lookUp(question)),
     fence: (question) => measured('FENCE', provider.fence(question)),
+    laterResults: (question) => measured('LATER', provider.laterResults(question)),
     breakerOpen: () => breaker.state !== CircuitState.Closed,
   };
 };

@@ -17,6 +17,7 @@ import {
   isAtProvider,
   isWhole,
   type Logged,
+  ledgerIdOf,
   loggedAfter,
 } from './differences.ts';
 
@@ -83,7 +84,7 @@ export const createBooks = ({ stored }: Pick<EventStore, 'stored'>) => {
   };
 
   const takePaymentEvent = (event: RecordedPaymentEvent, reason: string | undefined): void => {
-    const { operationId } = event.event.data;
+    const operationId = ledgerIdOf(event.event);
     const known = logged.get(operationId);
     const own = loggedAfter(known, event);
     if (own === undefined) return;

@@ -2,7 +2,7 @@
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
-import { isNote } from '../../shared/payment/transitions.ts';
+import { isLater, isNote } from '../../shared/payment/transitions.ts';
 import type { LedgerEntry, ProviderOperationKind } from '../provider/port.ts';
 
 /** What the log says about an operation; one without an outcome is unresolved. */
@@ -67,6 +67,13 @@ const outcomeOf = ({ type, data }: PaymentEvent): Logged['outcome'] => {
   return 'outcome' in data ? data.outcome : undefined;
 };
 
+/**
+ * What the provider's ledger calls the operation of an event: a refund that was made elsewhere has no
+ * operation id of ours there.
+ */
+export const ledgerIdOf = ({ type, data }: PaymentEvent): string =>
+  type === 'PaymentRefundObserved' ? data.refundId : data.operationId;
+
 /** What is known of the operation that an event names, after it; undefined without its intent. */
 export const loggedAfter = (
   own: Logged | undefined,
@@ -77,8 +84,13 @@ export const loggedAfter = (
   if (kind !== undefined) {
     return { operationId, paymentId: paymentOf(stream) ?? '', kind, amount, currency, revision };
   }
+  if (event.type === 'PaymentRefundObserved') {
+    const about = { paymentId: paymentOf(stream) ?? '', kind: 'REFUND' as const };
+    const operationId = ledgerIdOf(event);
+    return { operationId, ...about, amount, currency, revision, outcome: 'APPROVED' };
+  }
   const outcome = outcomeOf(event);
-  if (own === undefined || outcome === undefined || isNote(event)) return own;
+  if (own === undefined || outcome === undefined || isNote(event) || isLater(event)) return own;
   const isCapture = event.type === 'PaymentCaptured';
   // seeded bug: amount-of-outcome
   const sum = own.reason === undefined ? { amount, currency } : {};

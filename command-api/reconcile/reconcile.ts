@@ -18,6 +18,7 @@ import {
   differenceOf,
   isAtProvider,
   type Logged,
+  ledgerIdOf,
   loggedAfter,
 } from './differences.ts';
 
@@ -155,7 +156,7 @@ const lookUp = async (
   try {
     let own: Logged | undefined;
     for (const event of await store.readStream(streamOf(paymentId))) {
-      if (!isOfPayment(event) || event.event.data.operationId !== operationId) continue;
+      if (!isOfPayment(event) || ledgerIdOf(event.event) !== operationId) continue;
       own = loggedAfter(own, event);
     }
     return own;

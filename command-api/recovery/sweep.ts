@@ -9,7 +9,7 @@ import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, paymentOf } from '../../shared/payment/payment-events.ts';
-import { isIntent } from '../../shared/payment/transitions.ts';
+import { isIntent, isLater } from '../../shared/payment/transitions.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import { RETRY_SCHEDULES_MAX } from './retry-schedule.ts';
@@ -58,6 +58,8 @@ const noteOperations = (unresolved: Map<string, Set<string>>, page: Events): voi
     if (!isReadable(event) || !isOfPayment(event)) operations.add(`revision ${event.revision}`);
     else {
       const { data } = event.event;
+      // It is said of what has its outcome, and ends nothing.
+      if (isLater(event.event)) continue;
       if (staysToBeDone(event.event)) operations.add(data.operationId);
       else operations.delete(data.operationId);
     }

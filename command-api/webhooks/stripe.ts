@@ -10,6 +10,7 @@ import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { unresolvedOperations } from '../../shared/payment/state.ts';
 import type { CommandDeps } from '../deps.ts';
 import { resolvedInTurn } from '../recovery/ask.ts';
+import { askAbout } from '../recovery/later-results.ts';
 import { BudgetSpent, startBudget, withinBudget } from '../request-budget.ts';
 import { isSignedByStripe } from './stripe-signature.ts';
 
@@ -42,13 +43,23 @@ const paymentOfNotice = (body: Buffer): string | undefined => {
   }
 };
 
-/** Asks about the payment; false where something of it is unresolved still. */
-const isResolvedNow = async (commands: CommandDeps, paymentId: string): Promise<boolean> => {
+/** Asks about the payment's outcomes, then about what came later; false where Stripe did not say. */
+const askAll = async (
+  commands: CommandDeps,
+  paymentId: string,
+  budget: ReturnType<typeof startBudget>,
+): Promise<boolean> => {
+  const payment = await resolvedInTurn(commands, paymentId, budget);
+  if (payment === undefined) return true;
+  if (unresolvedOperations(payment.state).length > 0) return false;
+  return (await askAbout(commands, paymentId)) !== 'unknown';
+};
+
+/** As askAll; false as well where it takes longer than Stripe waits. */
+const isKnownNow = async (commands: CommandDeps, paymentId: string): Promise<boolean> => {
   try {
     const budget = startBudget(BUDGET_MS);
-    const resolved = resolvedInTurn(commands, paymentId, budget);
-    const payment = await withinBudget(resolved, budget, new Set());
-    return unresolvedOperations(payment?.state).length === 0;
+    return await withinBudget(askAll(commands, paymentId, budget), budget, new Set());
   } catch (error) {
     if (error instanceof BudgetSpent) return false;
     throw error;
@@ -75,7 +86,7 @@ export const registerStripeWebhook = (
     const paymentId = paymentOfNotice(body);
     request.paymentId = paymentId;
     // A notice about what this service did not make is accepted: nothing here is to be asked.
-    if (paymentId === undefined || (await isResolvedNow(commands, paymentId)))
+    if (paymentId === undefined || (await isKnownNow(commands, paymentId)))
       return reply.type('application/json').send('{"received":true}');
     const details = ['the outcome is not known yet; deliver the notice again'];
     return reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);

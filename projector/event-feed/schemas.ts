@@ -94,6 +94,11 @@ export const publicEventData = {
   PaymentCaptureDeclined: declined,
   PaymentVoidDeclined: declined,
   PaymentRefundDeclined: declined,
+  PaymentAuthorizationExpired: requested,
+  PaymentRefundFailed: paymentSchemas.PaymentRefundFailed,
+  PaymentRefundObserved: paymentSchemas.PaymentRefundObserved,
+  PaymentDisputed: paymentSchemas.PaymentDisputed,
+  PaymentDisputeClosed: paymentSchemas.PaymentDisputeClosed,
   PaymentResolutionRequested: noted,
   PaymentOutcomeConfirmed: noted,
   PaymentOutcomeContradicted: noted,
@@ -139,6 +144,17 @@ export const publicState = z.object({
       }),
     )
     .describe('The last 50, oldest first'),
+  disputes: z
+    .array(
+      z.object({
+        id: z.string(),
+        amount: minorUnits,
+        reason: z.string(),
+        status: z.enum(['OPEN', 'WON', 'LOST']),
+        createdAt: z.iso.datetime(),
+      }),
+    )
+    .optional(),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });
@@ -186,6 +202,11 @@ export const MESSAGE_VERSIONS: Record<MessageType, number> = {
   PaymentCaptureDeclined: 1,
   PaymentVoidDeclined: 1,
   PaymentRefundDeclined: 1,
+  PaymentAuthorizationExpired: 1,
+  PaymentRefundFailed: 1,
+  PaymentRefundObserved: 1,
+  PaymentDisputed: 1,
+  PaymentDisputeClosed: 1,
   PaymentResolutionRequested: 1,
   PaymentOutcomeConfirmed: 1,
   PaymentOutcomeContradicted: 1,

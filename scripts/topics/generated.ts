@@ -33,6 +33,11 @@ const MEANINGS: Record<MessageType, string> = {
   PaymentCaptureDeclined: 'The capture did not happen; the payment stays authorized.',
   PaymentVoidDeclined: 'The void did not happen; the payment stays authorized.',
   PaymentRefundDeclined: 'The refund did not happen; its amount is free again.',
+  PaymentAuthorizationExpired: 'The authorization ran out at the provider; the payment is voided.',
+  PaymentRefundFailed: 'A refund that was approved bounced; its amount is refundable again.',
+  PaymentRefundObserved: 'A refund was made elsewhere, at the provider.',
+  PaymentDisputed: 'The cardholder disputes the amount; nothing is refunded meanwhile.',
+  PaymentDisputeClosed: 'The dispute ended: WON for the merchant, or LOST.',
   PaymentResolutionRequested:
     'An operator requested to resolve the operation by hand; nothing changes by it.',
   PaymentOutcomeConfirmed: 'What was resolved by hand is confirmed; nothing changes by it.',

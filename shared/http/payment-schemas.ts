@@ -126,6 +126,16 @@ export const Transaction = z
   })
   .meta({ id: 'Transaction' });
 
+export const Dispute = z
+  .object({
+    id: z.string().max(64),
+    amount: amount(1),
+    reason: z.string().max(64).describe("The provider's word."),
+    status: z.enum(['OPEN', 'WON', 'LOST']),
+    createdAt: time(),
+  })
+  .meta({ id: 'Dispute' });
+
 export const PaymentStatus = choice(PAYMENT_STATUSES).meta({ id: 'PaymentStatus' });
 
 export const PaymentResponse = z
@@ -150,6 +160,12 @@ export const PaymentResponse = z
     createdAt: time(),
     updatedAt: time(),
     transactions: z.array(Transaction).describe('Every finished attempt, in order.'),
+    disputes: z
+      .array(Dispute)
+      .optional()
+      .describe(
+        'An addition: what the cardholder disputed. While one is OPEN nothing is refunded.',
+      ),
     source: Source.optional(),
   })
   .meta({ id: 'PaymentResponse' });

@@ -3,7 +3,7 @@
  * a command holds only the masked card.
  */
 import type { CardBrand } from './card.ts';
-import type { FinalOutcomeDetails } from './outcome.ts';
+import type { FinalOutcomeDetails, LaterResult } from './outcome.ts';
 import type { MaskedCard, PaymentDetails, RequestIdentity, Resolution } from './payment-events.ts';
 
 /** An integer of minor units, from 1; 'too large' for one above 2^53-1 (gaps §3). */
@@ -56,6 +56,12 @@ export type ChangeCommand = {
  * operation that has its outcome, or another reference, nothing is kept.
  */
 export type OpenCommand = { kind: 'open'; operationId: string; reference: string };
+
+/**
+ * Records what the provider says later, unless it is recorded already or cannot be recorded now.
+ * `operationId` is a new one, for a refund that was made elsewhere.
+ */
+export type LaterCommand = { kind: 'later'; operationId: string; result: LaterResult };
 
 /**
  * Records the outcome of an operation, as the provider gave it or as it was proven; `resolution` is

@@ -176,6 +176,9 @@ const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
   });
 };
 
+const disputesOf = ({ disputes = [] }: PaymentState, status: 'OPEN' | 'LOST') =>
+  disputes.filter((one) => one.status === status);
+
 const refund = (state: PaymentState, command: ChangeCommand): Decision => {
   const unresolved = unresolvedExclusive(state);
   if (unresolved !== undefined) return unresolved;
@@ -186,9 +189,13 @@ const refund = (state: PaymentState, command: ChangeCommand): Decision => {
         : `only a CAPTURED payment can be refunded; this one is ${state.status}`;
     return refused('REFUND_NOT_ALLOWED', why);
   }
+  // seeded bug: refund-while-disputed
+  if (disputesOf(state, 'OPEN').length > 0)
+    return refused('REFUND_NOT_ALLOWED', 'the payment is disputed');
+  const lost = disputesOf(state, 'LOST').reduce((total, { amount }) => total + amount, 0);
   const reserved = unresolvedOperations(state).reduce((total, o) => total + o.amountMinor, 0);
   // seeded bug: refund-reserves
-  const left = state.capturedAmount - state.refundedAmount - reserved;
+  const left = Math.max(0, state.capturedAmount - state.refundedAmount - reserved - lost);
   const amountMinor = command.amountMinor ?? left;
   // seeded bug: refund-ceiling
   if (amountMinor === 'too large' || amountMinor > left || amountMinor < 1) {

@@ -10,7 +10,8 @@ const ITEM_BYTES = 1_200;
 /** Bytes of a read model, by the number of what it lists; nothing is serialized. */
 export const bytesOfReadModel = ({ response, unresolved }: PaymentReadModel): number =>
   READ_MODEL_BYTES +
-  (response.transactions.length + unresolved.length) * TRANSACTION_BYTES +
+  (response.transactions.length + (response.disputes?.length ?? 0) + unresolved.length) *
+    TRANSACTION_BYTES +
   (response.productItems?.length ?? 0) * ITEM_BYTES;
 
 /** Bytes of a payment with all its events and both folds of them. */

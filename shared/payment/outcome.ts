@@ -11,6 +11,29 @@ export type Outcome = 'APPROVED' | 'DECLINED' | 'NOT_SENT' | 'FENCED' | 'UNKNOWN
 /** The outcomes that are stored. A stored outcome never changes. */
 export type FinalOutcome = Exclude<Outcome, 'UNKNOWN'>;
 
+/**
+ * What has become of a payment since, as the provider says (gaps §15). Amounts in minor units; ids and
+ * codes are the provider's, of at most 64 of `A-Za-z0-9_.-`.
+ */
+export type LaterResult =
+  | { kind: 'AUTHORIZATION_EXPIRED' }
+  /** `operationId` is that of a refund of ours. */
+  | {
+      kind: 'REFUND_FAILED';
+      operationId: string;
+      failureCode: FailureCode;
+      providerFailureCode?: string | undefined;
+    }
+  /** Made elsewhere: it carries no operation id of ours. */
+  | { kind: 'REFUND_OBSERVED'; refundId: string; amount: number }
+  | {
+      kind: 'DISPUTE';
+      disputeId: string;
+      amount: number;
+      reason: string;
+      status: 'OPEN' | 'WON' | 'LOST';
+    };
+
 /** A final outcome with the provider's details of it. */
 export type FinalOutcomeDetails =
   | { outcome: 'APPROVED'; providerReference?: string | undefined }

@@ -196,6 +196,24 @@ export const paymentSchemas = {
   PaymentVoidDeclined: z.strictObject(decline),
   /** The refund did not happen; its reservation is released. */
   PaymentRefundDeclined: z.strictObject(decline),
+  /** The provider let the authorization run out; `operationId` is the create's, `amount` all of it. */
+  PaymentAuthorizationExpired: z.strictObject(operation),
+  /** A refund that was approved bounced: its `amount` is refundable again. */
+  PaymentRefundFailed: z.strictObject({
+    ...operation,
+    failureCode: z.enum(FAILURE_CODES),
+    providerFailureCode: providerCode.optional(),
+  }),
+  /** A refund was made elsewhere; the provider calls it `refundId`, the operation id is its own here. */
+  PaymentRefundObserved: z.strictObject({ ...operation, refundId: providerCode }),
+  /** The cardholder disputes `amount`; `operationId` is the create's. */
+  PaymentDisputed: z.strictObject({ ...operation, disputeId: providerCode, reason: providerCode }),
+  /** The dispute ended for the merchant (WON) or against it (LOST). */
+  PaymentDisputeClosed: z.strictObject({
+    ...operation,
+    disputeId: providerCode,
+    status: z.enum(['WON', 'LOST']),
+  }),
   /**
    * An operator requested that an unresolved operation be resolved by hand; nothing is recorded
    * until another operator requests the same (gaps §16). On a contradicted operation: that the
@@ -254,6 +272,11 @@ export const PAYMENT_VERSIONS: Record<PaymentEventType, number> = {
   PaymentCaptureDeclined: 1,
   PaymentVoidDeclined: 1,
   PaymentRefundDeclined: 1,
+  PaymentAuthorizationExpired: 1,
+  PaymentRefundFailed: 1,
+  PaymentRefundObserved: 1,
+  PaymentDisputed: 1,
+  PaymentDisputeClosed: 1,
   PaymentResolutionRequested: 1,
   PaymentOutcomeConfirmed: 1,
   PaymentOutcomeContradicted: 1,

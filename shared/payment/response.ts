@@ -13,20 +13,23 @@ import type {
 import type { PaymentStatus } from './payment-status.ts';
 import {
   type Confirmation,
+  checkLater,
   checkNote,
   checkOperation,
   confirmationAfter,
   type FollowingEvent,
   inStatusFor,
   isIntent,
+  isLater,
   isNote,
+  type LaterEvent,
   type NoteEvent,
   statusAfterRefund,
   TRANSITIONS,
 } from './transitions.ts';
 
 /** The version of the stored read models: raise it with any change of `project` or of a type below. */
-export const READ_MODEL_VERSION = 2;
+export const READ_MODEL_VERSION = 3;
 
 /** Why an attempt failed; `providerFailureCode` is the provider's own code. */
 export type Failure = { failureCode: FailureCode; providerFailureCode?: string };
@@ -40,6 +43,15 @@ export type Transaction = {
   amount: number;
   result: 'SUCCEEDED' | 'FAILED';
   failure?: Failure;
+  createdAt: string;
+};
+
+/** What a cardholder disputes (gaps §15); `reason` is the provider's word. */
+export type Dispute = {
+  id: string;
+  amount: number;
+  reason: string;
+  status: 'OPEN' | 'WON' | 'LOST';
   createdAt: string;
 };
 
@@ -69,6 +81,7 @@ export type PaymentResponse = {
   createdAt: string;
   updatedAt: string;
   transactions: Transaction[];
+  disputes?: Dispute[];
   source?: PaymentDetails['source'];
 };
 
@@ -112,7 +125,9 @@ const PREFIXES: Record<TransactionType, string> = {
 const transactionId = (type: TransactionType, operationId: string): string =>
   PREFIXES[type] + operationId.slice(-26);
 
-const failureOf = (data: EventData<'PaymentFailed'>): Failure => ({
+const failureOf = (
+  data: Pick<EventData<'PaymentFailed'>, 'failureCode' | 'providerFailureCode'>,
+): Failure => ({
   failureCode: data.failureCode,
   ...(data.providerFailureCode === undefined
     ? {}
@@ -259,6 +274,88 @@ const afterNote = (readModel: PaymentReadModel, note: NoteEvent): PaymentReadMod
   return { ...readModel, revision, unresolved };
 };
 
+/** The read model after what the provider said later. Throws Error where it does not fit, as evolve does. */
+const afterLater = (
+  readModel: PaymentReadModel,
+  event: LaterEvent,
+  time: string,
+): PaymentReadModel => {
+  const { unresolved, response: before, merchantId, revision } = readModel;
+  checkLater(event, before.status);
+  const changed = laterChanges(readModel, event, time);
+  const response = placed({ ...before, ...changed, updatedAt: time });
+  response.refundableAmount = refundableAmount(response, unresolved);
+  return { merchantId, revision: revision + 1, unresolved, response };
+};
+
+/** Disputes stand before the source, whenever they come. */
+const placed = ({ source, ...response }: PaymentResponse): PaymentResponse => ({
+  ...response,
+  ...(source === undefined ? {} : { source }),
+});
+
+const misfit = (type: string): Error => new Error(`${type} does not fit its payment`);
+
+const laterChanges = (
+  readModel: PaymentReadModel,
+  { type, data }: LaterEvent,
+  time: string,
+): Partial<PaymentResponse> => {
+  const { response, unresolved } = readModel;
+  const { transactions, disputes = [], capturedAmount } = response;
+  switch (type) {
+    case 'PaymentAuthorizationExpired':
+      if (intentsWithoutOutcome(unresolved).length > 0) throw misfit(type);
+      return { status: 'VOIDED', transactions: [...transactions, attempt('VOID', data, time)] };
+    case 'PaymentRefundFailed':
+      return {
+        status: 'CAPTURED',
+        refundedAmount: response.refundedAmount - data.amount,
+        transactions: withFailedRefund(readModel, data),
+      };
+    case 'PaymentRefundObserved': {
+      const id = transactionId('REFUND', data.operationId);
+      const isTaken = hasNoOutcome(unresolved, data) || transactions.some((one) => one.id === id);
+      if (isTaken || data.amount > leftToRefund(response, unresolved)) throw misfit(type);
+      const refundedAmount = response.refundedAmount + data.amount;
+      return {
+        status: statusAfterRefund(refundedAmount, capturedAmount),
+        refundedAmount,
+        transactions: [...transactions, attempt('REFUND', data, time)],
+      };
+    }
+    case 'PaymentDisputed': {
+      const { disputeId: id, amount, reason } = data;
+      if (disputes.some((one) => one.id === id)) throw misfit(type);
+      const dispute: Dispute = { id, amount, reason, status: 'OPEN', createdAt: time };
+      return { disputes: [...disputes, dispute] };
+    }
+    case 'PaymentDisputeClosed': {
+      const { disputeId: id, status } = data;
+      if (!disputes.some((one) => one.id === id && one.status === 'OPEN')) throw misfit(type);
+      return { disputes: disputes.map((one) => (one.id === id ? { ...one, status } : one)) };
+    }
+  }
+};
+
+const hasNoOutcome = (unresolved: UnresolvedIntents, data: { operationId: string }): boolean =>
+  intentsWithoutOutcome(unresolved).some((o) => o.operationId === data.operationId);
+
+const withFailedRefund = (
+  { unresolved, response: { transactions } }: PaymentReadModel,
+  data: EventData<'PaymentRefundFailed'>,
+): Transaction[] => {
+  if (hasNoOutcome(unresolved, data)) throw misfit('PaymentRefundFailed');
+  const id = transactionId('REFUND', data.operationId);
+  const at = transactions.findLastIndex((one) => one.id === id);
+  const refund = transactions[at];
+  if (refund === undefined || refund.result !== 'SUCCEEDED' || refund.amount !== data.amount)
+    throw misfit('PaymentRefundFailed');
+  const { createdAt, result: _, ...kept } = refund;
+  const failed = { ...kept, result: 'FAILED' as const, failure: failureOf(data), createdAt };
+  return transactions.with(at, failed);
+};
+
 /** The intents that have no outcome, of all that recovery asks about. */
 export const intentsWithoutOutcome = (unresolved: UnresolvedIntents): UnresolvedIntents =>
   unresolved.filter((o) => o.confirmation === undefined);
@@ -290,6 +387,7 @@ export const project = (
   }
   if (readModel === undefined) throw new Error('the stream has no PaymentCreated');
   if (isNote(event)) return afterNote(readModel, event);
+  if (isLater(event)) return afterLater(readModel, event, time);
   checkFollows(readModel, event);
   const unresolved = unresolvedAfter(readModel.unresolved, event, time);
   const changed = changes(readModel.response, event, time);
@@ -299,13 +397,20 @@ export const project = (
 };
 
 /** Only captured payments have unresolved refunds: before a capture nothing is refundable. */
-const refundableAmount = (response: PaymentResponse, unresolved: UnresolvedIntents): number => {
+const leftToRefund = (response: PaymentResponse, unresolved: UnresolvedIntents): number => {
   const { capturedAmount, refundedAmount } = response;
   const reserved =
     capturedAmount === 0
       ? 0
       : intentsWithoutOutcome(unresolved).reduce((total, o) => total + o.amount, 0);
   return capturedAmount - refundedAmount - reserved;
+};
+
+/** What a dispute took is not there to be refunded. */
+const refundableAmount = (response: PaymentResponse, unresolved: UnresolvedIntents): number => {
+  const lost = (response.disputes ?? []).filter(({ status }) => status === 'LOST');
+  const taken = lost.reduce((total, { amount }) => total + amount, 0);
+  return Math.max(0, leftToRefund(response, unresolved) - taken);
 };
 
 /** The read model after a whole stream; undefined for an empty one. Throws as `project` does. */

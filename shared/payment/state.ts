@@ -3,17 +3,27 @@
  * every operation that was ever begun on it, so that a repeat is recognised and an unresolved
  * operation is found.
  */
+import {
+  afterDisputeClosed,
+  afterDisputed,
+  afterExpiry,
+  afterRefundFailed,
+  afterRefundObserved,
+} from './later.ts';
 import type { FinalOutcome } from './outcome.ts';
 import type { EventData, RequestIdentity } from './payment-events.ts';
 import type { PlacedEvent } from './response.ts';
 import {
   type Confirmation,
+  checkLater,
   checkNote,
   checkOperation,
   confirmationAfter,
   type FollowingEvent,
   inStatusFor,
+  isLater,
   isNote,
+  type LaterEvent,
   type NoteEvent,
   statusAfterRefund,
   TRANSITIONS,
@@ -35,6 +45,8 @@ export type Operation = {
   reference?: string;
   /** `revision` is that of the last event of the outcome: the response is the fold up to it. */
   ended?: { outcome: FinalOutcome; revision: number };
+  /** A refund that was approved, and bounced later. */
+  failedLater?: true;
   /** Present from a resolution by hand on, until it is confirmed (ADR-0099). */
   confirmation?: Confirmation;
   /** What one operator requested, and another one has not approved. */
@@ -58,7 +70,18 @@ type Known = {
   bin: string | undefined;
   last4: string;
   operations: Operation[];
+  /** Refunds that were made elsewhere; `refundId` is the provider's. */
+  observedRefunds?: ObservedRefund[];
+  disputes?: Dispute[];
 };
+type ObservedRefund = {
+  operationId: string;
+  refundId: string;
+  amountMinor: number;
+  failedLater?: true;
+};
+/** A dispute of the cardholder's; `amount` in minor units. */
+type Dispute = { disputeId: string; amount: number; status: 'OPEN' | 'WON' | 'LOST' };
 type AuthorizedAmounts = { authorizedAmount: number };
 type CapturedAmounts = AuthorizedAmounts & { capturedAmount: number; refundedAmount: number };
 
@@ -85,6 +108,7 @@ export const evolve = (
   }
   if (state === undefined) throw new Error('the stream has no PaymentCreated');
   if (isNote(event)) return { ...state, operations: withNote(state, event, time) };
+  if (isLater(event)) return afterLater(state, event);
   const next = { event, revision };
   switch (event.type) {
     case 'PaymentAuthorized':
@@ -128,6 +152,22 @@ export const evolve = (
     case 'PaymentRefundRequested':
     case 'PaymentRefundDeclined':
       return { ...inStatusFor(event.type, state), operations: operationsAfter(state, next) };
+  }
+};
+
+const afterLater = (state: PaymentState, event: LaterEvent): PaymentState => {
+  checkLater(event, state.status);
+  switch (event.type) {
+    case 'PaymentAuthorizationExpired':
+      return afterExpiry(state);
+    case 'PaymentRefundFailed':
+      return afterRefundFailed(state, event.data);
+    case 'PaymentRefundObserved':
+      return afterRefundObserved(state, event.data);
+    case 'PaymentDisputed':
+      return afterDisputed(state, event.data);
+    case 'PaymentDisputeClosed':
+      return afterDisputeClosed(state, event.data);
   }
 };
 
@@ -187,14 +227,22 @@ const operationsAfter = (state: PaymentState, { event, revision }: Next): Operat
         const known = reference === undefined ? operations : withReference(operations, reference);
         return withOutcome(known, 0, { outcome, revision }, confirmation);
       }
+      const known = isRefundOutcome(event) ? withRefund(operations, at, event.data) : operations;
       // The one outcome without an unresolved intent is a sale's capture, which belongs to the create.
-      return withOutcome(operations, isUnresolved ? at : 0, { outcome, revision }, confirmation);
+      return withOutcome(known, isUnresolved ? at : 0, { outcome, revision }, confirmation);
     }
   }
 };
 
 const withReference = ([create, ...others]: Operation[], reference: string): Operation[] =>
   create === undefined ? [] : [{ ...create, reference }, ...others];
+
+const isRefundOutcome = ({ type }: FollowingEvent): boolean =>
+  type === 'PaymentRefunded' || type === 'PaymentRefundDeclined';
+
+/** The outcome says what was refunded, so that a refund which bounces takes just that back (L5). */
+const withRefund = (operations: Operation[], at: number, { amount }: { amount: number }) =>
+  operations.with(at, { ...(operations[at] as Operation), kind: 'refund', amountMinor: amount });
 
 const withOutcome = (
   operations: Operation[],

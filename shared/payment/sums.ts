@@ -4,7 +4,7 @@
  * All amounts are in minor units of the payment's currency.
  */
 import type { PaymentEvent } from './payment-events.ts';
-import { isNote } from './transitions.ts';
+import { isLater, isNote } from './transitions.ts';
 
 /** What the events of a payment have moved so far, and what each operation has requested. */
 export type PaymentSums = {
@@ -40,8 +40,15 @@ const moneyReason = (sums: PaymentSums, { type, data }: PaymentEvent): string | 
       return `its void of ${data.amount} is not the authorized ${authorized}`;
     case 'PaymentRefundRequested':
     case 'PaymentRefunded':
+    case 'PaymentRefundObserved':
       if (data.amount <= left(sums)) return undefined;
       return `its refund of ${data.amount} is above the ${left(sums)} that are left of the capture`;
+    case 'PaymentAuthorizationExpired':
+      if (data.amount === authorized) return undefined;
+      return `its expiry of ${data.amount} is not the authorized ${authorized}`;
+    case 'PaymentRefundFailed':
+      if (data.amount <= sums.refunded) return undefined;
+      return `its failed refund of ${data.amount} is above the ${sums.refunded} that was refunded`;
     default:
       return undefined;
   }
@@ -61,7 +68,8 @@ const isIntent = ({ type }: PaymentEvent): boolean =>
   type === 'PaymentRefundRequested';
 
 const requestReason = ({ requested }: PaymentSums, event: PaymentEvent): string | undefined => {
-  if (isIntent(event)) return undefined;
+  // What the provider says later ends no operation.
+  if (isIntent(event) || isLater(event)) return undefined;
   const { operationId, amount } = event.data;
   const expected = requested[operationId];
   if (expected === undefined) return 'no intent of its operation comes before it';
@@ -94,6 +102,14 @@ const after = (sums: PaymentSums, event: PaymentEvent): PaymentSums => {
       return { ...without(sums, operationId), captured: amount };
     case 'PaymentRefunded':
       return { ...without(sums, operationId), refunded: sums.refunded + amount };
+    case 'PaymentRefundObserved':
+      return { ...sums, refunded: sums.refunded + amount };
+    case 'PaymentRefundFailed':
+      return { ...sums, refunded: sums.refunded - amount };
+    case 'PaymentAuthorizationExpired':
+    case 'PaymentDisputed':
+    case 'PaymentDisputeClosed':
+      return sums;
     case 'PaymentCaptureRequested':
     case 'PaymentVoidRequested':
     case 'PaymentRefundRequested':

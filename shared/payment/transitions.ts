@@ -23,6 +23,34 @@ export type NoteType =
   | 'PaymentOutcomeConfirmed'
   | 'PaymentOutcomeContradicted';
 
+/**
+ * What the provider says later, of a payment that has its outcome (gaps §15): the statuses that it
+ * needs before it. `to` is absent where the status stays, or follows from the amounts.
+ */
+export const LATER = {
+  PaymentAuthorizationExpired: { from: ['AUTHORIZED'], to: 'VOIDED' },
+  PaymentRefundFailed: { from: ['CAPTURED', 'REFUNDED'], to: 'CAPTURED' },
+  PaymentRefundObserved: { from: ['CAPTURED'] },
+  PaymentDisputed: { from: ['CAPTURED', 'REFUNDED'] },
+  PaymentDisputeClosed: { from: ['CAPTURED', 'REFUNDED'] },
+} as const satisfies Partial<
+  Record<PaymentEventType, { from: readonly PaymentStatus[]; to?: PaymentStatus }>
+>;
+
+type LaterType = keyof typeof LATER;
+/** See LATER. */
+export type LaterEvent = Extract<PaymentEvent, { type: LaterType }>;
+
+/** True for what the provider said later. */
+export const isLater = (event: PaymentEvent): event is LaterEvent =>
+  Object.hasOwn(LATER, event.type);
+
+/** Throws Error where the status does not allow what the provider said later. */
+export const checkLater = ({ type }: LaterEvent, status: PaymentStatus): void => {
+  const from: readonly PaymentStatus[] = LATER[type].from;
+  if (!from.includes(status)) throw new Error(`${type} cannot follow status ${status}`);
+};
+
 /** The table, by event type. A note is not in it: it may follow any status and changes none. */
 export const TRANSITIONS = {
   PaymentCreated: { from: undefined, to: 'PENDING' },
@@ -37,9 +65,9 @@ export const TRANSITIONS = {
   PaymentRefundRequested: { from: 'CAPTURED', to: 'CAPTURED' },
   PaymentRefunded: { from: 'CAPTURED', to: 'CAPTURED', toWhenWhole: 'REFUNDED' },
   PaymentRefundDeclined: { from: 'CAPTURED', to: 'CAPTURED' },
-} as const satisfies Record<Exclude<PaymentEventType, NoteType>, Transition>;
+} as const satisfies Record<Exclude<PaymentEventType, NoteType | LaterType>, Transition>;
 
-type FollowingType = Exclude<PaymentEventType, 'PaymentCreated' | NoteType>;
+type FollowingType = Exclude<PaymentEventType, 'PaymentCreated' | NoteType | LaterType>;
 /** An intent or an outcome that can follow another event in a stream. */
 export type FollowingEvent = Extract<PaymentEvent, { type: FollowingType }>;
 /** See NoteType. */
@@ -47,7 +75,7 @@ export type NoteEvent = Extract<PaymentEvent, { type: NoteType }>;
 
 /** True for an event that changes no status and no amount. */
 export const isNote = (event: PaymentEvent): event is NoteEvent =>
-  !Object.hasOwn(TRANSITIONS, event.type);
+  !Object.hasOwn(TRANSITIONS, event.type) && !isLater(event);
 
 /** The status that an event needs before it. */
 type From<T extends FollowingType> = (typeof TRANSITIONS)[T]['from'];

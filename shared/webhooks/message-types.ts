@@ -12,6 +12,11 @@ const TYPE_OF = {
   PaymentCaptureDeclined: 'payment.capture_failed',
   PaymentVoidDeclined: 'payment.void_failed',
   PaymentRefundDeclined: 'payment.refund_failed',
+  PaymentAuthorizationExpired: 'payment.authorization_expired',
+  PaymentRefundFailed: 'payment.refund_reversed',
+  PaymentRefundObserved: 'payment.refunded',
+  PaymentDisputed: 'payment.disputed',
+  PaymentDisputeClosed: 'payment.dispute_closed',
   PaymentProviderOpened: undefined,
   PaymentCaptureRequested: undefined,
   PaymentVoidRequested: undefined,
@@ -33,7 +38,7 @@ export type MessageType = PaymentMessageType | typeof DISABLED_TYPE | typeof TES
 
 /** What an endpoint can ask for. */
 export const SUBSCRIBABLE_TYPES: readonly MessageType[] = [
-  ...Object.values(TYPE_OF).filter((type) => type !== undefined),
+  ...new Set(Object.values(TYPE_OF).filter((type) => type !== undefined)),
   DISABLED_TYPE,
 ];
 

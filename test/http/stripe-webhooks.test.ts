@@ -109,15 +109,44 @@ describe('a notice about a payment', () => {
     expect(await statusOf(paymentId)).toBe('AUTHORIZED');
   });
 
-  test('that comes twice, and after the fact, changes nothing', async () => {
+  test('that comes twice, and after the fact, is asked about and changes nothing', async () => {
     const { paymentId } = (await service.create()).json;
+    const { text } = await service.get(paymentId);
     const before = questions();
     const body = noticeAbout(paymentId);
     for (let time = 0; time < 2; time += 1) {
       expect((await deliver(body, signed(body))).status).toBe(200);
     }
-    expect(questions()).toBe(before);
-    expect(await statusOf(paymentId)).toBe('AUTHORIZED');
+    expect(double.received.slice(-2).map(({ step }) => step)).toEqual(['read', 'read']);
+    expect(questions()).toBe(before + 2);
+    expect((await service.get(paymentId)).text).toBe(text);
+  });
+
+  test.each([
+    ['automatic', 'VOIDED'],
+    ['expired', 'VOIDED'],
+    // By somebody in the Dashboard, and by a fence of this service: neither ran out by itself.
+    ['requested_by_customer', 'AUTHORIZED'],
+    ['abandoned', 'AUTHORIZED'],
+  ])('of a hold that Stripe shows as canceled (%s) leaves it %s', async (reason, status) => {
+    const { paymentId } = (await service.create()).json;
+    const intent = [...double.books.intents.values()].find(
+      ({ metadata }) => metadata.paymentId === paymentId,
+    );
+    Object.assign(intent ?? {}, { status: 'canceled', cancellation_reason: reason });
+    const body = noticeAbout(paymentId);
+    for (let time = 0; time < 2; time += 1) {
+      expect((await deliver(body, signed(body))).status).toBe(200);
+    }
+    expect(await statusOf(paymentId)).toBe(status);
+  });
+
+  test('is to be delivered again where Stripe does not say what came later', async () => {
+    const { paymentId } = (await service.create()).json;
+    const body = noticeAbout(paymentId);
+    double.plan('read', '500 before acting');
+    expect((await deliver(body, signed(body))).status).toBe(503);
+    expect((await deliver(body, signed(body))).status).toBe(200);
   });
 
   test('that comes before the response of the call that caused it waits for that call', async () => {

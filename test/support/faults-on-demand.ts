@@ -70,6 +70,7 @@ export const providerFaults = (): ProviderFaults => {
       return {
         ...own,
         describeToken: (token) => question(() => own.describeToken(token)),
+        laterResults: (about) => question(() => own.laterResults(about)),
         execute: (operation, opened) => execute(own, operation, opened),
         lookUp: (about) => question(() => own.lookUp(about)),
         fence: (about) => question(() => own.fence(about)),

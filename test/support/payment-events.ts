@@ -89,6 +89,29 @@ export const refundDeclined = (data: Data<'PaymentRefundDeclined'> = {}): Paymen
   data: { operationId: operationId(2), ...decline, ...data },
 });
 
+export const authorizationExpired = (
+  data: Data<'PaymentAuthorizationExpired'> = {},
+): PaymentEvent => ({
+  type: 'PaymentAuthorizationExpired',
+  data: { operationId: CREATE, ...money, ...data },
+});
+export const refundFailed = (data: Data<'PaymentRefundFailed'> = {}): PaymentEvent => ({
+  type: 'PaymentRefundFailed',
+  data: { operationId: operationId(2), ...money, failureCode: 'PROCESSING_ERROR', ...data },
+});
+export const refundObserved = (data: Data<'PaymentRefundObserved'> = {}): PaymentEvent => ({
+  type: 'PaymentRefundObserved',
+  data: { operationId: operationId(7), ...money, refundId: 're_1', ...data },
+});
+export const disputed = (data: Data<'PaymentDisputed'> = {}): PaymentEvent => ({
+  type: 'PaymentDisputed',
+  data: { operationId: CREATE, ...money, disputeId: 'dp_1', reason: 'fraudulent', ...data },
+});
+export const disputeClosed = (data: Data<'PaymentDisputeClosed'> = {}): PaymentEvent => ({
+  type: 'PaymentDisputeClosed',
+  data: { operationId: CREATE, ...money, disputeId: 'dp_1', status: 'WON', ...data },
+});
+
 const word = { outcome: 'DECLINED', evidence: 'letter of the provider' } as const;
 export const resolutionRequested = (
   data: Data<'PaymentResolutionRequested'> = {},

@@ -11,11 +11,14 @@ import type { NewEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';
 import {
+  authorizationExpired,
   authorized,
   captureDeclined,
   captured,
   captureRequested,
   created,
+  disputeClosed,
+  disputed,
   failed,
   operationId,
   outcomeConfirmed,
@@ -23,6 +26,8 @@ import {
   providerOpened,
   refundDeclined,
   refunded,
+  refundFailed,
+  refundObserved,
   refundRequested,
   resolutionRequested,
   timeOf,
@@ -143,6 +148,18 @@ const lives: PaymentEvent[][] = [
 /** Stored after the seals: the frozen messages before them keep their ids. */
 const laterLives: PaymentEvent[][] = [
   [created({ paymentId: 'pay_5' }), providerOpened({ providerReference })],
+  [created({ paymentId: 'pay_6' }), authorized(), authorizationExpired()],
+  [
+    created({ paymentId: 'pay_7', captureNow: true }),
+    authorized(),
+    captured(),
+    refundRequested({ amount: 800 }),
+    refunded({ amount: 800 }),
+    refundFailed({ amount: 800, providerFailureCode: 'lost_or_stolen_card' }),
+    refundObserved({ amount: 300 }),
+    disputed(),
+    disputeClosed(),
+  ],
 ];
 
 const seal: SealEvent = {
@@ -222,7 +239,7 @@ export const allSampleMessages = async (): Promise<FeedMessage[]> => {
   for (const [at, events] of laterLives.entries()) await appendLife(events, lives.length + at + 1);
   const readModels = followPaymentStates(store);
   const messages: FeedMessage[] = [];
-  for (const [number, event] of (await store.readAll(null, 100)).entries()) {
+  for (const [number, event] of (await store.readAll(null, 200)).entries()) {
     if (event.stream === SEALS_STREAM) {
       const recorded = event as RecordedEvent;
       const own = { ...recorded, hash: hashes.get(recorded.id) ?? '' };

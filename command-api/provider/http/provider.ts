@@ -21,6 +21,9 @@ export type HttpProviderOptions = {
   timeoutMs: number;
 };
 
+/** What card schemes keep an authorization for: a week. */
+const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
+
 /** The card number that a call carries, if any; the protocol has no tokens. */
 const numberIn = (operation: ProviderOperation): string | undefined => {
   const revealed = 'card' in operation ? operation.card.reveal() : undefined;
@@ -100,6 +103,10 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
       const response = await call('DELETE', pathOf(question));
       return 'sent' in response ? unknownBy(response) : readFence(response, question);
     },
+    // The protocol says nothing of what comes later.
+    laterResults: async () => ({ outcome: 'FOUND', results: [] }),
+    onNotice: () => undefined,
+    authorizationMsMax: AUTHORIZATION_MS_MAX,
     ledger,
     ledgerEnd: (after) => ledgerEnd(ledger, after),
     close: transport.close,

@@ -5,6 +5,7 @@ import { type Deadline, type StripeAccount, startDeadline, stripeClient } from '
 import { describeToken } from './describe-token.ts';
 import { execute } from './execute.ts';
 import { fence } from './fence.ts';
+import { AUTHORIZATION_MS_MAX, laterResults } from './later.ts';
 import { type LedgerMemory, readLedger, readLedgerEnd } from './ledger.ts';
 import { find } from './look-up.ts';
 import { createPace } from './pace.ts';
@@ -76,6 +77,10 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
       ),
     ledgerEnd: (after) =>
       within((call) => readLedgerEnd(call.send, after, LEDGER_PAGE_MAX, nowMs())),
+    laterResults: (question) => within((call) => laterResults(call, question)),
+    // Stripe's notices come to a route of the service (webhooks/stripe.ts).
+    onNotice: () => undefined,
+    authorizationMsMax: AUTHORIZATION_MS_MAX,
     close: client.close,
   };
 };

@@ -42,6 +42,9 @@ const providerThat = (execute: Provider['execute']): Provider => ({
   fence: async () => ({ outcome: 'FENCED' }),
   ledger: async () => ({ entries: [], next: null }),
   ledgerEnd: async () => [],
+  laterResults: async () => ({ outcome: 'FOUND', results: [] }),
+  onNotice: () => undefined,
+  authorizationMsMax: 0,
   close: async () => undefined,
 });
 const nothingOpened = async (): Promise<void> => undefined;

@@ -1,0 +1,120 @@
+/**
+ * Asks the provider what has become of a payment since its outcome, and records what is new (gaps
+ * §15): an authorization that ran out, a refund that bounced or was made elsewhere, a dispute. A
+ * notice of the provider's is a reason to ask now, never the truth; an authorization older than the
+ * provider keeps one is asked about without a notice as well.
+ */
+import { authorizationOf, type PaymentState } from '../../shared/payment/state.ts';
+import type {
+  PaymentSearch,
+  PaymentSearchPage,
+  ReadModelsReader,
+} from '../../shared/read-models/port.ts';
+import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
+import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
+import type { CommandDeps } from '../deps.ts';
+import type { LoadedPayment } from '../payment-log.ts';
+import type { PaymentQuestion } from '../provider/port.ts';
+import { resolveByAsking } from './ask.ts';
+
+/** `unknown payment`: none of that id. `unknown`: the provider did not say; ask again. */
+export type AfterAsking = 'recorded' | 'nothing new' | 'unknown payment' | 'unknown';
+
+const isApprovedRefund = ({ kind, ended, failedLater }: PaymentState['operations'][number]) =>
+  kind === 'refund' && ended?.outcome === 'APPROVED' && !failedLater;
+
+const questionAbout = (state: PaymentState): PaymentQuestion => ({
+  paymentId: state.paymentId,
+  amount: state.amount,
+  currency: state.currency,
+  ...authorizationOf(state),
+  refunds: state.operations
+    .filter(isApprovedRefund)
+    .map(({ operationId, amountMinor: amount }) => ({ operationId, amount })),
+});
+
+const askInTurn = async (deps: CommandDeps, paymentId: string): Promise<AfterAsking> => {
+  let payment: LoadedPayment | undefined = await resolveByAsking(deps, paymentId);
+  if (payment === undefined) return 'unknown payment';
+  const before = payment.events.length;
+  const found = await deps.provider.laterResults(questionAbout(payment.state));
+  if (found.outcome === 'UNKNOWN') return 'unknown';
+  for (const result of found.results) payment = await deps.paymentLog.recordLater(payment, result);
+  const recorded = payment.events.slice(before).map(({ event }) => event.type);
+  if (recorded.length === 0) return 'nothing new';
+  deps.logger.info({ paymentId, recorded }, 'the provider said something new of a payment');
+  return 'recorded';
+};
+
+/**
+ * Asks about one payment now, and records durably what is new before it resolves. Safe to repeat.
+ * Throws what the event store throws.
+ */
+export const askAbout = (deps: CommandDeps, paymentId: string): Promise<AfterAsking> =>
+  deps.queues.run(paymentId, () => askInTurn(deps, paymentId));
+
+/** As askAbout, for a notice that nobody waits for: what fails is logged. */
+export const onNotice =
+  (deps: CommandDeps) =>
+  async (paymentId: string): Promise<void> => {
+    const failed = (error?: unknown) =>
+      deps.logger.warn(
+        { paymentId, err: error },
+        'the provider could not be asked after its notice',
+      );
+    const found = await askAbout(deps, paymentId).catch(failed);
+    if (found === 'unknown') failed();
+  };
+
+export type OldAuthorizationsOptions = {
+  deps: CommandDeps;
+  readModels: Pick<ReadModelsReader, 'search'>;
+  everyMs?: number;
+  startTimer?: StartTimer;
+};
+
+const EVERY_MS = 3_600_000;
+const PAGE = 100;
+
+/** Where the search goes on; undefined at its end. */
+const placeAfter = ({ documents, searchedTo }: PaymentSearchPage): PaymentSearch['after'] => {
+  const last = documents.at(-1);
+  if (searchedTo !== undefined || last === undefined || documents.length < PAGE) return searchedTo;
+  const { createdAt } = JSON.parse(last.body) as { createdAt: string };
+  return { createdAt, paymentId: last.paymentId };
+};
+
+/** Asks about each authorization that is older than the provider keeps one, now and then hourly. */
+export const watchOldAuthorizations = (options: OldAuthorizationsOptions): { stop(): void } => {
+  const { deps, readModels, everyMs = EVERY_MS, startTimer = startBackgroundTimer } = options;
+  let stopped = false;
+  let cancel = (): void => undefined;
+
+  const askAll = async (): Promise<void> => {
+    const olderThan = deps.nowMs() - deps.provider.authorizationMsMax;
+    const search = { status: 'AUTHORIZED' as const, to: new Date(olderThan).toISOString() };
+    let page = await readModels.search(search, PAGE);
+    for (;;) {
+      for (const { paymentId } of page.documents) {
+        if (stopped) return;
+        await askAbout(deps, paymentId);
+      }
+      const after = placeAfter(page);
+      if (after === undefined) return;
+      page = await readModels.search({ ...search, after }, PAGE);
+    }
+  };
+  const round = async (): Promise<void> => {
+    await askAll().catch((error: unknown) =>
+      deps.logger.warn({ err: error }, 'old authorizations could not all be asked about'),
+    );
+    if (!stopped) cancel = startTimer(() => void round(), jittered(everyMs, NARROW_JITTER));
+  };
+  cancel = startTimer(() => void round(), jittered(Math.min(everyMs, 60_000), NARROW_JITTER));
+  return {
+    stop: () => {
+      stopped = true;
+      cancel();
+    },
+  };
+};
