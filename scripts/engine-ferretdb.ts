@@ -3,27 +3,17 @@
  * published Go module at the version and checksums of engine-ferretdb/. It can replace MongoDB where
  * each document has one writer: it does not update a document atomically when two writers meet.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs';
-import { createServer, type Server } from 'node:net';
-import { homedir } from 'node:os';
+import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Engine } from './engine.ts';
+import { CACHE, lackOfGo, runGo } from './engine-go.ts';
+import { keptPort } from './engine-ports.ts';
 
 const SOURCE = join(import.meta.dirname, 'engine-ferretdb');
-const CACHE = join(homedir(), '.cache', 'payments-engines');
 const DATABASE = 'payments';
-const BUILD_MS_MAX = 15 * 60_000;
 const START_MS_MAX = 20_000;
 
 /** The name holds a hash of the sources, so that a new version never replaces an older binary. */
@@ -33,46 +23,11 @@ const binaryFile = (): string => {
   return join(CACHE, `ferretdb-${hash.digest('hex').slice(0, 16)}`);
 };
 
-const hasGo = (): boolean => spawnSync('go', ['version'], { stdio: 'ignore' }).status === 0;
-
 const build = async (file: string, log: (line: string) => void): Promise<void> => {
   log('building from its Go module; this takes about two minutes, once');
-  mkdirSync(CACHE, { recursive: true, mode: 0o700 });
   const unfinished = `${file}.${process.pid}`;
-  // Only module downloads are reported; when the build fails, so is its last line.
-  const go = spawn('go', ['build', '-o', unfinished, '.'], {
-    cwd: SOURCE,
-    stdio: ['ignore', 'ignore', 'pipe'],
-    timeout: BUILD_MS_MAX,
-  });
-  let last = '';
-  go.stderr.setEncoding('utf8').on('data', (text: string) => {
-    for (const line of text.split('\n').filter(Boolean)) {
-      last = line;
-      if (line.startsWith('go: downloading')) log(line);
-    }
-  });
-  const code = await new Promise((resolve) => go.on('close', resolve).on('error', resolve));
-  if (code !== 0) throw new Error(`the build failed: ${last}`);
+  await runGo(['build', '-o', unfinished, '.'], { cwd: SOURCE }, log);
   renameSync(unfinished, file);
-};
-
-const freePort = async (): Promise<number> => {
-  const server: Server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no free port');
-  return address.port;
-};
-
-/** A folder keeps its port, so that a server started again has the same address. */
-const portOf = async (folder: string): Promise<number> => {
-  const file = join(folder, 'port');
-  if (existsSync(file)) return Number(readFileSync(file, 'utf8'));
-  const port = await freePort();
-  writeFileSync(file, String(port));
-  return port;
 };
 
 const isReady = async (url: string): Promise<boolean> => {
@@ -93,7 +48,7 @@ const start = async (folder: string, log: (line: string) => void): ReturnType<En
   if (!existsSync(file)) await build(file, log);
   const data = join(folder, 'data');
   mkdirSync(data, { recursive: true });
-  const port = await portOf(folder);
+  const port = await keptPort(folder);
   const output = openSync(join(folder, 'server.log'), 'a');
   const server = spawn(file, [data, `127.0.0.1:${port}`], {
     detached: true,
@@ -113,9 +68,6 @@ const start = async (folder: string, log: (line: string) => void): ReturnType<En
 /** FerretDB, which gives a value for MONGODB_URL. */
 export const ferretdb: Engine = {
   name: 'FerretDB',
-  available: () =>
-    existsSync(binaryFile()) || hasGo()
-      ? undefined
-      : 'it is built by Go, and there is no `go` on the PATH (https://go.dev/dl)',
+  available: () => (existsSync(binaryFile()) ? undefined : lackOfGo()),
   start,
 };

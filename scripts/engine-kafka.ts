@@ -6,7 +6,6 @@ import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,6 +18,7 @@ import {
   loginVariables,
   makeKeys,
 } from './engine-kafka-login.ts';
+import { freePorts } from './engine-ports.ts';
 
 const POM = join(import.meta.dirname, 'engine-kafka', 'pom.xml');
 const VERSION = /<artifactId>kafka_2\.13<.*\n\s*<version>(.+)</.exec(
@@ -78,14 +78,6 @@ const fetchJars = async (log: (line: string) => void): Promise<void> => {
   ];
   await run('mvn', args, FETCH_MS_MAX);
   await rename(fresh, LIBS).catch(() => rm(fresh, { recursive: true }));
-};
-
-const freePorts = async (count: number): Promise<number[]> => {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => new Promise((done) => server.once('listening', done))));
-  const ports = servers.map((server) => Number(Object(server.address()).port));
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  return ports;
 };
 
 type Ports = { plain: number; controller: number; login: number; expired: number };

@@ -12,8 +12,9 @@ import { z } from 'zod';
 import type { Engine } from './engine.ts';
 import { ferretdb } from './engine-ferretdb.ts';
 import { kafka } from './engine-kafka.ts';
+import { stripeMock } from './engine-stripe-mock.ts';
 
-const ENGINES: readonly Engine[] = [kafka, ferretdb];
+const ENGINES: readonly Engine[] = [kafka, ferretdb, stripeMock];
 const STATE = join(homedir(), '.cache', 'payments-engines', 'running.json');
 const END_MS_MAX = 10_000;
 

@@ -1,0 +1,139 @@
+/**
+ * Every request of Stripe's driver, sent to Stripe's own stripe-mock: it checks each one against
+ * Stripe's description of the API, and responds with an object of the kind that Stripe would.
+ */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { z } from 'zod';
+import {
+  type StripeClient,
+  startDeadline,
+  stripeClient,
+} from '../../../command-api/provider/stripe/client.ts';
+import * as requests from '../../../command-api/provider/stripe/requests.ts';
+import {
+  listOf,
+  paymentIntent,
+  paymentMethod,
+  refund,
+} from '../../../command-api/provider/stripe/shapes.ts';
+import { STRIPE_API_VERSION_DEFAULT } from '../../../shared/runtime/settings.ts';
+import { describeDriver } from '../../support/describe-driver.ts';
+import { authorize, CVV, followUp } from '../../support/provider-operations.ts';
+
+const url = process.env.STRIPE_MOCK_URL ?? '';
+/** stripe-mock takes letters and digits alone. */
+const ACCOUNT = { secretKey: 'sk_test_shapes' };
+const TIMEOUT_MS = 10_000;
+
+type Case = { request: requests.StripeRequest; readAs: z.ZodType };
+/** Each function of requests.ts that makes a request: without a case for it this does not compile. */
+type Made = {
+  [Name in keyof typeof requests]: (typeof requests)[Name] extends (
+    ...args: never[]
+  ) => requests.StripeRequest
+    ? Name
+    : never;
+}[keyof typeof requests];
+
+const create = authorize(undefined, { descriptor: 'Coffee & Cake' });
+const { operationId } = create;
+const PI = 'pi_3Shape';
+const CARD = {
+  number: '4242424242424242',
+  holderName: 'Jane Doe',
+  expiryMonth: '01',
+  expiryYear: '2030',
+  cvv: CVV,
+};
+const DAY = { from: 1_790_000_000, to: 1_790_086_400 };
+
+const intents = listOf(paymentIntent);
+const refunds = listOf(refund);
+const CASES: Readonly<Record<Made, readonly Case[]>> = {
+  openIntent: [
+    { request: requests.openIntent(create), readAs: paymentIntent },
+    { request: requests.openIntent({ ...create, kind: 'SALE' }), readAs: paymentIntent },
+  ],
+  makePaymentMethod: [{ request: requests.makePaymentMethod(CARD), readAs: paymentMethod }],
+  confirmIntent: [
+    { request: requests.confirmIntent(operationId, PI, 'pm_card_visa'), readAs: paymentIntent },
+  ],
+  nameVoid: [{ request: requests.nameVoid(operationId, PI), readAs: paymentIntent }],
+  followUpRequest: [
+    { request: requests.followUpRequest(followUp('CAPTURE', create), PI), readAs: paymentIntent },
+    { request: requests.followUpRequest(followUp('VOID', create), PI), readAs: paymentIntent },
+    { request: requests.followUpRequest(followUp('REFUND', create), PI), readAs: refund },
+  ],
+  cancelAsFence: [{ request: requests.cancelAsFence(operationId, PI), readAs: paymentIntent }],
+  takeKey: [{ request: requests.takeKey(operationId, PI), readAs: paymentIntent }],
+  getIntent: [{ request: requests.getIntent(PI), readAs: paymentIntent }],
+  searchIntent: [{ request: requests.searchIntent(operationId), readAs: intents }],
+  getPaymentMethod: [{ request: requests.getPaymentMethod('pm_card_visa'), readAs: paymentMethod }],
+  listRefunds: [
+    { request: requests.listRefunds({ reference: PI }, undefined), readAs: refunds },
+    { request: requests.listRefunds(DAY, 're_3Shape'), readAs: refunds },
+  ],
+  listIntents: [{ request: requests.listIntents(DAY, PI), readAs: intents }],
+};
+const all = Object.entries(CASES).flatMap(([name, cases]) =>
+  cases.map((one, index): [string, Case] => [`${name} ${index + 1}`, one]),
+);
+
+describeDriver(
+  'Stripe, the shape of each request',
+  {
+    name: 'stripe-mock',
+    skip: url === '' ? 'STRIPE_MOCK_URL is not set; npm run engines -- up gives one' : undefined,
+  },
+  () => {
+    let client: StripeClient;
+    beforeAll(() => {
+      client = stripeClient({ url, version: STRIPE_API_VERSION_DEFAULT, connectTimeoutMs: 5_000 });
+    });
+    afterAll(() => client.close());
+
+    const send = async (request: requests.StripeRequest) => {
+      const deadline = startDeadline(TIMEOUT_MS);
+      try {
+        return await client.send(request, ACCOUNT, deadline);
+      } finally {
+        deadline.end();
+      }
+    };
+
+    test.each(all)(
+      '%s is accepted, and its response is read',
+      async (_name, { request, readAs }) => {
+        const response = await send(request);
+        expect(response).toMatchObject({ status: 200 });
+        expect(
+          readAs.safeParse('body' in response ? response.body : response).error,
+        ).toBeUndefined();
+      },
+    );
+
+    describe('so that 200 is known to say something', () => {
+      test.each(all)(
+        '%s with a parameter that is mistyped is rejected',
+        async (_name, { request }) => {
+          const params = { ...request.params, amuont: '1' };
+          expect(await send({ ...request, params })).toMatchObject({ status: 400 });
+        },
+      );
+
+      test('a capture method that does not exist is rejected', async () => {
+        const opened = requests.openIntent(create);
+        const params = { ...opened.params, capture_method: 'automatical' };
+        expect(await send({ ...opened, params })).toMatchObject({ status: 400 });
+      });
+
+      test('a key that is none of Stripe’s is rejected', async () => {
+        const deadline = startDeadline(TIMEOUT_MS);
+        const account = { secretKey: 'none' };
+        const response = await client.send(requests.getIntent(PI), account, deadline);
+        deadline.end();
+        expect(response).toMatchObject({ status: 401 });
+      });
+    });
+  },
+);
