@@ -11,6 +11,7 @@ import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
+import type { StartTimer } from '../shared/runtime/timer.ts';
 import { rulesOf } from './create-payment.ts';
 import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
@@ -71,7 +72,7 @@ export type CommandSide = {
   /** Starts comparing the log with the provider's ledger on a schedule. Ends with `beginStop`. */
   startReconciling(): void;
   /** Starts asking about authorizations older than the provider keeps one. Ends with `beginStop`. */
-  watchAuthorizations(): void;
+  watchAuthorizations(startTimer?: StartTimer): void;
   /** Registers the routes of the command side. */
   register(app: FastifyInstance, authHooks: AuthHooks): void;
   /**
@@ -171,8 +172,8 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
       return tail;
     },
     startReconciling: reconciling.start,
-    watchAuthorizations: () => {
-      old ??= watchOldAuthorizations({ deps, readModels });
+    watchAuthorizations: (startTimer) => {
+      old ??= watchOldAuthorizations({ deps, readModels, ...(startTimer && { startTimer }) });
     },
     register: (app, authHooks) => {
       const secrets = config.stripe?.webhookSecrets ?? [];

@@ -53,14 +53,14 @@ const askInTurn = async (deps: CommandDeps, paymentId: string): Promise<AfterAsk
 export const askAbout = (deps: CommandDeps, paymentId: string): Promise<AfterAsking> =>
   deps.queues.run(paymentId, () => askInTurn(deps, paymentId));
 
-/** As askAbout, for a notice that nobody waits for: what fails is logged. */
+/** As askAbout, where nobody waits for the result: what fails is logged. */
 export const onNotice =
   (deps: CommandDeps) =>
   async (paymentId: string): Promise<void> => {
     const failed = (error?: unknown) =>
       deps.logger.warn(
         { paymentId, err: error },
-        'the provider could not be asked after its notice',
+        'the provider could not be asked what became of the payment',
       );
     const found = await askAbout(deps, paymentId).catch(failed);
     if (found === 'unknown') failed();
@@ -87,6 +87,8 @@ const placeAfter = ({ documents, searchedTo }: PaymentSearchPage): PaymentSearch
 /** Asks about each authorization that is older than the provider keeps one, now and then hourly. */
 export const watchOldAuthorizations = (options: OldAuthorizationsOptions): { stop(): void } => {
   const { deps, readModels, everyMs = EVERY_MS, startTimer = startBackgroundTimer } = options;
+  // One that cannot be asked about stops none of the others.
+  const ask = onNotice(deps);
   let stopped = false;
   let cancel = (): void => undefined;
 
@@ -97,7 +99,7 @@ export const watchOldAuthorizations = (options: OldAuthorizationsOptions): { sto
     for (;;) {
       for (const { paymentId } of page.documents) {
         if (stopped) return;
-        await askAbout(deps, paymentId);
+        await ask(paymentId);
       }
       const after = placeAfter(page);
       if (after === undefined) return;
