@@ -99,8 +99,10 @@ const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
 
 /** What the API documents show; a request is read by the one of the two that it is. */
 export const PaymentRequest = object(requestWith(PaymentMethod)).meta({ id: 'PaymentRequest' });
-const RequestByNumber = object(requestWith(ByNumber));
-const RequestByToken = object(requestWith(ByToken));
+/** A request with the number of the card. */
+export const RequestByNumber = object(requestWith(ByNumber));
+/** A request with a token of the provider's in its place (gaps §14). */
+export const RequestByToken = object(requestWith(ByToken));
 
 /** A create request with its defaults filled in and unknown fields gone. */
 export type CreateRequest = {

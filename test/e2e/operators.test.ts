@@ -174,6 +174,7 @@ test('payments backup copies every file, for its owner alone, and replaces nothi
     'idempotency.secret',
     'provider-ledger.sqlite',
     'sealing-key.pem',
+    'webhook.secret',
   ]);
   expect(files.map((name) => statSync(join(target, name)).mode & 0o777)).toEqual(
     files.map(() => 0o600),

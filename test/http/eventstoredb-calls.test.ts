@@ -48,7 +48,11 @@ const textsOf = (payments: CommandResponse[]) =>
 
 beforeAll(async () => {
   standIn = await startStandIn();
-  service = await openInProcess({ EVENTSTOREDB_URL: standIn.url, IDEMPOTENCY_SECRET: SECRET });
+  service = await openInProcess({
+    EVENTSTOREDB_URL: standIn.url,
+    IDEMPOTENCY_SECRET: SECRET,
+    WEBHOOK_SECRET: SECRET,
+  });
   made = await createMany();
 });
 afterAll(async () => {
