@@ -36,7 +36,7 @@ const ENGINES: Record<string, string> = {
 };
 
 /** The states in which an engine does its work, or was not set at all. */
-const WELL = ['up', 'off', 'idle', 'idle', 'starting', 'running', 'standing-by', 'filling'];
+const WELL = ['up', 'off', 'idle', 'starting', 'running', 'standing-by', 'filling'];
 
 const placeOf = (name: string, settings: ServiceSettings | null): string => {
   const givenFor = (setting: string) => {
