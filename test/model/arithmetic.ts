@@ -82,6 +82,12 @@ export const fail = (payment: Model, kind: Kind): void => {
   if (kind === 'create') payment.status = 'FAILED';
 };
 
+/** The authorization ran out. */
+export const expire = (payment: Model): void => {
+  payment.attempts.push('VOID SUCCEEDED');
+  payment.status = 'VOIDED';
+};
+
 /** Looks the unresolved operation up at the provider, and gives it. */
 export const resolve = (payment: Model): Unresolved | undefined => {
   const { unresolved } = payment;

@@ -1,12 +1,14 @@
 /** What merchants, providers and operators do: each step runs on the service and on the model. */
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
+import type { LaterResult } from '../../shared/payment/outcome.ts';
 import type { Fault } from '../support/faults-on-demand.ts';
 import type { CommandResponse, InProcess } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 import {
   allows,
   amountOf,
+  expire,
   fail,
   type Kind,
   type Model,
@@ -187,6 +189,45 @@ const repeat = (pick: number): Step => ({
   toString: () => `repeat #${pick}`,
 });
 
+type LaterKind = 'AUTHORIZATION_EXPIRED' | 'REFUND_OBSERVED';
+
+/** What the provider says next of a payment, where it fits; undefined where nothing does. */
+const nextLater = (
+  kind: LaterKind,
+  { id, model }: Known,
+  share: number,
+  said: LaterResult[],
+): LaterResult | undefined => {
+  if (kind === 'AUTHORIZATION_EXPIRED') {
+    if (model.status !== 'AUTHORIZED') return undefined;
+    expire(model);
+    return { kind };
+  }
+  const amount = Math.floor((model.captured - model.refunded) * share);
+  if (!allows(model, 'refund', amount)) return undefined;
+  succeed(model, 'refund', amount);
+  return { kind, refundId: `re_${id.slice(-20)}_${said.length}`, amount };
+};
+
+/** The provider says of a payment all that has become of it so far, and something new. */
+const later = (kind: LaterKind, pick: number, share: number): Step => ({
+  check: ({ known }) => known.some(({ model }) => model.unresolved === undefined),
+  run: async (world, { faults, get: read }) => {
+    const known = world.known[pick % world.known.length];
+    if (known === undefined || known.model.unresolved !== undefined) return;
+    const ask = () => read(known.id, { token: world.tokens.own });
+    const said = faults.later.get(known.id) ?? [];
+    const result = nextLater(kind, known, share, said);
+    if (result === undefined) return;
+    faults.later.set(known.id, [...said, result]);
+    const before = (await ask()).text;
+    faults.notice(known.id);
+    await until('it is recorded', async () => (await ask()).text !== before);
+    expectAsModelled(await ask(), known.model);
+  },
+  toString: () => `${kind} #${pick} ${share}`,
+});
+
 const restart = (): Step => ({
   check: () => true,
   run: async (world, service) => {
@@ -222,10 +263,14 @@ const fault = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom<Meet>('answer lost', 'call lost', 'not sent') },
 );
 const createFault = fc.oneof(fault, fc.constant<Meet>('declined'));
+const laterKind = fc.constantFrom<LaterKind>('AUTHORIZATION_EXPIRED', 'REFUND_OBSERVED');
 const changeKind = fc.constantFrom('capture', 'void', 'refund', 'refund');
 
-/** Sequences of steps; with `slow` also a restart and a projector that stands still. */
-export const steps = (length: number, slow: boolean) =>
+/**
+ * Sequences of steps; with `slow` also a restart and a projector that stands still, with `afterwards`
+ * also what a provider says later.
+ */
+export const steps = (length: number, slow: boolean, afterwards: boolean) =>
   fc.commands<World, InProcess, false>(
     [
       fc.tuple(amount, fc.boolean(), createFault).map((args) => create(...args)),
@@ -237,6 +282,9 @@ export const steps = (length: number, slow: boolean) =>
         .map((args) => change(...(args as Parameters<typeof change>))),
       pick.map(get),
       pick.map(repeat),
+      ...(afterwards
+        ? [fc.tuple(laterKind, pick, fc.constantFrom(0.2, 1)).map((args) => later(...args))]
+        : []),
       ...(slow ? [fc.constant(null).map(restart), pick.map(holdProjector)] : []),
     ] as fc.Arbitrary<Step>[],
     { maxCommands: length },

@@ -3,6 +3,7 @@
  * one, which does the work, and loses, delays or refuses what passes through.
  */
 import type { Opened, Provider, ProviderOperation } from '../../command-api/provider/port.ts';
+import type { LaterResult } from '../../shared/payment/outcome.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 
 /** What happens to one call: it acts and its answer is lost, never arrives, or is not sent. */
@@ -31,6 +32,10 @@ export type ProviderFaults = {
   beforeResponse: Promise<void> | undefined;
   /** Every call that the service made, whatever became of it. */
   calls: ProviderOperation[];
+  /** What has become of a payment, by its id, in the place of what the provider says itself. */
+  later: Map<string, LaterResult[]>;
+  /** Gives notice of a payment. */
+  notice(paymentId: string): void;
   /** A call that was lost reaches the provider after all, when nobody waits for it any more. */
   arriveLate(operation: ProviderOperation): Promise<void>;
 };
@@ -42,6 +47,7 @@ const UNKNOWN = { outcome: 'UNKNOWN', reason: 'timeout' } as const;
 export const providerFaults = (): ProviderFaults => {
   const planned: (Fault | Hold)[] = [];
   let behind: Provider | undefined;
+  let listener = (_paymentId: string): void => undefined;
 
   const execute = async (own: Provider, operation: ProviderOperation, opened: Opened) => {
     faults.calls.push(operation);
@@ -70,7 +76,15 @@ export const providerFaults = (): ProviderFaults => {
       return {
         ...own,
         describeToken: (token) => question(() => own.describeToken(token)),
-        laterResults: (about) => question(() => own.laterResults(about)),
+        laterResults: (about) =>
+          question(async () => {
+            const results = faults.later.get(about.paymentId);
+            return results === undefined ? own.laterResults(about) : { outcome: 'FOUND', results };
+          }),
+        onNotice: (next) => {
+          listener = next;
+          own.onNotice(next);
+        },
         execute: (operation, opened) => execute(own, operation, opened),
         lookUp: (about) => question(() => own.lookUp(about)),
         fence: (about) => question(() => own.fence(about)),
@@ -89,6 +103,8 @@ export const providerFaults = (): ProviderFaults => {
     questions: 0,
     beforeResponse: undefined,
     calls: [],
+    later: new Map(),
+    notice: (paymentId) => listener(paymentId),
     arriveLate: async (operation) => void (await behind?.execute(operation, async () => undefined)),
   };
   return faults;
