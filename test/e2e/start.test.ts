@@ -23,6 +23,7 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import { DataFolderRefused } from '../../shared/runtime/data-folder.ts';
 import { expectOneLine, rejection } from '../support/refused-start.ts';
 import { type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 jest.setTimeout(60_000);
 
@@ -93,6 +94,8 @@ describe('settings: a service that has started', () => {
     mkdirSync(dataDir, { mode: 0o755 });
     writeFileSync(join(dataDir, 'notes.txt'), '');
     service = await startService({ dataDir });
+    // It is ready before its last lines are written.
+    await until('the banner is whole', () => service.stderr().includes('Warning: DATA_DIR'));
   });
   afterAll(() => service[Symbol.asyncDispose]());
 
