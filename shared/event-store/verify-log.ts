@@ -76,7 +76,7 @@ const formCheck = ({ stored, guarantee }: LogWalk) => {
 
 /**
  * Verifies page after page up to the end, and lets other work take its turn in between. Yields how far
- * it is after the first page and ten times a second, and returns undefined when `signal` is aborted. Throws
+ * it is after the first page, ten times a second and at the end, and returns undefined when `signal` is aborted. Throws
  * StoreUnavailable.
  */
 export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWalked | undefined> {
@@ -105,7 +105,7 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
     if (page.length === 0) return { ...walked, broken: endIsGone(end) };
     read += page.length;
     after = page.at(-1)?.position ?? after;
-    if (performance.now() - saidMs >= PROGRESS_MS) {
+    if (after === end || performance.now() - saidMs >= PROGRESS_MS) {
       yield { read, ...totalUpTo(end, { read, at: after }) };
       saidMs = performance.now();
     }
