@@ -74,12 +74,14 @@ testOrSkip(
       ...['--header', `Authorization: Bearer ${await service.token()}`],
       ...['--checks', CHECKS.join(',')],
       ...['--phases', 'examples,coverage,fuzzing,stateful'],
+      // The schema of a stream is that of its whole text; schemathesis holds each event against it.
+      ...['--exclude-path', '/api/v1/webhook-events/stream'],
       ...['--max-examples', String(EXAMPLES_MAX), '--seed', '1', '--continue-on-failure'],
     ]);
     expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(/[0-9]+ passed/) });
     // With a token that is rejected every request would be a 401, which the description allows.
     expect(output).not.toContain('Authentication failed');
-    expect(output).toMatch(/Tested: 6/);
+    expect(output).toMatch(/Tested: 15/);
     const health = await service.get('/health/ready');
     expect(health.json.engines).toMatchObject({ readModels: { parked: 0 } });
   },
