@@ -8,6 +8,7 @@ import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { reject } from '../shared/http/errors.ts';
 import { WITH_HEAD } from '../shared/http/server/health.ts';
+import { pageHeaders } from '../shared/http/server/page-headers.ts';
 
 /** Where the console is, in every mode. */
 export const CONSOLE_PATH = '/console';
@@ -45,17 +46,7 @@ const IMPORT_MAP = JSON.stringify({
 
 const MAP_HASH = createHash('sha256').update(IMPORT_MAP).digest('base64');
 
-/** Scripts, styles and requests of this origin only. */
-const POLICY = [
-  "default-src 'none'",
-  `script-src 'self' 'sha256-${MAP_HASH}'`,
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+const HEADERS = pageHeaders(`'sha256-${MAP_HASH}'`);
 
 type Files = ReadonlyMap<string, string>;
 
@@ -75,11 +66,7 @@ const sendPage = async (reply: FastifyReply): Promise<FastifyReply> => {
   const html = await readFile(PAGE, 'utf8');
   return reply
     .type('text/html; charset=utf-8')
-    .headers({
-      'content-security-policy': POLICY,
-      'referrer-policy': 'no-referrer',
-      'cross-origin-opener-policy': 'same-origin',
-    })
+    .headers(HEADERS)
     .send(html.replace('{}', () => IMPORT_MAP));
 };
 

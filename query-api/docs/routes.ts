@@ -9,6 +9,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { ERRORS_PATH } from '../../shared/http/error-guide.ts';
 import { JSON_TYPE } from '../../shared/http/errors.ts';
 import { WITH_HEAD } from '../../shared/http/server/health.ts';
+import { pageHeaders } from '../../shared/http/server/page-headers.ts';
 import { errorsHtml } from './errors-page.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -33,26 +34,10 @@ const FILES: Readonly<Record<string, Served>> = {
   '/docs/swagger-ui-bundle.js': { type: SCRIPT, file: join(SWAGGER, 'swagger-ui-bundle.js') },
 };
 
-/** Scripts, styles and requests of this origin only; Swagger UI's icons are data: images. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+const HEADERS = pageHeaders();
 
 const asPage = (reply: FastifyReply, type: string): FastifyReply =>
-  type === HTML
-    ? reply.type(type).headers({
-        'content-security-policy': POLICY,
-        'referrer-policy': 'no-referrer',
-        'cross-origin-opener-policy': 'same-origin',
-      })
-    : reply.type(type);
+  type === HTML ? reply.type(type).headers(HEADERS) : reply.type(type);
 
 /** What is at this address, for a program that comes without one. */
 const INDEX = JSON.stringify({
