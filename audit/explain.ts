@@ -5,8 +5,9 @@
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
+import type { PaymentState } from '../shared/payment/payment-state.ts';
 import { foldReadModel } from '../shared/payment/response.ts';
-import { foldState, type PaymentState } from '../shared/payment/state.ts';
+import { foldState } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { AuditBreak, AuditExplanation, AuditForbidding } from './contract.ts';
 

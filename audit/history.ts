@@ -10,7 +10,8 @@ import { breakAt, verifyStream } from '../shared/event-store/verify-chain.ts';
 import { sumsBreak } from '../shared/event-store/verify-sums.ts';
 import type { Principal } from '../shared/http/auth/tokens.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
-import { type PaymentReadModel, project } from '../shared/payment/response.ts';
+import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
+import { project } from '../shared/payment/response.ts';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
 import { type AuditDeps, onlyOf } from './deps.ts';
 

@@ -1,7 +1,7 @@
 /** Search over the read models, newest first. Payments that are created later do not shift a page. */
 import type { z } from 'zod';
 import { cursorOf, type Place } from '../shared/http/cursor.ts';
-import type { PaymentResponse } from '../shared/payment/response.ts';
+import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import { foundInLog } from '../shared/read-models/found-in-log.ts';
 import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
 import { type AuditFound, SEARCH_LIMIT_DEFAULT, type SearchParameters } from './contract.ts';

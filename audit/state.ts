@@ -3,7 +3,8 @@
 import type { z } from 'zod';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
-import { foldReadModel, type PaymentReadModel } from '../shared/payment/response.ts';
+import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
+import { foldReadModel } from '../shared/payment/response.ts';
 import type { AuditBreak, AuditDifference, AuditState, StateParameters } from './contract.ts';
 import { auditEvent } from './history.ts';
 

@@ -5,9 +5,10 @@ import {
   type Signer,
   signToken,
 } from '../shared/http/auth/local-keys.ts';
-import { type Config, loadConfig } from '../shared/runtime/config.ts';
+import type { Config } from '../shared/runtime/config.ts';
 import { makeDataDir } from '../shared/runtime/data-folder.ts';
 import { SECRET_ALGORITHM } from '../shared/runtime/key-algorithms.ts';
+import { loadConfig } from '../shared/runtime/load-config.ts';
 import { CommandFailed } from './command-failed.ts';
 
 /** Reads the settings from the environment. Throws CommandFailed with every problem. */

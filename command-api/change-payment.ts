@@ -14,16 +14,17 @@ import {
   operationUnder,
   type Recognised,
   unresolvedOperations,
-} from '../shared/payment/state.ts';
+} from '../shared/payment/payment-state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
-import type { CommandDeps, Sender } from './deps.ts';
+import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
-import { waitForInFlight } from './in-flight.ts';
 import { operate } from './operate.ts';
 import { type LoadedPayment, notInLog, operationOf } from './payment-log.ts';
 import { resolveByAsking, responseUnlessFenced } from './recovery/ask.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, keyReused, replayed, responseTo } from './responses.ts';
+import type { Sender } from './sender.ts';
+import { waitForInFlight } from './wait-for-in-flight.ts';
 
 export type ChangeKind = 'capture' | 'void' | 'refund';
 

@@ -11,13 +11,12 @@ import {
   isOfSameRequest,
   type Operation,
   type Recognised,
-} from '../shared/payment/state.ts';
+} from '../shared/payment/payment-state.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
 import { comparableOf, describeToken, type ShownCard, shownCardOf } from './card-of-request.ts';
-import type { CommandDeps, Sender } from './deps.ts';
+import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
-import { waitForInFlight } from './in-flight.ts';
 import { claimReference, stillClaims } from './merchant-reference.ts';
 import { type OperationRequest, operate } from './operate.ts';
 import { type LoadedPayment, notInLog } from './payment-log.ts';
@@ -26,6 +25,8 @@ import { resolveByAsking, resolvedInTurn, responseUnlessFenced } from './recover
 import type { CreateRequest } from './request/payment-request.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, keyReused, rejection, replayed, responseTo } from './responses.ts';
+import type { Sender } from './sender.ts';
+import { waitForInFlight } from './wait-for-in-flight.ts';
 
 /** What one request asks for. The card secret lives in `call`, no longer than the request's command. */
 type Attempt = {

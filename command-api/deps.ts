@@ -1,4 +1,4 @@
-/** What the commands of the command side are given to work with, and who sends them. */
+/** What the commands of the command side are given to work with. */
 import type { MerchantRules } from '../shared/payment/commands.ts';
 import type { Identities } from './idempotency.ts';
 import type { InFlight, Queues } from './in-flight.ts';
@@ -6,9 +6,6 @@ import type { PaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
 import type { Unresolved } from './recovery/unresolved.ts';
 import type { ReferenceClaims } from './reference-claims.ts';
-
-/** Who sent a request, as its token says, and which request it was. */
-export type Sender = { merchantId: string; actor: string; requestId: string };
 
 export type CommandDeps = {
   paymentLog: PaymentLog;

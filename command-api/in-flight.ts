@@ -1,14 +1,13 @@
 /**
- * What may still be running on a payment, here and in other processes, and how to wait for it. In flight is not unresolved (gaps §7): nobody asks the provider about a call that
- * may still be running, and nobody fences it.
+ * What may still be running on a payment, here and in other processes. In flight is not unresolved
+ * (gaps §7): nobody asks the provider about a call that may still be running, and nobody fences it.
  *
  * A call of this process holds its payment's queue. A call of another process is waited for until
  * its intent is so old that the call must have ended.
  */
-import { type Operation, unresolvedOperations } from '../shared/payment/state.ts';
+import { type Operation, unresolvedOperations } from '../shared/payment/payment-state.ts';
 import { jittered, WIDE_JITTER, pause as wait } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
-import type { CommandDeps } from './deps.ts';
 import type { LoadedPayment } from './payment-log.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 
@@ -163,25 +162,4 @@ export const pauses = (budget: Budget): ((atMostMs?: number) => Promise<void>) =
     await wait(Math.min(jittered(pauseMs, WIDE_JITTER), atMostMs, leftMs));
     pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX);
   };
-};
-
-/**
- * The payment, if it exists, once no other process's call can be running on it: an operation that
- * has no outcome then is unresolved. Call it in the payment's queue, where no call of this process runs. Throws
- * BudgetSpent.
- */
-export const waitForInFlight = async (
-  { paymentLog, inFlight, sharedStore }: CommandDeps,
-  paymentId: string,
-  from: 'store' | 'cache',
-  budget: Budget,
-): Promise<LoadedPayment | undefined> => {
-  const pause = pauses(budget);
-  let payment = await paymentLog.load(paymentId, sharedStore ? 'store' : from);
-  for (;;) {
-    const leftMs = inFlight.leftMs(payment);
-    if (leftMs === 0) return payment;
-    await pause(leftMs);
-    payment = await paymentLog.load(paymentId, 'store');
-  }
 };

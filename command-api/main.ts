@@ -17,8 +17,8 @@ import { openCommandSide } from './compose.ts';
 import { providerState, readOnlyWarnings } from './health.ts';
 import { createIdentities } from './idempotency.ts';
 import { SecretRefused, withCheckedSecret } from './idempotency-secret.ts';
-import { watchCommandMetrics } from './metrics.ts';
 import { openOuterProvider } from './open-provider.ts';
+import { watchCommandMetrics } from './watch-metrics.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log, onFatal } = deps;

@@ -9,15 +9,16 @@
  * So every payment that ever claimed is looked at, not the last one alone.
  */
 import type { CreateCommand } from '../shared/payment/commands.ts';
+import { isOfSameRequest } from '../shared/payment/payment-state.ts';
 import { bodyOf } from '../shared/payment/response.ts';
-import { isOfSameRequest } from '../shared/payment/state.ts';
-import type { CommandDeps, Sender } from './deps.ts';
+import type { CommandDeps } from './deps.ts';
 import { pauses } from './in-flight.ts';
 import { contextOf, type LoadedPayment } from './payment-log.ts';
 import { resolvedInTurn } from './recovery/ask.ts';
 import type { Claims } from './reference-claims.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, rejection, responseTo, unknownOutcome } from './responses.ts';
+import type { Sender } from './sender.ts';
 
 /** How long a claimant has from its claim to its PaymentCreated; then its claim no longer counts. */
 const CLAIM_MS_MAX = 2_000;

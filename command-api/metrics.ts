@@ -1,7 +1,6 @@
-/** The metrics of the command side: those of each command and append, and those read at a scrape. */
+/** The metrics of each command, append and call to the provider. */
 import type { RecordedEvent } from '../shared/event-store/port.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
-import type { CommandSide } from './compose.ts';
 import type { CommandResponse } from './responses.ts';
 
 /** What the command side calls as it works. */
@@ -22,26 +21,3 @@ export const recordMetrics = (metrics: Metrics) => ({
     metrics.commandSeconds.observe(seconds, command);
   },
 });
-
-/** Reads the state of the provider and what is unresolved at each scrape. */
-export const watchCommandMetrics = (
-  metrics: Metrics,
-  {
-    provider,
-    providerAhead,
-    unresolved,
-    followTail,
-  }: Pick<CommandSide, 'provider' | 'providerAhead' | 'unresolved' | 'followTail'>,
-): void => {
-  const tail = followTail();
-  metrics.beforeScrape(() => {
-    metrics.breakerOpen.set(Number(provider.breakerOpen()));
-    metrics.clockSkewSeconds.set(tail?.clockSkewSeconds() ?? 0);
-    metrics.providerAhead.set(Number(providerAhead.now() !== undefined));
-    const { count, oldestSeconds, unconfirmed, contradicted } = unresolved.metrics();
-    metrics.unconfirmed.set(unconfirmed);
-    metrics.contradicted.set(contradicted);
-    metrics.unresolved.set(count);
-    metrics.unresolvedOldestSeconds.set(oldestSeconds);
-  });
-};

@@ -28,13 +28,15 @@ import { decideLater } from '../shared/payment/later.ts';
 import { bytesOfPayment } from '../shared/payment/memory.ts';
 import type { FinalOutcomeDetails, LaterResult } from '../shared/payment/outcome.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
-import { type PaymentReadModel, project } from '../shared/payment/response.ts';
-import { evolve, type Operation, type PaymentState } from '../shared/payment/state.ts';
+import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
+import type { Operation, PaymentState } from '../shared/payment/payment-state.ts';
+import { project } from '../shared/payment/response.ts';
+import { evolve } from '../shared/payment/state.ts';
 import { jittered, pause, WIDE_JITTER } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newEventId, newOperationId } from '../shared/runtime/ids.ts';
-import type { Sender } from './deps.ts';
 import { type Budget, BudgetSpent, startBudget } from './request-budget.ts';
+import type { Sender } from './sender.ts';
 
 /** Everything that leads to events of a payment. */
 type AnyCommand = Command | ResolutionCommand | LaterCommand;

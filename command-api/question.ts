@@ -1,5 +1,9 @@
 /** What the provider is asked about an operation: all that the log knows of it (provider/port.ts). */
-import { authorizationOf, type Operation, type PaymentState } from '../shared/payment/state.ts';
+import {
+  authorizationOf,
+  type Operation,
+  type PaymentState,
+} from '../shared/payment/payment-state.ts';
 import { intentTimeOf } from './in-flight.ts';
 import type { LoadedPayment } from './payment-log.ts';
 import type { OperationQuestion, ProviderOperationKind } from './provider/port.ts';

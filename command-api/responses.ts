@@ -7,13 +7,9 @@ import type { FastifyReply } from 'fastify';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import { type ErrorCode, errorBody, JSON_TYPE } from '../shared/http/errors.ts';
 import type {} from '../shared/http/server/app.ts';
-import {
-  bodyOf,
-  failureBodyOf,
-  foldReadModel,
-  type PaymentReadModel,
-} from '../shared/payment/response.ts';
-import type { Operation, OperationKind } from '../shared/payment/state.ts';
+import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
+import type { Operation, OperationKind } from '../shared/payment/payment-state.ts';
+import { bodyOf, failureBodyOf, foldReadModel } from '../shared/payment/response.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { LoadedPayment } from './payment-log.ts';
 import { type Budget, BudgetSpent, type Waiting, withinBudget } from './request-budget.ts';

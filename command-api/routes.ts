@@ -18,13 +18,13 @@ import {
   type Route,
   type RoutesOf,
 } from '../shared/http/route.ts';
-import { isUnderKeyOf, unresolvedOperations } from '../shared/payment/state.ts';
+import { isUnderKeyOf, unresolvedOperations } from '../shared/payment/payment-state.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts';
 import { type Change, type ChangeKind, changePayment, recognisedBy } from './change-payment.ts';
 import { createPayment } from './create-payment.ts';
-import type { CommandDeps, Sender } from './deps.ts';
+import type { CommandDeps } from './deps.ts';
 import { OPERATOR_ROUTES, type OperatorDeps } from './operator/routes.ts';
 import { type LoadedPayment, notInLog } from './payment-log.ts';
 import type { ProviderAhead, ReadOnly } from './provider-ahead/provider-ahead.ts';
@@ -40,6 +40,7 @@ import { PaymentRequest } from './request/payment-request.ts';
 import { type ChangeContent, readChange, readCreate, readVoid } from './request/read-request.ts';
 import { startBudget } from './request-budget.ts';
 import { type RespondDeps, respondInBudget } from './responses.ts';
+import type { Sender } from './sender.ts';
 import { WEBHOOK_ROUTES, type WebhookDeps } from './webhooks/routes.ts';
 
 /** What the routes for merchants work with. */

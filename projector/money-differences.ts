@@ -1,5 +1,5 @@
 /** Where the served read models say other money than the ones that are to replace them (ADR-0123). */
-import type { PaymentResponse } from '../shared/payment/response.ts';
+import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import type { DocumentRow } from '../shared/read-models/document-row.ts';
 import type { ReadModels, StoredDocument } from '../shared/read-models/port.ts';
 

@@ -8,7 +8,7 @@
 
 import type { EventStore, LogEvent, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
-import type { PaymentReadModel } from '../shared/payment/response.ts';
+import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { DocumentTooLarge } from '../shared/read-models/errors.ts';
 import type { ReadModelChange, ReadModels } from '../shared/read-models/port.ts';
 import type { Freshness } from './freshness.ts';

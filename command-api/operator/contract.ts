@@ -1,7 +1,7 @@
 /** The bodies of the operator's routes over what is unresolved, as schemas. */
 import { z } from 'zod';
 import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
-import type { ResolutionRequest } from '../../shared/payment/state.ts';
+import type { ResolutionRequest } from '../../shared/payment/payment-state.ts';
 import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
 import { OPERATION_STATES } from '../recovery/unresolved-index.ts';
 

@@ -9,10 +9,11 @@ import {
   type PaymentState,
   unconfirmedOperations,
   unresolvedOperations,
-} from '../../shared/payment/state.ts';
-import type { CommandDeps, Sender } from '../deps.ts';
+} from '../../shared/payment/payment-state.ts';
+import type { CommandDeps } from '../deps.ts';
 import { type LoadedPayment, operationOf, type Word } from '../payment-log.ts';
 import { ask } from '../recovery/ask.ts';
+import type { Sender } from '../sender.ts';
 
 /** One operator's word, for the operation of `operationId`, or the only one that it can be for. */
 export type Resolution = Word & { paymentId: string; operationId?: string | undefined };

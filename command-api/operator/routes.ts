@@ -15,7 +15,7 @@ import {
   readBy,
   sendJson,
 } from '../../shared/http/route.ts';
-import type { Operation } from '../../shared/payment/state.ts';
+import type { Operation } from '../../shared/payment/payment-state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { UnresolvedOperation } from '../recovery/unresolved.ts';

@@ -1,5 +1,5 @@
 /** A provider's own code as it may be stored, logged and shown. */
-import { TWELVE_DIGITS } from '../../shared/payment/card.ts';
+import { TWELVE_DIGITS } from '../../shared/payment/card-digits.ts';
 import { digitsHoldCardNumber, holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
 
 /**

@@ -5,15 +5,15 @@
  * repeat, and the exact revision lets one of them record the outcome.
  */
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
-import { type Operation, unresolvedOperations } from '../../shared/payment/state.ts';
+import { type Operation, unresolvedOperations } from '../../shared/payment/payment-state.ts';
 import type { CommandDeps } from '../deps.ts';
-import { waitForInFlight } from '../in-flight.ts';
 import { outcomeOf } from '../operate.ts';
 import { type LoadedPayment, operationOf } from '../payment-log.ts';
 import { AT_WORK } from '../provider/port.ts';
 import { questionAbout } from '../question.ts';
 import type { Budget } from '../request-budget.ts';
 import { type CommandResponse, responseTo, unknownOutcome } from '../responses.ts';
+import { waitForInFlight } from '../wait-for-in-flight.ts';
 
 /** A provider that says for longer than a day that it is at work will never give an outcome. */
 const AT_WORK_MS_MAX = 86_400_000;

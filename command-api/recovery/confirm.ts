@@ -4,7 +4,7 @@
  * and the asking ends. Where it says other, nothing is rewritten: the contradiction is recorded, and
  * the provider is asked on, for it may yet correct its side.
  */
-import { type Operation, unconfirmedOperations } from '../../shared/payment/state.ts';
+import { type Operation, unconfirmedOperations } from '../../shared/payment/payment-state.ts';
 import type { CommandDeps } from '../deps.ts';
 import { type LoadedPayment, operationOf } from '../payment-log.ts';
 import { ask } from './ask.ts';

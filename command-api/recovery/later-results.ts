@@ -4,7 +4,7 @@
  * notice of the provider's is a reason to ask now, never the truth; an authorization older than the
  * provider keeps one is asked about without a notice as well.
  */
-import { authorizationOf, type PaymentState } from '../../shared/payment/state.ts';
+import { authorizationOf, type PaymentState } from '../../shared/payment/payment-state.ts';
 import type {
   PaymentSearch,
   PaymentSearchPage,

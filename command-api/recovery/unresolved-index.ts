@@ -10,7 +10,7 @@ import {
   type ResolutionRequest,
   unconfirmedOperations,
   unresolvedOperations,
-} from '../../shared/payment/state.ts';
+} from '../../shared/payment/payment-state.ts';
 import { type InFlight, intentTimeOf } from '../in-flight.ts';
 import type { LoadedPayment } from '../payment-log.ts';
 

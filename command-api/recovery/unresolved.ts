@@ -4,7 +4,7 @@
  * the provider is asked until the outcome is known (ask.ts); and no less where the outcome was
  * resolved by hand, until the provider is definite (confirm.ts).
  */
-import { unconfirmedOperations, unresolvedOperations } from '../../shared/payment/state.ts';
+import { unconfirmedOperations, unresolvedOperations } from '../../shared/payment/payment-state.ts';
 import type { InFlight, Queues } from '../in-flight.ts';
 import type { LoadedPayment, PaymentLog } from '../payment-log.ts';
 import { type Attempted, createRetrySchedules, type FailedAttempt } from './retry-schedule.ts';

@@ -4,7 +4,7 @@
  * no double can hold, is read as one that every schema rejects.
  */
 import { isUtf8 } from 'node:buffer';
-import { CARD_DIGITS_MIN } from '../../shared/payment/card.ts';
+import { CARD_DIGITS_MIN } from '../../shared/payment/card-digits.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 
 export type ParsedJson = { ok: true; value: unknown } | { ok: false };

@@ -26,12 +26,8 @@ import {
   Shipping,
   Source,
 } from '../../shared/http/payment-schemas.ts';
-import {
-  CARD_NUMBER,
-  CARD_TOKEN,
-  type CardInput,
-  type TokenInput,
-} from '../../shared/payment/card.ts';
+import { CARD_TOKEN, type CardInput, type TokenInput } from '../../shared/payment/card.ts';
+import { CARD_NUMBER } from '../../shared/payment/card-digits.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
 import {

@@ -2,7 +2,7 @@
  * One look at the text of a create's body, which tells of nearly every request that the search for
  * the card number in each of its texts would find nothing (gaps §4, ADR-0161).
  */
-import { CARD_DIGITS_MIN } from '../../shared/payment/card.ts';
+import { CARD_DIGITS_MIN } from '../../shared/payment/card-digits.ts';
 import { needsCare } from './json.ts';
 
 const BACKSLASH = 92;

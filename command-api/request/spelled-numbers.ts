@@ -2,7 +2,7 @@
  * The card numbers that a body gives under a key spelled `number` or `cvv`, wherever and however often
  * (gaps §4, ADR-0124). Of two equal keys a JSON parser keeps the last one alone, so the text is read.
  */
-import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../../shared/payment/card.ts';
+import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../../shared/payment/card-digits.ts';
 import { digitRuns } from '../../shared/runtime/digit-runs.ts';
 
 const SPELLED = /"(?:number|cvv)"\s*:\s*("(?:[^"\\]|\\.)*"|-?[0-9]+)/g;

@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { createRateLimiter, type Rate } from '../../shared/http/auth/rate-limit.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import { unresolvedOperations } from '../../shared/payment/state.ts';
+import { unresolvedOperations } from '../../shared/payment/payment-state.ts';
 import type { CommandDeps } from '../deps.ts';
 import { resolvedInTurn } from '../recovery/ask.ts';
 import { askAbout } from '../recovery/later-results.ts';

@@ -5,7 +5,10 @@
  */
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import { intentsWithoutOutcome, type PaymentReadModel } from '../../shared/payment/response.ts';
+import {
+  intentsWithoutOutcome,
+  type PaymentReadModel,
+} from '../../shared/payment/payment-response.ts';
 import type { SealEvent } from '../../shared/payment/seal-events.ts';
 import { withoutCardNumbers } from '../../shared/runtime/card-numbers.ts';
 import { type FeedMessage, SEALS_KEY, type Topic } from './port.ts';

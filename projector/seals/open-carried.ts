@@ -17,7 +17,7 @@ import {
   readSealingKey,
   takeNextKey,
 } from './key.ts';
-import type { OpenedSealer, OpenSealer } from './open.ts';
+import type { OpenedSealer, OpenSealer } from './opened-sealer.ts';
 import { carryHash } from './running-hash.ts';
 import { startSealer } from './sealer.ts';
 

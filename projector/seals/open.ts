@@ -3,8 +3,6 @@ import type { KeyObject } from 'node:crypto';
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { publicKeyOf, type SealedHead } from '../../shared/event-store/seals.ts';
-import type { Config } from '../../shared/runtime/config.ts';
-import type { Log } from '../subscription.ts';
 import type { RecordedSeal } from './append.ts';
 import { lastKeyOf, rejectUnsealed, sealsOf } from './check.ts';
 import {
@@ -18,25 +16,9 @@ import {
   takeNextKey,
 } from './key.ts';
 import { openCarried } from './open-carried.ts';
-import type { RunningHash } from './running-hash.ts';
-import { type Sealer, startSealer } from './sealer.ts';
+import type { OpenedSealer, OpenSealer } from './opened-sealer.ts';
+import { startSealer } from './sealer.ts';
 import { storedHeads } from './source.ts';
-
-export type OpenSealer = {
-  config: Pick<Config, 'seals'>;
-  store: EventStore;
-  /** The path of a file in the data folder; left out where there is none. */
-  fileOf?: ((name: string) => string) | undefined;
-  log: Log;
-};
-
-/** The sealer, the public key whose seals are trusted, and the sealed head that is kept beside the key. */
-export type OpenedSealer = Sealer & {
-  publicKey: string | undefined;
-  sealedHead(): SealedHead | undefined;
-  /** For the projector, where the store keeps no chain over the log. */
-  running?: RunningHash;
-};
 
 /** The key of the service, and what it takes to go on after the last seal of the log. */
 export type OpenedKey = {

@@ -4,7 +4,8 @@
  */
 
 import { bytesOfReadModel } from '../payment/memory.ts';
-import { type PaymentReadModel, project } from '../payment/response.ts';
+import type { PaymentReadModel } from '../payment/payment-response.ts';
+import { project } from '../payment/response.ts';
 import { createBoundedMap } from '../runtime/bounded-map.ts';
 import { pauseAt } from '../runtime/slices.ts';
 import { UnreadableStream } from './errors.ts';

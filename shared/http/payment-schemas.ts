@@ -8,8 +8,8 @@
 import { z } from 'zod';
 import { FAILURE_CODES } from '../payment/payment-events.ts';
 import { PAYMENT_ID } from '../payment/payment-id.ts';
+import type * as readModel from '../payment/payment-response.ts';
 import { PAYMENT_STATUSES } from '../payment/payment-status.ts';
-import type * as readModel from '../payment/response.ts';
 import { ERROR_CODES } from './errors.ts';
 import {
   choice,
@@ -205,7 +205,7 @@ export const ErrorBody = z
 
 /** True where both types have the same fields; else the assignment below does not compile. */
 type SameFields<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? true : never;
-/** The schemas name every field that shared/payment/response.ts makes, and no other. */
+/** The schemas name every field of PaymentResponse (shared/payment), and no other. */
 export const SCHEMAS_FIT_READ_MODEL: [
   SameFields<readModel.PaymentResponse, z.infer<typeof PaymentResponse>>,
   SameFields<readModel.PaymentFailureResponse, z.infer<typeof PaymentFailureResponse>>,

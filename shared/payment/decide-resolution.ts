@@ -6,7 +6,7 @@ import type { ConfirmCommand, ResolutionCommand, ResolveCommand } from './comman
 import type { FinalOutcome } from './outcome.ts';
 import { outcomeEvents } from './outcome-events.ts';
 import type { EventData, PaymentEvent, Resolution } from './payment-events.ts';
-import type { Operation, PaymentState, ResolutionRequest } from './state.ts';
+import type { Operation, PaymentState, ResolutionRequest } from './payment-state.ts';
 
 /** For how long another operator can approve a request. */
 export const APPROVAL_MS_MAX = 86_400_000;

@@ -14,19 +14,19 @@ import type {
 import { outcomeEvents } from './outcome-events.ts';
 import type { PaymentEvent } from './payment-events.ts';
 import {
+  isFree,
+  type Operation,
+  operationUnder,
+  type PaymentState,
+  unresolvedOperations,
+} from './payment-state.ts';
+import {
   type AlreadyExists,
   type Refused,
   type Repeated,
   refused,
   type Unresolved,
 } from './refusals.ts';
-import {
-  isFree,
-  type Operation,
-  operationUnder,
-  type PaymentState,
-  unresolvedOperations,
-} from './state.ts';
 
 /** The events to append, none for a repeated operation id; or why the command is not carried out. */
 export type Decision =

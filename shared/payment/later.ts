@@ -4,7 +4,7 @@
  */
 import type { LaterCommand } from './commands.ts';
 import type { EventData, PaymentEvent } from './payment-events.ts';
-import { authorizationOf, type PaymentState, unresolvedOperations } from './state.ts';
+import { authorizationOf, type PaymentState, unresolvedOperations } from './payment-state.ts';
 import { statusAfterRefund } from './transitions.ts';
 
 type CapturedState = Extract<PaymentState, { status: 'CAPTURED' | 'REFUNDED' }>;

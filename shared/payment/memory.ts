@@ -1,5 +1,5 @@
 /** About how much memory a payment takes, for caches that are bounded by bytes (ADR-0112). */
-import type { PaymentReadModel } from './response.ts';
+import type { PaymentReadModel } from './payment-response.ts';
 
 // Measured: 1.8 MB for a payment of 2,001 events with its folds. Texts at their maximum take more.
 const EVENT_BYTES = 1_000;

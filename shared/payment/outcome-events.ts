@@ -5,7 +5,7 @@
  */
 import type { RecordCommand } from './commands.ts';
 import type { EventData, PaymentEvent } from './payment-events.ts';
-import type { Operation, PaymentState } from './state.ts';
+import type { Operation, PaymentState } from './payment-state.ts';
 
 /** The events that record the outcome of an operation that has none yet. */
 export const outcomeEvents = (

@@ -6,7 +6,7 @@
  * field that could hold a card number or a CVV, and every schema is strict, so none can be stored.
  */
 import { z } from 'zod';
-import { WITHOUT_TWELVE_DIGITS } from './card.ts';
+import { WITHOUT_TWELVE_DIGITS } from './card-digits.ts';
 import { amountMinor, operation, paymentId, text } from './event-fields.ts';
 
 const optionalText = z.string().max(255).optional();
@@ -256,6 +256,9 @@ export type EventData<T extends PaymentEventType> = z.infer<(typeof paymentSchem
 export type PaymentEvent = {
   [T in PaymentEventType]: { type: T; data: EventData<T> };
 }[PaymentEventType];
+
+/** An event with its revision, from 0, and its time: what a fold needs of a stored event. */
+export type PlacedEvent = { revision: number; time: string; event: PaymentEvent };
 
 /** The schema version that new events of each type are stored with (see upcast.ts). */
 export const PAYMENT_VERSIONS: Record<PaymentEventType, number> = {

@@ -2,7 +2,7 @@
  * The decisions that yield no events. shared/http/errors.ts has the HTTP status and the message of
  * each public code.
  */
-import type { Operation } from './state.ts';
+import type { Operation } from './payment-state.ts';
 
 /** Codes of the contract (interface, "Errors"). */
 type RefusalCode =

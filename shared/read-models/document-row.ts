@@ -2,7 +2,9 @@
  * What a driver stores of a payment: the body that is served, and the columns or fields by which
  * payments are searched. Both drivers store the same, so that one check covers it (row-check.ts).
  */
-import { bodyOf, type PaymentReadModel } from '../payment/response.ts';
+
+import type { PaymentReadModel } from '../payment/payment-response.ts';
+import { bodyOf } from '../payment/response.ts';
 
 /** A payment's row or document, without its check. Times are RFC 3339, the amount minor units. */
 export type DocumentRow = {

@@ -13,8 +13,8 @@
  *   work, and no write checks it.
  */
 import type { Position } from '../event-store/port.ts';
+import type { PaymentReadModel } from '../payment/payment-response.ts';
 import type { PaymentStatus } from '../payment/payment-status.ts';
-import type { PaymentReadModel } from '../payment/response.ts';
 import type { DocumentRow } from './document-row.ts';
 
 /** A payment as it is served. */

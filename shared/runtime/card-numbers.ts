@@ -14,7 +14,8 @@
  * - In lines of the log, which hold times, positions and amounts, 13 to 19 digits in a row that pass
  *   the Luhn check, also among other digits, and what looks like a card number.
  */
-import { CARD_DIGITS_MAX, CARD_DIGITS_MIN, isKnownCardNumber } from '../payment/card.ts';
+import { isKnownCardNumber } from '../payment/card.ts';
+import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../payment/card-digits.ts';
 import { type DigitRun, digitRuns } from './digit-runs.ts';
 
 /** Whether a text holds 12 digits or more with no letter between: without them it holds no card. */

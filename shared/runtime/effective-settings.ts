@@ -4,16 +4,9 @@
  * default is described in words, the value here is the one that the process works with.
  */
 import { join } from 'node:path';
-import type { Config } from './config.ts';
+import type { Config, EffectiveSetting } from './config.ts';
 import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
 import { SECRET_SETTINGS, settings } from './settings.ts';
-
-/** One setting; the value of a secret is hidden, that of an unset one is `not set`. */
-export type EffectiveSetting = {
-  name: string;
-  value: string;
-  origin: 'environment' | 'file' | 'default';
-};
 
 const NOT_SET = 'not set';
 const CREDENTIALS = /^([a-z+]+:\/\/)[^/?#]*@/i;

@@ -7,7 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import manifest from '../../package.json' with { type: 'json' };
-import { type Config, loadConfig, type Mode } from './config.ts';
+import type { Config, Mode } from './config.ts';
+import { loadConfig } from './load-config.ts';
 import { createLogger, framesOf, type Log } from './log.ts';
 
 /** An opened process: a server that does not listen yet, and `stop`, which closes everything. */

@@ -5,7 +5,8 @@
  */
 import type { RecordedPaymentEvent } from '../event-store/fold-stream.ts';
 import type { RecordedEvent } from '../event-store/port.ts';
-import { bodyOf, type PaymentReadModel } from '../payment/response.ts';
+import type { PaymentReadModel } from '../payment/payment-response.ts';
+import { bodyOf } from '../payment/response.ts';
 import type { WebhookEvent } from '../payment/webhook-events.ts';
 import { DISABLED_TYPE, type MessageType, messageTypeOf, TEST_TYPE } from './message-types.ts';
 

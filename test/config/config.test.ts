@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { type Config, loadConfig, merchantRules } from '../../shared/runtime/config.ts';
+import { type Config, merchantRules } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/runtime/load-config.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'payments-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,6 +1,6 @@
 /** The settings in effect, as an operator is shown them: values, never descriptions, and no secret. */
 import { describe, expect, test } from '@jest/globals';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/runtime/load-config.ts';
 
 const effectiveOf = (env: Record<string, string>) => {
   const read = loadConfig(env);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from '@jest/globals';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/runtime/load-config.ts';
 
 const SECRET = 's'.repeat(32);
 const problemsOf = (url: string): string[] => {

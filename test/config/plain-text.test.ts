@@ -1,6 +1,6 @@
 /** docs/settings.md, PLAINTEXT_ALLOWED: no engine on another host without TLS (F25). */
 import { expect, test } from '@jest/globals';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/runtime/load-config.ts';
 
 const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
   const read = loadConfig({

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { SECRET_SETTINGS } from '../../shared/runtime/settings.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'payments-secrets-'));

@@ -15,22 +15,17 @@ import {
   PAYMENT_EVENT_TYPES,
   type PaymentEvent,
   type PaymentEventType,
+  type PlacedEvent,
   paymentSchemas,
 } from '../../shared/payment/payment-events.ts';
+import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
 import {
-  bodyOf,
-  foldReadModel,
-  type PaymentReadModel,
-  type PlacedEvent,
-  project,
-} from '../../shared/payment/response.ts';
-import {
-  evolve,
-  foldState,
   type Operation,
   type PaymentState,
   unresolvedOperations,
-} from '../../shared/payment/state.ts';
+} from '../../shared/payment/payment-state.ts';
+import { bodyOf, foldReadModel, project } from '../../shared/payment/response.ts';
+import { evolve, foldState } from '../../shared/payment/state.ts';
 import { capture, create, open, record, refund, voidIt } from '../support/commands.ts';
 import {
   authorizationExpired,

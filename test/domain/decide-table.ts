@@ -6,12 +6,12 @@
  */
 import type { Command } from '../../shared/payment/commands.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
-import { type Refused, refused, type Unresolved } from '../../shared/payment/refusals.ts';
 import {
   type OperationKind,
   type PaymentState,
   unresolvedOperations,
-} from '../../shared/payment/state.ts';
+} from '../../shared/payment/payment-state.ts';
+import { type Refused, refused, type Unresolved } from '../../shared/payment/refusals.ts';
 import {
   capture,
   create,

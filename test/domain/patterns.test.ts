@@ -1,6 +1,10 @@
 /** The forms that ids, card numbers and texts are checked against, at their bounds (gaps §3, §4). */
 import { expect, test } from '@jest/globals';
-import { CARD_NUMBER, TWELVE_DIGITS, WITHOUT_TWELVE_DIGITS } from '../../shared/payment/card.ts';
+import {
+  CARD_NUMBER,
+  TWELVE_DIGITS,
+  WITHOUT_TWELVE_DIGITS,
+} from '../../shared/payment/card-digits.ts';
 import { PAYMENT_ID } from '../../shared/payment/payment-id.ts';
 import { refused } from '../../shared/payment/refusals.ts';
 

@@ -1,14 +1,8 @@
 /** The body of a payment after each event, whole (gaps §4, §5, §6; interface, "Resources"). */
 import { describe, expect, test } from '@jest/globals';
 import type { PaymentDetails, PaymentEvent } from '../../shared/payment/payment-events.ts';
-import {
-  bodyOf,
-  failureBodyOf,
-  foldReadModel,
-  type PaymentReadModel,
-  type PaymentResponse,
-  project,
-} from '../../shared/payment/response.ts';
+import type { PaymentReadModel, PaymentResponse } from '../../shared/payment/payment-response.ts';
+import { bodyOf, failureBodyOf, foldReadModel, project } from '../../shared/payment/response.ts';
 import {
   authorized,
   captureDeclined,

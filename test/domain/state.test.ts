@@ -1,7 +1,7 @@
 /** A stream that the rules could not have written is damaged, and is not read on (M8, L5). */
 import { describe, expect, test } from '@jest/globals';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
-import { authorizationOf } from '../../shared/payment/state.ts';
+import { authorizationOf } from '../../shared/payment/payment-state.ts';
 import {
   authorized,
   captured,

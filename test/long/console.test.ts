@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { makeToken } from '../../cli/settings.ts';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
 import { payment } from '../support/in-process.ts';
 import { type Service, startService } from '../support/service.ts';

@@ -9,7 +9,8 @@ import {
   memoryEventStore,
 } from '../../shared/event-store/memory/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { foldReadModel, type PaymentReadModel } from '../../shared/payment/response.ts';
+import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
+import { foldReadModel } from '../../shared/payment/response.ts';
 import { rowOf } from '../../shared/read-models/document-row.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createRowCheck } from '../../shared/read-models/row-check.ts';

@@ -24,8 +24,9 @@ import {
   makeFaults,
 } from './eventstoredb-stand-in/faults.ts';
 import { addIdentity } from './eventstoredb-stand-in/identity.ts';
-import { makeLog, type StandInOptions, type Stored } from './eventstoredb-stand-in/log.ts';
+import { makeLog, type StandInOptions } from './eventstoredb-stand-in/log.ts';
 import { makeReads } from './eventstoredb-stand-in/reads.ts';
+import type { Stored } from './eventstoredb-stand-in/stored.ts';
 
 export type StandIn = {
   /** For EVENTSTOREDB_URL. */

@@ -11,7 +11,7 @@ import type { LedgerEntry, Provider } from '../../command-api/provider/port.ts';
 import { openService } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { type ErrorCode, messageOf } from '../../shared/http/errors.ts';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { expectDescribed } from './api-description.ts';
 import {

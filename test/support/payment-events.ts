@@ -1,8 +1,7 @@
 /** Valid events, made by hand: each builder fills what a test does not care about. */
 import fc from 'fast-check';
 import type { NewEvent } from '../../shared/event-store/port.ts';
-import type { EventData, PaymentEvent } from '../../shared/payment/payment-events.ts';
-import type { PlacedEvent } from '../../shared/payment/response.ts';
+import type { EventData, PaymentEvent, PlacedEvent } from '../../shared/payment/payment-events.ts';
 
 type Data<T extends PaymentEvent['type']> = Partial<EventData<T>>;
 

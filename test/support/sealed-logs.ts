@@ -20,7 +20,7 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
-import type { Stored } from './eventstoredb-stand-in/log.ts';
+import type { Stored } from './eventstoredb-stand-in/stored.ts';
 import { type StandIn, startStandIn } from './eventstoredb-stand-in.ts';
 import { newEvent, wholeLife } from './payment-events.ts';
 import { READ_MODEL_SECRETS } from './read-model-secrets.ts';

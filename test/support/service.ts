@@ -9,7 +9,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeToken } from '../../cli/settings.ts';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { expectDescribed } from './api-description.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');

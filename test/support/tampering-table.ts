@@ -10,7 +10,7 @@ import { buildProgram } from '../../cli/program.ts';
 import { openService, type Service } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { loadConfig } from '../../shared/runtime/config.ts';
+import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { APPROVED, PAYMENTS, payment, SECRET, token } from './in-process.ts';
 import { ROOT } from './service.ts';

@@ -1,6 +1,6 @@
 /** The shapes of the provider's HTTP protocol (provider.md), as its client and its server read them. */
 import { z } from 'zod';
-import { CARD_NUMBER } from '../../../shared/payment/card.ts';
+import { CARD_NUMBER } from '../../../shared/payment/card-digits.ts';
 
 /** A body over this many bytes is not read, on either side. */
 export const BODY_BYTES_MAX = 65_536;

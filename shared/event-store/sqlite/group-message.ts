@@ -5,13 +5,13 @@
 import { GENESIS_HASH } from '../chain.ts';
 import type { EncodedEvent } from '../codec.ts';
 import type { Expected } from '../port.ts';
-import type { AppendJob, AppendOutcome, OtherOutcome } from './messages.ts';
-
-/** For each append its stream, revision, hash and number of events; for each event its id, hash, text. */
-export type GroupMessage = (string | number)[];
-
-/** For each append its first position and the log hash of each event; or 0 and what came of it. */
-export type OutcomesMessage = (string | number | OtherOutcome)[];
+import type {
+  AppendJob,
+  AppendOutcome,
+  GroupMessage,
+  OtherOutcome,
+  OutcomesMessage,
+} from './messages.ts';
 
 /** One append of a group, as the event loop has it. */
 export type Append = { stream: string; expected: Expected; encoded: EncodedEvent[] };

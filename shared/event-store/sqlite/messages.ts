@@ -3,7 +3,6 @@
  */
 import type { HashesAt } from '../port.ts';
 import type { Link } from '../verify-chain.ts';
-import type { GroupMessage, OutcomesMessage } from './group-message.ts';
 
 /** `maxPages` caps the file's size; only tests set it, to meet a full disk. */
 export type WorkerOptions = {
@@ -29,6 +28,12 @@ export type OtherOutcome = { repeated: Row[] } | { conflict: string };
 
 /** The first position of a stored append and its links in the log; or what else came of it. */
 export type AppendOutcome = { first: number; logHashes: string[] } | OtherOutcome;
+
+/** For each append its stream, revision, hash and number of events; for each event its id, hash, text. */
+export type GroupMessage = (string | number)[];
+
+/** For each append its first position and the log hash of each event; or 0 and what came of it. */
+export type OutcomesMessage = (string | number | OtherOutcome)[];
 
 /**
  * `busy`: try again later; `full`: the disk has no space; `fatal`: this process can never write to the

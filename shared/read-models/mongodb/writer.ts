@@ -5,7 +5,7 @@
  */
 import type { Position } from '../../event-store/port.ts';
 import { bytesOfReadModel } from '../../payment/memory.ts';
-import type { PaymentReadModel } from '../../payment/response.ts';
+import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
 import type { DamageReports } from '../damage-reports.ts';
 import { readModelOf } from '../document-row.ts';

@@ -4,11 +4,9 @@
  */
 import { DatabaseSync } from 'node:sqlite';
 import type { OpenGeneration } from '../port.ts';
+import type { FillingArgs } from './next-generation.ts';
 import { openSqliteReadModels } from './read-models.ts';
 import { INDEXES } from './schema.ts';
-
-/** The file, and what the checks of its rows are made with. */
-export type FillingArgs = { file: string; secrets: readonly [string, ...string[]] };
 
 /** All of it is on disk afterwards: a rename puts it in the place of a file that is. */
 const makeWhole = (file: string): void => {

@@ -2,7 +2,9 @@
 import { ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, ReadModels } from '../port.ts';
 import { removeFile, unavailable } from './connection.ts';
-import type { FillingArgs } from './generation-elsewhere.ts';
+
+/** The file, and what the checks of its rows are made with. */
+export type FillingArgs = { file: string; secrets: readonly [string, ...string[]] };
 
 const ELSEWHERE = new URL('./generation-elsewhere.ts', import.meta.url).href;
 

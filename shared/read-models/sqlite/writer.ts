@@ -1,5 +1,5 @@
 /** Writing the read models of the SQLite file: a batch and its checkpoint in one transaction. */
-import type { PaymentReadModel } from '../../payment/response.ts';
+import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import type { DamageReports } from '../damage-reports.ts';
 import { readModelOf, rowOf } from '../document-row.ts';
 import { CheckpointMoved } from '../errors.ts';

@@ -3,8 +3,9 @@ import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServerReadableStream, sendUnaryData } from '@grpc/grpc-js';
 import { type AppendFault, type Faults, SLOW_MS, streamDeleted } from './faults.ts';
-import type { Appended, Log, Proposed, Stored } from './log.ts';
+import type { Appended, Log, Proposed } from './log.ts';
 import { nameOf, proposedOf } from './messages.ts';
+import type { Stored } from './stored.ts';
 
 const { AppendResp } = streamsPb;
 const { Empty } = sharedPb;

@@ -8,8 +8,9 @@ import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import anyPb from 'google-protobuf/google/protobuf/any_pb.js';
 import { type AppendFault, type Faults, SLOW_MS } from './faults.ts';
-import type { Appended, Log, Proposed, Stored } from './log.ts';
+import type { Appended, Log, Proposed } from './log.ts';
 import { identifierOf, nameOf, proposedOf } from './messages.ts';
+import type { Stored } from './stored.ts';
 
 const { BatchAppendResp } = streamsPb;
 const {

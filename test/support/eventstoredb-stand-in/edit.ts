@@ -1,5 +1,6 @@
 /** The stand-in's log in the hands of somebody who may write the server's files. */
-import type { Log, Stored } from './log.ts';
+import type { Log } from './log.ts';
+import type { Stored } from './stored.ts';
 
 /** Changes events, takes them out or puts them in; each lies where it says. */
 export const editLog = (

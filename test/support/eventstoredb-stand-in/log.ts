@@ -1,6 +1,7 @@
 /** The log in memory and its streams, with the server's rules for appending. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createRemoved } from './removed.ts';
+import type { Stored } from './stored.ts';
 
 export type StandInOptions = {
   port?: number;
@@ -16,19 +17,6 @@ export type StandInOptions = {
   knowsBatches?: boolean;
   /** What one append on a stream may carry: 1 MiB. */
   appendBytesMax?: number;
-};
-
-export type Stored = {
-  stream: string;
-  revision: number;
-  id: string;
-  type: string;
-  contentType: string;
-  /** Base64. */
-  data: string;
-  metadata: string;
-  position: bigint;
-  created: number;
 };
 
 /** What a writer sends of an event: the log gives it its place. */

@@ -1,7 +1,8 @@
 /** Stream names and events as the generated stubs carry them. */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
-import type { Proposed, Stored } from './log.ts';
+import type { Proposed } from './log.ts';
+import type { Stored } from './stored.ts';
 
 const { ReadResp } = streamsPb;
 const { StreamIdentifier, UUID } = sharedPb;

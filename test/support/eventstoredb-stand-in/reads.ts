@@ -9,8 +9,9 @@ import {
   statusError,
   streamDeleted,
 } from './faults.ts';
-import { indexAt, type Log, type Stored } from './log.ts';
+import { indexAt, type Log } from './log.ts';
 import { messageOf, nameOf } from './messages.ts';
+import type { Stored } from './stored.ts';
 
 const { ReadResp } = streamsPb;
 type ReadReq = InstanceType<typeof streamsPb.ReadReq>;

@@ -1,5 +1,5 @@
 /** What was deleted or cut, by tombstones and by the metadata of streams. */
-import type { Stored } from './log.ts';
+import type { Stored } from './stored.ts';
 
 type Metadata = { $tb?: number; $maxCount?: number };
 

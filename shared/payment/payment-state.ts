@@ -1,0 +1,127 @@
+/**
+ * What the rules need to know of a payment: its status with the amounts that belong to it, and
+ * every operation that was ever begun on it, so that a repeat is recognised and an unresolved
+ * operation is found.
+ */
+import type { FinalOutcome } from './outcome.ts';
+import type { EventData, RequestIdentity } from './payment-events.ts';
+import type { Confirmation } from './transitions.ts';
+
+/** The kinds of operations at the provider. A sale is a create. */
+export type OperationKind = 'create' | 'capture' | 'void' | 'refund';
+
+/** One operation at the provider: its intent is stored; its outcome too where `ended` is present. */
+export type Operation = {
+  kind: OperationKind;
+  operationId: string;
+  /** From 1. A void carries the authorized amount. */
+  amountMinor: number;
+  identity: RequestIdentity;
+  /** The revision of the intent event. */
+  requestedAt: number;
+  /** What the provider calls it: of a create, as soon as the provider has opened or approved it. */
+  reference?: string;
+  /** `revision` is that of the last event of the outcome: the response is the fold up to it. */
+  ended?: { outcome: FinalOutcome; revision: number };
+  /** A refund that was approved, and bounced later. */
+  failedLater?: true;
+  /** Present from a resolution by hand on, until it is confirmed (ADR-0099). */
+  confirmation?: Confirmation;
+  /** What one operator requested, and another one has not approved. */
+  resolutionRequest?: ResolutionRequest;
+};
+
+/** An operator's request to resolve an operation by hand, as it is stored, and when it was made. */
+export type ResolutionRequest = Pick<
+  EventData<'PaymentResolutionRequested'>,
+  'outcome' | 'evidence' | 'withoutFence' | 'requestedBy'
+> & { requestedAt: string };
+
+/** What every payment has from its first event on. */
+type Known = {
+  paymentId: string;
+  merchantId: string;
+  amount: number;
+  currency: string;
+  captureNow: boolean;
+  /** Undefined where the provider of a token told none. */
+  bin: string | undefined;
+  last4: string;
+  operations: Operation[];
+  /** Refunds that were made elsewhere; `refundId` is the provider's. */
+  observedRefunds?: ObservedRefund[];
+  disputes?: Dispute[];
+};
+type ObservedRefund = {
+  operationId: string;
+  refundId: string;
+  amountMinor: number;
+  failedLater?: true;
+};
+/** A dispute of the cardholder's; `amount` in minor units. */
+type Dispute = { disputeId: string; amount: number; status: 'OPEN' | 'WON' | 'LOST' };
+type AuthorizedAmounts = { authorizedAmount: number };
+type CapturedAmounts = AuthorizedAmounts & { capturedAmount: number; refundedAmount: number };
+
+/** Amounts in minor units. A payment that does not exist has no state: it is undefined. */
+export type PaymentState =
+  | (Known & { status: 'PENDING' })
+  | (Known & AuthorizedAmounts & { status: 'AUTHORIZED' })
+  | (Known & CapturedAmounts & { status: 'CAPTURED' })
+  | (Known & CapturedAmounts & { status: 'REFUNDED' })
+  | (Known & AuthorizedAmounts & { status: 'VOIDED' })
+  | (Known & { status: 'FAILED' });
+
+/** The operations whose intent is stored and whose outcome is not, oldest first. */
+export const unresolvedOperations = (state: PaymentState | undefined): Operation[] =>
+  state === undefined ? [] : state.operations.filter((o) => o.ended === undefined);
+
+/** The operations that were resolved by hand and that nobody has confirmed, oldest first (ADR-0099). */
+export const unconfirmedOperations = (state: PaymentState | undefined): Operation[] =>
+  state === undefined ? [] : state.operations.filter((o) => o.confirmation !== undefined);
+
+/** Proven never carried out, so that its idempotency key is free again (gaps §7, §8). */
+export const isFree = ({ ended }: Operation): boolean =>
+  // seeded bug: free-key
+  ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED';
+
+/** A request by what it is recognised by: under the current secret, and under the older one. */
+export type Recognised = {
+  identity: RequestIdentity;
+  previousIdentity?: RequestIdentity | undefined;
+};
+
+/** True for an operation that was stored under the request's key; false for a request without one. */
+export const isUnderKeyOf = (
+  { identity: { keyHash } }: Operation,
+  { identity, previousIdentity }: Recognised,
+): boolean =>
+  keyHash !== undefined && (keyHash === identity.keyHash || keyHash === previousIdentity?.keyHash);
+
+/** True for an operation that an equal request began. */
+export const isOfSameRequest = (
+  { identity: { fingerprint } }: Operation,
+  { identity, previousIdentity }: Recognised,
+): boolean => fingerprint === identity.fingerprint || fingerprint === previousIdentity?.fingerprint;
+
+/** The latest operation under the request's key; undefined for none, and for no key. */
+export const operationUnder = (state: PaymentState, request: Recognised): Operation | undefined =>
+  state.operations.findLast((o) => isUnderKeyOf(o, request));
+
+/** The authorization that a capture, void or refund names to the provider: the create, by its ids. */
+export const authorizationOf = (
+  state: PaymentState,
+): { authorizationId: string; authorizationReference?: string } => {
+  const { operationId, reference } = createOf(state);
+  return {
+    authorizationId: operationId,
+    ...(reference !== undefined && { authorizationReference: reference }),
+  };
+};
+
+/** The create, which every payment begins with. Throws Error where there is none. */
+export const createOf = ({ operations, paymentId }: PaymentState): Operation => {
+  const create = operations[0];
+  if (create === undefined) throw new Error(`payment ${paymentId} has no create`);
+  return create;
+};
