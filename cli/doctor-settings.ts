@@ -1,7 +1,6 @@
 /** What `payments doctor` reports about the settings of this shell: value and origin, secrets hidden. */
-import type { Config } from '../shared/runtime/config.ts';
+import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
 import { shownSetting } from '../shared/runtime/effective-settings.ts';
-import { type EffectiveSetting } from '../shared/runtime/config.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
 import { SECRET_SETTINGS, settingsTable } from '../shared/runtime/settings.ts';
 

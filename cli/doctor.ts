@@ -5,8 +5,7 @@
  * nothing.
  */
 import { Command } from 'commander';
-import type { Config } from '../shared/runtime/config.ts';
-import type { EffectiveSetting } from '../shared/runtime/config.ts';
+import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type DataFolderFinding, lookAtDataFolder } from './doctor-data.ts';
 import { type EngineFinding, lookAtEngines } from './doctor-engines.ts';
