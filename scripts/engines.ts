@@ -12,9 +12,10 @@ import { z } from 'zod';
 import type { Engine } from './engine.ts';
 import { ferretdb } from './engine-ferretdb.ts';
 import { kafka } from './engine-kafka.ts';
+import { localstripe } from './engine-localstripe.ts';
 import { stripeMock } from './engine-stripe-mock.ts';
 
-const ENGINES: readonly Engine[] = [kafka, ferretdb, stripeMock];
+const ENGINES: readonly Engine[] = [kafka, ferretdb, stripeMock, localstripe];
 const STATE = join(homedir(), '.cache', 'payments-engines', 'running.json');
 const END_MS_MAX = 10_000;
 

@@ -11,10 +11,11 @@ import type {
 import { stripeProvider } from '../../command-api/provider/stripe/provider.ts';
 import { STRIPE_API_VERSION_DEFAULT } from '../../shared/runtime/settings.ts';
 import { authorize, followUp } from './provider-operations.ts';
+import type { StripeActs } from './stripe-double/books.ts';
 import {
+  type DoubleOf,
   FAULTS,
   type Step,
-  type StripeDouble,
   type StripeFaultName,
   stripeDouble,
 } from './stripe-double/server.ts';
@@ -73,8 +74,11 @@ const questionOf = (operation: ProviderOperation, { reference }: Kept): Operatio
 });
 
 /** What Stripe's books say of an operation: how often it moved money, or held it. */
-export const timesMoved = (double: StripeDouble, { operationId, kind }: ProviderOperation) => {
-  const intents = [...double.books.intents.values()];
+export const timesMoved = async (
+  { books }: DoubleOf<StripeActs>,
+  { operationId, kind }: ProviderOperation,
+): Promise<number> => {
+  const { intents, refunds } = await books.all();
   const wasFenced = (reason: string | null) => reason === 'abandoned';
   switch (kind) {
     case 'AUTHORIZE':
@@ -92,8 +96,7 @@ export const timesMoved = (double: StripeDouble, { operationId, kind }: Provider
         ({ metadata, status }) => metadata.voidOperationId === operationId && status === 'canceled',
       ).length;
     case 'REFUND':
-      return double.books.refunds.filter(({ metadata }) => metadata.operationId === operationId)
-        .length;
+      return refunds.filter(({ metadata }) => metadata.operationId === operationId).length;
   }
 };
 
@@ -124,9 +127,14 @@ export const askOnce = async (provider: Provider, question: OperationQuestion): 
   return (await provider.fence(question)).outcome;
 };
 
-/** Runs one case over a double of its own. */
-export const runFaultCase = async ({ kind, step, fault }: FaultCase): Promise<Finding> => {
-  const double = await stripeDouble();
+/** How a case starts the double that it has for itself. */
+type StartDouble = () => Promise<DoubleOf<StripeActs>>;
+
+const runFaultCase = async (
+  { kind, step, fault }: FaultCase,
+  startDouble: StartDouble,
+): Promise<Finding> => {
+  const double = await startDouble();
   // Raw numbers, so that the request that makes the payment method is sent too.
   const provider = driverOver(double.url, {
     testTokens: false,
@@ -146,7 +154,7 @@ export const runFaultCase = async ({ kind, step, fault }: FaultCase): Promise<Fi
       await double.actLate();
       if (known === 'UNKNOWN') known = await askOnce(provider, questionOf(operation, kept));
     }
-    return { kind, step, fault, called, known, moved: timesMoved(double, operation) };
+    return { kind, step, fault, called, known, moved: await timesMoved(double, operation) };
   } finally {
     await provider.close();
     await double.close();
@@ -157,12 +165,13 @@ export const runFaultCase = async ({ kind, step, fault }: FaultCase): Promise<Fi
 export const runFaultCases = async (
   cases: readonly FaultCase[],
   atOnce: number,
+  startDouble: StartDouble = stripeDouble,
 ): Promise<Finding[]> => {
   const left = [...cases];
   const findings: Finding[] = [];
   const work = async (): Promise<void> => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
-      findings.push(await runFaultCase(next));
+      findings.push(await runFaultCase(next, startDouble));
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));

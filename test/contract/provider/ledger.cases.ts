@@ -15,6 +15,7 @@ import {
 } from './opened.ts';
 
 export const ledgerCases = (driver: ProviderDriver): void => {
+  const { declinesAs = 'INSUFFICIENT_FUNDS' } = driver;
   describe('the ledger', () => {
     let provider: LoggedProvider;
     const { reopen, authorized, folder } = openBeforeEach(driver, (opened) => {
@@ -48,7 +49,7 @@ export const ledgerCases = (driver: ProviderDriver): void => {
       });
       expect(ofFirst[1]).toMatchObject({ amount: 1500 });
       expect(ofSecond).toEqual([
-        expect.objectContaining({ kind: 'AUTHORIZE', ...declined('INSUFFICIENT_FUNDS') }),
+        expect.objectContaining({ kind: 'AUTHORIZE', ...declined(declinesAs) }),
       ]);
     });
 

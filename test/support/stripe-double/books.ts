@@ -36,18 +36,35 @@ export type StripeRefund = {
   metadata: Record<string, string>;
 };
 
+/** Whoever keeps the books: what each request does to them. */
+export type StripeActs = {
+  open(params: Params): Reply | Promise<Reply>;
+  makeMethod(params: Params): Reply | Promise<Reply>;
+  readMethod(id: string): Reply | Promise<Reply>;
+  confirm(id: string, params: Params): Reply | Promise<Reply>;
+  capture(id: string, params: Params): Reply | Promise<Reply>;
+  cancel(id: string, params: Params): Reply | Promise<Reply>;
+  update(id: string, params: Params): Reply | Promise<Reply>;
+  refund(params: Params): Reply | Promise<Reply>;
+  list(what: 'payment_intents' | 'refunds', params: Params): Reply | Promise<Reply>;
+  search(params: Params): Reply | Promise<Reply>;
+  read(id: string): Reply | Promise<Reply>;
+  /** All PaymentIntents and refunds, oldest first, for a test to compare with. */
+  all(): Promise<{ intents: Intent[]; refunds: StripeRefund[] }>;
+};
+
 export const errorReply = (status: number, error: Record<string, unknown>): Reply => ({
   status,
   body: { error },
 });
-const invalid = (code: string | undefined, message = 'invalid request'): Reply =>
+export const invalid = (code: string | undefined, message = 'invalid request'): Reply =>
   errorReply(400, { type: 'invalid_request_error', ...(code && { code }), message });
-const missing = (): Reply =>
+export const missing = (): Reply =>
   errorReply(404, { type: 'invalid_request_error', code: 'resource_missing', message: 'missing' });
 
 const newId = (prefix: string): string => `${prefix}_${randomBytes(12).toString('hex')}`;
 
-const metadataOf = (params: Params): Record<string, string> =>
+export const metadataOf = (params: Params): Record<string, string> =>
   Object.fromEntries(
     [...params].flatMap(([name, value]) => {
       const key = /^metadata\[(.+)\]$/.exec(name)?.[1];
@@ -57,13 +74,40 @@ const metadataOf = (params: Params): Record<string, string> =>
 
 const shown = ({ card: _, ...intent }: Intent): Reply => ({ status: 200, body: { ...intent } });
 
-const CANCELABLE = [
+export const CANCELABLE = [
   'requires_payment_method',
   'requires_capture',
   'requires_confirmation',
   'requires_action',
 ];
 const CONFIRMABLE = ['requires_payment_method', 'requires_confirmation', 'requires_action'];
+
+/** The operation does not fit the status. */
+export const unexpectedState = ({ id }: { id: string }): Reply =>
+  errorReply(400, {
+    type: 'invalid_request_error',
+    code: 'payment_intent_unexpected_state',
+    message: 'unexpected state',
+    payment_intent: { id },
+  });
+
+/** One page of a list, newest first, by `created`, `starting_after` and `limit`. */
+export const page = <T extends { id: string; created: number }>(
+  all: readonly T[],
+  params: Params,
+): Reply => {
+  const from = Number(params.get('created[gte]') ?? 0);
+  const to = Number(params.get('created[lt]') ?? Number.POSITIVE_INFINITY);
+  const newest = all.filter(({ created }) => created >= from && created < to).reverse();
+  const after = params.get('starting_after');
+  const start = after === undefined ? 0 : newest.findIndex(({ id }) => id === after) + 1;
+  const limit = Number(params.get('limit') ?? 10);
+  const data = newest.slice(start, start + limit);
+  return {
+    status: 200,
+    body: { object: 'list', data, has_more: newest.length > start + limit },
+  };
+};
 
 /** Empty books; `nowMs` is the wall clock of Stripe. */
 export const createBooks = (nowMs: () => number = Date.now) => {
@@ -76,14 +120,6 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     const intent = intents.get(id);
     return intent === undefined ? missing() : use(intent);
   };
-
-  const unexpectedState = (intent: Intent): Reply =>
-    errorReply(400, {
-      type: 'invalid_request_error',
-      code: 'payment_intent_unexpected_state',
-      message: 'unexpected state',
-      payment_intent: { id: intent.id },
-    });
 
   const open = (params: Params): Reply => {
     const amount = Number(params.get('amount'));
@@ -219,20 +255,6 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       return { status: 200, body: { ...made } };
     });
 
-  const page = <T extends { id: string; created: number }>(all: T[], params: Params): Reply => {
-    const from = Number(params.get('created[gte]') ?? 0);
-    const to = Number(params.get('created[lt]') ?? Number.POSITIVE_INFINITY);
-    const newest = all.filter(({ created }) => created >= from && created < to).reverse();
-    const after = params.get('starting_after');
-    const start = after === undefined ? 0 : newest.findIndex(({ id }) => id === after) + 1;
-    const limit = Number(params.get('limit') ?? 10);
-    const data = newest.slice(start, start + limit);
-    return {
-      status: 200,
-      body: { object: 'list', data, has_more: newest.length > start + limit },
-    };
-  };
-
   const list = (what: 'payment_intents' | 'refunds', params: Params): Reply => {
     const of = params.get('payment_intent');
     if (what === 'refunds') {
@@ -268,6 +290,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
     list,
     search,
     read: (id: string): Reply => withIntent(id, shown),
+    all: async () => ({ intents: [...intents.values()], refunds }),
   };
 };
 

@@ -1,5 +1,6 @@
 /**
- * A double of Stripe's API on loopback, with the faults that a test plans.
+ * A double of Stripe's API on loopback, with the faults that a test plans. The books behind it are our
+ * own (books.ts, of which the table speaks), or those of localstripe (localstripe.ts).
  *
  * | it keeps to Stripe's documentation | it is simpler than Stripe |
  * |---|---|
@@ -13,7 +14,14 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Books, createBooks, errorReply, type Params, type Reply } from './books.ts';
+import {
+  type Books,
+  createBooks,
+  errorReply,
+  type Params,
+  type Reply,
+  type StripeActs,
+} from './books.ts';
 import { createKeys } from './idempotency.ts';
 
 /** What the request is for, in the words of a plan. */
@@ -61,9 +69,9 @@ export type Received = {
   headers: IncomingMessage['headers'];
 };
 
-export type StripeDouble = {
+export type DoubleOf<Acts extends StripeActs> = {
   url: string;
-  books: Books;
+  books: Acts;
   /** Everything that was received, oldest first. */
   received: Received[];
   /** The next request of this step goes wrong. */
@@ -74,10 +82,12 @@ export type StripeDouble = {
   rejectRawCards(): void;
   /** Does now what `acts late` has held back. */
   actLate(): Promise<void>;
-  /** Every confirm, capture, cancel and refund takes so long before it acts. */
-  actsAfterMs(ms: number): void;
+  /** Every confirm, capture, cancel and refund takes so long before it acts, or as long as is said. */
+  actsAfterMs(ms: number | (() => number)): void;
   close(): Promise<void>;
 };
+/** With our own books. */
+export type StripeDouble = DoubleOf<Books>;
 
 const STATUS_FAULTS: { readonly [Fault in StripeFaultName]?: Reply } = {
   '429 rate_limit': errorReply(429, { type: 'invalid_request_error', code: 'rate_limit' }),
@@ -100,7 +110,12 @@ const routeOf = (method: string, path: string): Route | undefined => {
   return { step: id === '' ? 'open' : 'update', id };
 };
 
-const act = (books: Books, { step, id }: Route, path: string, params: Params): Reply => {
+const act = (
+  books: StripeActs,
+  { step, id }: Route,
+  path: string,
+  params: Params,
+): Reply | Promise<Reply> => {
   switch (step) {
     case 'open':
       return books.open(params);
@@ -147,14 +162,16 @@ const write = (
 
 const later = (ms: number, work: () => void): void => void setTimeout(work, ms).unref();
 
-/** Starts it on a free port. */
-export const stripeDouble = async (nowMs: () => number = Date.now): Promise<StripeDouble> => {
-  const books = createBooks(nowMs);
+/** Starts it on a free port of loopback, or on one that is given. */
+export const doubleOf = async <Acts extends StripeActs>(
+  books: Acts,
+  port = 0,
+): Promise<DoubleOf<Acts>> => {
   const keys = createKeys();
   const received: Received[] = [];
   const planned = new Map<Step, StripeFaultName[]>();
   const late: (() => Promise<unknown>)[] = [];
-  let slowMs = 0;
+  let slowMs = () => 0;
   let takesRawCards = true;
 
   type Call = { route: Route; path: string; params: Params; form: string; key: string | undefined };
@@ -168,10 +185,9 @@ export const stripeDouble = async (nowMs: () => number = Date.now): Promise<Stri
     const keyed = key === undefined ? undefined : { key, endpoint: path, form };
     const early = keyed && keys.begin(keyed);
     if (early !== undefined) return early;
-    if (slowMs > 0 && MOVES.includes(route.step)) {
-      await new Promise<void>((resolve) => later(slowMs, resolve));
-    }
-    const reply = acts ? act(books, route, path, params) : SERVER_ERROR;
+    const ms = MOVES.includes(route.step) ? slowMs() : 0;
+    if (ms > 0) await new Promise<void>((resolve) => later(ms, resolve));
+    const reply = acts ? await act(books, route, path, params) : SERVER_ERROR;
     if (keyed) keys.end(keyed, made ?? reply);
     return made ?? reply;
   };
@@ -236,7 +252,7 @@ export const stripeDouble = async (nowMs: () => number = Date.now): Promise<Stri
 
   const server = createServer((incoming, outgoing) => {
     serve(incoming, outgoing).catch(() => outgoing.destroy());
-  }).listen(0, '127.0.0.1');
+  }).listen(port, '127.0.0.1');
   await once(server, 'listening');
   server.unref();
 
@@ -253,7 +269,7 @@ export const stripeDouble = async (nowMs: () => number = Date.now): Promise<Stri
       for (const act of late.splice(0)) await act();
     },
     actsAfterMs: (ms) => {
-      slowMs = ms;
+      slowMs = typeof ms === 'number' ? () => ms : ms;
     },
     close: async () => {
       server.close();
@@ -262,3 +278,7 @@ export const stripeDouble = async (nowMs: () => number = Date.now): Promise<Stri
     },
   };
 };
+
+/** Starts it with our own books, empty; `nowMs` is the wall clock of Stripe. */
+export const stripeDouble = (nowMs: () => number = Date.now): Promise<StripeDouble> =>
+  doubleOf(createBooks(nowMs));
