@@ -84,12 +84,17 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   const { store, deliveries, sender, logger, turn, nowMs = Date.now } = options;
   const waitsMs = { ...WAITS_MS, ...options.waitsMs };
   const stopping = new AbortController();
+  const newMessages = () => createMessages(store, followPaymentStates(store));
+  let messages = newMessages();
+  /** Merchants with an endpoint that is not disabled. */
+  const served = new Set<string>();
   const feed = createLogFeed({
     store,
-    facts: followPaymentFacts(store),
+    facts: followPaymentFacts(store, (event, merchantId) =>
+      served.has(merchantId) ? messages.keep(event) : undefined,
+    ),
     pages: createPermits(PAGES_MAX),
   });
-  const messages = createMessages(store, followPaymentStates(store));
   const permits = { all: createPermits(REQUESTS_MAX), failing: createPermits(FAILING_MAX) };
   type Running = { endpoint: Endpoint; loop: EndpointLoop; end: AbortController };
   const loops = new Map<string, Running>();
@@ -178,6 +183,8 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   const follow = async (merchantId: string): Promise<void> => {
     merchants.set(endpointStreamOf(merchantId), merchantId);
     const { endpoints, events } = await readEndpoints(store, merchantId);
+    if (endpoints.some(({ disabled }) => disabled === undefined)) served.add(merchantId);
+    else served.delete(merchantId);
     for (const endpoint of endpoints) {
       const running = loops.get(endpoint.endpointId);
       if (running === undefined) await startLoop(endpoint, events);
@@ -221,6 +228,8 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     secret = await options.secret();
     const at = await store.end();
     feed.begin(at);
+    // The log may be another one than before: what was made of that is forgotten.
+    messages = newMessages();
     const { merchantIds } = await merchantsWithEndpoints(store);
     for (const merchantId of merchantIds) await follow(merchantId);
     return at;

@@ -1,23 +1,8 @@
 /**
- * What one endpoint is sent next, and what an outcome changes. Pure: the clock and chance are given.
- * The revisions of a payment leave in their order; of different payments several at a time. Whatever
- * happens, an event after the row's checkpoint is read again, and one up to it is accepted, not
- * wanted, given up, or listed in the row.
+ * What one endpoint is sent next; outcomes.ts has what comes of it. Pure: the clock is given. The
+ * revisions of a payment leave in their order; of different payments several at a time.
  */
-import {
-  type DeliveryRow,
-  FAILS_MAX,
-  isFailing,
-  type RetryingPayment,
-  type Single,
-} from '../../shared/webhooks/delivery-row.ts';
-import {
-  ATTEMPTS_OF_ONE_MAX,
-  attemptDelayMs,
-  DISABLED_AFTER_MS,
-  probeDelayMs,
-  RETRY_AFTER_MS_MAX,
-} from './schedule.ts';
+import { type DeliveryRow, isFailing, type Single } from '../../shared/webhooks/delivery-row.ts';
 
 /** A place in the log: a position and the hash there. */
 export type Place = { position: string | null; hash: string | null };
@@ -37,7 +22,8 @@ export type Item =
   | { kind: 'retry'; paymentId: string; revision: number; n: number; atMs: number }
   | { kind: 'single'; single: Single };
 
-type Ahead = Wanted & { state: 'waiting' | 'sending' | 'done' };
+/** An event that was read, and what has become of it. */
+export type Ahead = Wanted & { state: 'waiting' | 'sending' | 'done' };
 
 export type Delivery = {
   /** What is stored. */
@@ -57,7 +43,6 @@ export type Delivery = {
 /** So many payments may be retrying, and so many events may be read ahead. */
 export const RETRYING_MAX = 100;
 const AHEAD_MAX = 100;
-const WINDOW_MAX = 4;
 
 /** The delivery that goes on from a row. */
 export const deliveryOf = (row: DeliveryRow): Delivery => ({
@@ -144,173 +129,4 @@ export const nextStep = (delivery: Delivery, nowMs: number): NextStep => {
     read: !isFull,
     untilMs: times.length === 0 ? undefined : Math.min(...times),
   };
-};
-
-const keyOf = (item: Item): string => (item.kind === 'single' ? item.single.id : item.paymentId);
-
-const withAhead = (
-  ahead: readonly Ahead[],
-  { paymentId, revision }: { paymentId: string; revision: number },
-  state: Ahead['state'],
-): Ahead[] =>
-  ahead.map((one) =>
-    one.paymentId === paymentId && one.revision === revision ? { ...one, state } : one,
-  );
-
-/** The delivery while an item is being sent. */
-export const started = (delivery: Delivery, item: Item): Delivery => ({
-  ...delivery,
-  busy: new Set([...delivery.busy, keyOf(item)]),
-  ahead: item.kind === 'unread' ? withAhead(delivery.ahead, item, 'sending') : delivery.ahead,
-  last: item.kind === 'single' ? delivery.last : item.kind,
-});
-
-/** Moves the checkpoint over what needs no more attention. */
-const advanced = (delivery: Delivery): Delivery => {
-  const { ahead, readTo, row } = delivery;
-  const open = ahead.findIndex(({ state }) => state !== 'done');
-  const left = open === -1 ? [] : ahead.slice(open);
-  const passed = open === -1 ? readTo : ahead[open - 1]?.place;
-  const waits = [
-    ...Object.values(row.retrying).map(({ since }) => since),
-    ...left.map((one) => one.atMs),
-  ];
-  const place = passed === undefined ? {} : { checkpoint: passed.position, hash: passed.hash };
-  const oldestWaiting = waits.length === 0 ? null : Math.min(...waits);
-  return { ...delivery, ahead: left, row: { ...row, ...place, oldestWaiting } };
-};
-
-const ended = (delivery: Delivery, item: Item, row: Partial<DeliveryRow>): Delivery => {
-  const busy = new Set(delivery.busy);
-  busy.delete(keyOf(item));
-  const ahead = item.kind === 'unread' ? withAhead(delivery.ahead, item, 'done') : delivery.ahead;
-  return advanced({ ...delivery, busy, ahead, row: { ...delivery.row, ...row } });
-};
-
-/** The retrying payments once a revision of one of them needs no more attention. */
-const afterRevision = (
-  retrying: DeliveryRow['retrying'],
-  { paymentId, revision }: { paymentId: string; revision: number },
-  nowMs: number,
-): DeliveryRow['retrying'] => {
-  const { [paymentId]: entry, ...others } = retrying;
-  if (entry === undefined || revision < entry.from) return retrying;
-  if (revision >= entry.to) return others;
-  return { ...others, [paymentId]: { ...entry, from: revision + 1, n: 0, nextAt: nowMs } };
-};
-
-const withoutItem = (row: DeliveryRow, item: Item, nowMs: number): Partial<DeliveryRow> =>
-  item.kind === 'single'
-    ? { singles: row.singles.filter(({ id }) => id !== item.single.id) }
-    : { retrying: afterRevision(row.retrying, item, nowMs) };
-
-/** The endpoint accepted an item. */
-export const accepted = (delivery: Delivery, item: Item, nowMs: number): Delivery => {
-  const { row } = delivery;
-  // One at a time after an outage, then one more for each success: no herd.
-  const window = isFailing(row) ? 1 : Math.min(WINDOW_MAX, row.window + 1);
-  const well = { fails: 0, failingSince: null, probeAt: 0, window };
-  return ended(delivery, item, { ...withoutItem(row, item, nowMs), ...well });
-};
-
-/** An item turned out to have no message: the endpoint does not want it. */
-export const passed = (delivery: Delivery, item: Item, nowMs: number): Delivery =>
-  ended(delivery, item, withoutItem(delivery.row, item, nowMs));
-
-export type Failure = {
-  /** What the endpoint asked for, in milliseconds. */
-  retryAfterMs?: number | undefined;
-  /** The message could not be made: that says nothing about the endpoint. */
-  isOurs?: boolean;
-  /** From 0 to 1. */
-  random: number;
-};
-
-export type Failed = {
-  delivery: Delivery;
-  /** When the item is tried again; undefined: it was given up. */
-  nextAt: number | undefined;
-  /** The endpoint had no success for so long that it is to be disabled. */
-  isOver: boolean;
-};
-
-/** The row's failures after one more. */
-const afterFailure = (row: DeliveryRow, nowMs: number, random: number) => {
-  const fails = row.fails + 1;
-  const failingSince = row.failingSince ?? nowMs;
-  if (fails < FAILS_MAX) return { fails, failingSince };
-  const probeAt = nowMs + probeDelayMs(fails - FAILS_MAX, random);
-  return { fails, failingSince, probeAt, window: 1 };
-};
-
-const extended = (entry: RetryingPayment, revision: number): RetryingPayment => ({
-  ...entry,
-  from: Math.min(entry.from, revision),
-  to: Math.max(entry.to, revision),
-});
-
-/** Events of a retrying payment wait there, so that the log can be read on. */
-const absorbed = (delivery: Delivery): Delivery => {
-  const retrying = { ...delivery.row.retrying };
-  const ahead = delivery.ahead.map((one): Ahead => {
-    const entry = retrying[one.paymentId];
-    if (entry === undefined || one.state !== 'waiting') return one;
-    // seeded bug: webhook-later-revision
-    retrying[one.paymentId] = extended(entry, one.revision);
-    return { ...one, state: 'done' };
-  });
-  return { ...delivery, ahead, row: { ...delivery.row, retrying } };
-};
-
-/** The row's entry of an item after one more failed attempt; undefined where it is given up. */
-const triedAgain = (row: DeliveryRow, item: Item, nowMs: number, random: number) => {
-  const before = item.kind === 'single' ? item.single.n : item.kind === 'retry' ? item.n : 0;
-  // While an endpoint accepts nothing, no message is given up for it.
-  const n = isFailing(row) ? Math.max(before, 1) : before + 1;
-  const isTest = item.kind === 'single' && item.single.kind === 'test';
-  // seeded bug: webhook-given-up
-  if (isTest || n >= ATTEMPTS_OF_ONE_MAX) return undefined;
-  return { n, nextAt: nowMs + attemptDelayMs(n, random) };
-};
-
-const withAgain = (
-  row: DeliveryRow,
-  item: Item,
-  again: { n: number; nextAt: number },
-): Partial<DeliveryRow> => {
-  if (item.kind === 'single') {
-    const { id } = item.single;
-    return { singles: row.singles.map((one) => (one.id === id ? { ...one, ...again } : one)) };
-  }
-  const { paymentId, revision, atMs } = item;
-  const entry = row.retrying[paymentId] ?? { from: revision, to: revision, since: atMs };
-  return { retrying: { ...row.retrying, [paymentId]: { ...entry, ...again } } };
-};
-
-/** The endpoint did not accept an item, or it could not be sent. */
-export const failed = (
-  delivery: Delivery,
-  item: Item,
-  nowMs: number,
-  { retryAfterMs = 0, isOurs = false, random }: Failure,
-): Failed => {
-  const { row } = delivery;
-  const again = triedAgain(row, item, nowMs, random);
-  const failures = isOurs ? {} : afterFailure(row, nowMs, random);
-  const kept = again === undefined ? withoutItem(row, item, nowMs) : withAgain(row, item, again);
-  const holdUntil = nowMs + Math.min(retryAfterMs, RETRY_AFTER_MS_MAX);
-  const after = absorbed(ended(delivery, item, { ...kept, ...failures }));
-  const { failingSince } = after.row;
-  return {
-    delivery: advanced({ ...after, holdUntil: Math.max(after.holdUntil, holdUntil) }),
-    nextAt: again && Math.max(again.nextAt, holdUntil),
-    // seeded bug: disabled-after
-    isOver: failingSince !== null && nowMs - failingSince >= DISABLED_AFTER_MS,
-  };
-};
-
-/** More of the log was read, up to a place; `events` are the wanted ones. */
-export const readOn = (delivery: Delivery, events: readonly Wanted[], readTo: Place): Delivery => {
-  const added = events.map((event): Ahead => ({ ...event, state: 'waiting' }));
-  return advanced(absorbed({ ...delivery, ahead: [...delivery.ahead, ...added], readTo }));
 };

@@ -1,57 +1,29 @@
 /**
- * Sends to one endpoint: asks for the next step, carries it out, saves what came of it. The row is
- * saved before the next request goes out: a crash between a request and its save repeats that
- * request, and loses nothing.
+ * Delivers to one endpoint: asks for the next step, carries it out, saves what came of it. Outcomes
+ * that come together are saved together, so a crash repeats a few requests, and loses nothing.
  */
+import type { KeyObject } from 'node:crypto';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { pause } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { StartTimer } from '../../shared/runtime/timer.ts';
-import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
 import { isFailing } from '../../shared/webhooks/delivery-row.ts';
-import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoints.ts';
-import type { Message } from '../../shared/webhooks/message.ts';
+import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { isWanted } from '../../shared/webhooks/message-types.ts';
-import { endpointKey, signedHeaders } from '../../shared/webhooks/signer.ts';
-import type { Log } from '../subscription.ts';
+import { endpointKey, forMany } from '../../shared/webhooks/signer.ts';
 import { followCommands } from './commands.ts';
-import {
-  accepted,
-  type Delivery,
-  deliveryOf,
-  failed,
-  type Item,
-  nextStep,
-  passed,
-  readOn,
-  started,
-} from './delivery.ts';
+import { deliveryOf, type Item, type NextStep, nextStep } from './delivery.ts';
 import type { LogFeed, Portion } from './log-feed.ts';
-import { type Messages, NoMessage } from './messages.ts';
+import { failed, readOn, started } from './outcomes.ts';
 import type { OwnRow } from './own-row.ts';
-import type { Permits } from './permits.ts';
-import type { Sender, SendOutcome } from './send.ts';
+import { type LoopState, type SendDeps, sendItem, setDelivery } from './send-item.ts';
 
-export type LoopDeps = {
+export type LoopDeps = SendDeps & {
   feed: Pick<LogFeed, 'next'>;
-  messages: Messages;
-  sender: Pick<Sender, 'send'>;
-  /** Of all endpoints, and of those that fail. */
-  permits: { all: Permits; failing: Permits };
   secret: string;
-  logger: Log;
-  /** Appends that the endpoint is disabled. */
-  disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
-  onAttempt(attempt: Attempt): void;
-  /** Wall clock in milliseconds. */
-  nowMs(): number;
   startTimer: StartTimer;
-  random(): number;
 };
-
-/** What an attempt is recorded under. */
-type Named = { id: string; type: string };
 
 export type EndpointLoop = {
   /** The endpoint as its events say now, and all events of its merchant. */
@@ -64,20 +36,19 @@ export type EndpointLoop = {
 
 /** How often a checkpoint that passes events of others is saved. */
 const SAVE_EVERY_MS = 10_000;
+/** So many attempts, and for so long, wait for their save while others are under way. */
+const UNSAVED_MAX = 16;
+const UNSAVED_MS = 50;
 const RETRY_MS = 1_000;
-const GONE = 410;
 
-const isSuccess = ({ status }: SendOutcome): boolean =>
-  status !== null && status >= 200 && status < 300;
-
-const paymentOfItem = (item: Item) => {
-  const { paymentId, revision } = item.kind === 'single' ? item.single : item;
-  return { paymentId: paymentId ?? null, revision: paymentId === undefined ? null : revision };
-};
-
-const attemptsBefore = (item: Item): number => {
-  if (item.kind === 'unread') return 0;
-  return item.kind === 'retry' ? item.n : item.single.n;
+/** Signing keys of an endpoint by their number: each is derived once. */
+const keysOf = (secret: string, endpointId: string): LoopState['keyOf'] => {
+  const keys = new Map<number, KeyObject>();
+  return (number) => {
+    const key = keys.get(number) ?? forMany(endpointKey(secret, endpointId, number));
+    keys.set(number, key);
+    return key;
+  };
 };
 
 /** Starts the loop over a row that was taken. It ends when `signal` is aborted. */
@@ -88,15 +59,18 @@ export const startEndpointLoop = (
   deps: LoopDeps,
   signal: AbortSignal,
 ): EndpointLoop => {
-  const { feed, messages, sender, permits, secret, logger, nowMs, startTimer } = deps;
-  let endpoint = first;
-  let delivery: Delivery = followCommands(deliveryOf(row.value()), endpoint, events, nowMs());
-  let attempts: Attempt[] = [];
-  let changed = true;
-  let savedAtMs = nowMs();
+  const { feed, logger, nowMs, startTimer } = deps;
+  const state: LoopState = {
+    endpoint: first,
+    delivery: followCommands(deliveryOf(row.value()), first, events, nowMs()),
+    attempts: [],
+    changed: true,
+    keyOf: keysOf(deps.secret, first.endpointId),
+  };
+  let savedAtMs = Number.NEGATIVE_INFINITY;
   /** Raised where the log is read from another place: what is being read is then dropped. */
   let reading: AbortController | undefined;
-  let running = 0;
+  const running = new Set<Promise<void>>();
   let wakeUp = Promise.withResolvers<void>();
   let broken: unknown;
 
@@ -105,131 +79,45 @@ export const startEndpointLoop = (
     wakeUp = Promise.withResolvers();
     waiting.resolve();
   };
-  const set = (next: Delivery): void => {
-    delivery = next;
-    changed = true;
-  };
+  signal.addEventListener('abort', wake, { once: true });
 
   const save = async (): Promise<void> => {
-    const made = attempts;
-    attempts = [];
-    changed = false;
+    const made = state.attempts;
+    state.attempts = [];
+    state.changed = false;
     savedAtMs = nowMs();
     try {
-      await row.save(delivery.row, made);
+      await row.save(state.delivery.row, made);
     } catch (error) {
-      attempts = [...made, ...attempts];
-      changed = true;
+      state.attempts = [...made, ...state.attempts];
+      state.changed = true;
+      savedAtMs = Number.NEGATIVE_INFINITY;
       throw error;
     }
   };
 
-  const record = (
-    item: Item,
-    message: Named,
-    at: { startedMs: number; latencyMs: number },
-    outcome: Pick<SendOutcome, 'status' | 'error'>,
-    rest: Pick<Attempt, 'nextAt' | 'outcome'>,
-  ): void => {
-    const attempt: Attempt = {
-      eventId: message.id,
-      type: message.type,
-      ...paymentOfItem(item),
-      attempt: attemptsBefore(item) + 1,
-      at: new Date(at.startedMs).toISOString(),
-      status: outcome.status,
-      error: outcome.error,
-      latencyMs: Math.round(at.latencyMs),
-      ...rest,
-    };
-    attempts.push(attempt);
-    deps.onAttempt(attempt);
-  };
-
-  const giveUp = (item: Item, eventId: string): void => {
-    const { endpointId } = endpoint;
-    logger.error({ endpointId, eventId, ...paymentOfItem(item) }, 'webhook message given up');
-  };
-
-  const requestFor = async (message: Message): Promise<SendOutcome> => {
-    const keys = liveSecretNumbers(endpoint, nowMs()).map((number) =>
-      endpointKey(secret, endpoint.endpointId, number),
-    );
-    const { id, body } = message;
-    const headers = signedHeaders(keys, id, nowMs(), body);
-    const send = () => sender.send(endpoint.url, headers, body, signal);
-    const inAll = () => permits.all.with(signal, send);
-    return isFailing(delivery.row) ? permits.failing.with(signal, inAll) : inAll();
-  };
-
-  const noteFailure = async (
-    item: Item,
-    message: Named,
-    at: { startedMs: number; latencyMs: number },
-    outcome: SendOutcome,
-    isOurs: boolean,
-  ): Promise<void> => {
-    const { retryAfterMs } = outcome;
-    const was = isFailing(delivery.row);
-    const after = failed(delivery, item, nowMs(), { retryAfterMs, isOurs, random: deps.random() });
-    set(after.delivery);
-    const nextAt = after.nextAt === undefined ? null : new Date(after.nextAt).toISOString();
-    record(item, message, at, outcome, {
-      nextAt,
-      outcome: nextAt === null ? 'GIVEN_UP' : 'RETRYING',
-    });
-    if (nextAt === null) giveUp(item, message.id);
-    const { endpointId } = endpoint;
-    if (!was && isFailing(delivery.row)) {
-      const { status, error } = outcome;
-      logger.warn(
-        { endpointId, status, reason: error },
-        'webhook endpoint fails: one request at a time',
-      );
-    }
-    if (endpoint.disabled !== undefined) return;
-    if (outcome.status === GONE || after.isOver)
-      await deps.disable(endpoint, outcome.status === GONE ? 'GONE' : 'UNREACHABLE');
-  };
-
-  const sendItem = async (item: Item): Promise<void> => {
-    const startedMs = nowMs();
-    const began = performance.now();
-    const at = () => ({ startedMs, latencyMs: performance.now() - began });
-    let message: Message | undefined;
-    try {
-      message = await messages.of(item, endpoint);
-    } catch (error) {
-      if (!(error instanceof NoMessage)) throw error;
-      const unknown = { id: '', type: 'unreadable' };
-      const outcome = { status: null, error: error.code, retryAfterMs: undefined };
-      return noteFailure(item, unknown, at(), outcome, true);
-    }
-    if (message === undefined) return set(passed(delivery, item, nowMs()));
-    const outcome = await requestFor(message);
-    if (!isSuccess(outcome)) return noteFailure(item, message, at(), outcome, false);
-    set(accepted(delivery, item, nowMs()));
-    record(item, message, at(), outcome, { nextAt: null, outcome: 'ACCEPTED' });
-  };
-
   const begin = (item: Item): void => {
-    delivery = started(delivery, item);
-    running += 1;
-    sendItem(item)
+    state.delivery = started(state.delivery, item);
+    const sending = sendItem(state, item, deps, signal)
       .catch((error: unknown) => {
         if (signal.aborted) return;
         if (!(error instanceof StoreUnavailable)) broken = error;
         // The log is out of reach: the item was not sent, and is due again in a moment.
-        else set(failed(delivery, item, nowMs(), { isOurs: true, random: deps.random() }).delivery);
+        else {
+          const failure = { isOurs: true, random: deps.random() };
+          setDelivery(state, failed(state.delivery, item, nowMs(), failure).delivery);
+        }
       })
       .finally(() => {
-        running -= 1;
+        running.delete(sending);
         wake();
       });
+    running.add(sending);
   };
 
   const take = ({ facts, last, cursor }: Portion): void => {
-    const { rescan } = delivery.row;
+    const { endpoint, delivery } = state;
+    const { rescan, checkpoint } = delivery.row;
     const wanted = facts.filter(
       ({ merchantId, type, atMs }) =>
         merchantId === endpoint.merchantId &&
@@ -237,25 +125,26 @@ export const startEndpointLoop = (
         (rescan === null || atMs >= rescan.before),
     );
     const readTo = last ?? { position: cursor, hash: delivery.readTo.hash };
-    const before = delivery.row.checkpoint;
-    delivery = readOn(delivery, wanted, readTo);
+    state.delivery = readOn(delivery, wanted, readTo);
     // A place that passes events of others alone is saved now and then.
-    if (wanted.length > 0 && before !== delivery.row.checkpoint) changed = true;
+    if (wanted.length > 0 && checkpoint !== state.delivery.row.checkpoint) state.changed = true;
   };
 
   const read = async (): Promise<void> => {
     const own = new AbortController();
     reading = own;
+    const leave = AbortSignal.any([signal, own.signal]);
     try {
-      const upTo = delivery.row.rescan?.upTo ?? null;
-      const both = AbortSignal.any([signal, own.signal]);
-      const portion = await feed.next(delivery.readTo.position, upTo, both);
+      const { readTo, row: before } = state.delivery;
+      const upTo = before.rescan?.upTo ?? null;
+      const portion = await feed.next(readTo.position, upTo, leave);
       if (own.signal.aborted) return;
       if (portion !== undefined) return take(portion);
-      const place = { position: upTo, hash: null };
-      set(readOn({ ...delivery, row: { ...delivery.row, rescan: null } }, [], place));
+      const { delivery } = state;
+      const there = { ...delivery, row: { ...delivery.row, rescan: null } };
+      setDelivery(state, readOn(there, [], { position: upTo, hash: null }));
     } catch (error) {
-      if (both(signal, own.signal)) return;
+      if (leave.aborted) return;
       if (!(error instanceof StoreUnavailable)) throw error;
       await pause(RETRY_MS, signal);
     } finally {
@@ -263,38 +152,51 @@ export const startEndpointLoop = (
       wake();
     }
   };
-  const both = (...signals: AbortSignal[]): boolean => signals.some(({ aborted }) => aborted);
 
   const waitUntil = async (untilMs: number): Promise<void> => {
     const woken = wakeUp.promise;
     const stop = startTimer(wake, Math.max(0, untilMs - nowMs()));
-    signal.addEventListener('abort', wake, { once: true });
     if (!signal.aborted) await woken;
-    signal.removeEventListener('abort', wake);
     stop();
   };
 
-  const saveDue = (): boolean =>
-    changed ||
-    (delivery.row.checkpoint !== row.value().checkpoint && nowMs() - savedAtMs >= SAVE_EVERY_MS);
+  /** What is to be sent now, as far as the endpoint may be sent anything. */
+  const allowed = ({ send }: NextStep): Item | undefined => {
+    const isTest = send?.kind === 'single' && send.single.kind === 'test';
+    return state.endpoint.disabled === undefined || isTest ? send : undefined;
+  };
+
+  /** When the row has to be saved; undefined where it is as it was saved. */
+  const saveAtMs = (send: Item | undefined): number | undefined => {
+    const { changed, attempts, delivery } = state;
+    if (changed) {
+      const isBusy = running.size > 0 || send !== undefined;
+      return isBusy && attempts.length < UNSAVED_MAX ? savedAtMs + UNSAVED_MS : nowMs();
+    }
+    const isElsewhere = delivery.row.checkpoint !== row.value().checkpoint;
+    return isElsewhere ? savedAtMs + SAVE_EVERY_MS : undefined;
+  };
 
   /** Carries out what can be done now, and returns until when to wait. */
   const turn = async (): Promise<number> => {
     if (broken !== undefined) throw broken;
-    if (saveDue()) await save();
-    const isDisabled = endpoint.disabled !== undefined;
-    const { send, read: more, untilMs } = nextStep(delivery, nowMs());
-    const isTest = send?.kind === 'single' && send.single.kind === 'test';
-    if (send !== undefined && (!isDisabled || isTest)) {
+    const step = nextStep(state.delivery, nowMs());
+    const send = allowed(step);
+    const saveMs = saveAtMs(send) ?? Number.POSITIVE_INFINITY;
+    if (saveMs <= nowMs()) {
+      await save();
+      return nowMs();
+    }
+    if (send !== undefined) {
       begin(send);
       return nowMs();
     }
-    if (more && !isDisabled && reading === undefined)
+    if (step.read && state.endpoint.disabled === undefined && reading === undefined)
       void read().catch((error: unknown) => {
         broken = error;
         wake();
       });
-    return Math.min(untilMs ?? Number.POSITIVE_INFINITY, nowMs() + SAVE_EVERY_MS);
+    return Math.min(step.untilMs ?? Number.POSITIVE_INFINITY, saveMs, nowMs() + SAVE_EVERY_MS);
   };
 
   const loop = async (): Promise<void> => {
@@ -307,29 +209,30 @@ export const startEndpointLoop = (
         if (signal.aborted) break;
         if (!row.isOutOfReach(error)) throw error;
         logger.warn(
-          { endpointId: endpoint.endpointId, reason: reasonOf(error) },
+          { endpointId: state.endpoint.endpointId, reason: reasonOf(error) },
           'webhook state not saved: nothing is sent until it can be',
         );
         await pause(RETRY_MS, signal);
       }
     }
     reading?.abort();
-    // What ends by itself while the loop stops is saved too: the fewer repeats.
-    if (changed && running === 0) await save().catch(() => undefined);
+    await Promise.allSettled(running);
+    // What ended while the loop stopped is saved too: the fewer repeats.
+    if (state.changed) await save().catch(() => undefined);
   };
 
   return {
     update: (next, all) => {
-      endpoint = next;
-      const before = delivery.readTo.position;
-      set(followCommands(delivery, endpoint, all, nowMs()));
-      if (delivery.readTo.position !== before) reading?.abort();
+      state.endpoint = next;
+      const before = state.delivery.readTo.position;
+      setDelivery(state, followCommands(state.delivery, next, all, nowMs()));
+      if (state.delivery.readTo.position !== before) reading?.abort();
       wake();
     },
     status: () => ({
-      isFailing: isFailing(delivery.row),
-      isDisabled: endpoint.disabled !== undefined,
-      oldestWaiting: delivery.row.oldestWaiting,
+      isFailing: isFailing(state.delivery.row),
+      isDisabled: state.endpoint.disabled !== undefined,
+      oldestWaiting: state.delivery.row.oldestWaiting,
     }),
     ended: loop(),
   };

@@ -1,9 +1,14 @@
-/** Makes the message of an item from the log: the very body that every attempt at it sends. */
-import { UnreadableStream } from '../../shared/event-store/errors.ts';
-import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
+/**
+ * Makes the message of an item: the very body that every attempt at it sends. Messages of events that
+ * were just read are kept for a while, so that a payment's stream is not read for each of them.
+ */
+import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
+import { foldInSlices, isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
-import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import type { EventStore, LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { project } from '../../shared/payment/response.ts';
+import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import {
   type EndpointNews,
@@ -22,20 +27,35 @@ export class NoMessage extends Error {
 
 export type Messages = {
   /**
+   * Makes the message of an event of a payment whose merchant has an endpoint, as it is read in the
+   * order of the log. Throws StoreUnavailable.
+   */
+  keep(event: LogEvent): Promise<void>;
+  /**
    * Undefined where the endpoint does not want it. Throws NoMessage where the event cannot be read,
    * and StoreUnavailable.
    */
   of(item: Item, endpoint: Endpoint): Promise<Message | undefined>;
 };
 
+const KEPT_MAX = 20_000;
+const KEPT_BYTES_MAX = 16 * 1024 * 1024;
+
 const isNews = (recorded: RecordedEvent): recorded is EndpointNews =>
   recorded.event.type === 'WebhookTestRequested' ||
   recorded.event.type === 'WebhookEndpointDisabled';
+
+const keyOf = (stream: string, revision: number): string => `${stream}@${revision}`;
 
 export const createMessages = (
   store: Pick<EventStore, 'readStream'>,
   states: PaymentStates,
 ): Messages => {
+  const kept = createBoundedMap<Message>(KEPT_MAX, {
+    bytesMax: KEPT_BYTES_MAX,
+    bytesOf: ({ body }) => body.length,
+  });
+
   const readable = async (stream: string): Promise<RecordedEvent[]> => {
     try {
       return await store.readStream(stream);
@@ -46,17 +66,31 @@ export const createMessages = (
   };
 
   const ofPayment = async (paymentId: string, revision: number): Promise<Message | undefined> => {
-    const event = (await readable(streamOf(paymentId)))[revision];
+    const stream = streamOf(paymentId);
+    const made = kept.get(keyOf(stream, revision));
+    if (made !== undefined) return made;
+    const events = await readable(stream);
+    const event = events[revision];
     if (event === undefined || !isOfPayment(event)) throw new NoMessage(paymentId);
     try {
-      return paymentMessage(event, await states.after(event));
-    } catch (error) {
-      if (Object(error).code === 'EVENT_STORE_UNAVAILABLE') throw error;
+      const readModel = await foldInSlices(events.slice(0, revision + 1), project);
+      return readModel && paymentMessage(event, readModel);
+    } catch {
       throw new NoMessage(paymentId);
     }
   };
 
   return {
+    keep: async (event) => {
+      if ('unreadable' in event || !isOfPayment(event)) return;
+      try {
+        const message = paymentMessage(event, await states.after(event));
+        if (message !== undefined) kept.set(keyOf(event.stream, event.revision), message);
+      } catch (error) {
+        // Whoever is to send it finds out that it cannot be made.
+        if (error instanceof StoreUnavailable) throw error;
+      }
+    },
     of: async (item, endpoint) => {
       if (item.kind !== 'single') {
         const message = await ofPayment(item.paymentId, item.revision);

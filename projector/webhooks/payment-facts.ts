@@ -26,8 +26,14 @@ const firstOf = (event: LogEvent | undefined): First | undefined =>
     ? event.event.data
     : undefined;
 
+/** What else is done with each event of a payment, in their order; `merchantId` is the payment's. */
+export type OnPaymentEvent = (event: LogEvent, merchantId: string) => Promise<void> | undefined;
+
 /** Keeps the merchants of the last payments in memory. */
-export const followPaymentFacts = (store: Pick<EventStore, 'readStream'>): PaymentFacts => {
+export const followPaymentFacts = (
+  store: Pick<EventStore, 'readStream'>,
+  onEvent: OnPaymentEvent,
+): PaymentFacts => {
   const known = createBoundedMap<First>(PAYMENTS_KNOWN_MAX);
 
   const keep = (stream: string, first: First | undefined): First | undefined => {
@@ -58,6 +64,7 @@ export const followPaymentFacts = (store: Pick<EventStore, 'readStream'>): Payme
     if (paymentId === undefined || created === undefined) return undefined;
     const { position, revision } = event;
     const { merchantId } = created;
+    await onEvent(event, merchantId);
     const place = { position, hash: checkpointHashOf(event) };
     const fact = { place, paymentId, revision, merchantId };
     if (!('event' in event)) return { ...fact, atMs: 0, type: undefined };

@@ -6,7 +6,7 @@ export type Permits = {
 
 export const createPermits = (max: number): Permits => {
   let free = max;
-  const waiting: (() => void)[] = [];
+  const waiting = new Set<() => void>();
 
   const take = async (signal: AbortSignal): Promise<void> => {
     signal.throwIfAborted();
@@ -16,19 +16,22 @@ export const createPermits = (max: number): Permits => {
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const leave = (): void => {
-      waiting.splice(waiting.indexOf(resolve), 1);
+      waiting.delete(resolve);
       reject(signal.reason);
     };
     signal.addEventListener('abort', leave, { once: true });
-    waiting.push(resolve);
+    waiting.add(resolve);
     await promise;
     signal.removeEventListener('abort', leave);
   };
 
   const giveBack = (): void => {
-    const next = waiting.shift();
+    const [next] = waiting;
     if (next === undefined) free += 1;
-    else next();
+    else {
+      waiting.delete(next);
+      next();
+    }
   };
 
   return {

@@ -6,17 +6,14 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { followCommands } from '../../projector/webhooks/commands.ts';
 import {
-  accepted,
   type Delivery,
   deliveryOf,
-  failed,
   type Item,
   nextStep,
   RETRYING_MAX,
-  readOn,
-  started,
   type Wanted,
 } from '../../projector/webhooks/delivery.ts';
+import { accepted, failed, readOn, started } from '../../projector/webhooks/outcomes.ts';
 import { ATTEMPTS_OF_ONE_MAX, DISABLED_AFTER_MS } from '../../projector/webhooks/schedule.ts';
 import { type DeliveryRow, isFailing, newDeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';

@@ -62,6 +62,7 @@ const fits = (stored: RecordedEvent[], expected: Expected): boolean => {
 /** `batchMax` is how many events a subscription delivers at once. */
 export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => {
   let log: RecordedEvent[] = [];
+  const streams = new Map<string, RecordedEvent[]>();
   const damaged = new Map<string, string>();
   const texts = new Map<string, string>();
   const subscribed: { count: number; after: string | null } = { count: 0, after: null };
@@ -91,9 +92,16 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     return unreadable === undefined ? event : { stream, revision, position, hash, unreadable };
   };
 
+  const streamOf = (stream: string): RecordedEvent[] => {
+    const own = streams.get(stream) ?? [];
+    streams.set(stream, own);
+    return own;
+  };
+
   const put = ({ text, recorded }: EncodedEvent): RecordedEvent => {
     const event = { ...recorded, position: positionOf(log.length) };
     log.push(event);
+    streamOf(event.stream).push(event);
     texts.set(event.position, text);
     return event;
   };
@@ -103,7 +111,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
   const append: EventStore['append'] = async (stream, expected, events) => {
     throwIfClosed();
     const encoded = encode(stream, expected, events);
-    const stored = log.filter((event) => event.stream === stream);
+    const stored = streams.get(stream) ?? [];
     if (isRepeat(stored, expected, events))
       return stored.filter(({ id }) => events.some((event) => event.id === id));
     if (!fits(stored, expected)) throw new RevisionConflict(`${stream} does not end there`);
@@ -183,7 +191,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     subscribe,
     readStream: async (stream) => {
       throwFailure();
-      const events = log.filter((event) => event.stream === stream);
+      const events = [...(streams.get(stream) ?? [])];
       for (const [at, event] of events.entries()) {
         const found = seen(event);
         if ('unreadable' in found)
@@ -193,7 +201,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     },
     lastRevision: async (stream) => {
       throwFailure();
-      return log.findLast((event) => event.stream === stream)?.revision ?? null;
+      return streams.get(stream)?.at(-1)?.revision ?? null;
     },
     claimMeta: async (key, value) => {
       throwIfClosed();
@@ -203,7 +211,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
     },
     hashAt: async (position) => {
       throwFailure();
-      const event = log.find((one) => one.position === position);
+      const event = log[Number(position) - 1];
       return event === undefined ? null : { hash: event.hash };
     },
     head: async (after) => {
@@ -220,7 +228,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       guarantee: 'stream',
       readStream: async (stream) => {
         throwFailure();
-        return log.filter((event) => event.stream === stream).map(storedForm);
+        return (streams.get(stream) ?? []).map(storedForm);
       },
       readAll: async (after, limit, upTo) => recordedPage(after, limit, upTo).map(storedForm),
     },
@@ -233,7 +241,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       closed = false;
     },
     inject: (stream, revision, event) => {
-      const hash = log.findLast((e) => e.stream === stream)?.hash ?? GENESIS_HASH;
+      const hash = streams.get(stream)?.at(-1)?.hash ?? GENESIS_HASH;
       const [recorded] = encode(stream, { revision: revision - 1, hash }, [event]).map(put);
       changed();
       return recorded as RecordedEvent;
@@ -260,7 +268,13 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       losesNextResponse = true;
     },
     cut: (count) => {
-      log = log.slice(0, count);
+      const left = log.slice(0, count);
+      log = [];
+      streams.clear();
+      for (const event of left) {
+        log.push(event);
+        streamOf(event.stream).push(event);
+      }
     },
     subscriptions: () => ({ ...subscribed }),
   };

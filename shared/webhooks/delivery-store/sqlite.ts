@@ -45,6 +45,9 @@ const connect = (file: string) => {
   };
 };
 
+/** Older attempts are deleted at each hundredth one: a look for them costs as much as an insert. */
+const hundreds = (number: number): number => Math.floor(number / 100);
+
 /** A store over a file with mode 0600; one process at a time writes to it. */
 export const sqliteDeliveries = (file: string): DeliveryStore => {
   let opened: ReturnType<typeof connect> | undefined;
@@ -69,12 +72,11 @@ export const sqliteDeliveries = (file: string): DeliveryStore => {
   const addAttempts = (endpointId: string, attempts: readonly Attempt[]): void => {
     if (attempts.length === 0) return;
     const { last, add, trim } = connection();
-    let number = Number(last.get(endpointId)?.number);
-    for (const attempt of attempts) {
-      number += 1;
-      add.run(endpointId, number, attempt.eventId, JSON.stringify(attempt));
-    }
-    trim.run(endpointId, number - ATTEMPTS_MAX);
+    const before = Number(last.get(endpointId)?.number);
+    for (const [at, attempt] of attempts.entries())
+      add.run(endpointId, before + at + 1, attempt.eventId, JSON.stringify(attempt));
+    const number = before + attempts.length;
+    if (hundreds(number) > hundreds(before)) trim.run(endpointId, number - ATTEMPTS_MAX);
   };
 
   return {
@@ -96,7 +98,7 @@ export const sqliteDeliveries = (file: string): DeliveryStore => {
       }),
     attempts: async (endpointId, limit, eventId = '') =>
       connection()
-        .attempts.all(endpointId, limit, eventId)
+        .attempts.all(endpointId, Math.min(limit, ATTEMPTS_MAX), eventId)
         .map(({ body }) => JSON.parse(String(body)) as Attempt),
     remove: async (endpointId) =>
       inTransaction(() => {

@@ -1,0 +1,172 @@
+/**
+ * One attempt at one item: makes the message, signs it, sends it, and notes what came of it in the
+ * state of the endpoint's loop, which saves it.
+ */
+import type { KeyObject } from 'node:crypto';
+import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
+import { isFailing } from '../../shared/webhooks/delivery-row.ts';
+import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoints.ts';
+import type { Message } from '../../shared/webhooks/message.ts';
+import { signedHeaders } from '../../shared/webhooks/signer.ts';
+import type { Log } from '../subscription.ts';
+import type { Delivery, Item } from './delivery.ts';
+import { type Messages, NoMessage } from './messages.ts';
+import { accepted, failed, passed } from './outcomes.ts';
+import type { Permits } from './permits.ts';
+import type { Sender, SendOutcome } from './send.ts';
+
+export type SendDeps = {
+  messages: Pick<Messages, 'of'>;
+  sender: Pick<Sender, 'send'>;
+  /** Of all endpoints, and of those that fail. */
+  permits: { all: Permits; failing: Permits };
+  logger: Log;
+  /** Appends that the endpoint is disabled. */
+  disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
+  onAttempt(attempt: Attempt): void;
+  /** Wall clock in milliseconds. */
+  nowMs(): number;
+  random(): number;
+};
+
+/** What the loop of one endpoint holds. */
+export type LoopState = {
+  endpoint: Endpoint;
+  delivery: Delivery;
+  /** Made since the last save. */
+  attempts: Attempt[];
+  /** The row has to be saved. */
+  changed: boolean;
+  /** The endpoint's key of a number. */
+  keyOf(number: number): KeyObject;
+};
+
+/** Replaces the delivery with one that has to be saved. */
+export const setDelivery = (state: LoopState, delivery: Delivery): void => {
+  state.delivery = delivery;
+  state.changed = true;
+};
+
+const GONE = 410;
+
+const isSuccess = ({ status }: SendOutcome): boolean =>
+  status !== null && status >= 200 && status < 300;
+
+const paymentOfItem = (item: Item) => {
+  const { paymentId, revision } = item.kind === 'single' ? item.single : item;
+  return { paymentId: paymentId ?? null, revision: paymentId === undefined ? null : revision };
+};
+
+const attemptsBefore = (item: Item): number => {
+  if (item.kind === 'unread') return 0;
+  return item.kind === 'retry' ? item.n : item.single.n;
+};
+
+/** A message that is being sent, or could not be made. */
+type Try = { item: Item; message: Pick<Message, 'id'> & { type: string }; startedMs: number };
+type Outcome = SendOutcome & { latencyMs: number };
+
+const record = (
+  state: LoopState,
+  { item, message, startedMs }: Try,
+  { status, error, latencyMs }: Outcome,
+  rest: Pick<Attempt, 'nextAt' | 'outcome'>,
+  { onAttempt }: SendDeps,
+): void => {
+  const attempt: Attempt = {
+    eventId: message.id,
+    type: message.type,
+    ...paymentOfItem(item),
+    attempt: attemptsBefore(item) + 1,
+    at: new Date(startedMs).toISOString(),
+    status,
+    error,
+    latencyMs: Math.round(latencyMs),
+    ...rest,
+  };
+  state.attempts.push(attempt);
+  onAttempt(attempt);
+};
+
+const noteSuccess = (state: LoopState, made: Try, outcome: Outcome, deps: SendDeps): void => {
+  setDelivery(state, accepted(state.delivery, made.item, deps.nowMs()));
+  record(state, made, outcome, { nextAt: null, outcome: 'ACCEPTED' }, deps);
+};
+
+const noteFailure = async (
+  state: LoopState,
+  made: Try,
+  outcome: Outcome,
+  isOurs: boolean,
+  deps: SendDeps,
+): Promise<void> => {
+  const { item, message } = made;
+  const { retryAfterMs, status, error } = outcome;
+  const { endpoint } = state;
+  const { endpointId } = endpoint;
+  const was = isFailing(state.delivery.row);
+  const after = failed(state.delivery, item, deps.nowMs(), {
+    ...{ retryAfterMs, isOurs, random: deps.random() },
+  });
+  setDelivery(state, after.delivery);
+  const nextAt = after.nextAt === undefined ? null : new Date(after.nextAt).toISOString();
+  const isOver = nextAt === null;
+  record(state, made, outcome, { nextAt, outcome: isOver ? 'GIVEN_UP' : 'RETRYING' }, deps);
+  if (isOver)
+    deps.logger.error(
+      { endpointId, eventId: message.id, ...paymentOfItem(item) },
+      'webhook message given up',
+    );
+  if (!was && isFailing(after.delivery.row))
+    deps.logger.warn(
+      { endpointId, status, reason: error },
+      'webhook endpoint fails: one request at a time',
+    );
+  if (endpoint.disabled !== undefined) return;
+  if (status === GONE) await deps.disable(endpoint, 'GONE');
+  else if (after.isOver) await deps.disable(endpoint, 'UNREACHABLE');
+};
+
+const requestFor = (
+  { endpoint, delivery, keyOf }: LoopState,
+  { id, body }: Message,
+  { sender, permits, nowMs }: SendDeps,
+  signal: AbortSignal,
+): Promise<SendOutcome> => {
+  const send = () => {
+    const keys = liveSecretNumbers(endpoint, nowMs()).map(keyOf);
+    return sender.send(endpoint.url, signedHeaders(keys, id, nowMs(), body), body, signal);
+  };
+  const inAll = () => permits.all.with(signal, send);
+  return isFailing(delivery.row) ? permits.failing.with(signal, inAll) : inAll();
+};
+
+/**
+ * Sends an item, or finds that there is nothing to send. Throws what the log and an aborted signal
+ * throw; then nothing is noted.
+ */
+export const sendItem = async (
+  state: LoopState,
+  item: Item,
+  deps: SendDeps,
+  signal: AbortSignal,
+): Promise<void> => {
+  const startedMs = deps.nowMs();
+  const began = performance.now();
+  const latencyMs = () => performance.now() - began;
+  let message: Message | undefined;
+  try {
+    message = await deps.messages.of(item, state.endpoint);
+  } catch (error) {
+    if (!(error instanceof NoMessage)) throw error;
+    const made = { item, message: { id: '', type: 'unreadable' }, startedMs };
+    const outcome = { status: null, error: error.code, retryAfterMs: undefined };
+    return noteFailure(state, made, { ...outcome, latencyMs: latencyMs() }, true, deps);
+  }
+  if (message === undefined) return setDelivery(state, passed(state.delivery, item, deps.nowMs()));
+  const sent = await requestFor(state, message, deps, signal);
+  const outcome = { ...sent, latencyMs: latencyMs() };
+  const made = { item, message, startedMs };
+  if (isSuccess(sent)) noteSuccess(state, made, outcome, deps);
+  else await noteFailure(state, made, outcome, false, deps);
+};
