@@ -43,6 +43,7 @@ export const started = (delivery: Delivery, item: Item): Delivery => ({
 /** Moves the checkpoint over what needs no more attention. */
 const advanced = (delivery: Delivery): Delivery => {
   const { ahead, readTo, row } = delivery;
+  // seeded bug: checkpoint-behind-waiting
   const open = ahead.findIndex(({ state }) => state !== 'done');
   const left = open === -1 ? [] : ahead.slice(open);
   const passed = open === -1 ? readTo : ahead[open - 1]?.place;

@@ -39,6 +39,7 @@ export const signedHeaders = (
   body: string,
 ): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> => {
   const timestamp = String(Math.floor(nowMs / 1000));
+  // seeded bug: webhook-body-signed
   const signed = `${id}.${timestamp}.${body}`;
   const signatures = keys.map(
     (key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`,

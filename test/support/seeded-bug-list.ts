@@ -1471,6 +1471,30 @@ const WEBHOOKS: SeededBug[] = [
     test: 'test/contract/delivery-store/sqlite.test.ts',
   },
   {
+    name: 'webhooks: the checkpoint passes what is being sent, so that a crash loses it',
+    at: 'checkpoint-behind-waiting',
+    change: { replace: /state !== 'done'/, by: "state === 'waiting'" },
+    test: DELIVERY,
+  },
+  {
+    name: 'webhooks: outcomes are not saved while others are under way, so that a crash repeats them all',
+    at: 'outcomes-saved',
+    change: { replace: / && attempts\.length < UNSAVED_MAX/, by: '' },
+    test: DELIVERER,
+  },
+  {
+    name: 'webhooks: a revision is sent with the body of another one',
+    at: 'message-of-revision',
+    change: { replace: /@\$\{revision\}/, by: '' },
+    test: DELIVERER,
+  },
+  {
+    name: 'webhooks: the signature leaves out the body',
+    at: 'webhook-body-signed',
+    change: { replace: /\.\$\{body\}/, by: '' },
+    test: MESSAGES,
+  },
+  {
     name: 'webhooks: private addresses are taken for public ones',
     at: 'public-addresses-only',
     change: { replace: /isPublic \?/, by: 'isPublic || true ?' },

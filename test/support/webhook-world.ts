@@ -44,17 +44,19 @@ export type Sent = { url: string; headers: Record<string, string>; body: string;
 
 export type WorldOptions = {
   store?: MemoryEventStore;
-  deliveries?: ReturnType<typeof memoryDeliveries>;
+  deliveries?: DeliveryStore & Pick<ReturnType<typeof memoryDeliveries>, 'rows'>;
   /** What came of a request; 200 where left out. */
   outcome?: (sent: Sent) => Partial<SendOutcome> | Promise<Partial<SendOutcome>>;
   turn?: () => 'own' | 'of another' | 'unknown';
+  /** When the clock begins; now where left out. */
+  startMs?: number;
 };
 
 /** Opens it; the clock begins at the real time, for events have real times. */
 export const webhookWorld = (options: WorldOptions = {}) => {
   const { store = memoryEventStore(), deliveries = memoryDeliveries() } = options;
   const clock = manualClock();
-  const beganMs = Date.now();
+  const { startMs: beganMs = Date.now() } = options;
   const nowMs = () => beganMs + clock.nowMs();
   const sent: Sent[] = [];
   const world = { outcome: options.outcome };
