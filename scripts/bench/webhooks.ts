@@ -4,7 +4,7 @@
  * the load, are driven in turns. A round of creates ends when the receiver has the last message, so
  * that the CPU of every delivery counts.
  */
-import { cpSync, mkdirSync } from 'node:fs';
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fillFolder } from './fill.ts';

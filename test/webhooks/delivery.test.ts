@@ -191,6 +191,15 @@ const sendNext = (delivery: Delivery, nowMs: number) => {
   return { item: send, delivery: started(delivery, send) };
 };
 
+test('the checkpoint stays before what is being sent, though a later one was accepted', () => {
+  const row = { ...newDeliveryRow(null, 0), window: 4 };
+  const first = sendNext(read(row, logOf([1, 2, 3])), 0);
+  const second = sendNext(first.delivery, 0);
+  const later = accepted(second.delivery, second.item, 0);
+  expect(later.row.checkpoint).toBeNull();
+  expect(accepted(later, first.item, 0).row.checkpoint).toBe('2');
+});
+
 describe('a failure', () => {
   test('lets later revisions of its payment wait, and others pass', () => {
     const first = sendNext(read(newDeliveryRow(null, 0), logOf([1, 1, 2])), 0);
