@@ -13,7 +13,7 @@ import {
 import { NOT_SENT, notSent, type StripeCall, undecided } from './call.ts';
 import type { StripeResponse } from './client.ts';
 import { type FollowUpQuestion, fence, readResponse } from './fence.ts';
-import { authorizationOf, find, isKeyTaken } from './look-up.ts';
+import { authorizationOf, find, isKeyTaken, isMissing, MISSING } from './look-up.ts';
 import { declinedBy, errorOf, intentOf, readCreate, unknown } from './read.ts';
 import {
   confirmIntent,
@@ -83,9 +83,9 @@ const paymentMethodFor = async (
 
 /** The question about an operation that is being carried out. */
 const questionOf = (operation: ProviderOperation, nowMs: number): OperationQuestion => {
-  const { operationId, paymentId, amount, currency, kind } = operation;
+  const { operationId, paymentId, merchantId, amount, currency, kind } = operation;
   const requestedAt = new Date(nowMs).toISOString();
-  const question = { operationId, paymentId, amount, currency, kind, requestedAt };
+  const question = { operationId, paymentId, merchantId, amount, currency, kind, requestedAt };
   if ('card' in operation) return question;
   const { authorizationId, authorizationReference } = operation;
   return { ...question, authorizationId, authorizationReference };
@@ -117,7 +117,13 @@ const afterRejection = async (
   number?: string,
 ): Promise<ProviderOutcome> => {
   const found = await find(call, question);
-  const isUndone = found.outcome === 'NOT_FOUND' || found.outcome === 'IMPOSSIBLE';
+  // There is nothing that it could have been carried out on.
+  const isNowhere = found === MISSING && isMissing(response);
+  // What the open named does not exist: nothing was confirmed, and no card was declined.
+  // seeded bug: stripe-missing-intent
+  if (isNowhere && question.reference !== undefined)
+    return { ...NOT_SENT, reason: 'misconfigured' };
+  const isUndone = isNowhere || found.outcome === 'NOT_FOUND' || found.outcome === 'IMPOSSIBLE';
   if (!isUndone) return found;
   // A create that is impossible was fenced: its intent is canceled.
   if (found.outcome === 'IMPOSSIBLE' && question.reference !== undefined) return NOT_SENT;

@@ -1,20 +1,24 @@
 /**
- * What Stripe says of a payment later: that its authorization ran out. Refunds that fail or are made
- * in the Dashboard, and disputes, are not read.
+ * What Stripe says of a payment later (gaps §15): that its authorization ran out, refunds that bounced
+ * or were made in the Dashboard, disputes. All of it is read from Stripe's objects as they are now.
  */
-import type { LaterResults, PaymentQuestion, Unknown } from '../port.ts';
+import type { LaterResult } from '../../../shared/payment/outcome.ts';
+import type { LaterResults, NotFound, PaymentQuestion, Unknown } from '../port.ts';
+import { cleanCode } from '../provider-code.ts';
 import { type StripeCall, undecided } from './call.ts';
-import { intentReference } from './look-up.ts';
-import { intentOf, unknown, wasCharged } from './read.ts';
+import { disputesOf, refundsOf } from './lists.ts';
+import { intentReference, isMissing } from './look-up.ts';
+import { declinedBy, intentOf, unknown, wasCharged } from './read.ts';
 import { getIntent } from './requests.ts';
-import type { PaymentIntent } from './shapes.ts';
+import type { Dispute, PaymentIntent, Refund } from './shapes.ts';
 
 /** Seven days with the card schemes, and the hours by which Stripe may cancel late. */
 export const AUTHORIZATION_MS_MAX = (7 * 24 + 12) * 3_600_000;
 /** Stripe's own words for a cancel that nobody asked for. */
 const BY_ITSELF: readonly unknown[] = ['automatic', 'expired'];
 
-const NOTHING: LaterResults = { outcome: 'FOUND', results: [] };
+const found = (...results: LaterResult[]): LaterResults => ({ outcome: 'FOUND', results });
+const mismatch = unknown('mismatch');
 
 /** Only a hold that the issuer had given, and that Stripe itself released, ran out. */
 const isExpired = (intent: PaymentIntent): boolean =>
@@ -23,13 +27,96 @@ const isExpired = (intent: PaymentIntent): boolean =>
   // seeded bug: stripe-expired
   BY_ITSELF.includes(intent.cancellation_reason);
 
-/** All that has become of a payment as far as it is read; without a kept reference nothing is. */
+const isMade = ({ status }: Refund): boolean => status === 'succeeded' || status === 'pending';
+const hasFailed = ({ status }: Refund): boolean => status === 'failed' || status === 'canceled';
+
+/**
+ * What a capture of part released may stand among the refunds, under no operation of ours: the oldest
+ * one of exactly that amount. It gave nothing back that had been taken.
+ */
+const releaseAmong = (
+  refunds: readonly Refund[],
+  { amount, amount_received: received }: PaymentIntent,
+): Refund | undefined =>
+  received == null || received === amount
+    ? undefined
+    : refunds.findLast((one) => isElsewhere(one) && one.amount === amount - received);
+
+const isElsewhere = ({ metadata }: Refund): boolean => metadata?.operationId === undefined;
+
+const failedLater = (operationId: string, { failure_reason }: Refund): LaterResult => {
+  const { failureCode, providerFailureCode } = declinedBy({
+    code: failure_reason ?? 'refund_failed',
+  });
+  return { kind: 'REFUND_FAILED', operationId, failureCode, providerFailureCode };
+};
+
+/** Of refunds as Stripe lists them; what bounced comes first, because it can be refunded again. */
+const refundResults = (
+  refunds: readonly Refund[],
+  intent: PaymentIntent,
+  { refunds: ours, observed }: PaymentQuestion,
+): LaterResult[] => {
+  const operationOf = ({ id, metadata }: Refund): string | undefined =>
+    metadata?.operationId === undefined
+      ? observed.find(({ refundId }) => refundId === id)?.operationId
+      : ours.find(({ operationId }) => operationId === metadata.operationId)?.operationId;
+  const release = releaseAmong(refunds, intent);
+  const bounced = refunds.filter(hasFailed).flatMap((made) => {
+    const operationId = operationOf(made);
+    return operationId === undefined ? [] : [failedLater(operationId, made)];
+  });
+  const elsewhere = refunds
+    // seeded bug: stripe-refund-elsewhere
+    .filter((made) => isElsewhere(made) && isMade(made) && made !== release)
+    .map(({ id, amount }): LaterResult => ({ kind: 'REFUND_OBSERVED', refundId: id, amount }));
+  return [...bounced, ...elsewhere.reverse()];
+};
+
+/**
+ * An inquiry (`warning_…`) and a dispute that was prevented take no money, and a refund ends them: they
+ * are none here.
+ */
+const DISPUTE_STATUS: Readonly<Record<string, 'OPEN' | 'WON' | 'LOST'>> = {
+  needs_response: 'OPEN',
+  under_review: 'OPEN',
+  won: 'WON',
+  lost: 'LOST',
+};
+
+const disputeResults = ({ id, amount, reason, status }: Dispute): LaterResult[] => {
+  const shown = Object.hasOwn(DISPUTE_STATUS, status) ? DISPUTE_STATUS[status] : undefined;
+  if (shown === undefined) return [];
+  const why = cleanCode(reason) ?? 'general';
+  return [{ kind: 'DISPUTE', disputeId: id, amount, reason: why, status: shown }];
+};
+
+/** Refunds and disputes of a PaymentIntent that took money. */
+const resultsOfCaptured = async (
+  call: StripeCall,
+  question: PaymentQuestion,
+  intent: PaymentIntent,
+): Promise<LaterResults | Unknown> => {
+  const refunds = await refundsOf(call, intent.id);
+  if ('outcome' in refunds) return refunds;
+  const { latest_charge: charge } = intent;
+  // A key that may not read disputes is good for a payment that Stripe says has none.
+  const hasNone = typeof charge === 'object' && charge?.disputed === false;
+  const disputes = hasNone ? [] : await disputesOf(call, intent.id);
+  if ('outcome' in disputes) return disputes;
+  const isOfIntent = (one: Refund | Dispute): boolean =>
+    one.payment_intent === intent.id && one.currency.toUpperCase() === question.currency;
+  if (![...refunds, ...disputes].every(isOfIntent)) return mismatch;
+  return found(...refundResults(refunds, intent, question), ...disputes.flatMap(disputeResults));
+};
+
+/** All that has become of a payment; without a kept reference nothing is asked. */
 export const laterResults = async (
   call: StripeCall,
   question: PaymentQuestion,
 ): Promise<LaterResults | Unknown> => {
   const reference = intentReference(question.authorizationReference);
-  if (reference === undefined) return NOTHING;
+  if (reference === undefined) return found();
   const response = await call.send(getIntent(reference));
   const intent = intentOf(response);
   if (intent === undefined) return undecided(response);
@@ -37,8 +124,22 @@ export const laterResults = async (
     intent.id === reference &&
     intent.metadata?.operationId === question.authorizationId &&
     intent.amount === question.amount;
-  if (!isOurs) return unknown('mismatch');
-  return isExpired(intent)
-    ? { outcome: 'FOUND', results: [{ kind: 'AUTHORIZATION_EXPIRED' }] }
-    : NOTHING;
+  if (!isOurs) return mismatch;
+  if (isExpired(intent)) return found({ kind: 'AUTHORIZATION_EXPIRED' });
+  return intent.status === 'succeeded' ? resultsOfCaptured(call, question, intent) : found();
+};
+
+/** The payment that a PaymentIntent was opened for, by the metadata that it was opened with. */
+export const paymentOf = async (
+  call: StripeCall,
+  reference: string,
+): Promise<{ outcome: 'FOUND'; paymentId: string } | NotFound | Unknown> => {
+  const known = intentReference(reference);
+  if (known === undefined) return { outcome: 'NOT_FOUND' };
+  const response = await call.send(getIntent(known));
+  if (isMissing(response)) return { outcome: 'NOT_FOUND' };
+  const intent = intentOf(response);
+  if (intent === undefined) return undecided(response);
+  const paymentId = intent.metadata?.paymentId;
+  return paymentId === undefined ? { outcome: 'NOT_FOUND' } : { outcome: 'FOUND', paymentId };
 };

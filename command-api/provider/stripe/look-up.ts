@@ -6,8 +6,10 @@
 import { z } from 'zod';
 import type { OperationQuestion, Unknown } from '../port.ts';
 import { type StripeCall, undecided } from './call.ts';
+import type { StripeResponse } from './client.ts';
+import { refundsOf } from './lists.ts';
 import {
-  type errorOf,
+  errorOf,
   intentOf,
   NOT_FOUND,
   type Reading,
@@ -16,13 +18,11 @@ import {
   readRefund,
   unknown,
 } from './read.ts';
-import { getIntent, LIST_PAGE, listRefunds, searchIntent } from './requests.ts';
-import { listOf, paymentIntent, refund } from './shapes.ts';
+import { getIntent, searchIntent } from './requests.ts';
+import { paymentIntent, type Refund } from './shapes.ts';
 
 const REFERENCE = /^pi_[A-Za-z0-9_]{1,60}$/;
 const OPERATION_ID = /^[A-Za-z0-9_-]{1,64}$/;
-/** More refunds than one payment may have operations. */
-const REFUND_PAGES_MAX = Math.ceil(5_000 / LIST_PAGE) + 1;
 
 /** An id of a PaymentIntent; undefined for the reference of another provider. */
 export const intentReference = (reference: string | undefined): string | undefined =>
@@ -67,6 +67,14 @@ export const authorizationOf = async (
   return typeof hit === 'string' ? hit : undefined;
 };
 
+/**
+ * Stripe has no object of that name in this account. It decides nothing: the payment may have been made
+ * in an account that its merchant had before.
+ */
+export const MISSING = unknown('missing');
+export const isMissing = (response: StripeResponse): boolean =>
+  !('sent' in response) && response.status === 404 && errorOf(response) !== undefined;
+
 /** What a create came to; without a kept reference the confirm was never sent. */
 const findCreate = async (call: StripeCall, question: OperationQuestion): Promise<Reading> => {
   const reference = intentReference(question.reference);
@@ -74,7 +82,7 @@ const findCreate = async (call: StripeCall, question: OperationQuestion): Promis
     return question.reference === undefined ? NOT_FOUND : unknown('reference');
   const response = await call.send(getIntent(reference));
   const intent = intentOf(response);
-  if (intent === undefined) return undecided(response);
+  if (intent === undefined) return isMissing(response) ? MISSING : undecided(response);
   return intent.id === reference ? readCreate(intent, question) : unknown('mismatch');
 };
 
@@ -85,31 +93,20 @@ const findChange = async (
 ): Promise<Reading> => {
   const response = await call.send(getIntent(reference));
   const intent = intentOf(response);
-  return intent === undefined ? undecided(response) : readChange(intent, question, reference);
+  if (intent === undefined) return isMissing(response) ? MISSING : undecided(response);
+  return readChange(intent, question, reference);
 };
-
-const refundPage = listOf(refund);
 
 const findRefund = async (
   call: StripeCall,
   question: OperationQuestion,
   reference: string,
 ): Promise<Reading> => {
-  let after: string | undefined;
-  for (let page = 0; page < REFUND_PAGES_MAX; page += 1) {
-    const response = await call.send(listRefunds({ reference }, after));
-    if ('sent' in response || response.status !== 200) return undecided(response);
-    const list = refundPage.safeParse(response.body).data;
-    if (list === undefined) return unknown('malformed');
-    const own = list.data.find(({ metadata }) => metadata?.operationId === question.operationId);
-    if (own !== undefined) return readRefund(own, question, reference);
-    const last = list.data.at(-1)?.id;
-    // seeded bug: stripe-refund-pages
-    if (!list.has_more) return NOT_FOUND;
-    if (last === undefined) return unknown('malformed');
-    after = last;
-  }
-  return unknown('too_many_refunds');
+  const isOwn = ({ metadata }: Refund) => metadata?.operationId === question.operationId;
+  const read = await refundsOf(call, reference, (page) => page.some(isOwn));
+  if ('outcome' in read) return read;
+  const own = read.find(isOwn);
+  return own === undefined ? NOT_FOUND : readRefund(own, question, reference);
 };
 
 /** What Stripe shows of an operation now. `reference` is that of the authorization's PaymentIntent. */

@@ -160,6 +160,9 @@ export const listRefunds = (
     ...('reference' in of ? { payment_intent: of.reference } : created(of)),
     ...page(after),
   });
+/** A page of the disputes of a PaymentIntent, newest first. */
+export const listDisputes = (reference: string, after: string | undefined): StripeRequest =>
+  get('/v1/disputes', { payment_intent: reference, ...page(after) });
 /** A page of PaymentIntents, newest first. */
 export const listIntents = (window: Window, after: string | undefined): StripeRequest =>
   get('/v1/payment_intents', {

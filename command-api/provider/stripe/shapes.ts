@@ -28,7 +28,9 @@ export const paymentIntent = z.object({
   cancellation_reason: z.string().nullish(),
   last_payment_error: z.object({ code, decline_code: code }).nullish(),
   /** Its id alone where it was not expanded. */
-  latest_charge: z.union([z.string(), z.object({ status: z.string() })]).nullish(),
+  latest_charge: z
+    .union([z.string(), z.object({ status: z.string(), disputed: z.boolean().nullish() })])
+    .nullish(),
   metadata,
 });
 export type PaymentIntent = z.infer<typeof paymentIntent>;
@@ -45,6 +47,17 @@ export const refund = z.object({
   metadata,
 });
 export type Refund = z.infer<typeof refund>;
+
+export const dispute = z.object({
+  object: z.literal('dispute'),
+  id: z.string().regex(/^(dp|du)_[A-Za-z0-9_]{1,60}$/),
+  amount,
+  currency: z.string(),
+  reason: z.string(),
+  status: z.string(),
+  payment_intent: z.string().nullish(),
+});
+export type Dispute = z.infer<typeof dispute>;
 
 export const paymentMethod = z.object({
   object: z.literal('payment_method'),

@@ -137,6 +137,17 @@ describe('a create', () => {
     }
   });
 
+  test('an open that names what does not exist is never sent: nothing was confirmed', async () => {
+    double.plan('open', 'another id');
+    expect(await provider.execute(authorize(), keepIt)).toEqual({
+      outcome: 'NOT_SENT',
+      byProvider: true,
+      reason: 'misconfigured',
+    });
+    const charges = [...double.books.intents.values()].map((intent) => intent.latest_charge);
+    expect(charges).toEqual([null]);
+  });
+
   test('only a Stripe that is away counts for the circuit breaker', async () => {
     await double.close();
     expect(await provider.execute(authorize(), keepIt)).toEqual({

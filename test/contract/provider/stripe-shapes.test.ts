@@ -11,6 +11,7 @@ import {
 } from '../../../command-api/provider/stripe/client.ts';
 import * as requests from '../../../command-api/provider/stripe/requests.ts';
 import {
+  dispute,
   listOf,
   paymentIntent,
   paymentMethod,
@@ -72,6 +73,10 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
   listRefunds: [
     { request: requests.listRefunds({ reference: PI }, undefined), readAs: refunds },
     { request: requests.listRefunds(DAY, 're_3Shape'), readAs: refunds },
+  ],
+  listDisputes: [
+    { request: requests.listDisputes(PI, undefined), readAs: listOf(dispute) },
+    { request: requests.listDisputes(PI, 'du_3Shape'), readAs: listOf(dispute) },
   ],
   listIntents: [{ request: requests.listIntents(DAY, PI), readAs: intents }],
 };

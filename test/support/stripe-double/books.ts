@@ -1,5 +1,5 @@
 /**
- * What Stripe keeps, as far as the driver can see it: PaymentIntents, PaymentMethods, refunds. Every
+ * What Stripe keeps, as far as the driver can see it: PaymentIntents, PaymentMethods, refunds, disputes. Every
  * change is synchronous and whole, as each is in Stripe's own store.
  */
 import { randomBytes } from 'node:crypto';
@@ -20,7 +20,7 @@ export type Intent = {
   status: string;
   cancellation_reason: string | null;
   last_payment_error: { code: string; decline_code?: string } | null;
-  latest_charge: { object: 'charge'; status: string } | null;
+  latest_charge: { object: 'charge'; status: string; disputed?: boolean } | null;
   metadata: Record<string, string>;
   card?: CardBehaviour;
 };
@@ -36,6 +36,20 @@ export type StripeRefund = {
   metadata: Record<string, string>;
 };
 
+export type StripeDispute = {
+  object: 'dispute';
+  id: string;
+  amount: number;
+  currency: string;
+  created: number;
+  reason: string;
+  status: string;
+  payment_intent: string;
+};
+
+/** What Stripe lists. */
+export type Listed = 'payment_intents' | 'refunds' | 'disputes';
+
 /** Whoever keeps the books: what each request does to them. */
 export type StripeActs = {
   open(params: Params): Reply | Promise<Reply>;
@@ -46,7 +60,7 @@ export type StripeActs = {
   cancel(id: string, params: Params): Reply | Promise<Reply>;
   update(id: string, params: Params): Reply | Promise<Reply>;
   refund(params: Params): Reply | Promise<Reply>;
-  list(what: 'payment_intents' | 'refunds', params: Params): Reply | Promise<Reply>;
+  list(what: Listed, params: Params): Reply | Promise<Reply>;
   search(params: Params): Reply | Promise<Reply>;
   read(id: string): Reply | Promise<Reply>;
   /** All PaymentIntents and refunds, oldest first, for a test to compare with. */
@@ -114,6 +128,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
   const intents = new Map<string, Intent>();
   const methods = new Map<string, { number: string; name: string | null }>();
   const refunds: StripeRefund[] = [];
+  const disputes: StripeDispute[] = [];
   const seconds = () => Math.floor(nowMs() / 1_000);
 
   const withIntent = (id: string, use: (intent: Intent) => Reply): Reply => {
@@ -197,7 +212,7 @@ export const createBooks = (nowMs: () => number = Date.now) => {
         return shown(intent);
       }
       intent.last_payment_error = null;
-      intent.latest_charge = { object: 'charge', status: 'succeeded' };
+      intent.latest_charge = { object: 'charge', status: 'succeeded', disputed: false };
       const isManual = intent.capture_method === 'manual';
       intent.status = isManual ? 'requires_capture' : 'succeeded';
       intent.amount_received = isManual ? 0 : intent.amount;
@@ -255,14 +270,32 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       return { status: 200, body: { ...made } };
     });
 
-  const list = (what: 'payment_intents' | 'refunds', params: Params): Reply => {
+  /** The cardholder disputes what was taken. */
+  const dispute = (id: string, parts: Partial<StripeDispute> = {}): StripeDispute => {
+    const intent = intents.get(id);
+    if (intent?.latest_charge == null) throw new Error(`${id} has no charge to be disputed`);
+    intent.latest_charge.disputed = true;
+    const made: StripeDispute = {
+      object: 'dispute',
+      id: newId('du'),
+      amount: intent.amount_received,
+      currency: intent.currency,
+      created: seconds(),
+      reason: 'fraudulent',
+      status: 'needs_response',
+      payment_intent: id,
+      ...parts,
+    };
+    disputes.push(made);
+    return made;
+  };
+
+  const list = (what: Listed, params: Params): Reply => {
     const of = params.get('payment_intent');
-    if (what === 'refunds') {
-      return page(
-        refunds.filter(({ payment_intent }) => of === undefined || payment_intent === of),
-        params,
-      );
-    }
+    const isOf = ({ payment_intent }: { payment_intent: string }) =>
+      of === undefined || payment_intent === of;
+    if (what === 'refunds') return page(refunds.filter(isOf), params);
+    if (what === 'disputes') return page(disputes.filter(isOf), params);
     return page(
       [...intents.values()].map(({ card: _, ...intent }) => intent),
       params,
@@ -278,7 +311,9 @@ export const createBooks = (nowMs: () => number = Date.now) => {
   return {
     intents,
     refunds,
+    disputes,
     refundedOf,
+    dispute,
     open,
     makeMethod,
     readMethod,

@@ -1,0 +1,178 @@
+/** What the driver of Stripe says has become of a payment, by what Stripe's objects are at that moment. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { PaymentQuestion, Provider } from '../../../command-api/provider/port.ts';
+import { authorize, followUp } from '../../support/provider-operations.ts';
+import { type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
+import { driverOver } from '../../support/stripe-fault-rounds.ts';
+
+const keepIt = async (): Promise<void> => undefined;
+let double: StripeDouble;
+let provider: Provider;
+beforeAll(async () => {
+  double = await stripeDouble();
+  provider = driverOver(double.url);
+});
+afterAll(async () => {
+  await provider.close();
+  await double.close();
+});
+
+/** A sale of 20.00 USD, and the question about it. */
+const sold = async () => {
+  const operation = authorize(undefined, { kind: 'SALE' });
+  const outcome = await provider.execute(operation, keepIt);
+  const { providerReference: reference = '' } = outcome.outcome === 'APPROVED' ? outcome : {};
+  const { paymentId, merchantId, amount, currency, operationId } = operation;
+  const question: PaymentQuestion = {
+    ...{ paymentId, merchantId, amount, currency },
+    authorizationId: operationId,
+    authorizationReference: reference,
+    refunds: [],
+    observed: [],
+  };
+  return { operation, reference, question };
+};
+const refundedInDashboard = (reference: string, amount: number): string => {
+  const { body } = double.books.refund(
+    new Map([
+      ['payment_intent', reference],
+      ['amount', String(amount)],
+    ]),
+  );
+  return (body as { id: string }).id;
+};
+const setRefund = (id: string, parts: object) =>
+  Object.assign(double.books.refunds.find((one) => one.id === id) ?? {}, parts);
+const results = async (question: PaymentQuestion) => {
+  const found = await provider.laterResults(question);
+  return found.outcome === 'FOUND' ? found.results : found;
+};
+
+describe('refunds', () => {
+  test('one made in the Dashboard is observed; our own is not', async () => {
+    const { operation, reference, question } = await sold();
+    const own = followUp('REFUND', operation, { authorizationReference: reference, amount: 300 });
+    await provider.execute(own, keepIt);
+    const refunds = [{ operationId: own.operationId, amount: 300 }];
+    expect(await results({ ...question, refunds })).toEqual([]);
+    const refundId = refundedInDashboard(reference, 500);
+    expect(await results({ ...question, refunds })).toEqual([
+      { kind: 'REFUND_OBSERVED', refundId, amount: 500 },
+    ]);
+  });
+
+  test.each([
+    ['failed', 'insufficient_funds', 'INSUFFICIENT_FUNDS'],
+    ['failed', 'expired_or_canceled_card', 'UNKNOWN_DECLINE'],
+    ['canceled', undefined, 'UNKNOWN_DECLINE'],
+  ])('one of ours that %s later (%s) bounced', async (status, failure_reason, failureCode) => {
+    const { operation, reference, question } = await sold();
+    const own = followUp('REFUND', operation, { authorizationReference: reference });
+    const { providerReference: id = '' } = {
+      providerReference: '',
+      ...(await provider.execute(own, keepIt)),
+    };
+    setRefund(id, { status, failure_reason });
+    const refunds = [{ operationId: own.operationId, amount: own.amount }];
+    const providerFailureCode = failure_reason ?? 'refund_failed';
+    expect(await results({ ...question, refunds })).toEqual([
+      { kind: 'REFUND_FAILED', operationId: own.operationId, failureCode, providerFailureCode },
+    ]);
+  });
+
+  test('one made in the Dashboard that bounces is that one, by the id of its record', async () => {
+    const { reference, question } = await sold();
+    const refundId = refundedInDashboard(reference, 500);
+    setRefund(refundId, { status: 'failed', failure_reason: 'declined' });
+    expect(await results(question)).toEqual([]);
+    const observed = [{ operationId: 'OP_observed', refundId }];
+    expect(await results({ ...question, observed })).toMatchObject([
+      { kind: 'REFUND_FAILED', operationId: 'OP_observed', providerFailureCode: 'declined' },
+    ]);
+  });
+
+  test('what a capture of part released is no refund; one of another amount is', async () => {
+    const { reference, question } = await sold();
+    const intent = double.books.intents.get(reference);
+    // Stripe is said to list the released rest among the refunds of the charge.
+    const release = refundedInDashboard(reference, 1500);
+    Object.assign(intent ?? {}, { amount_received: 500 });
+    expect(await results(question)).toEqual([]);
+    setRefund(release, { payment_intent: reference });
+    double.books.refunds.push({
+      ...(double.books.refunds.at(-1) ?? ({} as never)),
+      id: 're_elsewhere',
+      amount: 200,
+    });
+    expect(await results(question)).toEqual([
+      { kind: 'REFUND_OBSERVED', refundId: 're_elsewhere', amount: 200 },
+    ]);
+  });
+});
+
+describe('disputes', () => {
+  test.each([
+    ['needs_response', 'OPEN'],
+    ['under_review', 'OPEN'],
+    ['won', 'WON'],
+    ['lost', 'LOST'],
+  ])('%s is %s', async (status, shown) => {
+    const { reference, question } = await sold();
+    const { id } = double.books.dispute(reference, { status, amount: 700 });
+    expect(await results(question)).toEqual([
+      { kind: 'DISPUTE', disputeId: id, amount: 700, reason: 'fraudulent', status: shown },
+    ]);
+  });
+
+  test.each(['warning_needs_response', 'warning_under_review', 'warning_closed', 'prevented'])(
+    '%s takes no money, and is none',
+    async (status) => {
+      const { reference, question } = await sold();
+      double.books.dispute(reference, { status });
+      expect(await results(question)).toEqual([]);
+    },
+  );
+
+  test('a charge that Stripe calls undisputed needs no permission to read disputes', async () => {
+    const { question } = await sold();
+    const before = double.received.length;
+    expect(await results(question)).toEqual([]);
+    const paths = double.received.slice(before).map(({ path }) => path);
+    expect(paths.filter((path) => path.startsWith('/v1/disputes'))).toEqual([]);
+  });
+
+  test('in another currency nothing is concluded', async () => {
+    const { reference, question } = await sold();
+    double.books.dispute(reference, { currency: 'eur' });
+    expect(await results(question)).toEqual({ outcome: 'UNKNOWN', reason: 'mismatch' });
+  });
+});
+
+test.each(['403', '500 before acting', 'cut JSON'] as const)(
+  'a list that is %s says nothing, also of what was read before it',
+  async (fault) => {
+    const { reference, question } = await sold();
+    refundedInDashboard(reference, 500);
+    double.plan('list', fault);
+    expect(await results(question)).toMatchObject({ outcome: 'UNKNOWN' });
+  },
+);
+
+test('a PaymentIntent names its payment, and one that was made elsewhere none', async () => {
+  const { reference, question } = await sold();
+  expect(await provider.paymentOf(reference, {})).toEqual({
+    outcome: 'FOUND',
+    paymentId: question.paymentId,
+  });
+  const { body } = double.books.open(
+    new Map([
+      ['amount', '5000'],
+      ['currency', 'usd'],
+    ]),
+  );
+  for (const other of [(body as { id: string }).id, 'pi_nobody', '../x']) {
+    expect(await provider.paymentOf(other, {})).toEqual({ outcome: 'NOT_FOUND' });
+  }
+  double.plan('read', '500 before acting');
+  expect(await provider.paymentOf(reference, {})).toMatchObject({ outcome: 'UNKNOWN' });
+});
