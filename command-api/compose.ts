@@ -35,7 +35,7 @@ import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
 import { createStop } from './stop.ts';
 import type { WebhookDeps } from './webhooks/routes.ts';
-import { registerStripeWebhook } from './webhooks/stripe.ts';
+import { stripeNoticesOf } from './webhooks/stripe.ts';
 
 export type CommandSideOptions = {
   config: Config;
@@ -176,17 +176,13 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
       old ??= watchOldAuthorizations({ deps, readModels, ...(startTimer && { startTimer }) });
     },
     register: (app, authHooks) => {
-      const secrets = config.stripe?.webhookSecrets ?? [];
-      if (secrets.length > 0) {
-        const unsignedRate = config.unauthenticatedRateLimit;
-        registerStripeWebhook(app, { secrets, unsignedRate, commands: deps });
-      }
       registerRoutes(app, authHooks, COMMAND_ROUTES, {
         record: createRecorder(store),
         reconcileOnce: reconciling.once,
         service: serviceSettings(config),
         providerAhead,
         commands: deps,
+        stripeNotices: stripeNoticesOf(config),
         webhooks: { ...options.webhooks, store },
         readModels,
         requestBudgetMs: config.requestBudgetMs,

@@ -42,6 +42,7 @@ import { startBudget } from './request-budget.ts';
 import { type RespondDeps, respondInBudget } from './responses.ts';
 import type { Sender } from './sender.ts';
 import { WEBHOOK_ROUTES, type WebhookDeps } from './webhooks/routes.ts';
+import { STRIPE_WEBHOOK_ROUTES, type StripeWebhookDeps } from './webhooks/stripe.ts';
 
 /** What the routes for merchants work with. */
 export type CommandApi = RespondDeps & {
@@ -143,11 +144,11 @@ const PAYMENT_ROUTES = {
 /** Every route of the command API. */
 export const COMMAND_ROUTES: RoutesOf<
   'command-api',
-  CommandApi & OperatorDeps & ReconcileDeps & AcknowledgeDeps & WebhookDeps
+  CommandApi & OperatorDeps & ReconcileDeps & AcknowledgeDeps & WebhookDeps & StripeWebhookDeps
 > = joinRoutes(
   PAYMENT_ROUTES,
   joinRoutes(
-    joinRoutes(OPERATOR_ROUTES, WEBHOOK_ROUTES),
+    joinRoutes(joinRoutes(OPERATOR_ROUTES, STRIPE_WEBHOOK_ROUTES), WEBHOOK_ROUTES),
     joinRoutes(RECONCILE_ROUTES, ACKNOWLEDGE_ROUTES),
   ),
 );

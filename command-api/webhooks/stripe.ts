@@ -1,54 +1,80 @@
 /**
  * `POST /webhooks/stripe`: what Stripe tells by itself. A notice is a reason to ask now and never the
- * truth: notices repeat, come late and in any order. It is accepted once the outcome that Stripe then
- * gives is recorded; before, Stripe delivers it again, for days.
+ * truth: notices repeat, come late and in any order. It is accepted once what Stripe then says is
+ * recorded; before, Stripe delivers it again, for days.
  */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { createRateLimiter, type Rate } from '../../shared/http/auth/rate-limit.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
+import { type RoutesOf, type SignedRoute, sendJson } from '../../shared/http/route.ts';
 import { unresolvedOperations } from '../../shared/payment/payment-state.ts';
+import type { Config } from '../../shared/runtime/config.ts';
 import type { CommandDeps } from '../deps.ts';
+import type { NoticeOrigin } from '../provider/port.ts';
 import { resolvedInTurn } from '../recovery/ask.ts';
 import { askAbout } from '../recovery/later-results.ts';
 import { BudgetSpent, startBudget, withinBudget } from '../request-budget.ts';
+import { type Notice, noticeBody, readNotice } from './stripe-notice.ts';
 import { isSignedByStripe } from './stripe-signature.ts';
 
-export type StripeWebhookOptions = {
-  /** One, or two while one replaces the other. */
-  secrets: readonly string[];
-  /** Drawn on, per address, by notices that are not signed. */
-  unsignedRate: Rate;
+/** The secrets that one account of Stripe signs with: one, or two while one replaces the other. */
+type Signer = { merchantId: string | undefined; secrets: readonly string[] };
+
+export type StripeWebhookDeps = {
   commands: CommandDeps;
+  stripeNotices: {
+    signers: readonly Signer[];
+    /** Drawn on, per address, by notices that are not signed. */
+    unsigned: { limiter: ReturnType<typeof createRateLimiter>; rate: Rate };
+  };
 };
 
-export const STRIPE_WEBHOOK_PATH = '/webhooks/stripe';
+/** By the settings; without a secret no notice is signed. */
+export const stripeNoticesOf = ({
+  stripe,
+  unauthenticatedRateLimit: rate,
+}: Config): StripeWebhookDeps['stripeNotices'] => ({
+  signers: [
+    { merchantId: undefined, secrets: stripe?.webhookSecrets ?? [] },
+    ...[...(stripe?.merchants ?? [])].map(([merchantId, { webhookSecrets: secrets }]) => ({
+      merchantId,
+      secrets,
+    })),
+  ],
+  unsigned: { limiter: createRateLimiter(), rate },
+});
+
 /** Stripe gives up a delivery after some ten seconds. */
 const BUDGET_MS = 8_000;
 
-/** All that is read of a notice: which payment it is about. Metadata is ours, on each of the objects. */
-const notice = z.object({
-  data: z.object({
-    object: z.object({
-      metadata: z.object({ paymentId: z.string().regex(/^pay_[0-9A-Z]{26}$/) }),
-    }),
-  }),
-});
+type Budget = ReturnType<typeof startBudget>;
 
-const paymentOfNotice = (body: Buffer): string | undefined => {
-  try {
-    return notice.safeParse(JSON.parse(body.toString('utf8'))).data?.data.object.metadata.paymentId;
-  } catch {
-    return undefined;
-  }
+/** The payment that a notice is about; undefined for none of this service's, `unknown` for now. */
+const paymentOf = async (
+  { provider }: CommandDeps,
+  notice: Notice,
+  origin: NoticeOrigin,
+): Promise<string | undefined | { unknown: true }> => {
+  if (notice.paymentId !== undefined || notice.reference === undefined) return notice.paymentId;
+  const found = await provider.paymentOf(notice.reference, origin);
+  if (found.outcome === 'UNKNOWN') return { unknown: true };
+  return found.outcome === 'FOUND' ? found.paymentId : undefined;
 };
 
 /** Asks about the payment's outcomes, then about what came later; false where Stripe did not say. */
 const askAll = async (
   commands: CommandDeps,
-  paymentId: string,
-  budget: ReturnType<typeof startBudget>,
+  notice: Notice,
+  origin: NoticeOrigin,
+  { request }: FastifyReply,
+  budget: Budget,
 ): Promise<boolean> => {
+  const paymentId = await paymentOf(commands, notice, origin);
+  // A notice about what this service did not make is accepted: nothing here is to be asked.
+  if (paymentId === undefined) return true;
+  if (typeof paymentId === 'object') return false;
+  request.paymentId = paymentId;
   const payment = await resolvedInTurn(commands, paymentId, budget);
   if (payment === undefined) return true;
   if (unresolvedOperations(payment.state).length > 0) return false;
@@ -56,39 +82,85 @@ const askAll = async (
 };
 
 /** As askAll; false as well where it takes longer than Stripe waits. */
-const isKnownNow = async (commands: CommandDeps, paymentId: string): Promise<boolean> => {
+const isKnownNow = async (
+  commands: CommandDeps,
+  notice: Notice,
+  origin: NoticeOrigin,
+  reply: FastifyReply,
+): Promise<boolean> => {
   try {
     const budget = startBudget(BUDGET_MS);
-    return await withinBudget(askAll(commands, paymentId, budget), budget, new Set());
+    const work = askAll(commands, notice, origin, reply, budget);
+    return await withinBudget(work, budget, new Set());
   } catch (error) {
     if (error instanceof BudgetSpent) return false;
     throw error;
   }
 };
 
-/** Registers the route; the signature over the raw body stands in the place of a token. */
-export const registerStripeWebhook = (
-  app: FastifyInstance,
-  { secrets, unsignedRate, commands }: StripeWebhookOptions,
-): void => {
-  const unsigned = createRateLimiter();
-  app.post(STRIPE_WEBHOOK_PATH, async (request, reply) => {
-    const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-    const header = request.headers['stripe-signature'];
-    const signature = Array.isArray(header) ? header.join() : (header ?? '');
-    if (!isSignedByStripe(body, signature, secrets, commands.nowMs())) {
-      const seconds = unsigned.take(request.raw.socket.remoteAddress ?? '', unsignedRate);
-      if (seconds === undefined)
-        return reject(reply, 'UNAUTHORIZED', ['the signature is missing or not valid']);
-      const retry = { 'retry-after': String(seconds) };
-      return reject(reply, 'RATE_LIMITED', ['too many requests; try again later'], retry);
-    }
-    const paymentId = paymentOfNotice(body);
-    request.paymentId = paymentId;
-    // A notice about what this service did not make is accepted: nothing here is to be asked.
-    if (paymentId === undefined || (await isKnownNow(commands, paymentId)))
-      return reply.type('application/json').send('{"received":true}');
+const rejectUnsigned = (
+  reply: FastifyReply,
+  { limiter, rate }: StripeWebhookDeps['stripeNotices']['unsigned'],
+): FastifyReply => {
+  const seconds = limiter.take(reply.request.raw.socket.remoteAddress ?? '', rate);
+  if (seconds === undefined)
+    return reject(reply, 'UNAUTHORIZED', ['the signature is missing or not valid']);
+  const retry = { 'retry-after': String(seconds) };
+  return reject(reply, 'RATE_LIMITED', ['too many requests; try again later'], retry);
+};
+
+const signerOf = (
+  { request }: FastifyReply,
+  body: Buffer,
+  signers: readonly Signer[],
+  nowMs: number,
+): Signer | undefined => {
+  const header = request.headers['stripe-signature'];
+  const signature = Array.isArray(header) ? header.join() : (header ?? '');
+  return signers.find(({ secrets }) => isSignedByStripe(body, signature, secrets, nowMs));
+};
+
+const NoticeReceived = z.object({ received: z.literal(true) }).meta({ id: 'NoticeReceived' });
+
+const stripeWebhook: SignedRoute<StripeWebhookDeps> = {
+  request: { headers: ['StripeSignature'], body: { schema: noticeBody, required: true } },
+  responses: {
+    200: {
+      description:
+        'What Stripe says of the payment now is recorded, or it is none of this service.',
+      content: { 'application/json': NoticeReceived },
+      unrecorded: true,
+    },
+    400: { description: 'Signed, and no event of Stripe.', unrecorded: true },
+    401: { description: 'Not signed, by another secret, or more than 300 s ago.' },
+    413: { description: 'The body is above 64 KiB.', unrecorded: true },
+    429: {
+      description: 'Too many notices without a signature.',
+      headers: ['Retry-After'],
+      unrecorded: true,
+    },
+    500: { description: 'A fault of ours; Stripe delivers the notice again.', unrecorded: true },
+    503: {
+      description: 'Stripe did not say yet what became of the payment, and delivers again.',
+      headers: ['Retry-After'],
+    },
+  },
+  handle: async ({ commands, stripeNotices: { signers, unsigned } }, _input, reply) => {
+    const { body: raw } = reply.request;
+    const body = Buffer.isBuffer(raw) ? raw : Buffer.alloc(0);
+    const signer = signerOf(reply, body, signers, commands.nowMs());
+    if (signer === undefined) return rejectUnsigned(reply, unsigned);
+    const notice = readNotice(body);
+    if (notice === undefined) return reject(reply, 'INVALID_REQUEST', ['the body is no event']);
+    const origin = { merchantId: signer.merchantId, account: notice.account };
+    if (await isKnownNow(commands, notice, origin, reply))
+      return sendJson(reply, { received: true });
     const details = ['the outcome is not known yet; deliver the notice again'];
     return reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);
-  });
+  },
 };
+
+/** The signature over the raw body stands in the place of a token. */
+export const STRIPE_WEBHOOK_ROUTES = { stripeWebhook } satisfies Partial<
+  RoutesOf<'command-api', StripeWebhookDeps>
+>;

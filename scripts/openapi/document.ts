@@ -11,7 +11,7 @@ import { PROJECTOR_ROUTES } from '../../projector/routes.ts';
 import { QUERY_ROUTES } from '../../query-api/routes.ts';
 import { ErrorBody } from '../../shared/http/payment-schemas.ts';
 import type { AnyRoute, ResponseForm } from '../../shared/http/route.ts';
-import { ROUTES, type RouteId, type RoutePlace } from '../../shared/http/route-table.ts';
+import { ROUTES, type RouteId, type RoutePlace, SIGNED } from '../../shared/http/route-table.ts';
 import {
   HEADERS,
   PARAMETERS,
@@ -47,7 +47,7 @@ type Tag = 'Payments' | 'Additions to the contract' | 'Webhooks' | 'Audit' | 'Op
 const tagOf = (id: RouteId): Tag | undefined => {
   const { summary, scope, path }: RoutePlace = ROUTES[id];
   if (summary === undefined) return undefined;
-  if (scope.startsWith('ops:')) return 'Operations';
+  if (scope.startsWith('ops:') || scope === SIGNED) return 'Operations';
   if (scope === 'audit:read') return 'Audit';
   if (path.startsWith('/api/v1/webhook-')) return 'Webhooks';
   return id === 'listPayments' ? 'Additions to the contract' : 'Payments';
@@ -137,7 +137,7 @@ const requestBodyOf = (id: RouteId, recordings: Recording[]): Part => {
 };
 
 const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): Part => {
-  const { summary, description, path }: RoutePlace = ROUTES[id];
+  const { summary, description, path, scope }: RoutePlace = ROUTES[id];
   const recordings = all.filter((one) => one.id === id);
   const { headers = [] } = BOUND[id].request;
   const inPath = [
@@ -151,6 +151,7 @@ const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): 
     operationId: id,
     summary,
     description,
+    ...(scope === SIGNED && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...requestBodyOf(id, recordings),
     responses: responsesOf(id, recordings),

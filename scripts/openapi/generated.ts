@@ -20,7 +20,10 @@ const AUDITOR: DocumentForm = {
   title: 'Payments: audit and operations',
   description:
     'What happened, and proof of it (scope `audit:read`); what has to be looked after (scope `ops:admin`, resolving by hand `ops:resolve`). A token of one merchant sees that merchant alone, one with merchant `*` sees all. Errors are those of [/docs/errors](/docs/errors).',
-  tags: { Audit: 'Scope audit:read', Operations: 'Scopes ops:admin and ops:resolve' },
+  tags: {
+    Audit: 'Scope audit:read',
+    Operations: 'Scopes ops:admin and ops:resolve; what a provider sends is signed',
+  },
 };
 
 const asText = (document: object): string => `${JSON.stringify(document, null, 2)}\n`;

@@ -11,7 +11,7 @@ import type { Provider } from '../../command-api/provider/port.ts';
 import { openService } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { importSecret, signToken } from '../../shared/http/auth/local-keys.ts';
-import { ROUTES, type RouteId } from '../../shared/http/route-table.ts';
+import { ROUTES, type RouteId, SIGNED } from '../../shared/http/route-table.ts';
 import type {} from '../../shared/http/server/app.ts';
 import { mayBeTooLarge } from '../../shared/http/standard-responses.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
@@ -103,16 +103,18 @@ const tooLargeOn = ({ id, url }: Target): Step[] =>
     : [];
 
 const EVERY_ROUTE = Object.keys(ROUTES).map((id) => to(id as RouteId));
+const takesToken = ({ id }: Target): boolean => ROUTES[id].scope !== SIGNED;
 
 /** What each route rejects, those of the other document too; the service takes no request after it. */
 export const REJECTIONS: readonly Step[] = [
-  ...EVERY_ROUTE.flatMap((target): Step[] => [
+  ...EVERY_ROUTE.filter(takesToken).flatMap((target): Step[] => [
     [target, 'No token', { token: 'none' }],
     [target, 'Scope missing', { token: 'withoutScope' }],
     [LIST, undefined, { token: 'limited' }],
     [target, 'Too many requests', { token: 'limited' }],
     ...tooLargeOn(target),
   ]),
+  [to('stripeWebhook'), 'No signature', { body: {} }],
   ({ lifecycle }) => Object.assign(lifecycle, { closing: true }),
   ...EVERY_ROUTE.map((target): Step => [target, 'Shutting down']),
 ];

@@ -1,6 +1,6 @@
 /**
- * Every route under the service's base URL that needs a token, written once: where it is, the scope
- * it takes, the service that serves it, and what it is for. Each service binds what the route reads,
+ * Every route under the service's base URL that needs a token or a signature, written once: where it
+ * is, the scope it takes, the service that serves it, and what it is for. Each service binds what the route reads,
  * responds and does in its own routes.ts. The API documents, `405` with `Allow` in every process
  * (server/known-routes.ts) and the check of the gateway's paths come from here.
  */
@@ -17,11 +17,14 @@ export const PROCESS_OF = {
   projector: 'projector',
 } as const satisfies Record<Service, string>;
 
+/** In the place of a scope: the sender has no token, and signs the body. */
+export const SIGNED = 'signed';
+
 export type RoutePlace = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** As the router takes it: `:name` is a parameter. */
   path: `/${string}`;
-  scope: Scope;
+  scope: Scope | typeof SIGNED;
   service: Service;
   /** In no API document where left out. */
   summary?: string;
@@ -185,6 +188,15 @@ export const ROUTES = {
     summary: 'The messages of the own payments, live',
     description:
       'Server-sent events: the very bodies that a webhook endpoint is sent, in order; the id of each is its position. The first, `ready`, has the secret that `payments listen --forward-to` signs with.',
+  },
+  stripeWebhook: {
+    method: 'POST',
+    path: '/webhooks/stripe',
+    scope: SIGNED,
+    service: 'command-api',
+    summary: 'A notice of Stripe',
+    description:
+      'Sent by Stripe and by nobody else: `Stripe-Signature` over the raw body stands in the place of a token. With `PROVIDER=stripe` and a webhook secret; without one no notice is signed. Nothing of a notice is believed but which payment it is about: Stripe is asked about it now.',
   },
   searchPayments: {
     method: 'GET',

@@ -9,7 +9,7 @@ import { PAYMENT_ID } from '../payment/payment-id.ts';
 import type { AuthHooks } from './auth/hooks.ts';
 import type { Principal } from './auth/tokens.ts';
 import { type ErrorCode, JSON_TYPE, reject } from './errors.ts';
-import { ROUTES, type RouteId, type RouteIdOf, type Service } from './route-table.ts';
+import { ROUTES, type RouteId, type RouteIdOf, type Service, SIGNED } from './route-table.ts';
 import type {} from './server/app.ts';
 
 /** What was read, or what `details` say of what could not be. */
@@ -30,7 +30,7 @@ export type RequestForm = {
   /** For the API document alone: what `read` takes. */
   body?: { schema: z.ZodType; required: boolean };
   /** For the API document alone: the headers that `read` looks at, and those that are ignored. */
-  headers?: readonly ('IdempotencyKey' | 'UserAgent')[];
+  headers?: readonly ('IdempotencyKey' | 'UserAgent' | 'StripeSignature')[];
 };
 
 /** What a handler is given: who sent the request, and what its form has read. */
@@ -76,6 +76,11 @@ export type Route<Deps, F extends RequestForm = RequestForm> = {
     input: Input<F>,
     reply: FastifyReply,
   ) => FastifyReply | Promise<FastifyReply>;
+};
+
+/** A route that takes a signature in the place of a token: it reads the whole request by itself. */
+export type SignedRoute<Deps> = Omit<Route<Deps>, 'handle'> & {
+  handle: (deps: Deps, input: undefined, reply: FastifyReply) => Promise<FastifyReply>;
 };
 
 /** A route whose form is not known any more. */
@@ -168,6 +173,14 @@ export const registerRoutes = <Deps>(
 ): void => {
   for (const [id, { request: form, handle }] of Object.entries(routes)) {
     const { method, path, scope } = ROUTES[id as RouteId];
+    if (scope === SIGNED) {
+      app.route({
+        method,
+        url: path,
+        handler: (_request, reply) => handle(deps, undefined as never, reply),
+      });
+      continue;
+    }
     app.route({
       method,
       url: path,

@@ -6,7 +6,7 @@
 import { PAYMENT_ID } from '../payment/payment-id.ts';
 import { isOfMerchants } from './auth/tokens.ts';
 import type { RequestForm, ResponseForm, ResponseHeader } from './route.ts';
-import type { RoutePlace } from './route-table.ts';
+import { type RoutePlace, SIGNED } from './route-table.ts';
 
 /** A header, parameter or schema object. */
 export type Part = Record<string, unknown>;
@@ -64,6 +64,13 @@ export const PARAMETERS: Readonly<Record<ParameterName, Part>> = {
       'Makes a repeat safe: the same key and the same request give the first outcome again and move no money twice. It never expires.',
     schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
   },
+  StripeSignature: {
+    name: 'Stripe-Signature',
+    in: 'header',
+    required: true,
+    description: "Time and HMAC-SHA256 of the raw body: `t=…,v1=…`, by one of Stripe's secrets.",
+    schema: { type: 'string' },
+  },
   UserAgent: { name: 'User-Agent', in: 'header', required: false, schema: { type: 'string' } },
 };
 
@@ -119,6 +126,7 @@ export const mayBeTooLarge = ({ method, path }: RoutePlace, form: RequestForm): 
 
 /** All statuses of a route but its own. */
 export const standardResponses = (place: RoutePlace, form: RequestForm): Responses => {
+  if (place.scope === SIGNED) return mayBeTooLarge(place, form) ? TOO_LARGE : {};
   const isForMerchants = isOfMerchants(place.scope);
   const missing = isForMerchants
     ? 'The merchant has no such payment.'

@@ -260,7 +260,7 @@ export const settings = {
   ),
   STRIPE_WEBHOOK_SECRET: secret(
     'none',
-    'signing secret of `POST /webhooks/stripe`; two, by a comma, while one replaces the other; without it the route does not exist',
+    'signing secret of `POST /webhooks/stripe`; two, by a comma, while one replaces the other; without one every notice is 401',
     listOf(
       (item) => /^whsec_[A-Za-z0-9+/=_-]{8,250}$/.test(item),
       'must be a signing secret of Stripe (whsec_)',

@@ -1,17 +1,43 @@
 /** `POST /webhooks/stripe`: only what Stripe signed is heard, and all it does is to make us ask now. */
 import { createHmac } from 'node:crypto';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type InProcess, NO_RETRIES, openInProcess } from '../support/in-process.ts';
+import {
+  expectError,
+  type InProcess,
+  idOf,
+  NO_RETRIES,
+  openInProcess,
+  signToken,
+} from '../support/in-process.ts';
+import type { Books, Intent } from '../support/stripe-double/books.ts';
 import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
 import { until } from '../support/until.ts';
 
 const [OLD, NEW] = ['whsec_the_old_secret', 'whsec_the_new_secret'];
 const PATH = '/webhooks/stripe';
+const OWN_SECRET = 'whsec_of_the_merchant_itself';
+const OWN_KEY = 'sk_test_of_the_merchant_itself';
 let double: StripeDouble;
 let service: InProcess;
+const folder = mkdtempDisposableSync(join(tmpdir(), 'payments-stripe-'));
+const secretFile = (name: string, content: string): string => {
+  const path = join(folder.path, name);
+  writeFileSync(path, content, { mode: 0o600 });
+  return path;
+};
 
 beforeAll(async () => {
   double = await stripeDouble();
+  const merchants = {
+    m_connected: { stripeAccount: 'acct_1' },
+    m_keyed: {
+      stripeSecretKeyFile: secretFile('key', OWN_KEY),
+      stripeWebhookSecretFile: secretFile('webhook', OWN_SECRET),
+    },
+  };
   service = await openInProcess({
     ...NO_RETRIES,
     PROVIDER: 'stripe',
@@ -19,16 +45,20 @@ beforeAll(async () => {
     STRIPE_API_URL: double.url,
     STRIPE_WEBHOOK_SECRET: `${NEW}, ${OLD}`,
     STRIPE_CREATES_PER_SECOND: '0',
+    MERCHANTS_FILE: secretFile('merchants.json', JSON.stringify(merchants)),
   });
 });
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   await double.close();
+  folder[Symbol.dispose]();
 });
 
 /** How many requests about a payment Stripe has received; the ledger is read beside them. */
 const questions = (): number => double.received.filter(({ step }) => step !== 'list').length;
 
+const noticeOf = (object: object, account?: string): string =>
+  JSON.stringify({ id: 'evt_1', type: 'any', ...(account && { account }), data: { object } });
 const noticeAbout = (paymentId: string): string =>
   JSON.stringify({
     id: 'evt_1',
@@ -77,18 +107,29 @@ describe('what is heard', () => {
   });
 
   test.each([NEW, OLD])('both secrets are good while one replaces the other', async (secret) => {
-    expect((await deliver('{}', signed('{}', secret))).status).toBe(200);
+    const body = noticeAbout('pay_01ARZ3NDEKTSV4RRFFQ69G5FAV');
+    expect((await deliver(body, signed(body, secret))).status).toBe(200);
   });
 
   test('notices about what this service did not make are accepted', async () => {
     for (const body of [
       noticeAbout('pay_01ARZ3NDEKTSV4RRFFQ69G5FAV'),
       noticeAbout('../../payments'),
-      'not JSON',
+      noticeOf({ object: 'dispute', payment_intent: 'pi_of_somebody_else' }),
+      noticeOf({ object: 'payout' }),
     ]) {
       expect((await deliver(body, signed(body))).status).toBe(200);
     }
   });
+
+  test.each(['', 'not JSON', '[]', '{}', '{"data":{"object":"x"}}'])(
+    'a signed body that is no event is 400: %p',
+    async (body) => {
+      expectError(await deliver(body, signed(body)), 400, 'INVALID_REQUEST', [
+        'the body is no event',
+      ]);
+    },
+  );
 });
 
 describe('a notice about a payment', () => {
@@ -165,5 +206,91 @@ describe('a notice about a payment', () => {
       step === 'confirm' ? params.has('payment_method') : false,
     );
     expect(new Set(confirms.map(({ path }) => path)).size).toBe(confirms.length);
+  });
+});
+
+describe('what came later, which Stripe is asked about by the PaymentIntent that a notice names', () => {
+  const sold = async (token?: string, books: Books = double.books) => {
+    const options = token === undefined ? {} : { token };
+    const paymentId = idOf(await service.create({ captureNow: true }, options));
+    const isIts = ({ metadata }: Intent) => metadata.paymentId === paymentId;
+    const intent = [...books.intents.values()].find(isIts);
+    if (intent === undefined) throw new Error(`${paymentId} is not in these books`);
+    return { paymentId, intent };
+  };
+  const refundedInDashboard = (intent: Intent, amount: number, books: Books = double.books) =>
+    books.refund(
+      new Map([
+        ['payment_intent', intent.id],
+        ['amount', String(amount)],
+      ]),
+    );
+  const tell = async (object: object, secret = NEW, account?: string) => {
+    const body = noticeOf(object, account);
+    const responses = [];
+    for (let time = 0; time < 2; time += 1)
+      responses.push((await deliver(body, signed(body, secret))).status);
+    return responses;
+  };
+  const shown = async (paymentId: string, token?: string) =>
+    (await service.get(paymentId, token === undefined ? {} : { token })).json;
+
+  test('a refund made in the Dashboard, once, and what bounces of it', async () => {
+    const { paymentId, intent } = await sold();
+    refundedInDashboard(intent, 500);
+    const notice = { object: 'refund', payment_intent: intent.id, metadata: {} };
+    expect(await tell(notice)).toEqual([200, 200]);
+    expect(await shown(paymentId)).toMatchObject({ refundedAmount: 500, refundableAmount: 2000 });
+    Object.assign(double.books.refunds.at(-1) ?? {}, { status: 'failed' });
+    expect(await tell(notice)).toEqual([200, 200]);
+    expect(await shown(paymentId)).toMatchObject({ refundedAmount: 0, refundableAmount: 2500 });
+  });
+
+  test('a refund of ours that bounced: REFUNDED goes back to CAPTURED', async () => {
+    const { paymentId, intent } = await sold();
+    expect((await service.change('refund', paymentId)).json.status).toBe('REFUNDED');
+    const made = double.books.refunds.at(-1);
+    Object.assign(made ?? {}, { status: 'failed', failure_reason: 'insufficient_funds' });
+    expect(await tell({ ...made, payment_intent: intent.id })).toEqual([200, 200]);
+    expect(await shown(paymentId)).toMatchObject({ status: 'CAPTURED', refundedAmount: 0 });
+  });
+
+  test('a dispute: no refund while it is open, a late notice of its beginning opens it no more', async () => {
+    const { paymentId, intent } = await sold();
+    const dispute = double.books.dispute(intent.id);
+    const began = { ...dispute };
+    expect(await tell(began)).toEqual([200, 200]);
+    expect(await shown(paymentId)).toMatchObject({ disputes: [{ status: 'OPEN', amount: 2500 }] });
+    expectError(await service.change('refund', paymentId), 422, 'REFUND_NOT_ALLOWED', [
+      'the payment is disputed',
+    ]);
+    dispute.status = 'won';
+    expect(await tell({ ...dispute })).toEqual([200, 200]);
+    expect(await tell(began)).toEqual([200, 200]);
+    const { disputes } = await shown(paymentId);
+    expect(disputes).toMatchObject([{ status: 'WON' }]);
+    expect((await service.change('refund', paymentId)).status).toBe(200);
+  });
+
+  test('a PaymentIntent that cannot be read is a reason to deliver again', async () => {
+    const { intent } = await sold();
+    double.plan('read', '500 before acting');
+    expect(await tell({ object: 'dispute', payment_intent: intent.id })).toEqual([503, 200]);
+  });
+
+  test.each([
+    ['m_connected', 'acct_1', NEW, 'acct_1'],
+    ['m_keyed', OWN_KEY, OWN_SECRET, undefined],
+  ] as const)('of %s, in its own account', async (merchantId, name, secret, account) => {
+    const books = double.openAccount(name);
+    const token = await signToken({ merchant_id: merchantId, sub: 'shop' });
+    const { paymentId, intent } = await sold(token, books);
+    refundedInDashboard(intent, 500, books);
+    const notice = { object: 'refund', payment_intent: intent.id };
+    // The same notice, as if it came from the account of the installation.
+    expect(await tell(notice)).toEqual([200, 200]);
+    expect((await shown(paymentId, token)).refundedAmount).toBe(0);
+    expect(await tell(notice, secret, account)).toEqual([200, 200]);
+    expect((await shown(paymentId, token)).refundedAmount).toBe(500);
   });
 });
