@@ -31,8 +31,9 @@ export const shownCardOf = (card: CardInput): ShownCard => {
 export const describeToken = async (
   { provider }: Pick<CommandDeps, 'provider'>,
   given: TokenInput,
+  merchantId: string,
 ): Promise<ShownCard | { response: CommandResponse }> => {
-  const described = await provider.describeToken(given.token);
+  const described = await provider.describeToken(given.token, merchantId);
   switch (described.outcome) {
     case 'DESCRIBED':
       // seeded bug: brand-of-token

@@ -250,7 +250,7 @@ const createNew = async (
   { sender, command: requested, shown: given, call, budget }: Attempt,
   { paymentId, operationId }: CreateIds,
 ): Promise<CommandResponse | undefined> => {
-  const shown = 'token' in given ? await describeToken(deps, given) : given;
+  const shown = 'token' in given ? await describeToken(deps, given, requested.merchantId) : given;
   if ('response' in shown) return shown.response;
   const command = { ...requested, ...shown, paymentId, operationId };
   const request = { paymentId, command, call, sender, budget };

@@ -4,14 +4,23 @@ import { httpProvider } from './provider/http/provider.ts';
 import type { Provider } from './provider/port.ts';
 import { stripeProvider } from './provider/stripe/provider.ts';
 
+/** A merchant's own account, with its name for the log. */
+const accountsOf = (merchants: NonNullable<Config['stripe']>['merchants']) =>
+  new Map(
+    [...merchants].map(([merchantId, { secretKey, account }]) => [
+      merchantId,
+      { secretKey, account, name: account ?? `the key of ${merchantId}` },
+    ]),
+  );
+
 /** Throws where the settings name the simulator, which has no address. */
 export const openOuterProvider = ({ provider, stripe }: Config): Provider => {
   const { url, token, connectTimeoutMs, timeoutMs } = provider;
   if (stripe !== undefined) {
-    const { secretKey, account, ...rest } = stripe;
+    const { secretKey, account, merchants, ...rest } = stripe;
     return stripeProvider({
       ...rest,
-      account: { secretKey, account },
+      accounts: { installation: { secretKey, account }, merchants: accountsOf(merchants) },
       connectTimeoutMs,
       timeoutMs,
     });

@@ -157,7 +157,7 @@ const callProvider = async (
   // Another process may take the call for ended before it would end: the call is not begun.
   // seeded bug: too-late-to-call
   if (inFlight.isTooLate(payment, operation)) return { outcome: 'NOT_SENT' };
-  const { paymentId, currency } = payment.state;
+  const { paymentId, merchantId, currency } = payment.state;
   budget.begunOn = paymentId;
   const { operationId, amountMinor: amount } = operation;
   // seeded bug: open-before-money
@@ -165,7 +165,7 @@ const callProvider = async (
     progress.payment = await paymentLog.recordOpened(payment, operationId, reference);
   };
   // seeded bug: call-under-operation-id
-  const sent = { operationId, paymentId, amount, currency, ...call };
+  const sent = { operationId, paymentId, merchantId, amount, currency, ...call };
   return outcomeOf(await provider.execute(sent, opened));
 };
 

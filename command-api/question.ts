@@ -21,10 +21,11 @@ export const questionAbout = (
   operation: Operation,
 ): OperationQuestion => {
   const { operationId, amountMinor: amount, kind, reference } = operation;
-  const { paymentId, currency } = state;
+  const { paymentId, merchantId, currency } = state;
   return {
     operationId,
     paymentId,
+    merchantId,
     kind: kindOf(state, operation),
     amount,
     currency,

@@ -7,7 +7,7 @@ import { dirname, resolve } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import type {
   LedgerEntry,
-  ProviderOperation,
+  OperationOrder,
   ProviderOperationKind,
 } from '../command-api/provider/port.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
@@ -29,7 +29,7 @@ export type Recorded = { outcome: 'RECORDED'; entry: SimulatedEntry } | { outcom
 
 export type Ledger = {
   /** Decides and records, unless the id is recorded or fenced already. Resolves once durable. */
-  record(operation: ProviderOperation, behaviour: CardBehaviour | undefined): Promise<Recorded>;
+  record(operation: OperationOrder, behaviour: CardBehaviour | undefined): Promise<Recorded>;
   /** Fences the id unless it is recorded already. Resolves once durable. */
   fence(operationId: string): Promise<Recorded>;
   find(operationId: string): Recorded | undefined;
@@ -106,7 +106,7 @@ const isCarriedOut = (row: Row): row is Row & { outcome: 'APPROVED' | 'DECLINED'
 const recordedOf = (row: Row): Recorded =>
   isCarriedOut(row) ? { outcome: 'RECORDED', entry: entryOf(row) } : { outcome: 'FENCED' };
 
-const newEntry = (operation: ProviderOperation, decided: SimulatedOutcome, sequence: number) =>
+const newEntry = (operation: OperationOrder, decided: SimulatedOutcome, sequence: number) =>
   ({
     sequence,
     operationId: operation.operationId,
@@ -135,7 +135,7 @@ const remembered = (behaviour: CardBehaviour | undefined): CardBehaviour | null 
 
 const valuesOf = (
   entry: SimulatedEntry,
-  operation: ProviderOperation,
+  operation: OperationOrder,
   behaviour: CardBehaviour | undefined,
 ): SQLInputValue[] => [
   entry.operationId,
@@ -288,14 +288,14 @@ export const openLedger = (file: string, durability: Durability): Ledger => {
       throw new Error(`operation ${operationId} is not in the ledger after its insert`);
     return recorded;
   };
-  const decide = (operation: ProviderOperation): SimulatedOutcome =>
+  const decide = (operation: OperationOrder): SimulatedOutcome =>
     'card' in operation
       ? decideCard(operation)
       : decideFollowUp(
           operation,
           authorization.get(operation.authorizationId) as Authorization | undefined,
         );
-  const operate = (operation: ProviderOperation, behaviour: CardBehaviour | undefined) => {
+  const operate = (operation: OperationOrder, behaviour: CardBehaviour | undefined) => {
     const entry = newEntry(operation, decide(operation), lastSequence + 1);
     const { changes } = insert.run(...valuesOf(entry, operation, behaviour));
     if (changes === 0) return mustRead(operation.operationId);

@@ -2,14 +2,14 @@
  * How the simulated provider decides: by card number for AUTHORIZE and SALE (gaps §13), by
  * its own money rules for the rest. Pure; the ledger hands in what it knows.
  */
-import type { ProviderOperation, ProviderOperationKind } from '../command-api/provider/port.ts';
+import type { OperationOrder, ProviderOperationKind } from '../command-api/provider/port.ts';
 import { brandOf, maskCard, type TokenCard } from '../shared/payment/card.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { passesLuhn } from '../shared/runtime/card-numbers.ts';
 import { type CardBehaviour, TEST_CARDS, type TestCard } from './test-cards.ts';
 
-export type CardOperation = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
-export type FollowUp = Exclude<ProviderOperation, CardOperation>;
+export type CardOperation = Extract<OperationOrder, { kind: 'AUTHORIZE' | 'SALE' }>;
+export type FollowUp = Exclude<OperationOrder, CardOperation>;
 
 export type SimulatedOutcome = {
   outcome: 'APPROVED' | 'DECLINED';
@@ -68,7 +68,7 @@ export const cardOfToken = (token: string): TokenCard | undefined => {
 const testCardOf = (number: string): TestCard | undefined => cardsByNumber.get(number);
 
 /** What the card of an AUTHORIZE or SALE makes the simulator do; undefined for a card of no list. */
-export const behaviourOf = (operation: ProviderOperation): CardBehaviour | undefined =>
+export const behaviourOf = (operation: OperationOrder): CardBehaviour | undefined =>
   'card' in operation ? testCardOf(numberOf(operation))?.behaviour : undefined;
 
 /** The outcome of an AUTHORIZE or SALE. The card's date is not looked at (gaps §13). */

@@ -11,7 +11,7 @@ import {
   operationBody,
   operationIdShape,
 } from '../command-api/provider/http/protocol.ts';
-import type { ProviderOperation } from '../command-api/provider/port.ts';
+import type { OperationOrder } from '../command-api/provider/port.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
 import { CardSecret } from '../shared/payment/card.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
@@ -45,7 +45,7 @@ const outcomeOf = (entry: SimulatedEntry) => {
 const operationFrom = (
   operationId: string,
   body: z.infer<typeof operationBody>,
-): ProviderOperation => {
+): OperationOrder => {
   if (!('card' in body)) return { ...body, operationId };
   return { ...body, operationId, card: new CardSecret(body.card) };
 };

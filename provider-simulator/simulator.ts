@@ -10,10 +10,10 @@ import {
   type Declined,
   type LedgerEntry,
   type LedgerPage,
+  type OperationOrder,
   type OperationQuestion,
   type PaymentQuestion,
   type Provider,
-  type ProviderOperation,
   type ProviderOutcome,
   type Unknown,
 } from '../command-api/provider/port.ts';
@@ -42,7 +42,7 @@ export type Found = Recorded | { outcome: 'AT_WORK' };
 
 /** The provider behind every way to talk to it. Rejects and throws only when the ledger fails. */
 export type Simulation = {
-  operate(operation: ProviderOperation): Promise<Carried>;
+  operate(operation: OperationOrder): Promise<Carried>;
   find(operationId: string): Found | undefined;
   fence(operationId: string): Promise<Found>;
   list: Ledger['list'];
@@ -58,13 +58,13 @@ export const openSimulation = (file: string, durability: Durability = 'NORMAL'):
   const closing = new AbortController();
   const atWork = new Map<string, Promise<Carried>>();
 
-  const record = async (operation: ProviderOperation): Promise<Carried> => {
+  const record = async (operation: OperationOrder): Promise<Carried> => {
     const behaviour = behaviourOf(operation);
     const recorded = await ledger.record(operation, behaviour);
     if (recorded.outcome === 'FENCED') return recorded;
     return { ...recorded, responseLost: behaviour === 'ANSWER_LOST' };
   };
-  const recordLater = (operation: ProviderOperation): Promise<Carried> => {
+  const recordLater = (operation: OperationOrder): Promise<Carried> => {
     const work = wait(SLOW_CARD_MS, undefined, { signal: closing.signal })
       .then(() => record(operation))
       .finally(() => atWork.delete(operation.operationId));
@@ -135,7 +135,7 @@ const responseFrom = (entry: SimulatedEntry, question: Sent): Approved | Decline
 
 const executeResponse = (
   carried: Exclude<Carried, { outcome: 'SILENT' }>,
-  operation: ProviderOperation,
+  operation: OperationOrder,
 ): ProviderOutcome => {
   if (carried.outcome !== 'RECORDED') return { outcome: 'NOT_SENT', byProvider: true };
   return carried.responseLost ? unknown('answer_lost') : responseFrom(carried.entry, operation);
@@ -183,7 +183,7 @@ const laterResults = (simulation: Simulation) => {
     onNotice: (next: (paymentId: string) => void): void => {
       listener = next;
     },
-    noticeOf: (operation: ProviderOperation): void => {
+    noticeOf: (operation: OperationOrder): void => {
       const id = 'authorizationId' in operation ? operation.authorizationId : operation.operationId;
       const behaviour = behaviourOf(operation) ?? simulation.authorization(id)?.behaviour;
       if (isLaterBehaviour(behaviour)) noticeSoon(operation.paymentId);
@@ -233,6 +233,7 @@ export const openSimulator = async ({
 
   return {
     laterResults: async (question) => ({ outcome: 'FOUND', results: later.resultsOf(question) }),
+    paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
     onNotice: later.onNotice,
     authorizationMsMax: AUTHORIZATION_MS_MAX,
     describeToken: async (token) => {

@@ -26,13 +26,17 @@ export type Authorization = {
   authorizationReference?: string | undefined;
 };
 
-/** One operation to carry out. `amount` is in minor units of `currency`, from 1. */
-export type ProviderOperation = {
+/** What is to be carried out. `amount` is in minor units of `currency`, from 1. */
+export type OperationOrder = {
   operationId: string;
   paymentId: string;
   amount: number;
   currency: string;
 } & CallDetails;
+/** Whose payment it is: a merchant may have an account of its own at the provider. */
+type OfMerchant = { merchantId: string };
+/** One operation to carry out. */
+export type ProviderOperation = OperationOrder & OfMerchant;
 
 export type Approved = Extract<FinalOutcomeDetails, { outcome: 'APPROVED' }>;
 /** The provider's own code, verbatim, has at most 64 of `A-Za-z0-9_.-` and no long digit run. */
@@ -55,16 +59,18 @@ export type NotSentReason =
 /**
  * Proven never to be carried out: no money moved, none ever will. `byProvider` where the provider
  * itself said so, and so can be reached. Without it and without a `reason` it is `unreachable`.
+ * `account` names a merchant's own account that it was said of, for the log.
  */
 export type NotSent = Extract<FinalOutcomeDetails, { outcome: 'NOT_SENT' }> & {
   byProvider?: true;
   reason?: NotSentReason;
+  account?: string;
 };
 /**
  * Anything else: the money may have moved. `reason` is one word for metrics and the log; of a
- * question one of NotSentReason where it applies.
+ * question one of NotSentReason where it applies. `account` as in NotSent.
  */
-export type Unknown = { outcome: 'UNKNOWN'; reason: string };
+export type Unknown = { outcome: 'UNKNOWN'; reason: string; account?: string };
 /** The reason of an Unknown by which the provider says itself that it still works on it (202). */
 export const AT_WORK = 'at_work';
 /** From now on this operation id is never carried out. */
@@ -99,18 +105,31 @@ export type OperationQuestion = {
    * first, as long as the outcome is recorded at the revision at which this was read.
    */
   reference?: string | undefined;
-} & Partial<Authorization>;
+} & Partial<Authorization> &
+  OfMerchant;
 
-/** A payment whose later results are asked for; `refunds` are those that were approved. */
+/**
+ * A payment whose later results are asked for. `refunds` are those that were approved; `observed` are
+ * those that were made elsewhere and have been recorded: `refundId` is the provider's, the operation
+ * id that of the record.
+ */
 export type PaymentQuestion = {
   paymentId: string;
   amount: number;
   currency: string;
   refunds: { operationId: string; amount: number }[];
-} & Authorization;
+  observed: { operationId: string; refundId: string }[];
+} & Authorization &
+  OfMerchant;
 
 /** All that has become of a payment as of now, in the order in which it came. */
 export type LaterResults = { outcome: 'FOUND'; results: LaterResult[] };
+
+/**
+ * Where a notice of the provider's comes from: the merchant whose own secret signed it, and the
+ * account that it names.
+ */
+export type NoticeOrigin = { merchantId?: string | undefined; account?: string | undefined };
 
 /** A line of the provider's ledger. */
 export type LedgerEntry = {
@@ -135,10 +154,10 @@ export type TokenDescription =
 
 export type Provider = {
   /**
-   * Which card a token stands for, asked before the payment is created. Never throws; ends within the
-   * provider's timeout.
+   * Which card a merchant's token stands for, asked before the payment is created. Never throws; ends
+   * within the provider's timeout.
    */
-  describeToken(token: string): Promise<TokenDescription>;
+  describeToken(token: string, merchantId: string): Promise<TokenDescription>;
   /**
    * Carries the operation out once. A provider that opens something before it moves money gives its
    * id to `opened` in between: a rejection of `opened` is NOT_SENT. Never throws; ends within the
@@ -155,6 +174,14 @@ export type Provider = {
   ledgerEnd(after: string | null): Promise<LedgerEntry[]>;
   /** What has become of a payment since. Never throws; ends within the provider's timeout. */
   laterResults(question: PaymentQuestion): Promise<LaterResults | Unknown>;
+  /**
+   * The payment that the provider opened `reference` for: a notice may name nothing else. NOT_FOUND
+   * where that is none of this service's. Never throws; ends within the provider's timeout.
+   */
+  paymentOf(
+    reference: string,
+    origin: NoticeOrigin,
+  ): Promise<{ outcome: 'FOUND'; paymentId: string } | NotFound | Unknown>;
   /** Calls the listener when something may have become of a payment: a reason to ask, nothing more. */
   onNotice(listener: (paymentId: string) => void): void;
   /** How long an authorization lives here, in milliseconds; an older one is asked about. */

@@ -1,8 +1,9 @@
 /**
  * What a provider rejects because of this installation or its account, and not because of a card: a
  * key, a permission, a rate, a setting. It can be reached, so the circuit breaker has no part in it;
- * each is counted, and logged at most once a minute, for somebody has to act.
+ * each is counted, and logged for each account at most once a minute, for somebody has to act.
  */
+import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import type { NotSentReason } from './port.ts';
 
 /** A rejection that somebody has to act on. */
@@ -29,16 +30,19 @@ export type RejectionOptions = {
 };
 
 const LOGGED_EVERY_MS = 60_000;
+const ACCOUNTS_MAX = 10_000;
 
 /** Notes the reason of each outcome that has one. */
 export const noteRejections = ({ onRejection, logger, nowMs }: RejectionOptions) => {
-  const loggedAtMs = new Map<Rejection, number>();
-  return (operation: string, reason: string | undefined): void => {
+  const loggedAtMs = createBoundedMap<number>(ACCOUNTS_MAX);
+  return (operation: string, reason: string | undefined, account?: string): void => {
     if (!isRejection(reason)) return;
     onRejection(reason);
-    const last = loggedAtMs.get(reason);
+    // seeded bug: rejection-of-each-account
+    const about = `${reason} ${account ?? ''}`;
+    const last = loggedAtMs.peek(about);
     if (last !== undefined && nowMs() - last < LOGGED_EVERY_MS) return;
-    loggedAtMs.set(reason, nowMs());
-    logger.error({ operation, reason }, LINES[reason]);
+    loggedAtMs.set(about, nowMs());
+    logger.error({ operation, reason, ...(account !== undefined && { account }) }, LINES[reason]);
   };
 };

@@ -18,8 +18,8 @@ import type { Opened, Provider, ProviderOperation, ProviderOutcome } from './por
 export type ResilienceOptions = {
   /** Called after each call that was sent, with what it did, its outcome and its time in seconds. */
   onCall?: (operation: string, outcome: string, seconds: number) => void;
-  /** Called with the operation and the reason, if any, of each outcome. */
-  onReason?: (operation: string, reason: string | undefined) => void;
+  /** Called with the operation and the reason, if any, of each outcome, and whose account it is of. */
+  onReason?: (operation: string, reason: string | undefined, account: string | undefined) => void;
   /** Calls in a row that could not be sent before the breaker opens. */
   failuresToOpen?: number;
   halfOpenAfterMs?: number;
@@ -88,14 +88,14 @@ export const resilient = (
     breaker: new ConsecutiveBreaker(options.failuresToOpen ?? 5),
   });
 
-  const measured = async <T extends { outcome: string; reason?: string }>(
+  const measured = async <T extends { outcome: string; reason?: string; account?: string }>(
     operation: string,
     call: Promise<T>,
   ): Promise<T> => {
     const startedAt = performance.now();
     const response = await call;
     onCall(operation, response.outcome, (performance.now() - startedAt) / 1000);
-    onReason(operation, response.reason);
+    onReason(operation, response.reason, response.account);
     return response;
   };
 
@@ -139,10 +139,12 @@ export const resilient = (
   return {
     ...provider,
     execute,
-    describeToken: (token) => measured('DESCRIBE', provider.describeToken(token)),
+    describeToken: (token, merchantId) =>
+      measured('DESCRIBE', provider.describeToken(token, merchantId)),
     lookUp: (question) => measured('LOOK_UP', provider.lookUp(question)),
     fence: (question) => measured('FENCE', provider.fence(question)),
     laterResults: (question) => measured('LATER', provider.laterResults(question)),
+    paymentOf: (reference, origin) => measured('NOTICE', provider.paymentOf(reference, origin)),
     breakerOpen: () => breaker.state !== CircuitState.Closed,
   };
 };

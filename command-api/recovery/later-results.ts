@@ -25,12 +25,16 @@ const isApprovedRefund = ({ kind, ended, failedLater }: PaymentState['operations
 
 const questionAbout = (state: PaymentState): PaymentQuestion => ({
   paymentId: state.paymentId,
+  merchantId: state.merchantId,
   amount: state.amount,
   currency: state.currency,
   ...authorizationOf(state),
   refunds: state.operations
     .filter(isApprovedRefund)
     .map(({ operationId, amountMinor: amount }) => ({ operationId, amount })),
+  observed: (state.observedRefunds ?? [])
+    .filter(({ failedLater }) => !failedLater)
+    .map(({ operationId, refundId }) => ({ operationId, refundId })),
 });
 
 const askInTurn = async (deps: CommandDeps, paymentId: string): Promise<AfterAsking> => {

@@ -1,8 +1,10 @@
 /** What is read from the files that settings name. No function throws: a file that cannot be read is a problem. */
 import { join, resolve } from 'node:path';
-import type { TokenKeys } from './config.ts';
+import type { MerchantAccount, TokenKeys } from './config.ts';
+import { readMerchantAccounts } from './merchant-accounts.ts';
 import { type MerchantSettings, readJsonFile, readMerchants, readText } from './merchants.ts';
 import type { ParsedSettings } from './settings.ts';
+import { providerKindOf } from './settings-problems.ts';
 
 /** Relative settings are resolved from here. */
 export const PROJECT_DIR = join(import.meta.dirname, '../..');
@@ -46,6 +48,15 @@ export const merchantsOf = (
   if (parsed.MERCHANTS_FILE === undefined) return { merchants: new Map(), problems: [] };
   const { merchants, problems } = readMerchants(resolve(PROJECT_DIR, parsed.MERCHANTS_FILE));
   return { merchants, problems: problems.map((line) => `MERCHANTS_FILE ${line}`) };
+};
+
+/** Read by a process that talks to Stripe alone: no other one needs the keys. */
+export const accountsOf = (parsed: ParsedSettings, merchants: Merchants) => {
+  const { STRIPE_SECRET_KEY: key } = parsed;
+  const isStripe = providerKindOf(parsed) === 'stripe' && key !== undefined;
+  if (!isStripe) return { accounts: new Map<string, MerchantAccount>(), problems: [] };
+  const { accounts, problems } = readMerchantAccounts(merchants, key, PROJECT_DIR);
+  return { accounts, problems: problems.map((line) => `MERCHANTS_FILE ${line}`) };
 };
 
 export const kafkaCaOf = (

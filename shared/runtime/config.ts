@@ -52,6 +52,8 @@ export type StripeSettings = {
   perSecondMax: number;
   /** The secrets that sign webhooks, one or two; none: webhooks are not taken. */
   webhookSecrets: readonly string[];
+  /** Merchants with an account of their own, by id. */
+  merchants: ReadonlyMap<string, MerchantAccount>;
 };
 
 /** One setting; the value of a secret is hidden, that of an unset one is `not set`. */
@@ -59,6 +61,16 @@ export type EffectiveSetting = {
   name: string;
   value: string;
   origin: 'environment' | 'file' | 'default';
+};
+
+/** One merchant's own account of Stripe. Holds secrets: never log it. */
+export type MerchantAccount = {
+  /** The installation's, or the merchant's own. */
+  secretKey: string;
+  /** With the installation's key alone. */
+  account: string | undefined;
+  /** The secrets that sign the notices of the merchant's own account, one or two. */
+  webhookSecrets: readonly string[];
 };
 
 /** All settings of a process, with defaults filled in. Names that end in Ms are milliseconds. */

@@ -12,7 +12,14 @@ import {
   type StripeSettings,
   type TokenKeys,
 } from './config.ts';
-import { dataDirOf, kafkaCaOf, keysOf, merchantsOf, PROJECT_DIR } from './config-files.ts';
+import {
+  accountsOf,
+  dataDirOf,
+  kafkaCaOf,
+  keysOf,
+  merchantsOf,
+  PROJECT_DIR,
+} from './config-files.ts';
 import { effectiveSettings } from './effective-settings.ts';
 import { eventStoreAddressProblems } from './event-store-address.ts';
 import type { MerchantSettings } from './merchants.ts';
@@ -73,7 +80,10 @@ const saslOf = ({
 
 const STRIPE_PER_SECOND_DEFAULT = 25;
 
-const stripeOf = (parsed: ParsedSettings): StripeSettings | undefined => {
+const stripeOf = (
+  parsed: ParsedSettings,
+  merchants: StripeSettings['merchants'],
+): StripeSettings | undefined => {
   const { STRIPE_SECRET_KEY: secretKey } = parsed;
   if (providerKindOf(parsed) !== 'stripe' || secretKey === undefined) return undefined;
   const live = isLiveKey(secretKey);
@@ -86,6 +96,7 @@ const stripeOf = (parsed: ParsedSettings): StripeSettings | undefined => {
     testTokens: (parsed.STRIPE_TEST_TOKENS ?? String(!live)) === 'true',
     perSecondMax: parsed.STRIPE_CREATES_PER_SECOND ?? STRIPE_PER_SECOND_DEFAULT,
     webhookSecrets: parsed.STRIPE_WEBHOOK_SECRET ?? [],
+    merchants,
   };
 };
 
@@ -93,6 +104,7 @@ const stripeOf = (parsed: ParsedSettings): StripeSettings | undefined => {
 type Files = {
   keys: TokenKeys;
   merchants: ReadonlyMap<string, MerchantSettings>;
+  accounts: StripeSettings['merchants'];
   kafkaCa: string | undefined;
 };
 
@@ -128,7 +140,7 @@ const configOf = (mode: Mode, parsed: ParsedSettings, files: Files): Config => {
       token: parsed.PROVIDER_TOKEN,
       ...providerTimes,
     },
-    stripe: stripeOf(parsed),
+    stripe: stripeOf(parsed, files.accounts),
     requestBudgetMs,
     recoveryDelaysMs: parsed.RECOVERY_DELAYS_MS ?? RECOVERY_DELAYS_MS_DEFAULT,
     reconcileIntervalMs: parsed.RECONCILE_INTERVAL_MS ?? RECONCILE_INTERVAL_MS_DEFAULT,
@@ -174,6 +186,7 @@ const deepFreeze = <T>(value: T): T => {
 const configFrom = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
   const keys = keysOf(parsed);
   const { merchants, problems: merchantProblems } = merchantsOf(parsed);
+  const { accounts, problems: accountProblems } = accountsOf(parsed, merchants);
   const { kafkaCa, problems: caProblems } = kafkaCaOf(parsed);
   const { EVENTSTOREDB_URL: url } = parsed;
   const addressProblems = url === undefined ? [] : eventStoreAddressProblems(url);
@@ -190,9 +203,10 @@ const configFrom = (mode: Mode, parsed: ParsedSettings): ConfigResult => {
     ...distributedProblems(mode, parsed),
     ...secretProblems(mode, parsed),
     ...merchantProblems,
+    ...accountProblems,
   ];
   if (problems.length > 0 || 'problem' in keys) return { ok: false, problems };
-  const files = { keys: keys.keys, merchants, kafkaCa };
+  const files = { keys: keys.keys, merchants, accounts, kafkaCa };
   return { ok: true, config: deepFreeze(configOf(mode, parsed, files)) };
 };
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { CARD_BRANDS } from '../payment/card.ts';
 
+const fileName = z.string().min(1).max(4096).optional();
 const rate = z.int().min(0).max(1_000_000).optional();
 const merchantSettings = z.strictObject({
   maxAmount: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional(),
@@ -10,6 +11,12 @@ const merchantSettings = z.strictObject({
   merchantReference: z.enum(['allow', 'unique']).optional(),
   rateLimitPerSecond: rate,
   rateLimitBurst: rate,
+  stripeAccount: z
+    .string()
+    .regex(/^acct_[A-Za-z0-9]{1,64}$/)
+    .optional(),
+  stripeSecretKeyFile: fileName,
+  stripeWebhookSecretFile: fileName,
 });
 /** One merchant's own settings; for a field left out the installation's setting applies. */
 export type MerchantSettings = z.infer<typeof merchantSettings>;
@@ -21,6 +28,9 @@ const WORDINGS: Record<string, string> = {
   merchantReference: 'must be allow or unique',
   rateLimitPerSecond: 'must be a whole number from 0 to 1000000',
   rateLimitBurst: 'must be a whole number from 0 to 1000000',
+  stripeAccount: 'must be the id of an account of Stripe (acct_)',
+  stripeSecretKeyFile: 'must be the path of a file',
+  stripeWebhookSecretFile: 'must be the path of a file',
 };
 
 const problemOf = ({ code, path, ...issue }: z.core.$ZodIssue): string => {

@@ -8,7 +8,8 @@ import { resolve } from 'node:path';
 const BYTES_MAX = 64 * 1024;
 const OTHERS = 0o077;
 
-const contentOf = (file: string): { value: string } | { problem: string } => {
+/** The content of a secret's file. Never throws; `problem` is a line without the setting's name. */
+export const contentOf = (file: string): { value: string } | { problem: string } => {
   try {
     const { mode, size } = statSync(file);
     if ((mode & OTHERS) !== 0) {

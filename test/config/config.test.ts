@@ -1,5 +1,5 @@
 /** docs/settings.md: settings are read once, and every wrong one is named before the process ends. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -435,9 +435,68 @@ describe('settings: MERCHANTS_FILE', () => {
       { m_1: { rateLimitPerSecond: 5, rateLimitBurst: 0 } },
       'MERCHANTS_FILE m_1.rateLimitBurst must be at least 1',
     ],
+    [{ m_1: { stripeAccount: 'me' } }, 'MERCHANTS_FILE m_1.stripeAccount must be the id of an'],
   ])('%j is a problem', (content, expected) => {
     const problems = problemsOf(merchants(content));
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(expected);
+  });
+
+  describe("a merchant's own account of Stripe", () => {
+    const STRIPE = { PROVIDER: 'stripe', STRIPE_SECRET_KEY: 'sk_test_1' };
+    const key = (text: string) => {
+      const path = fileWith(`key-${text}`, text);
+      chmodSync(path, 0o600);
+      return path;
+    };
+
+    test('is a connected account of the key, or a key of its own', () => {
+      const file = merchants({
+        m_1: { stripeAccount: 'acct_1' },
+        m_2: {
+          stripeSecretKeyFile: key('rk_test_2'),
+          stripeWebhookSecretFile: key('whsec_12345678'),
+        },
+        m_3: { maxAmount: 5 },
+      });
+      const { stripe } = load({ ...STRIPE, ...file });
+      expect([...(stripe?.merchants ?? [])]).toEqual([
+        ['m_1', { secretKey: 'sk_test_1', account: 'acct_1', webhookSecrets: [] }],
+        ['m_2', { secretKey: 'rk_test_2', account: undefined, webhookSecrets: ['whsec_12345678'] }],
+      ]);
+      // A process that does not talk to Stripe reads no key, though it may have the same file.
+      expect(load(file).stripe).toBeUndefined();
+    });
+
+    test.each<[object, string]>([
+      [
+        { stripeAccount: 'acct_1', stripeSecretKeyFile: '/nowhere' },
+        'm_1 must not have both stripeAccount and stripeSecretKeyFile',
+      ],
+      [
+        { stripeSecretKeyFile: '/nowhere' },
+        'm_1.stripeSecretKeyFile names a file that cannot be read (ENOENT)',
+      ],
+      [
+        { stripeSecretKeyFile: key('pk_test_1') },
+        'm_1.stripeSecretKeyFile must hold a secret or restricted key of Stripe',
+      ],
+      [
+        { stripeSecretKeyFile: key('sk_live_1') },
+        'm_1.stripeSecretKeyFile must hold a key of the mode of STRIPE_SECRET_KEY, test or live',
+      ],
+      [
+        { stripeAccount: 'acct_1', stripeWebhookSecretFile: '/nowhere' },
+        'm_1.stripeWebhookSecretFile must stand beside stripeSecretKeyFile',
+      ],
+      [
+        { stripeSecretKeyFile: key('sk_test_2'), stripeWebhookSecretFile: key('hush') },
+        'm_1.stripeWebhookSecretFile must hold a signing secret of Stripe',
+      ],
+    ])('%j is a problem, and no secret is shown', (own, expected) => {
+      const problems = problemsOf({ ...STRIPE, ...merchants({ m_1: own }) }).join('\n');
+      expect(problems).toContain(`MERCHANTS_FILE ${expected}`);
+      expect(problems).not.toMatch(/sk_live_1|pk_test_1|hush/);
+    });
   });
 });

@@ -12,7 +12,7 @@ import {
   openInProcess,
   signToken,
 } from '../support/in-process.ts';
-import type { Books, Intent } from '../support/stripe-double/books.ts';
+import { type Books, createBooks, type Intent } from '../support/stripe-double/books.ts';
 import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
 import { until } from '../support/until.ts';
 
@@ -282,7 +282,7 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
     ['m_connected', 'acct_1', NEW, 'acct_1'],
     ['m_keyed', OWN_KEY, OWN_SECRET, undefined],
   ] as const)('of %s, in its own account', async (merchantId, name, secret, account) => {
-    const books = double.openAccount(name);
+    const books = double.openAccount(name, createBooks());
     const token = await signToken({ merchant_id: merchantId, sub: 'shop' });
     const { paymentId, intent } = await sold(token, books);
     refundedInDashboard(intent, 500, books);

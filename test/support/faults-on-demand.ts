@@ -75,7 +75,7 @@ export const providerFaults = (): ProviderFaults => {
       behind = own;
       return {
         ...own,
-        describeToken: (token) => question(() => own.describeToken(token)),
+        describeToken: (token, merchantId) => question(() => own.describeToken(token, merchantId)),
         laterResults: (about) =>
           question(async () => {
             const results = faults.later.get(about.paymentId);

@@ -30,10 +30,11 @@ export const withLog = (provider: Provider, references: References = new Map()):
     return { authorizationId, authorizationReference: references.get(authorizationId) };
   };
   const questionOf = (about: About): OperationQuestion => {
-    const { operationId, paymentId, kind, amount, currency } = about;
+    const { operationId, paymentId, merchantId, kind, amount, currency } = about;
     return {
       operationId,
       paymentId,
+      merchantId,
       kind,
       amount,
       currency,

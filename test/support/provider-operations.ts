@@ -4,6 +4,7 @@ import { CardSecret } from '../../shared/payment/card.ts';
 
 export const APPROVED_CARD = '4242424242424242';
 export const CVV = '739';
+export const MERCHANT = 'm_1';
 
 type CardOperation = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
 type FollowUp = Exclude<ProviderOperation, CardOperation>;
@@ -22,6 +23,7 @@ export const authorize = (
 ): CardOperation => ({
   operationId: newOperationId(),
   paymentId: 'pay_1',
+  merchantId: MERCHANT,
   amount: 2000,
   currency: 'USD',
   kind: 'AUTHORIZE',
@@ -38,11 +40,12 @@ export const authorize = (
 /** A capture, void or refund of all of an authorization, or what the parts say. */
 export const followUp = (
   kind: FollowUp['kind'],
-  { operationId, paymentId, amount, currency }: ProviderOperation,
+  { operationId, paymentId, merchantId, amount, currency }: ProviderOperation,
   parts: Partial<FollowUp> = {},
 ): FollowUp => ({
   operationId: newOperationId(),
   paymentId,
+  merchantId,
   amount,
   currency,
   kind,

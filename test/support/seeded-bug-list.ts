@@ -23,6 +23,36 @@ const STRIPE: SeededBug[] = [
     test: 'test/http/stripe-webhooks.test.ts',
   },
   {
+    name: "Stripe: a merchant's payments are made in the installation's account",
+    at: 'stripe-account-of-merchant',
+    change: without(/merchants\?\.get\(merchantId\) \?\? /),
+    test: 'test/contract/provider/stripe-accounts.test.ts',
+  },
+  {
+    name: 'Stripe: no trace in another account counts as a fence',
+    at: 'stripe-traceless-elsewhere',
+    change: { replace: /return .*/, by: 'return FENCED;' },
+    test: 'test/contract/provider/stripe-accounts.test.ts',
+  },
+  {
+    name: 'Stripe: an open that names what does not exist is a decline of the card',
+    at: 'stripe-missing-intent',
+    change: 'delete',
+    test: 'test/contract/provider/stripe-rules.test.ts',
+  },
+  {
+    name: 'Stripe: what a capture of part released counts as a refund',
+    at: 'stripe-refund-elsewhere',
+    change: without(/ && made !== release/),
+    test: 'test/contract/provider/stripe-later.test.ts',
+  },
+  {
+    name: "a rejection of one merchant's key hides that of another",
+    at: 'rejection-of-each-account',
+    change: without(/ \$\{account \?\? ''\}/),
+    test: 'test/contract/provider/resilience.test.ts',
+  },
+  {
     name: 'Stripe: a hold that our own fence released counts as approved',
     at: 'stripe-canceled',
     change: { replace: /isReleasedLater \? approved : IMPOSSIBLE/, by: 'approved' },

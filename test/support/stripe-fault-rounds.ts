@@ -32,7 +32,7 @@ export const driverOver = (
     version: STRIPE_API_VERSION_DEFAULT,
     connectTimeoutMs: 5_000,
     timeoutMs: 10_000,
-    account: TEST_ACCOUNT,
+    accounts: { installation: TEST_ACCOUNT },
     testTokens: true,
     perSecondMax: 0,
     ...options,

@@ -3,7 +3,12 @@ import { type NoResponse, openTransport, type RawResponse } from '../transport.t
 import type { StripeRequest } from './requests.ts';
 
 /** Whose money it is: a secret key, and the connected account that the key acts for. */
-export type StripeAccount = { secretKey: string; account?: string | undefined };
+export type StripeAccount = {
+  secretKey: string;
+  account?: string | undefined;
+  /** For the log; absent for the installation's. */
+  name?: string;
+};
 
 /** One deadline over all requests of an operation. */
 export type Deadline = { signal: AbortSignal; leftMs(): number };

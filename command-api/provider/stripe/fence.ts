@@ -32,7 +32,7 @@ import {
   refundOf,
   unknown,
 } from './read.ts';
-import { cancelAsFence, followUpRequest, takeKey } from './requests.ts';
+import { cancelAsFence, followUpRequest, getIntent, takeKey } from './requests.ts';
 
 export type FenceOutcome = Approved | Declined | Fenced | Unknown;
 
@@ -156,7 +156,11 @@ export const fenceFollowUp = async (
   const ageMs = nowMs - Date.parse(question.requestedAt);
   // seeded bug: stripe-key-age
   if (ageMs < KEY_AGE_MS_MAX) return takeItsKey(call, question, reference);
-  return ageMs >= TRACELESS_AGE_MS_MIN ? FENCED : unknown('key_too_old');
+  if (ageMs < TRACELESS_AGE_MS_MIN) return unknown('key_too_old');
+  const seen = await call.send(getIntent(reference));
+  // In another account there is no trace of what was done in this one.
+  // seeded bug: stripe-traceless-elsewhere
+  return intentOf(seen)?.id === reference ? FENCED : undecided(seen);
 };
 
 const isFollowUp = (question: OperationQuestion): question is FollowUpQuestion =>

@@ -1,5 +1,5 @@
 /**
- * Stripe's account as a ledger, oldest first. Stripe lists newest first and has no dense sequence, so
+ * Stripe's accounts as one ledger, oldest first. Stripe lists newest first and has no dense sequence, so
  * it is read in windows of creation time that are halved until one fits in memory. What happened to a
  * PaymentIntent stands at the time when it was opened, a refund at its own.
  */
@@ -26,6 +26,10 @@ const STEPS_MAX = 60;
 const CLOCKS_S_MAX = 60;
 
 type Send = (request: StripeRequest) => Promise<StripeResponse>;
+/** The account that is read; `name` for what goes wrong with it. */
+export type Book = { send: Send; name: string | undefined };
+/** Accounts that are read at once. */
+const BOOKS_AT_ONCE = 8;
 
 /** `second.kind.id.part`: the entry after which the ledger goes on. */
 type Place = { second: number; name: string };
@@ -112,18 +116,41 @@ const refundEntry = (made: Refund): LedgerEntry[] => {
 
 const secondOf = ({ cursor }: LedgerEntry): number => Number(cursor.split('.')[0]);
 
-/** The entries of a window, oldest first; undefined where it holds too much. */
-const entriesOf = async (send: Send, window: Window): Promise<LedgerEntry[] | undefined> => {
-  const [opened, made] = await Promise.all([
-    readAll(send, (after) => listIntents(window, after), intents),
-    readAll(send, (after) => listRefunds(window, after), refunds),
-  ]);
-  // A second that holds more than fits cannot be halved; Stripe takes 100 requests in it.
-  if (opened === undefined || made === undefined) return undefined;
-  const entries = [
-    ...opened.flatMap((intent) => [...createEntry(intent), ...changeEntry(intent)]),
-    ...made.flatMap(refundEntry),
-  ];
+/** The entries of a window in one account; undefined where it holds too much. */
+const entriesOfBook = async (
+  { send, name }: Book,
+  window: Window,
+): Promise<LedgerEntry[] | undefined> => {
+  try {
+    const [opened, made] = await Promise.all([
+      readAll(send, (after) => listIntents(window, after), intents),
+      readAll(send, (after) => listRefunds(window, after), refunds),
+    ]);
+    // A second that holds more than fits cannot be halved; Stripe takes 100 requests in it.
+    if (opened === undefined || made === undefined) return undefined;
+    return [
+      ...opened.flatMap((intent) => [...createEntry(intent), ...changeEntry(intent)]),
+      ...made.flatMap(refundEntry),
+    ];
+  } catch (error) {
+    throw name === undefined ? error : new Error(`${Object(error).message} (${name})`);
+  }
+};
+
+/** The entries of a window in all accounts, oldest first; undefined where it holds too much. */
+const entriesOf = async (
+  books: readonly Book[],
+  window: Window,
+): Promise<LedgerEntry[] | undefined> => {
+  const entries: LedgerEntry[] = [];
+  for (let next = 0; next < books.length; next += BOOKS_AT_ONCE) {
+    const some = books.slice(next, next + BOOKS_AT_ONCE);
+    for (const read of await Promise.all(some.map((book) => entriesOfBook(book, window)))) {
+      if (read === undefined) return undefined;
+      entries.push(...read);
+    }
+    if (entries.length > 2 * WINDOW_MAX && window.to - window.from > 1) return undefined;
+  }
   // A stable sort keeps the order of Stripe's own lists within a second.
   return entries.sort((a, b) => secondOf(a) - secondOf(b));
 };
@@ -144,7 +171,7 @@ const isWithin = ({ from, to }: Window, { second }: Place): boolean =>
 
 /** The window that begins at a place, as long as the last one that fitted, or shorter. */
 const readFrom = async (
-  send: Send,
+  books: readonly Book[],
   memory: LedgerMemory,
   from: number,
   end: number,
@@ -152,7 +179,7 @@ const readFrom = async (
   let lengthS = memory.lengthS ?? end - from;
   for (;;) {
     const window = { from, to: Math.min(from + lengthS, end) };
-    const entries = await entriesOf(send, window);
+    const entries = await entriesOf(books, window);
     if (entries !== undefined) {
       memory.lengthS = entries.length < WINDOW_MAX / 2 ? lengthS * 2 : lengthS;
       return { window, entries };
@@ -164,7 +191,7 @@ const readFrom = async (
 
 /** A page of the ledger after a cursor. Throws where Stripe cannot be read. */
 export const readLedger = async (
-  send: Send,
+  books: readonly Book[],
   memory: LedgerMemory,
   after: string | null,
   limit: number,
@@ -179,10 +206,10 @@ export const readLedger = async (
     !isWithin(read.window, place) ||
     read.window.to > end - 2 * CLOCKS_S_MAX
   ) {
-    read = await readFrom(send, memory, place.second, end);
+    read = await readFrom(books, memory, place.second, end);
   }
   while (afterPlace(read.entries, place).length === 0 && read.window.to < end) {
-    read = await readFrom(send, memory, read.window.to, end);
+    read = await readFrom(books, memory, read.window.to, end);
   }
   memory.read = read;
   const entries = afterPlace(read.entries, place);
@@ -198,7 +225,7 @@ export const readLedger = async (
 
 /** The last entries after a cursor, oldest first, at most `limit`. Throws where Stripe cannot be read. */
 export const readLedgerEnd = async (
-  send: Send,
+  books: readonly Book[],
   after: string | null,
   limit: number,
   nowMs: number,
@@ -209,7 +236,7 @@ export const readLedgerEnd = async (
   let lengthS = 60;
   for (let step = 0; step < STEPS_MAX; step += 1) {
     const window = { from: Math.max(first, end - lengthS), to: end };
-    const read = await entriesOf(send, window);
+    const read = await entriesOf(books, window);
     if (read === undefined) {
       lengthS = Math.max(1, Math.floor(lengthS / 3));
       continue;

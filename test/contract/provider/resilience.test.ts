@@ -43,6 +43,7 @@ const providerThat = (execute: Provider['execute']): Provider => ({
   ledger: async () => ({ entries: [], next: null }),
   ledgerEnd: async () => [],
   laterResults: async () => ({ outcome: 'FOUND', results: [] }),
+  paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
   onNotice: () => undefined,
   authorizationMsMax: 0,
   close: async () => undefined,
@@ -75,6 +76,12 @@ describe('the breaker counts only what says that the provider is away', () => {
     expect(behind.breakerOpen()).toBe(false);
     expect(rejections).toEqual(Array(10).fill(reason));
     expect(lines).toEqual([{ operation: 'AUTHORIZE', reason }]);
+    // One merchant's own account does not hide what another one says.
+    for (const account of ['acct_1', 'acct_2', 'acct_1']) onReason('AUTHORIZE', reason, account);
+    expect(lines.slice(1)).toEqual([
+      { operation: 'AUTHORIZE', reason, account: 'acct_1' },
+      { operation: 'AUTHORIZE', reason, account: 'acct_2' },
+    ]);
   });
 
   test.each([

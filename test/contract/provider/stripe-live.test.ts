@@ -49,7 +49,7 @@ describeDriver('Stripe itself', { name: 'with a test key', skip: skipReason() },
       version: STRIPE_API_VERSION_DEFAULT,
       connectTimeoutMs: 5_000,
     });
-    const options = { account: { secretKey }, timeoutMs: TIMEOUT_MS };
+    const options = { accounts: { installation: { secretKey } }, timeoutMs: TIMEOUT_MS };
     provider = withLog(driverOver(STRIPE_API_URL_DEFAULT, options));
   });
   afterAll(async () => {
@@ -79,7 +79,7 @@ describeDriver('Stripe itself', { name: 'with a test key', skip: skipReason() },
   const rejectedByItsKey = { status: 400, body: { error: { type: 'idempotency_error' } } };
 
   test('a test token is described', async () => {
-    expect(await provider.describeToken('pm_card_visa')).toMatchObject({
+    expect(await provider.describeToken('pm_card_visa', 'm_1')).toMatchObject({
       outcome: 'DESCRIBED',
       brand: 'VISA',
     });

@@ -18,7 +18,7 @@ export const tokenCases = (driver: ProviderDriver): void => {
     });
 
     test('one that nobody knows is not found, and nothing is charged on it', async () => {
-      expect(await provider.describeToken('tok_nobody')).toEqual({ outcome: 'NOT_FOUND' });
+      expect(await provider.describeToken('tok_nobody', 'm_1')).toEqual({ outcome: 'NOT_FOUND' });
       expect((await provider.execute(byToken('tok_nobody'))).outcome).not.toBe('APPROVED');
       const entries = await takeAll(provider, 10);
       expect(entries.filter(({ outcome }) => outcome === 'APPROVED')).toEqual([]);
@@ -27,7 +27,7 @@ export const tokenCases = (driver: ProviderDriver): void => {
     if (token !== undefined) {
       test('one that is known is described, and charged', async () => {
         // A bin is not told by every provider.
-        expect(await provider.describeToken(token)).toMatchObject({
+        expect(await provider.describeToken(token, 'm_1')).toMatchObject({
           outcome: 'DESCRIBED',
           last4: expect.stringMatching(/^[0-9]{4}$/),
           expiryMonth: expect.stringMatching(/^(0[1-9]|1[0-2])$/),

@@ -284,11 +284,13 @@ export const localstripeBooks = (url: string): StripeActs => {
       }),
     read: (id) => withIntent(id, async () => show(id)),
     list: (what, params) =>
-      inTurn(async () =>
-        what === 'refunds'
+      inTurn(async () => {
+        // It knows no disputes.
+        if (what === 'disputes') return page([], params);
+        return what === 'refunds'
           ? page(await requestedRefunds(params), params)
-          : page(await ownIntents(), params),
-      ),
+          : page(await ownIntents(), params);
+      }),
     search: (params) =>
       inTurn(async () => {
         const id = /^metadata\['operationId'\]:'(.*)'$/.exec(params.get('query') ?? '')?.[1];

@@ -9,6 +9,7 @@
  * | declines and 3-D Secure by test number and token (cards.ts) | any other number is approved |
  * | one refund never above what was captured | refunds succeed at once, but for one card |
  * | lists by `created`, newest first, in pages | search is never behind |
+ * | one account sees nothing of another | Idempotency-Keys are of all accounts |
  * | 401 without a secret key | every secret key has every permission |
  */
 import { once } from 'node:events';
@@ -18,6 +19,7 @@ import {
   type Books,
   createBooks,
   errorReply,
+  type Listed,
   type Params,
   type Reply,
   type StripeActs,
@@ -72,6 +74,8 @@ export type Received = {
 export type DoubleOf<Acts extends StripeActs> = {
   url: string;
   books: Acts;
+  /** The books of one account: requests with its secret key, or as its `Stripe-Account`, see no other. */
+  openAccount(name: string, own: Acts): Acts;
   /** Everything that was received, oldest first. */
   received: Received[];
   /** The next request of this step goes wrong. */
@@ -103,11 +107,17 @@ const routeOf = (method: string, path: string): Route | undefined => {
   const [, v1, kind, id = '', verb] = path.split('/');
   if (v1 !== 'v1') return undefined;
   if (kind === 'payment_methods') return { step: method === 'POST' ? 'method' : 'read', id };
+  if (kind === 'disputes') return { step: 'list', id };
   if (kind === 'refunds') return { step: method === 'POST' ? 'refund' : 'list', id };
   if (kind !== 'payment_intents') return undefined;
   if (method === 'GET') return { step: id === '' || id === 'search' ? 'list' : 'read', id };
   if (verb === 'confirm' || verb === 'capture' || verb === 'cancel') return { step: verb, id };
   return { step: id === '' ? 'open' : 'update', id };
+};
+
+const listOf = (path: string): Listed => {
+  if (path.startsWith('/v1/disputes')) return 'disputes';
+  return path.startsWith('/v1/refunds') ? 'refunds' : 'payment_intents';
 };
 
 const act = (
@@ -135,7 +145,7 @@ const act = (
       return path.startsWith('/v1/payment_methods') ? books.readMethod(id) : books.read(id);
     case 'list':
       if (id === 'search') return books.search(params);
-      return books.list(path.startsWith('/v1/refunds') ? 'refunds' : 'payment_intents', params);
+      return books.list(listOf(path), params);
   }
 };
 
@@ -167,6 +177,7 @@ export const doubleOf = async <Acts extends StripeActs>(
   books: Acts,
   port = 0,
 ): Promise<DoubleOf<Acts>> => {
+  const accounts = new Map<string, Acts>();
   const keys = createKeys();
   const received: Received[] = [];
   const planned = new Map<Step, StripeFaultName[]>();
@@ -174,11 +185,23 @@ export const doubleOf = async <Acts extends StripeActs>(
   let slowMs = () => 0;
   let takesRawCards = true;
 
-  type Call = { route: Route; path: string; params: Params; form: string; key: string | undefined };
+  const booksOf = ({ authorization = '', ...headers }: IncomingMessage['headers']): Acts =>
+    accounts.get(String(headers['stripe-account'])) ??
+    accounts.get(authorization.replace('Bearer ', '')) ??
+    books;
+
+  type Call = {
+    own: Acts;
+    route: Route;
+    path: string;
+    params: Params;
+    form: string;
+    key: string | undefined;
+  };
 
   /** Executes a request under its key; `made` replaces the reply that is kept, not the effect. */
   const perform = async (
-    { route, path, params, form, key }: Call,
+    { own, route, path, params, form, key }: Call,
     made?: Reply,
     acts = true,
   ): Promise<Reply & { replayed?: true }> => {
@@ -187,7 +210,7 @@ export const doubleOf = async <Acts extends StripeActs>(
     if (early !== undefined) return early;
     const ms = MOVES.includes(route.step) ? slowMs() : 0;
     if (ms > 0) await new Promise<void>((resolve) => later(ms, resolve));
-    const reply = acts ? await act(books, route, path, params) : SERVER_ERROR;
+    const reply = acts ? await act(own, route, path, params) : SERVER_ERROR;
     if (keyed) keys.end(keyed, made ?? reply);
     return made ?? reply;
   };
@@ -242,7 +265,8 @@ export const doubleOf = async <Acts extends StripeActs>(
       return write(outgoing, errorReply(401, { type: 'invalid_request_error' }));
     if (route === undefined) return write(outgoing, errorReply(404, { message: 'no such route' }));
     const key = headers['idempotency-key'];
-    const call = { route, path, params, form, key: Array.isArray(key) ? key[0] : key };
+    const own = booksOf(headers);
+    const call = { own, route, path, params, form, key: Array.isArray(key) ? key[0] : key };
     if (route.step === 'method' && !takesRawCards)
       return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'unsafe' }));
     const fault = planned.get(route.step)?.shift();
@@ -259,6 +283,10 @@ export const doubleOf = async <Acts extends StripeActs>(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     books,
+    openAccount: (name, own) => {
+      accounts.set(name, own);
+      return own;
+    },
     received,
     plan: (step, fault) => void planned.set(step, [...(planned.get(step) ?? []), fault]),
     prune: keys.prune,
