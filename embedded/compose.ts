@@ -209,7 +209,9 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
     store,
     readModels,
     webhookSecret: parts.webhookSecret,
-    behind: opened.shared ? behindTheLog({ store, readModels }) : inStepWith(projector),
+    ...(opened.shared
+      ? { behind: behindTheLog({ store, readModels }) }
+      : { behind: inStepWith(projector), isBehind: projector.isBehind }),
   });
   registerConsole(app);
 };

@@ -101,6 +101,8 @@ export type ReadModelsReader = {
    * looks like one that does not exist.
    */
   get(paymentId: string, merchantId: string): Promise<PaymentDocument | undefined>;
+  /** The same without a wait, where the store is in this process. Throws ReadModelsUnavailable. */
+  getAtOnce?(paymentId: string, merchantId: string): PaymentDocument | undefined;
   /** The document of any merchant's payment: for auditors and operators. */
   getAny(paymentId: string): Promise<PaymentDocument | undefined>;
   /**

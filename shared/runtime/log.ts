@@ -9,7 +9,13 @@ import { scrubCardNumbers } from './card-numbers.ts';
 import { withoutControlSigns } from './control-signs.ts';
 
 /** The log of a process, as createLogger opens it. */
-export type Log = Logger;
+export type Log = Logger & {
+  /**
+   * A line of level info from texts and numbers under names that hold no secrets. It is the line that
+   * `info` writes, for a fraction of the work: one is written for each request.
+   */
+  flat(fields: Readonly<Record<string, string | number | undefined>>, message: string): void;
+};
 type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
 
 type LogOptions = {
@@ -106,7 +112,9 @@ export const createLogger = ({
   });
   // A full disk or a closed pipe loses log lines and must not end the service.
   stream.on('error', () => undefined);
-  const log = pino(
+  // seeded bug: scrubber
+  const safe = (line: string): string => withoutControlSigns(scrubCardNumbers(line));
+  const own = pino(
     {
       level,
       base: null,
@@ -115,11 +123,16 @@ export const createLogger = ({
       // seeded bug: log-redaction
       formatters: { level: (label) => ({ level: label }), log: redacted },
       serializers: { err: (error: unknown) => describeError(error) ?? 'not an error' },
-      // seeded bug: scrubber
-      hooks: { streamWrite: (line) => withoutControlSigns(scrubCardNumbers(line)) },
+      hooks: { streamWrite: safe },
     },
     stream,
   );
+  const flat: Log['flat'] = (fields, msg) => {
+    if (!own.isLevelEnabled('info')) return;
+    const time = new Date().toISOString();
+    stream.write(`${safe(JSON.stringify({ level: 'info', time, ...fields, msg }))}\n`);
+  };
+  const log = Object.assign(own, { flat });
   const flush = (): void => {
     // A write in flight runs in another thread, and flushSync cannot wait for it: give it a moment.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WRITE_IN_FLIGHT_MS);

@@ -87,7 +87,7 @@ const start = async ({ maxInFlight = 100, arrivalMs = ARRIVAL_MS.long } = {}): P
   const own: Line[] = [];
   lines = own;
   const write = (line: Line) => own.push(line);
-  const log = { debug: write, info: write, error: write } as unknown as Log;
+  const log = { debug: write, info: write, error: write, flat: write } as unknown as Log;
   const metrics = createMetrics();
   app = buildApp({ log, metrics, maxInFlight, arrivalMs });
   addRoutes();

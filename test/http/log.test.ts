@@ -51,6 +51,25 @@ describe('gaps §4: a log line', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
+  test('of texts and numbers alone is the same line, made at less cost', async () => {
+    const fields = { requestId: 'r', error: undefined, status: 200, odd: `"\\\n\u202e${NUMBER}é` };
+    const { text } = await written((log) => {
+      log.info(fields, 'request');
+      log.flat(fields, 'request');
+    });
+    const [one, other] = text
+      .replace(/"time":"[^"]*"/g, '')
+      .trimEnd()
+      .split('\n');
+    expect(other).toBe(one);
+    expect(text).not.toContain(NUMBER);
+    const { lines } = await written((log) => {
+      log.flat(fields, 'no');
+      log.warn('yes');
+    }, 'warn');
+    expect(lines.map(({ msg }) => msg)).toEqual(['yes']);
+  });
+
   test('F28: goes on at the start of a file that a rotation has emptied', async () => {
     const file = join(folder, 'rotated.log');
     const { log, flush } = createLogger({ level: 'info', destination: { file } });

@@ -5,9 +5,8 @@ import { z } from 'zod';
 import { createAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { type Input, type Read, type Route, registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
-import type { Log } from '../../shared/runtime/log.ts';
+import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { silent } from '../support/silent-log.ts';
 
 const READING_MS = 20;
 
@@ -48,7 +47,8 @@ const nameOf = (rawHeaders: readonly string[]) =>
 
 beforeEach(() => {
   given = undefined;
-  app = buildApp({ log: silent as Log, metrics: createMetrics(), maxInFlight: 10 });
+  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+  app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
   const authHooks = createAuthHooks({
     authenticator: {
       authenticate: (rawHeaders) =>

@@ -20,7 +20,7 @@ import {
 } from './tokens.ts';
 
 export type AuthOptions = {
-  authenticator: Pick<Authenticator, 'authenticate'>;
+  authenticator: Pick<Authenticator, 'authenticate'> & Partial<Pick<Authenticator, 'verified'>>;
   rateOf(merchantId: string): Rate;
   /** Drawn on, per address, by requests without a valid token alone (gaps §11). */
   unauthenticatedRate: Rate;
@@ -30,7 +30,18 @@ export type AuthOptions = {
  * The `onRequest` hooks of a route by the scope that it takes: `authenticate`, behind which
  * `request.principal` is there, and `authorize`. The rates are shared by all routes.
  */
-export type AuthHooks = (scope: Scope) => onRequestHookHandler[];
+export type AuthHooks = ((scope: Scope) => onRequestHookHandler[]) & {
+  /** The same checks for what is served before the hooks run (server/at-once.ts). */
+  atOnce?(scope: Scope): AuthAtOnce;
+};
+
+/** What the hooks of a scope let pass, as far as it is known at once. */
+export type AuthAtOnce = {
+  /** Who sent the request; undefined unless its token was verified before and has the scope. */
+  principalOf(rawHeaders: readonly string[]): Principal | undefined;
+  /** Draws on the merchant's rate; false where nothing is left. */
+  draw(merchantId: string): boolean;
+};
 
 const retryAfter = (seconds: number) => ({ 'retry-after': String(seconds) });
 
@@ -79,8 +90,7 @@ const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) =
   return authenticate;
 };
 
-const authorizeHook = ({ rateOf }: AuthOptions) => {
-  const merchants = createRateLimiter();
+const authorizeHook = (take: (merchantId: string) => number | undefined) => {
   return (scope: Scope): onRequestHookHandler =>
     ({ principal }, reply, done) => {
       if (principal === undefined) throw new Error('authorize runs before authenticate');
@@ -90,7 +100,7 @@ const authorizeHook = ({ rateOf }: AuthOptions) => {
         return;
       }
       // seeded bug: rate-drawn
-      const seconds = merchants.take(merchantId, rateOf(merchantId));
+      const seconds = take(merchantId);
       if (seconds === undefined) done();
       else rejectRate(reply, seconds);
     };
@@ -98,9 +108,21 @@ const authorizeHook = ({ rateOf }: AuthOptions) => {
 
 /** Makes the hooks of one server. */
 export const createAuthHooks = (options: AuthOptions): AuthHooks => {
+  const { authenticator, rateOf } = options;
+  const merchants = createRateLimiter();
+  const take = (merchantId: string) => merchants.take(merchantId, rateOf(merchantId));
   const authenticate = authenticateHook(options);
-  const authorize = authorizeHook(options);
-  return (scope) => [authenticate, authorize(scope)];
+  const authorize = authorizeHook(take);
+  const hooks: AuthHooks = (scope) => [authenticate, authorize(scope)];
+  hooks.atOnce = (scope) => ({
+    principalOf: (rawHeaders) => {
+      const principal = authenticator.verified?.(rawHeaders);
+      // seeded bug: at-once-scope
+      return principal !== undefined && mayUse(principal, scope) ? principal : undefined;
+    },
+    draw: (merchantId) => take(merchantId) === undefined,
+  });
+  return hooks;
 };
 
 /** The hooks of a process by its settings. Throws where the keys cannot be used. */

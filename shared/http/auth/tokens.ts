@@ -77,6 +77,8 @@ export type Authenticator = {
     rawHeaders: readonly string[],
     mayLoad?: () => boolean,
   ): Authentication | Promise<Authentication>;
+  /** Who sent a request, where its token has been verified before and is good now. */
+  verified(rawHeaders: readonly string[]): Principal | undefined;
   /** See IssuerKeys; 0 where the keys have no address. */
   keysOutdatedSeconds(): number;
 };
@@ -240,6 +242,9 @@ const failureOf = (error: unknown): Authentication => {
 const ACCESS_TOKEN_TYPE = /^(application\/)?(at\+)?jwt$/i;
 const BEARER = /^bearer +([^\s]+)$/i;
 
+const bearerOf = (header: string | undefined | null): string | undefined =>
+  header ? BEARER.exec(header)?.[1] : undefined;
+
 /**
  * Makes what checks tokens. Throws when a key file cannot be read or holds no key set; the address
  * of a key set is first called when a token needs it, and `onFailure` each time it cannot be loaded.
@@ -308,10 +313,14 @@ export const createAuthenticator = async (
 
   return {
     keysOutdatedSeconds: outdatedSeconds,
+    verified: (rawHeaders) => {
+      const token = bearerOf(soleHeader(rawHeaders, 'authorization'));
+      return token === undefined ? undefined : verified.find(digestOf(token), Date.now());
+    },
     authenticate: (rawHeaders, mayLoad = () => true) => {
       const header = soleHeader(rawHeaders, 'authorization');
       if (header === undefined || header === '') return MISSING;
-      const token = header === null ? undefined : BEARER.exec(header)?.[1];
+      const token = bearerOf(header);
       if (token === undefined) return MALFORMED;
       const digest = digestOf(token);
       const nowMs = Date.now();

@@ -2,6 +2,7 @@
  * The HTTP server that routes are registered on: limits, time-outs, one form of rejection whoever
  * rejects, one log line and one measurement per request. Built apart from listening.
  */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -20,6 +21,7 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import type { Principal } from '../auth/tokens.ts';
 import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
 import { RETRY_LATER, reject } from '../errors.ts';
+import { type AtOnce, respondAtOnce } from './at-once.ts';
 import { watchRoutes } from './known-routes.ts';
 import {
   respondForNode,
@@ -27,6 +29,7 @@ import {
   responseHeaders,
   watchConnections,
 } from './raw-responses.ts';
+import { isHealth, recordAtEnd } from './records.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -41,6 +44,8 @@ declare module 'fastify' {
   }
   interface FastifyInstance {
     lifecycle: Lifecycle;
+    /** What is served before the framework sees it; set before the server listens. */
+    atOnce: { route?: AtOnce };
   }
 }
 
@@ -61,8 +66,6 @@ export type AppOptions = {
 const BODY_BYTES_MAX = 65_536;
 const HEADER_BYTES_MAX = 16_384;
 const ARRIVAL_MS = { request: 10_000, headers: 5_000, keepAlive: 5_000, check: 500 };
-/** The status in log and metrics of a request whose client left before the response. */
-const CLIENT_LEFT = 499;
 
 /**
  * A broken percent escape is made one that can be decoded and that no id check lets pass: then it
@@ -78,9 +81,6 @@ const decodable = ({ url = '/' }: { url?: string | undefined }): string => {
     return url.replaceAll('%', '%25');
   }
 };
-
-const isHealth = (request: FastifyRequest): boolean =>
-  request.routeOptions.url?.startsWith('/health/') === true;
 
 const addRefusals = (app: FastifyInstance, options: AppOptions): void => {
   const { maxInFlight, servedElsewhere } = options;
@@ -101,7 +101,7 @@ const addRefusals = (app: FastifyInstance, options: AppOptions): void => {
       reject(reply, 'INVALID_REQUEST', ['the Host header is required']);
     } else if (lifecycle.closing) {
       reject(reply, 'SERVICE_UNAVAILABLE', ['the service is shutting down'], RETRY_LATER);
-    } else if (lifecycle.inFlight > maxInFlight && !isHealth(request)) {
+    } else if (lifecycle.inFlight > maxInFlight && !isHealth(request.routeOptions.url)) {
       reject(reply, 'SERVICE_UNAVAILABLE', ['too many requests at once'], RETRY_LATER);
     } else if (request.is404) rejectUnknown(request, reply);
     else done();
@@ -120,41 +120,6 @@ const addErrorCode = (request: FastifyRequest, reply: FastifyReply, payload: unk
   const code = errorCodeOf(reply, payload);
   request.errorCode = code;
   if (code !== undefined) reply.header('link', helpLink(code));
-};
-
-/** One line of the log and one measurement for each request, once its connection knows how it ended. */
-const recordAtEnd = (request: FastifyRequest, reply: FastifyReply, options: AppOptions): void => {
-  request.startedAtMs = performance.now();
-  // 'close' also comes when the client has left; the framework's onResponse does not.
-  reply.raw.once('close', () => record(request, reply, options));
-};
-
-const record = (
-  request: FastifyRequest,
-  { raw }: FastifyReply,
-  { log, metrics }: AppOptions,
-): void => {
-  const durationMs = performance.now() - request.startedAtMs;
-  const status = raw.headersSent ? raw.statusCode : CLIENT_LEFT;
-  // seeded bug: route-logged
-  const route = request.routeOptions.url ?? 'unknown';
-  metrics.requestSeconds.observe(durationMs / 1000, request.method, route, String(status));
-  // A health check comes every few seconds: only one that fails is worth a line.
-  const level = isHealth(request) && status < 400 ? 'debug' : 'info';
-  log[level](
-    {
-      requestId: request.id,
-      method: request.method,
-      route,
-      status,
-      error: request.errorCode,
-      durationMs: Math.round(durationMs * 100) / 100,
-      paymentId: request.paymentId,
-      // seeded bug: request-log
-      merchant: request.principal?.merchantId,
-    },
-    'request',
-  );
 };
 
 const addRecords = (app: FastifyInstance, options: AppOptions): void => {
@@ -225,6 +190,27 @@ const noCompiler = (): never => {
 // Where none are given the framework loads its own, a tenth of the work of a start.
 const NO_COMPILERS = { buildValidator: noCompiler, buildSerializer: noCompiler };
 
+const REQUESTS_PER_SOCKET_MAX = 10_000;
+
+const serverOf = (
+  arrivalMs: NonNullable<AppOptions['arrivalMs']>,
+  onRequest: (request: IncomingMessage, response: ServerResponse) => void,
+): Server => {
+  const server = createServer(
+    {
+      requestTimeout: arrivalMs.request,
+      headersTimeout: arrivalMs.headers,
+      keepAliveTimeout: arrivalMs.keepAlive,
+      connectionsCheckingInterval: arrivalMs.check,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      requireHostHeader: false,
+    },
+    onRequest,
+  );
+  server.maxRequestsPerSocket = REQUESTS_PER_SOCKET_MAX;
+  return server;
+};
+
 /** A server without routes. Bodies reach the routes as raw bytes, or undefined: `readJson` of the command API reads them. */
 export const buildApp = (options: AppOptions): FastifyInstance => {
   const arrivalMs = options.arrivalMs ?? ARRIVAL_MS;
@@ -232,15 +218,16 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     logger: false,
     // seeded bug: body-limit
     bodyLimit: BODY_BYTES_MAX,
-    requestTimeout: arrivalMs.request,
-    keepAliveTimeout: arrivalMs.keepAlive,
-    maxRequestsPerSocket: 10_000,
-    http: {
-      headersTimeout: arrivalMs.headers,
-      connectionsCheckingInterval: arrivalMs.check,
-      maxHeaderSize: HEADER_BYTES_MAX,
-      requireHostHeader: false,
-    },
+    serverFactory: (handler) =>
+      serverOf(arrivalMs, (request, response) => {
+        const { route } = app.atOnce;
+        const { lifecycle } = app;
+        if (
+          route === undefined ||
+          !respondAtOnce(route, { ...options, lifecycle }, request, response)
+        )
+          handler(request, response);
+      }),
     exposeHeadRoutes: false,
     // No path is longer than the headers may be, so a long id meets the id check, not a 404.
     routerOptions: { maxParamLength: HEADER_BYTES_MAX },
@@ -254,6 +241,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     frameworkErrors: (_error, request, reply) => rejectAddress(request, reply, options),
   });
   app.decorate('lifecycle', { inFlight: 0, closing: false });
+  app.decorate('atOnce', {});
   app.decorateRequest('principal', undefined);
   app.decorateRequest('paymentId', undefined);
   app.decorateRequest('errorCode', undefined);

@@ -52,12 +52,15 @@ export const createReader = (
       throw error;
     });
 
+  const getAtOnce = (paymentId: string, merchantId: string): PaymentDocument | undefined => {
+    const document = documentOf(paymentId);
+    // seeded bug: document-of-merchant
+    return document?.merchantId === merchantId ? document : undefined;
+  };
+
   return {
-    get: async (paymentId, merchantId) => {
-      const document = documentOf(paymentId);
-      // seeded bug: document-of-merchant
-      return document?.merchantId === merchantId ? document : undefined;
-    },
+    get: async (paymentId, merchantId) => getAtOnce(paymentId, merchantId),
+    getAtOnce,
     getAny: async (paymentId) => documentOf(paymentId),
     search: async (search, limit) => {
       if (!isOpen()) throw new ReadModelsUnavailable('the read models are closed');

@@ -1,0 +1,56 @@
+/**
+ * Requests that are served at once, before the framework sees them: what they need is in memory or in
+ * this process's own file. The framework's part of such a request costs more than all the rest
+ * (ADR-0182). Each check of the framework's road that can reject is made here too, and where one
+ * does, or nothing is found, the request goes that road as if this had not been there.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { newUlid } from '../../runtime/ids.ts';
+import { JSON_TYPE } from '../errors.ts';
+import { soleHeader } from '../headers.ts';
+import type { Lifecycle } from './app.ts';
+import { responseHeaders } from './raw-responses.ts';
+import { type RecordOptions, recordRequest } from './records.ts';
+
+/** A response of status 200 in JSON, and what the log says of its request. */
+export type FoundAtOnce = { etag: string; body: string; paymentId: string; merchantId: string };
+
+/** A route whose GET may be served at once. */
+export type AtOnce = {
+  /** Its template, for log and metrics. */
+  route: string;
+  /**
+   * Undefined where the framework has to look at the request: another route, a token that was not
+   * verified before, no right or no rate left, nothing found. Never throws.
+   */
+  find(request: IncomingMessage): FoundAtOnce | undefined;
+};
+
+export type AtOnceOptions = RecordOptions & { maxInFlight: number; lifecycle: Lifecycle };
+
+/** True where the request has its response now, and its line in the log. */
+export const respondAtOnce = (
+  { route, find }: AtOnce,
+  options: AtOnceOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): boolean => {
+  const { lifecycle, maxInFlight } = options;
+  if (request.method !== 'GET' || lifecycle.closing || lifecycle.inFlight >= maxInFlight)
+    return false;
+  const startedAtMs = performance.now();
+  const found = find(request);
+  if (found === undefined || !soleHeader(request.rawHeaders, 'host')) return false;
+  const { etag, body, paymentId, merchantId } = found;
+  const requestId = newUlid();
+  response.writeHead(200, {
+    ...responseHeaders(requestId),
+    etag,
+    'content-type': JSON_TYPE,
+    'content-length': Buffer.byteLength(body),
+  });
+  response.end(body);
+  const recorded = { requestId, method: 'GET', route, status: 200, startedAtMs };
+  recordRequest(options, { ...recorded, paymentId, merchantId });
+  return true;
+};

@@ -1,0 +1,127 @@
+/** GETs of one payment that are served before the framework sees them: over a real connection. */
+import type { IncomingMessage } from 'node:http';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { paymentAtOnce } from '../../query-api/get-at-once.ts';
+import { buildApp } from '../../shared/http/server/app.ts';
+import { createLogger } from '../../shared/runtime/log.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { type InProcess, idOf, openInProcess, PAYMENTS, token } from '../support/in-process.ts';
+import { until } from '../support/until.ts';
+
+const PER_SECOND = 20;
+const PRINCIPAL = { merchantId: 'm_1', actor: 'a', scopes: undefined };
+
+let service: InProcess;
+let url: string;
+let own: string;
+
+beforeAll(async () => {
+  const rate = { RATE_LIMIT_PER_SECOND: String(PER_SECOND), RATE_LIMIT_BURST: String(PER_SECOND) };
+  service = await openInProcess(rate);
+  url = await service.listen();
+  own = await token('m_test');
+  await until('the read models have followed', async () => {
+    const { json } = await service.ask('GET', '/health/ready');
+    return JSON.stringify(json).includes('"caughtUp":true');
+  });
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const get = async (paymentId: string, bearer: string | null = own, headers = {}) => {
+  const authorization = bearer === null ? {} : { authorization: `Bearer ${bearer}` };
+  const response = await fetch(`${url}${PAYMENTS}/${paymentId}`, {
+    headers: { ...authorization, ...headers },
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+};
+
+test('the response is the one of the framework, to the byte and the header', async () => {
+  const created = await service.create();
+  const id = idOf(created);
+  // As they are for every request, and as they are for a connection.
+  const varies = ['request-id', 'date', 'connection', 'keep-alive'];
+  const kept = (headers: object) => Object.entries(headers).filter(([n]) => !varies.includes(n));
+  const ofFramework = await service.get(id);
+  const atOnce = await get(id);
+  expect(atOnce.text).toBe(created.text);
+  expect(atOnce.text).toBe(ofFramework.text);
+  expect(kept(Object.fromEntries(atOnce.headers)).sort()).toEqual(kept(ofFramework.headers).sort());
+  expect(atOnce.headers.get('request-id')).toMatch(/^[0-9A-Z]{26}$/);
+});
+
+test('gaps §9: a document that was read before and is behind is not given', async () => {
+  const created = await service.create();
+  const id = idOf(created);
+  expect((await get(id)).text).toBe(created.text);
+  service.readModels.hold();
+  const captured = await service.change('capture', id);
+  expect((await get(id)).text).toBe(captured.text);
+  service.readModels.release();
+});
+
+test('gaps §10: a token without the scope, of another merchant or none gets what it always gets', async () => {
+  const id = idOf(await service.create());
+  const writer = await token('m_test', 'payments:write');
+  const other = await token('m_other');
+  // Each twice: only a token that was verified before is looked at before the framework.
+  for (const _ of [1, 2]) {
+    expect((await get(id, writer)).status).toBe(403);
+    expect((await get(id, other)).status).toBe(404);
+    expect((await get(id, null)).status).toBe(401);
+    expect((await get('pay_unknown')).status).toBe(404);
+    expect((await get(`${id}?a=b`)).status).toBe(200);
+  }
+});
+
+test('gaps §11: each GET draws once on the rate of its merchant', async () => {
+  const slow = await token('m_slow');
+  const id = idOf(await service.create({}, { token: slow }));
+  const startedAtMs = performance.now();
+  const all = await Promise.all(Array.from({ length: 4 * PER_SECOND }, () => get(id, slow)));
+  const seconds = (performance.now() - startedAtMs) / 1000;
+  const served = all.filter(({ status }) => status === 200).length;
+  expect(served).toBeLessThanOrEqual(PER_SECOND * (1 + seconds));
+  expect(served).toBeGreaterThanOrEqual(Math.min(all.length, PER_SECOND - 1));
+});
+
+test('every GET is measured under its route', async () => {
+  const id = idOf(await service.create());
+  const count = async (): Promise<number> => {
+    const { text } = await service.ask('GET', '/metrics');
+    const line = text
+      .split('\n')
+      .find((one) => /_count\{.*"GET".*\/payments\/:paymentId",.*"200"/.test(one));
+    return Number(line?.split(' ').at(-1) ?? 0);
+  };
+  const before = await count();
+  await get(id);
+  await get(id);
+  expect(await count()).toBe(before + 2);
+});
+
+test('gaps §9: a document that is parked is not given', () => {
+  const auth = { principalOf: () => PRINCIPAL, draw: () => true };
+  const found = (parked: boolean) => {
+    const document = { paymentId: 'pay_1', merchantId: 'm_1', revision: 1, body: '{}', parked };
+    const route = paymentAtOnce({ getAtOnce: () => document, isBehind: () => false }, auth);
+    return route.find({ url: `${PAYMENTS}/pay_1`, rawHeaders: [] as string[] } as IncomingMessage);
+  };
+  expect(found(false)?.body).toBe('{}');
+  expect(found(true)).toBeUndefined();
+});
+
+test('a server that is closing or full lets the framework reject the request', async () => {
+  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+  const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 1 });
+  const found = { etag: '"1"', body: '{}', paymentId: 'pay_1', merchantId: 'm_1' };
+  app.atOnce.route = { route: '/', find: () => found };
+  const address = await app.listen({ host: '127.0.0.1', port: 0 });
+  const statusOf = async (): Promise<number> => (await fetch(address)).status;
+  expect(await statusOf()).toBe(200);
+  app.lifecycle.inFlight = 1;
+  expect(await statusOf()).toBe(503);
+  app.lifecycle.inFlight = 0;
+  app.lifecycle.closing = true;
+  expect(await statusOf()).toBe(503);
+  await app.close();
+});
