@@ -184,8 +184,11 @@ const laterResults = (simulation: Simulation) => {
       listener = next;
     },
     noticeOf: (operation: OperationOrder): void => {
-      const id = 'authorizationId' in operation ? operation.authorizationId : operation.operationId;
-      const behaviour = behaviourOf(operation) ?? simulation.authorization(id)?.behaviour;
+      // A look into the ledger would commit what waits for its group.
+      const behaviour =
+        'authorizationId' in operation
+          ? simulation.authorization(operation.authorizationId)?.behaviour
+          : behaviourOf(operation);
       if (isLaterBehaviour(behaviour)) noticeSoon(operation.paymentId);
     },
     resultsOf: (question: PaymentQuestion): LaterResult[] => {
