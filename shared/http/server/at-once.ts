@@ -8,7 +8,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { newUlid } from '../../runtime/ids.ts';
 import { JSON_TYPE } from '../errors.ts';
 import { soleHeader } from '../headers.ts';
-import type { Lifecycle } from './app.ts';
 import { responseHeaders } from './raw-responses.ts';
 import { type RecordOptions, recordRequest } from './records.ts';
 
@@ -26,7 +25,10 @@ export type AtOnce = {
   find(request: IncomingMessage): FoundAtOnce | undefined;
 };
 
-export type AtOnceOptions = RecordOptions & { maxInFlight: number; lifecycle: Lifecycle };
+export type AtOnceOptions = RecordOptions & {
+  maxInFlight: number;
+  lifecycle: { readonly inFlight: number; readonly closing: boolean };
+};
 
 /** True where the request has its response now, and its line in the log. */
 export const respondAtOnce = (
