@@ -10,8 +10,15 @@ export type Step = {
   body?: Record<string, unknown>;
   /** The HTTP status to expect; with another one the scenario ends. */
   expected: number;
-  /** Send the request again until the payment is no longer PENDING. */
-  untilResolved?: boolean;
+  /** The request is sent again until its response, a payment, is so. */
+  until?: (payment: ShownPayment) => boolean;
+};
+
+/** What a scenario waits for in a payment. */
+export type ShownPayment = {
+  status?: string;
+  refundedAmount?: number;
+  disputes?: { status: string }[];
 };
 
 /** A scenario of the help: what it does, and its requests for an amount in minor units. */
@@ -19,12 +26,20 @@ export type Scenario = {
   summary: string;
   /** The smallest amount, in minor units, that the scenario works with. */
   amountMin: number;
+  /** What it shows comes later, and of the simulator in the service's own process alone. */
+  simulated?: true;
   steps(amount: number): Step[];
 };
 
 const APPROVED = '4242424242424242';
 const DECLINED = '4000000000000002';
 const RESPONSE_LOST = '4000000000004236';
+const EXPIRES = '4000000000004277';
+const REFUND_FAILS = '4000000000004285';
+const REFUNDED_ELSEWHERE = '4000000000004293';
+const DISPUTED = '4000000000004301';
+const DISPUTE_WON = '4000000000004319';
+const DISPUTE_LOST = '4000000000004327';
 
 const create = (name: string, amount: number, captureNow: boolean, number = APPROVED): Step => ({
   name,
@@ -57,6 +72,19 @@ const change = (kind: 'capture' | 'void' | 'refund', body: Record<string, unknow
 });
 
 const READ: Step = { name: 'get', method: 'GET', path: '/{id}', expected: 200 };
+
+const readUntil = (name: string, until: NonNullable<Step['until']>): Step => ({
+  ...READ,
+  name,
+  until,
+});
+const rejected = (step: Step): Step => ({ ...step, expected: 422 });
+
+/** A sale that is disputed, up to when its dispute has a status. */
+const disputed = (amount: number, number: string, status: string): Step[] => [
+  create('sale', amount, true, number),
+  readUntil('dispute', ({ disputes = [] }) => disputes.some((one) => one.status === status)),
+];
 
 const threeFifths = (amount: number): number => Math.floor((amount * 3) / 5);
 
@@ -98,7 +126,7 @@ export const SCENARIOS = {
     amountMin: 1,
     steps: (amount) => [
       { ...create('response lost', amount, false, RESPONSE_LOST), expected: 503 },
-      { ...READ, untilResolved: true },
+      readUntil('get', ({ status }) => status !== 'PENDING'),
     ],
   },
   'full-story': {
@@ -110,6 +138,53 @@ export const SCENARIOS = {
       change('refund'),
       READ,
     ],
+  },
+  'authorization-expired': {
+    summary: 'the authorization runs out: VOIDED, and it can be captured no more',
+    amountMin: 1,
+    simulated: true,
+    steps: (amount) => [
+      create('authorize', amount, false, EXPIRES),
+      readUntil('expired', ({ status }) => status === 'VOIDED'),
+      rejected(change('capture')),
+    ],
+  },
+  'refund-failed': {
+    summary: 'a refund bounces after it was approved: CAPTURED again',
+    amountMin: 1,
+    simulated: true,
+    steps: (amount) => [
+      create('sale', amount, true, REFUND_FAILS),
+      change('refund'),
+      readUntil('bounced', ({ status }) => status === 'CAPTURED'),
+    ],
+  },
+  'refund-observed': {
+    summary: 'a refund that was made elsewhere, 1.00 at most, is seen',
+    amountMin: 1,
+    simulated: true,
+    steps: (amount) => [
+      create('sale', amount, true, REFUNDED_ELSEWHERE),
+      readUntil('observed', ({ refundedAmount = 0 }) => refundedAmount > 0),
+    ],
+  },
+  dispute: {
+    summary: 'the cardholder disputes it: no refund while the dispute is open',
+    amountMin: 1,
+    simulated: true,
+    steps: (amount) => [...disputed(amount, DISPUTED, 'OPEN'), rejected(change('refund'))],
+  },
+  'dispute-won': {
+    summary: 'a dispute that the merchant wins, then a refund',
+    amountMin: 1,
+    simulated: true,
+    steps: (amount) => [...disputed(amount, DISPUTE_WON, 'WON'), change('refund')],
+  },
+  'dispute-lost': {
+    summary: 'a dispute that the merchant loses: nothing is left to refund',
+    amountMin: 1,
+    simulated: true,
+    steps: (amount) => [...disputed(amount, DISPUTE_LOST, 'LOST'), rejected(change('refund'))],
   },
 } as const satisfies Record<string, Scenario>;
 

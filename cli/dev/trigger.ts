@@ -8,7 +8,13 @@ import { type Client, openClient, rejectionLine } from '../client.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { type Format, formatOption, money, note, print, printJson, styled } from '../output.ts';
 import { withOverrides } from './overrides.ts';
-import { SCENARIO_NAMES, SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
+import {
+  SCENARIO_NAMES,
+  SCENARIOS,
+  type Scenario,
+  type ScenarioName,
+  type Step,
+} from './scenarios.ts';
 
 type TriggerOptions = { amount: number; set: string[]; format: Format };
 
@@ -27,8 +33,8 @@ type PlayedStep = {
 };
 
 const PAYMENTS = '/api/v1/payments';
-const RESOLVED_WAIT_MS = 500;
-const RESOLVED_ATTEMPTS_MAX = 60;
+const UNTIL_WAIT_MS = 250;
+const UNTIL_ATTEMPTS_MAX = 120;
 
 const minorUnits = (text: string): number => {
   if (!/^[1-9][0-9]{0,15}$/.test(text)) {
@@ -102,35 +108,54 @@ const send = async (client: Client, { method, path, body }: PlayedStep['request'
   }
 };
 
-const sendUntilResolved = async (client: Client, request: PlayedStep['request']) => {
+const sendUntil = async (
+  client: Client,
+  request: PlayedStep['request'],
+  until: NonNullable<Step['until']>,
+) => {
   let last = await send(client, request);
-  for (let attempts = 1; attempts < RESOLVED_ATTEMPTS_MAX; attempts += 1) {
-    if (last.status !== 200 || Object(last.response).status !== 'PENDING') return last;
-    await setTimeout(RESOLVED_WAIT_MS);
+  for (let attempts = 1; attempts < UNTIL_ATTEMPTS_MAX; attempts += 1) {
+    if (last.status !== 200 || until(Object(last.response))) return last;
+    await setTimeout(UNTIL_WAIT_MS);
     last = await send(client, request);
   }
-  return last;
+  throw new CommandFailed(`the payment is still not so: ${JSON.stringify(last.response)}`);
 };
 
-const play = async (steps: Step[], format: Format): Promise<void> => {
+/** Throws where the service has another provider: nothing would come of the scenario there. */
+const checkSimulated = async ({ get, url }: Client, name: ScenarioName): Promise<void> => {
+  const ready: unknown = await (await get('/health/ready')).json().catch(() => undefined);
+  const { simulated } = Object(Object(Object(ready).engines).provider);
+  if (simulated === true) return;
+  throw new CommandFailed(
+    `${name} needs the simulated provider in the service's own process, and ${url} has another one`,
+  );
+};
+
+const play = async (name: ScenarioName, options: TriggerOptions): Promise<void> => {
+  const steps = stepsOf(name, options);
+  const { format } = options;
   const client = await openClient();
+  const { simulated }: Scenario = SCENARIOS[name];
+  if (simulated) await checkSimulated(client, name);
   const eventsOf = await eventReader();
   const all: PlayedStep[] = [];
   let id: string | undefined;
   let mismatch: string | undefined;
-  for (const { name, method, path, body, expected, untilResolved } of steps) {
+  for (const { name: step, method, path, body, expected, until } of steps) {
     const request = {
       method,
       path: PAYMENTS + path.replace('{id}', id ?? ''),
       ...(body !== undefined && { body }),
     };
-    const { status, response } = await (untilResolved ? sendUntilResolved : send)(client, request);
+    const { status, response } =
+      until === undefined ? await send(client, request) : await sendUntil(client, request, until);
     id ??= paymentOf(response);
-    const played = { name, request, status, response, events: await eventsOf(id) };
+    const played = { name: step, request, status, response, events: await eventsOf(id) };
     all.push(played);
     if (format === 'pretty') printStep(client.url, played);
     if (status !== expected) {
-      mismatch = `${name} got the response ${status}, and the scenario expects ${expected}`;
+      mismatch = `${step} got the response ${status}, and the scenario expects ${expected}`;
       break;
     }
   }
@@ -149,7 +174,7 @@ const stepsOf = (name: ScenarioName, { amount, set }: TriggerOptions): Step[] =>
   );
 };
 
-const SUMMARIES = SCENARIO_NAMES.map((name) => `  ${name.padEnd(16)} ${SCENARIOS[name].summary}`);
+const SUMMARIES = SCENARIO_NAMES.map((name) => `  ${name.padEnd(22)} ${SCENARIOS[name].summary}`);
 
 /** The verb `trigger`. */
 export const triggerCommand = (): Command =>
@@ -168,8 +193,7 @@ export const triggerCommand = (): Command =>
     .addOption(formatOption())
     .addHelpText(
       'after',
-      `\nScenarios:\n${SUMMARIES.join('\n')}\n\nExample:\n  payments trigger full-story --amount 2500 --set merchantReference=order-7`,
+      `\nScenarios:\n${SUMMARIES.join('\n')}\n\nExample:\n  payments trigger full-story --amount 2500 --set merchantReference=order-7
+  payments trigger dispute`,
     )
-    .action((name: ScenarioName, options: TriggerOptions) =>
-      play(stepsOf(name, options), options.format),
-    );
+    .action(play);

@@ -55,6 +55,39 @@ describe('payments trigger', () => {
     ]);
   });
 
+  test.each([
+    ['authorization-expired', ['PaymentAuthorizationExpired'], [200, 200, 422]],
+    ['refund-failed', ['PaymentRefunded', 'PaymentRefundFailed'], [200, 200, 200]],
+    ['refund-observed', ['PaymentRefundObserved'], [200, 200]],
+    ['dispute', ['PaymentDisputed'], [200, 200, 422]],
+    ['dispute-won', ['PaymentDisputed', 'PaymentDisputeClosed'], [200, 200, 200]],
+    ['dispute-lost', ['PaymentDisputed', 'PaymentDisputeClosed'], [200, 200, 422]],
+  ])('%s shows what comes of a payment later', async (scenario, types, statuses) => {
+    const { code, stdout } = await cli('trigger', scenario, '--format', 'json');
+    expect(code).toBe(0);
+    const steps: { status: number; events: { type: string }[] }[] = JSON.parse(stdout);
+    expect(steps.map(({ status }) => status)).toEqual(statuses);
+    expect(steps.flatMap(({ events }) => events.map(({ type }) => type))).toEqual(
+      expect.arrayContaining(types),
+    );
+  });
+
+  test('what only the simulator does is not tried with another provider', async () => {
+    const requests: (string | undefined)[] = [];
+    const other = createServer(({ url }, response) => {
+      requests.push(url);
+      response.end('{"engines":{"provider":{"state":"up","stripe":"test","simulated":false}}}');
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const env = { PAYMENTS_URL: `http://127.0.0.1:${port}`, PAYMENTS_TOKEN: 't' };
+    const { code, stdout, stderr } = await runCli(['trigger', 'dispute'], env);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^payments: dispute needs the simulated provider/);
+    expect(requests).toEqual(['/health/ready']);
+    other.close();
+  });
+
   test('an override reaches the request; a response that ends the story is exit code 1', async () => {
     const set = [
       '--set',
