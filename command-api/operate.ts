@@ -182,6 +182,7 @@ const record = async (
     progress.payment = recorded;
     const operation = operationOf(recorded, operationId);
     logDifference(deps, paymentId, operation, outcome);
+    logDecline(deps, paymentId, operation, outcome);
     return responseTo(recorded, operation);
   } catch (error) {
     deps.logger.error(
@@ -194,6 +195,21 @@ const record = async (
 
 const wasNeverCarriedOut = (outcome: FinalOutcome | undefined): boolean =>
   outcome === 'NOT_SENT' || outcome === 'FENCED';
+
+/** A decline is the shopper's bank's to say: neither a fault nor a reason for the circuit breaker. */
+const logDecline = (
+  { logger }: CommandDeps,
+  paymentId: string,
+  { kind: operation }: Operation,
+  outcome: FinalOutcomeDetails,
+): void => {
+  if (outcome.outcome !== 'DECLINED') return;
+  const { failureCode, providerFailureCode } = outcome;
+  logger.info(
+    { paymentId, operation, failureCode, ...(providerFailureCode && { providerFailureCode }) },
+    'the provider declined the operation',
+  );
+};
 
 /** The log keeps the first outcome; a provider that now gives another one contradicts itself. */
 const logDifference = (

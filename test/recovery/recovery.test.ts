@@ -232,6 +232,19 @@ describe('gaps §7: what stays unresolved is visible', () => {
   });
 });
 
+test('a declined card is a log line of its own, and leaves the circuit breaker closed', async () => {
+  const { a } = processes;
+  for (let declines = 0; declines < 6; declines += 1)
+    expect((await a.create({ number: '4000000000009995' })).status).toBe(402);
+  expect(a.side.provider.breakerOpen()).toBe(false);
+  expect(a.lines.filter(({ message }) => message.includes('declined'))).toHaveLength(6);
+  expect(a.lines).toContainEqual({
+    level: 'info',
+    message: 'the provider declined the operation',
+    fields: expect.objectContaining({ operation: 'create', failureCode: 'INSUFFICIENT_FUNDS' }),
+  });
+});
+
 describe('faults, SQLite: a full disk stops commands, which succeed again once there is space', () => {
   const fill = (at: CommandProcess, after = 0): void => {
     let left = after;
