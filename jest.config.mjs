@@ -1,9 +1,11 @@
-/** Jest in ESM mode: Node strips the types, as in production. */
+/** Jest with a test runner of our own: Node loads the modules and strips the types, as in production. */
 export default {
   testEnvironment: 'node',
+  testRunner: '<rootDir>/test/jest/runner.mjs',
   // A busy machine is no failure; what has to be quick is asserted where it is tested.
   testTimeout: 20_000,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
+  // For --watch and --coverage, where Jest itself loads the modules.
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': '<rootDir>/test/strip-types.cjs' },
 };

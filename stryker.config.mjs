@@ -14,6 +14,8 @@ export default {
   jest: {
     configFile: 'jest.config.mjs',
     config: {
+      // Which changes the sources under the tests: Jest has to load them in each file.
+      testRunner: 'jest-circus/runner',
       testMatch: ['<rootDir>/test/domain/**/*.test.ts'],
       // It reads the sources, which Stryker has changed.
       testPathIgnorePatterns: ['/purity\\.test\\.ts$'],

@@ -1,0 +1,95 @@
+/**
+ * Runs a test file with Jest's own test runner, but has Node load the modules: those of the product
+ * and of its packages once in a worker, those below test/ once for each test file (ADR-0176).
+ */
+import { createRequire, registerHooks } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const require = createRequire(import.meta.url);
+const { default: circus } = require('jest-circus/runner');
+
+const TESTS = pathToFileURL(join(import.meta.dirname, '..')).href;
+const GLOBALS = new URL('globals.mjs', import.meta.url).href;
+
+/** The part of an address that tells the modules of one test file from those of another. */
+const fileOf = (url) => (url?.startsWith(TESTS) ? new URL(url).search : '');
+
+registerHooks({
+  resolve: (specifier, context, next) => {
+    const file = fileOf(context.parentURL);
+    if (specifier === '@jest/globals') return { url: GLOBALS + file, shortCircuit: true };
+    const found = next(specifier, context);
+    return found.url.startsWith(TESTS) ? { ...found, url: found.url + file } : found;
+  },
+});
+
+/** Errors name files as an editor opens them, and as Jest finds the line that it shows. */
+const namePlainFiles = () => {
+  const format = Error.prepareStackTrace;
+  Error.prepareStackTrace = (error, frames) =>
+    format(error, frames).replaceAll(/file:\/+|\?file=\d+/g, (part) =>
+      part[0] === 'f' ? '/' : '',
+    );
+};
+
+/** Each file has tests and hooks of its own: Jest keeps them in this module and in this global. */
+const requireAnew = (file) => {
+  delete globalThis[Symbol.for('EVENT_HANDLERS')];
+  delete require.cache[file];
+  return require(file);
+};
+
+const setTimeoutOfTests = (ms) => {
+  globalThis[Symbol.for('TEST_TIMEOUT_SYMBOL')] = ms;
+};
+
+let files = 0;
+
+const importTests = (file) => {
+  files += 1;
+  return import(`${pathToFileURL(file).href}?file=${files}`);
+};
+
+/** Jest's runtime, but for the loading of modules. */
+const runtimeOfNode = (runtime, { moduleMocker }) => {
+  const jest = {
+    fn: moduleMocker.fn.bind(moduleMocker),
+    spyOn: moduleMocker.spyOn.bind(moduleMocker),
+    setTimeout: setTimeoutOfTests,
+  };
+  const ours = {
+    requireInternalModule: requireAnew,
+    setGlobalsForRuntime: (globals) => {
+      globalThis[Symbol.for('payments.jest')] = { ...globals, jest };
+    },
+    unstable_shouldLoadAsEsm: () => true,
+    unstable_importModule: importTests,
+  };
+  return new Proxy(runtime, {
+    get: (target, name) => {
+      const value = target[name];
+      return ours[name] ?? (typeof value === 'function' ? value.bind(target) : value);
+    },
+  });
+};
+
+/** Sources that change, or whose lines are counted, are Jest's to load: anew for each file. */
+const loadsAnew = ({ watch, watchAll, collectCoverage }) => watch || watchAll || collectCoverage;
+
+export default async (globalConfig, config, environment, runtime, ...rest) => {
+  if (loadsAnew(globalConfig)) return circus(globalConfig, config, environment, runtime, ...rest);
+  const { console } = globalThis;
+  const { env } = process;
+  namePlainFiles();
+  setTimeoutOfTests(undefined);
+  globalThis.console = environment.global.console;
+  process.env = { ...env };
+  try {
+    const loader = runtimeOfNode(runtime, environment);
+    return await circus(globalConfig, config, environment, loader, ...rest);
+  } finally {
+    globalThis.console = console;
+    process.env = env;
+  }
+};
