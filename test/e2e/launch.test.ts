@@ -129,34 +129,37 @@ const BOTH = NODES.flatMap(([node, flags]) =>
   FLAGGED.map(([place, placed]) => ({ node, flags, place, placed })),
 );
 
-describe.each(BOTH)('ADR-0001: a flag $place, started by $node', ({ flags, placed }) => {
-  test('--inspect: the debugger attaches to the main alone', async () => {
-    const run = launch(...placed('--inspect=127.0.0.1:0', flags, 'debug'));
-    expect(await run.ended).toEqual({ code: 0, signal: null });
-    const listening = [...run.output().matchAll(/listening on (ws:.+)/g)].map(([, url]) => url);
-    expect(/^at (ws:.+)$/m.exec(run.output())?.[1]).toBe(listening.at(-1));
-  });
+describe.each(shareOf(BOTH.toReversed(), 2))(
+  'ADR-0001: a flag $place, started by $node',
+  ({ flags, placed }) => {
+    test('--inspect: the debugger attaches to the main alone', async () => {
+      const run = launch(...placed('--inspect=127.0.0.1:0', flags, 'debug'));
+      expect(await run.ended).toEqual({ code: 0, signal: null });
+      const listening = [...run.output().matchAll(/listening on (ws:.+)/g)].map(([, url]) => url);
+      expect(/^at (ws:.+)$/m.exec(run.output())?.[1]).toBe(listening.at(-1));
+    });
 
-  test('--watch: a changed file restarts the main, and a signal ends both processes', async () => {
-    const root = projectWith((modules) =>
-      symlinkSync(join(ROOT, 'node_modules/node'), join(modules, 'node')),
-    );
-    const part = join(root, 'part.ts');
-    writeFileSync(part, "export const part: string = 'written first';");
-    const run = launch(...placed('--watch', flags, 'part'), root);
-    await run.writes('written first');
-    const again = run.writes('written anew').then(() => true);
-    // Node begins to watch a file at some moment after it was read: a change before that is lost.
-    for (const pauseMs of [200, 1_000, 5_000, 20_000]) {
-      writeFileSync(part, "export const part: string = 'written anew';");
-      if (await Promise.race([again, delay(pauseMs, false, { ref: false })])) break;
-    }
-    expect(run.output()).toContain('written anew');
-    run.child.kill('SIGTERM');
-    await run.ended;
-    rmSync(root, { recursive: true });
-  }, 40_000);
-});
+    test('--watch: a changed file restarts the main, and a signal ends both processes', async () => {
+      const root = projectWith((modules) =>
+        symlinkSync(join(ROOT, 'node_modules/node'), join(modules, 'node')),
+      );
+      const part = join(root, 'part.ts');
+      writeFileSync(part, "export const part: string = 'written first';");
+      const run = launch(...placed('--watch', flags, 'part'), root);
+      await run.writes('written first');
+      const again = run.writes('written anew').then(() => true);
+      // Node begins to watch a file at some moment after it was read: a change before that is lost.
+      for (const pauseMs of [200, 1_000, 5_000, 20_000]) {
+        writeFileSync(part, "export const part: string = 'written anew';");
+        if (await Promise.race([again, delay(pauseMs, false, { ref: false })])) break;
+      }
+      expect(run.output()).toContain('written anew');
+      run.child.kill('SIGTERM');
+      await run.ended;
+      rmSync(root, { recursive: true });
+    }, 40_000);
+  },
+);
 
 const WATCHED: [string, string[]][] = [
   ['the launcher', [join(ROOT, 'scripts/launch.cjs'), 'embedded/main.ts', '--watch']],

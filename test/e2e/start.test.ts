@@ -18,8 +18,13 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { idempotencySecret, openDataFolder } from '../../embedded/data-folder.ts';
+import {
+  asDataFolderRefused,
+  idempotencySecret,
+  openDataFolder,
+} from '../../embedded/data-folder.ts';
 import payment from '../../examples/payment.json' with { type: 'json' };
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { DataFolderRefused } from '../../shared/runtime/data-folder.ts';
 import { expectOneLine, rejection } from '../support/refused-start.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -43,18 +48,16 @@ describe('settings: a start that is refused', () => {
     }
   });
 
-  test('a data folder below a file is one line that names DATA_DIR', async () => {
+  test('a data folder that cannot be used names DATA_DIR', async () => {
     const file = join(folder, 'a-file');
     writeFileSync(file, '');
-    const dataDir = join(file, 'data');
-    expectOneLine(await rejection({ dataDir }), 'DATA_DIR', dataDir);
-  });
-
-  test('a file of the data folder that cannot be used is one line that names DATA_DIR', async () => {
+    expect(() => openDataFolder(join(file, 'data'))).toThrow(DataFolderRefused);
     const dataDir = join(folder, 'no-log');
     mkdirSync(join(dataDir, 'events.sqlite'), { recursive: true });
-    const lines = await rejection({ dataDir });
-    expectOneLine(lines, 'DATA_DIR', dataDir);
+    const opened = openSqliteEventStore({ file: join(dataDir, 'events.sqlite') });
+    const refused = await opened.catch((error: unknown) => asDataFolderRefused(error, dataDir));
+    expect(refused).toBeInstanceOf(DataFolderRefused);
+    expect(refused).toMatchObject({ message: expect.stringContaining(`DATA_DIR: ${dataDir}`) });
   });
 
   test('gaps §8: an empty idempotency.secret is refused, for repeats would be charged again', async () => {
@@ -120,20 +123,11 @@ describe('settings: a service that has started', () => {
 
 describe('settings: npm start', () => {
   const dataDir = join(folder, 'modes');
+  const hostNode = spawnSync('node', ['--version'], { encoding: 'utf8' }).stdout?.trim();
 
-  test('starts, and SIGTERM to its process ends everything with exit code 0', async () => {
+  test(`starts on the machine's own Node (${hostNode}), and SIGTERM to its process ends everything with exit code 0`, async () => {
     mkdirSync(dataDir, { mode: 0o755 });
     await using service = await startService({ dataDir, command: ['npm', 'start'] });
-    service.kill('SIGTERM');
-    expect(await service.exited).toEqual({ code: 0, signal: null });
-    await expect(fetch(`${service.url}/health/live`)).rejects.toThrow();
-  });
-
-  const hostNode = spawnSync('node', ['--version'], { encoding: 'utf8' }).stdout?.trim();
-  // A process that was left running would still lock the folder, and refuse this start.
-  test(`the machine's own Node (${hostNode}) can start the service on that folder then`, async () => {
-    const command = ['node', 'scripts/launch.cjs', 'embedded/main.ts'];
-    await using service = await startService({ dataDir, command });
     expect((await service.post('/api/v1/payments', payment)).status).toBe(200);
     const modes = readdirSync(dataDir).map((name) => {
       const { mode } = statSync(join(dataDir, name));
@@ -145,6 +139,9 @@ describe('settings: npm start', () => {
     expect(modes.filter((line) => !line.endsWith(' 600'))).toEqual([]);
     service.kill('SIGTERM');
     expect(await service.exited).toEqual({ code: 0, signal: null });
+    await expect(fetch(`${service.url}/health/live`)).rejects.toThrow();
+    // A process that was left running would still lock the folder.
+    openDataFolder(dataDir).release();
   });
 
   test('F28: a data folder that has files already, and that others may read, is 0700 from the next start on', () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
+import sale from '../../examples/sale.json' with { type: 'json' };
 import { entriesOfLedger } from '../support/ledger-and-log.ts';
 import {
   bodiesOf,
@@ -11,6 +12,7 @@ import {
   end,
   onePaymentOfEachKind,
   PAYMENTS,
+  paymentInFlight,
   providerThatCanBeSilent,
   resolved,
   withCard,
@@ -44,6 +46,19 @@ test('gaps §9: after SIGTERM serves every payment byte for byte, and knows the 
 });
 
 describe('gaps §7: kill -9 while an outcome is unknown', () => {
+  test('card 4228, never carried out: resolved as FAILED, nothing is charged', async () => {
+    const dataDir = newFolder();
+    await using first = await startService({ dataDir });
+    const lost = first.post(PAYMENTS, withCard('4000000000004228')).catch(() => 'no answer');
+    const paymentId = await paymentInFlight(first);
+    await end(first, 'SIGKILL');
+    expect(await lost).toBe('no answer');
+    await using second = await startService({ dataDir });
+    expect(await resolved(second, paymentId)).toBe('FAILED');
+    await end(second, 'SIGTERM');
+    expect(await entriesOfLedger(dataDir)).toEqual([]);
+  });
+
   test('card 4236, carried out with its response lost: resolved as AUTHORIZED, charged once', async () => {
     const dataDir = newFolder();
     await using first = await startService({ dataDir });
@@ -70,6 +85,21 @@ describe('gaps §7: kill -9 while an outcome is unknown', () => {
 });
 
 describe('gaps §7: kill -9 after the provider acted and before it responded', () => {
+  test('create: resolved as approved, charged once', async () => {
+    await using provider = await providerThatCanBeSilent(newFolder());
+    const options = { dataDir: newFolder(), env: { PROVIDER_URL: provider.url } };
+    await using first = await startService(options);
+    provider.fallSilent();
+    const lost = first.post(PAYMENTS, sale).catch(() => 'no answer');
+    await until('the provider has acted', () => provider.entries().length === 1);
+    const paymentId = await paymentInFlight(first);
+    await end(first, 'SIGKILL');
+    expect(await lost).toBe('no answer');
+    await using second = await startService(options);
+    expect(await resolved(second, paymentId)).toBe('CAPTURED');
+    expect(provider.entries().map(({ kind }) => kind)).toEqual(['SALE']);
+  });
+
   type Row = { operation: string; before: [string, object][]; status: string };
   const rows: Row[] = [
     { operation: 'capture', before: [], status: 'CAPTURED' },

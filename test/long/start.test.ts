@@ -20,6 +20,13 @@ describe('settings: a start that is refused', () => {
     expectOneLine(await rejection({ dataDir }), 'DATA_DIR', dataDir);
   });
 
+  test('a data folder below a file is one line that names DATA_DIR', async () => {
+    const file = join(folder, 'a-file');
+    writeFileSync(file, '');
+    const dataDir = join(file, 'data');
+    expectOneLine(await rejection({ dataDir }), 'DATA_DIR', dataDir);
+  });
+
   test('a file of the data folder that cannot be used is one line that names DATA_DIR', async () => {
     const names = [
       ...['events.sqlite', 'read-models.sqlite', 'provider-ledger.sqlite'],

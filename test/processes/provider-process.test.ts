@@ -8,6 +8,7 @@ import { httpProvider } from '../../command-api/provider/http/provider.ts';
 import type { Provider } from '../../command-api/provider/port.ts';
 import { noFailingDisk, openFailingDisk } from '../support/failing-disk.ts';
 import { withLog } from '../support/logged-provider.ts';
+import { shareOf } from '../support/long-run-share.ts';
 import { authorize } from '../support/provider-operations.ts';
 import { cleanEnv } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -55,14 +56,14 @@ const start = async (settings: NodeJS.ProcessEnv = {}) => {
   clients.push(client);
   return { child, exited, url, client, output: () => out };
 };
-const rejection = async (settings: Record<string, string>) => {
+const rejection = async (settings: NodeJS.ProcessEnv) => {
   const { child, exited } = run(settings);
   const [code, stderr] = await Promise.all([exited, text(child.stderr)]);
   return { code, lines: stderr.trimEnd().split('\n') };
 };
 
 describe('settings: the simulated provider as a process', () => {
-  test('the provider responds, keeps its ledger over kill -9, and logs no card', async () => {
+  test('the provider responds, keeps its ledger over kill -9, logs no card, and asks for its token', async () => {
     const first = await start();
     const calls = Array.from({ length: 50 }, () => authorize());
     const responses = await Promise.all(calls.map((call) => first.client.execute(call)));
@@ -72,6 +73,20 @@ describe('settings: the simulated provider as a process', () => {
     const second = await start();
     expect(await Promise.all(calls.map((call) => second.client.lookUp(call)))).toEqual(responses);
     expect(first.output()).not.toMatch(/4242|Jane/);
+
+    // Health and metrics need no token, operations do.
+    for (const [path, body] of [
+      ['/health/live', { status: 'live' }],
+      ['/health/ready', { status: 'ready', engines: { ledger: { state: 'up' } } }],
+    ] as const) {
+      const response = await fetch(second.url + path);
+      expect([response.status, await response.json()]).toEqual([200, body]);
+    }
+    const metrics = await (await fetch(`${second.url}/metrics`)).text();
+    expect(metrics).toContain(
+      'http_server_request_duration_seconds_count{http_request_method="GET"',
+    );
+    expect((await fetch(`${second.url}/operations`)).status).toBe(401);
   });
 
   const missing = noFailingDisk();
@@ -90,23 +105,7 @@ describe('settings: the simulated provider as a process', () => {
     },
   );
 
-  test('health and metrics answer without a token, operations do not', async () => {
-    const { url } = await start();
-    for (const [path, body] of [
-      ['/health/live', { status: 'live' }],
-      ['/health/ready', { status: 'ready', engines: { ledger: { state: 'up' } } }],
-    ] as const) {
-      const response = await fetch(url + path);
-      expect([response.status, await response.json()]).toEqual([200, body]);
-    }
-    const metrics = await (await fetch(`${url}/metrics`)).text();
-    expect(metrics).toContain(
-      'http_server_request_duration_seconds_count{http_request_method="GET"',
-    );
-    expect((await fetch(`${url}/operations`)).status).toBe(401);
-  });
-
-  test.each(['SIGTERM', 'SIGINT'] as const)(
+  test.each(shareOf(['SIGTERM', 'SIGINT'] as const, 1))(
     '%s, sent twice: exit code 0 within 10 s, with a kept-alive connection and a hanging call',
     async (signal) => {
       const { child, exited, client } = await start();
@@ -130,17 +129,17 @@ describe('settings: the simulated provider as a process', () => {
     const elsewhere = join(folder.path, 'second');
     const inFile = join(folder.path, 'provider-ledger.sqlite', 'x');
     const oneLine = (word: string) => ({ code: 1, lines: [expect.stringContaining(word)] });
-    const [busy, noFolder, inUse, wrong] = await Promise.all([
-      rejection({ PORT: port, DATA_DIR: elsewhere }),
-      rejection({ DATA_DIR: inFile }),
-      rejection({}),
-      rejection({ PORT: 'x', LOG_LEVEL: 'y' }),
-    ]);
-    expect(busy).toEqual(oneLine('PORT'));
-    expect(noFolder).toEqual(oneLine('DATA_DIR'));
-    expect(inUse).toEqual(oneLine('another process'));
-    expect(wrong.code).toBe(1);
-    expect(wrong.lines.join()).toMatch(/PORT.*LOG_LEVEL|LOG_LEVEL.*PORT/);
-    expect(wrong.lines).toHaveLength(2);
+    const bothLines = [expect.stringContaining('PORT'), expect.stringContaining('LOG_LEVEL')];
+    const refused: [NodeJS.ProcessEnv, object][] = [
+      [{}, oneLine('another process')],
+      [{ PORT: port, DATA_DIR: elsewhere }, oneLine('PORT')],
+      [{ DATA_DIR: inFile }, oneLine('DATA_DIR')],
+      [
+        { PORT: 'x', LOG_LEVEL: 'y' },
+        { code: 1, lines: expect.arrayContaining(bothLines) },
+      ],
+    ];
+    const starts = shareOf(refused, 2).map(([settings]) => rejection(settings));
+    expect(await Promise.all(starts)).toEqual(shareOf(refused, 2).map(([, refusal]) => refusal));
   });
 });

@@ -1,4 +1,5 @@
 /** `npm test` takes a share of what `npm run test:long` does as a whole. */
+import { test } from '@jest/globals';
 
 const isLong = process.env.TEST_LONG === '1';
 
@@ -8,3 +9,9 @@ export const shareOf = <T>(all: readonly T[], size: number): readonly T[] =>
 
 /** How often: `whole` times in the long run, else `share` times. */
 export const timesOf = (whole: number, share: number): number => (isLong ? whole : share);
+
+const notNow = Object.assign(() => {}, { each: () => () => {} });
+
+/** A test that the long run alone takes, in a file of which `npm test` takes the rest. */
+export const testOfLongRun: Pick<typeof test, 'each'> &
+  ((...given: Parameters<typeof test>) => void) = isLong ? test : notNow;
