@@ -1,6 +1,7 @@
 /**
  * The console in a real browser, on a service with payments of every kind: the five stories of
- * docs/console.md, told to the end. With TEST_PICTURES set, each page's picture is taken for the docs.
+ * docs/console.md, told to the end; `npm test` tells one of them. With TEST_PICTURES set, each page's
+ * picture is taken for the docs.
  */
 
 import { once } from 'node:events';
@@ -25,6 +26,7 @@ import {
   SECRET,
   signToken,
 } from '../support/in-process.ts';
+import { testOfLongRun } from '../support/long-run-share.ts';
 import { ROOT } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -70,9 +72,9 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
     return stdout;
   };
 
-  /** No serious finding of axe, in the long run; and a picture for the docs, where they are wanted. */
+  /** No serious finding of axe; and a picture for the docs, where they are wanted. */
   const look = async (opened: Visit, name: string): Promise<void> => {
-    if (process.env.TEST_LONG === '1') await expectAccessible(opened);
+    await expectAccessible(opened);
     if (process.env.TEST_PICTURES === undefined) return;
     await mkdir(PICTURES, { recursive: true });
     await opened.page.screenshot({ path: join(PICTURES, `console-${name}.png`) });
@@ -149,7 +151,7 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
     expect(await cli('verify', '--file', saved)).toMatch(/^intact {2}2 events/);
   });
 
-  test('story: why a refund was refused, in the words of the command line', async () => {
+  testOfLongRun('story: why a refund was refused, in the words of the command line', async () => {
     const opened = await visit(`/console/payments/${refunded}`, await tokenOf('ann'));
     const { page } = opened;
     await page.fill('[name=amount]', '99.99');
@@ -160,7 +162,7 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
     await look(opened, 'explain');
   });
 
-  test('story: what was true at a moment, and what is different now', async () => {
+  testOfLongRun('story: what was true at a moment, and what is different now', async () => {
     const opened = await visit(`/console/payments/${refunded}?revision=2`, await tokenOf('ann'));
     const { page } = opened;
     await page.waitForSelector('text=What GET answered then');
@@ -179,7 +181,7 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
     await look(opened, 'payment');
   });
 
-  test('story: two operators resolve an unknown outcome', async () => {
+  testOfLongRun('story: two operators resolve an unknown outcome', async () => {
     const left = await leaveUnresolved(service, 'answer lost', () => service.create());
     const paymentId = locatedId(left);
     service.faults.respondsToLookUps = false;
@@ -205,7 +207,7 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
     await look(history, 'by-hand');
   });
 
-  test('story: a merchant watches its own payment arrive', async () => {
+  testOfLongRun('story: a merchant watches its own payment arrive', async () => {
     const merchant = await tokenOf('shop', 'm_test', 'payments:read');
     const opened = await visit('/console', merchant);
     const { page } = opened;
@@ -221,7 +223,7 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
     await look(opened, 'merchant');
   });
 
-  test('a merchant sees what became of its webhooks, and sends one again', async () => {
+  testOfLongRun('a merchant sees what became of its webhooks, and sends one again', async () => {
     const received: string[] = [];
     const receiver = createServer((request, response) => {
       received.push(String(request.headers['webhook-id']));
@@ -254,22 +256,25 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
     receiver.closeAllConnections();
   });
 
-  test('events arrive while the page is open, and wait while the reader scrolls', async () => {
-    const opened = await visit('/console/live', await tokenOf('ann'));
-    const { page } = opened;
-    await page.waitForSelector('text=Connected.');
-    const paymentId = idOf(await service.create());
-    await page.waitForSelector(`.row a:has-text("${paymentId}")`);
-    await look(opened, 'live');
-    await page.click('button:has-text("Pause")');
-    const later = idOf(await service.create());
-    await page.waitForSelector('button:has-text("Go on (2 new)")');
-    expect(await page.locator(`.row a:has-text("${later}")`).count()).toBe(0);
-    await page.click('button:has-text("Go on")');
-    await page.waitForSelector(`.row a:has-text("${later}")`);
-  });
+  testOfLongRun(
+    'events arrive while the page is open, and wait while the reader scrolls',
+    async () => {
+      const opened = await visit('/console/live', await tokenOf('ann'));
+      const { page } = opened;
+      await page.waitForSelector('text=Connected.');
+      const paymentId = idOf(await service.create());
+      await page.waitForSelector(`.row a:has-text("${paymentId}")`);
+      await look(opened, 'live');
+      await page.click('button:has-text("Pause")');
+      const later = idOf(await service.create());
+      await page.waitForSelector('button:has-text("Go on (2 new)")');
+      expect(await page.locator(`.row a:has-text("${later}")`).count()).toBe(0);
+      await page.click('button:has-text("Go on")');
+      await page.waitForSelector(`.row a:has-text("${later}")`);
+    },
+  );
 
-  test('the whole log is verified with what the command line says', async () => {
+  testOfLongRun('the whole log is verified with what the command line says', async () => {
     const opened = await visit('/console/verify', await tokenOf('ann'));
     await opened.page.click('main button:has-text("Verify")');
     const finding = opened.page.locator('.finding.good');
@@ -278,24 +283,27 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
     await look(opened, 'verify');
   });
 
-  test('an operator sees parked payments, read models, reconciliation and settings', async () => {
-    const opened = await visit('/console/operate/parked', await tokenOf('ann'));
-    const { page } = opened;
-    await page.waitForSelector('text=No payment is parked');
-    await page.click('a:has-text("Read models")');
-    page.on('dialog', (dialog) => dialog.accept());
-    await page.click('text=Rebuild the read models');
-    await page.waitForSelector('text=the old read models were the same');
-    await page.click('a:has-text("Reconcile")');
-    await page.click('main button:has-text("Reconcile")');
-    await page.waitForSelector('.finding');
-    await page.click('a:has-text("Settings")');
-    await page.waitForSelector('th:has-text("JWT_SECRET")');
-    expect(await page.locator('main').innerText()).not.toContain(SECRET);
-    await look(opened, 'settings');
-  });
+  testOfLongRun(
+    'an operator sees parked payments, read models, reconciliation and settings',
+    async () => {
+      const opened = await visit('/console/operate/parked', await tokenOf('ann'));
+      const { page } = opened;
+      await page.waitForSelector('text=No payment is parked');
+      await page.click('a:has-text("Read models")');
+      page.on('dialog', (dialog) => dialog.accept());
+      await page.click('text=Rebuild the read models');
+      await page.waitForSelector('text=the old read models were the same');
+      await page.click('a:has-text("Reconcile")');
+      await page.click('main button:has-text("Reconcile")');
+      await page.waitForSelector('.finding');
+      await page.click('a:has-text("Settings")');
+      await page.waitForSelector('th:has-text("JWT_SECRET")');
+      expect(await page.locator('main').innerText()).not.toContain(SECRET);
+      await look(opened, 'settings');
+    },
+  );
 
-  test('a token without the right, and one that has expired, are told so', async () => {
+  testOfLongRun('a token without the right, and one that has expired, are told so', async () => {
     const merchant = await tokenOf('shop', 'm_test', 'payments:read');
     const { page } = await visit(`/console/payments/${refunded}`, merchant, {});
     await page.waitForSelector('[role=alert]:has-text("FORBIDDEN")');

@@ -1,6 +1,6 @@
 /**
  * The contract as a merchant sees it, over real sockets, against each deployment of the service. The
- * responses are the same in all of them.
+ * responses are the same in all of them; `npm test` takes one.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };

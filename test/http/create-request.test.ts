@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { parseText, textOf } from '../../command-api/request/json.ts';
 import { parseCreate } from '../../command-api/request/payment-request.ts';
 import { paymentDetails } from '../../shared/payment/payment-events.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 
 const NUMBER = '4242424242424242';
 const card = { number: NUMBER, holderName: 'Ada L', expiryMonth: '12', expiryYear: '2030' };
@@ -375,7 +376,7 @@ describe('gaps §3: details of a rejected create', () => {
         if (result.ok) expect(paymentDetails.safeParse(result.request.details).success).toBe(true);
         else for (const line of result.details) expect(line).toMatch(ours);
       }),
-      { numRuns: 1500 },
+      { numRuns: propertyRuns(1500) },
     );
   });
 });

@@ -8,6 +8,7 @@ import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { comparableCard, comparableCreate } from '../../command-api/create-fingerprint.ts';
 import { createIdentities } from '../../command-api/idempotency.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 
 const SECRET = 'a secret of the tests, 32 bytes or more';
 const identities = createIdentities([SECRET]);
@@ -35,7 +36,7 @@ describe('gaps §8: what a repeat is recognised by', () => {
       fc.property(anyRequest, (request) => {
         expect(identities.fingerprintOf(request)).toBe(keyed('request', canonicalize(request)));
       }),
-      { numRuns: 500 },
+      { numRuns: propertyRuns(500) },
     );
   });
 

@@ -22,6 +22,7 @@ import {
   timeOf,
   wholeLife,
 } from '../support/payment-events.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
 import { silent } from '../support/silent-log.ts';
 
@@ -278,7 +279,7 @@ for (const driver of readModelDrivers) {
         expect(projection.counts().healed).toBe(0);
       };
       await fc.assert(fc.asyncProperty(streams, fc.infiniteStream(fc.nat()), batchMax, property), {
-        numRuns: Math.min(60, driver.runsMax ?? 60),
+        numRuns: Math.min(propertyRuns(60), driver.runsMax ?? 60),
       });
     });
   });

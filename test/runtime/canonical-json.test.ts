@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { canonicalJson, withoutLoneSurrogate } from '../../shared/runtime/canonical-json.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 
 describe('RFC 8785: canonical JSON', () => {
   test.each([
@@ -33,7 +34,7 @@ describe('RFC 8785: canonical JSON', () => {
       fc.property(anyJson, (value) => {
         expect(canonicalJson(value)).toBe(canonicalize(value));
       }),
-      { numRuns: 2000 },
+      { numRuns: propertyRuns(2000) },
     );
   });
 

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { RequestByNumber, RequestByToken } from '../../command-api/request/payment-request.ts';
 import { EVENT_SCHEMAS } from '../../shared/payment/events.ts';
 import { compileSchema } from '../../shared/runtime/compiled-schema.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 
 type Schema = z.core.$ZodType & { shape?: Record<string, Schema>; element?: Schema };
 
@@ -130,7 +131,7 @@ describe('ADR-0160: compiled schemas', () => {
         expect(copied).toStrictEqual(judged.success ? judged.data : undefined);
         expect(namesIn(copied)).toEqual(namesIn(judged.data));
       }),
-      { numRuns: 60 },
+      { numRuns: propertyRuns(60) },
     );
   });
 

@@ -5,6 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { signToken } from './in-process.ts';
+import { shareOf } from './long-run-share.ts';
 import { type Body, type CommandResponse, startService } from './service.ts';
 import { noThreeProcesses, startThreeProcesses } from './three-processes.ts';
 
@@ -100,4 +101,8 @@ const running = ({ BASE_URL, JWT_SECRET }: NodeJS.ProcessEnv): Deployment[] =>
         },
       ];
 
-export const deployments: Deployment[] = [embedded, threeProcesses, ...running(process.env)];
+/** `npm test` takes the processes where their engines are, else the embedded service. */
+const started =
+  noEngines === undefined ? shareOf([threeProcesses, embedded], 1) : [embedded, threeProcesses];
+
+export const deployments: Deployment[] = [...started, ...running(process.env)];
