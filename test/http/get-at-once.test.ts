@@ -110,6 +110,16 @@ test('gaps §9: a document that is parked is not given', () => {
   expect(found(true)).toBeUndefined();
 });
 
+test('read models that throw are met again, and worded, by the framework', () => {
+  const auth = { principalOf: () => PRINCIPAL, draw: () => true };
+  const getAtOnce = () => {
+    throw new Error('the file is damaged');
+  };
+  const { find } = paymentAtOnce({ getAtOnce, isBehind: () => false }, auth);
+  const request = { url: `${PAYMENTS}/pay_1`, rawHeaders: [] as string[] } as IncomingMessage;
+  expect(find(request)).toBeUndefined();
+});
+
 test('a server that is closing or full lets the framework reject the request', async () => {
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 1 });
