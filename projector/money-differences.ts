@@ -1,4 +1,5 @@
 /** Where the served read models say other money than the ones that are to replace them (ADR-0123). */
+import { setImmediate as turn } from 'node:timers/promises';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import type { DocumentRow } from '../shared/read-models/document-row.ts';
 import type { ReadModels, StoredDocument } from '../shared/read-models/port.ts';
@@ -69,5 +70,7 @@ export const moneyDifferences = async (old: Old, next: Next): Promise<MoneyDiffe
     found.named.push(...differences.slice(0, NAMED_MAX - found.named.length));
     last = ids.at(-1) ?? null;
     if (ids.length < AT_ONCE) return found;
+    // In one process no read waits for anything: the event loop would never get its turn.
+    await turn();
   }
 };

@@ -21,7 +21,10 @@ import { type MoneyDifferences, moneyDifferences } from './money-differences.ts'
 import { createProjection, type Projection } from './projection.ts';
 import type { Log } from './subscription.ts';
 
-const BATCH = 250;
+/** A batch on the event loop holds every request up. */
+const BATCH = 100;
+/** Fewer events than this are left to the event loop. */
+const FEW = 1_000;
 const PARKED_NAMED_MAX = 1_000;
 const PARKED_PAGE = 250;
 const NONE: MoneyDifferences = { count: 0, named: [] };
@@ -108,19 +111,26 @@ const fillElsewhere = async (
   report: (until: Position | null, filled: Filled) => void,
 ): Promise<number> => {
   if (next.handOver === undefined || store.stored.scan === undefined) return 0;
-  const until = await readModels.checkpoint();
   const line = (level: keyof Log) => async (fields: object, message: string) =>
     logger[level](fields, message);
   const calls = { info: line('info'), warn: line('warn'), error: line('error') };
+  const fillTo = async (until: Position | null, before: number): Promise<number> => {
+    let events = 0;
+    await next.handOver?.(async (generation) => {
+      const args: FillArgs = { generation, until };
+      const order = { module: FILL_SCAN, args, calls, signal };
+      for await (const { events: more, at } of scanLog<Filled, Filled>(store, order)) {
+        events = more;
+        report(until, { events: before + events, at });
+      }
+    });
+    return events;
+  };
+  // The served checkpoint moves meanwhile, and what it moved by is filled there as well while it is much.
   let events = 0;
-  await next.handOver(async (generation) => {
-    const args: FillArgs = { generation, until };
-    const order = { module: FILL_SCAN, args, calls, signal };
-    for await (const filled of scanLog<Filled, Filled>(store, order)) {
-      events = filled.events;
-      report(until, filled);
-    }
-  });
+  for (let last = FEW; last >= FEW; events += last) {
+    last = await fillTo(await readModels.checkpoint(), events);
+  }
   return events;
 };
 

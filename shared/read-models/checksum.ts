@@ -1,5 +1,5 @@
 /** A checksum over documents in any order: the drivers' stores keep no common order. */
-import { createHash } from 'node:crypto';
+import { hash as digestOf } from 'node:crypto';
 import { contentOf, type DocumentRow } from './document-row.ts';
 import type { ReadModelsChecksum } from './port.ts';
 
@@ -11,7 +11,7 @@ export const startChecksum = () => {
   let documents = 0;
   return {
     add: (row: DocumentRow): void => {
-      const hash = createHash('sha256').update(contentOf(row)).digest();
+      const hash = digestOf('sha256', contentOf(row), 'buffer');
       for (let at = 0; at < HASH_BYTES; at += 1)
         combined[at] = (combined[at] ?? 0) ^ (hash[at] ?? 0);
       documents += 1;

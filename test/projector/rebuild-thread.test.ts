@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
+import { moneyDifferences } from '../../projector/money-differences.ts';
 import { rebuild } from '../../projector/rebuild.ts';
 import {
   openSqliteEventStore,
@@ -88,6 +89,16 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     expect(parked).toMatchObject([{ paymentId: 'pay_0', revision: LIFE }]);
     expect(errors).toEqual(['payment parked: the read models cannot take its event']);
     expect(await readModels.getAny('pay_0')).toMatchObject({ revision: LIFE - 1, parked: true });
+  });
+
+  test('the comparison of money lets the event loop do other work', async () => {
+    let turns = 0;
+    const other = setInterval(() => {
+      turns += 1;
+    }, 0);
+    expect(await moneyDifferences(readModels, readModels)).toEqual({ count: 0, named: [] });
+    clearInterval(other);
+    expect(turns).toBeGreaterThan(0);
   });
 
   test('one that is stopped half way leaves the old read models, and no file', async () => {

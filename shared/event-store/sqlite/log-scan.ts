@@ -7,13 +7,13 @@
 import { type Scan, stepsOf } from '../../runtime/scan.ts';
 import { GENESIS_HASH } from '../chain.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
-import type { LogReader } from '../port.ts';
+import type { LogReader, StoredForm } from '../port.ts';
 import type { LogScan } from '../scan-log.ts';
 import type { Link } from '../verify-chain.ts';
 import { wholeStream } from '../whole-stream.ts';
 import { codeOf, messageOf, openForReading, prepareAll } from './database.ts';
 import type { Row } from './messages.ts';
-import { decodeRow, type LeanRow, leanForms, pageArgs, storedForm } from './rows.ts';
+import { decodeForm, decodeRow, type LeanRow, leanForms, pageArgs, storedForm } from './rows.ts';
 
 /** The file by its address, and what to run over it; `isLive` while a service writes to it. */
 export type LogScanArgs = { file: string; isLive: boolean; module: string; args: unknown };
@@ -46,28 +46,23 @@ const openLog = (given: LogScanArgs) => {
     position === 0
       ? GENESIS_HASH
       : ((statements.endAt.get(position)?.logHash as string | undefined) ?? null);
+  const formsOf = (...page: Parameters<typeof pageArgs>): StoredForm[] => {
+    const { after, upTo, limit } = pageArgs(...page);
+    const rows = read(() => statements.leanPage.all(after, upTo, limit) as unknown as LeanRow[]);
+    return leanForms(rows, (position) => read(() => logHashAt(position)));
+  };
 
   const log: LogReader = {
     end: async () =>
       read(() => statements.end.get()?.position as number | undefined)?.toString() ?? null,
     readStream: async (stream) =>
       wholeStream(read(() => statements.readStream.all(stream) as unknown as Row[]).map(decodeRow)),
-    readAll: async (...page) => {
-      const { after, upTo, limit } = pageArgs(...page);
-      const rows = read(() => statements.readAll.all(after, upTo, limit) as unknown as Row[]);
-      return rows.map(decodeRow);
-    },
+    readAll: async (...page) => formsOf(...page).map(decodeForm),
     stored: {
       guarantee: 'log',
       readStream: async (stream) =>
         read(() => statements.chainOfStream.all(stream) as Link<number>[]).map(storedForm),
-      readAll: async (...page) => {
-        const { after, upTo, limit } = pageArgs(...page);
-        const rows = read(
-          () => statements.leanPage.all(after, upTo, limit) as unknown as LeanRow[],
-        );
-        return leanForms(rows, (position) => read(() => logHashAt(position)));
-      },
+      readAll: async (...page) => formsOf(...page),
     },
   };
   return { log, close: () => database.close() };

@@ -15,15 +15,20 @@ export function rethrow(error: unknown): never {
     : new StoreUnavailable(message);
 }
 
-/** The row as an event. Never throws: a row that cannot be read becomes an UnreadableEvent. */
-export function decodeRow(row: Row): RecordedEvent | UnreadableEvent {
-  const [number, stream, revision, hash, logHash, text, logHashBefore] = row;
-  const place = { position: String(number), stream, revision, hash, logHash };
-  const event = decode({ ...place, text });
+/** The form as an event. Never throws: one that cannot be read becomes an UnreadableEvent. */
+export function decodeForm(form: StoredForm): RecordedEvent | UnreadableEvent {
+  const event = decode(form);
   if (!isReadable(event)) return event;
   // A text that was changed can read well: another amount, another card.
-  const reason = hashReason({ text, hash }) ?? linkReason({ hash, logHash, logHashBefore });
-  return reason === undefined ? event : unreadableAt(place, reason);
+  const reason = hashReason(form) ?? linkReason(form);
+  return reason === undefined ? event : unreadableAt(form, reason);
+}
+
+/** The row as an event, as `decodeForm` gives it. */
+export function decodeRow(row: Row): RecordedEvent | UnreadableEvent {
+  const [number, stream, revision, hash, logHash, text, logHashBefore] = row;
+  const position = String(number);
+  return decodeForm({ position, stream, revision, hash, logHash, text, logHashBefore });
 }
 
 /** A page as the file's statements take it. Throws RangeError for a text that is no position. */

@@ -66,7 +66,6 @@ const prepare = (db: DatabaseSync) => ({
     `SELECT payment_id AS paymentId, revision, reason, since FROM parked
      WHERE (since, payment_id) > (?, ?) ORDER BY since, payment_id LIMIT ?`,
   ),
-  page: db.prepare(`SELECT rowid, ${ROW} FROM payment WHERE rowid > ? ORDER BY rowid LIMIT ?`),
   checkpoint: db.prepare('SELECT position, hash FROM checkpoint'),
   move: db.prepare(
     `UPDATE checkpoint SET position = ?1, hash = iif(position IS ?1, hash, ?2)

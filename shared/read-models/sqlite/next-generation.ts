@@ -3,8 +3,12 @@ import { ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, ReadModels } from '../port.ts';
 import { removeFile, unavailable } from './connection.ts';
 
-/** The file, and what the checks of its rows are made with. */
-export type FillingArgs = { file: string; secrets: readonly [string, ...string[]] };
+/** The file, and what the checks of its rows are made with; `isEmpty` while nothing was filled into it. */
+export type FillingArgs = {
+  file: string;
+  secrets: readonly [string, ...string[]];
+  isEmpty: boolean;
+};
 
 const ELSEWHERE = new URL('./generation-elsewhere.ts', import.meta.url).href;
 
@@ -57,9 +61,10 @@ export const createGenerations = ({
       inspect: (paymentId) => next.inspect(paymentId),
       checksum: () => next.checksum(),
       handOver: async (step) => {
+        const isEmpty = (await next.checkpoint()) === null;
         await next.close();
         try {
-          const args: FillingArgs = { file, secrets };
+          const args: FillingArgs = { file, secrets, isEmpty };
           return await step({ module: ELSEWHERE, args });
         } finally {
           next = open(file);

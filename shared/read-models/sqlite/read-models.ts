@@ -7,36 +7,16 @@
  * stopped. A file that is damaged, or that another version of this code wrote, is thrown away and
  * filled again by the projector; it never keeps the service from starting.
  */
-import { setImmediate as immediate } from 'node:timers/promises';
-import { startChecksum } from '../checksum.ts';
 import { createDamageReports } from '../damage-reports.ts';
-import type { DocumentRow } from '../document-row.ts';
-import type { ReadModels, ReadModelsChecksum } from '../port.ts';
+import type { ReadModels } from '../port.ts';
 import { createRevisionWaiters } from '../waiters.ts';
 import { createCaches } from './caches.ts';
 import type { SqliteReadModelsOptions } from './connection.ts';
 import { createGenerations } from './next-generation.ts';
 import { createReader } from './reader.ts';
-import { openReplaceableFile, type ReplaceableFile } from './replaceable-file.ts';
+import { openReplaceableFile } from './replaceable-file.ts';
 import { createSearches } from './search-thread.ts';
 import { createWriter } from './writer.ts';
-
-/** How many documents a checksum reads before it lets other work take its turn. */
-const PAGE = 250;
-
-const checksumOf = async ({ run }: ReplaceableFile): Promise<ReadModelsChecksum> => {
-  const checksum = startChecksum();
-  let last = Number.MIN_SAFE_INTEGER;
-  for (;;) {
-    const page = run((at) => at.page.all(last, PAGE)) as unknown as (DocumentRow & {
-      rowid: number;
-    })[];
-    for (const document of page) checksum.add(document);
-    if (page.length < PAGE) return checksum.result();
-    last = page.at(-1)?.rowid ?? last;
-    await immediate();
-  }
-};
 
 /**
  * Opens the read models' file, or makes it (mode 0600); a file that cannot be used is replaced by
@@ -70,7 +50,6 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
       return waiters.wait(paymentId, revision, timeoutMs);
     },
     ...createWriter(file, caches, reports, waiters.reached),
-    checksum: () => checksumOf(file),
     openGeneration: createGenerations({
       file: `${options.file}.next`,
       secrets: options.secrets,

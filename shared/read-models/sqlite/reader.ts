@@ -6,6 +6,7 @@ import type {
   ParkedPayment,
   PaymentDocument,
   ReadModelsReader,
+  ReadModelsRebuild,
   UnresolvedPayment,
 } from '../port.ts';
 import type { CachedDocument, Caches } from './caches.ts';
@@ -23,7 +24,7 @@ export const createReader = (
   { documents }: Caches,
   { report, onDamage }: DamageReports,
   searches: Searches,
-): Omit<ReadModelsReader, 'waitForRevision'> => {
+): Omit<ReadModelsReader, 'waitForRevision'> & Pick<ReadModelsRebuild, 'checksum'> => {
   const read = (at: Connection, paymentId: string): CachedDocument | undefined => {
     const row = at.document.get(paymentId) as CheckedRow | undefined;
     if (row === undefined) return undefined;
@@ -46,11 +47,15 @@ export const createReader = (
       return { paymentId, merchantId, revision, body, parked };
     });
 
-  /** Throws ReadModelsUnavailable, having replaced a file that the search found damaged. */
-  const searchFailed = (error: unknown): never =>
-    run(() => {
-      throw error;
-    });
+  /** Reads in the thread. Throws ReadModelsUnavailable, having replaced a file that it found damaged. */
+  const elsewhere = async <T>(read: () => Promise<T>): Promise<T> => {
+    if (!isOpen()) throw new ReadModelsUnavailable('the read models are closed');
+    return read().catch((error: unknown) =>
+      run(() => {
+        throw error;
+      }),
+    );
+  };
 
   const getAtOnce = (paymentId: string, merchantId: string): PaymentDocument | undefined => {
     const document = documentOf(paymentId);
@@ -63,8 +68,7 @@ export const createReader = (
     getAtOnce,
     getAny: async (paymentId) => documentOf(paymentId),
     search: async (search, limit) => {
-      if (!isOpen()) throw new ReadModelsUnavailable('the read models are closed');
-      const page = await searches.search(search, limit).catch(searchFailed);
+      const page = await elsewhere(() => searches.search(search, limit));
       for (const { paymentId, damaged } of page.documents) if (damaged) report(paymentId);
       return page;
     },
@@ -87,5 +91,6 @@ export const createReader = (
     idsAfter: async (paymentId, limit) =>
       run((at) => at.idsAfter.all(paymentId ?? '', limit).map((row) => row.paymentId as string)),
     onDamage,
+    checksum: () => elsewhere(searches.checksum),
   };
 };

@@ -19,10 +19,15 @@ const WAIT_MS_MAX = 5000;
 
 const opened = new Map<string, SearchConnection>();
 
-const open = ({ file, secrets }: SearchArgs): SearchConnection => {
+/** Opens the file for reading alone. Throws SQLite's errors. */
+export const openForReading = (file: string): DatabaseSync => {
   const db = new DatabaseSync(file, { readOnly: true, timeout: WAIT_MS_MAX });
   db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA cache_size = -16384');
-  const connection = { db, rowCheck: createRowCheck(secrets) };
+  return db;
+};
+
+const open = ({ file, secrets }: SearchArgs): SearchConnection => {
+  const connection = { db: openForReading(file), rowCheck: createRowCheck(secrets) };
   opened.set(file, connection);
   return connection;
 };

@@ -5,7 +5,8 @@
 import { resultOf } from '../../runtime/scan.ts';
 import { createScanThread } from '../../runtime/scan-thread.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
-import type { PaymentSearch, PaymentSearchPage } from '../port.ts';
+import type { PaymentSearch, PaymentSearchPage, ReadModelsChecksum } from '../port.ts';
+import { CHECKSUM_SCAN, type ChecksumArgs } from './checksum-scan.ts';
 import type { SqliteReadModelsOptions } from './connection.ts';
 import type { SearchArgs } from './search-scan.ts';
 
@@ -18,6 +19,8 @@ export type Searches = {
    * ReadModelsUnavailable where the thread is gone.
    */
   search(search: PaymentSearch, limit: number): Promise<PaymentSearchPage>;
+  /** The checksum of everything that was committed before the call. Throws as `search`. */
+  checksum(): Promise<ReadModelsChecksum>;
   /**
    * Runs a step that puts another file in the place of this one: after the searches under way, and
    * before those that come meanwhile.
@@ -54,13 +57,20 @@ export const createSearches = ({
     if (isOpen) await inThread().catch(() => undefined);
   };
 
+  const whileOpen = async <T>(order: () => Promise<T>): Promise<T> => {
+    await replacing;
+    const result = order();
+    running.add(result);
+    return result.catch(ended).finally(() => running.delete(result));
+  };
+
   return {
-    search: async (search, limit) => {
-      await replacing;
-      const page = inThread({ search, limit, bounds });
-      running.add(page);
-      return page.catch(ended).finally(() => running.delete(page));
-    },
+    search: (search, limit) => whileOpen(() => inThread({ search, limit, bounds })),
+    checksum: () =>
+      whileOpen(() => {
+        const args: ChecksumArgs = { file };
+        return resultOf(thread.run<never, ReadModelsChecksum>({ module: CHECKSUM_SCAN, args }));
+      }),
     whileClosed: (step) => {
       const replaced = replacing.then(async () => {
         await Promise.allSettled(running);
