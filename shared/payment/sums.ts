@@ -12,17 +12,20 @@ export type PaymentSums = {
   authorized: number;
   captured: number;
   refunded: number;
-  /** The amount of each intent by operation id, until its last outcome event. */
-  requested: Readonly<Record<string, number>>;
+  /**
+   * The intents, until their last outcome event. A list, since an object with ids as its names makes the
+   * engine learn a new form for each of them.
+   */
+  requested: readonly { operationId: string; amount: number }[];
 };
 
 /** `reason` says in words which sum cannot be. */
 type Added = { sums: PaymentSums } | { reason: string };
 
-const without = ({ requested, ...rest }: PaymentSums, operationId: string): PaymentSums => {
-  const { [operationId]: _, ...others } = requested;
-  return { ...rest, requested: others };
-};
+const without = (sums: PaymentSums, operationId: string): PaymentSums => ({
+  ...sums,
+  requested: sums.requested.filter((one) => one.operationId !== operationId),
+});
 
 const left = ({ captured, refunded }: PaymentSums): number => captured - refunded;
 
@@ -71,7 +74,7 @@ const requestReason = ({ requested }: PaymentSums, event: PaymentEvent): string 
   // What the provider says later ends no operation.
   if (isIntent(event) || isLater(event)) return undefined;
   const { operationId, amount } = event.data;
-  const expected = requested[operationId];
+  const expected = requested.findLast((one) => one.operationId === operationId)?.amount;
   if (expected === undefined) return 'no intent of its operation comes before it';
   if (amount === expected) return undefined;
   return `its amount of ${amount} is not the ${expected} that its intent requested`;
@@ -113,7 +116,7 @@ const after = (sums: PaymentSums, event: PaymentEvent): PaymentSums => {
     case 'PaymentCaptureRequested':
     case 'PaymentVoidRequested':
     case 'PaymentRefundRequested':
-      return { ...sums, requested: { ...sums.requested, [operationId]: amount } };
+      return { ...sums, requested: [...sums.requested, { operationId, amount }] };
     default:
       return without(sums, operationId);
   }
@@ -122,7 +125,7 @@ const after = (sums: PaymentSums, event: PaymentEvent): PaymentSums => {
 const begun = ({ type, data }: PaymentEvent): Added => {
   if (type !== 'PaymentCreated') return { reason: 'its payment has no PaymentCreated before it' };
   const { operationId, amount, currency } = data;
-  const requested = { [operationId]: amount };
+  const requested = [{ operationId, amount }];
   return { sums: { currency, authorized: 0, captured: 0, refunded: 0, requested } };
 };
 
