@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
 import type { Principal } from '../shared/http/auth/tokens.ts';
-import { RETRY_LATER, reject } from '../shared/http/errors.ts';
+import { JSON_TYPE, RETRY_LATER, reject } from '../shared/http/errors.ts';
 import { soleHeader } from '../shared/http/headers.ts';
 import {
   asJson,
@@ -39,6 +39,7 @@ import {
 } from './export-lines.ts';
 import { EXPORT_SCAN, type ExportArgs } from './export-scan.ts';
 import { type LogRequest, liveTexts, logPage, openSubscription } from './log.ts';
+import { isLongPage, PAGE_SCAN, type PageArgs } from './page-scan.ts';
 import { scanCalls } from './scan-calls.ts';
 import { untilExpiry } from './token-expiry.ts';
 import { type LogVerification, verifyLogForms } from './verification.ts';
@@ -92,6 +93,19 @@ const exportLog = async (
   );
 };
 
+const sendPage = async (
+  deps: AuditDeps,
+  { principal, query }: LogInput,
+  reply: FastifyReply,
+): Promise<FastifyReply> => {
+  const { store: log, merchants } = deps;
+  const args: PageArgs = { requested: query, only: onlyOf(principal) };
+  if (!isLongPage(args))
+    return sendJson(reply, await logPage({ log, merchants }, query, args.only));
+  const order = { module: PAGE_SCAN, args, calls: scanCalls(deps) };
+  return reply.type(JSON_TYPE).send(await resultOf(scanLog<never, string>(log, order)));
+};
+
 async function* verification(deps: AuditDeps, options: LogVerification) {
   const result = yield* verifyLogForms(deps, options);
   // The streams of one merchant prove nothing about the whole log.
@@ -122,14 +136,14 @@ export const AUDIT_LOG_ROUTES = {
       200: { description: 'The response.', content: { ...asJson(AuditLogPage), ...asLines } },
     },
     handle: async (deps, input, reply) => {
-      const { principal, query } = input;
+      const { query } = input;
       const exporting = accepts(reply, NDJSON);
       if (exporting && !deps.streams.take(reply)) return rejectBusy(reply, TOO_MANY);
       try {
         // Throws for a wrong position, before anything is recorded or sent.
         await deps.store.readAll(startOf(query.from), 0);
         await deps.record(reply.request, { action: exporting ? 'EXPORT' : 'LOG' });
-        if (!exporting) return sendJson(reply, await logPage(deps, query, onlyOf(principal)));
+        if (!exporting) return sendPage(deps, input, reply);
       } catch (error) {
         return rejectPosition(reply, error);
       }

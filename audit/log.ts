@@ -13,23 +13,30 @@ import { readPage } from '../shared/event-store/read-page.ts';
 import { breakAt, hashReason } from '../shared/event-store/verify-chain.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
+import { pauseAt } from '../shared/runtime/slices.ts';
 import type { AuditBreak, LogParameters } from './contract.ts';
 import { type AuditDeps, startOf } from './deps.ts';
 import { breakLine, exportLine, LINES_START } from './export-lines.ts';
 import { auditEvent } from './history.ts';
 import type { MerchantLookup } from './merchants.ts';
 
-type Deps = Pick<AuditDeps, 'store' | 'merchants'>;
+/** A log, and who its payments belong to. */
+type Owned = { log: Pick<LogReader, 'end' | 'stored'>; merchants: MerchantLookup };
 /** The part of the log that a client requests. */
 export type LogRequest = z.output<typeof LogParameters>;
 
 const PAGE = 250;
-const LIMIT = 100;
+/** How many events a page of the log has where no limit is given. */
+export const LIMIT = 100;
 /** The most events that one request reads, where most of them are of other merchants. */
 const READ_MAX = 10_000;
 
 const inSpan = (time: string, { fromTime, toTime }: LogRequest): boolean =>
   (fromTime === undefined || time >= fromTime) && (toTime === undefined || time < toTime);
+
+/** Whether a page of the log may have to look at more events than it shows. */
+export const isFiltered = ({ fromTime, toTime }: LogRequest, only: string | undefined): boolean =>
+  only !== undefined || fromTime !== undefined || toTime !== undefined;
 
 /** An event without a time, or one that may have another than it was stored with, is part of every span. */
 const fits = (form: StoredForm, requested: LogRequest): boolean => {
@@ -50,7 +57,7 @@ const checked = (form: StoredForm) => {
  * RangeError for a `from` that is no position, and StoreUnavailable.
  */
 export const logPage = async (
-  { store, merchants }: Deps,
+  { log, merchants }: Owned,
   requested: LogRequest,
   only: string | undefined,
 ) => {
@@ -58,9 +65,8 @@ export const logPage = async (
   const events: ReturnType<typeof checked>[] = [];
   let broken: AuditBreak | undefined;
   let next = startOf(requested.from);
-  const end = await store.end();
-  const isFiltered =
-    only !== undefined || requested.fromTime !== undefined || requested.toTime !== undefined;
+  const end = await log.end();
+  const isPart = isFiltered(requested, only);
   const take = (form: StoredForm): void => {
     const event = checked(form);
     events.push(event);
@@ -68,10 +74,12 @@ export const logPage = async (
   };
   let atEnd = next === end;
   for (let read = 0; read < READ_MAX && events.length < limit && !atEnd; read += PAGE) {
-    const size = isFiltered ? PAGE : Math.min(PAGE, limit - events.length);
-    const page = await store.stored.readAll(next, size, end);
-    for (const form of page) {
+    const size = isPart ? PAGE : Math.min(PAGE, limit - events.length);
+    const page = await log.stored.readAll(next, size, end);
+    for (const [index, form] of page.entries()) {
       if (events.length === limit) break;
+      const pause = pauseAt(index);
+      if (pause !== undefined) await pause;
       const isVisible = only === undefined || (await merchants.ofForm(form)) === only;
       next = form.position;
       if (isVisible && fits(form, requested)) take(form);
@@ -94,7 +102,7 @@ export async function* linesOf(forms: readonly StoredForm[]): AsyncGenerator<str
 
 /** The lines of an export of the log, up to its end when the export began. Throws Error once `signal` is aborted. */
 export async function* logLines(
-  { log, merchants }: { log: Pick<LogReader, 'end' | 'stored'>; merchants: MerchantLookup },
+  { log, merchants }: Owned,
   requested: LogRequest,
   only: string | undefined,
   signal: AbortSignal,
@@ -108,7 +116,10 @@ export async function* logLines(
   while (after !== end && wanted > 0) {
     if (signal.aborted) throw new Error('the export was aborted');
     const { page, unreadable } = await readPage(log.stored, after, PAGE, end);
-    for (const form of linked === undefined ? page : page.map(linked)) {
+    const forms = linked === undefined ? page : page.map(linked);
+    for (const [index, form] of forms.entries()) {
+      const pause = pauseAt(index);
+      if (pause !== undefined) await pause;
       if (wanted === 0 || !fits(form, requested)) continue;
       if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
       const made = exportLine(form, chain);
@@ -125,7 +136,7 @@ export async function* logLines(
 
 /** The subscription, once it has its first item. Throws RangeError where `after` is no position. */
 export const openSubscription = async (
-  { store }: Deps,
+  { store }: Pick<AuditDeps, 'store'>,
   after: Position | null,
   signal: AbortSignal,
 ): Promise<AsyncGenerator<SubscriptionItem>> => {
@@ -145,7 +156,7 @@ const RETRY = 'retry: 1000\n\n';
 
 /** The server-sent events of a live client: each event with its position as id, and `caught-up`. */
 export async function* liveTexts(
-  { merchants }: Deps,
+  { merchants }: Pick<AuditDeps, 'merchants'>,
   items: AsyncGenerator<SubscriptionItem>,
   after: Position | null,
   only: string | undefined,

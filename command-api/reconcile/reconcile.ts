@@ -11,6 +11,7 @@ import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, Position } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { pauseAt } from '../../shared/runtime/slices.ts';
 import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
 import { type Books, createBooks, type UnreadableFinding } from './books.ts';
 import {
@@ -56,7 +57,6 @@ export type ReconcileOptions = {
   waitingMax?: number;
 };
 
-/** Small enough that decoding a page delays no request by much. */
 const PAGE = 250;
 const LEDGER_PAGE = 100;
 /** About 25 MB on each side. */
@@ -103,7 +103,11 @@ const logReader = ({ store, signal }: ReconcileOptions, books: Books) => {
     signal?.throwIfAborted();
     if (after === end) end = await store.end();
     const page = await store.readAll(after, PAGE, end);
-    for (const event of page) await books.takeEvent(event);
+    for (const [index, event] of page.entries()) {
+      const pause = pauseAt(index);
+      if (pause !== undefined) await pause;
+      await books.takeEvent(event);
+    }
     after = page.at(-1)?.position ?? after;
     // Requests that are being served go first.
     await turn();

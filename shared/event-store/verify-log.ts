@@ -5,6 +5,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { paymentOf } from '../payment/payment-events.ts';
 import { jsonFieldsOf } from '../runtime/json-fields.ts';
+import { pauseAt } from '../runtime/slices.ts';
 import { logHashes } from './chain.ts';
 import { type EventTotal, totalUpTo } from './log-progress.ts';
 import type { Position, StoredForm, StoredForms } from './port.ts';
@@ -12,7 +13,6 @@ import { readPage } from './read-page.ts';
 import { breakAt, storedCheck } from './verify-chain.ts';
 import { sumsCheck, sumsEventOf } from './verify-sums.ts';
 
-/** Small enough that hashing a page delays no other request. */
 const PAGE = 250;
 /** So often it says how far it is: each time costs the reader a message. */
 const PROGRESS_MS = 100;
@@ -90,7 +90,9 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   while (!signal.aborted) {
     if (end === null || after === end) return walked;
     const { page, unreadable }: LogPage = await readPage(stored, after, PAGE, end, walked.last);
-    for (const form of page.map(linked)) {
+    for (const [index, form] of page.map(linked).entries()) {
+      const pause = pauseAt(index);
+      if (pause !== undefined) await pause;
       if (includes !== undefined && !(await includes(form))) continue;
       const checked = check(form);
       // Most need no read: a promise for each would be a tenth of the whole.

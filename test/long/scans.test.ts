@@ -13,7 +13,15 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { authorized, created, newEvent, timeOf } from '../support/payment-events.ts';
-import { cleanEnv, metricOf, NODE, ROOT, type Service, startService } from '../support/service.ts';
+import {
+  cleanEnv,
+  metricOf,
+  metricsOf,
+  NODE,
+  ROOT,
+  type Service,
+  startService,
+} from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -24,6 +32,7 @@ const PAGE = 2_000;
 const MEASURED_MS = 15_000;
 const AT_ONCE = 4;
 const GOAL_MS = 25;
+const LAGS = ['nodejs_eventloop_lag_max_seconds', 'nodejs_eventloop_lag_p99_seconds'];
 
 const paymentId = (n: number): string => `pay_${String(n).padStart(26, '0')}`;
 
@@ -88,8 +97,10 @@ const measured = async () => {
   await Promise.all(Array.from({ length: AT_ONCE }, client));
   times.sort((a, b) => a - b);
   const p99 = times[Math.floor(times.length * 0.99)] ?? Number.NaN;
-  const lagMaxMs = 1000 * (await metricOf(service, 'nodejs_eventloop_lag_max_seconds'));
-  return { p99, gets: times.length, lagMaxMs };
+  // Both count from the last time that the metrics were read.
+  const lags = await metricsOf(service, LAGS);
+  const [lagMaxMs = Number.NaN, lagP99Ms = Number.NaN] = lags.map((seconds) => 1000 * seconds);
+  return { p99, gets: times.length, lagMaxMs, lagP99Ms };
 };
 
 const start = (...args: string[]): ChildProcess =>
@@ -125,6 +136,7 @@ test(`of ${PAYMENTS} payments, GETs beside scans take no longer than beside any 
   expect(counts.list).toBeGreaterThan(0);
   expect(counts.search).toBeGreaterThan(0);
   expect(scanned.p99).toBeLessThan(Math.max(GOAL_MS, 2 * busy.p99));
+  expect(scanned.lagP99Ms).toBeLessThan(Math.max(GOAL_MS, 2 * busy.lagP99Ms));
 });
 
 test('a stop while scans go on ends them, and leaves nothing beside the log', async () => {

@@ -1,19 +1,28 @@
 /** Payments with as many operations as they may have: what they take of memory and of the event loop. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { logLines, logPage } from '../../audit/log.ts';
+import { createMerchantLookup } from '../../audit/merchants.ts';
 import { createPaymentLog } from '../../command-api/payment-log.ts';
+import { reconcile } from '../../command-api/reconcile/reconcile.ts';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { walkLog } from '../../shared/event-store/verify-log.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { createCaches } from '../../shared/read-models/sqlite/caches.ts';
+import { resultOf } from '../../shared/runtime/scan.ts';
 import { mapInSlices } from '../../shared/runtime/slices.ts';
 import { refundsOfOneCent } from '../support/largest-payment.ts';
-import { created, newEvent } from '../support/payment-events.ts';
+import { appendLives } from '../support/many-payments.ts';
+import { created, newEvent, wholeLife } from '../support/payment-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+
+/** Events of a whole life. */
+const LIFE = wholeLife('pay_1').length;
 
 const SALE = { captureNow: true, amount: 99_999_999 };
 
@@ -34,6 +43,20 @@ const logOver = (store: EventStore, cachedBytesMax: number) =>
     cachedPaymentsMax: 100,
     cachedBytesMax,
   });
+
+/** How often other work had its turn while a step ran. */
+const turnsDuring = async (step: () => Promise<unknown>): Promise<number> => {
+  let turns = 0;
+  let running = true;
+  const count = (): void => {
+    turns += 1;
+    if (running) setImmediate(count);
+  };
+  setImmediate(count);
+  await step();
+  running = false;
+  return turns;
+};
 
 describe('F9: caches are bounded by bytes', () => {
   test('a few large payments take the place of many small ones in memory', async () => {
@@ -94,19 +117,6 @@ describe('F9: a payment of many operations is read in slices', () => {
     folder.remove();
   });
 
-  /** How often other work had its turn while a step ran. */
-  const turnsDuring = async (step: () => Promise<unknown>): Promise<number> => {
-    let turns = 0;
-    let running = true;
-    const count = (): void => {
-      turns += 1;
-      if (running) setImmediate(count);
-    };
-    setImmediate(count);
-    await step();
-    running = false;
-    return turns;
-  };
   /** Of 801 events. */
   const SLICES = 8;
 
@@ -138,4 +148,54 @@ describe('F9: a payment of many operations is read in slices', () => {
     const found = await getPayment({ store: inMemory, readModels, behind }, 'pay_1', 'm_1');
     expect(JSON.parse(found?.body ?? '{}').transactions).toHaveLength(OPERATIONS);
   };
+});
+
+describe('a log that no thread can read is read in slices', () => {
+  /** One page. */
+  const EVENTS = 240;
+  const SLICES = 2;
+  const store = memoryEventStore();
+  beforeAll(() =>
+    appendLives(
+      store,
+      Array.from({ length: EVENTS / LIFE }, (_, n) => `pay_${n}`),
+    ),
+  );
+
+  const { signal } = new AbortController();
+  const requested = { from: 'start', fromTime: undefined, toTime: undefined, limit: EVENTS };
+  const merchants = createMerchantLookup(store, { getAny: async () => undefined });
+  const verified = async () => {
+    const walk = { stored: store.stored, guarantee: store.stored.guarantee, signal };
+    return resultOf(walkLog({ ...walk, end: await store.end() }));
+  };
+  const exported = async () => {
+    let lines = 0;
+    for await (const _ of logLines({ log: store, merchants }, requested, undefined, signal))
+      lines += 1;
+    return { events: lines };
+  };
+  const paged = async () => {
+    const { events } = await logPage({ log: store, merchants }, requested, undefined);
+    return { events: events.length };
+  };
+  const reconciled = async () => {
+    const ledger = async () => ({ entries: [], next: null });
+    return reconcile({ store, provider: { ledger } });
+  };
+
+  const whole = { events: EVENTS };
+  test.each<[string, number, () => Promise<unknown>, object]>([
+    ['a verification', SLICES + 1, verified, whole],
+    ['an export', SLICES + 1, exported, whole],
+    ['a page', SLICES, paged, whole],
+    ['a reconciliation', SLICES + 1, reconciled, { unreadable: 0, ok: false }],
+  ])('by %s, in %i turns', async (_who, slices, read, found) => {
+    let result: unknown;
+    const turns = await turnsDuring(async () => {
+      result = await read();
+    });
+    expect(result).toMatchObject(found);
+    expect(turns).toBeGreaterThanOrEqual(slices);
+  });
 });

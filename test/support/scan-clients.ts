@@ -30,9 +30,21 @@ const pages = async (path: string, token: string, next: 'nextCursor' | 'next') =
   return true;
 };
 
+/** Every page of the log, as large as they come. */
+const log = async (): Promise<boolean> => {
+  for (let from = 'start'; ; ) {
+    const response = await request(`/audit/v1/events?limit=1000&from=${from}`, auditor, JSON_TYPE);
+    if (response.status !== 200) return false;
+    const { next, atEnd } = (await response.json()) as { next: string; atEnd: boolean };
+    if (atEnd) return true;
+    from = next;
+  }
+};
+
 const scans: Record<string, () => Promise<boolean>> = {
   list: () => pages('/api/v1/payments?status=VOIDED', merchant, 'nextCursor'),
   search: () => pages('/audit/v1/payments?minAmount=999999', auditor, 'next'),
+  log,
   verify: async () => ended(await request('/audit/v1/verify', auditor, JSON_TYPE)),
   export: async () => ended(await request('/audit/v1/events', auditor, 'application/x-ndjson')),
 };

@@ -3,6 +3,7 @@
  * precaution here has its reason in ADR-0007 and ADR-0031 to ADR-0036.
  */
 import { shareCall } from '../../runtime/shared-call.ts';
+import { mapInSlices } from '../../runtime/slices.ts';
 import { encode } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { EventStore, Position } from '../port.ts';
@@ -85,7 +86,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       }),
     readStream: (stream) => whileOpen(() => streams.readStream(stream)),
     lastRevision: (stream) => whileOpen(() => streams.lastRevision(stream)),
-    readAll: (...range) => readAll(...range).then((events) => events.map(fromServer)),
+    readAll: (...range) => readAll(...range).then((events) => mapInSlices(events, fromServer)),
     end: () => whileOpen(async () => endOf(await log.end())),
     hashAt: (position) => whileOpen(() => log.hashAt(parsePosition(position))),
     head: (after) => whileOpen(() => headOf(log)(after)),
@@ -112,8 +113,8 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     stored: {
       guarantee: 'stream',
       readStream: (stream) =>
-        whileOpen(async () => (await streams.whole(stream)).map(storedFormOf)),
-      readAll: (...range) => readAll(...range).then((events) => events.map(storedFormOf)),
+        whileOpen(async () => mapInSlices(await streams.whole(stream), storedFormOf)),
+      readAll: (...range) => readAll(...range).then((events) => mapInSlices(events, storedFormOf)),
     },
     close() {
       closing.abort();

@@ -81,7 +81,7 @@ describe('F40: reading a part of the log costs as much, however long the log is'
   const page = (limit: number) => {
     const merchants = createMerchantLookup(store, { getAny: async () => undefined });
     const requested = { from: 'start', fromTime: undefined, toTime: undefined, limit };
-    return logPage({ store, merchants }, requested, undefined);
+    return logPage({ log: store, merchants }, requested, undefined);
   };
 
   test('a page costs one look at the end, and its own events', async () => {
