@@ -84,14 +84,22 @@ export const besideScans = async (
   return { alone, beside, scansPerSecond: (scans * 1000) / (performance.now() - startedAt) };
 };
 
+/** The commands that go through the whole log. */
+export const VERIFY = ['verify', '--all'];
+export const REBUILD = ['projections', 'rebuild'];
+
 /**
- * How many events a second `payments verify --all` looks at, the start of the command included; NaN
- * where it failed, for which the command has printed why.
+ * How many events a second such a command goes through, its start included; NaN where it failed, for
+ * which it has printed why.
  */
-export const verifyRate = async ({ env }: Workplace, { url }: Server): Promise<number> => {
+export const commandRate = async (
+  { env }: Workplace,
+  { url }: Server,
+  command: readonly string[],
+): Promise<number> => {
   const events = await metricOf(url, 'payments_store_head_position');
   const startedAt = performance.now();
-  const child = spawn(process.execPath, ['cli/payments.mjs', 'verify', '--all'], {
+  const child = spawn(process.execPath, ['cli/payments.mjs', ...command], {
     cwd: ROOT,
     env: { ...env, PAYMENTS_URL: url },
     stdio: ['ignore', 'ignore', 'inherit'],

@@ -2,7 +2,15 @@
 import { fillFolder } from './fill.ts';
 import type { Findings } from './page.ts';
 import { type Outcome, outcomesBad } from './rounds.ts';
-import { besideScans, bytesOnDisk, catchUp, rssAfterCreates, verifyRate } from './scale-steps.ts';
+import {
+  besideScans,
+  bytesOnDisk,
+  catchUp,
+  commandRate,
+  REBUILD,
+  rssAfterCreates,
+  VERIFY,
+} from './scale-steps.ts';
 import { curvePicture, curveText, type Size } from './scale-text.ts';
 import { type Server, startServer } from './server.ts';
 import { loadsOf, startsToReady, warmUp } from './service.ts';
@@ -65,13 +73,15 @@ const atTheEnd = async (workplace: Workplace, ids: readonly string[], report: Re
     report('GETs beside requests that scan');
     const scans = await besideScans(workplace, service, ids);
     report('verifying the whole log');
-    const verifiedPerSecond = await verifyRate(workplace, service);
+    const verifiedPerSecond = await commandRate(workplace, service, VERIFY);
+    report('rebuilding the read models');
+    const rebuiltPerSecond = await commandRate(workplace, service, REBUILD);
     const isLong = workplace.seconds >= SECONDS_FOR_MEMORY;
     if (isLong) report(`${CREATES_FOR_MEMORY} creates, for the memory after them`);
     const rssBytes = isLong
       ? await rssAfterCreates(workplace, service, CREATES_FOR_MEMORY)
       : undefined;
-    return { scans, verifiedPerSecond, rssBytes };
+    return { scans, verifiedPerSecond, rebuiltPerSecond, rssBytes };
   } finally {
     await service.stop();
   }
@@ -104,8 +114,8 @@ export const benchScale = async (
       name: 'scale',
       text: curveText(found, end),
       pictures: { 'scale.svg': curvePicture(found) },
-      // A log that does not verify is no result to pass over.
-      bad: bad + (Number.isNaN(end.verifiedPerSecond) ? 1 : 0),
+      // A log that does not verify, or read models that cannot be rebuilt, are no result to pass over.
+      bad: bad + [end.verifiedPerSecond, end.rebuiltPerSecond].filter(Number.isNaN).length,
     };
   } finally {
     workplace.remove();
