@@ -19,6 +19,7 @@ import {
   type Logged,
   ledgerIdOf,
   loggedAfter,
+  mayHaveBounced,
 } from './differences.ts';
 
 /** An event that cannot be read; its payment's operations cannot be compared. */
@@ -73,9 +74,17 @@ export const createBooks = ({ stored }: Pick<EventStore, 'stored'>) => {
     if (kind !== undefined) findings.differ(differenceOf(kind, own, entry));
   };
 
+  /** As compare; what an event that comes later in the log may explain waits for its whole stream. */
+  const compareSoFar = (own: Logged, entry: LedgerEntry): void => {
+    if (mayHaveBounced(own, entry)) {
+      logged.delete(own.operationId);
+      entries.set(entry.operationId, entry);
+    } else compare(own, entry);
+  };
+
   const takeWhole = (own: Logged): void => {
     const entry = entries.get(own.operationId);
-    if (entry !== undefined) compare(own, entry);
+    if (entry !== undefined) compareSoFar(own, entry);
     else if (!isAtProvider(own)) {
       // An entry that still comes finds the operation in its stream.
       logged.delete(own.operationId);
@@ -106,7 +115,7 @@ export const createBooks = ({ stored }: Pick<EventStore, 'stored'>) => {
   const takeEntry = (entry: LedgerEntry): void => {
     findings.counts.entries += 1;
     const own = logged.get(entry.operationId);
-    if (own !== undefined && isWhole(own)) compare(own, entry);
+    if (own !== undefined && isWhole(own)) compareSoFar(own, entry);
     else entries.set(entry.operationId, entry);
   };
 

@@ -272,6 +272,26 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
     expect((await service.change('refund', paymentId)).status).toBe(200);
   });
 
+  test('log and Stripe agree on the refunds; one that nobody told of is missing in the log', async () => {
+    const token = await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' });
+    const ofRefunds = async () => {
+      const { json } = await service.ask('POST', '/audit/v1/reconcile', undefined, { token });
+      const { differences } = json as unknown as {
+        differences: { kind: string; log?: { kind: string }; provider?: { kind: string } }[];
+      };
+      return differences.filter(({ log, provider }) => (log ?? provider)?.kind === 'REFUND');
+    };
+    expect(double.books.refunds.map(({ status }) => status)).toEqual(
+      expect.arrayContaining(['failed', 'succeeded']),
+    );
+    expect(await ofRefunds()).toEqual([]);
+    const { paymentId, intent } = await sold();
+    refundedInDashboard(intent, 500);
+    expect(await ofRefunds()).toMatchObject([{ kind: 'MISSING_IN_LOG', paymentId }]);
+    await tell({ object: 'refund', payment_intent: intent.id });
+    expect(await ofRefunds()).toEqual([]);
+  });
+
   test('a PaymentIntent that cannot be read is a reason to deliver again', async () => {
     const { intent } = await sold();
     double.plan('read', '500 before acting');

@@ -8,7 +8,7 @@ import { cleanCode } from '../provider-code.ts';
 import { type StripeCall, undecided } from './call.ts';
 import { disputesOf, refundsOf } from './lists.ts';
 import { intentReference, isMissing } from './look-up.ts';
-import { declinedBy, intentOf, unknown, wasCharged } from './read.ts';
+import { declinedBy, intentOf, isElsewhere, isRelease, unknown, wasCharged } from './read.ts';
 import { getIntent } from './requests.ts';
 import type { Dispute, PaymentIntent, Refund } from './shapes.ts';
 
@@ -30,20 +30,6 @@ const isExpired = (intent: PaymentIntent): boolean =>
 const isMade = ({ status }: Refund): boolean => status === 'succeeded' || status === 'pending';
 const hasFailed = ({ status }: Refund): boolean => status === 'failed' || status === 'canceled';
 
-/**
- * What a capture of part released may stand among the refunds, under no operation of ours: the oldest
- * one of exactly that amount. It gave nothing back that had been taken.
- */
-const releaseAmong = (
-  refunds: readonly Refund[],
-  { amount, amount_received: received }: PaymentIntent,
-): Refund | undefined =>
-  received == null || received === amount
-    ? undefined
-    : refunds.findLast((one) => isElsewhere(one) && one.amount === amount - received);
-
-const isElsewhere = ({ metadata }: Refund): boolean => metadata?.operationId === undefined;
-
 const failedLater = (operationId: string, { failure_reason }: Refund): LaterResult => {
   const { failureCode, providerFailureCode } = declinedBy({
     code: failure_reason ?? 'refund_failed',
@@ -61,14 +47,12 @@ const refundResults = (
     metadata?.operationId === undefined
       ? observed.find(({ refundId }) => refundId === id)?.operationId
       : ours.find(({ operationId }) => operationId === metadata.operationId)?.operationId;
-  const release = releaseAmong(refunds, intent);
   const bounced = refunds.filter(hasFailed).flatMap((made) => {
     const operationId = operationOf(made);
     return operationId === undefined ? [] : [failedLater(operationId, made)];
   });
   const elsewhere = refunds
-    // seeded bug: stripe-refund-elsewhere
-    .filter((made) => isElsewhere(made) && isMade(made) && made !== release)
+    .filter((made) => isElsewhere(made) && isMade(made) && !isRelease(made, intent))
     .map(({ id, amount }): LaterResult => ({ kind: 'REFUND_OBSERVED', refundId: id, amount }));
   return [...bounced, ...elsewhere.reverse()];
 };

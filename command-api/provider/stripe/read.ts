@@ -64,6 +64,21 @@ const isIn = (currency: string, question: OperationQuestion): boolean =>
 export const wasCharged = ({ latest_charge: charge }: PaymentIntent): boolean =>
   typeof charge === 'object' && charge !== null && charge.status === 'succeeded';
 
+/** Under no operation of ours: it was made in the Dashboard, or is what a capture of part released. */
+export const isElsewhere = ({ metadata }: Pick<Refund, 'metadata'>): boolean =>
+  metadata?.operationId === undefined;
+
+/**
+ * What a capture of part released may stand among the refunds, under no operation of ours: it gave
+ * nothing back that had been taken.
+ */
+export const isRelease = (
+  made: Pick<Refund, 'metadata' | 'amount'>,
+  { amount, amount_received: received }: Pick<PaymentIntent, 'amount' | 'amount_received'>,
+): boolean =>
+  // seeded bug: stripe-release
+  isElsewhere(made) && received != null && received > 0 && made.amount === amount - received;
+
 /**
  * A canceled intent with a charge was authorized and released later. Where our own fence released it
  * (`abandoned`), no merchant ever heard of an approval: it counts as never carried out.

@@ -157,7 +157,9 @@ export const listRefunds = (
   after: string | undefined,
 ): StripeRequest =>
   get('/v1/refunds', {
-    ...('reference' in of ? { payment_intent: of.reference } : created(of)),
+    ...('reference' in of
+      ? { payment_intent: of.reference }
+      : { ...created(of), 'expand[0]': 'data.payment_intent' }),
     ...page(after),
   });
 /** A page of the disputes of a PaymentIntent, newest first. */

@@ -48,6 +48,14 @@ export const refund = z.object({
 });
 export type Refund = z.infer<typeof refund>;
 
+/** With its PaymentIntent, as far as it says whose it is: one made in the Dashboard does not itself. */
+export const refundWithIntent = refund.extend({
+  payment_intent: z
+    .union([z.string(), z.object({ amount, amount_received: amount.nullish(), metadata })])
+    .nullish(),
+});
+export type RefundWithIntent = z.infer<typeof refundWithIntent>;
+
 export const dispute = z.object({
   object: z.literal('dispute'),
   id: z.string().regex(/^(dp|du)_[A-Za-z0-9_]{1,60}$/),

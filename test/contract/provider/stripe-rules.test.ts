@@ -318,6 +318,27 @@ describe('the ledger', () => {
     }
   });
 
+  test('has refunds from the Dashboard by their own ids; they do not make the log an older one', async () => {
+    const { operation, authorizationReference = '' } = await sold();
+    const { body } = double.books.refund(
+      new Map([
+        ['payment_intent', authorizationReference],
+        ['amount', '300'],
+      ]),
+    );
+    const operationId = (body as { id: string }).id;
+    const { entries } = await provider.ledger(null, 100);
+    expect(entries.at(-1)).toMatchObject({
+      operationId,
+      kind: 'REFUND',
+      paymentId: operation.paymentId,
+      amount: 300,
+      outcome: 'APPROVED',
+    });
+    const end = await provider.ledgerEnd(null);
+    expect(end.map((entry) => entry.operationId)).toEqual([operation.operationId]);
+  });
+
   test('of more than a window is read in order, each entry once, with few of them in memory', async () => {
     const first = Math.floor(nowMs / 1_000) - 100_000;
     for (let made = 0; made < 1_200; made += 1) {

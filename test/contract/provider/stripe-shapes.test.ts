@@ -16,6 +16,7 @@ import {
   paymentIntent,
   paymentMethod,
   refund,
+  refundWithIntent,
 } from '../../../command-api/provider/stripe/shapes.ts';
 import { STRIPE_API_VERSION_DEFAULT } from '../../../shared/runtime/settings.ts';
 import { describeDriver } from '../../support/describe-driver.ts';
@@ -72,7 +73,7 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
   getPaymentMethod: [{ request: requests.getPaymentMethod('pm_card_visa'), readAs: paymentMethod }],
   listRefunds: [
     { request: requests.listRefunds({ reference: PI }, undefined), readAs: refunds },
-    { request: requests.listRefunds(DAY, 're_3Shape'), readAs: refunds },
+    { request: requests.listRefunds(DAY, 're_3Shape'), readAs: listOf(refundWithIntent) },
   ],
   listDisputes: [
     { request: requests.listDisputes(PI, undefined), readAs: listOf(dispute) },
