@@ -5,7 +5,7 @@ import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { SealedHead } from '../shared/event-store/seals.ts';
 import type { LogBreak } from '../shared/event-store/verify-log.ts';
 import type { Recorder } from '../shared/http/access-recorder.ts';
-import type { Principal } from '../shared/http/auth/tokens.ts';
+import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
 import { EVENT_STREAM, NDJSON, type Streams } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';

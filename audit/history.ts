@@ -8,7 +8,7 @@ import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
 import { breakAt, verifyStream } from '../shared/event-store/verify-chain.ts';
 import { sumsBreak } from '../shared/event-store/verify-sums.ts';
-import type { Principal } from '../shared/http/auth/tokens.ts';
+import type { Principal } from '../shared/http/auth/principal.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';

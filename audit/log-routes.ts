@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
-import type { Principal } from '../shared/http/auth/tokens.ts';
+import type { Principal } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE, RETRY_LATER, reject } from '../shared/http/errors.ts';
 import { soleHeader } from '../shared/http/headers.ts';
 import {

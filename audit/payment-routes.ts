@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { isOfPayment, type RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { Access } from '../shared/http/access-recorder.ts';
-import type { Principal } from '../shared/http/auth/tokens.ts';
+import type { Principal } from '../shared/http/auth/principal.ts';
 import { placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
 import {

@@ -1,5 +1,5 @@
 /** A live stream ends with its token (ADR-0126): who may not read any more is sent nothing more. */
-import type { Principal } from '../shared/http/auth/tokens.ts';
+import type { Principal } from '../shared/http/auth/principal.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 
 /** The last event of a stream whose token has expired. */

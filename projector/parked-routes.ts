@@ -3,7 +3,7 @@
  * applied, and a retry once the cause is gone (P5). Scope `ops:admin`; with a token of one merchant,
  * only that merchant's payments.
  */
-import type { Principal } from '../shared/http/auth/tokens.ts';
+import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
 import {
   asJson,

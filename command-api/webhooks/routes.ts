@@ -5,7 +5,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import type { Principal } from '../../shared/http/auth/tokens.ts';
+import type { Principal } from '../../shared/http/auth/principal.ts';
 import { reject } from '../../shared/http/errors.ts';
 import {
   asJson,

@@ -4,7 +4,7 @@
  * responds and does in its own routes.ts. The API documents, `405` with `Allow` in every process
  * (server/known-routes.ts) and the check of the gateway's paths come from here.
  */
-import type { Scope } from './auth/tokens.ts';
+import type { Scope } from './auth/principal.ts';
 
 /** The folder that serves a route. */
 export type Service = 'command-api' | 'query-api' | 'audit' | 'projector';

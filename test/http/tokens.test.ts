@@ -6,12 +6,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { importSecret, openLocalKeys, signToken } from '../../shared/http/auth/local-keys.ts';
-import {
-  createAuthenticator,
-  createVerifiedTokens,
-  type Principal,
-  type TokenSettings,
-} from '../../shared/http/auth/tokens.ts';
+import type { Principal } from '../../shared/http/auth/principal.ts';
+import { createVerifiedTokens } from '../../shared/http/auth/seen-tokens.ts';
+import { createAuthenticator, type TokenSettings } from '../../shared/http/auth/tokens.ts';
 import { until } from '../support/until.ts';
 
 const SECRET = 'a shared secret of 32 bytes, or so';

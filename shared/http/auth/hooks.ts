@@ -8,16 +8,10 @@ import { type Config, merchantRules } from '../../runtime/config.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { RETRY_AFTER_SECONDS, reject } from '../errors.ts';
+import type { Principal, Scope } from './principal.ts';
 import { createRateLimiter, type Rate } from './rate-limit.ts';
-import {
-  type Authentication,
-  type Authenticator,
-  createAuthenticator,
-  isOfMerchants,
-  mayUse,
-  type Principal,
-  type Scope,
-} from './tokens.ts';
+import type { Authentication } from './seen-tokens.ts';
+import { type Authenticator, createAuthenticator, isOfMerchants, mayUse } from './tokens.ts';
 
 export type AuthOptions = {
   authenticator: Pick<Authenticator, 'authenticate'> & Partial<Pick<Authenticator, 'verified'>>;

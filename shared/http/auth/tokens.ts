@@ -2,7 +2,6 @@
  * Bearer tokens (gaps §10): a JWT by a shared secret, by the keys of a real issuer, or by the
  * key pair of the data folder, becomes the merchant, the actor and what they may do.
  */
-import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import {
   type CryptoKey,
@@ -11,11 +10,9 @@ import {
   type FlattenedJWSInput,
   type JSONWebKeySet,
   type JWTHeaderParameters,
-  type JWTPayload,
   type JWTVerifyResult,
   jwtVerify,
 } from 'jose';
-import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import {
   LOCAL_KEY_ALGORITHM,
   PUBLIC_KEY_ALGORITHMS,
@@ -24,6 +21,13 @@ import {
 import { soleHeader } from '../headers.ts';
 import { followIssuerKeys, type IssuerKeys, KeysOutOfReach } from './issuer-keys.ts';
 import { importSecret, openLocalKeys } from './local-keys.ts';
+import { type Principal, principalOf, type Scope } from './principal.ts';
+import {
+  type Authentication,
+  createRejectedTokens,
+  createVerifiedTokens,
+  digestOf,
+} from './seen-tokens.ts';
 
 /** Where the keys come from: one of them, as the settings say. */
 export type KeySource =
@@ -42,31 +46,6 @@ export type TokenSettings = {
   /** Narrows the algorithms of a key set; a secret means HS256 alone, whatever stands here. */
   algorithms?: readonly string[] | undefined;
 };
-
-/** Who sent a request. `scopes` absent: all rights of the merchant. `*` is all merchants. */
-export type Principal = {
-  merchantId: string;
-  /** The token's subject, for the audit trail. */
-  actor: string;
-  scopes: ReadonlySet<string> | undefined;
-  /** The token's `exp`: seconds since 1970. A response that goes on ends then (ADR-0126). */
-  expiresAtSeconds?: number;
-};
-
-export type Scope =
-  | 'payments:read'
-  | 'payments:write'
-  | 'webhooks:write'
-  | 'audit:read'
-  | 'ops:admin'
-  | 'ops:resolve';
-
-/** What checking a request's Authorization header came to. */
-export type Authentication =
-  | { ok: true; principal: Principal }
-  | { ok: false; details: string[] }
-  /** The issuer's keys are out of reach, so the token could not be checked. */
-  | { ok: 'unknown' };
 
 export type Authenticator = {
   /**
@@ -90,7 +69,6 @@ const MALFORMED = rejected('the token format is invalid');
 const UNCHECKED: Authentication = { ok: 'unknown' };
 
 const NOT_BEFORE_TOLERANCE_SECONDS = 5;
-const NAME_UNITS_MAX = 255;
 /** How long a key that its issuer withdrew is still believed for a token seen before. */
 const KEY_SET_RECHECK_MS = 60_000;
 
@@ -99,44 +77,6 @@ type Verification = {
   algorithms: string[];
   recheckMs: number;
   outdatedSeconds?: IssuerKeys['outdatedSeconds'];
-};
-
-const TOKENS_MAX = 10_000;
-
-type Entry = { principal: Principal; expiresAtSeconds: number; checkAgainAtMs: number };
-
-/**
- * Tokens that were verified, so that a signature is checked once and not per request. Bounded; an
- * entry never outlives its token. Keyed by digest, so that no token stays in memory.
- */
-export type VerifiedTokens = {
-  /** Who the token speaks for, when it is still good now. */
-  find(digest: string, nowMs: number): Principal | undefined;
-  keep(digest: string, principal: Principal, expiresAtSeconds: number, nowMs: number): void;
-};
-
-const digestOf = (token: string): string => hash('sha256', token, 'base64');
-
-/** `maxAgeMs` is how long a key that its issuer has withdrawn may still be believed. */
-export const createVerifiedTokens = (
-  maxAgeMs: number,
-  tokensMax: number = TOKENS_MAX,
-): VerifiedTokens => {
-  const entries = createBoundedMap<Entry>(tokensMax);
-  return {
-    find: (digest, nowMs) => {
-      const entry = entries.get(digest);
-      if (entry === undefined) return undefined;
-      if (Math.floor(nowMs / 1000) < entry.expiresAtSeconds && nowMs < entry.checkAgainAtMs) {
-        return entry.principal;
-      }
-      entries.delete(digest);
-      return undefined;
-    },
-    keep: (digest, principal, expiresAtSeconds, nowMs) => {
-      entries.set(digest, { principal, expiresAtSeconds, checkAgainAtMs: nowMs + maxAgeMs });
-    },
-  };
 };
 
 const keySetFrom = (path: string): IssuerKeys['find'] => {
@@ -174,59 +114,11 @@ const verificationBy = async (
   }
 };
 
-/** A name in the one form that counts (NFC, ADR-0132), composed or decomposed as it was typed. */
-const nameOf = (value: unknown): string | undefined => {
-  if (typeof value !== 'string' || value === '' || value.length > NAME_UNITS_MAX) return undefined;
-  // seeded bug: one-form-of-a-name
-  const name = value.normalize('NFC');
-  return name.length <= NAME_UNITS_MAX ? name : undefined;
-};
-
-/** The rights of a token; null when the claim has no form that could mean anything. */
-const scopesOf = ({ scope }: JWTPayload): ReadonlySet<string> | undefined | null => {
-  if (scope === undefined) return undefined;
-  if (typeof scope === 'string') return new Set(scope.split(' ').filter((name) => name !== ''));
-  const isList = Array.isArray(scope) && scope.every((name) => typeof name === 'string');
-  return isList ? new Set<string>(scope) : null;
-};
-
-/** The first claim present names the merchant; an empty or odd one does not pass on to the next. */
-const principalOf = (
-  payload: JWTPayload,
-  merchantClaims: readonly string[],
-): Principal | undefined => {
-  const claim = merchantClaims.find((name) => Object.hasOwn(payload, name));
-  const merchantId = claim === undefined ? undefined : nameOf(payload[claim]);
-  const scopes = scopesOf(payload);
-  if (merchantId === undefined || scopes === null) return undefined;
-  return { merchantId, actor: nameOf(payload.sub) ?? merchantId, scopes };
-};
-
 /** A token that stays invalid: not for its time to come, or for a key that is not there yet. */
 const isLasting = (error: unknown): boolean =>
   error instanceof errors.JWTExpired ||
   error instanceof errors.JWSSignatureVerificationFailed ||
   (error instanceof errors.JWTClaimValidationFailed && error.claim !== 'nbf');
-
-const REJECTED_MAX = 10_000;
-const REJECTED_MS = 10_000;
-
-/**
- * Tokens that were rejected, so that one that is sent again and again costs no signature check. For a
- * short time, because an issuer may put a new key under an old name.
- */
-const createRejectedTokens = () => {
-  const entries = createBoundedMap<{ rejection: Authentication; untilMs: number }>(REJECTED_MAX);
-  return {
-    find: (digest: string, nowMs: number): Authentication | undefined => {
-      const entry = entries.get(digest);
-      return entry !== undefined && nowMs < entry.untilMs ? entry.rejection : undefined;
-    },
-    keep: (digest: string, rejection: Authentication, nowMs: number): void => {
-      entries.set(digest, { rejection, untilMs: nowMs + REJECTED_MS });
-    },
-  };
-};
 
 /** Whether `typ` may be an access token's: an id or logout token of the same issuer is none (ADR-0132). */
 const isAccessToken = (typ: unknown): boolean =>

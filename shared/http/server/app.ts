@@ -18,7 +18,7 @@ import { ReadModelsUnavailable } from '../../read-models/errors.ts';
 import { newUlid } from '../../runtime/ids.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import type { Principal } from '../auth/tokens.ts';
+import type { Principal } from '../auth/principal.ts';
 import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
 import { RETRY_LATER, reject } from '../errors.ts';
 import { type AtOnce, respondAtOnce } from './at-once.ts';
