@@ -49,7 +49,10 @@ const runHere = (main, args) => {
   const file = inRoot(main);
   process.argv = [process.argv[0], file, ...args];
   const { enableCompileCache } = require('node:module');
-  if (enableCompileCache) enableCompileCache(inRoot('node_modules', '.cache', 'compile'));
+  const compiled = inRoot('node_modules', '.cache', 'compile');
+  if (enableCompileCache) enableCompileCache(compiled);
+  // The threads of a service load modules of their own, and learn of the folder from here alone.
+  process.env.NODE_COMPILE_CACHE = process.env.NODE_COMPILE_CACHE || compiled;
   if (process.channel) {
     // After kill -9 of the launcher no service must keep running and hold port and data folder.
     process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));

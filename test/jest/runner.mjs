@@ -24,13 +24,15 @@ registerHooks({
   },
 });
 
+const ADDRESS = /file:\/+/g;
+const FILE = /\?file=\d+/g;
+const RUNNER = /\n.*\/test\/jest\/runner\.mjs.*/g;
+
 /** Errors name files as an editor opens them, and as Jest finds the line that it shows. */
 const namePlainFiles = () => {
   const format = Error.prepareStackTrace;
   Error.prepareStackTrace = (error, frames) =>
-    format(error, frames).replaceAll(/file:\/+|\?file=\d+/g, (part) =>
-      part[0] === 'f' ? '/' : '',
-    );
+    format(error, frames).replaceAll(ADDRESS, '/').replaceAll(FILE, '').replaceAll(RUNNER, '');
 };
 
 /** Each file has tests and hooks of its own: Jest keeps them in this module and in this global. */
