@@ -86,7 +86,7 @@ export const besideScans = async (
 
 /** The commands that go through the whole log. */
 export const VERIFY = ['verify', '--all'];
-export const REBUILD = ['projections', 'rebuild'];
+export const REBUILD = ['projections', 'rebuild', '--yes'];
 
 /**
  * How many events a second such a command goes through, its start included; NaN where it failed, for
