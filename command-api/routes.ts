@@ -41,7 +41,9 @@ import { type ChangeContent, readChange, readCreate, readVoid } from './request/
 import { startBudget } from './request-budget.ts';
 import { type RespondDeps, respondInBudget } from './responses.ts';
 import type { Sender } from './sender.ts';
-import { WEBHOOK_ROUTES, type WebhookDeps } from './webhooks/routes.ts';
+import type { WebhookDeps } from './webhooks/endpoint-requests.ts';
+import { WEBHOOK_OPERATOR_ROUTES } from './webhooks/operator-routes.ts';
+import { WEBHOOK_ROUTES } from './webhooks/routes.ts';
 import { STRIPE_WEBHOOK_ROUTES, type StripeWebhookDeps } from './webhooks/stripe.ts';
 
 /** What the routes for merchants work with. */
@@ -148,7 +150,10 @@ export const COMMAND_ROUTES: RoutesOf<
 > = joinRoutes(
   PAYMENT_ROUTES,
   joinRoutes(
-    joinRoutes(joinRoutes(OPERATOR_ROUTES, STRIPE_WEBHOOK_ROUTES), WEBHOOK_ROUTES),
+    joinRoutes(
+      joinRoutes(OPERATOR_ROUTES, STRIPE_WEBHOOK_ROUTES),
+      joinRoutes(WEBHOOK_ROUTES, WEBHOOK_OPERATOR_ROUTES),
+    ),
     joinRoutes(RECONCILE_ROUTES, ACKNOWLEDGE_ROUTES),
   ),
 );

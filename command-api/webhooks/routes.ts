@@ -1,11 +1,9 @@
 /**
- * The routes of webhook endpoints: a merchant's own, and those of all merchants for operators. What
- * is requested becomes an event of the merchant's stream; the deliverer follows it there.
+ * The routes of a merchant's own webhook endpoints. What is requested becomes an event of the
+ * merchant's stream; the deliverer follows it there.
  */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import type { EventStore } from '../../shared/event-store/port.ts';
-import type { Principal } from '../../shared/http/auth/principal.ts';
 import { reject } from '../../shared/http/errors.ts';
 import {
   asJson,
@@ -19,23 +17,11 @@ import {
   sendJson,
 } from '../../shared/http/route.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
-import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
-import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
-import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
-import {
-  type Handled,
-  handleEndpointCommand,
-  merchantsWithEndpoints,
-  readEndpoints,
-} from '../../shared/webhooks/endpoint-log.ts';
+import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
-import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
-import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
 import { readJson } from '../request/read-request.ts';
 import {
-  AllEndpointsParameters,
   AttemptParameters,
-  MerchantEndpointList,
   urlDetails,
   WebhookAttemptList,
   WebhookEndpoint,
@@ -47,17 +33,17 @@ import {
   WebhookRotation,
   WebhookTest,
 } from './contract.ts';
+import {
+  endpointAfter,
+  eventOf,
+  handled,
+  ownEndpoint,
+  sendAttempts,
+  type WebhookDeps,
+  type Webhooks,
+  withSecret,
+} from './endpoint-requests.ts';
 import { showEndpoint } from './shown.ts';
-
-export type WebhookDeps = {
-  webhooks: {
-    store: Pick<EventStore, 'readStream' | 'append' | 'end'>;
-    deliveries: Pick<DeliveryStore, 'load' | 'attempts'>;
-    secret: WebhookSecret;
-    kindOf: AddressKindOf;
-  };
-};
-type Webhooks = WebhookDeps['webhooks'];
 
 const readAs =
   <T>(schema: z.ZodType<T>) =>
@@ -82,65 +68,6 @@ const NO_ENDPOINT: Record<number, ResponseForm> = {
 const FAULT: Record<number, ResponseForm> = {
   500: { description: 'A fault of ours.', unrecorded: true },
 };
-
-const contextOf = ({ actor }: Principal, { id }: FastifyRequest) => ({
-  actor,
-  requestId: id,
-  correlationId: id,
-  causationId: id,
-});
-
-/** Handles a command; undefined once it is rejected. */
-const handled = async (
-  { store }: Webhooks,
-  principal: Principal,
-  command: EndpointCommand,
-  reply: FastifyReply,
-): Promise<Extract<Handled, { kind: 'events' }> | undefined> => {
-  const context = contextOf(principal, reply.request);
-  const outcome = await handleEndpointCommand(store, principal.merchantId, command, context);
-  if (outcome.kind === 'events') return outcome;
-  if (outcome.kind === 'rejected') reject(reply, 'WEBHOOK_NOT_ALLOWED', [outcome.why]);
-  else reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
-  return undefined;
-};
-
-/** The endpoint after a command. Throws Error where the command has deleted it. */
-const endpointAfter = (
-  { after }: Extract<Handled, { kind: 'events' }>,
-  endpointId: string,
-): Endpoint => {
-  const endpoint = after.endpoints.find((one) => one.endpointId === endpointId);
-  if (endpoint === undefined) throw new Error(`webhook endpoint ${endpointId} is gone`);
-  return endpoint;
-};
-
-/** The merchant's endpoint; undefined, and rejected, for another merchant's as for an unknown one. */
-const ownEndpoint = async (
-  { store }: Webhooks,
-  { merchantId }: Principal,
-  endpointId: string,
-  reply: FastifyReply,
-): Promise<Endpoint | undefined> => {
-  const { endpoints } = await readEndpoints(store, merchantId);
-  const endpoint = endpoints.find((one) => one.endpointId === endpointId);
-  if (endpoint === undefined) reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
-  return endpoint;
-};
-
-const withSecret = async ({ deliveries, secret }: Webhooks, endpoint: Endpoint) => {
-  const { endpointId, secretNumber } = endpoint;
-  const key = endpointKey(await secret(), endpointId, secretNumber);
-  return { ...(await showEndpoint(deliveries, endpoint)), secret: secretTextOf(key) };
-};
-
-const sendAttempts = async (
-  { deliveries }: Webhooks,
-  endpointId: string,
-  { limit, eventId }: z.output<typeof AttemptParameters>,
-  reply: FastifyReply,
-): Promise<FastifyReply> =>
-  sendJson(reply, { attempts: await deliveries.attempts(endpointId, limit, eventId) });
 
 const endOf = async ({ store }: Webhooks): Promise<{ after?: string }> => {
   const end = await store.end();
@@ -306,35 +233,4 @@ export const WEBHOOK_ROUTES = {
       return endpoint === undefined ? reply : sendAttempts(webhooks, endpointId, query, reply);
     },
   }),
-  listAllWebhookEndpoints: route({
-    request: { allMerchants: true, query: AllEndpointsParameters },
-    responses: okJson(MerchantEndpointList),
-    handle: async ({ webhooks }, { query: { merchant } }, reply) => {
-      const { merchantIds } =
-        merchant === undefined
-          ? await merchantsWithEndpoints(webhooks.store)
-          : { merchantIds: [merchant] };
-      const endpoints: object[] = [];
-      for (const merchantId of merchantIds) {
-        const own = await readEndpoints(webhooks.store, merchantId);
-        for (const one of own.endpoints)
-          endpoints.push({ merchantId, ...(await showEndpoint(webhooks.deliveries, one)) });
-      }
-      return sendJson(reply, { endpoints });
-    },
-  }),
-  listAllWebhookAttempts: route({
-    request: { allMerchants: true, endpointId: true, query: AttemptParameters },
-    responses: okJson(WebhookAttemptList),
-    handle: ({ webhooks }, { endpointId, query }, reply) =>
-      sendAttempts(webhooks, endpointId, query, reply),
-  }),
 } satisfies Partial<RoutesOf<'command-api', WebhookDeps>>;
-
-/** The payment's event of an attempt; undefined where no kept attempt has it. */
-const eventOf = async ({ deliveries }: Webhooks, endpointId: string, eventId: string) => {
-  const [attempt] = await deliveries.attempts(endpointId, 1, eventId);
-  if (attempt === undefined || attempt.paymentId === null || attempt.revision === null)
-    return undefined;
-  return { eventId, paymentId: attempt.paymentId, revision: attempt.revision };
-};

@@ -9,20 +9,16 @@ import type { EventStore, LogEvent, RecordedEvent } from '../../shared/event-sto
 import { WEBHOOK_MERCHANTS_STREAM, WEBHOOK_STREAMS } from '../../shared/payment/webhook-events.ts';
 import type { BackOff } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
-import { newEventId } from '../../shared/runtime/ids.ts';
 import { type StartTimer, startTimer } from '../../shared/runtime/timer.ts';
 import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
-import {
-  handleEndpointCommand,
-  merchantsWithEndpoints,
-  readEndpoints,
-} from '../../shared/webhooks/endpoint-log.ts';
+import { merchantsWithEndpoints, readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { misfitOf } from '../log-check.ts';
 import { type Log, runSubscription, type Subscription } from '../subscription.ts';
 import { followCommands } from './commands.ts';
 import { deliveryOf } from './delivery.ts';
+import { disableIn } from './disable.ts';
 import { type EndpointLoop, type LoopDeps, startEndpointLoop } from './endpoint-loop.ts';
 import { createLogFeed } from './log-feed.ts';
 import { createMessages } from './messages.ts';
@@ -102,22 +98,9 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   /** By the stream of its endpoints. */
   const merchants = new Map<string, string>();
   let standingBy = false;
-  let isIdle = true;
+  /** What `start` waits for; undefined while it waits for nothing. */
+  let waiting: 'standing-by' | 'idle' | undefined = 'idle';
   let secret = '';
-
-  const disable: LoopDeps['disable'] = async ({ endpointId, merchantId }, reason) => {
-    const id = newEventId();
-    const context = { actor: 'webhooks', requestId: id, correlationId: id, causationId: id };
-    const command = { kind: 'disable', endpointId, reason } as const;
-    try {
-      const handled = await handleEndpointCommand(store, merchantId, command, context);
-      if (handled.kind === 'events' && handled.appended.length > 0)
-        logger.error({ endpointId, merchant: merchantId, reason }, 'webhook endpoint disabled');
-    } catch (error) {
-      // The next failure disables it.
-      logger.warn({ endpointId, reason: reasonOf(error) }, 'webhook endpoint not disabled yet');
-    }
-  };
 
   const loopDeps = (): LoopDeps => ({
     feed,
@@ -126,7 +109,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     permits,
     secret,
     logger,
-    disable,
+    disable: disableIn(store, logger),
     onAttempt: options.onAttempt ?? (() => undefined),
     nowMs,
     startTimer: options.startTimer ?? startTimer,
@@ -204,6 +187,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     const { signal } = stopping;
     while (turn() !== 'own') {
       standingBy ||= turn() === 'of another';
+      waiting = standingBy ? 'standing-by' : 'idle';
       await delay(waitsMs.standBy, undefined, { signal });
     }
     // Requests of the process that delivered until now may still be on their way.
@@ -214,17 +198,20 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
 
   const waitForEndpoints = async (): Promise<void> => {
     while ((await store.lastRevision(WEBHOOK_MERCHANTS_STREAM)) === null) {
-      isIdle = true;
+      waiting = 'idle';
       await delay(waitsMs.idle, undefined, { signal: stopping.signal });
       if (turn() !== 'own') throw new Error('another process delivers');
     }
-    isIdle = false;
   };
 
   const start = async () => {
     await endLoops();
-    await waitForTurn();
-    await waitForEndpoints();
+    try {
+      await waitForTurn();
+      await waitForEndpoints();
+    } finally {
+      waiting = undefined;
+    }
     secret = await options.secret();
     const at = await store.end();
     feed.begin(at);
@@ -282,11 +269,12 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
         const { oldestWaiting, isDisabled } = running.loop.status();
         if (oldestWaiting !== null && !isDisabled) waits.push(oldestWaiting);
       }
-      const now = standingBy ? 'standing-by' : isIdle ? 'idle' : 'running';
       const isOver = state === 'stopped' || state === 'backing-off';
+      // While it waits, the last error of its subscription is over.
+      const wait = state === 'stopped' ? undefined : waiting;
       return {
-        state: isOver ? state : now,
-        ...(error === undefined ? {} : { error }),
+        state: wait ?? (isOver ? state : 'running'),
+        ...(error === undefined || wait !== undefined ? {} : { error }),
         endpoints,
         oldestWaitingMs: waits.length === 0 ? null : Math.min(...waits),
       };

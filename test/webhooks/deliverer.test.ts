@@ -232,6 +232,20 @@ describe('several processes', () => {
     });
   });
 
+  test('who has lost its turn says that it stands by, and sends nothing', async () => {
+    let turn: 'own' | 'of another' = 'own';
+    await using world = webhookWorld({ turn: () => turn });
+    await world.register();
+    await world.pay('pay_1');
+    await untilSent(world, 1);
+    turn = 'of another';
+    await until('it stands by', () => world.deliverer.status().state === 'standing-by');
+    expect(world.deliverer.status()).not.toHaveProperty('error');
+    await world.pay('pay_2');
+    await world.clock.advance(MINUTE);
+    expect(world.sent).toHaveLength(1);
+  });
+
   test('while it is the turn of another nothing is sent', async () => {
     await using world = webhookWorld({ turn: () => 'unknown' });
     await world.register();

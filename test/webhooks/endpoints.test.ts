@@ -101,8 +101,10 @@ describe('a failing endpoint', () => {
         .map(({ json }) => json.type);
     expect(of(second.json.paymentId)).toEqual(['payment.authorized']);
     expect(of(first.json.paymentId)).toEqual(['payment.authorized']);
-    const { json } = await service.ask('GET', at(endpoint, '/attempts'), undefined, mine);
-    expect(json.attempts).toMatchObject([
+    const attempts = async () =>
+      (await service.ask('GET', at(endpoint, '/attempts'), undefined, mine)).json.attempts;
+    await until('both are saved', async () => Object(await attempts()).length === 2);
+    expect(await attempts()).toMatchObject([
       { outcome: 'ACCEPTED', status: 200, attempt: 1, nextAt: null },
       {
         outcome: 'RETRYING',

@@ -1,0 +1,99 @@
+/** What the routes of webhook endpoints share: a command handled, an endpoint found and shown. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import type { EventStore } from '../../shared/event-store/port.ts';
+import type { Principal } from '../../shared/http/auth/principal.ts';
+import { reject } from '../../shared/http/errors.ts';
+import { sendJson } from '../../shared/http/route.ts';
+import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
+import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
+import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
+import {
+  type Handled,
+  handleEndpointCommand,
+  readEndpoints,
+} from '../../shared/webhooks/endpoint-log.ts';
+import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
+import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
+import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
+import type { AttemptParameters } from './contract.ts';
+import { showEndpoint } from './shown.ts';
+
+export type WebhookDeps = {
+  webhooks: {
+    store: Pick<EventStore, 'readStream' | 'append' | 'end'>;
+    deliveries: Pick<DeliveryStore, 'load' | 'attempts'>;
+    secret: WebhookSecret;
+    kindOf: AddressKindOf;
+  };
+};
+export type Webhooks = WebhookDeps['webhooks'];
+
+const contextOf = ({ actor }: Principal, { id }: FastifyRequest) => ({
+  actor,
+  requestId: id,
+  correlationId: id,
+  causationId: id,
+});
+
+/** Handles a command; undefined once it is rejected. */
+export const handled = async (
+  { store }: Webhooks,
+  principal: Principal,
+  command: EndpointCommand,
+  reply: FastifyReply,
+): Promise<Extract<Handled, { kind: 'events' }> | undefined> => {
+  const context = contextOf(principal, reply.request);
+  const outcome = await handleEndpointCommand(store, principal.merchantId, command, context);
+  if (outcome.kind === 'events') return outcome;
+  if (outcome.kind === 'rejected') reject(reply, 'WEBHOOK_NOT_ALLOWED', [outcome.why]);
+  else reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+  return undefined;
+};
+
+/** The endpoint after a command. Throws Error where the command has deleted it. */
+export const endpointAfter = (
+  { after }: Extract<Handled, { kind: 'events' }>,
+  endpointId: string,
+): Endpoint => {
+  const endpoint = after.endpoints.find((one) => one.endpointId === endpointId);
+  if (endpoint === undefined) throw new Error(`webhook endpoint ${endpointId} is gone`);
+  return endpoint;
+};
+
+/** The merchant's endpoint; undefined, and rejected, for another merchant's as for an unknown one. */
+export const ownEndpoint = async (
+  { store }: Webhooks,
+  { merchantId }: Principal,
+  endpointId: string,
+  reply: FastifyReply,
+): Promise<Endpoint | undefined> => {
+  const { endpoints } = await readEndpoints(store, merchantId);
+  const endpoint = endpoints.find((one) => one.endpointId === endpointId);
+  if (endpoint === undefined) reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+  return endpoint;
+};
+
+/** An endpoint as it is shown once: with its secret. */
+export const withSecret = async ({ deliveries, secret }: Webhooks, endpoint: Endpoint) => {
+  const { endpointId, secretNumber } = endpoint;
+  const key = endpointKey(await secret(), endpointId, secretNumber);
+  return { ...(await showEndpoint(deliveries, endpoint)), secret: secretTextOf(key) };
+};
+
+/** The last attempts at an endpoint, as the parameters choose them. */
+export const sendAttempts = async (
+  { deliveries }: Webhooks,
+  endpointId: string,
+  { limit, eventId }: z.output<typeof AttemptParameters>,
+  reply: FastifyReply,
+): Promise<FastifyReply> =>
+  sendJson(reply, { attempts: await deliveries.attempts(endpointId, limit, eventId) });
+
+/** The payment's event of an attempt; undefined where no kept attempt has it. */
+export const eventOf = async ({ deliveries }: Webhooks, endpointId: string, eventId: string) => {
+  const [attempt] = await deliveries.attempts(endpointId, 1, eventId);
+  if (attempt === undefined || attempt.paymentId === null || attempt.revision === null)
+    return undefined;
+  return { eventId, paymentId: attempt.paymentId, revision: attempt.revision };
+};
