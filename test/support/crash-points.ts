@@ -86,9 +86,13 @@ const die = (): Promise<never> => {
   return new Promise(() => {});
 };
 
-/** Stands around every port and dies at one point; the operation is that of the last intent. */
+/**
+ * Stands around every port and dies at one point, once it is armed; the operation is that of the last
+ * intent.
+ */
 export const dyingAt = (
   point: CrashPoint,
+  isArmed: () => boolean = () => true,
 ): Required<Wrappers> & {
   /** Stands around what moves money, behind what opens. */
   confirming(own: Provider): Provider;
@@ -100,9 +104,9 @@ export const dyingAt = (
     call: Call,
     work: () => Promise<T>,
   ): Promise<T> => {
-    if (point === `${operation}: before ${call}`) return die();
+    if (point === `${operation}: before ${call}` && isArmed()) return die();
     const result = await work();
-    if (point === `${operation}: after ${call}`) return die();
+    if (point === `${operation}: after ${call}` && isArmed()) return die();
     return result;
   };
 

@@ -8,11 +8,12 @@ import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import type { CrashPoint, Operation } from './crash-points.ts';
-import { expectLedgerMatchesLog } from './ledger-and-log.ts';
+import { expectLedgerMatchesLog, type LoggedPayment } from './ledger-and-log.ts';
 import { type CommandResponse, NODE, type Service, startService, unresolvedIn } from './service.ts';
 import { until } from './until.ts';
 
 const PAYMENTS = '/api/v1/payments';
+const APPROVED = '4242424242424242';
 const RESPONSE_LOST = '4000000000004236';
 const CALL_LOST = '4000000000004228';
 /** Recovery asks at once and then again soon. */
@@ -23,8 +24,9 @@ const ENV = {
 };
 
 /** What is under way when the process dies: the request, to be sent again under its key. */
-type UnderWay = {
-  point: CrashPoint;
+export type UnderWay = {
+  /** `operation: where`, for example `capture: after provider`. */
+  point: string;
   path: string;
   body: object;
   key: Record<string, string>;
@@ -32,7 +34,7 @@ type UnderWay = {
   ends: readonly number[];
 };
 
-const body = (reference: string, fields: object = {}, number = '4242424242424242') => ({
+const body = (reference: string, fields: object = {}, number = APPROVED) => ({
   ...payment,
   ...fields,
   merchantReference: reference,
@@ -56,27 +58,46 @@ const prepared = async (service: Service, operation: Operation, reference: strin
   return made.json.paymentId;
 };
 
-const underWay = (point: CrashPoint, paymentId: string, reference: string): UnderWay => {
-  const [operation] = point.split(': ') as [Operation];
-  const key = { 'idempotency-key': reference };
-  if (operation === 'recovery') {
-    const number = point.endsWith('fence') ? CALL_LOST : RESPONSE_LOST;
-    // What never reaches the provider ends unknown again when it is repeated.
-    const ends = number === CALL_LOST ? [503] : [200];
-    return { point, path: PAYMENTS, body: body(reference, {}, number), key, ends };
-  }
-  if (operation === 'authorize' || operation === 'sale') {
-    const captureNow = operation === 'sale';
-    return { point, path: PAYMENTS, body: body(reference, { captureNow }), key, ends: [200] };
-  }
-  return { point, path: `${PAYMENTS}/${paymentId}/${operation}`, body: {}, key, ends: [200] };
+/** Prepares what the operation needs, and gives its request. */
+export const underWay = async (
+  service: Service,
+  point: string,
+  operation: Operation,
+  reference: string,
+  number?: string,
+): Promise<UnderWay> => {
+  const paymentId = await prepared(service, operation, reference);
+  const is = { point, key: { 'idempotency-key': reference }, ends: [200] };
+  if (paymentId !== '') return { ...is, path: `${PAYMENTS}/${paymentId}/${operation}`, body: {} };
+  const captureNow = operation === 'sale';
+  return { ...is, path: PAYMENTS, body: body(reference, { captureNow }, number) };
 };
 
-const send = (service: Service, { path, body: sent, key }: UnderWay): Promise<CommandResponse> =>
-  service.post(path, sent, key);
+/** What is lost for recovery to find, and the statuses of its repeat. */
+const lost = (point: CrashPoint): { number: string; ends: readonly number[] } =>
+  // What never reaches the provider ends unknown again when it is repeated.
+  point.endsWith('fence')
+    ? { number: CALL_LOST, ends: [503] }
+    : { number: RESPONSE_LOST, ends: [200] };
+
+const underWayAt = async (
+  service: Service,
+  point: CrashPoint,
+  reference: string,
+): Promise<UnderWay> => {
+  const [operation] = point.split(': ') as [Operation];
+  if (operation !== 'recovery') return underWay(service, point, operation, reference);
+  const { number, ends } = lost(point);
+  return { ...(await underWay(service, point, operation, reference, number)), ends };
+};
+
+export const send = (
+  service: Service,
+  { path, body: sent, key }: UnderWay,
+): Promise<CommandResponse> => service.post(path, sent, key);
 
 /** Sends it once more to a service that lives: its answer is that of the one operation. */
-const repeat = async (service: Service, was: UnderWay): Promise<void> => {
+export const repeat = async (service: Service, was: UnderWay): Promise<void> => {
   const response = await send(service, was);
   if (!was.ends.includes(response.status)) {
     throw new Error(`${was.point}: the repeat got ${response.status} ${response.text}`);
@@ -86,23 +107,8 @@ const repeat = async (service: Service, was: UnderWay): Promise<void> => {
   expect([was.point, again.text]).toEqual([was.point, response.text]);
 };
 
-/** One approved entry of an operation's kind for each request, whatever attempts it took. */
-const expectMovedOnce = (
-  dead: readonly UnderWay[],
-  approved: ReadonlyMap<string, number>,
-): void => {
-  for (const { point, key, ends } of dead) {
-    const reference = key['idempotency-key'] ?? '';
-    const [operation = ''] = point.split(': ');
-    const kind =
-      operation === 'recovery' ? 'create' : operation.replace(/authorize|sale/, 'create');
-    const moved = approved.get(`${kind} ${reference}`) ?? 0;
-    expect([point, moved]).toEqual([point, ends.includes(200) ? 1 : 0]);
-  }
-};
-
-const expectRounds = async (dataDir: string, dead: readonly UnderWay[]): Promise<void> => {
-  const payments = await expectLedgerMatchesLog(dataDir);
+/** How often each kind of operation was approved, by the merchant's reference. */
+const approvedIn = (payments: ReadonlyMap<string, LoggedPayment>): Map<string, number> => {
   const approved = new Map<string, number>();
   for (const { state, body: shown } of payments.values()) {
     const { merchantReference } = JSON.parse(shown) as { merchantReference: string };
@@ -112,7 +118,22 @@ const expectRounds = async (dataDir: string, dead: readonly UnderWay[]): Promise
       approved.set(name, (approved.get(name) ?? 0) + 1);
     }
   }
-  expectMovedOnce(dead, approved);
+  return approved;
+};
+
+/** One approved operation of its kind for each request, whatever attempts it took. */
+export const expectMovedOnce = (
+  dead: readonly UnderWay[],
+  payments: ReadonlyMap<string, LoggedPayment>,
+): void => {
+  const approved = approvedIn(payments);
+  for (const { point, key, ends } of dead) {
+    const reference = key['idempotency-key'] ?? '';
+    const [operation = ''] = point.split(': ');
+    const kind = operation.replace(/recovery|authorize|sale/, 'create');
+    const moved = approved.get(`${kind} ${reference}`) ?? 0;
+    expect([point, moved]).toEqual([point, ends.includes(200) ? 1 : 0]);
+  }
 };
 
 /** Dies at each of the points and holds M1-M6 and L1 after each; gives how often it died. */
@@ -123,8 +144,7 @@ export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<num
     for (const [at, point] of points.entries()) {
       const reference = `crash-${at}`;
       const service = await start(dataDir, point);
-      const [operation] = point.split(': ') as [Operation];
-      const was = underWay(point, await prepared(service, operation, reference), reference);
+      const was = await underWayAt(service, point, reference);
       // It may have died with the answer on its way: that is one of the points.
       await send(service, was).catch(() => undefined);
       const { signal } = await service.exited;
@@ -138,7 +158,7 @@ export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<num
         15_000,
       );
     }
-    await expectRounds(dataDir, dead);
+    expectMovedOnce(dead, await expectLedgerMatchesLog(dataDir));
     return dead.length;
   } finally {
     rmSync(dataDir, { recursive: true, force: true });

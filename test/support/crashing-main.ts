@@ -10,7 +10,13 @@ import { opening } from './opening-provider.ts';
 /** `LOOK_UPS=none`: the provider answers no question. */
 const faults = providerFaults();
 faults.respondsToLookUps = process.env.LOOK_UPS !== 'none';
-const dying = dyingAt(process.env.CRASH_AT as CrashPoint);
+/** `CRASH_ARMED=later`: SIGUSR2 arms it, so that the process can be made use of before. */
+let isArmed = process.env.CRASH_ARMED !== 'later';
+process.on('SIGUSR2', () => {
+  isArmed = true;
+  process.stderr.write('armed\n');
+});
+const dying = dyingAt(process.env.CRASH_AT as CrashPoint, () => isArmed);
 /** `OPENS=first`: the provider opens something before it moves money. */
 const ownOf = (own: Provider): Provider =>
   process.env.OPENS === 'first' ? opening(dying.confirming(own)) : own;

@@ -65,20 +65,21 @@ export const FAST_CASES: readonly FaultCase[] = ALL_CASES.filter(
 );
 
 /** What the log keeps between a call and the questions about it. */
-type Kept = { reference?: string; fenced?: true };
+type Logged = { reference?: string; fenced?: true };
 
-const questionOf = (operation: ProviderOperation, { reference }: Kept): OperationQuestion => ({
+const questionOf = (operation: ProviderOperation, { reference }: Logged): OperationQuestion => ({
   ...operation,
   reference,
   requestedAt: new Date().toISOString(),
 });
 
+type Kept = Awaited<ReturnType<StripeActs['all']>>;
+
 /** What Stripe's books say of an operation: how often it moved money, or held it. */
-export const timesMoved = async (
-  { books }: DoubleOf<StripeActs>,
+export const timesMovedIn = (
+  { intents, refunds }: Kept,
   { operationId, kind }: ProviderOperation,
-): Promise<number> => {
-  const { intents, refunds } = await books.all();
+): number => {
   const wasFenced = (reason: string | null) => reason === 'abandoned';
   switch (kind) {
     case 'AUTHORIZE':
@@ -101,7 +102,7 @@ export const timesMoved = async (
 };
 
 /** The operation under test, with the authorization it needs. */
-const prepared = async (
+export const prepared = async (
   provider: Provider,
   kind: ProviderOperationKind,
 ): Promise<ProviderOperation> => {
@@ -142,19 +143,20 @@ const runFaultCase = async (
   });
   try {
     const operation = await prepared(provider, kind);
-    const kept: Kept = {};
+    const logged: Logged = {};
     double.plan(step, fault);
     const { outcome: called } = await provider.execute(operation, async (reference) => {
-      kept.reference = reference;
+      logged.reference = reference;
     });
     let known: string = called;
     if (called === 'UNKNOWN') {
-      known = await askOnce(provider, questionOf(operation, kept));
+      known = await askOnce(provider, questionOf(operation, logged));
       // What comes late was fenced meanwhile, or is found by a later question.
       await double.actLate();
-      if (known === 'UNKNOWN') known = await askOnce(provider, questionOf(operation, kept));
+      if (known === 'UNKNOWN') known = await askOnce(provider, questionOf(operation, logged));
     }
-    return { kind, step, fault, called, known, moved: await timesMoved(double, operation) };
+    const moved = timesMovedIn(await double.books.all(), operation);
+    return { kind, step, fault, called, known, moved };
   } finally {
     await provider.close();
     await double.close();
