@@ -9,7 +9,12 @@ import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import type { CrashPoint, Operation } from './crash-points.ts';
 import { expectMovedOnce, repeat, send, type UnderWay, underWay } from './crash-rounds.ts';
-import { entriesOfEvents, type LoggedPayment, paymentsOfLog } from './ledger-and-log.ts';
+import {
+  entriesOfEvents,
+  type LoggedPayment,
+  openPaymentsIn,
+  paymentsOfLog,
+} from './ledger-and-log.ts';
 import { NODE, type Service, startService, unresolvedIn } from './service.ts';
 import { AT_STRIPE, nameOf, type StripePoint } from './stripe-crash-points.ts';
 import { type StripeDouble, stripeDouble } from './stripe-double/server.ts';
@@ -50,7 +55,7 @@ const arm = async (service: Service): Promise<void> => {
 const loseOne = ({ double }: World, point: CrashPoint): void =>
   double.plan('confirm', point.endsWith('fence') ? 'reset before acting' : 'reset after acting');
 
-/** What died is recovered, and the repeat of its request has the outcome of the one operation. */
+/** What died is resolved by recovery alone, and the repeat has the outcome of the one operation. */
 const expectRecovered = async (
   world: World,
   service: Service,
@@ -58,10 +63,10 @@ const expectRecovered = async (
 ): Promise<void> => {
   await until(
     `all is resolved after ${dead.map(({ point }) => point).join(', ')}`,
-    async () => (await unresolvedIn(service)) === 0,
+    async () => openPaymentsIn(world.dataDir).length === 0 && (await unresolvedIn(service)) === 0,
     RESOLVED_MS_MAX,
   );
-  // What Stripe held back comes now: it was fenced, or has been carried out.
+  // What Stripe held back comes now, and before a repeat has used up what it would move.
   await world.double.actLate();
   for (const was of dead) await repeat(service, was);
   world.dead.push(...dead);
@@ -107,6 +112,9 @@ const dieAtStripe = async (
     await until(`${name} is at Stripe`, isAtStripe);
     dead.push(was);
   }
+  // So that the next process is seen to resolve them.
+  const areShown = () => openPaymentsIn(world.dataDir).length === dead.length;
+  await until('the read models show them all as unresolved', areShown);
   service.kill('SIGKILL');
   await Promise.all([...responses, service.exited]);
   return dead;
