@@ -163,6 +163,30 @@ describe('a notice about a payment', () => {
     expect((await service.get(paymentId)).text).toBe(text);
   });
 
+  test('that comes out of order: the first one shows all, and the older ones change nothing', async () => {
+    const { paymentId } = (await service.create({ captureNow: true })).json;
+    await service.change('refund', paymentId, { refundAmount: 500 });
+    const [intent] = [...double.books.intents.values()].slice(-1);
+    double.books.dispute(intent?.id ?? '', { status: 'won' });
+    Object.assign(double.books.refunds.at(-1) ?? {}, { status: 'failed' });
+    // As Stripe would have sent them: made, failed, disputed, closed; here the last one is first.
+    const [closed, ...older] = [
+      { object: 'dispute', payment_intent: intent?.id, status: 'won' },
+      { object: 'dispute', payment_intent: intent?.id, status: 'needs_response' },
+      { object: 'refund', metadata: { paymentId }, status: 'failed' },
+      { object: 'refund', metadata: { paymentId }, status: 'succeeded' },
+    ].map((object) => noticeOf(object));
+    expect((await deliver(closed ?? '', signed(closed ?? ''))).status).toBe(200);
+    const { text, json } = await service.get(paymentId);
+    expect(json).toMatchObject({
+      status: 'CAPTURED',
+      refundedAmount: 0,
+      disputes: [{ status: 'WON' }],
+    });
+    for (const body of older) expect((await deliver(body, signed(body))).status).toBe(200);
+    expect((await service.get(paymentId)).text).toBe(text);
+  });
+
   test.each([
     ['automatic', 'VOIDED'],
     ['expired', 'VOIDED'],

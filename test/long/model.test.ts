@@ -1,5 +1,6 @@
 /** Model checking at its full size: thousands of sequences, with restarts and a projector that stands still. */
 import { expect, test } from '@jest/globals';
+import { LATER_KINDS } from '../model/commands.ts';
 import { agreeWithModel } from '../model/run.ts';
 
 test('M1-M8: amounts and statuses after thousands of sequences are those of plain arithmetic', async () => {
@@ -18,4 +19,5 @@ test('M1-M8: amounts and statuses after thousands of sequences are those of plai
       expect([...fast, ...slow]).toContain(`${status} x ${kind}`);
     }
   }
+  for (const kind of LATER_KINDS) expect([...fast, ...slow]).toContain(`later ${kind}`);
 }, 900_000);

@@ -24,6 +24,9 @@ export type Model = {
   refunded: number;
   /** Type and result of each finished attempt, in order. */
   attempts: string[];
+  /** The refunds that stand: their place among the attempts, and their amount. */
+  refunds: { at: number; amount: number }[];
+  disputes: { amount: number; status: 'OPEN' | 'WON' | 'LOST' }[];
   /** The unresolved operation; at most one, for each command looks it up first. */
   unresolved: Unresolved | undefined;
 };
@@ -35,6 +38,8 @@ export const newPayment = (sale: boolean): Model => ({
   captured: 0,
   refunded: 0,
   attempts: [],
+  refunds: [],
+  disputes: [],
   unresolved: undefined,
 });
 
@@ -42,17 +47,23 @@ const TYPES = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;
 const typeOf = (kind: Kind, sale: boolean): string =>
   kind === 'create' ? (sale ? 'SALE' : 'AUTH') : TYPES[kind];
 
+/** What may still be given back: a dispute that was lost has taken its amount. */
+const refundable = ({ captured, refunded, disputes }: Model): number =>
+  disputes
+    .filter(({ status }) => status === 'LOST')
+    .reduce((left, { amount }) => Math.max(0, left - amount), captured - refunded);
+
 /** The amount that an operation moves: that of the request, or all that is left. */
 export const amountOf = (payment: Model, kind: Kind, requestAmount: number | undefined): number =>
-  requestAmount ?? (kind === 'refund' ? payment.captured - payment.refunded : payment.authorized);
+  requestAmount ?? (kind === 'refund' ? refundable(payment) : payment.authorized);
 
 /** Whether the status and the amounts allow an operation. */
 export const allows = (payment: Model, kind: Kind, requestAmount: number | undefined): boolean => {
   const amount = amountOf(payment, kind, requestAmount);
   if (kind === 'refund') {
-    return (
-      payment.status === 'CAPTURED' && amount > 0 && amount <= payment.captured - payment.refunded
-    );
+    const isDisputed = payment.disputes.some(({ status }) => status === 'OPEN');
+    const isLeft = amount > 0 && amount <= refundable(payment);
+    return payment.status === 'CAPTURED' && !isDisputed && isLeft;
   }
   return payment.status === 'AUTHORIZED' && amount <= payment.authorized;
 };
@@ -71,6 +82,7 @@ export const succeed = (payment: Model, kind: Kind, amount: number): void => {
   }
   if (kind === 'void') payment.status = 'VOIDED';
   if (kind === 'refund') {
+    payment.refunds.push({ at: payment.attempts.length - 1, amount });
     payment.refunded += amount;
     if (payment.refunded === payment.captured) payment.status = 'REFUNDED';
   }
@@ -86,6 +98,16 @@ export const fail = (payment: Model, kind: Kind): void => {
 export const expire = (payment: Model): void => {
   payment.attempts.push('VOID SUCCEEDED');
   payment.status = 'VOIDED';
+};
+
+/** The last refund that stands did not arrive after all; gives its place among the attempts. */
+export const bounce = (payment: Model): number | undefined => {
+  const bounced = payment.refunds.pop();
+  if (bounced === undefined) return undefined;
+  payment.attempts[bounced.at] = 'REFUND FAILED';
+  payment.refunded -= bounced.amount;
+  payment.status = 'CAPTURED';
+  return bounced.at;
 };
 
 /** Looks the unresolved operation up at the provider, and gives it. */

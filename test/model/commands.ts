@@ -8,6 +8,7 @@ import { until } from '../support/until.ts';
 import {
   allows,
   amountOf,
+  bounce,
   expire,
   fail,
   type Kind,
@@ -41,6 +42,12 @@ const NOT_ALLOWED = {
   refund: 'REFUND_NOT_ALLOWED',
 } as const;
 
+const disputesIn = ({ disputes = [] }: CommandResponse['json']) =>
+  (disputes as { amount: number; status: string }[]).map(({ amount, status }) => ({
+    amount,
+    status,
+  }));
+
 /** The payment of a response is as the model has it. */
 const expectAsModelled = ({ json }: CommandResponse, model: Model): void => {
   expect({
@@ -48,11 +55,13 @@ const expectAsModelled = ({ json }: CommandResponse, model: Model): void => {
     captured: json.capturedAmount,
     refunded: json.refundedAmount,
     attempts: json.transactions.map(({ type, result }) => `${type} ${result}`),
+    disputes: disputesIn(json),
   }).toEqual({
     status: model.status,
     captured: model.captured,
     refunded: model.refunded,
     attempts: model.attempts,
+    disputes: model.disputes,
   });
 };
 
@@ -189,22 +198,59 @@ const repeat = (pick: number): Step => ({
   toString: () => `repeat #${pick}`,
 });
 
-type LaterKind = 'AUTHORIZATION_EXPIRED' | 'REFUND_OBSERVED';
+/** What a provider says later. */
+export const LATER_KINDS = [
+  'AUTHORIZATION_EXPIRED',
+  'REFUND_FAILED',
+  'REFUND_OBSERVED',
+  'DISPUTED',
+  'DISPUTE_WON',
+  'DISPUTE_LOST',
+] as const;
+type LaterKind = (typeof LATER_KINDS)[number];
+
+const disputed = (
+  { id, model }: Known,
+  kind: LaterKind,
+  share: number,
+): LaterResult | undefined => {
+  const last = model.disputes.at(-1);
+  const status = kind === 'DISPUTED' ? 'OPEN' : kind === 'DISPUTE_WON' ? 'WON' : 'LOST';
+  if (status === 'OPEN' && (model.captured === 0 || last?.status === 'OPEN')) return undefined;
+  if (status === 'OPEN')
+    model.disputes.push({ amount: Math.max(1, Math.floor(model.captured * share)), status });
+  else if (last?.status === 'OPEN') last.status = status;
+  else return undefined;
+  const disputeId = `du_${id.slice(-20)}_${model.disputes.length}`;
+  const { amount = 0 } = model.disputes.at(-1) ?? {};
+  return { kind: 'DISPUTE', disputeId, amount, reason: 'fraudulent', status };
+};
 
 /** What the provider says next of a payment, where it fits; undefined where nothing does. */
 const nextLater = (
   kind: LaterKind,
-  { id, model }: Known,
+  known: Known,
   share: number,
   said: LaterResult[],
+  shown: CommandResponse,
 ): LaterResult | undefined => {
+  const { id, model } = known;
   if (kind === 'AUTHORIZATION_EXPIRED') {
     if (model.status !== 'AUTHORIZED') return undefined;
     expire(model);
     return { kind };
   }
-  const amount = Math.floor((model.captured - model.refunded) * share);
-  if (!allows(model, 'refund', amount)) return undefined;
+  if (kind === 'REFUND_FAILED') {
+    const at = bounce(model);
+    const operationId = shown.json.transactions[at ?? -1]?.id;
+    return operationId === undefined
+      ? undefined
+      : { kind, operationId, failureCode: 'PROCESSING_ERROR' };
+  }
+  if (kind !== 'REFUND_OBSERVED') return disputed(known, kind, share);
+  const left = model.captured - model.refunded;
+  const amount = Math.floor(left * share);
+  if (model.status !== 'CAPTURED' || amount < 1) return undefined;
   succeed(model, 'refund', amount);
   return { kind, refundId: `re_${id.slice(-20)}_${said.length}`, amount };
 };
@@ -217,10 +263,12 @@ const later = (kind: LaterKind, pick: number, share: number): Step => ({
     if (known === undefined || known.model.unresolved !== undefined) return;
     const ask = () => read(known.id, { token: world.tokens.own });
     const said = faults.later.get(known.id) ?? [];
-    const result = nextLater(kind, known, share, said);
+    const shown = await ask();
+    const result = nextLater(kind, known, share, said, shown);
     if (result === undefined) return;
     faults.later.set(known.id, [...said, result]);
-    const before = (await ask()).text;
+    const before = shown.text;
+    world.visited.add(`later ${kind}`);
     faults.notice(known.id);
     await until('it is recorded', async () => (await ask()).text !== before);
     expectAsModelled(await ask(), known.model);
@@ -263,7 +311,7 @@ const fault = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom<Meet>('answer lost', 'call lost', 'not sent') },
 );
 const createFault = fc.oneof(fault, fc.constant<Meet>('declined'));
-const laterKind = fc.constantFrom<LaterKind>('AUTHORIZATION_EXPIRED', 'REFUND_OBSERVED');
+const laterKind = fc.constantFrom<LaterKind>(...LATER_KINDS);
 const changeKind = fc.constantFrom('capture', 'void', 'refund', 'refund');
 
 /**
