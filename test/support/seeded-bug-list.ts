@@ -83,6 +83,12 @@ const STRIPE: SeededBug[] = [
     test: 'test/contract/provider/stripe-rules.test.ts',
   },
   {
+    name: 'Stripe: a fence takes another key than that of the operation',
+    at: 'stripe-fence-key',
+    change: { replace: /operationId, \{/, by: "operationId + '-fence', {" },
+    test: 'test/contract/provider/stripe-faults.test.ts',
+  },
+  {
     name: 'Stripe: only the first page of refunds is looked through',
     at: 'stripe-refund-pages',
     change: UNCONDITIONAL,
