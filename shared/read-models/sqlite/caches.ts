@@ -4,8 +4,11 @@ import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
 import type { PaymentDocument } from '../port.ts';
 
-/** How many read models are kept (some 3 kB each), and how many bytes: of large ones fewer. */
-const READ_MODELS_MAX = 4096;
+/**
+ * How many read models are kept (some 3 kB each), and how many bytes: of large ones fewer. The next event
+ * of most comes within milliseconds or much later (ADR-0183).
+ */
+const READ_MODELS_MAX = 1024;
 const READ_MODELS_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Documents are kept by their bytes: some 22,000 of an ordinary payment. */
