@@ -62,7 +62,7 @@ const runHere = (main, args) => {
 };
 
 /** Flags of Node that are meant for the service, wherever they stand among the arguments. */
-const isForService = (flag) => /^--(watch|inspect)/.test(flag);
+const isForService = (flag) => /^--(watch|inspect|max-semi-space-size)/.test(flag);
 
 const runThere = (node, flags, main, args) => {
   // Frees the debugger's port: a developer wants to debug the service, not this launcher.

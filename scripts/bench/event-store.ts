@@ -15,7 +15,14 @@ import { onCpu, ROOT, type Server, startServer, stopProcess } from './server.ts'
 import { loadsOf, warmUp } from './service.ts';
 import { goalsTable, number, roundsList, roundsTable } from './text.ts';
 import { createdPayments, inTurns, load, type Report, type Turn } from './turns.ts';
-import { bytesOf, openWorkplace, serviceOrder, startBare, type Workplace } from './workplace.ts';
+import {
+  bytesOf,
+  LAUNCHED,
+  openWorkplace,
+  serviceOrder,
+  startBare,
+  type Workplace,
+} from './workplace.ts';
 
 /** The event store of a run. `calls` resolves with the number of calls so far, where it is known. */
 type Store = {
@@ -62,7 +69,7 @@ const startOnEventStore = async (
     WEBHOOK_SECRET: SECRET,
   };
   const start = async (main: string, cpu: 0 | 1 = 0): Promise<Server> => {
-    const args = ['scripts/launch.cjs', `${main}/main.ts`];
+    const args = [...LAUNCHED, `${main}/main.ts`];
     const server = await startServer({ ...serviceOrder(workplace, main), args, env, cpu });
     servers.push(server);
     return server;

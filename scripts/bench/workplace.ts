@@ -97,9 +97,12 @@ export const getOrder = (
   return { url, seconds, method: 'GET', paths, headers };
 };
 
+/** Node's arguments in front of a main, as `npm start` has them. */
+export const LAUNCHED = ['--max-semi-space-size=32', 'scripts/launch.cjs'];
+
 /** What `npm start` runs, without npm and its shell, so that the probe can be loaded. */
 export const serviceOrder = ({ env, logFile }: Workplace, name = 'service') => ({
-  args: ['scripts/launch.cjs', 'embedded/main.ts'],
+  args: [...LAUNCHED, 'embedded/main.ts'],
   readyPath: '/health/ready',
   env,
   logFile: logFile(name),

@@ -30,6 +30,7 @@ process.on('SIGTERM', () => {
 if (word === 'wait') setInterval(() => {}, 1000);
 process.stdout.write(process.pid + ' ' + word + '\\n');
 if (word === 'debug') process.stdout.write('at ' + (await import('node:inspector')).url() + '\\n');
+if (word === 'young') process.stdout.write('flags ' + process.execArgv + '\\n');
 if (word === 'part') process.stdout.write((await import('./part.ts')).part + '\\n');
 `;
 
@@ -137,6 +138,12 @@ describe.each(shareOf(BOTH.toReversed(), 2))(
       expect(await run.ended).toEqual({ code: 0, signal: null });
       const listening = [...run.output().matchAll(/listening on (ws:.+)/g)].map(([, url]) => url);
       expect(/^at (ws:.+)$/m.exec(run.output())?.[1]).toBe(listening.at(-1));
+    });
+
+    test('--max-semi-space-size: reaches the main', async () => {
+      const run = launch(...placed('--max-semi-space-size=32', flags, 'young'));
+      expect(await run.ended).toEqual({ code: 0, signal: null });
+      expect(run.output()).toMatch(/^flags .*--max-semi-space-size=32$/m);
     });
 
     test('--watch: a changed file restarts the main, and a signal ends both processes', async () => {
