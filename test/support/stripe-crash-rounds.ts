@@ -17,7 +17,7 @@ import {
 } from './ledger-and-log.ts';
 import { NODE, type Service, startService, unresolvedIn } from './service.ts';
 import { AT_STRIPE, nameOf, type StripePoint } from './stripe-crash-points.ts';
-import { type StripeDouble, stripeDouble } from './stripe-double/server.ts';
+import { type Step, type StripeDouble, stripeDouble } from './stripe-double/server.ts';
 import { driverOver } from './stripe-fault-rounds.ts';
 import { until } from './until.ts';
 
@@ -107,8 +107,12 @@ const dieAtStripe = async (
     const received = double.received.length;
     double.plan(point.step, point.fault);
     responses.push(send(service, was).catch(() => undefined));
-    const isAtStripe = () =>
-      double.received.slice(received).some(({ step }) => step === point.step);
+    // Two requests of a create go side by side: the other one is not to meet the next point's fault.
+    const steps: Step[] = point.step === 'open' ? ['open', 'method'] : [point.step];
+    const isAtStripe = () => {
+      const seen = double.received.slice(received).map(({ step }) => step);
+      return steps.every((step) => seen.includes(step));
+    };
     await until(`${name} is at Stripe`, isAtStripe);
     dead.push(was);
   }
