@@ -12,6 +12,7 @@ import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import type { StartTimer } from '../shared/runtime/timer.ts';
+import { isTracing } from '../shared/runtime/tracing.ts';
 import { rulesOf } from './create-payment.ts';
 import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
@@ -22,6 +23,7 @@ import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
 import { noteRejections } from './provider/rejections.ts';
 import { type ResilientProvider, resilient } from './provider/resilience.ts';
+import { tracedProvider } from './provider/traced.ts';
 import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
 import { resolveByAsking } from './recovery/ask.ts';
@@ -130,6 +132,12 @@ const createDeps = (options: CommandSideOptions, provider: Provider): CommandDep
   return deps;
 };
 
+/** The provider, with spans around its calls where this process makes any. */
+const spansAround = (provider: Provider, { provider: { url }, stripe }: Config): Provider => {
+  const address = stripe?.url ?? url;
+  return isTracing() ? tracedProvider(provider, address && new URL(address).hostname) : provider;
+};
+
 /** Puts the command side together; nothing runs yet but what a request or `startSweep` begins. */
 export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   const { config, store, readModels, metrics, log } = options;
@@ -141,7 +149,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   };
   const nowMs = () => performance.now();
   const onReason = noteRejections({ onRejection, logger: log, nowMs });
-  const provider = resilient(options.provider, { onCall, onReason });
+  const provider = resilient(spansAround(options.provider, config), { onCall, onReason });
   const deps = createDeps(options, provider);
   const { inFlight, unresolved } = deps;
   const reconciling = openReconciling({

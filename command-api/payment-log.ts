@@ -35,6 +35,7 @@ import { evolve } from '../shared/payment/state.ts';
 import { jittered, pause, WIDE_JITTER } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newEventId, newOperationId } from '../shared/runtime/ids.ts';
+import { currentTraceparent } from '../shared/runtime/tracing.ts';
 import { type Budget, BudgetSpent, startBudget } from './request-budget.ts';
 import type { Sender } from './sender.ts';
 
@@ -185,12 +186,11 @@ const isIntentOf = (
 };
 
 /** The context that a request's intent is stored with. */
-export const contextOf = ({ actor, requestId }: Sender): EventContext => ({
-  actor,
-  requestId,
-  correlationId: requestId,
-  causationId: requestId,
-});
+export const contextOf = ({ actor, requestId }: Sender): EventContext => {
+  const context = { actor, requestId, correlationId: requestId, causationId: requestId };
+  const traceparent = currentTraceparent();
+  return traceparent === undefined ? context : { ...context, traceparent };
+};
 
 /** The decision on a command; what is resolved by hand has rules of its own. */
 const decided = (state: PaymentState | undefined, command: AnyCommand): Decision =>

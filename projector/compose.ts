@@ -3,6 +3,7 @@ import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
+import { isTracing } from '../shared/runtime/tracing.ts';
 import { trackCatchUp } from './catch-up.ts';
 import { type CompareAllOptions, type Comparison, compareAll } from './compare-all.ts';
 import { ComparisonRunning, StandingBy } from './errors.ts';
@@ -21,6 +22,7 @@ import {
   type Subscriber,
   type SubscriptionState,
 } from './subscription.ts';
+import { tracedProjection } from './traces.ts';
 import { startWatch } from './watch.ts';
 
 export type ProjectorOptions = {
@@ -134,7 +136,8 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
 
   const catchUp = trackCatchUp(options.freshness ?? trackFreshness(store), readModels);
   const { freshness } = catchUp;
-  const projection = createProjection({ store, readModels, logger, freshness });
+  const plain = createProjection({ store, readModels, logger, freshness });
+  const projection = isTracing() ? tracedProjection(plain) : plain;
   const lease = keepLease({
     readModels,
     logger,

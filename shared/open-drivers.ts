@@ -4,10 +4,13 @@
  */
 import type { EventStore, Position } from './event-store/port.ts';
 import { openSqliteEventStore } from './event-store/sqlite/event-store.ts';
+import { tracedStore } from './event-store/traced.ts';
 import type { ReadModels } from './read-models/port.ts';
 import { openSqliteReadModels } from './read-models/sqlite/read-models.ts';
+import { tracedReadModels } from './read-models/traced.ts';
 import type { Config } from './runtime/config.ts';
 import type { Log } from './runtime/log.ts';
+import { isTracing } from './runtime/tracing.ts';
 import { ATTEMPTS_MAX, type DeliveryStore } from './webhooks/delivery-store/port.ts';
 import { sqliteDeliveries } from './webhooks/delivery-store/sqlite.ts';
 
@@ -34,6 +37,9 @@ type DriverOptions = {
   onFatal(error: Error): void;
 };
 
+const withSpans = <T>(traced: (own: T, system: string) => T, own: T, system: string): T =>
+  isTracing() ? traced(own, system) : own;
+
 /**
  * Opens the event store. A server may still be out of reach: its calls throw StoreUnavailable until
  * it is there. Throws StoreUnavailable for a file that cannot be used, one line for the operator.
@@ -44,7 +50,7 @@ export const openEventStore = async (options: DriverOptions): Promise<OpenedStor
     const { openEventStoreDb } = await import('./event-store/eventstoredb/event-store.ts');
     const store = await openEventStoreDb({ url: config.eventStoreDbUrl, logger: log });
     return {
-      store,
+      store: withSpans(tracedStore, store, 'eventstoredb'),
       shared: true,
       lastPosition: () => null,
       commits: () => undefined,
@@ -53,7 +59,7 @@ export const openEventStore = async (options: DriverOptions): Promise<OpenedStor
   }
   const store = await openSqliteEventStore({ file: fileOf('events.sqlite'), logger: log, onFatal });
   return {
-    store,
+    store: withSpans(tracedStore, store, 'sqlite'),
     shared: false,
     lastPosition: () => store.lastPosition(),
     commits: () => store.stats().commits,
@@ -72,10 +78,13 @@ export const openReadModels = async (
 ): Promise<ReadModels> => {
   const { config, log, fileOf } = options;
   if (config.mongoUrl === undefined) {
-    return openSqliteReadModels({ file: fileOf('read-models.sqlite'), secrets, logger: log });
+    const file = fileOf('read-models.sqlite');
+    const readModels = await openSqliteReadModels({ file, secrets, logger: log });
+    return withSpans(tracedReadModels, readModels, 'sqlite');
   }
   const { openMongoReadModels } = await import('./read-models/mongodb/read-models.ts');
-  return openMongoReadModels({ url: config.mongoUrl, secrets });
+  const readModels = await openMongoReadModels({ url: config.mongoUrl, secrets });
+  return withSpans(tracedReadModels, readModels, 'mongodb');
 };
 
 /** Opens the state of webhook deliveries; nothing is read or made before its first use. */

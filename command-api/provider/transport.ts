@@ -3,6 +3,7 @@
  * connect time-out tells "never connected" (nothing was sent) from "no response" (it may have been).
  */
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
+import { annotate } from '../../shared/runtime/tracing.ts';
 
 export type TransportRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -117,6 +118,7 @@ export const openTransport = (origin: string, connectTimeoutMs: number): Transpo
       try {
         // seeded bug: no-redirects
         const response = await pool.request({ method, path, headers, body: body ?? null, signal });
+        annotate({ 'http.response.status_code': response.statusCode });
         return {
           status: response.statusCode,
           headers: response.headers,

@@ -54,6 +54,8 @@ const attributesOf = (
   correlationid: event.context.correlationId,
   causationid: event.context.causationId,
   hash: event.hash,
+  // seeded bug: stored-traceparent
+  ...(event.context.traceparent !== undefined && { traceparent: event.context.traceparent }),
 });
 
 // Header values are percent-encoded where they are not visible ASCII (CloudEvents, Kafka binding).
@@ -67,6 +69,8 @@ const headersOf = (attributes: Attributes): Record<string, string> => {
   for (const [name, value] of Object.entries(attributes)) {
     if (name !== 'datacontenttype') headers[`ce_${name}`] = headerValue(String(value));
   }
+  // By this name the clients of tracing tools find it.
+  if (attributes.traceparent !== undefined) headers.traceparent = attributes.traceparent;
   return headers;
 };
 

@@ -241,6 +241,10 @@ export const envelope = z.object({
     .string()
     .regex(/^[0-9a-f]{64}$/)
     .describe('SHA-256 of the stored event and the one before it'),
+  traceparent: z
+    .string()
+    .optional()
+    .describe('The trace of the request that it goes back to (W3C), where that was traced'),
   data: z.record(z.string(), z.unknown()),
 });
 export type CloudEvent = z.infer<typeof envelope>;

@@ -2,9 +2,11 @@
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings.ts';
+import { isTracing } from '../../shared/runtime/tracing.ts';
 import type { Projector } from '../compose.ts';
 import { noRelay } from '../event-feed/none.ts';
 import type { Log } from '../subscription.ts';
+import { tracedFeed } from '../traces.ts';
 import { openKeyDocument } from './checkpoint/open.ts';
 import { type Relay, startRelay } from './relay.ts';
 
@@ -23,9 +25,10 @@ export const openRelay = async (options: OpenRelay): Promise<Relay> => {
   const { config, store, logger, projector } = options;
   if (config.kafka === undefined) return noRelay();
   const { kafkaFeed } = await import('../event-feed/kafka.ts');
+  const feed = kafkaFeed(config.kafka);
   return startRelay({
     store,
-    feed: kafkaFeed(config.kafka),
+    feed: isTracing() ? tracedFeed(feed, config.kafka.topicPrefix) : feed,
     // Apart from the read models: after a wipe or a rebuild, no message is sent again.
     checkpoint: await openKeyDocument(options, 'relay-checkpoint'),
     logger,

@@ -9,6 +9,7 @@ import { type Endpoint, liveSecretNumbers } from '../../shared/webhooks/endpoint
 import type { Message } from '../../shared/webhooks/message.ts';
 import { signedHeaders } from '../../shared/webhooks/signer.ts';
 import type { Log } from '../subscription.ts';
+import { tracedDelivery } from '../traces.ts';
 import type { Delivery, Item } from './delivery.ts';
 import { type Messages, NoMessage } from './messages.ts';
 import { accepted, failed, passed } from './outcomes.ts';
@@ -127,15 +128,31 @@ const noteFailure = async (
   else if (after.isOver) await deps.disable(endpoint, 'UNREACHABLE');
 };
 
+const headersOf = (
+  { endpoint, keyOf }: LoopState,
+  { id, body, traceparent }: Message,
+  nowMs: number,
+): Record<string, string> => {
+  const keys = liveSecretNumbers(endpoint, nowMs).map(keyOf);
+  const signed = signedHeaders(keys, id, nowMs, body);
+  return traceparent === undefined ? signed : { ...signed, traceparent };
+};
+
 const requestFor = (
-  { endpoint, delivery, keyOf }: LoopState,
-  { id, body }: Message,
+  state: LoopState,
+  item: Item,
+  message: Message,
   { sender, permits, nowMs }: SendDeps,
   signal: AbortSignal,
 ): Promise<SendOutcome> => {
+  const { endpoint, delivery } = state;
+  const { type, body, traceparent } = message;
   const send = () => {
-    const keys = liveSecretNumbers(endpoint, nowMs()).map(keyOf);
-    return sender.send(endpoint.url, signedHeaders(keys, id, nowMs(), body), body, signal);
+    // What somebody sends again by hand is no part of the request long ago.
+    const ageMs = item.kind === 'single' ? Number.POSITIVE_INFINITY : nowMs() - item.atMs;
+    const traced = { type, attempt: attemptsBefore(item) + 1, traceparent, ageMs };
+    const headers = headersOf(state, message, nowMs());
+    return tracedDelivery(traced, () => sender.send(endpoint.url, headers, body, signal));
   };
   const inAll = () => permits.all.with(signal, send);
   return isFailing(delivery.row) ? permits.failing.with(signal, inAll) : inAll();
@@ -164,7 +181,7 @@ export const sendItem = async (
     return noteFailure(state, made, { ...outcome, latencyMs: latencyMs() }, true, deps);
   }
   if (message === undefined) return setDelivery(state, passed(state.delivery, item, deps.nowMs()));
-  const sent = await requestFor(state, message, deps, signal);
+  const sent = await requestFor(state, item, message, deps, signal);
   const outcome = { ...sent, latencyMs: latencyMs() };
   const made = { item, message, startedMs };
   if (isSuccess(sent)) noteSuccess(state, made, outcome, deps);

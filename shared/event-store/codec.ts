@@ -50,7 +50,14 @@ const envelopeShape = {
   id: z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
   time: z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
 };
-const contextShape = { actor: text, causationId: text, correlationId: text, requestId: text };
+// In canonical order. Events from before there were traces, and of what is not traced, have no traceparent.
+const contextShape = {
+  actor: text,
+  causationId: text,
+  correlationId: text,
+  requestId: text,
+  traceparent: text.optional(),
+};
 const newEnvelope = z.object({ ...envelopeShape, context: z.strictObject(contextShape) });
 const storedEnvelope = z.object({
   ...envelopeShape,

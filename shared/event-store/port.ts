@@ -26,6 +26,11 @@ export type EventContext = {
   correlationId: string;
   /** The event that led here (the intent, for an outcome), else the request id. */
   causationId: string;
+  /**
+   * The trace that it belongs to (W3C Trace Context), where the request was traced. A reader takes it
+   * as it finds it: what is not well formed leads to no trace.
+   */
+  traceparent?: string | undefined;
 };
 
 /**

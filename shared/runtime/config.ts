@@ -132,6 +132,8 @@ export type Config = {
     /** Networks that messages may be sent to although they are not public, as `10.0.0.0/8`. */
     allowedNetworks: readonly string[];
   };
+  /** Undefined: no traces. `endpoint` is the collector's base address, `ratio` the share that is kept. */
+  traces: { endpoint: string; serviceName: string; ratio: number } | undefined;
   /** The rules of a merchant that the merchants' file does not name. */
   rules: MerchantRules;
   merchants: ReadonlyMap<string, MerchantSettings>;

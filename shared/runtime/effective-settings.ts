@@ -18,7 +18,7 @@ export const withoutSecrets = (address: string): string =>
 
 /** A value as it may be shown: an address without its secrets, a secret by its length alone. */
 export const shownSetting = (name: string, value: string, isSecret: boolean): string => {
-  if (/^[a-z+]+:\/\//i.test(value) && name.endsWith('_URL')) return withoutSecrets(value);
+  if (/^[a-z+]+:\/\//i.test(value) && /_(URL|ENDPOINT)$/.test(name)) return withoutSecrets(value);
   return isSecret ? `hidden (${Buffer.byteLength(value)} bytes)` : value;
 };
 

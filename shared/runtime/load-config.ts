@@ -36,6 +36,8 @@ import {
   STRIPE_API_VERSION_DEFAULT,
   settingsSchema,
   TOPIC_PREFIX_DEFAULT,
+  TRACES_NAME_DEFAULT,
+  TRACES_RATIO_DEFAULT,
   VERIFY_INTERVAL_MS_DEFAULT,
 } from './settings.ts';
 import {
@@ -99,6 +101,13 @@ const stripeOf = (
     merchants,
   };
 };
+
+const tracesOf = ({
+  OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+  OTEL_SERVICE_NAME: serviceName = TRACES_NAME_DEFAULT,
+  OTEL_TRACES_SAMPLER_ARG: ratio = TRACES_RATIO_DEFAULT,
+}: ParsedSettings): Config['traces'] =>
+  endpoint === undefined ? undefined : { endpoint, serviceName, ratio };
 
 /** What was read from the files that settings name. */
 type Files = {
@@ -164,6 +173,7 @@ const configOf = (mode: Mode, parsed: ParsedSettings, files: Files): Config => {
       secret: parsed.WEBHOOK_SECRET,
       allowedNetworks: parsed.WEBHOOK_ALLOWED_NETWORKS ?? [],
     },
+    traces: tracesOf(parsed),
     rules: {
       maxAmount: parsed.MAX_AMOUNT ?? MAX_AMOUNT_DEFAULT,
       acceptedBrands: parsed.ACCEPTED_BRANDS,

@@ -22,6 +22,8 @@ type LogOptions = {
   level: LogLevel;
   /** `stdout`, or a file to append to; it is made with mode 0600. */
   destination: 'stdout' | { file: string };
+  /** Fields of every line that is written while this is so, such as the trace of the work. */
+  also?: (() => object) | undefined;
 };
 
 /** Kept in memory while the destination is blocked or full; further lines are dropped. */
@@ -101,6 +103,7 @@ export const framesOf = (error: unknown): string[] => {
 export const createLogger = ({
   level,
   destination,
+  also,
 }: LogOptions): { log: Log; flush: () => void } => {
   const dest = destination === 'stdout' ? 1 : openSync(destination.file, 'a', 0o600);
   const stream = pino.destination({
@@ -118,6 +121,7 @@ export const createLogger = ({
     {
       level,
       base: null,
+      ...(also && { mixin: also }),
       // The default time has 13 digits, and one in ten of those passes the scrubber's Luhn check.
       timestamp: pino.stdTimeFunctions.isoTime,
       // seeded bug: log-redaction

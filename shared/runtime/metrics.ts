@@ -298,6 +298,11 @@ export const createMetrics = () => {
       'payments_webhook_oldest_waiting_seconds',
       'Age of the oldest event that an enabled webhook endpoint has not accepted; 0 for none.',
     ),
+    traceSpans: counter<[outcome: string]>(registry, {
+      name: 'payments_trace_spans_total',
+      help: 'Spans that the collector has taken (exported), and that it has not (dropped); nothing where none is set.',
+      labelNames: ['outcome'],
+    }),
     /** Whether the whole log has just been verified without a break. */
     chainVerified: (ok: boolean): void => {
       logBroken.set(ok ? 0 : 1);

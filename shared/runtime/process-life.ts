@@ -10,6 +10,8 @@ import manifest from '../../package.json' with { type: 'json' };
 import type { Config, Mode } from './config.ts';
 import { loadConfig } from './load-config.ts';
 import { createLogger, framesOf, type Log } from './log.ts';
+import { openTraces, type Traces, TracesRefused } from './traces.ts';
+import { currentPlace } from './tracing.ts';
 
 /** An opened process: a server that does not listen yet, and `stop`, which closes everything. */
 export type Opened = { app: FastifyInstance; stop(): Promise<void> };
@@ -74,12 +76,25 @@ const waitsForOf = async ({ app }: Opened): Promise<string[]> => {
   return down.map(([name, { reason = 'down' }]) => `${name} (${reason})`);
 };
 
+/** Starts sending traces, where the settings name a collector. */
+const tracesOf = async (config: Config, log: Log): Promise<Traces | undefined> => {
+  const { mode, traces } = config;
+  if (traces === undefined) return undefined;
+  return openTraces({ ...traces, mode, log });
+};
+
+/** The logger adds the line's own fields to what this returns, so it is a new object for each. */
+const traceOfLine = (): object => {
+  const place = currentPlace();
+  return place === undefined ? {} : { trace_id: place.traceId };
+};
+
 /** Runs a process until a signal ends it. Throws any error that is not an operator error. */
 export const runProcess = async <P, O extends Opened>(
   options: ProcessOptions<P, O>,
 ): Promise<void> => {
   const isForOperator = (error: unknown): error is Error =>
-    options.operatorErrors.some((kind) => error instanceof kind);
+    [TracesRefused, ...options.operatorErrors].some((kind) => error instanceof kind);
   const orExit = async <T>(step: () => T | Promise<T>): Promise<T> => {
     try {
       return await step();
@@ -100,6 +115,7 @@ export const runProcess = async <P, O extends Opened>(
   const { log, flush } = createLogger({
     level: config.logLevel,
     destination: process.stdout.isTTY ? { file: join(config.dataDir, 'service.log') } : 'stdout',
+    also: config.traces && traceOfLine,
   });
   // On every way out: log lines are buffered for a moment before they are written.
   process.on('exit', flush);
@@ -118,6 +134,7 @@ export const runProcess = async <P, O extends Opened>(
     die(error, 'the process cannot go on');
   };
   let opened: O | undefined;
+  let traces: Traces | undefined;
   let stopping = false;
   const stop = async (): Promise<void> => {
     if (stopping) return;
@@ -128,6 +145,7 @@ export const runProcess = async <P, O extends Opened>(
     ).unref();
     // Undefined until the process has opened; until then it has accepted no request.
     await opened?.stop();
+    await traces?.stop();
     log.info(`stopped: ${options.farewell}`);
     if (process.stdout.isTTY) process.stdout.write(`Stopped: ${options.farewell}.\n`);
     process.exit(0);
@@ -137,6 +155,7 @@ export const runProcess = async <P, O extends Opened>(
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
 
+  traces = await orExit(() => tracesOf(config, log));
   opened = await orExit(() => options.open({ config, log, prepared, onFatal }));
   if (stopping) return;
   const port = await listen(opened, config);

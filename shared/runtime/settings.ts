@@ -28,6 +28,9 @@ const DAY_MS = 86_400_000;
 /** How many events are written between two seals of the log at most, and for how long, in milliseconds. */
 export const SEAL_EVENTS_MAX_DEFAULT = 10_000;
 export const SEAL_INTERVAL_MS_DEFAULT = 3_600_000;
+/** The name of the service in traces, and the share of traces that is kept. */
+export const TRACES_NAME_DEFAULT = 'payments';
+export const TRACES_RATIO_DEFAULT = 0.1;
 /** Between two verifications of the whole log, in milliseconds. */
 export const VERIFY_INTERVAL_MS_DEFAULT = DAY_MS;
 // A timer of Node holds 24.8 days, and the wait is made a tenth longer at random.
@@ -366,6 +369,27 @@ export const settings = {
     'none',
     'comma list of networks (`10.0.0.0/8`) that webhooks may be sent to although they are not public, there over http too',
     listOf(isNetwork, 'must be a comma list of networks such as 10.0.0.0/8'),
+  ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: setting(
+    'none',
+    'base address of a collector (`http://localhost:4318`): traces go there over OTLP/HTTP; without it nothing of them is loaded',
+    httpUrl,
+  ),
+  OTEL_SERVICE_NAME: setting(
+    TRACES_NAME_DEFAULT,
+    'the name of this service in traces',
+    checked(
+      (value) => /^[A-Za-z0-9._-]{1,100}$/.test(value),
+      'must be 1 to 100 characters of A-Z, a-z, 0-9, dot, _ and -',
+    ),
+  ),
+  OTEL_TRACES_SAMPLER_ARG: setting(
+    String(TRACES_RATIO_DEFAULT),
+    'the share of traces that is kept, from 0 to 1; the same in every process',
+    checked(
+      (value) => /^(0|1|0?\.[0-9]{1,9}|1\.0{1,9})$/.test(value),
+      'must be a number from 0 to 1 such as 0.1',
+    ).transform(Number),
   ),
   LOG_LEVEL: setting(
     'info',

@@ -10,16 +10,25 @@ import { bodyOf } from '../payment/response.ts';
 import type { WebhookEvent } from '../payment/webhook-events.ts';
 import { DISABLED_TYPE, type MessageType, messageTypeOf, TEST_TYPE } from './message-types.ts';
 
-/** `id` is the event's, at every attempt: what a receiver deduplicates by. */
-export type Message = { id: string; type: MessageType; body: string };
+/**
+ * `id` is the event's, at every attempt: what a receiver deduplicates by. `traceparent` is the stored
+ * one, so that every attempt sends the same.
+ */
+export type Message = {
+  id: string;
+  type: MessageType;
+  body: string;
+  traceparent?: string | undefined;
+};
 
 const message = (
   type: MessageType,
-  { id, time }: Pick<RecordedEvent, 'id' | 'time'>,
+  { id, time, context: { traceparent } }: Pick<RecordedEvent, 'id' | 'time' | 'context'>,
   rest: string,
 ): Message => ({
   id,
   type,
+  ...(traceparent !== undefined && { traceparent }),
   body: `{"type":"${type}","timestamp":"${time}","data":{"eventId":"${id}",${rest}}}`,
 });
 

@@ -184,6 +184,7 @@ test('F27: each process gets its own secrets and no other', () => {
     'kafka-ui': ['KAFKA_READER_PASSWORD'],
     prometheus: [],
     grafana: [],
+    jaeger: [],
   });
   expect(text).not.toContain('JWT_SECRET');
 });

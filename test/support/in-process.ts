@@ -12,7 +12,7 @@ import { openService } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { type ErrorCode, messageOf } from '../../shared/http/errors.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
+import { createLogger, type Log } from '../../shared/runtime/log.ts';
 import { expectDescribed } from './api-description.ts';
 import {
   type ProviderFaults,
@@ -30,7 +30,7 @@ export const APPROVED = '4242424242424242';
 export const NO_RETRIES = { RECOVERY_DELAYS_MS: '600000' };
 export const CREATED_ID = /^pay_[0-9A-HJKMNP-TV-Z]{26}$/;
 
-const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+const { log: silent } = createLogger({ level: 'silent', destination: 'stdout' });
 
 export type CommandResponse = {
   status: number;
@@ -118,7 +118,10 @@ const configOf = (settings: Record<string, string>) => {
 };
 
 /** Opens a service over a folder of its own; `await using` ends it and removes the folder. */
-export const openInProcess = async (settings: Record<string, string> = {}): Promise<InProcess> => {
+export const openInProcess = async (
+  settings: Record<string, string> = {},
+  log: Log = silent,
+): Promise<InProcess> => {
   const dataDir = mkdtempSync(join(tmpdir(), 'payments-http-'));
   const faults = providerFaults();
   const readModels = readModelsFaults();

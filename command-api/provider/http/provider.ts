@@ -1,4 +1,5 @@
 /** A provider in another process that speaks provider.md. */
+import { currentTraceparent } from '../../../shared/runtime/tracing.ts';
 import type {
   LedgerPage,
   OperationQuestion,
@@ -62,7 +63,12 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
   ): Promise<RawResponse | NoResponse> => {
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(), timeoutMs);
-    const sent = body === undefined ? headers : { ...headers, 'content-type': 'application/json' };
+    const traceparent = currentTraceparent();
+    const sent = {
+      ...headers,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(traceparent !== undefined && { traceparent }),
+    };
     try {
       return await transport.send({
         method,

@@ -18,6 +18,7 @@ import { ReadModelsUnavailable } from '../../read-models/errors.ts';
 import { newUlid } from '../../runtime/ids.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { isTracing } from '../../runtime/tracing.ts';
 import type { Principal } from '../auth/principal.ts';
 import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
 import { RETRY_LATER, reject } from '../errors.ts';
@@ -30,6 +31,7 @@ import {
   watchConnections,
 } from './raw-responses.ts';
 import { isHealth, recordAtEnd } from './records.ts';
+import { traceRequests } from './traced-requests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -41,6 +43,8 @@ declare module 'fastify' {
     errorCode: string | undefined;
     /** Milliseconds of the monotonic clock. */
     startedAtMs: number;
+    /** The trace that it belongs to, for the log; undefined where this process makes no spans. */
+    traceId: string | undefined;
   }
   interface FastifyInstance {
     lifecycle: Lifecycle;
@@ -246,9 +250,11 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   app.decorateRequest('paymentId', undefined);
   app.decorateRequest('errorCode', undefined);
   app.decorateRequest('startedAtMs', 0);
+  app.decorateRequest('traceId', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   addRecords(app, options);
+  if (isTracing()) traceRequests(app, options.metrics);
   addRefusals(app, options);
   addFaults(app, options);
   watchConnections(app.server);

@@ -6,10 +6,12 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { newUlid } from '../../runtime/ids.ts';
+import { isTracing } from '../../runtime/tracing.ts';
 import { JSON_TYPE } from '../errors.ts';
 import { soleHeader } from '../headers.ts';
 import { responseHeaders } from './raw-responses.ts';
 import { type RecordOptions, recordRequest } from './records.ts';
+import { requestSpan } from './traced-requests.ts';
 
 /** A response of status 200 in JSON, and what the log says of its request. */
 export type FoundAtOnce = { etag: string; body: string; paymentId: string; merchantId: string };
@@ -44,6 +46,7 @@ export const respondAtOnce = (
   const found = find(request);
   if (found === undefined || !soleHeader(request.rawHeaders, 'host')) return false;
   const { etag, body, paymentId, merchantId } = found;
+  const span = isTracing() ? requestSpan('GET', route, request.headers) : undefined;
   const requestId = newUlid();
   response.writeHead(200, {
     ...responseHeaders(requestId),
@@ -53,6 +56,7 @@ export const respondAtOnce = (
   });
   response.end(body);
   const recorded = { requestId, method: 'GET', route, status: 200, startedAtMs };
-  recordRequest(options, { ...recorded, paymentId, merchantId });
+  span?.end({ 'http.response.status_code': 200, 'payments.payment_id': paymentId });
+  recordRequest(options, { ...recorded, paymentId, merchantId, traceId: span?.place.traceId });
   return true;
 };

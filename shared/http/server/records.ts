@@ -17,6 +17,8 @@ export type RequestRecord = {
   error?: string | undefined;
   paymentId?: string | undefined;
   merchantId?: string | undefined;
+  /** Where this process makes spans. */
+  traceId?: string | undefined;
 };
 
 /** The status in log and metrics of a request whose client left before the response. */
@@ -27,10 +29,8 @@ export const isHealth = (route: string | undefined): boolean =>
   route?.startsWith('/health/') === true;
 
 /** Records a request that has its response. */
-export const recordRequest = (
-  { log, metrics }: RecordOptions,
-  { requestId, method, route, status, startedAtMs, error, paymentId, merchantId }: RequestRecord,
-): void => {
+export const recordRequest = ({ log, metrics }: RecordOptions, record: RequestRecord): void => {
+  const { requestId, method, route, status, startedAtMs, error, paymentId, merchantId } = record;
   const durationMs = performance.now() - startedAtMs;
   metrics.requestSeconds.observe(durationMs / 1000, method, route, String(status));
   const fields = {
@@ -42,6 +42,7 @@ export const recordRequest = (
     durationMs: Math.round(durationMs * 100) / 100,
     paymentId,
     merchant: merchantId,
+    trace_id: record.traceId,
   };
   // Only a health check that fails is worth a line.
   if (isHealth(route) && status < 400) log.debug(fields, 'request');
@@ -59,6 +60,7 @@ const recordOf = (request: FastifyRequest, { raw }: FastifyReply): RequestRecord
   // seeded bug: request-log
   paymentId: request.paymentId,
   merchantId: request.principal?.merchantId,
+  traceId: request.traceId,
 });
 
 /** Records the request once its connection knows how it ended. */

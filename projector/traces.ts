@@ -1,0 +1,126 @@
+/**
+ * Spans of what comes of a request after its response: its events in the read models, on the topics
+ * and at webhook endpoints. An event names the trace that it belongs to, so a span here is below the
+ * request's, in whichever process it is made. Only events of that trace that are new have one: a
+ * projector that reads old events again makes no spans of an old day.
+ */
+import { isReadable } from '../shared/event-store/codec.ts';
+import type { LogEvent, RecordedEvent } from '../shared/event-store/port.ts';
+import { errorTypeOf } from '../shared/runtime/span-attributes.ts';
+import { parseTraceparent, type TraceParent } from '../shared/runtime/traceparent.ts';
+import { type OpenSpan, startSpan } from '../shared/runtime/tracing.ts';
+import { type EventFeed, type FeedMessage, topicName } from './event-feed/port.ts';
+import type { Projection } from './projection.ts';
+import type { SendOutcome } from './webhooks/send.ts';
+
+/** After this time what comes of an event is a trace of its own, linked to the first. */
+const SAME_TRACE_MS = 3_600_000;
+const LINKS_MAX = 128;
+
+const sampledPlace = (text: string | undefined): TraceParent | undefined => {
+  const place = parseTraceparent(text);
+  return place?.isSampled === true ? place : undefined;
+};
+
+const isNew = (time: string): boolean => Date.now() - Date.parse(time) < SAME_TRACE_MS;
+
+const spanOfEvent = ({ context, event, time }: RecordedEvent): OpenSpan | undefined => {
+  const parent = sampledPlace(context.traceparent);
+  if (parent === undefined || !isNew(time)) return undefined;
+  return startSpan({ name: `project ${event.type}`, kind: 'consumer', parent, attributes: {} });
+};
+
+const isOpen = (span: OpenSpan | undefined): span is OpenSpan => span !== undefined;
+
+/** Ends the spans when work does, as it does. Throws what the work throws. */
+const around = async <T>(spans: readonly OpenSpan[], work: () => Promise<T>): Promise<T> => {
+  try {
+    const result = await work();
+    for (const span of spans) span.end();
+    return result;
+  } catch (error) {
+    for (const span of spans) span.end({ 'error.type': errorTypeOf(error) });
+    throw error;
+  }
+};
+
+/** The projection, with a span for each event that a batch takes. */
+export const tracedProjection = (projection: Projection): Projection => ({
+  ...projection,
+  events: (events: LogEvent[]) => {
+    const spans = events.filter(isReadable).map(spanOfEvent).filter(isOpen);
+    return around(spans, () => projection.events(events));
+  },
+});
+
+const placesOf = (messages: readonly FeedMessage[]): TraceParent[] => {
+  const texts = new Set(messages.map(({ headers }) => headers.traceparent));
+  return [...texts]
+    .map(sampledPlace)
+    .filter((place) => place !== undefined)
+    .slice(0, LINKS_MAX);
+};
+
+/** The feed, with a span for each batch: below the first of its traces, linked to the others. */
+export const tracedFeed = (feed: EventFeed, prefix: string): EventFeed => ({
+  ...feed,
+  publish: async (topic, messages) => {
+    const [parent, ...links] = placesOf(messages);
+    const name = topicName(prefix, topic);
+    const span =
+      parent &&
+      startSpan({
+        name: `send ${name}`,
+        kind: 'producer',
+        parent,
+        links,
+        attributes: {
+          'messaging.system': 'kafka',
+          'messaging.operation.type': 'send',
+          'messaging.destination.name': name,
+          'messaging.batch.message_count': messages.length,
+        },
+      });
+    return around([span].filter(isOpen), () => feed.publish(topic, messages));
+  },
+});
+
+/** What one request to an endpoint is about. */
+export type DeliveryTrace = {
+  type: string;
+  attempt: number;
+  /** Of the message's event. */
+  traceparent: string | undefined;
+  /** How long ago the event was. */
+  ageMs: number;
+};
+
+/** Sends a webhook message in a span of its own, where its event belongs to a trace. */
+export const tracedDelivery = async (
+  { type, attempt, traceparent, ageMs }: DeliveryTrace,
+  send: () => Promise<SendOutcome>,
+): Promise<SendOutcome> => {
+  const place = sampledPlace(traceparent);
+  const isSame = ageMs < SAME_TRACE_MS;
+  const span =
+    place &&
+    startSpan({
+      name: `deliver ${type}`,
+      kind: 'client',
+      parent: isSame ? place : undefined,
+      links: isSame ? [] : [place],
+      attributes: { 'payments.attempt': attempt },
+    });
+  if (span === undefined) return send();
+  const outcome = await send().catch((error: unknown) => {
+    span.end({ 'error.type': errorTypeOf(error) });
+    throw error;
+  });
+  const { status, error } = outcome;
+  const isTaken = status !== null && status >= 200 && status < 300;
+  span.end({
+    'http.response.status_code': status ?? undefined,
+    'error.type': isTaken ? undefined : (error ?? String(status)),
+  });
+  return outcome;
+};

@@ -1,0 +1,21 @@
+/** Spans around the calls of an event store that a request waits for. */
+import { withSpan } from '../runtime/tracing.ts';
+import type { EventStore } from './port.ts';
+
+/** What a stream is about, which its name begins with. */
+const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
+
+/** The store, with a span for each append and each read of a stream; `system` is the engine's name. */
+export const tracedStore = (store: EventStore, system: string): EventStore => {
+  const spanOf = (operation: 'append' | 'read', stream: string) => ({
+    name: `${operation} ${familyOf(stream)}`,
+    kind: 'client' as const,
+    attributes: { 'db.system.name': system, 'db.operation.name': operation },
+  });
+  return {
+    ...store,
+    append: (stream, expected, events) =>
+      withSpan(spanOf('append', stream), () => store.append(stream, expected, events)),
+    readStream: (stream) => withSpan(spanOf('read', stream), () => store.readStream(stream)),
+  };
+};

@@ -1,0 +1,78 @@
+/**
+ * A span for each request, from its headers to its end. Registered only where this process makes spans.
+ * What operators' tools ask for every few seconds has none.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { receivedTraceparent } from '../../runtime/traceparent.ts';
+import { type OpenSpan, spanCounts, startSpan } from '../../runtime/tracing.ts';
+import type {} from './app.ts';
+
+const SERVER_FAULT = 500;
+const CLIENT_LEFT = 'CLIENT_LEFT';
+
+const isWatched = (route: string | undefined): boolean =>
+  route?.startsWith('/health/') === true || route === '/metrics';
+
+/** A rejection is the client's; only a fault of ours, or a client that left, is a failed span. */
+const failureOf = ({ errorCode }: FastifyRequest, { raw }: FastifyReply): string | undefined => {
+  if (!raw.headersSent) return CLIENT_LEFT;
+  return raw.statusCode >= SERVER_FAULT ? (errorCode ?? String(raw.statusCode)) : undefined;
+};
+
+const endOf = (span: OpenSpan, request: FastifyRequest, reply: FastifyReply): void => {
+  const { headersSent, statusCode } = reply.raw;
+  span.end({
+    'http.response.status_code': headersSent ? statusCode : undefined,
+    'error.type': failureOf(request, reply),
+    'payments.payment_id': request.paymentId,
+  });
+};
+
+/** Begins the span of a request; `route` is its template, undefined where it has none. */
+export const requestSpan = (
+  method: string,
+  route: string | undefined,
+  { traceparent }: IncomingHttpHeaders,
+): OpenSpan | undefined =>
+  startSpan({
+    name: route === undefined ? method : `${method} ${route}`,
+    kind: 'server',
+    parent: receivedTraceparent(traceparent),
+    attributes: { 'http.request.method': method, 'http.route': route },
+  });
+
+const spanOf = ({ method, headers, routeOptions: { url } }: FastifyRequest) =>
+  isWatched(url) ? undefined : requestSpan(method, url, headers);
+
+const watchSpans = (metrics: Metrics): void => {
+  let counted = { exported: 0, dropped: 0 };
+  metrics.beforeScrape(() => {
+    const { exported, dropped } = spanCounts();
+    metrics.traceSpans.add(exported - counted.exported, 'exported');
+    metrics.traceSpans.add(dropped - counted.dropped, 'dropped');
+    counted = { exported, dropped };
+  });
+};
+
+/** Adds the hooks to a server; before any hook that may respond. */
+export const traceRequests = (app: FastifyInstance, metrics: Metrics): void => {
+  const spans = new WeakMap<FastifyRequest, OpenSpan>();
+  watchSpans(metrics);
+  app.addHook('onRequest', (request, reply, done) => {
+    const span = spanOf(request);
+    if (span !== undefined) {
+      request.traceId = span.place.traceId;
+      spans.set(request, span);
+      reply.raw.once('close', () => endOf(span, request, reply));
+    }
+    done();
+  });
+  // The reading of a body ends in a context of the socket's, so the span's begins after it.
+  app.addHook('preHandler', (request, _reply, done) => {
+    const span = spans.get(request);
+    if (span === undefined) done();
+    else span.run(done);
+  });
+};

@@ -1,0 +1,157 @@
+/**
+ * Sends this process' spans to a collector (OTLP over HTTP). The SDK of OpenTelemetry is loaded here
+ * and nowhere else, when the settings name the collector's address: it takes longer than the rest of
+ * the start. A collector out of reach costs no request anything: what it does not take is dropped and
+ * counted, and one line of the log says so.
+ */
+import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
+import manifest from '../../package.json' with { type: 'json' };
+import { looksLikeCard } from './card-numbers.ts';
+import type { Config } from './config.ts';
+import type { Log } from './log.ts';
+import { errorTypeOf } from './span-attributes.ts';
+import { type SpanCounts, startTracing, stopTracing } from './tracing.ts';
+
+/** The packages that send spans are not there. `message` is one line for the operator. */
+export class TracesRefused extends Error {
+  override name = 'TracesRefused';
+}
+
+export type Traces = {
+  /** Hands over all spans that have ended. Rejects where the collector does not take them. */
+  flush(): Promise<void>;
+  /** Hands over what it can within a second, and makes no more spans. Never throws. */
+  stop(): Promise<void>;
+};
+
+export type TracesOptions = NonNullable<Config['traces']> & {
+  /** Which process it is, beside the name that all of them have. */
+  mode: string;
+  log: Pick<Log, 'info' | 'warn'>;
+  /** Instead of the one that sends to `url`; tests keep the spans in memory. */
+  exporter?: SpanExporter;
+};
+
+/** Spans that wait for the collector; further ones are dropped. */
+const WAITING_MAX = 2_048;
+const EVERY_MS = 2_000;
+const EXPORT_MS_MAX = 10_000;
+const STOP_MS_MAX = 1_000;
+/** `ExportResultCode.SUCCESS` of a package that comes with the SDK. */
+const TAKEN = 0;
+
+const load = async () => {
+  try {
+    const [sdk, contexts, resources, otlp] = await Promise.all([
+      import('@opentelemetry/sdk-trace'),
+      import('@opentelemetry/context-async-hooks'),
+      import('@opentelemetry/resources'),
+      import('@opentelemetry/exporter-trace-otlp-proto'),
+    ]);
+    return { ...sdk, ...contexts, ...resources, ...otlp };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new TracesRefused(
+      'OTEL_EXPORTER_OTLP_ENDPOINT: the packages that send traces are not installed; run npm ci without --omit=optional, or leave the setting out',
+    );
+  }
+};
+
+type Counts = SpanCounts & { waiting: number };
+
+/** The exporter, with what becomes of the spans counted, and logged where it changes. */
+const countedExporter = (
+  exporter: SpanExporter,
+  counts: Counts,
+  log: TracesOptions['log'],
+): SpanExporter => {
+  let isDown = false;
+  const note = (result: Parameters<Parameters<SpanExporter['export']>[1]>[0]): void => {
+    const wasDown = isDown;
+    isDown = result.code !== TAKEN;
+    if (isDown && !wasDown)
+      log.warn(
+        { reason: errorTypeOf(result.error) },
+        'spans are dropped: the collector of OTEL_EXPORTER_OTLP_ENDPOINT does not take them; requests are not affected',
+      );
+    if (wasDown && !isDown) log.info('the collector takes spans again');
+  };
+  return {
+    export: (spans, done) => {
+      counts.waiting -= spans.length;
+      exporter.export(spans, (result) => {
+        counts[result.code === TAKEN ? 'exported' : 'dropped'] += spans.length;
+        note(result);
+        done(result);
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+  };
+};
+
+/** Keeps the queue bounded, and counts what does not fit in it: the library only drops it. */
+const boundedProcessor = (inner: SpanProcessor, counts: Counts): SpanProcessor => ({
+  onStart: () => undefined,
+  onEnd: (span: ReadableSpan) => {
+    if (counts.waiting >= WAITING_MAX) {
+      counts.dropped += 1;
+      return;
+    }
+    counts.waiting += 1;
+    inner.onEnd(span);
+  },
+  forceFlush: () => inner.forceFlush(),
+  shutdown: () => inner.shutdown(),
+});
+
+/** An id that no scrubber takes for a card number. */
+const withoutCard = (draw: () => string) => (): string => {
+  for (;;) {
+    const id = draw();
+    if (!looksLikeCard(id)) return id;
+  }
+};
+
+const tracesUrl = (endpoint: string): string => `${endpoint.replace(/\/+$/, '')}/v1/traces`;
+
+/** Starts making spans and sending them. Throws TracesRefused. */
+export const openTraces = async (options: TracesOptions): Promise<Traces> => {
+  const { endpoint, serviceName, ratio, mode, log } = options;
+  const sdk = await load();
+  const counts: Counts = { exported: 0, dropped: 0, waiting: 0 };
+  const send = options.exporter ?? new sdk.OTLPTraceExporter({ url: tracesUrl(endpoint) });
+  const batches = new sdk.BatchSpanProcessor({
+    exporter: countedExporter(send, counts, log),
+    maxQueueSize: WAITING_MAX,
+    scheduledDelayMillis: EVERY_MS,
+    exportTimeoutMillis: EXPORT_MS_MAX,
+  });
+  const byRatio = new sdk.TraceIdRatioBasedSampler(ratio);
+  const ids = new sdk.RandomIdGenerator();
+  const provider = new sdk.TracerProvider({
+    // A client's flag must not decide what its request costs here.
+    // seeded bug: sampled-by-client
+    sampler: new sdk.ParentBasedSampler({ root: byRatio, remoteParentSampled: byRatio }),
+    idGenerator: {
+      generateTraceId: withoutCard(() => ids.generateTraceId()),
+      generateSpanId: withoutCard(() => ids.generateSpanId()),
+    },
+    resource: sdk.resourceFromAttributes({
+      'service.name': serviceName,
+      'service.version': manifest.version,
+      'payments.process': mode,
+    }),
+    spanProcessors: [boundedProcessor(batches, counts)],
+  });
+  startTracing(provider, new sdk.AsyncLocalStorageContextManager(), counts);
+  return {
+    flush: () => provider.forceFlush(),
+    stop: async () => {
+      stopTracing();
+      const late = Promise.withResolvers<void>();
+      const timer = setTimeout(late.resolve, STOP_MS_MAX);
+      await Promise.race([provider.shutdown().catch(() => undefined), late.promise]);
+      clearTimeout(timer);
+    },
+  };
+};

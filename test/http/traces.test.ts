@@ -1,0 +1,196 @@
+/**
+ * One request is one trace, through HTTP, log, provider, read models, topic and webhook; what spans say
+ * is a closed list; and a trace that a client sends decides nothing here but its id (ADR-0232).
+ */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { InMemorySpanExporter, type ReadableSpan } from '@opentelemetry/sdk-trace';
+import { tracedFeed } from '../../projector/traces.ts';
+import type { Log } from '../../shared/runtime/log.ts';
+import { SPAN_ATTRIBUTES } from '../../shared/runtime/span-attributes.ts';
+import { parseTraceparent, receivedTraceparent } from '../../shared/runtime/traceparent.ts';
+import { openTraces, type Traces } from '../../shared/runtime/traces.ts';
+import { APPROVED, type InProcess, openInProcess, token } from '../support/in-process.ts';
+import { memoryFeed } from '../support/memory-feed.ts';
+import { silent } from '../support/silent-log.ts';
+import { until } from '../support/until.ts';
+import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const SPAN = '00f067aa0ba902b7';
+const SENT = `00-${TRACE}-${SPAN}-01`;
+
+const lines: Record<string, unknown>[] = [];
+const note = (fields: object): void => void lines.push(fields as Record<string, unknown>);
+const log = { ...silent, debug: note, info: note, warn: note, error: note } as unknown as Log;
+
+const exporter = new InMemorySpanExporter();
+let traces: Traces;
+let service: InProcess;
+let receiver: WebhookReceiver;
+let paymentId: string;
+
+beforeAll(async () => {
+  const collector = { endpoint: 'http://127.0.0.1:1', serviceName: 'payments', ratio: 1 };
+  traces = await openTraces({ ...collector, mode: 'embedded', log, exporter });
+  receiver = await startReceiver();
+  service = await openInProcess({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }, log);
+  await service.ask('POST', '/api/v1/webhook-endpoints', { url: receiver.url });
+  const headers = { traceparent: SENT, tracestate: `card=${APPROVED}`, baggage: 'name=Doe' };
+  paymentId = (await service.create({}, { headers })).json.paymentId;
+  await until('the message is there', () => receiver.received.length > 0);
+  await until('its span has ended', async () => {
+    await traces.flush();
+    return named('deliver payment.authorized').length > 0;
+  });
+});
+afterAll(async () => {
+  await service?.[Symbol.asyncDispose]();
+  await receiver?.[Symbol.asyncDispose]();
+  await traces?.stop();
+});
+
+const ofTrace = (traceId = TRACE): ReadableSpan[] =>
+  exporter.getFinishedSpans().filter((span) => span.spanContext().traceId === traceId);
+const named = (name: string): ReadableSpan[] => ofTrace().filter((span) => span.name === name);
+const parentOf = ({ parentSpanContext }: ReadableSpan): string | undefined =>
+  ofTrace().find((span) => span.spanContext().spanId === parentSpanContext?.spanId)?.name;
+
+describe('one payment that a client creates in a trace of its own', () => {
+  test('has a span for each step, each below the request', () => {
+    const steps = ofTrace().map((span) => `${parentOf(span) ?? 'client'} > ${span.name}`);
+    const request = 'POST /api/v1/payments';
+    expect(steps.toSorted()).toEqual([
+      `${request} > append payment`,
+      `${request} > append payment`,
+      `${request} > deliver payment.authorized`,
+      `${request} > project PaymentAuthorized`,
+      `${request} > project PaymentCreated`,
+      `${request} > provider authorize`,
+      `client > ${request}`,
+    ]);
+    expect(named(request)[0]?.parentSpanContext?.spanId).toBe(SPAN);
+  });
+
+  test('says nothing beyond the closed list, and no card number anywhere', () => {
+    const names = new Set(ofTrace().flatMap((span) => Object.keys(span.attributes)));
+    expect([...names].filter((name) => !(name in SPAN_ATTRIBUTES))).toEqual([]);
+    expect(Object.keys(SPAN_ATTRIBUTES).toSorted()).toEqual([
+      'db.operation.name',
+      'db.system.name',
+      'error.type',
+      'http.request.method',
+      'http.response.status_code',
+      'http.route',
+      'messaging.batch.message_count',
+      'messaging.destination.name',
+      'messaging.operation.type',
+      'messaging.system',
+      'payments.attempt',
+      'payments.outcome',
+      'payments.payment_id',
+      'server.address',
+    ]);
+    const all = ofTrace().map(({ name, attributes, events, links, status, resource }) => ({
+      ...{ name, attributes, events, links, status, resource: resource.attributes },
+    }));
+    expect(JSON.stringify(all)).not.toMatch(/4242|Doe|card=/);
+    expect(named('POST /api/v1/payments')[0]?.attributes).toEqual({
+      'http.request.method': 'POST',
+      'http.route': '/api/v1/payments',
+      'http.response.status_code': 200,
+      'payments.payment_id': paymentId,
+    });
+    expect(named('provider authorize')[0]?.attributes).toEqual({ 'payments.outcome': 'APPROVED' });
+  });
+
+  test('has its trace in its line of the log, in its topic messages and in its webhook', async () => {
+    const [request] = named('POST /api/v1/payments');
+    const stored = `00-${TRACE}-${request?.spanContext().spanId}-01`;
+    const line = lines.find(({ route, trace_id }) => route !== undefined && trace_id === TRACE);
+    expect(line).toMatchObject({ route: '/api/v1/payments', status: 200, paymentId });
+    expect(receiver.received[0]?.headers.traceparent).toBe(stored);
+    expect(receiver.received[0]?.headers).not.toHaveProperty('tracestate');
+    const admin = { token: await token('*', 'ops:admin') };
+    for (const topic of ['events', 'state']) {
+      const { text } = await service.ask(
+        'GET',
+        `/ops/v1/topics/${topic}/messages`,
+        undefined,
+        admin,
+      );
+      const messages = text.split('\n').filter((message) => message.includes(paymentId));
+      expect(messages.map((message) => JSON.parse(message).traceparent)).toEqual([stored, stored]);
+    }
+  });
+
+  test('is sent to a topic below its span, and linked where others go along', async () => {
+    const feed = tracedFeed(memoryFeed(), 'payments');
+    const other = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const messageOf = (traceparent: string) => ({
+      ...{ topic: 'events' as const, partition: 0, key: 'k', value: '{}', timestampMs: 0 },
+      headers: { traceparent },
+    });
+    await feed.publish('events', [messageOf(SENT), messageOf(other), messageOf(SENT)]);
+    await traces.flush();
+    const [span] = named('send payments.events.v1');
+    expect(span?.parentSpanContext?.spanId).toBe(SPAN);
+    expect(span?.links.map(({ context }) => context.traceId)).toEqual([
+      '0af7651916cd43dd8448eb211c80319c',
+    ]);
+    expect(span?.attributes['messaging.batch.message_count']).toBe(3);
+  });
+
+  test('a fault of ours is a failed span, a rejection is none', async () => {
+    const rejected = '0af7651916cd43dd8448eb211c80319d';
+    const headers = { traceparent: `00-${rejected}-${SPAN}-01` };
+    await service.ask('GET', '/api/v1/payments/nothing', undefined, { headers, token: null });
+    await traces.flush();
+    const [span] = ofTrace(rejected);
+    expect(span?.attributes['http.response.status_code']).toBe(401);
+    expect(span?.attributes).not.toHaveProperty('error.type');
+  });
+});
+
+describe('a trace that a client sends', () => {
+  test('is taken as W3C says: by its form, and not with ids of zeros', () => {
+    const taken = { traceId: TRACE, spanId: SPAN, isSampled: true };
+    expect(parseTraceparent(SENT)).toEqual(taken);
+    expect(parseTraceparent(`00-${TRACE}-${SPAN}-00`)).toEqual({ ...taken, isSampled: false });
+    expect(parseTraceparent(`cc-${TRACE}-${SPAN}-01-later`)).toEqual(taken);
+    for (const text of [
+      ...[undefined, '', 'x', `${SENT}-more`, `${SENT}, ${SENT}`, SENT.toUpperCase()],
+      `ff-${TRACE}-${SPAN}-01`,
+      `00-${'0'.repeat(32)}-${SPAN}-01`,
+      `00-${TRACE}-${'0'.repeat(16)}-01`,
+      `00-${TRACE.slice(1)}-${SPAN}-01`,
+      `00-${TRACE}-${SPAN}-1`,
+      `cc-${TRACE}-${SPAN}-01later`,
+    ])
+      expect(parseTraceparent(text)).toBeUndefined();
+  });
+
+  test('is not taken where its ids could be a card number', async () => {
+    const card = `00-a${APPROVED}${'a'.repeat(15)}-${SPAN}-01`;
+    expect(parseTraceparent(card)).toBeDefined();
+    expect(receivedTraceparent(card)).toBeUndefined();
+    const { json } = await service.create({}, { headers: { traceparent: card } });
+    const { text } = await service.ask(
+      'GET',
+      `/audit/v1/payments/${json.paymentId}/events`,
+      undefined,
+      { token: await token('*', 'audit:read') },
+    );
+    expect(text).not.toContain(APPROVED);
+  });
+
+  test('does not decide what is kept: its flag is one of two conditions', async () => {
+    await traces.stop();
+    const collector = { endpoint: 'http://127.0.0.1:1', serviceName: 'payments', ratio: 0 };
+    const none = new InMemorySpanExporter();
+    traces = await openTraces({ ...collector, mode: 'embedded', log, exporter: none });
+    await service.get(paymentId, { headers: { traceparent: SENT } });
+    await traces.flush();
+    expect(none.getFinishedSpans()).toEqual([]);
+    expect(lines.at(-1)).toMatchObject({ route: '/api/v1/payments/:paymentId', trace_id: TRACE });
+  });
+});
