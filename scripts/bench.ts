@@ -20,6 +20,8 @@ const run = async ({ mode, seconds, sizes }: Options): Promise<Found> => {
       return (await import('./bench/peers.ts')).benchPeers(seconds, report);
     case 'webhooks':
       return (await import('./bench/webhooks.ts')).benchWebhooks(seconds, report);
+    case 'traces':
+      return (await import('./bench/traces.ts')).benchTraces(seconds, report);
     case 'eventstoredb':
       return (await import('./bench/event-store.ts')).benchEventStore(seconds, report);
   }

@@ -3,7 +3,8 @@
  * are such that they can be read on white and on black, and change with the reader's scheme.
  */
 
-const WIDTH = 720;
+/** Of every picture, in pixels. */
+export const WIDTH = 720;
 const STYLE = `<style>
   text { font: 13px system-ui, sans-serif; fill: #24292f; }
   .title { font-weight: 600; font-size: 15px; }
@@ -24,15 +25,19 @@ const STYLE = `<style>
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-const px = (value: number): string => String(Math.round(value * 10) / 10);
+/** A number of pixels as it is written. */
+export const px = (value: number): string => String(Math.round(value * 10) / 10);
 
-const label = (x: number, y: number, text: string, extra = ''): string =>
+/** A text at a place. */
+export const label = (x: number, y: number, text: string, extra = ''): string =>
   `<text x="${px(x)}" y="${px(y)}"${extra}>${escaped(text)}</text>`;
 
-const line = (x1: number, y1: number, x2: number, y2: number, kind: string): string =>
+/** A straight line; `kind` is a class of the style. */
+export const line = (x1: number, y1: number, x2: number, y2: number, kind: string): string =>
   `<line class="${kind}" x1="${px(x1)}" y1="${px(y1)}" x2="${px(x2)}" y2="${px(y2)}"/>`;
 
-const svg = (height: number, title: string, description: string, parts: string[]): string =>
+/** The whole picture: a title, a description for who cannot see it, and its parts. */
+export const svg = (height: number, title: string, description: string, parts: string[]): string =>
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-labelledby="title desc">
 <title id="title">${escaped(title)}</title>
 <desc id="desc">${escaped(description)}</desc>

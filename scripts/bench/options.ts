@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 
 /** What is to be measured, and how long each round takes. */
 export type Options = {
-  mode: 'service' | 'scale' | 'peers' | 'eventstoredb' | 'webhooks';
+  mode: 'service' | 'scale' | 'peers' | 'traces' | 'eventstoredb' | 'webhooks';
   seconds: number;
   /** For `scale`: how many payments there are at each measurement. */
   sizes: number[];
@@ -18,6 +18,7 @@ export const HELP = `npm run bench [-- options]: CPU, rate and latency of a crea
   --scale [payments] the curve at 10,000, 100,000, 300,000 and 1,000,000 payments, or up to so many
   --peers            beside Express, NestJS and emmett, installed in a temporary folder
   --webhooks         with one webhook endpoint, in turns with none
+  --traces           with traces off, at 10 % and at 100 %, in turns
   --seconds <n>      how long each round takes; 4
   --write            writes the tables and pictures into docs/performance.md and docs/pictures
 `;
@@ -54,6 +55,7 @@ const parse = (args: readonly string[]) => {
         scale: { type: 'boolean' },
         peers: { type: 'boolean' },
         webhooks: { type: 'boolean' },
+        traces: { type: 'boolean' },
         write: { type: 'boolean' },
         help: { type: 'boolean' },
         seconds: { type: 'string' },
@@ -69,7 +71,7 @@ const parse = (args: readonly string[]) => {
 export const optionsOf = (args: readonly string[]): Options | undefined => {
   const { values, positionals } = parse(args);
   if (values.help) return undefined;
-  const named = ['eventstoredb', 'scale', 'peers', 'webhooks'] as const;
+  const named = ['eventstoredb', 'scale', 'peers', 'webhooks', 'traces'] as const;
   const modes = named.filter((mode) => values[mode]);
   const [mode = 'service', second] = modes;
   if (second !== undefined) throw new BadArguments(`--${mode} and --${second}: one of them`);

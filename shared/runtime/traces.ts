@@ -104,12 +104,14 @@ const boundedProcessor = (inner: SpanProcessor, counts: Counts): SpanProcessor =
   shutdown: () => inner.shutdown(),
 });
 
+const MANY_DIGITS = /[0-9]{12}/;
+
 /** An id that no scrubber takes for a card number. */
 const withoutCard = (draw: () => string) => (): string => {
-  for (;;) {
-    const id = draw();
-    if (!looksLikeCard(id)) return id;
-  }
+  let id = draw();
+  // The first test spares nearly every id the second, which costs as much as the rest of a span.
+  while (MANY_DIGITS.test(id) && looksLikeCard(id)) id = draw();
+  return id;
 };
 
 const tracesUrl = (endpoint: string): string => `${endpoint.replace(/\/+$/, '')}/v1/traces`;

@@ -91,6 +91,7 @@ const contextOf = ({ traceId, spanId, isSampled }: TraceParent): SpanContext => 
 });
 
 const note = (span: Span, attributes: SpanAttributes): void => {
+  if (!span.isRecording()) return;
   span.setAttributes(cleaned(attributes));
   if (attributes['error.type'] !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
 };
@@ -100,12 +101,9 @@ const begin = (
   { name, kind, links = [], attributes }: SpanStart,
   parent: Context,
 ): OpenSpan => {
-  const options = {
-    kind: KINDS[kind],
-    attributes: cleaned(attributes),
-    links: links.map((one) => ({ context: contextOf(one) })),
-  };
+  const options = { kind: KINDS[kind], links: links.map((one) => ({ context: contextOf(one) })) };
   const span = by.startSpan(name, options, parent);
+  note(span, attributes);
   const inside = trace.setSpan(parent, span);
   return {
     place: placeOf(span.spanContext()),

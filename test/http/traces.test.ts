@@ -6,11 +6,12 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { InMemorySpanExporter, type ReadableSpan } from '@opentelemetry/sdk-trace';
 import { tracedFeed } from '../../projector/traces.ts';
 import type { Log } from '../../shared/runtime/log.ts';
-import { SPAN_ATTRIBUTES } from '../../shared/runtime/span-attributes.ts';
+import { cleaned, SPAN_ATTRIBUTES } from '../../shared/runtime/span-attributes.ts';
 import { parseTraceparent, receivedTraceparent } from '../../shared/runtime/traceparent.ts';
 import { openTraces, type Traces } from '../../shared/runtime/traces.ts';
 import { APPROVED, type InProcess, openInProcess, token } from '../support/in-process.ts';
 import { memoryFeed } from '../support/memory-feed.ts';
+import { projectFiles, textOf } from '../support/project-files.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -149,6 +150,25 @@ describe('one payment that a client creates in a trace of its own', () => {
     expect(span?.attributes['http.response.status_code']).toBe(401);
     expect(span?.attributes).not.toHaveProperty('error.type');
   });
+});
+
+test('a text that could be a card number leaves without it', () => {
+  const said = cleaned({ 'payments.payment_id': APPROVED, 'payments.attempt': 1 });
+  expect(said).toEqual({
+    'payments.payment_id': expect.not.stringContaining(APPROVED.slice(0, 12)),
+    'payments.attempt': 1,
+  });
+});
+
+test('our files import the API once, and what sends spans late and once', () => {
+  const importing = (name: RegExp): string[] =>
+    projectFiles.filter(
+      (path) => path.endsWith('.ts') && !path.startsWith('test/') && name.test(textOf(path)),
+    );
+  expect(importing(/'@opentelemetry\/api'/)).toEqual(['shared/runtime/tracing.ts']);
+  expect(importing(/'@opentelemetry\/(?!api')/)).toEqual(['shared/runtime/traces.ts']);
+  // Types alone come from the other packages before a collector is known.
+  expect(importing(/^import (?!type).*'@opentelemetry\/(?!api')/m)).toEqual([]);
 });
 
 describe('a trace that a client sends', () => {

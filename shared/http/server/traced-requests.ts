@@ -7,7 +7,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { receivedTraceparent } from '../../runtime/traceparent.ts';
 import { type OpenSpan, spanCounts, startSpan } from '../../runtime/tracing.ts';
-import type {} from './app.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Its span, where this process makes spans. */
+    span: OpenSpan | undefined;
+  }
+}
 
 const SERVER_FAULT = 500;
 const CLIENT_LEFT = 'CLIENT_LEFT';
@@ -58,21 +64,20 @@ const watchSpans = (metrics: Metrics): void => {
 
 /** Adds the hooks to a server; before any hook that may respond. */
 export const traceRequests = (app: FastifyInstance, metrics: Metrics): void => {
-  const spans = new WeakMap<FastifyRequest, OpenSpan>();
+  app.decorateRequest('span', undefined);
   watchSpans(metrics);
   app.addHook('onRequest', (request, reply, done) => {
     const span = spanOf(request);
     if (span !== undefined) {
       request.traceId = span.place.traceId;
-      spans.set(request, span);
+      request.span = span;
       reply.raw.once('close', () => endOf(span, request, reply));
     }
     done();
   });
   // The reading of a body ends in a context of the socket's, so the span's begins after it.
   app.addHook('preHandler', (request, _reply, done) => {
-    const span = spans.get(request);
-    if (span === undefined) done();
-    else span.run(done);
+    if (request.span === undefined) done();
+    else request.span.run(done);
   });
 };

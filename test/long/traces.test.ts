@@ -1,0 +1,179 @@
+/**
+ * Traces as a collector gets them, of services in processes of their own: one trace of one payment,
+ * also through three processes, and a collector that is away costs no request anything. With
+ * `TRACE_PICTURES=write` (`npm run docs:traces`) the pictures of docs/traces.md are drawn from them.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import payment from '../../examples/payment.json' with { type: 'json' };
+import { type DrawnSpan, tracePicture } from '../../scripts/traces/picture.ts';
+import { SPAN_ATTRIBUTES } from '../../shared/runtime/span-attributes.ts';
+import { signToken } from '../support/in-process.ts';
+import { type CollectedSpan, type Collector, startCollector } from '../support/otlp-collector.ts';
+import { ROOT, startService } from '../support/service.ts';
+import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
+import { until } from '../support/until.ts';
+import { startReceiver } from '../support/webhook-receiver.ts';
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const SENT = `00-${TRACE}-00f067aa0ba902b7-01`;
+const NUMBER = payment.paymentMethod.card.number;
+const TEST_MS = 120_000;
+
+const settings = ({ url }: Pick<Collector, 'url'>) => ({
+  OTEL_EXPORTER_OTLP_ENDPOINT: url,
+  OTEL_TRACES_SAMPLER_ARG: '1',
+  WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+});
+
+const ofTrace = ({ spans }: Collector): CollectedSpan[] =>
+  spans.filter(({ traceId }) => traceId === TRACE);
+const namesOf = (collector: Collector): string[] =>
+  ofTrace(collector)
+    .map(({ process, name }) => `${process}: ${name}`)
+    .toSorted();
+
+const expectClean = (collector: Collector): void => {
+  const names = new Set(collector.spans.flatMap(({ attributes }) => Object.keys(attributes)));
+  expect([...names].filter((name) => !(name in SPAN_ATTRIBUTES))).toEqual([]);
+  expect(collector.bytes().includes(NUMBER)).toBe(false);
+  expect(collector.bytes().includes(payment.paymentMethod.card.holderName)).toBe(false);
+};
+
+/** Draws the picture; it is written where that is asked for, and is there in any case. */
+const draw = (file: string, title: string, spans: readonly DrawnSpan[]): void => {
+  const path = join(ROOT, 'docs/pictures', file);
+  const picture = tracePicture(title, spans);
+  if (process.env.TRACE_PICTURES === 'write') writeFileSync(path, picture);
+  for (const { name } of spans) {
+    expect(picture).toContain(`>${name}<`);
+    expect(readFileSync(path, 'utf8')).toContain(`>${name}<`);
+  }
+};
+
+/** Registers a webhook, creates a payment in a trace and waits until its message has come. */
+const createTraced = async (base: string, bearer: string) => {
+  const receiver = await startReceiver();
+  const post = async (path: string, body: object, headers: Record<string, string> = {}) => {
+    const json = { 'content-type': 'application/json', authorization: `Bearer ${bearer}` };
+    const sent = { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) };
+    const response = await fetch(`${base}/api/v1/${path}`, sent);
+    expect(response.ok).toBe(true);
+    return (await response.json()) as { paymentId: string };
+  };
+  await post('webhook-endpoints', { url: receiver.url });
+  // The first requests of a process are slower than those after them.
+  for (let at = 0; at < 20; at += 1) await post('payments', payment);
+  const { paymentId } = await post('payments', payment, { traceparent: SENT });
+  const message = () =>
+    receiver.received.find(({ json }) => json.data.payment?.paymentId === paymentId);
+  await until('the message is there', () => message() !== undefined);
+  await receiver[Symbol.asyncDispose]();
+  return { paymentId, traceparent: message()?.headers.traceparent };
+};
+
+test(
+  'the embedded service sends one trace of one payment, and what has ended when it stops',
+  async () => {
+    await using collector = await startCollector();
+    await using service = await startService({ env: settings(collector) });
+    const { traceparent } = await createTraced(service.url, await service.token());
+    service.kill();
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+    expect(namesOf(collector)).toEqual([
+      'embedded: POST /api/v1/payments',
+      'embedded: append payment',
+      'embedded: append payment',
+      'embedded: deliver payment.authorized',
+      'embedded: project PaymentAuthorized',
+      'embedded: project PaymentCreated',
+      'embedded: provider authorize',
+    ]);
+    const root = ofTrace(collector).find(({ name }) => name.startsWith('POST'));
+    expect(traceparent).toBe(`00-${TRACE}-${root?.id}-01`);
+    expect(service.stdout()).toContain(`"trace_id":"${TRACE}"`);
+    expectClean(collector);
+    draw('trace-embedded.svg', 'A create on the embedded service', ofTrace(collector));
+  },
+  TEST_MS,
+);
+
+describe('a collector that does not take spans', () => {
+  test.each(['is not there', 'hangs'])(
+    'and %s: requests are served, one line says so, the stop takes a second at most',
+    async (how) => {
+      await using collector = await startCollector();
+      collector.mode = 'hangs';
+      const url = how === 'hangs' ? collector.url : 'http://127.0.0.1:1';
+      await using service = await startService({ env: settings({ url }) });
+      for (let at = 0; at < 50; at += 1) await service.post('/api/v1/payments', payment);
+      const dropped = () => service.stdout().split('spans are dropped').length - 1;
+      if (how === 'is not there') {
+        await until('it is in the log', () => dropped() > 0, 30_000);
+        const text = await (await fetch(`${service.url}/metrics`)).text();
+        expect(text).toMatch(/payments_trace_spans_total\{outcome="dropped"\} [1-9]/);
+      }
+      const before = performance.now();
+      service.kill();
+      expect(await service.exited).toEqual({ code: 0, signal: null });
+      expect(performance.now() - before).toBeLessThan(5_000);
+      expect(dropped()).toBeLessThanOrEqual(1);
+    },
+    TEST_MS,
+  );
+});
+
+const reason = noThreeProcesses();
+const several = reason === undefined ? test : test.skip;
+
+several(
+  `one trace goes through three processes${reason === undefined ? '' : ` (${reason})`}`,
+  async () => {
+    await using collector = await startCollector();
+    await using deployment = await startThreeProcesses(settings(collector));
+    const { env, url } = deployment;
+    const claims = { merchant_id: 'm_traces', sub: 'tester' };
+    const bearer = await signToken(claims, env.JWT_SECRET);
+    const { paymentId } = await createTraced(url, bearer);
+    const headers = { authorization: `Bearer ${bearer}`, traceparent: SENT };
+    await fetch(`${url}/api/v1/payments/${paymentId}`, { headers });
+    await until('all processes have sent their spans', () =>
+      ['command-api', 'projector', 'query-api'].every((process) =>
+        ofTrace(collector).some((span) => span.process === process),
+      ),
+    );
+    const hasBroker = env.KAFKA_BROKERS !== undefined;
+    await until(
+      'the last spans are there',
+      () =>
+        namesOf(collector).includes('projector: deliver payment.authorized') &&
+        (!hasBroker || namesOf(collector).some((name) => name.includes('projector: send'))),
+    );
+    const create = ofTrace(collector).filter(({ process }) => process !== 'query-api');
+    const byId = new Map(create.map((span) => [span.id, span]));
+    const root = create.find(({ name }) => name === 'POST /api/v1/payments');
+    for (const span of create)
+      if (span !== root) expect(byId.get(span.parentId ?? '')?.name).toBeDefined();
+    expect(namesOf(collector)).toEqual(
+      expect.arrayContaining([
+        'command-api: POST /api/v1/payments',
+        'command-api: append payment',
+        'command-api: provider authorize',
+        'projector: project PaymentCreated',
+        'projector: project PaymentAuthorized',
+        'projector: deliver payment.authorized',
+        'query-api: GET /api/v1/payments/:paymentId',
+        'query-api: read payment',
+      ]),
+    );
+    expectClean(collector);
+    const withUsualTopics = create.map((span) => ({
+      ...span,
+      name: span.name.replace(env.KAFKA_TOPIC_PREFIX ?? '', 'payments'),
+    }));
+    if (hasBroker)
+      draw('trace-processes.svg', 'A create through three processes and Kafka', withUsualTopics);
+  },
+  TEST_MS,
+);
