@@ -66,9 +66,9 @@ export const tracePicture = (title: string, spans: readonly DrawnSpan[]): string
       label(x(span.startMs) + width + 5, y + 11, ms(span.endMs - span.startMs)),
     ];
   });
-  const told = rows.map(
+  const described = rows.map(
     ({ span }) =>
       `${span.name} (${span.process}) from ${ms(span.startMs - beganMs)} for ${ms(span.endMs - span.startMs)}`,
   );
-  return svg(height, title, `${told.join('; ')}.`, [...legend, ...grid, ...bars]);
+  return svg(height, title, `${described.join('; ')}.`, [...legend, ...grid, ...bars]);
 };
