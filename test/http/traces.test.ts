@@ -22,7 +22,14 @@ const SENT = `00-${TRACE}-${SPAN}-01`;
 
 const lines: Record<string, unknown>[] = [];
 const note = (fields: object): void => void lines.push(fields as Record<string, unknown>);
-const log = { ...silent, debug: note, info: note, warn: note, error: note } as unknown as Log;
+const log = {
+  ...silent,
+  debug: note,
+  info: note,
+  flat: note,
+  warn: note,
+  error: note,
+} as unknown as Log;
 
 const exporter = new InMemorySpanExporter();
 let traces: Traces;
