@@ -152,6 +152,10 @@ export const AuditEvent = z
     hash,
     previousHash: hash,
     data: z.record(z.string(), z.unknown()),
+    why: z
+      .string()
+      .optional()
+      .describe('What it says beside its type, in words for people; left out where that is all.'),
     /** Why it does not verify; no status and no sums are shown from there on. */
     broken: z.string().optional(),
   })

@@ -5,6 +5,7 @@
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
+import type { EventData } from '../shared/payment/payment-events.ts';
 import type { PaymentState } from '../shared/payment/payment-state.ts';
 import { foldReadModel } from '../shared/payment/response.ts';
 import { foldState } from '../shared/payment/state.ts';
@@ -56,10 +57,19 @@ const whyOverAuthorized: ReasonOf = ({ event }) =>
     ? `authorized no more than ${amountText(event.data.amount, event.data.currency)}`
     : undefined;
 
-/** The events that a refund's limit follows from: the capture, refunds, and refunds without an outcome. */
-const whyNothingLeft =
-  (unresolved: ReadonlySet<number>): ReasonOf =>
-  ({ event, revision }) => {
+const whyDisputed = (
+  { disputes = [] }: PaymentState,
+  { disputeId, amount, currency, reason }: EventData<'PaymentDisputed'>,
+): string => {
+  const isOpen = disputes.some((one) => one.disputeId === disputeId && one.status === 'OPEN');
+  const until = isOpen ? '; while it is open nothing is refunded' : '';
+  return `disputed: ${amountText(amount, currency)}, ${reason}${until}`;
+};
+
+/** The events that a refund's limit follows from: the capture, refunds, disputes, and refunds without an outcome. */
+const whyNothingLeft = (state: PaymentState): ReasonOf => {
+  const unresolved = unresolvedIntents(state);
+  return ({ event, revision }) => {
     switch (event.type) {
       case 'PaymentCaptured':
         return `captured ${amountText(event.data.amount, event.data.currency)}, the most that can go back`;
@@ -70,7 +80,7 @@ const whyNothingLeft =
       case 'PaymentRefundFailed':
         return `${amountText(event.data.amount, event.data.currency)} of a refund came back`;
       case 'PaymentDisputed':
-        return `disputed: ${amountText(event.data.amount, event.data.currency)}, ${event.data.reason}`;
+        return whyDisputed(state, event.data);
       case 'PaymentDisputeClosed':
         return `the dispute was ${event.data.status === 'WON' ? 'won' : 'lost'}`;
       case 'PaymentRefundRequested':
@@ -81,6 +91,7 @@ const whyNothingLeft =
         return undefined;
     }
   };
+};
 
 const whyNeverCaptured: ReasonOf = (recorded) =>
   recorded.event.type === 'PaymentAuthorized'
@@ -101,7 +112,7 @@ const reasonFor = (state: PaymentState, request: ExplainedCommand): ReasonOf => 
     return state.status === 'AUTHORIZED' ? whyOverAuthorized : whyNoLongerAuthorized;
   }
   const hasCaptured = state.status === 'CAPTURED' || state.status === 'REFUNDED';
-  return hasCaptured ? whyNothingLeft(unresolvedIntents(state)) : whyNeverCaptured;
+  return hasCaptured ? whyNothingLeft(state) : whyNeverCaptured;
 };
 
 const forbidding = ({ revision, position, time, event }: RecordedPaymentEvent, why: string) =>

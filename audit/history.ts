@@ -14,6 +14,7 @@ import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
 import { type AuditDeps, onlyOf } from './deps.ts';
+import { whyOf } from './why.ts';
 
 /**
  * The whole stream of a payment; `forms[n]` is the stored form of `events[n]`. `broken` is the first
@@ -137,6 +138,8 @@ export const auditEvent = (
   if ('unreadable' in recorded) return { ...place, unreadable: recorded.unreadable };
   const { id, time, event, context, schemaVersion, hash, previousHash } = recorded;
   const amounts = amountsOf(recorded);
+  const data = shownData(event);
+  const why = whyOf({ type: event.type, data });
   return {
     ...place,
     type: event.type,
@@ -151,7 +154,8 @@ export const auditEvent = (
     ...(readModel === undefined ? {} : { status: readModel.response.status }),
     hash,
     previousHash,
-    data: shownData(event),
+    data,
+    ...(why === '' ? {} : { why }),
   };
 };
 

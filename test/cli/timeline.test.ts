@@ -1,9 +1,12 @@
 /** F19: the timeline says why an event is as it is, and whose word it is. */
 import { expect, test } from '@jest/globals';
 import type { AuditEvent } from '../../audit/contract.ts';
+import { whyOf } from '../../audit/why.ts';
 import { timelineLines } from '../../cli/timeline.ts';
+import type { PaymentEventType } from '../../shared/payment/payment-events.ts';
 
 const eventOf = (data: AuditEvent['data'], type = 'PaymentFailed'): AuditEvent => ({
+  why: whyOf({ type, data }),
   position: '4',
   stream: 'payment-pay_1',
   revision: 3,
@@ -19,6 +22,8 @@ const eventOf = (data: AuditEvent['data'], type = 'PaymentFailed'): AuditEvent =
   previousHash: '0'.repeat(64),
   data,
 });
+
+const escaped = (text: string): string => text.replace(/[().]/g, '\\$&');
 
 const PLACE = '2026-03-03 12:00:00.000  r3  #4  PaymentFailed      ann@example.com  ..JC01XSPK';
 
@@ -54,4 +59,31 @@ test.each<[string, AuditEvent['data'], string]>([
 ])('F19: the timeline shows %s', (_what, data, why) => {
   const [line] = timelineLines([eventOf(data)]);
   expect(line).toBe(`${PLACE}${why}`);
+});
+
+test.each<[PaymentEventType, AuditEvent['data'], string]>([
+  [
+    'PaymentProviderOpened',
+    { providerReference: 'pi_1' },
+    'opened at the provider as pi_1; no money has moved by it',
+  ],
+  ['PaymentAuthorizationExpired', {}, 'the provider let the authorization run out'],
+  [
+    'PaymentRefundFailed',
+    { failureCode: 'PROCESSING_ERROR', providerFailureCode: 'lost' },
+    'PROCESSING_ERROR (lost); the refund came back: its amount can be refunded again',
+  ],
+  ['PaymentRefundObserved', { refundId: 're_1' }, 'refunded elsewhere, as re_1 at the provider'],
+  [
+    'PaymentDisputed',
+    { disputeId: 'dp_1', reason: 'fraudulent' },
+    'the cardholder disputes it: fraudulent, dispute dp_1; nothing is refunded while it is open',
+  ],
+  [
+    'PaymentDisputeClosed',
+    { disputeId: 'dp_1', status: 'LOST' },
+    'dispute dp_1 was lost: the money is gone',
+  ],
+])('what the provider says later has its words: %s', (type, data, words) => {
+  expect(timelineLines([eventOf(data, type)])[0]).toMatch(new RegExp(`  ${escaped(words)}$`));
 });

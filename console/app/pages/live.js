@@ -15,7 +15,7 @@ import { Windowed } from '../windowed.js';
 /** @typedef {{ verification: { lastRunAt: string | null, broken: { position: string } | null } | null, seal: { position: string, sealedAt: string } | null }} LogStatus */
 
 const STATUS_MS = 2_000;
-const ROW_PX = 34;
+const ROW_PX = 46;
 
 /** @param {ShownEvent} event */
 const EventRow = (event) => {
@@ -28,7 +28,7 @@ const EventRow = (event) => {
     return html`<span class="at">#${position}</span><strong class="bad-text">✕ cannot be read</strong>${subject}`;
   }
   return html`<span class="at"><${Clock} at=${event.time} /></span>
-    <span class="type">${event.type}</span>${subject}
+    <span class="type">${event.type}<small>${event.why}</small></span>${subject}
     <span class="amount">${event.amounts && html`<${Money} minor=${event.amounts.amount} currency=${event.amounts.currency} />`}</span>
     <span class="who">${event.actor}</span>`;
 };

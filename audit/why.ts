@@ -1,0 +1,64 @@
+/** What an event says beside its type, in words: the same on the command line, in the console, for programs. */
+import type { PaymentEventType } from '../shared/payment/payment-events.ts';
+import type { AuditEvent } from './contract.ts';
+
+type Data = AuditEvent['data'];
+
+const NEVER_CARRIED_OUT: readonly unknown[] = ['NOT_SENT', 'FENCED'];
+
+const given = (text: unknown, as: (text: unknown) => string): string[] =>
+  text === undefined ? [] : [as(text)];
+
+/** What operators said for an outcome, which is not what the provider said (gaps §16). */
+const byHand = (resolution: unknown): string => {
+  const { evidence, requestedBy, requestEvidence } = Object(resolution);
+  const request = [
+    ...given(requestedBy, (who) => `requested by ${who}`),
+    ...given(requestEvidence, (text) => `"${text}"`),
+  ].join(': ');
+  return `by hand: "${evidence}"${request === '' ? '' : `, ${request}`}`;
+};
+
+/** What an event says of the outcome beside its type, and who says it. */
+const outcomeOf = ({ outcome, evidence, failureCode, resolution }: Data): string[] => {
+  if (NEVER_CARRIED_OUT.includes(outcome)) return [`never carried out: ${outcome}`];
+  if (evidence !== undefined) return [`by hand: ${outcome}, "${evidence}"`];
+  const isSaid = failureCode === undefined && resolution === undefined;
+  return isSaid ? given(outcome, (said) => `the provider says ${said}`) : [];
+};
+
+const failureIn = ({ failureCode, providerFailureCode }: Data): string[] => {
+  const own = given(providerFailureCode, (code) => ` (${code})`).join('');
+  return given(failureCode, (code) => `${code}${own}`);
+};
+
+/** What the provider opened, and what it said later (gaps §15). */
+const LATER: Partial<Record<PaymentEventType, (data: Data) => string[]>> = {
+  PaymentProviderOpened: ({ providerReference }) => [
+    `opened at the provider as ${providerReference}; no money has moved by it`,
+  ],
+  PaymentAuthorizationExpired: () => ['the provider let the authorization run out'],
+  PaymentRefundFailed: (data) => [
+    ...failureIn(data),
+    'the refund came back: its amount can be refunded again',
+  ],
+  PaymentRefundObserved: ({ refundId }) => [`refunded elsewhere, as ${refundId} at the provider`],
+  PaymentDisputed: ({ disputeId, reason }) => [
+    `the cardholder disputes it: ${reason}, dispute ${disputeId}; nothing is refunded while it is open`,
+  ],
+  PaymentDisputeClosed: ({ disputeId, status }) => [
+    `dispute ${disputeId} was ${status === 'WON' ? 'won: the money stays' : 'lost: the money is gone'}`,
+  ],
+};
+
+/** In one line; empty where the type says all. */
+export const whyOf = ({ type, data }: Pick<AuditEvent, 'type' | 'data'>): string => {
+  const later = LATER[type as PaymentEventType];
+  const words = later?.(data) ?? [
+    ...failureIn(data),
+    ...outcomeOf(data),
+    ...given(data.reason, (text) => `reason: ${text}`),
+    ...given(data.resolution, byHand),
+  ];
+  return words.join('; ');
+};
