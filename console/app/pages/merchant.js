@@ -7,7 +7,8 @@ import { Fact, Money, ProblemBox, Raw, Status, Time, Waiting } from '../parts.js
 import { useAsk } from '../use-ask.js';
 
 /** @typedef {{ id: string, type: string, amount: number, result: 'SUCCEEDED' | 'FAILED', failure?: { failureCode: string, providerFailureCode?: string }, createdAt: string }} Transaction */
-/** @typedef {{ paymentId: string, merchantReference?: string, amount: number, authorizedAmount: number, capturedAmount: number, refundedAmount: number, refundableAmount: number, currency: string, status: string, createdAt: string, updatedAt: string, transactions: Transaction[] }} Payment */
+/** @typedef {{ id: string, amount: number, reason: string, status: 'OPEN' | 'WON' | 'LOST', createdAt: string }} Dispute */
+/** @typedef {{ paymentId: string, merchantReference?: string, amount: number, authorizedAmount: number, capturedAmount: number, refundedAmount: number, refundableAmount: number, currency: string, status: string, createdAt: string, updatedAt: string, transactions: Transaction[], disputes?: Dispute[] }} Payment */
 /** @typedef {import('../api.js').Problem} Problem */
 
 const LIST_MS = 2_000;
@@ -33,6 +34,29 @@ const Story = ({ payment }) => {
   </ol>`;
 };
 
+const DISPUTES = {
+  OPEN: '! open: nothing is refunded meanwhile',
+  WON: '✓ won: the money stays',
+  LOST: '✕ lost: the money is gone',
+};
+
+/** @param {{ payment: Payment }} props */
+const Disputes = ({ payment: { disputes = [], currency } }) =>
+  disputes.length === 0
+    ? null
+    : html`<h2>Disputes</h2><ul class="attempts">
+        ${disputes.map(
+          ({
+            id,
+            amount,
+            reason,
+            status,
+            createdAt,
+          }) => html`<li key=${id} class=${status === 'WON' ? '' : 'failed'}>
+            <${Time} at=${createdAt} /> <strong class="id">${id}</strong> <${Money} minor=${amount} currency=${currency} /> ${reason}, ${DISPUTES[status]}</li>`,
+        )}
+      </ul>`;
+
 /** @param {{ id: string }} props */
 const OnePayment = ({ id }) => {
   const loaded = useAsk(`/api/v1/payments/${encodeURIComponent(id)}`, LIST_MS);
@@ -50,7 +74,7 @@ const OnePayment = ({ id }) => {
           <${Fact} name="Refunded"><${Money} minor=${payment.refundedAmount} currency=${payment.currency} /><//>
           <${Fact} name="Can be refunded"><${Money} minor=${payment.refundableAmount} currency=${payment.currency} /><//>
         </dl>
-        <h2>What happened</h2><${Story} payment=${payment} /><${Raw} value=${payment} />`
+        <h2>What happened</h2><${Story} payment=${payment} /><${Disputes} payment=${payment} /><${Raw} value=${payment} />`
     }`;
 };
 
