@@ -61,3 +61,6 @@ export const columns = (given: readonly (readonly string[])[]): string[] => {
 /** Minor units as money: 1500 in USD is `15.00 USD`. */
 export const money = (amountMinor: number, currency: string): string =>
   `${(amountMinor / 100).toFixed(2)} ${currency}`;
+
+/** A number of things: `1 difference`, `2 differences`. */
+export const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;

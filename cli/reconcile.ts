@@ -1,11 +1,24 @@
-/** `payments reconcile`: lists what the log and the provider's ledger differ in; exit code 3 if any. */
+/**
+ * `payments reconcile`: lists what the log and the provider's ledger differ in; exit code 3 if any. With a
+ * payment, what the provider says of each of its operations.
+ */
 import { Command } from 'commander';
 import type { Difference } from '../command-api/reconcile/differences.ts';
 import type { Reconciliation } from '../command-api/reconcile/reconcile.ts';
 import { auditClient, dataOption } from './audit.ts';
 import { jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
-import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
+import {
+  columns,
+  count,
+  type Format,
+  formatOption,
+  money,
+  print,
+  printJson,
+  styled,
+} from './output.ts';
+import { reconcilePayment } from './reconcile-payment.ts';
 
 const sideOf = (side: Difference['log'] | Difference['provider']): string =>
   side === undefined
@@ -26,8 +39,6 @@ const reasonsOf = (differences: readonly Difference[]): string[] =>
   differences.flatMap(({ operationId, log }) =>
     log?.reason === undefined ? [] : [`${operationId}: in the log ${log.reason}`],
   );
-
-const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
 
 const agreement = ({ ok, notCompared, differences }: Reconciliation): string => {
   if (ok) return styled('green', 'agree');
@@ -79,9 +90,20 @@ const acknowledgedLine = ({ acknowledged, cursor }: Acknowledged): string =>
     ? `acknowledged up to entry ${cursor} of the ledger: requests that move money are served again`
     : 'nothing to acknowledge: the log holds the latest operations of the provider';
 
-type Options = { data?: string; format: Format; acknowledge?: true };
+type Options = {
+  data?: string;
+  format: Format;
+  acknowledge?: true;
+  merchant?: string;
+  limit?: string;
+};
 
-const reconcile = async ({ data, format, acknowledge: opens }: Options): Promise<void> => {
+const reconcile = async (paymentId: string | undefined, options: Options): Promise<void> => {
+  const { data, format, acknowledge: opens } = options;
+  if (paymentId !== undefined) {
+    if (data === undefined && !opens) return reconcilePayment(paymentId, options);
+    throw new CommandFailed('--data and --acknowledge are not for one payment', 2);
+  }
   const client = await auditClient(undefined, data);
   const result = await jsonOf<Reconciliation>(client.post('/audit/v1/reconcile'));
   if (format !== 'json') show(result);
@@ -98,8 +120,11 @@ const reconcile = async ({ data, format, acknowledge: opens }: Options): Promise
 export const reconcileCommand = (): Command =>
   new Command('reconcile')
     .description(
-      "Compares every sum of the provider's ledger with the log and lists each difference.",
+      "Compares every sum of the provider's ledger with the log, or asks it about one payment.",
     )
+    .argument('[paymentId]', 'ask the provider about the operations of this payment alone')
+    .option('--limit <n>', 'of one payment: its last operations, up to 100; left out: 20')
+    .option('--merchant <id>', 'of one payment: as this merchant sees it')
     .addOption(dataOption().conflicts('acknowledge'))
     .addOption(formatOption())
     .option(
@@ -108,6 +133,6 @@ export const reconcileCommand = (): Command =>
     )
     .addHelpText(
       'after',
-      '\nExamples:\n  payments reconcile --format json\n  payments reconcile --acknowledge',
+      '\nExamples:\n  payments reconcile --format json\n  payments reconcile pay_01…\n  payments reconcile --acknowledge',
     )
     .action(reconcile);

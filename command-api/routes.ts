@@ -29,7 +29,11 @@ import { OPERATOR_ROUTES, type OperatorDeps } from './operator/routes.ts';
 import { type LoadedPayment, notInLog } from './payment-log.ts';
 import type { ProviderAhead, ReadOnly } from './provider-ahead/provider-ahead.ts';
 import { ACKNOWLEDGE_ROUTES, type AcknowledgeDeps } from './provider-ahead/routes.ts';
-import { RECONCILE_ROUTES, type ReconcileDeps } from './reconcile/routes.ts';
+import {
+  RECONCILE_PAYMENT_ROUTES,
+  RECONCILE_ROUTES,
+  type ReconcileDeps,
+} from './reconcile/routes.ts';
 import {
   CaptureRequest,
   parseCapture,
@@ -154,7 +158,7 @@ export const COMMAND_ROUTES: RoutesOf<
       joinRoutes(OPERATOR_ROUTES, STRIPE_WEBHOOK_ROUTES),
       joinRoutes(WEBHOOK_ROUTES, WEBHOOK_OPERATOR_ROUTES),
     ),
-    joinRoutes(RECONCILE_ROUTES, ACKNOWLEDGE_ROUTES),
+    joinRoutes(joinRoutes(RECONCILE_ROUTES, RECONCILE_PAYMENT_ROUTES), ACKNOWLEDGE_ROUTES),
   ),
 );
 

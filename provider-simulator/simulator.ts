@@ -10,6 +10,7 @@ import {
   type Declined,
   type LedgerEntry,
   type LedgerPage,
+  MISMATCH,
   type OperationOrder,
   type OperationQuestion,
   type PaymentQuestion,
@@ -121,7 +122,7 @@ const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 
 const responseFrom = (entry: SimulatedEntry, question: Sent): Approved | Declined | Unknown => {
   if (entry.amount !== question.amount || entry.currency !== question.currency) {
-    return unknown('mismatch');
+    return unknown(MISMATCH);
   }
   if (entry.outcome === 'APPROVED') {
     return { outcome: 'APPROVED', providerReference: entry.providerReference };

@@ -73,6 +73,8 @@ export type NotSent = Extract<FinalOutcomeDetails, { outcome: 'NOT_SENT' }> & {
 export type Unknown = { outcome: 'UNKNOWN'; reason: string; account?: string };
 /** The reason of an Unknown by which the provider says itself that it still works on it (202). */
 export const AT_WORK = 'at_work';
+/** The reason of an Unknown where the provider holds something else under this operation id. */
+export const MISMATCH = 'mismatch';
 /** From now on this operation id is never carried out. */
 export type Fenced = Extract<FinalOutcomeDetails, { outcome: 'FENCED' }>;
 /** Nothing has been carried out so far. Decides nothing by itself: only the fence does. */

@@ -1,6 +1,9 @@
-/** The response of a reconciliation, as a schema. */
+/** The parameters and responses of the reconciliations, as schemas. */
 import { z } from 'zod';
+import { asNumber } from '../../shared/http/fields.ts';
+import { FAILURE_CODES } from '../../shared/payment/payment-events.ts';
 import { DIFFERENCE_KINDS } from './differences.ts';
+import { FINDINGS } from './reconcile-payment.ts';
 
 /** One side of a difference, as it knows the operation. */
 const side = z.record(z.string(), z.unknown());
@@ -43,3 +46,54 @@ export const Reconciliation = z
       .describe('How many differences there are of each kind.'),
   })
   .meta({ id: 'Reconciliation' });
+
+const LIMIT_MAX = 100;
+const LIMIT_DEFAULT = 20;
+const LIMIT_FORM = `must be a whole number from 1 to ${LIMIT_MAX}`;
+export const PaymentReconciliationParameters = z.strictObject(
+  {
+    limit: z
+      .string({ error: 'must be given once' })
+      .regex(/^[0-9]{1,3}$/, LIMIT_FORM)
+      .transform(Number)
+      .refine((limit) => limit >= 1 && limit <= LIMIT_MAX, LIMIT_FORM)
+      .meta(asNumber(1, LIMIT_MAX))
+      .default(LIMIT_DEFAULT)
+      .describe('How many operations the provider is asked about: the last ones.'),
+  },
+  { error: 'a parameter of another name is not known here' },
+);
+
+/** What the provider says now; UNKNOWN with its reason where it did not say. */
+const found = z.object({
+  outcome: z.enum(['APPROVED', 'DECLINED', 'NOT_FOUND', 'UNKNOWN']),
+  providerReference: z.string().optional(),
+  failureCode: z.enum(FAILURE_CODES).optional(),
+  providerFailureCode: z.string().optional(),
+  reason: z.string().optional(),
+});
+
+export const PaymentReconciliation = z
+  .object({
+    paymentId: z.string(),
+    merchantId: z.string(),
+    ok: z.boolean().describe('True where the provider spoke of every operation and none differs.'),
+    operations: z.array(
+      z.object({
+        operationId: z.string(),
+        kind: z.enum(['AUTHORIZE', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
+        amount: z.int().min(1),
+        currency: z.string(),
+        revision: z.int().min(0).describe('Of the intent.'),
+        log: z.enum(['APPROVED', 'DECLINED', 'NOT_SENT', 'FENCED']).optional(),
+        provider: found,
+        finding: z.enum(FINDINGS),
+        difference: z.enum(DIFFERENCE_KINDS).optional(),
+        why: z.string(),
+      }),
+    ),
+    notCompared: z.int().min(0).describe('Older operations that the provider was not asked about.'),
+  })
+  .meta({ id: 'PaymentReconciliation' });
+/** What the provider says of a payment's operations, as the route sends it. */
+export type PaymentReconciliation = z.infer<typeof PaymentReconciliation>;

@@ -1,9 +1,13 @@
 /**
  * `POST /audit/v1/reconcile`: the provider's ledger against the log. It stands on the command side,
  * which alone knows the provider, and is a POST because it sets that provider to work.
+ * `GET /audit/v1/payments/{id}/reconcile` asks the provider about the operations of one payment.
  */
 import type { FastifyReply } from 'fastify';
+import { UnreadableStream } from '../../shared/event-store/errors.ts';
+import { isUnreadableOf } from '../../shared/event-store/fold-stream.ts';
 import type { Recorder } from '../../shared/http/access-recorder.ts';
+import type { Principal } from '../../shared/http/auth/tokens.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import {
   okJson,
@@ -12,8 +16,11 @@ import {
   type RoutesOf,
   sendJson,
 } from '../../shared/http/route.ts';
+import type { CommandDeps } from '../deps.ts';
+import type { LoadedPayment } from '../payment-log.ts';
 import * as contract from './contract.ts';
 import { LedgerUnavailable, type Reconciliation } from './reconcile.ts';
+import { reconcilePayment } from './reconcile-payment.ts';
 
 export type ReconcileDeps = {
   record: Recorder;
@@ -44,3 +51,46 @@ export const RECONCILE_ROUTES = {
     },
   }),
 } satisfies Partial<RoutesOf<'command-api', ReconcileDeps>>;
+
+export type ReconcilePaymentDeps = {
+  record: Recorder;
+  commands: Pick<CommandDeps, 'provider' | 'paymentLog'>;
+};
+
+/** The payment; undefined where the token's merchant may not see it, also one that cannot be read. */
+const paymentFor = async (
+  { paymentLog }: ReconcilePaymentDeps['commands'],
+  { merchantId }: Principal,
+  paymentId: string,
+): Promise<LoadedPayment | undefined> => {
+  try {
+    const payment = await paymentLog.load(paymentId, 'store');
+    // seeded bug: reconciled-payment-of-merchant
+    return merchantId === '*' || payment?.state.merchantId === merchantId ? payment : undefined;
+  } catch (error) {
+    const isHidden = error instanceof UnreadableStream && merchantId !== '*';
+    if (isHidden && !isUnreadableOf(error, merchantId)) return undefined;
+    throw error;
+  }
+};
+
+const paymentRoute = <const F extends RequestForm>(own: Route<ReconcilePaymentDeps, F>) => own;
+
+export const RECONCILE_PAYMENT_ROUTES = {
+  reconcilePayment: paymentRoute({
+    request: {
+      query: contract.PaymentReconciliationParameters,
+      paymentId: 'INVALID_PAYMENT_ID',
+    },
+    responses: okJson(contract.PaymentReconciliation),
+    handle: async ({ record, commands }, { principal, paymentId, query }, reply) => {
+      await record(reply.request, { action: 'RECONCILE', paymentId });
+      const payment = await paymentFor(commands, principal, paymentId);
+      if (payment === undefined) return reject(reply, 'PAYMENT_NOT_FOUND');
+      const { merchantId } = payment.state;
+      reply.request.paymentId = paymentId;
+      const compared = await reconcilePayment(commands.provider, payment, query.limit);
+      return sendJson(reply, { paymentId, merchantId, ...compared });
+    },
+  }),
+} satisfies Partial<RoutesOf<'command-api', ReconcilePaymentDeps>>;

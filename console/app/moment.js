@@ -1,9 +1,10 @@
 /** A payment at a revision: the event that led there, what GET answered then, and what is different now. */
 import { useEffect, useState } from 'preact/hooks';
+import { comparedOf, entryText } from './at-provider.js';
 import { pathOf } from './format.js';
 import { html } from './html.js';
 import { BrokenBox, Fact, Money, ProblemBox, Raw, Status } from './parts.js';
-import { byHand, reasonIn } from './timeline.js';
+import { byHand } from './timeline.js';
 import { useAsk } from './use-ask.js';
 
 /** @typedef {import('./live-events.js').ShownEvent} ShownEvent */
@@ -23,10 +24,9 @@ const useRested = (revision) => {
   return rested;
 };
 
-/** @param {{ event: import('./timeline.js').AuditEvent }} props */
-const EventFacts = ({ event }) => {
+/** @param {{ event: import('./timeline.js').AuditEvent, compared: import('./at-provider.js').Compared | undefined }} props */
+const EventFacts = ({ event, compared }) => {
   const hand = byHand(event);
-  const reason = reasonIn(event);
   const rows = [
     ['Actor', event.actor],
     ['Request', event.requestId],
@@ -34,7 +34,8 @@ const EventFacts = ({ event }) => {
     ['Position in the log', `#${event.position}`],
     ['Operation at the provider', event.data.operationId],
     ["Provider's reference", event.data.providerReference],
-    ['Reason', reason],
+    ['In words', event.why],
+    ['The provider says now', compared && `${entryText(compared)} (${compared.why})`],
     ['Evidence', hand?.evidence],
     ['Requested by', hand?.requestedBy],
     ['Evidence of the request', hand?.requestEvidence],
@@ -90,9 +91,9 @@ const Then = ({ moment }) => {
 };
 
 /**
- * @param {{ paymentId: string, events: readonly ShownEvent[], revision: number, choose: (revision: number) => void }} props
+ * @param {{ paymentId: string, events: readonly ShownEvent[], revision: number, choose: (revision: number) => void, reconciliation: import('./at-provider.js').Reconciliation | undefined }} props
  */
-export const AtRevision = ({ paymentId, events, revision, choose }) => {
+export const AtRevision = ({ paymentId, events, revision, choose, reconciliation }) => {
   const rested = useRested(revision);
   const path = pathOf(`/audit/v1/payments/${encodeURIComponent(paymentId)}/state`, {
     revision: rested,
@@ -106,7 +107,7 @@ export const AtRevision = ({ paymentId, events, revision, choose }) => {
     <h2 id="then">At revision ${revision}</h2>
     <p><label>Revision <input type="range" min="0" max=${events.length - 1} value=${revision} onInput=${slid} aria-valuetext=${`revision ${revision} of ${events.length - 1}`} /></label>
       <small> Arrow keys move one step.</small></p>
-    ${event !== undefined && !('unreadable' in event) && html`<${EventFacts} event=${event} />`}
+    ${event !== undefined && !('unreadable' in event) && html`<${EventFacts} event=${event} compared=${comparedOf(reconciliation, event.data.operationId)} />`}
     <${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
     ${moment !== undefined && html`<${Then} moment=${moment} />`}
   </section>`;

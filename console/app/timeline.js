@@ -1,4 +1,5 @@
 /** What happened to a payment, one row an event: when, after how long, by whom, how much, why. */
+import { comparedOf, ProviderMark } from './at-provider.js';
 import { duration, money } from './format.js';
 import { html } from './html.js';
 import { Clock, Status } from './parts.js';
@@ -6,6 +7,8 @@ import { Windowed } from './windowed.js';
 
 /** @typedef {import('../../audit/contract.ts').AuditEvent} AuditEvent */
 /** @typedef {import('./live-events.js').ShownEvent} ShownEvent */
+/** @typedef {import('./at-provider.js').Reconciliation} Reconciliation */
+/** @typedef {import('./at-provider.js').Compared} Compared */
 
 const ROW_PX = 52;
 
@@ -20,15 +23,6 @@ export const byHand = ({ type, data }) =>
     : /** @type {object | undefined} */ (data.resolution);
 
 /**
- * Why the provider declined, or that it never got the operation; empty where neither is so.
- * @param {AuditEvent} event
- */
-export const reasonIn = ({ data }) =>
-  [data.failureCode, data.providerFailureCode, data.reason]
-    .filter((text) => typeof text === 'string')
-    .join(' · ');
-
-/**
  * The time between an event and the one before it; undefined for the first.
  * @param {readonly ShownEvent[]} events
  * @param {number} at
@@ -40,24 +34,24 @@ export const stepBefore = (events, at) => {
   return Date.parse(event.time) - Date.parse(before.time);
 };
 
-/** @param {{ event: AuditEvent, step: number | undefined }} props */
-const ReadableRow = ({ event, step }) => {
+/** @param {{ event: AuditEvent, step: number | undefined, compared: Compared | undefined }} props */
+const ReadableRow = ({ event, step, compared }) => {
   const hand = byHand(event);
-  const reason = reasonIn(event);
-  const { amounts } = event;
+  const { amounts, why = '', revision } = event;
   const day = event.time.slice(0, 10);
   return html`<span class="at"><${Clock} at=${event.time} /><small>${step === undefined ? day : `+${duration(step)}`}</small></span>
-    <span class="type">${event.type}<small>${hand !== undefined && html`<span class="hand">☞ by hand </span>`}${reason}</small></span>
+    <span class="type">${event.type}<small>${hand !== undefined && html`<span class="hand">☞ by hand </span>`}${why}${compared?.revision === revision && html` <${ProviderMark} compared=${compared} />`}</small></span>
     <span class="amount">${amounts && money(amounts.amount, amounts.currency)}<small>${amounts?.releasedAmount ? `${money(amounts.releasedAmount, amounts.currency)} released` : ''}</small></span>
     <span class="after">${event.status && html`<${Status} status=${event.status} />`}</span>
     <span class="who">${event.actor}<small>…${event.requestId.slice(-8)}</small></span>`;
 };
 
 /**
- * The events; the chosen revision is marked and kept in sight.
- * @param {{ events: readonly ShownEvent[], chosen: number, choose: (revision: number) => void }} props
+ * The events; the chosen revision is marked and kept in sight. The row of an operation's intent says
+ * whether the provider agrees about it.
+ * @param {{ events: readonly ShownEvent[], chosen: number, choose: (revision: number) => void, reconciliation?: Reconciliation | undefined }} props
  */
-export const Timeline = ({ events, chosen, choose }) => {
+export const Timeline = ({ events, chosen, choose, reconciliation }) => {
   /**
    * @param {ShownEvent} event
    * @param {number} at
@@ -71,7 +65,7 @@ export const Timeline = ({ events, chosen, choose }) => {
       ${
         'unreadable' in event
           ? html`<strong class="bad-text">✕ cannot be read: ${event.unreadable}</strong>`
-          : html`<${ReadableRow} event=${event} step=${stepBefore(events, at)} />`
+          : html`<${ReadableRow} event=${event} step=${stepBefore(events, at)} compared=${comparedOf(reconciliation, event.data.operationId)} />`
       }
     </button>`;
   };

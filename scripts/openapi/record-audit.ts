@@ -15,6 +15,7 @@ const readings = (paymentId?: string): Target[] => [
   to('paymentState', paymentId, '?revision=1'),
   to('verifyPayment', paymentId),
   to('explainCommand', paymentId, '?command=refund&amount=2000'),
+  to('reconcilePayment', paymentId),
 ];
 const SEARCH = to('searchPayments', '', '?q=order-1001');
 const LOG = to('readLog', '', '?limit=2');

@@ -274,6 +274,15 @@ export const ROUTES = {
     summary: "Compare the provider's ledger with the log",
     description: 'For a token of all merchants.',
   },
+  reconcilePayment: {
+    method: 'GET',
+    path: '/audit/v1/payments/:paymentId/reconcile',
+    scope: 'audit:read',
+    service: 'command-api',
+    summary: 'What the provider says of each operation of a payment',
+    description:
+      'Beside the outcome of the log, the oldest first. The provider is asked about the last operations alone, `limit` of them, and nothing is changed there or here. A provider that does not respond is `NOT_KNOWN`, never taken for one without an entry.',
+  },
   acknowledgeReconciliation: {
     method: 'POST',
     path: '/ops/v1/reconcile/acknowledge',

@@ -3,9 +3,12 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import { reconcile } from '../../command-api/reconcile/reconcile.ts';
+import { type Found, judge } from '../../command-api/reconcile/reconcile-payment.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import type { FinalOutcome } from '../../shared/payment/outcome.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import type { Operation } from '../../shared/payment/payment-state.ts';
 import {
   authorized,
   captured,
@@ -37,6 +40,14 @@ const entry = (fields: Partial<LedgerEntry> = {}): LedgerEntry => ({
   providerReference: 'sim-1',
   ...fields,
 });
+
+const OPERATION: Operation = {
+  kind: 'refund',
+  operationId: CREATE,
+  amountMinor: 2500,
+  identity: { fingerprint: 'f' },
+  requestedAt: 0,
+};
 
 /** A ledger with one entry on each page. */
 const ledgerOf = (entries: LedgerEntry[]) => ({
@@ -89,6 +100,40 @@ describe('M5: ledger and log agree', () => {
     ['that an unresolved intent was not carried out', capturing, [entry()]],
   ])('%s', async (_name, events, entries) => {
     expect(await compare(events, entries)).toMatchObject({ ok: true, differences: [], more: 0 });
+  });
+});
+
+describe('M5: what the log and the provider’s word about one operation come to', () => {
+  const APPROVAL = { outcome: 'APPROVED', providerReference: 'sim-1' } as const;
+  const DECLINE = { outcome: 'DECLINED', failureCode: 'CARD_DECLINED' } as const;
+  const NOTHING = { outcome: 'NOT_FOUND' } as const;
+  const silent = (reason: string) => ({ outcome: 'UNKNOWN', reason }) as const;
+
+  test.each<[FinalOutcome | undefined, Found, string, string | undefined]>([
+    ['APPROVED', APPROVAL, 'AGREES', undefined],
+    ['DECLINED', DECLINE, 'AGREES', undefined],
+    ['NOT_SENT', NOTHING, 'AGREES', undefined],
+    ['FENCED', NOTHING, 'AGREES', undefined],
+    ['DECLINED', NOTHING, 'NO_ENTRY', undefined],
+    ['APPROVED', NOTHING, 'DIFFERS', 'MISSING_AT_PROVIDER'],
+    ['APPROVED', DECLINE, 'DIFFERS', 'OUTCOME_DIFFERS'],
+    ['DECLINED', APPROVAL, 'DIFFERS', 'OUTCOME_DIFFERS'],
+    ['FENCED', APPROVAL, 'DIFFERS', 'NEVER_SENT_IN_LOG'],
+    ['NOT_SENT', DECLINE, 'DIFFERS', 'NEVER_SENT_IN_LOG'],
+    ['APPROVED', silent('mismatch'), 'DIFFERS', 'OPERATION_DIFFERS'],
+    [undefined, APPROVAL, 'DIFFERS', 'UNRESOLVED_IN_LOG'],
+    [undefined, NOTHING, 'OPEN', undefined],
+    [undefined, silent('at_work'), 'NOT_KNOWN', undefined],
+    ['APPROVED', silent('unreachable'), 'NOT_KNOWN', undefined],
+  ])('log %s, provider %j: %s %s', (outcome, found, finding, difference) => {
+    const ended = outcome && { outcome, revision: 1 };
+    const judged = judge({ ...OPERATION, ...(ended && { ended }) }, found);
+    expect([judged.finding, judged.difference]).toEqual([finding, difference]);
+  });
+
+  test('a refund that came back later agrees with a provider that calls it failed', () => {
+    const ended = { outcome: 'APPROVED', revision: 1 } as const;
+    expect(judge({ ...OPERATION, ended, failedLater: true }, DECLINE).finding).toBe('AGREES');
   });
 });
 

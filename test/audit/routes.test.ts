@@ -349,6 +349,46 @@ describe('M5: reconciliation', () => {
     expect(after.filter((difference) => difference.paymentId === paymentId)).toEqual([]);
   });
 
+  const ofPayment = (paymentId: string, bearer: string | null = all, query = '') =>
+    service.ask('GET', `/audit/v1/payments/${paymentId}/reconcile${query}`, undefined, {
+      token: bearer,
+    });
+
+  test('of one payment has the provider’s word beside each operation, and changes nothing', async () => {
+    const paymentId = idOf(await service.create());
+    await service.change('capture', paymentId, { captureAmount: 1500 });
+    await leaveUnresolved(service, 'answer lost', () => service.change('refund', paymentId));
+    const { json } = await ofPayment(paymentId, own);
+    expect(json).toMatchObject({ paymentId, merchantId: 'm_test', ok: false, notCompared: 0 });
+    const [create, capture, refund] = json.operations as Record<string, unknown>[];
+    expect(create).toMatchObject({ kind: 'AUTHORIZE', log: 'APPROVED', finding: 'AGREES' });
+    expect(capture).toMatchObject({ kind: 'CAPTURE', amount: 1500, finding: 'AGREES' });
+    const open = { finding: 'DIFFERS', difference: 'UNRESOLVED_IN_LOG' };
+    expect(refund).toMatchObject({ ...open, provider: { outcome: 'APPROVED' } });
+    expect(refund).not.toHaveProperty('log');
+    const again = await ofPayment(paymentId, own, '?limit=1');
+    expect(again.json.operations).toEqual([refund]);
+    expect(again.json.notCompared).toBe(2);
+  });
+
+  test('of one payment: a provider that does not respond is never taken for one without an entry', async () => {
+    const paymentId = idOf(await service.create());
+    service.faults.respondsToLookUps = false;
+    const { json } = await ofPayment(paymentId);
+    service.faults.respondsToLookUps = true;
+    expect(json.ok).toBe(false);
+    expect(json.operations).toMatchObject([
+      { finding: 'NOT_KNOWN', provider: { outcome: 'UNKNOWN', reason: 'timeout' } },
+    ]);
+  });
+
+  test('of one payment shows another merchant nothing', async () => {
+    const paymentId = idOf(await service.create());
+    expectError(await ofPayment(paymentId, other), 404, 'PAYMENT_NOT_FOUND');
+    const details = ['limit must be a whole number from 1 to 100'];
+    expectError(await ofPayment(paymentId, all, '?limit=101'), 400, 'INVALID_REQUEST', details);
+  });
+
   test('is 403 for an auditor of one merchant', async () => {
     expect((await reconcile(null)).status).toBe(401);
     expectError(await reconcile(own), 403, 'FORBIDDEN', ['a token of all merchants is required']);

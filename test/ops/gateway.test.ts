@@ -47,7 +47,9 @@ const matchers = new Map(
 
 const fits = (matcher: string, method: string, path: string): boolean => {
   const isAt = (value: string): boolean =>
-    value.endsWith('*') ? path.startsWith(value.slice(0, -1)) : path === value;
+    value.endsWith('*')
+      ? path.startsWith(value.slice(0, -1))
+      : new RegExp(`^${value.replace('*', '[^/]*')}$`).test(path);
   if (matcher === '') return true;
   const named = matchers.get(matcher);
   if (named === undefined) return isAt(matcher);

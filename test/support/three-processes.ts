@@ -49,6 +49,7 @@ const withDatabase = (url: string, database: string): string => {
 
 /** Which kind of process serves a request; ops/Caddyfile says the same. */
 const kindFor = (method: string, path: string): Kind => {
+  if (/^\/audit\/v1\/(payments\/[^/?]+\/)?reconcile/.test(path)) return 'command-api';
   if (path.startsWith('/ops/v1/unresolved') || path.startsWith('/ops/v1/payments'))
     return 'command-api';
   if (path.startsWith('/ops')) return 'projector';

@@ -11,6 +11,7 @@ import {
   type Fenced,
   type LedgerEntry,
   type LedgerPage,
+  MISMATCH,
   type NotFound,
   type OperationQuestion,
   type ProviderOutcome,
@@ -57,7 +58,7 @@ const readOutcome = (
     operationId === question.operationId &&
     amount === question.amount &&
     currency === question.currency;
-  if (!isAboutIt) return unknown('mismatch');
+  if (!isAboutIt) return unknown(MISMATCH);
   if (read.data.outcome === 'DECLINED') return declinedFrom(read.data, number);
   const providerReference = cleanCode(read.data.providerReference, number);
   return { outcome: 'APPROVED', providerReference };

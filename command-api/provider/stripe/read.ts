@@ -6,6 +6,7 @@ import {
   type Approved,
   AT_WORK,
   type Declined,
+  MISMATCH,
   type NotFound,
   type OperationQuestion,
   type Unknown,
@@ -31,7 +32,7 @@ export type Reading = Approved | Declined | NotFound | Unknown | Impossible;
 export const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 export const NOT_FOUND: NotFound = { outcome: 'NOT_FOUND' };
 const IMPOSSIBLE: Impossible = { outcome: 'IMPOSSIBLE' };
-const mismatch = unknown('mismatch');
+const mismatch = unknown(MISMATCH);
 
 type Codes = Pick<StripeError, 'code' | 'decline_code'>;
 

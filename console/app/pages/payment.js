@@ -1,6 +1,7 @@
 /** A payment: its whole history, what was true at any revision, and what would be allowed now. */
 import { useEffect, useState } from 'preact/hooks';
 import { download } from '../api.js';
+import { AtProvider } from '../at-provider.js';
 import { Explain } from '../explain.js';
 import { manifestText } from '../export-file.js';
 import { counted, pathOf } from '../format.js';
@@ -13,6 +14,7 @@ import { useAsk } from '../use-ask.js';
 
 /** @typedef {import('../../../audit/contract.ts').AuditTimeline} History */
 /** @typedef {import('../../../audit/contract.ts').AuditVerification} Verification */
+/** @typedef {import('../at-provider.js').Reconciliation} Reconciliation */
 /** @typedef {import('../api.js').Problem} Problem */
 
 const NDJSON = 'application/x-ndjson';
@@ -61,7 +63,11 @@ const Download = ({ paymentId, path }) => {
 
 /** @param {{ paymentId: string, history: History, revisionText: string | null }} props */
 const Story = ({ paymentId, history, revisionText }) => {
-  const { events } = history;
+  const { events, broken } = history;
+  const isBroken = broken !== undefined;
+  const path = `/audit/v1/payments/${encodeURIComponent(paymentId)}/reconcile`;
+  /** @type {import('../use-ask.js').Loaded<Reconciliation>} */
+  const provider = useAsk(isBroken ? undefined : path);
   const last = events.length - 1;
   const wanted = revisionText === null ? last : Number(revisionText);
   const revision = Number.isInteger(wanted) ? Math.max(0, Math.min(last, wanted)) : last;
@@ -84,11 +90,12 @@ const Story = ({ paymentId, history, revisionText }) => {
   return html`<div class="story">
     <section aria-labelledby="happened">
       <h2 id="happened">What happened</h2>
-      <${Timeline} events=${events} chosen=${revision} choose=${choose} />
+      <${Timeline} events=${events} chosen=${revision} choose=${choose} reconciliation=${provider.value} />
       <${Raw} value=${events.length > 200 ? events.slice(0, 200) : events} name=${events.length > 200 ? 'Raw JSON of the first 200 events' : 'Raw JSON'} />
+      <${AtProvider} paymentId=${paymentId} loaded=${provider} isBroken=${isBroken} choose=${choose} />
       <${Explain} paymentId=${paymentId} choose=${choose} />
     </section>
-    <${AtRevision} paymentId=${paymentId} events=${events} revision=${revision} choose=${choose} />
+    <${AtRevision} paymentId=${paymentId} events=${events} revision=${revision} choose=${choose} reconciliation=${provider.value} />
   </div>`;
 };
 

@@ -1,0 +1,144 @@
+/**
+ * What the provider says of each operation of one payment, beside the log's outcome. Only questions are
+ * asked: nothing is fenced, recorded or changed by it (ADR-0235).
+ */
+import type { Operation } from '../../shared/payment/payment-state.ts';
+import { within } from '../../shared/runtime/back-off.ts';
+import type { LoadedPayment } from '../payment-log.ts';
+import { MISMATCH, type Provider, type ProviderOperationKind } from '../provider/port.ts';
+import { questionAbout } from '../question.ts';
+import type { Difference } from './differences.ts';
+
+/** What a provider says of an operation that it is asked about. */
+export type Found = Awaited<ReturnType<Provider['lookUp']>>;
+
+export const FINDINGS = [
+  'AGREES',
+  'DIFFERS',
+  /** The log has no outcome yet, and the provider has no entry so far. */
+  'OPEN',
+  /** The provider has no entry of what the log says it declined; not every provider keeps one. */
+  'NO_ENTRY',
+  /** The provider did not say: it is out of reach, late, or still at work. */
+  'NOT_KNOWN',
+] as const;
+
+type Judged = {
+  finding: (typeof FINDINGS)[number];
+  difference?: Difference['kind'];
+  why: string;
+};
+
+/** One operation of the log, and what the provider says of it. Amounts in minor units. */
+export type ComparedOperation = Judged & {
+  operationId: string;
+  kind: ProviderOperationKind;
+  amount: number;
+  currency: string;
+  /** The revision of the intent. */
+  revision: number;
+  /** The log's outcome; left out where it has none. */
+  log?: NonNullable<Operation['ended']>['outcome'];
+  provider: Found;
+};
+
+/** `notCompared` operations are older than those that the provider was asked about. */
+export type PaymentComparison = {
+  ok: boolean;
+  operations: ComparedOperation[];
+  notCompared: number;
+};
+
+const AT_ONCE = 4;
+/** Less than a gateway waits for a response. */
+const MS_MAX = 10_000;
+const LATE: Found = { outcome: 'UNKNOWN', reason: 'timeout' };
+
+const differs = (difference: Difference['kind'], why: string): Judged => ({
+  finding: 'DIFFERS',
+  difference,
+  why,
+});
+
+const judgedWithoutEntry = ({ ended }: Operation): Judged => {
+  switch (ended?.outcome) {
+    case undefined:
+      return { finding: 'OPEN', why: 'no outcome in the log, and no entry at the provider so far' };
+    case 'APPROVED':
+      return differs('MISSING_AT_PROVIDER', 'the log says APPROVED, the provider has no entry');
+    case 'DECLINED':
+      return { finding: 'NO_ENTRY', why: 'declined; the provider has no entry of it' };
+    default:
+      return { finding: 'AGREES', why: 'never carried out, and the provider has no entry' };
+  }
+};
+
+/** What an operation of the log and the provider's word about it come to. */
+export const judge = (operation: Operation, found: Found): Judged => {
+  const { ended, failedLater } = operation;
+  if (found.outcome === 'NOT_FOUND') return judgedWithoutEntry(operation);
+  if (found.outcome === 'UNKNOWN') {
+    return found.reason === MISMATCH
+      ? differs('OPERATION_DIFFERS', 'the provider has another amount, currency or payment there')
+      : { finding: 'NOT_KNOWN', why: `the provider did not say (${found.reason})` };
+  }
+  const said = found.outcome;
+  if (ended === undefined)
+    return differs('UNRESOLVED_IN_LOG', `the provider says ${said}, the log has no outcome yet`);
+  if (ended.outcome === said) return { finding: 'AGREES', why: `both say ${said}` };
+  if (ended.outcome === 'APPROVED' && failedLater)
+    return { finding: 'AGREES', why: 'approved, and it came back later' };
+  const isNever = ended.outcome === 'NOT_SENT' || ended.outcome === 'FENCED';
+  // seeded bug: differing-operation
+  return differs(
+    isNever ? 'NEVER_SENT_IN_LOG' : 'OUTCOME_DIFFERS',
+    `the log says ${ended.outcome}, the provider says ${said}`,
+  );
+};
+
+/** The provider's words by operation id; what it has not said in time is left out. */
+const lookUpAll = async (
+  provider: Pick<Provider, 'lookUp'>,
+  payment: LoadedPayment,
+  operations: readonly Operation[],
+): Promise<ReadonlyMap<string, Found>> => {
+  const found = new Map<string, Found>();
+  const waiting = [...operations];
+  const work = async (): Promise<void> => {
+    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
+      found.set(one.operationId, await provider.lookUp(questionAbout(payment, one)));
+    }
+  };
+  const all = Promise.all(Array.from({ length: AT_ONCE }, work)).then(() => undefined);
+  await within(MS_MAX, all, () => new Error('late')).catch(() => waiting.splice(0));
+  return found;
+};
+
+/** Asks about the last `limit` operations of the payment. Never throws. */
+export const reconcilePayment = async (
+  provider: Pick<Provider, 'lookUp'>,
+  payment: LoadedPayment,
+  limit: number,
+): Promise<PaymentComparison> => {
+  const { operations, currency } = payment.state;
+  const compared = operations.slice(-limit);
+  const found = await lookUpAll(provider, payment, compared);
+  const rows = compared.map((operation): ComparedOperation => {
+    const { operationId, amountMinor: amount, requestedAt: revision, ended } = operation;
+    const { kind } = questionAbout(payment, operation);
+    const said = found.get(operationId) ?? LATE;
+    return {
+      operationId,
+      kind,
+      amount,
+      currency,
+      revision,
+      ...(ended !== undefined && { log: ended.outcome }),
+      provider: said,
+      ...judge(operation, said),
+    };
+  });
+  const notCompared = operations.length - rows.length;
+  const isGood = ({ finding }: ComparedOperation) => finding === 'AGREES' || finding === 'NO_ENTRY';
+  return { ok: notCompared === 0 && rows.every(isGood), operations: rows, notCompared };
+};

@@ -1,0 +1,82 @@
+/** What the provider says of each operation, beside the outcome of the log. */
+import { counted, money } from './format.js';
+import { html } from './html.js';
+import { ProblemBox, Raw, Waiting } from './parts.js';
+
+/** @typedef {import('../../command-api/reconcile/contract.ts').PaymentReconciliation} Reconciliation */
+/** @typedef {Reconciliation['operations'][number]} Compared */
+
+/** A sign and words for each finding: colour is never the only sign. */
+const FINDINGS = {
+  AGREES: { sign: '✓', words: 'the provider agrees', kind: 'good-text' },
+  DIFFERS: { sign: '✕', words: 'THE PROVIDER DIFFERS', kind: 'bad-text' },
+  OPEN: { sign: '…', words: 'no entry at the provider so far', kind: '' },
+  NO_ENTRY: { sign: '○', words: 'no entry at the provider', kind: '' },
+  NOT_KNOWN: { sign: '?', words: 'the provider did not say', kind: '' },
+};
+
+/**
+ * The finding in a few words, for a row of the timeline.
+ * @param {{ compared: Compared }} props
+ */
+export const ProviderMark = ({ compared: { finding, why } }) => {
+  const { sign, words, kind } = FINDINGS[finding];
+  return html`<span class=${kind} title=${why}><span aria-hidden="true">${sign}</span> ${words}</span>`;
+};
+
+/**
+ * The provider's entry in one line: its outcome, its reference, its code.
+ * @param {Compared} compared
+ */
+export const entryText = ({ provider }) => {
+  const { outcome, providerReference, failureCode, providerFailureCode } = provider;
+  return [outcome, providerReference, failureCode, providerFailureCode]
+    .filter((text) => text !== undefined)
+    .join(' ');
+};
+
+/**
+ * The operation that an event belongs to; undefined where the provider was not asked about it.
+ * @param {Reconciliation | undefined} reconciliation
+ * @param {unknown} operationId
+ */
+export const comparedOf = (reconciliation, operationId) =>
+  reconciliation?.operations.find((one) => one.operationId === operationId);
+
+/** @param {{ compared: Compared, choose: (revision: number) => void }} props */
+const Row = ({ compared, choose }) => {
+  const { revision, kind, amount, currency, log = 'no outcome yet', why, difference } = compared;
+  return html`<tr>
+    <th scope="row"><button type="button" class="link" onClick=${() => choose(revision)}>r${revision} ${kind}</button></th>
+    <td class="amount">${money(amount, currency)}</td>
+    <td>${log}</td>
+    <td>${entryText(compared)}</td>
+    <td><${ProviderMark} compared=${compared} /><small>${difference === undefined ? '' : `${difference}: `}${why}</small></td>
+  </tr>`;
+};
+
+/**
+ * @param {{ paymentId: string, loaded: import('./use-ask.js').Loaded<Reconciliation>, isBroken: boolean, choose: (revision: number) => void }} props
+ */
+export const AtProvider = ({ paymentId, loaded, isBroken, choose }) => {
+  const { value, problem, again } = loaded;
+  const content = () => {
+    if (isBroken)
+      return html`<p>Not asked: the stream does not verify. <a href="/console/operate/reconcile">Reconcile</a> compares the whole ledger.</p>`;
+    if (value === undefined)
+      return problem === undefined ? html`<${Waiting} what="the provider's entries" />` : null;
+    return html`<div class="scrolls" tabindex="0" role="region" aria-label="Operations at the provider"><table>
+        <thead><tr><th scope="col">Operation</th><th scope="col">Amount</th><th scope="col">Log</th><th scope="col">Provider</th><th scope="col">Finding</th></tr></thead>
+        <tbody>${value.operations.map((one) => html`<${Row} key=${one.operationId} compared=${one} choose=${choose} />`)}</tbody>
+      </table></div>
+      ${value.notCompared > 0 && html`<p>${counted(value.notCompared)} older operations were not compared: <code>npx payments reconcile ${paymentId} --limit 100</code></p>`}
+      <p><button type="button" onClick=${again}>Ask the provider again</button></p>
+      <${Raw} value=${value} />`;
+  };
+  return html`<section aria-labelledby="provider">
+    <h2 id="provider">At the provider</h2>
+    <p class="hint">What it says now of each operation, the last 20. Nothing is changed by asking.</p>
+    <${ProblemBox} problem=${problem} again=${again} />
+    ${content()}
+  </section>`;
+};
