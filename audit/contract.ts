@@ -200,7 +200,14 @@ export const AuditFound = z
 export type AuditFound = z.infer<typeof AuditFound>;
 
 export const AuditSearchPage = z
-  .object({ payments: z.array(AuditFound), next: z.string().nullable() })
+  .object({
+    payments: z.array(AuditFound),
+    next: z.string().nullable(),
+    searchedTo: z
+      .string()
+      .optional()
+      .describe('Beside `next`: every payment that was created later has been searched.'),
+  })
   .meta({ id: 'AuditSearchPage' });
 
 export const AuditDifference = z

@@ -64,5 +64,6 @@ export const searchPage = async (
   const payments = (await foundInLog(store, search, documents.slice(0, limit))).map(foundOf);
   const last = payments.at(-1);
   const place = documents.length > limit && last !== undefined ? last : searchedTo;
-  return { payments, next: place === undefined ? null : cursorOf(place) };
+  if (place === undefined) return { payments, next: null };
+  return { payments, next: cursorOf(place), searchedTo: place.createdAt };
 };

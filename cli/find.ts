@@ -26,7 +26,7 @@ type Options = {
   format: Format;
 };
 
-type Page = { payments: AuditFound[]; next: string | null };
+type Page = { payments: AuditFound[]; next: string | null; searchedTo?: string };
 
 const HEADER = ['CREATED', 'PAYMENT', 'STATUS', 'AMOUNT', 'CARD', 'REFERENCE', 'MERCHANT'];
 
@@ -51,7 +51,7 @@ const find = async (q: string | undefined, { format, ...parameters }: Options): 
     return note(
       page.next === null
         ? 'No payment matches. Next: payments find, without filters'
-        : `None of the payments searched so far matches: go on with --cursor ${page.next}`,
+        : `No payment created after ${page.searchedTo} matches: go on with --cursor ${page.next}`,
     );
   }
   const [header = '', ...rows] = columns([HEADER, ...page.payments.map(rowOf)]);

@@ -9,15 +9,16 @@ import { isOfAll } from '../session.js';
 
 /** @typedef {import('../../../audit/contract.ts').AuditFound} Found */
 /** @typedef {import('../api.js').Problem} Problem */
-/** @typedef {{ payments: readonly Found[], next: string | null, problem: Problem | undefined, isAsking: boolean }} Results */
+/** @typedef {{ payments: readonly Found[], next: string | null, searchedTo?: string | undefined, problem?: Problem | undefined, isAsking: boolean }} Results */
+/** @typedef {{ payments: Found[], next: string | null, searchedTo?: string }} Page */
 
 const STATUSES = ['PENDING', 'AUTHORIZED', 'CAPTURED', 'REFUNDED', 'VOIDED', 'FAILED'];
 const NAMES = ['q', 'status', 'minAmount', 'maxAmount', 'from', 'to', 'merchant'];
-/** Pages without a payment that are skipped before the reader has to ask for more. */
-const EMPTY_PAGES_MAX = 20;
+/** How many payments more are shown before the reader has to ask for others. */
+const SHOWN_AT_ONCE = 50;
 
 /** @type {Results} */
-const NOTHING = { payments: [], next: null, problem: undefined, isAsking: false };
+const NOTHING = { payments: [], next: null, isAsking: false };
 
 /**
  * The parameters of the route for what the form says.
@@ -38,23 +39,38 @@ const parametersOf = (query) => {
 };
 
 /**
- * Reads pages until one has a payment, the end is reached or `EMPTY_PAGES_MAX` were empty.
+ * Reads page after page until enough payments more were found or everything was searched: one request
+ * looks at so many payments, and a search for what is rare takes several.
  * @param {URLSearchParams} query
- * @param {string | undefined} cursor
- * @returns {Promise<Results>}
+ * @param {Results} known what was found so far; `next` goes on from there
+ * @param {(results: Results) => boolean} show false where nobody waits for it any more
  */
-const readPage = async (query, cursor) => {
-  let next = cursor;
-  for (let pages = 0; pages < EMPTY_PAGES_MAX; pages += 1) {
-    const path = pathOf('/audit/v1/payments', { ...parametersOf(query), cursor: next, limit: 50 });
-    /** @type {import('../api.js').Outcome<{ payments: Found[], next: string | null }>} */
+const search = async (query, known, show) => {
+  const enough = known.payments.length + SHOWN_AT_ONCE;
+  let results = { ...known, problem: undefined, isAsking: true };
+  if (!show(results)) return;
+  while (results.isAsking) {
+    const cursor = results.next ?? undefined;
+    const limit = SHOWN_AT_ONCE;
+    const path = pathOf('/audit/v1/payments', { ...parametersOf(query), cursor, limit });
+    /** @type {import('../api.js').Outcome<Page>} */
     const outcome = await ask(path);
-    if (!outcome.ok) return { ...NOTHING, problem: outcome.problem };
-    const { payments, next: following } = outcome.value;
-    if (payments.length > 0 || following === null) return { ...NOTHING, payments, next: following };
-    next = following;
+    if (!outcome.ok) return void show({ ...results, problem: outcome.problem, isAsking: false });
+    const { next, searchedTo } = outcome.value;
+    const payments = [...results.payments, ...outcome.value.payments];
+    const isAsking = next !== null && payments.length < enough;
+    results = { ...results, payments, next, searchedTo, isAsking };
+    if (!show(results)) return;
   }
-  return { ...NOTHING, next: next ?? null };
+};
+
+/** @param {{ results: Results, stop: () => void }} props */
+const Progress = ({ results: { payments, next, searchedTo, isAsking }, stop }) => {
+  if (isAsking)
+    return html`<p role="status">Searching … ${searchedTo && html`up to <${Time} at=${searchedTo} /> so far. <button type="button" onClick=${stop}>Stop</button>`}</p>`;
+  if (next === null)
+    return html`<p role="status">${payments.length === 0 ? 'No payment matches.' : 'That is all of them.'}</p>`;
+  return html`<p role="status">Searched up to <${Time} at=${searchedTo ?? ''} />; older payments were not searched.</p>`;
 };
 
 /** @param {{ results: Results, more: () => void }} props */
@@ -95,13 +111,26 @@ export const FindPage = ({ place }) => {
   const address = query.toString();
   const [results, setResults] = useState(NOTHING);
   const first = useRef(/** @type {HTMLInputElement | null} */ (null));
+  /** Which search is shown: an older one that goes on shows nothing more. */
+  const round = useRef(0);
 
+  /** @param {Results} known */
+  const start = (known) => {
+    const own = ++round.current;
+    search(query, known, (found) => {
+      const isCurrent = own === round.current;
+      if (isCurrent) setResults(found);
+      return isCurrent;
+    });
+  };
+  const stop = () => {
+    round.current += 1;
+    setResults((before) => ({ ...before, isAsking: false }));
+  };
   useEffect(() => {
-    let isCurrent = true;
-    setResults({ ...NOTHING, isAsking: true });
-    readPage(query, undefined).then((page) => isCurrent && setResults(page));
+    start(NOTHING);
     return () => {
-      isCurrent = false;
+      round.current += 1;
     };
   }, [address]);
   useEffect(() => {
@@ -116,11 +145,6 @@ export const FindPage = ({ place }) => {
     return () => removeEventListener('keydown', toSearch);
   }, []);
 
-  const more = async () => {
-    setResults({ ...results, isAsking: true });
-    const page = await readPage(query, results.next ?? undefined);
-    setResults({ ...page, payments: [...results.payments, ...page.payments] });
-  };
   /** @param {SubmitEvent} event */
   const submit = (event) => {
     event.preventDefault();
@@ -149,5 +173,6 @@ export const FindPage = ({ place }) => {
     </form>
     <p class="hint">Key <kbd>/</kbd> leads back to the search. <a href="/console/find">All payments</a></p>
     <${ProblemBox} problem=${results.problem} />
-    ${results.isAsking && results.payments.length === 0 ? html`<p role="status">Searching …</p>` : html`<${Table} results=${results} more=${more} />`}`;
+    <${Progress} results=${results} stop=${stop} />
+    <${Table} results=${results} more=${() => start(results)} />`;
 };
