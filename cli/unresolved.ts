@@ -1,7 +1,7 @@
 /** `payments unresolved`: operations whose outcome is not known, or is contradicted (gaps §16). */
 import { Command } from 'commander';
 import { jsonOf, openClient } from './client.ts';
-import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
+import { columns, type Format, formatOption, money, note, print, printJson } from './output.ts';
 
 type Unresolved = {
   paymentId: string;
@@ -10,6 +10,7 @@ type Unresolved = {
   operation: string;
   operationId: string;
   amountMinor: number;
+  currency: string;
   since: string;
   attempts: number;
   nextAttemptAt: string | null;
@@ -41,7 +42,7 @@ const HEAD = [
   'MERCHANT',
   'STATE',
   'OPERATION',
-  'AMOUNT (MINOR)',
+  'AMOUNT',
   'AGE',
   'ATTEMPTS',
   'NEXT ATTEMPT',
@@ -53,7 +54,7 @@ const rowOf = (one: Unresolved): string[] => [
   one.merchantId,
   one.state.toLowerCase(),
   one.operation,
-  String(one.amountMinor),
+  money(one.amountMinor, one.currency),
   span(Date.now() - Date.parse(one.since)),
   String(one.attempts),
   nextOf(one),

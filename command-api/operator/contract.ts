@@ -37,6 +37,7 @@ const listed = z.object({
   operation,
   operationId: z.string(),
   amountMinor,
+  currency: z.string(),
   since: time().describe('When the operation was requested.'),
   attempts: z.int().min(0).describe('How often the provider was asked in vain.'),
   nextAttemptAt: time().nullable(),

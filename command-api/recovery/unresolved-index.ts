@@ -25,6 +25,7 @@ export type KnownOperation = {
   operation: OperationKind;
   operationId: string;
   amountMinor: number;
+  currency: string;
   /** The time of its intent. */
   since: string;
   /** An operator's word that waits for another one's. */
@@ -56,6 +57,7 @@ const knownOf = (payment: LoadedPayment, operation: Operation): KnownOperation =
   operation: operation.kind,
   operationId: operation.operationId,
   amountMinor: operation.amountMinor,
+  currency: payment.state.currency,
   state: operation.confirmation ?? 'UNRESOLVED',
   since: intentTimeOf(payment, operation),
   ...(operation.resolutionRequest && { request: operation.resolutionRequest }),

@@ -8,11 +8,11 @@ import { ProblemBox, Raw, Waiting } from './parts.js';
 
 /** A sign and words for each finding: colour is never the only sign. */
 const FINDINGS = {
-  AGREES: { sign: '✓', words: 'the provider agrees', kind: 'good-text' },
-  DIFFERS: { sign: '✕', words: 'THE PROVIDER DIFFERS', kind: 'bad-text' },
-  OPEN: { sign: '…', words: 'no entry at the provider so far', kind: '' },
-  NO_ENTRY: { sign: '○', words: 'no entry at the provider', kind: '' },
-  NOT_KNOWN: { sign: '?', words: 'the provider did not say', kind: '' },
+  AGREES: { sign: '✓', words: 'provider agrees', kind: 'good-text' },
+  DIFFERS: { sign: '✕', words: 'provider differs', kind: 'bad-text' },
+  OPEN: { sign: '…', words: 'no entry so far', kind: '' },
+  NO_ENTRY: { sign: '○', words: 'no entry there', kind: '' },
+  NOT_KNOWN: { sign: '?', words: 'provider silent', kind: '' },
 };
 
 /**

@@ -10,6 +10,7 @@ import { PaymentPage } from './pages/payment.js';
 import { SignIn } from './pages/sign-in.js';
 import { VerifyPage } from './pages/verify.js';
 import { WebhooksPage } from './pages/webhooks.js';
+import { Clock } from './parts.js';
 import { usePlace } from './router.js';
 import { closeSession, currentSession, hasScope, onSession, startSession } from './session.js';
 
@@ -58,7 +59,8 @@ const Reader = () => {
   if (claims === undefined) return null;
   const { actor, merchant, expiresAtMs } = claims;
   const until =
-    expiresAtMs === undefined ? '' : `, until ${new Date(expiresAtMs).toLocaleTimeString()} here`;
+    expiresAtMs !== undefined &&
+    html`, until <${Clock} at=${new Date(expiresAtMs).toISOString()} /> UTC`;
   return html`<p class="reader">${actor} · ${merchant === '*' ? 'all merchants' : merchant}${until}
     <button type="button" onClick=${closeSession}>Forget the token</button></p>`;
 };

@@ -8,7 +8,7 @@ import { byHand } from './timeline.js';
 import { useAsk } from './use-ask.js';
 
 /** @typedef {import('./live-events.js').ShownEvent} ShownEvent */
-/** @typedef {{ status: string, amount: number, authorizedAmount: number, capturedAmount: number, refundedAmount: number, refundableAmount: number, currency: string }} Payment */
+/** @typedef {{ paymentId: string, status: string, amount: number, authorizedAmount: number, capturedAmount: number, refundedAmount: number, refundableAmount: number, currency: string }} Payment */
 /** @typedef {{ revision: number, payment: Payment, now: { revision: number }, differences: readonly { path: string, was?: unknown, now?: unknown }[], broken?: undefined } | { broken: { position: string, stream: string, revision: number, reason: string }, payment?: undefined }} Moment */
 
 /** A slider that is dragged asks once it rests. */
@@ -50,34 +50,65 @@ const EventFacts = ({ event, compared }) => {
     <${Raw} value=${event} name="Raw event" />`;
 };
 
-/** @param {{ payment: Payment }} props */
-const Amounts = ({ payment }) => {
-  const { currency } = payment;
-  /** @type {[string, number][]} */
-  const rows = [
-    ['Amount', payment.amount],
-    ['Authorized', payment.authorizedAmount],
-    ['Captured', payment.capturedAmount],
-    ['Refunded', payment.refundedAmount],
-    ['Refundable', payment.refundableAmount],
-  ];
-  return html`<dl class="figures">
-    <${Fact} name="Status"><${Status} status=${payment.status} /><//>
-    ${rows.map(([name, minor]) => html`<${Fact} name=${name}><${Money} minor=${minor} currency=${currency} /><//>`)}
-  </dl>`;
+/** @typedef {'authorizedAmount' | 'capturedAmount' | 'refundedAmount' | 'refundableAmount'} Sum */
+
+/** @type {[string, Sum][]} */
+const SUMS = [
+  ['Authorized', 'authorizedAmount'],
+  ['Captured', 'capturedAmount'],
+  ['Refunded', 'refundedAmount'],
+  ['Refundable', 'refundableAmount'],
+];
+
+/**
+ * The revision that made a status or a sum what it is at `revision`.
+ * @param {readonly ShownEvent[]} events
+ * @param {number} revision
+ * @param {Sum | 'status'} field
+ */
+export const madeAt = (events, revision, field) => {
+  /** @param {number} at */
+  const valueAt = (at) => {
+    const event = events[at];
+    if (event === undefined || 'unreadable' in event) return undefined;
+    return field === 'status' ? event.status : event.amounts?.[field];
+  };
+  let at = revision;
+  while (at > 0 && valueAt(at - 1) === valueAt(revision)) at -= 1;
+  return at;
 };
 
-/** @param {{ value: unknown }} props */
-const Leaf = ({ value }) =>
-  value === undefined ? html`<em>nothing</em>` : html`<code>${JSON.stringify(value)}</code>`;
+/** @param {{ payment: Payment, events: readonly ShownEvent[], revision: number }} props */
+const Amounts = ({ payment, events, revision }) => {
+  const { currency, paymentId } = payment;
+  /** @param {number} at */
+  const addressOf = (at) =>
+    pathOf(`/console/payments/${encodeURIComponent(paymentId)}`, { revision: at });
+  /** @param {Sum | 'status'} field */
+  const address = (field) => addressOf(madeAt(events, revision, field));
+  return html`<dl class="figures">
+    <${Fact} name="Status" href=${address('status')}><${Status} status=${payment.status} /><//>
+    <${Fact} name="Amount" href=${addressOf(0)}><${Money} minor=${payment.amount} currency=${currency} /><//>
+    ${SUMS.map(([name, sum]) => html`<${Fact} name=${name} href=${address(sum)}><${Money} minor=${payment[sum]} currency=${currency} /><//>`)}
+  </dl>
+  <p class="hint">Each leads to the event that made it so.</p>`;
+};
 
-/** @param {{ moment: Moment }} props */
-const Then = ({ moment }) => {
+/** @param {{ path: string, value: unknown, currency: string }} props */
+const Leaf = ({ path, value, currency }) => {
+  if (value === undefined) return html`<em>nothing</em>`;
+  return typeof value === 'number' && /amount$/i.test(path)
+    ? html`<${Money} minor=${value} currency=${currency} />`
+    : html`<code>${JSON.stringify(value)}</code>`;
+};
+
+/** @param {{ moment: Moment, events: readonly ShownEvent[] }} props */
+const Then = ({ moment, events }) => {
   const { payment } = moment;
   if (payment === undefined) return html`<${BrokenBox} broken=${moment.broken} />`;
   const { differences, now, revision } = moment;
   return html`<h3>What GET answered then</h3>
-    <${Amounts} payment=${payment} />
+    <${Amounts} payment=${payment} events=${events} revision=${revision} />
     <${Raw} value=${payment} name="The whole body" />
     <h3>Different now</h3>
     ${
@@ -85,7 +116,7 @@ const Then = ({ moment }) => {
         ? html`<p>${revision === now.revision ? 'This is the payment now.' : 'Nothing.'}</p>`
         : html`<div class="scrolls" tabindex="0" role="region" aria-label="Differences"><table>
             <thead><tr><th scope="col">Field</th><th scope="col">Then</th><th scope="col">Now (r${now.revision})</th></tr></thead>
-            <tbody>${differences.map((one) => html`<tr><th scope="row">${one.path}</th><td><${Leaf} value=${one.was} /></td><td><${Leaf} value=${one.now} /></td></tr>`)}</tbody>
+            <tbody>${differences.map((one) => html`<tr><th scope="row">${one.path}</th><td><${Leaf} path=${one.path} value=${one.was} currency=${payment.currency} /></td><td><${Leaf} path=${one.path} value=${one.now} currency=${payment.currency} /></td></tr>`)}</tbody>
           </table></div>`
     }`;
 };
@@ -109,6 +140,6 @@ export const AtRevision = ({ paymentId, events, revision, choose, reconciliation
       <small> Arrow keys move one step.</small></p>
     ${event !== undefined && !('unreadable' in event) && html`<${EventFacts} event=${event} compared=${comparedOf(reconciliation, event.data.operationId)} />`}
     <${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
-    ${moment !== undefined && html`<${Then} moment=${moment} />`}
+    ${moment !== undefined && html`<${Then} moment=${moment} events=${events} />`}
   </section>`;
 };

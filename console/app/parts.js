@@ -68,7 +68,19 @@ export const BrokenBox = ({ broken }) =>
     ? null
     : html`<div class="broken" role="alert">
         <strong>✕ Changed after it was stored.</strong> ${brokenPlace(broken)}. Nothing from there on is proven.
+        <${StreamLink} place=${broken} />
       </div>`;
+
+const PAYMENT_STREAM = /^payment-(.+)$/;
+
+/**
+ * The payment that a place in the log belongs to; nothing for the stream of something else.
+ * @param {{ place: { stream: string, revision: number } }} props
+ */
+export const StreamLink = ({ place: { stream, revision } }) => {
+  const id = PAYMENT_STREAM.exec(stream)?.[1];
+  return id === undefined ? null : html` <${PaymentLink} id=${id} revision=${revision} />`;
+};
 
 /**
  * Until the first response is there.

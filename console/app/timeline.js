@@ -10,7 +10,7 @@ import { Windowed } from './windowed.js';
 /** @typedef {import('./at-provider.js').Reconciliation} Reconciliation */
 /** @typedef {import('./at-provider.js').Compared} Compared */
 
-const ROW_PX = 52;
+const ROW_PX = 60;
 
 /**
  * What a person said in place of the provider; undefined for the provider's own word.
@@ -40,9 +40,9 @@ const ReadableRow = ({ event, step, compared }) => {
   const { amounts, why = '', revision } = event;
   const day = event.time.slice(0, 10);
   return html`<span class="at"><${Clock} at=${event.time} /><small>${step === undefined ? day : `+${duration(step)}`}</small></span>
-    <span class="type">${event.type}<small>${hand !== undefined && html`<span class="hand">☞ by hand </span>`}${why}${compared?.revision === revision && html` <${ProviderMark} compared=${compared} />`}</small></span>
+    <span class="type">${event.type}<small title=${why}>${hand !== undefined && html`<span class="hand">☞ by hand </span>`}${why}</small></span>
     <span class="amount">${amounts && money(amounts.amount, amounts.currency)}<small>${amounts?.releasedAmount ? `${money(amounts.releasedAmount, amounts.currency)} released` : ''}</small></span>
-    <span class="after">${event.status && html`<${Status} status=${event.status} />`}</span>
+    <span class="after">${event.status && html`<${Status} status=${event.status} />`}<small>${compared?.revision === revision && html`<${ProviderMark} compared=${compared} />`}</small></span>
     <span class="who">${event.actor}<small>…${event.requestId.slice(-8)}</small></span>`;
 };
 

@@ -16,7 +16,7 @@ import {
   type Topic,
   topicName,
 } from '../event-feed/port.ts';
-import type { RelayStatus } from './status.ts';
+import type { Relay } from './relay.ts';
 import {
   openTopicReader,
   type TopicPage,
@@ -26,7 +26,7 @@ import {
 
 export type TopicOptions = {
   store: TopicReaderOptions['store'];
-  relay: { status(): RelayStatus; partitions(): Partitions | undefined };
+  relay: Pick<Relay, 'status' | 'partitions' | 'lag'>;
   topicPrefix: string;
 };
 
@@ -104,7 +104,7 @@ export const TOPIC_ROUTES = {
   listTopics: route({
     request: { allMerchants: true },
     responses: {},
-    handle: ({ relay, topicPrefix, partitions }, _input, reply) => {
+    handle: async ({ relay, topicPrefix, partitions }, _input, reply) => {
       const topics = TOPICS.map((topic) => ({
         topic,
         name: topicName(topicPrefix, topic),
@@ -112,7 +112,8 @@ export const TOPIC_ROUTES = {
         cleanup: CLEANUP[topic],
         partitions: partitions()[topic],
       }));
-      return sendJson(reply, { topics, relay: relay.status() });
+      const lag = await relay.lag();
+      return sendJson(reply, { topics, relay: relay.status(), ...(lag && { lag }) });
     },
   }),
   readTopic: route({

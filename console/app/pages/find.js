@@ -27,14 +27,14 @@ const NOTHING = { payments: [], next: null, isAsking: false };
 const parametersOf = (query) => {
   const given = Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? '']));
   const { minAmount = '', maxAmount = '', from = '', to = '' } = given;
-  /** @param {string} text */
-  const day = (text) => (text === '' ? '' : `${text}T00:00:00.000Z`);
+  /** @param {string} text a day, or a day and a time, in UTC */
+  const time = (text) => (text === '' ? '' : `${text.includes('T') ? text : `${text}T00:00`}Z`);
   return {
     ...given,
     minAmount: minorOf(minAmount),
     maxAmount: minorOf(maxAmount),
-    from: day(from),
-    to: day(to),
+    from: time(from),
+    to: time(to),
   };
 };
 
@@ -156,6 +156,8 @@ export const FindPage = ({ place }) => {
   };
   /** @param {string} name */
   const value = (name) => query.get(name) ?? '';
+  /** @param {string} name */
+  const timeValue = (name) => value(name).replace(/^[0-9-]{10}$/, '$&T00:00');
   return html`<h1>Find a payment</h1>
     <form class="find" onSubmit=${submit} role="search">
       <label class="wide">Payment id, merchant reference or last four digits
@@ -166,8 +168,8 @@ export const FindPage = ({ place }) => {
       </select></label>
       <label>At least <input name="minAmount" inputmode="decimal" pattern="[0-9]{1,12}([.,][0-9]{1,2})?" placeholder="0.00" defaultValue=${value('minAmount')} /></label>
       <label>At most <input name="maxAmount" inputmode="decimal" pattern="[0-9]{1,12}([.,][0-9]{1,2})?" placeholder="0.00" defaultValue=${value('maxAmount')} /></label>
-      <label>Created from (UTC) <input name="from" type="date" defaultValue=${value('from')} /></label>
-      <label>Created before (UTC) <input name="to" type="date" defaultValue=${value('to')} /></label>
+      <label>Created from (UTC) <input name="from" type="datetime-local" step="1" defaultValue=${timeValue('from')} /></label>
+      <label>Created before (UTC) <input name="to" type="datetime-local" step="1" defaultValue=${timeValue('to')} /></label>
       ${isOfAll() && html`<label>Merchant <input name="merchant" defaultValue=${value('merchant')} autocomplete="off" /></label>`}
       <button type="submit">Find</button>
     </form>

@@ -33,11 +33,27 @@ const EventRow = (event) => {
     <span class="who">${event.actor}</span>`;
 };
 
+/**
+ * @param {number | null} events
+ * @param {number | null} seconds
+ */
+const behind = (events, seconds) =>
+  `${counted(events ?? 0)} events${seconds ? `, ${duration(seconds * 1000)}` : ''} behind`;
+
+/** @param {Topics | undefined} topics */
+const topicsText = (topics) => {
+  if (topics === undefined) return '…';
+  const { relay, lag } = topics;
+  if (relay.state === 'off') return 'off: no broker is set';
+  return lag === undefined ? relay.state : `${relay.state}, ${behind(lag.events, lag.seconds)}`;
+};
+
 /** @param {{ onLag: (events: number) => void }} props */
 const Operation = ({ onLag }) => {
   const projections = useAsk('/ops/v1/projections', STATUS_MS);
   const unresolved = useAsk('/ops/v1/unresolved', STATUS_MS);
   const log = useAsk('/ops/v1/log', STATUS_MS);
+  const topics = /** @type {Topics | undefined} */ (useAsk('/ops/v1/topics', STATUS_MS).value);
   const projection = /** @type {{ projections: Projection[] } | undefined} */ (projections.value)
     ?.projections[0];
   const waiting = /** @type {{ unresolved: { since: string }[] } | undefined} */ (unresolved.value)
@@ -50,8 +66,9 @@ const Operation = ({ onLag }) => {
   return html`<${ProblemBox} problem=${projections.problem} />
     <dl class="figures">
       <${Fact} name="Read models" href="/console/operate/rebuild" isBad=${isBehind || projection?.state === 'stuck'}>
-        ${projection === undefined ? '…' : `${projection.state}, ${counted(projection.lagEvents ?? 0)} events behind`}
+        ${projection === undefined ? '…' : `${projection.state}, ${behind(projection.lagEvents, projection.lagSeconds)}`}
       <//>
+      <${Fact} name="Topics" href="/console/operate/parked" isBad=${['halted', 'backing-off'].includes(topics?.relay.state ?? '')}>${topicsText(topics)}<//>
       <${Fact} name="Parked" href="/console/operate/parked" isBad=${(projection?.parked ?? 0) > 0}>${projection?.parked ?? '…'}<//>
       <${Fact} name="Unresolved" href="/console/operate/unresolved" isBad=${(waiting?.length ?? 0) > 0}>${waiting?.length ?? '…'}<//>
       <${Fact} name="Last verification" href="/console/verify" isBad=${verification?.broken != null}>

@@ -68,13 +68,13 @@ const OnePayment = ({ id }) => {
     ${
       payment !== undefined &&
       html`<dl class="figures">
-          <${Fact} name="Status"><${Status} status=${payment.status} /><//>
-          <${Fact} name="Amount"><${Money} minor=${payment.amount} currency=${payment.currency} /><//>
-          <${Fact} name="Captured"><${Money} minor=${payment.capturedAmount} currency=${payment.currency} /><//>
-          <${Fact} name="Refunded"><${Money} minor=${payment.refundedAmount} currency=${payment.currency} /><//>
-          <${Fact} name="Can be refunded"><${Money} minor=${payment.refundableAmount} currency=${payment.currency} /><//>
+          <${Fact} name="Status" href="#happened"><${Status} status=${payment.status} /><//>
+          <${Fact} name="Amount" href="#happened"><${Money} minor=${payment.amount} currency=${payment.currency} /><//>
+          <${Fact} name="Captured" href="#happened"><${Money} minor=${payment.capturedAmount} currency=${payment.currency} /><//>
+          <${Fact} name="Refunded" href="#happened"><${Money} minor=${payment.refundedAmount} currency=${payment.currency} /><//>
+          <${Fact} name="Can be refunded" href="#happened"><${Money} minor=${payment.refundableAmount} currency=${payment.currency} /><//>
         </dl>
-        <h2>What happened</h2><${Story} payment=${payment} /><${Disputes} payment=${payment} /><${Raw} value=${payment} />`
+        <h2 id="happened">What happened</h2><${Story} payment=${payment} /><${Disputes} payment=${payment} /><${Raw} value=${payment} />`
     }`;
 };
 

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { follow } from '../api.js';
 import { counted, pathOf } from '../format.js';
 import { html } from '../html.js';
-import { BrokenBox, Fact, Finding, PaymentLink, ProblemBox, Raw } from '../parts.js';
+import { BrokenBox, Fact, Finding, PaymentLink, ProblemBox, Raw, StreamLink } from '../parts.js';
 
 /** @typedef {import('../../../audit/contract.ts').AuditVerification} Verification */
 /** @typedef {{ position: string, hash: string, log?: string, merchant?: string }} Head */
@@ -80,6 +80,7 @@ const Result = ({ result }) => {
   } = result;
   return html`<${Finding} isGood=${ok}>${ALSO[finding]}: ${counted(events)} events${head === null ? '' : `, up to #${head.position}`}<//>
     <p>${GUARANTEES[guarantee]}</p>
+    ${head !== null && html`<p>The last event that was verified: #${head.position}, ${head.stream} revision ${head.revision}, with the hash <code>${head.hash.slice(0, 12)}…</code> <${StreamLink} place=${head} /></p>`}
     <${BrokenBox} broken=${broken} />
     <dl class="figures">
       ${keptHead && html`<${Fact} name="Kept head" isBad=${!keptHead.found}>#${keptHead.position} ${keptHead.notComparable ?? (keptHead.found ? 'found' : 'not found')}<//>`}

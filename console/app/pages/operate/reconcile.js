@@ -1,16 +1,22 @@
 /** The provider's ledger against the log. */
 import { useState } from 'preact/hooks';
 import { send } from '../../api.js';
-import { counted } from '../../format.js';
+import { counted, money } from '../../format.js';
 import { html } from '../../html.js';
 import { Finding, PaymentLink, ProblemBox, Raw } from '../../parts.js';
 
-/** @typedef {{ kind: string, operationId: string, paymentId: string, log?: object, provider?: object }} Difference */
+/** @typedef {{ kind: string, amount: number, currency: string, outcome?: string, reason?: string }} Side */
+/** @typedef {{ kind: string, operationId: string, paymentId: string, log?: Side, provider?: Side }} Difference */
 /** @typedef {{ ok: boolean, operations: number, entries: number, unreadable: number, notCompared: number, differences: Difference[], more: number }} Reconciliation */
 
-/** @param {{ side: object | undefined }} props */
-const Side = ({ side }) =>
-  side === undefined ? html`<em>nothing</em>` : html`<code>${JSON.stringify(side)}</code>`;
+/**
+ * One side of a difference in the words of the command line.
+ * @param {Side | undefined} side
+ */
+export const sideOf = (side) =>
+  side === undefined
+    ? 'nothing'
+    : `${side.kind} ${money(side.amount, side.currency)} ${side.outcome ?? 'unresolved'}`;
 
 /** @param {{ found: Reconciliation }} props */
 const Result = ({ found }) => {
@@ -22,7 +28,7 @@ const Result = ({ found }) => {
       differences.length > 0 &&
       html`<div class="scrolls" tabindex="0" role="region" aria-label="Differences"><table>
         <thead><tr><th scope="col">Payment</th><th scope="col">Difference</th><th scope="col">Operation</th><th scope="col">Log</th><th scope="col">Provider</th></tr></thead>
-        <tbody>${differences.map((one) => html`<tr><td><${PaymentLink} id=${one.paymentId} /></td><td>${one.kind}</td><td class="id">${one.operationId}</td><td><${Side} side=${one.log} /></td><td><${Side} side=${one.provider} /></td></tr>`)}</tbody>
+        <tbody>${differences.map((one) => html`<tr><td><${PaymentLink} id=${one.paymentId} /></td><td>${one.kind}</td><td class="id">${one.operationId}</td><td>${sideOf(one.log)}<small>${one.log?.reason}</small></td><td>${sideOf(one.provider)}</td></tr>`)}</tbody>
       </table></div>`
     }
     ${more > 0 && html`<p>${counted(more)} more are not listed.</p>`}
