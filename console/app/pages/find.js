@@ -28,7 +28,7 @@ const parametersOf = (query) => {
   const given = Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? '']));
   const { minAmount = '', maxAmount = '', from = '', to = '' } = given;
   /** @param {string} text a day, or a day and a time, in UTC */
-  const time = (text) => (text === '' ? '' : `${text.includes('T') ? text : `${text}T00:00`}Z`);
+  const time = (text) => (text === '' ? '' : `${text}${'T00:00:00'.slice(text.length - 10)}Z`);
   return {
     ...given,
     minAmount: minorOf(minAmount),
@@ -65,7 +65,8 @@ const search = async (query, known, show) => {
 };
 
 /** @param {{ results: Results, stop: () => void }} props */
-const Progress = ({ results: { payments, next, searchedTo, isAsking }, stop }) => {
+const Progress = ({ results: { payments, next, searchedTo, problem, isAsking }, stop }) => {
+  if (problem !== undefined) return null;
   if (isAsking)
     return html`<p role="status">Searching … ${searchedTo && html`up to <${Time} at=${searchedTo} /> so far. <button type="button" onClick=${stop}>Stop</button>`}</p>`;
   if (next === null)

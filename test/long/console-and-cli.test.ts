@@ -1,0 +1,231 @@
+/**
+ * The console and the command line give the same answer to the same question: what a page shows is held
+ * against what `payments` prints of the same service.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
+import { runCli } from '../support/cli.ts';
+import {
+  type InProcess,
+  idOf,
+  leaveUnresolved,
+  locatedId,
+  NO_RETRIES,
+  openInProcess,
+  SECRET,
+  signToken,
+} from '../support/in-process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+const missing = noBrowser();
+const describeOrSkip = missing === undefined ? describe : describe.skip;
+jest.setTimeout(2 * BROWSER_MS);
+
+const DISPUTED = '4000000000004301';
+const SCOPE = 'audit:read ops:admin ops:resolve';
+
+/** The text in one line, as it is read. */
+const plain = (text: string): string => text.replace(/\s+/g, ' ').trim();
+
+/** What stands behind the first or the named `Raw JSON`. */
+const rawIn = async (place: Page | Locator, name = 'Raw JSON'): Promise<unknown> => {
+  const details = place.locator('details', { hasText: name }).first();
+  await details.locator('summary').click();
+  return JSON.parse(await details.locator('pre').innerText());
+};
+
+describeOrSkip(`console and CLI${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+  const folder = temporaryFolder();
+  let service: InProcess;
+  let url: string;
+  let browser: Browser;
+  let visit: Visit;
+  let token: string;
+  let refunded: string;
+  let disputed: string;
+  let unresolved: string;
+
+  const cli = async (...args: string[]) =>
+    runCli(args, { PAYMENTS_URL: url, PAYMENTS_TOKEN: token, JWT_SECRET: SECRET, NO_COLOR: '1' });
+  const cliJson = async (...args: string[]) =>
+    JSON.parse((await cli(...args, '--format', 'json')).stdout);
+  const open = async (path: string): Promise<Page> => {
+    await visit.page.goto('about:blank');
+    await visit.page.goto(`${url}/console${path}#token=${token}`);
+    await visit.page.waitForSelector('h1');
+    return visit.page;
+  };
+
+  beforeAll(async () => {
+    service = await openInProcess({ RATE_LIMIT_PER_SECOND: '0', ...NO_RETRIES });
+    url = await service.listen();
+    token = await signToken({ merchant_id: '*', sub: 'ann', scope: SCOPE });
+    refunded = idOf(await service.create({ captureNow: true, merchantReference: 'order-7' }));
+    await service.change('refund', refunded, { refundAmount: 500, reason: 'damaged' });
+    disputed = idOf(await service.create({ captureNow: true, number: DISPUTED }));
+    const isDisputed = async () => (await service.get(disputed)).json.disputes !== undefined;
+    await until('the payment is disputed', isDisputed);
+    unresolved = locatedId(await leaveUnresolved(service, 'answer lost', () => service.create()));
+    browser = await launchBrowser();
+    visit = await openPage(browser, url);
+  });
+  afterAll(async () => {
+    expect(visit?.complaints).toEqual([]);
+    await browser?.close();
+    await service?.[Symbol.asyncDispose]();
+    folder.remove();
+  });
+
+  test('what happened: each row has the words of the line', async () => {
+    const page = await open(`/payments/${disputed}`);
+    await page.waitForSelector('.event');
+    const lines = (await cli('events', disputed)).stdout.trimEnd().split('\n');
+    const rows = await page.locator('.event .type').evaluateAll(
+      // biome-ignore lint/suspicious/noExplicitAny: elements of the browser
+      (types) => types.map((type: any) => [type.childNodes[0].textContent, type.children[0].title]),
+    );
+    expect(rows).toHaveLength(lines.length);
+    for (const [at, [type, why]] of rows.entries()) {
+      expect(lines[at]).toMatch(new RegExp(`  ${type}  `));
+      expect(lines[at]?.endsWith(why)).toBe(true);
+    }
+    expect(rows.at(-1)?.[1]).toMatch(/^the cardholder disputes it: fraudulent/);
+    expect(await rawIn(page)).toEqual(await cliJson('events', disputed));
+  });
+
+  test('what was true at a revision, and what is different now', async () => {
+    const page = await open(`/payments/${refunded}?revision=2`);
+    await page.waitForSelector('text=What GET answered then');
+    const { payment, differences } = await cliJson('events', refunded, '--state', '--at', '2');
+    expect(await rawIn(page, 'The whole body')).toEqual(payment);
+    const paths = await page.locator('[aria-label=Differences] tbody th').allInnerTexts();
+    expect(paths).toEqual(differences.map(({ path }: { path: string }) => path));
+  });
+
+  test('why a refund would be refused, and that a dispute forbids it', async () => {
+    const page = await open(`/payments/${disputed}`);
+    await page.click('button:has-text("Explain")');
+    const shown = plain(await page.locator('[aria-live]').innerText());
+    const { stdout } = await cli('explain', disputed, 'refund');
+    const [line = ''] = stdout.split('\n');
+    expect(shown).toContain(plain(line));
+    const { forbiddenBy } = await cliJson('explain', disputed, 'refund');
+    expect(forbiddenBy.map(({ type }: { type: string }) => type)).toContain('PaymentDisputed');
+    for (const { why } of forbiddenBy) expect(shown).toContain(why);
+    expect(shown).toContain('while it is open nothing is refunded');
+  });
+
+  test('what the provider says of each operation; where it is away, that is said', async () => {
+    const page = await open(`/payments/${refunded}`);
+    const section = page.locator('section[aria-labelledby=provider]');
+    await section.locator('tbody tr').first().waitFor();
+    const said = await cliJson('reconcile', refunded);
+    expect(await rawIn(section)).toEqual(said);
+    const findings = await section.locator('tbody tr').allInnerTexts();
+    expect(findings.map((text) => plain(text).replace(/ [▸▶].*/, ''))).toEqual([
+      expect.stringMatching(/SALE 25.00 USD APPROVED APPROVED sim_\d+ ✓ provider agrees both say/),
+      expect.stringMatching(/REFUND 5.00 USD APPROVED APPROVED sim_\d+ ✓ provider agrees both say/),
+    ]);
+    expect((await cli('reconcile', refunded)).code).toBe(0);
+    service.faults.respondsToLookUps = false;
+    await section.getByText('Ask the provider again').click();
+    await section.getByText('provider silent').first().waitFor();
+    expect(await section.getByText('no entry').count()).toBe(0);
+    expect((await cli('reconcile', refunded)).code).toBe(1);
+    service.faults.respondsToLookUps = true;
+    const differing = await open(`/payments/${unresolved}`);
+    await differing.waitForSelector('td:has-text("UNRESOLVED_IN_LOG")');
+    expect((await cli('reconcile', unresolved)).code).toBe(3);
+  });
+
+  test('whether a payment and the whole log verify', async () => {
+    const page = await open(`/payments/${refunded}`);
+    const found = page.locator('.finding.good');
+    await found.waitFor();
+    const { events } = await cliJson('verify', refunded);
+    expect(await found.innerText()).toContain(`${events} events`);
+    await open('/verify');
+    await page.click('main button:has-text("Verify")');
+    await page.locator('.finding').waitFor();
+    const shown = (await rawIn(page)) as { events: number; head: object };
+    const whole = await cliJson('verify', '--all');
+    // The reading before is an event by now.
+    const { events: _, head: __, sealed: ___, ...rest } = whole;
+    expect(shown).toMatchObject(rest);
+    expect(whole.events - shown.events).toBeLessThan(5);
+  });
+
+  test('the same file, byte for byte', async () => {
+    const page = await open(`/payments/${refunded}`);
+    const saved: string[] = [];
+    page.on('download', async (download) => {
+      const file = join(folder.path, download.suggestedFilename());
+      await download.saveAs(file);
+      saved.push(file);
+    });
+    await page.click('text=Download the events');
+    await until('both files are saved', () => saved.length === 2);
+    const out = join(folder.path, 'cli.jsonl');
+    await cli('export', refunded, '--out', out);
+    const own = join(folder.path, `${refunded}.jsonl`);
+    expect(readFileSync(own)).toEqual(readFileSync(out));
+    const manifest = (file: string) => {
+      const { exportedAt: _, ...rest } = JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8'));
+      return rest;
+    };
+    expect(manifest(own)).toEqual(manifest(out));
+  });
+
+  test.each([
+    ['q=order-7', ['order-7']],
+    ['status=AUTHORIZED', ['--status', 'AUTHORIZED']],
+    ['minAmount=25.00&maxAmount=25.00', ['--min-amount', '2500', '--max-amount', '2500']],
+    ['from=2020-01-01T00:00', ['--from', '2020-01-01T00:00:00Z']],
+    ['q=none', ['none']],
+  ])('what is found by %s', async (query, args) => {
+    const page = await open(`/find?${query}`);
+    await page.waitForSelector('p[role=status]:has-text("all of them"), p:has-text("No payment")');
+    const { payments } = await cliJson('find', ...args);
+    const ids = payments.map(({ paymentId }: { paymentId: string }) => paymentId);
+    expect(await page.locator('tbody a').allInnerTexts()).toEqual(ids);
+  });
+
+  test('what is unresolved, parked, different at the provider, and set', async () => {
+    const page = await open('/operate/unresolved');
+    const card = page.locator('.card', { hasText: unresolved });
+    await card.waitFor();
+    const [listed] = await cliJson('unresolved');
+    expect(await rawIn(card)).toEqual(listed);
+    expect(await card.innerText()).toContain('create of 25.00 USD');
+
+    await open('/operate/parked');
+    await page.waitForSelector('text=No payment is parked');
+    expect(await cliJson('parked', 'list')).toEqual([]);
+
+    await open('/operate/reconcile');
+    await page.click('main button:has-text("Reconcile")');
+    await page.locator('.finding').waitFor();
+    const reconciled = await cli('reconcile');
+    const row = plain(await page.locator('tbody tr').innerText());
+    const line = reconciled.stdout.split('\n').find((text) => text.includes(unresolved)) ?? '';
+    for (const side of ['AUTHORIZE 25.00 USD unresolved', 'AUTHORIZE 25.00 USD APPROVED']) {
+      expect(row).toContain(side);
+      expect(line).toContain(side);
+    }
+    expect(await rawIn(page)).toEqual(await cliJson('reconcile'));
+
+    await open('/operate/settings');
+    await page.waitForSelector('th:has-text("JWT_SECRET")');
+    const rows = await page.locator('[aria-label=Settings] tbody tr').allInnerTexts();
+    const { settings } = await cliJson('doctor');
+    expect(rows.map(plain)).toEqual(
+      settings.map(({ name, value, origin }: Record<string, string>) =>
+        plain(`${name} ${value} ${origin}`),
+      ),
+    );
+  });
+});
