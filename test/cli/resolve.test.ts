@@ -39,7 +39,9 @@ test('gaps §16: an unresolved payment is listed, resolved by two persons, and l
   const listed = await runCli(['unresolved'], env);
   expect(listed.code).toBe(0);
   expect(listed.stdout.split('\n')[1]).toMatch(
-    new RegExp(`^${id}  m_test  +unresolved  +create  +2500  +\\d+ s  +1  +in \\d+ min  +op_`),
+    new RegExp(
+      `^${id}  m_test  +unresolved  +create  +25\\.00 USD  +\\d+ s  +1  +in \\d+ min  +op_`,
+    ),
   );
   const asJson = await runCli(['unresolved', '--format', 'json'], env);
   expect(JSON.parse(asJson.stdout)).toMatchObject([{ paymentId: id, attempts: 1 }]);

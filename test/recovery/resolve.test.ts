@@ -342,6 +342,7 @@ describe('gaps §16: GET /ops/v1/unresolved', () => {
       operation: 'create',
       operationId: intent?.event.data.operationId,
       amountMinor: 2500,
+      currency: 'USD',
       since: intent?.time,
     };
     await until('the first try', async () => (await find(processes.a))[0]?.attempts === 1);
