@@ -163,6 +163,10 @@ const partsOf = (db: DatabaseSync, search: PaymentSearch): Part[] => {
     return merchantReference === undefined ? ofEach([]) : byReference(merchantReference);
   }
   const ofMerchant = given(search.merchantId, (id): Condition => ['+merchant_id = ?', id]);
+  // What cannot be the digits of a card is not looked for there: that part looks at every payment.
+  const isLast4 = /^[0-9]{4}$/.test(text);
+  const byLast4 = (): Part[] =>
+    merchantReference === undefined ? ofEach(last4) : byReference(merchantReference, last4);
   return [
     {
       indexed: [['payment_id = ?', text]],
@@ -170,7 +174,7 @@ const partsOf = (db: DatabaseSync, search: PaymentSearch): Part[] => {
       checked: [...ofMerchant, ...inTime, ...checked, ...both],
     },
     ...byReference(text, both),
-    ...(merchantReference === undefined ? ofEach(last4) : byReference(merchantReference, last4)),
+    ...(isLast4 ? byLast4() : []),
   ];
 };
 

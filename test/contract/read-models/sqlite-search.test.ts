@@ -117,6 +117,12 @@ describe('F10: a search within bounds', () => {
     expect(searchedTo?.paymentId).toMatch(/^pay_1\d\d\d$/);
   });
 
+  test('the oldest payment is found by its id at once, for an id is no digits of a card', async () => {
+    const page = await (bounded as ReadModels).search({ text: 'pay_0' }, 20);
+    expect(page.documents.map(({ paymentId }) => paymentId)).toEqual(['pay_0']);
+    expect(page.searchedTo).toBeUndefined();
+  });
+
   test('a short search does not wait for the end of a long one', async () => {
     const name = 'in-slices.sqlite';
     await using readModels = disposable(
