@@ -16,8 +16,10 @@ jest.setTimeout(3_600_000);
 
 const PAYMENTS = Number(process.env.FIND_PAYMENTS ?? timesOf(200_000, 20_000));
 const AT_ONCE = 1_000;
-/** The goal at a million: for each request, and for as long as the reader waits for the first match. */
-const REQUEST_MS_MAX = 1_000;
+/** The goal, for what an index leads to. */
+const AT_ONCE_MS_MAX = 1_000;
+/** Everything else goes on by itself and says how far it came; one request has to end all the same. */
+const REQUEST_MS_MAX = 10_000;
 const MERCHANTS = 4;
 /** One of so many payments failed, and one has an amount that no other has: at the far end of the log. */
 const RARE = Math.floor(PAYMENTS / 10);
@@ -88,14 +90,15 @@ const search = async (query: string) => {
 };
 
 const middle = Math.floor(PAYMENTS / 2);
-const SEARCHES: [what: string, query: string, found: number][] = [
-  ['a payment id', `q=${idOf(RARE)}`, 1],
-  ['a merchant reference', `q=order-${RARE}`, 1],
-  ['a reference that is not there', 'q=order-none', 0],
+/** `isAtOnce`: an index leads there, however old the payment is. */
+const SEARCHES: [what: string, query: string, found: number, isAtOnce?: true][] = [
+  ['a payment id', `q=${idOf(RARE)}`, 1, true],
+  ['a merchant reference', `q=order-${RARE}`, 1, true],
+  ['a reference that is not there', 'q=order-none', 0, true],
   ['last four digits of many', 'q=4242', Math.min(50, Math.floor(PAYMENTS / 5_000))],
   ['last four digits of one', 'q=9995', 1],
   ['last four digits of none', 'q=9996', 0],
-  ['a status of most', 'status=AUTHORIZED', 50],
+  ['a status of most', 'status=AUTHORIZED', 50, true],
   ['a status of one', 'status=FAILED', 1],
   ['a status of none', 'status=VOIDED', 0],
   ['an amount of one', 'minAmount=777777&maxAmount=777777', 1],
@@ -109,7 +112,7 @@ const SEARCHES: [what: string, query: string, found: number][] = [
   ['a merchant and a status of none', 'merchant=m_1&status=VOIDED', 0],
 ];
 
-test.each(SEARCHES)('%s is found, or found missing', async (what, query, count) => {
+test.each(SEARCHES)('%s is found, or found missing', async (what, query, count, isAtOnce) => {
   // The first search starts the thread that searches.
   await search('q=warm');
   const { times, found } = await search(query);
@@ -119,4 +122,5 @@ test.each(SEARCHES)('%s is found, or found missing', async (what, query, count) 
   );
   expect(found.length).toBe(count);
   expect(Math.max(...times)).toBeLessThan(REQUEST_MS_MAX);
+  if (isAtOnce) expect(whole).toBeLessThan(AT_ONCE_MS_MAX);
 });
