@@ -7,7 +7,7 @@ import type { FastifyReply } from 'fastify';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { isUnreadableOf } from '../../shared/event-store/fold-stream.ts';
 import type { Recorder } from '../../shared/http/access-recorder.ts';
-import type { Principal } from '../../shared/http/auth/tokens.ts';
+import type { Principal } from '../../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import {
   okJson,
