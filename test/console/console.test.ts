@@ -172,7 +172,7 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
     await page.click('summary:has-text("The whole body")');
     const body = await page.locator('details[open] pre').innerText();
     expect(JSON.parse(body)).toEqual(shown.payment);
-    const paths = await page.locator('tbody th').allInnerTexts();
+    const paths = await page.locator('[aria-label=Differences] tbody th').allInnerTexts();
     expect(paths).toEqual(shown.differences.map(({ path }: { path: string }) => path));
     await page.locator('h1').click();
     await page.keyboard.press('ArrowRight');
