@@ -137,7 +137,7 @@ export const startEndpointLoop = (
     try {
       const { readTo, row: before } = state.delivery;
       const upTo = before.rescan?.upTo ?? null;
-      const portion = await feed.next(readTo.position, upTo, leave);
+      const portion = await feed.next(state.endpoint.merchantId, readTo.position, upTo, leave);
       if (own.signal.aborted) return;
       if (portion !== undefined) return take(portion);
       const { delivery } = state;

@@ -28,10 +28,12 @@ export type LogFeed = {
   /** Takes the next batch of the subscription. Throws StoreUnavailable. */
   add(events: readonly LogEvent[]): Promise<void>;
   /**
-   * What follows a place, once there is any. With `upTo`, nothing beyond it, and undefined where
-   * there is no more up to there. Throws StoreUnavailable, and the signal's reason when it is aborted.
+   * What follows a place, once there is something of a merchant in it, or some seconds later. With
+   * `upTo`, nothing beyond it, and undefined where there is no more up to there. Throws
+   * StoreUnavailable, and the signal's reason when it is aborted.
    */
   next(
+    merchantId: string,
     after: Position | null,
     upTo: Position | null,
     signal: AbortSignal,
@@ -39,6 +41,8 @@ export type LogFeed = {
 };
 
 const PAGE_EVENTS = 500;
+/** For so long an endpoint at the head is not woken by events of other merchants. */
+const SKIPPED_MS_MAX = 5_000;
 const KEPT_EVENTS_MAX = 2_000;
 
 export type LogFeedOptions = {
@@ -51,7 +55,9 @@ export type LogFeedOptions = {
 export const createLogFeed = ({ store, facts, pages }: LogFeedOptions): LogFeed => {
   let at: Position | null | undefined;
   let kept: Batch[] = [];
-  let more = Promise.withResolvers<void>();
+  /** Endpoints at the head of the log. */
+  type Waiter = { merchantId: string; sinceMs: number; take(portion: Portion): void };
+  const waiting = new Set<Waiter>();
 
   const portionOf = async (
     events: readonly LogEvent[],
@@ -78,30 +84,45 @@ export const createLogFeed = ({ store, facts, pages }: LogFeedOptions): LogFeed 
       return events.length === 0 ? undefined : portionOf(events, upTo);
     });
 
-  const moreThan = async (signal: AbortSignal): Promise<void> => {
-    const { promise: left, reject } = Promise.withResolvers<never>();
+  /** Waits at the head. The batches between that have nothing of the merchant need no look. */
+  const fromHead = async (merchantId: string, signal: AbortSignal): Promise<Portion> => {
+    const { promise, resolve, reject } = Promise.withResolvers<Portion>();
+    const waiter = { merchantId, sinceMs: performance.now(), take: resolve };
     const leave = (): void => reject(signal.reason);
     signal.addEventListener('abort', leave, { once: true });
+    waiting.add(waiter);
     try {
-      await Promise.race([more.promise, left]);
+      return await promise;
     } finally {
+      waiting.delete(waiter);
       signal.removeEventListener('abort', leave);
     }
   };
 
-  const next: LogFeed['next'] = async (after, upTo, signal) => {
+  const hand = (portion: Portion): void => {
+    const merchants = new Set(portion.facts.map(({ merchantId }) => merchantId));
+    const nowMs = performance.now();
+    for (const waiter of waiting) {
+      const { merchantId, sinceMs, take } = waiter;
+      if (!merchants.has(merchantId) && nowMs - sinceMs < SKIPPED_MS_MAX) continue;
+      waiting.delete(waiter);
+      take(portion);
+    }
+  };
+
+  const next: LogFeed['next'] = async (merchantId, after, upTo, signal) => {
     if (upTo !== null) return after === upTo ? undefined : page(after, upTo, signal);
     while (true) {
       signal.throwIfAborted();
       const batch = kept.find(({ before }) => before === after);
       if (batch !== undefined) return batch.portion;
       const head = at;
-      if (head !== undefined && head !== null && head !== after) {
-        const found = await page(after, head, signal);
-        if (found !== undefined) return found;
-      }
-      // Nothing lies between: the place is the head, or the subscription has not come to it.
-      if (at === head) await moreThan(signal);
+      if (head === after) return fromHead(merchantId, signal);
+      const found =
+        head === undefined || head === null ? undefined : await page(after, head, signal);
+      if (found !== undefined) return found;
+      // Nothing lies between: the subscription has not come to the place.
+      if (at === head) await fromHead(merchantId, signal);
     }
   };
 
@@ -117,9 +138,7 @@ export const createLogFeed = ({ store, facts, pages }: LogFeedOptions): LogFeed 
       const portion = await portionOf(events, last.position);
       keep({ before: at ?? null, portion, events: events.length });
       at = last.position;
-      const waiting = more;
-      more = Promise.withResolvers();
-      waiting.resolve();
+      hand(portion);
     },
     next,
   };
