@@ -10,6 +10,7 @@ import { documentsOf, type Found, newestOf } from '../found.ts';
 import type { PaymentSearch, PaymentSearchPage } from '../port.ts';
 import type { RowCheck } from '../row-check.ts';
 import { type CheckedRow, ROW } from './columns.ts';
+import { HAS_INDEXED_STATUS, INDEXED_STATUSES } from './schema.ts';
 
 /** A connection that can search: it may be one that only reads. */
 export type SearchConnection = { db: DatabaseSync; rowCheck: RowCheck };
@@ -128,6 +129,17 @@ const merchantsOf = (db: DatabaseSync): string[] =>
     .all()
     .map(({ id }) => id as string);
 
+const INDEXED: readonly string[] = INDEXED_STATUSES;
+
+/** A status by its index, as far as it has one (schema.ts). */
+const byStatus = (status: string | undefined): { indexed: Condition[]; checked: Condition[] } => {
+  if (status === undefined) return { indexed: [], checked: [] };
+  const is: Condition = ['status = ?', status];
+  if (INDEXED.includes(status)) return { indexed: [[HAS_INDEXED_STATUS], is], checked: [] };
+  const pending: Condition = ['unresolved_since IS NOT NULL'];
+  return { indexed: status === 'PENDING' ? [pending] : [], checked: [is] };
+};
+
 /**
  * The parts of a search, each of which has an index, as an OR over them would not: the three meanings
  * of a text, and the payments of all merchants one merchant after the other. Time has no index: each
@@ -145,11 +157,12 @@ const partsOf = (db: DatabaseSync, search: PaymentSearch): Part[] => {
     ...given(search.minAmount, (amount): Condition => ['amount >= ?', amount]),
     ...given(search.maxAmount, (amount): Condition => ['amount <= ?', amount]),
   ];
+  const status = byStatus(search.status);
   const ofEach = (covered: Condition[]): Part[] =>
     merchants.map((id) => ({
-      indexed: [['merchant_id = ?', id], ...inTime],
+      indexed: [...status.indexed, ['merchant_id = ?', id], ...inTime],
       covered: [...covered, ...amounts],
-      checked,
+      checked: status.checked,
     }));
   const byReference = (value: string, more: Condition[] = []): Part[] =>
     merchants.map((id) => ({

@@ -122,7 +122,7 @@ describe('the file of the read models', () => {
 
   test('found damaged only while running is replaced then, and says so', async () => {
     await filled(500);
-    writeFileSync(file, readFileSync(file).fill(0xff, 10 * 4096));
+    writeFileSync(file, readFileSync(file).fill(0xff, 11 * 4096));
     const readModels = open();
     expect(warn).not.toHaveBeenCalled();
     const reads = await Promise.allSettled(
