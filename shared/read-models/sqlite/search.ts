@@ -131,13 +131,23 @@ const merchantsOf = (db: DatabaseSync): string[] =>
 
 const INDEXED: readonly string[] = INDEXED_STATUSES;
 
-/** A status by its index, as far as it has one (schema.ts). */
-const byStatus = (status: string | undefined): { indexed: Condition[]; checked: Condition[] } => {
-  if (status === undefined) return { indexed: [], checked: [] };
+/** The payments of a merchant in a status, by the index that the status has, if any (schema.ts). */
+const ofMerchantIn = (
+  status: string | undefined,
+  merchantId: string,
+): Pick<Part, 'indexed' | 'checked'> => {
+  const ofMerchant: Condition = ['merchant_id = ?', merchantId];
+  if (status === undefined) return { indexed: [ofMerchant], checked: [] };
   const is: Condition = ['status = ?', status];
-  if (INDEXED.includes(status)) return { indexed: [[HAS_INDEXED_STATUS], is], checked: [] };
-  const pending: Condition = ['unresolved_since IS NOT NULL'];
-  return { indexed: status === 'PENDING' ? [pending] : [], checked: [is] };
+  if (INDEXED.includes(status))
+    return { indexed: [[HAS_INDEXED_STATUS], is, ofMerchant], checked: [] };
+  if (status !== 'PENDING') return { indexed: [ofMerchant], checked: [is] };
+  // The sign keeps SQLite from the index of the merchant, which holds the others as well.
+  const unresolved: Condition[] = [
+    ['unresolved_since IS NOT NULL'],
+    ['+merchant_id = ?', merchantId],
+  ];
+  return { indexed: unresolved, checked: [is] };
 };
 
 /**
@@ -157,13 +167,11 @@ const partsOf = (db: DatabaseSync, search: PaymentSearch): Part[] => {
     ...given(search.minAmount, (amount): Condition => ['amount >= ?', amount]),
     ...given(search.maxAmount, (amount): Condition => ['amount <= ?', amount]),
   ];
-  const status = byStatus(search.status);
   const ofEach = (covered: Condition[]): Part[] =>
-    merchants.map((id) => ({
-      indexed: [...status.indexed, ['merchant_id = ?', id], ...inTime],
-      covered: [...covered, ...amounts],
-      checked: status.checked,
-    }));
+    merchants.map((id) => {
+      const { indexed, checked } = ofMerchantIn(search.status, id);
+      return { indexed: [...indexed, ...inTime], covered: [...covered, ...amounts], checked };
+    });
   const byReference = (value: string, more: Condition[] = []): Part[] =>
     merchants.map((id) => ({
       indexed: [['merchant_reference = ?', value], ['merchant_id = ?', id], ...inTime],
