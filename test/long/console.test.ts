@@ -117,7 +117,7 @@ describeOrSkip(`the console, long${missing === undefined ? '' : ` (skipped: ${mi
     for (const path of paths) {
       const { page } = await visit(`/console/${path}`, options);
       const overflow = 'document.documentElement.scrollWidth - innerWidth';
-      await page.waitForFunction('document.querySelector(".waiting") === null');
+      await page.waitForSelector('.waiting', { state: 'detached' });
       expect([path, await page.evaluate(overflow)]).toEqual([path, 0]);
     }
   });
