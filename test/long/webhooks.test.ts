@@ -218,7 +218,7 @@ test('a backlog of 100,000 events is delivered in flat memory', async () => {
         ...ALLOW_LOOPBACK,
         LOG_LEVEL: 'warn',
         SEAL_EVENTS_MAX: '1000000000',
-        // With room, V8 lets garbage lie for minutes; what is kept for each message ends a process of this size.
+        // With room, Node lets garbage lie for minutes; what is kept for each message ends a process of this size.
         NODE_OPTIONS: '--max-old-space-size=160',
       },
     });
