@@ -26,6 +26,7 @@ export type Model = {
   attempts: string[];
   /** The refunds that stand: their place among the attempts, and their amount. */
   refunds: { at: number; amount: number }[];
+  hasBounced: boolean;
   disputes: { amount: number; status: 'OPEN' | 'WON' | 'LOST' }[];
   /** The unresolved operation; at most one, for each command looks it up first. */
   unresolved: Unresolved | undefined;
@@ -39,6 +40,7 @@ export const newPayment = (sale: boolean): Model => ({
   refunded: 0,
   attempts: [],
   refunds: [],
+  hasBounced: false,
   disputes: [],
   unresolved: undefined,
 });
@@ -104,6 +106,7 @@ export const expire = (payment: Model): void => {
 export const bounce = (payment: Model): number | undefined => {
   const bounced = payment.refunds.pop();
   if (bounced === undefined) return undefined;
+  payment.hasBounced = true;
   payment.attempts[bounced.at] = 'REFUND FAILED';
   payment.refunded -= bounced.amount;
   payment.status = 'CAPTURED';

@@ -141,6 +141,8 @@ const change = (
     const known = world.known[pick % world.known.length];
     if (known === undefined) return;
     const { id, model } = known;
+    // The simulator's ledger knows nothing of a refund that bounced here: it would decline another one.
+    if (kind === 'refund' && model.hasBounced) return;
     const whole = kind === 'refund' ? model.captured - model.refunded : model.authorized;
     const requestAmount =
       share === undefined || kind === 'void' ? undefined : Math.max(1, Math.floor(whole * share));
@@ -234,7 +236,7 @@ const nextLater = (
   said: LaterResult[],
   shown: CommandResponse,
 ): LaterResult | undefined => {
-  const { id, model } = known;
+  const { id: paymentId, model } = known;
   if (kind === 'AUTHORIZATION_EXPIRED') {
     if (model.status !== 'AUTHORIZED') return undefined;
     expire(model);
@@ -242,17 +244,18 @@ const nextLater = (
   }
   if (kind === 'REFUND_FAILED') {
     const at = bounce(model);
-    const operationId = shown.json.transactions[at ?? -1]?.id;
-    return operationId === undefined
-      ? undefined
-      : { kind, operationId, failureCode: 'PROCESSING_ERROR' };
+    const id = shown.json.transactions[at ?? -1]?.id;
+    if (id === undefined) return undefined;
+    // A transaction is named after its operation.
+    const operationId = id.replace('REFN_', 'op_');
+    return { kind, operationId, failureCode: 'PROCESSING_ERROR' };
   }
   if (kind !== 'REFUND_OBSERVED') return disputed(known, kind, share);
   const left = model.captured - model.refunded;
   const amount = Math.floor(left * share);
   if (model.status !== 'CAPTURED' || amount < 1) return undefined;
   succeed(model, 'refund', amount);
-  return { kind, refundId: `re_${id.slice(-20)}_${said.length}`, amount };
+  return { kind, refundId: `re_${paymentId.slice(-20)}_${said.length}`, amount };
 };
 
 /** The provider says of a payment all that has become of it so far, and something new. */
