@@ -9,7 +9,7 @@ import { isOfPayment } from '../shared/event-store/fold-stream.ts';
 import { verifyPart } from '../shared/event-store/verify-chain.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
 import { CommandFailed } from './command-failed.ts';
-import type { Source } from './events.ts';
+import type { Source } from './events-source.ts';
 
 const linesIn = (file: string): string[] => {
   try {

@@ -5,6 +5,7 @@ import type { State } from '../audit/state.ts';
 import { auditClient, dataOption, failIfBroken, paymentPath, type ShownEvent } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
+import type { At, Source } from './events-source.ts';
 import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
 import { timelineLines } from './timeline.ts';
 
@@ -17,14 +18,6 @@ type Options = {
   merchant?: string;
   format: Format;
 };
-
-/** Where the events come from: the service, or an export. */
-export type Source = {
-  timeline(): Promise<Pick<AuditTimeline, 'events' | 'broken'>>;
-  state(at: At): Promise<State | AuditNoState>;
-};
-/** A moment of a payment; with neither field the present. */
-export type At = { revision?: string; at?: string };
 
 const atOf = (text: string | undefined): At => {
   if (text === undefined) return {};
