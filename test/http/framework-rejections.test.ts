@@ -507,6 +507,7 @@ test('gaps §4: the log line of a request has ids, route and status, and no addr
     'requestId',
     'route',
     'status',
+    'trace_id',
   ];
   expect(Object.keys(lines[0] ?? {}).sort()).toEqual(keys);
 });

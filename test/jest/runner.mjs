@@ -83,6 +83,8 @@ export default async (globalConfig, config, environment, runtime, ...rest) => {
   if (loadsAnew(globalConfig)) return circus(globalConfig, config, environment, runtime, ...rest);
   const { console } = globalThis;
   const { env } = process;
+  // A command that is run in a test narrows the rights of every file that its process makes.
+  const umask = process.umask();
   namePlainFiles();
   setTimeoutOfTests(undefined);
   globalThis.console = environment.global.console;
@@ -93,5 +95,6 @@ export default async (globalConfig, config, environment, runtime, ...rest) => {
   } finally {
     globalThis.console = console;
     process.env = env;
+    process.umask(umask);
   }
 };

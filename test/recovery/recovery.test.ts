@@ -202,6 +202,7 @@ describe('gaps §7: what stays unresolved is visible', () => {
         operation: 'create',
         operationId: intent?.event.data.operationId,
         amountMinor: 2500,
+        currency: 'USD',
         since: intent?.time,
         attempts: 1,
         nextAttemptAt: expect.stringMatching(/^2\d{3}-.*Z$/),
