@@ -2,20 +2,11 @@
 import type { PaymentQuestion } from '../command-api/provider/port.ts';
 import type { LaterResult } from '../shared/payment/outcome.ts';
 import { type Authorization, elsewhereOf } from './rules.ts';
-import type { CardBehaviour } from './test-cards.ts';
-
-const LATER: ReadonlySet<CardBehaviour> = new Set<CardBehaviour>([
-  'AUTHORIZATION_EXPIRES',
-  'REFUND_FAILS',
-  'REFUNDED_ELSEWHERE',
-  'DISPUTED',
-  'DISPUTE_WON',
-  'DISPUTE_LOST',
-]);
+import { type CardBehaviour, LATER_BEHAVIOURS } from './test-cards.ts';
 
 /** True for a card whose payments change later. */
 export const isLaterBehaviour = (behaviour: CardBehaviour | null | undefined): boolean =>
-  behaviour !== null && behaviour !== undefined && LATER.has(behaviour);
+  behaviour !== null && behaviour !== undefined && LATER_BEHAVIOURS.has(behaviour);
 
 /** `isSeen`: the dispute has been told of once, so that it is over by now where the card says so. */
 export const laterResultsOf = (

@@ -15,7 +15,7 @@ import { makeDataDir } from '../shared/runtime/data-folder.ts';
 import { type FileLock, takeFileLock } from '../shared/runtime/file-lock.ts';
 import { ensurePrivateFile } from '../shared/runtime/private-files.ts';
 import { type Authorization, decideCard, decideFollowUp, type SimulatedOutcome } from './rules.ts';
-import type { CardBehaviour } from './test-cards.ts';
+import { type CardBehaviour, LATER_BEHAVIOURS } from './test-cards.ts';
 
 /** The simulator's own lines know no foreign failure codes. */
 export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {
@@ -121,12 +121,7 @@ const newEntry = (operation: OperationOrder, decided: SimulatedOutcome, sequence
 const REMEMBERED: ReadonlySet<CardBehaviour> = new Set<CardBehaviour>([
   'CAPTURE_DECLINED',
   'REFUND_DECLINED',
-  'AUTHORIZATION_EXPIRES',
-  'REFUND_FAILS',
-  'REFUNDED_ELSEWHERE',
-  'DISPUTED',
-  'DISPUTE_WON',
-  'DISPUTE_LOST',
+  ...LATER_BEHAVIOURS,
 ]);
 
 // Only what a later operation needs: any other word would say more about the card than must be kept.

@@ -17,14 +17,20 @@ export type CardBehaviour =
   | LaterBehaviour
   | 'SLOW';
 
+const LATER = [
+  'AUTHORIZATION_EXPIRES',
+  'REFUND_FAILS',
+  'REFUNDED_ELSEWHERE',
+  'DISPUTED',
+  'DISPUTE_WON',
+  'DISPUTE_LOST',
+] as const;
+
 /** What becomes of a payment later (gaps §15). */
-export type LaterBehaviour =
-  | 'AUTHORIZATION_EXPIRES'
-  | 'REFUND_FAILS'
-  | 'REFUNDED_ELSEWHERE'
-  | 'DISPUTED'
-  | 'DISPUTE_WON'
-  | 'DISPUTE_LOST';
+export type LaterBehaviour = (typeof LATER)[number];
+
+/** The cards whose payments change later. */
+export const LATER_BEHAVIOURS: ReadonlySet<CardBehaviour> = new Set(LATER);
 
 export type TestCard = {
   /** Digits alone. */
