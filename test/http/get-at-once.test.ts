@@ -1,5 +1,6 @@
 /** GETs of one payment that are served before the framework sees them: over a real connection. */
-import type { IncomingMessage } from 'node:http';
+import { once } from 'node:events';
+import { get as httpGet, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { paymentAtOnce } from '../../query-api/get-at-once.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
@@ -134,4 +135,26 @@ test('a server that is closing or full lets the framework reject the request', a
   app.lifecycle.closing = true;
   expect(await statusOf()).toBe(503);
   await app.close();
+});
+
+test('gaps §11: a GET without a Host is rejected, and draws nothing on the way', async () => {
+  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+  const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 1 });
+  let finds = 0;
+  const find = () => {
+    finds += 1;
+    return { etag: '"1"', body: '{}', paymentId: 'pay_1', merchantId: 'm_1' };
+  };
+  app.atOnce.route = { route: '/', find };
+  const address = await app.listen({ host: '127.0.0.1', port: 0 });
+  const get = async (setHost: boolean) => {
+    const [response] = await once(httpGet(address, { setHost, agent: false }), 'response');
+    response.resume();
+    return { status: response.statusCode, finds };
+  };
+  const without = await get(false);
+  const withHost = await get(true);
+  await app.close();
+  expect(without).toEqual({ status: 400, finds: 0 });
+  expect(withHost).toEqual({ status: 200, finds: 1 });
 });
