@@ -13,7 +13,9 @@ const READ_MODELS_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Documents are kept by their bytes: some 22,000 of an ordinary payment. */
 const DOCUMENTS_MAX = 65_536;
-const DOCUMENTS_BYTES_MAX = 64 * 1024 * 1024;
+const DOCUMENTS_BYTES_MAX = 40 * 1024 * 1024;
+/** What an entry takes beside its text. */
+const ENTRY_BYTES = 250;
 
 /** A document without `parked`, which the file says in another table. */
 export type CachedDocument = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
@@ -31,6 +33,10 @@ export type Caches = {
   clear(): void;
 };
 
+/** A text of ASCII alone, as nearly all are, takes one byte a character, and most others two. */
+const bytesOfText = (text: string): number =>
+  Buffer.byteLength(text) === text.length ? text.length : 2 * text.length;
+
 /** Empty caches for one set of read models. */
 export const createCaches = (): Caches => {
   const readModels = createBoundedMap<PaymentReadModel>(READ_MODELS_MAX, {
@@ -39,8 +45,7 @@ export const createCaches = (): Caches => {
   });
   const documents = createBoundedMap<CachedDocument>(DOCUMENTS_MAX, {
     bytesMax: DOCUMENTS_BYTES_MAX,
-    // A text takes one or two bytes for each character.
-    bytesOf: ({ body }) => 500 + 2 * body.length,
+    bytesOf: ({ body }) => ENTRY_BYTES + bytesOfText(body),
   });
   return {
     readModels,
