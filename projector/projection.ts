@@ -15,6 +15,7 @@ import type { Freshness } from './freshness.ts';
 import { checkpointHashOf } from './log-check.ts';
 import { createPaymentFolds, type Folded } from './payment-folds.ts';
 import type { Log } from './subscription.ts';
+import { createTurns } from './turns.ts';
 
 /** Parked payments kept in memory; any beyond are recognised by reading their stream again. */
 const PARKED_KNOWN_MAX = 10_000;
@@ -67,16 +68,6 @@ const changesOf = (payments: Map<string, Folded>, time: string): ReadModelChange
     if (poison !== undefined) changes.push({ kind: 'park', paymentId, ...poison, time });
   }
   return changes;
-};
-
-/** Runs steps one after the other: a retry never sees, or moves, a checkpoint in the middle of a batch. */
-const createTurns = () => {
-  let last: Promise<unknown> = Promise.resolve();
-  return <T>(step: () => Promise<T>): Promise<T> => {
-    const result = last.then(step, step);
-    last = result.catch(() => undefined);
-    return result;
-  };
 };
 
 /** The projection over one store and one set of read models; its steps run one after the other. */

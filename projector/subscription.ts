@@ -15,7 +15,7 @@ export type Subscriber = {
   events(events: (SubscriptionItem & { kind: 'events' })['events']): Promise<void>;
   /** Somebody deleted or cut this stream, or may have, past the service. */
   removal?(stream: string): Promise<void>;
-  caughtUp(): void;
+  caughtUp(): void | Promise<void>;
 };
 
 export type SubscriptionState = 'starting' | 'running' | 'backing-off' | 'stopped';
@@ -70,7 +70,7 @@ export const runSubscription = ({
       if (signal.aborted) return;
       if (item.kind === 'events') await subscriber.events(item.events);
       else if (item.kind === 'removal') await subscriber.removal?.(item.stream);
-      else subscriber.caughtUp();
+      else await subscriber.caughtUp();
       progressed();
     }
   };

@@ -3,6 +3,7 @@
  * gets every event from the first one on. The same messages can be read from the log
  * (relay/topic-reader.ts).
  */
+import { RelayNotReady } from '../relay/errors.ts';
 import type { Relay } from '../relay/relay.ts';
 
 /** A relay that is off. */
@@ -15,5 +16,9 @@ export const noRelay = (): Relay => ({
   }),
   lag: async () => undefined,
   partitions: () => undefined,
+  parked: async () => ({}),
+  retryParked: async () => {
+    throw new RelayNotReady('no broker is set (KAFKA_BROKERS): nothing is sent, nothing is parked');
+  },
   stop: async () => undefined,
 });

@@ -8,3 +8,12 @@ export class RelayHalted extends Error {
   readonly code = 'RELAY_HALTED';
   override name = 'RelayHalted';
 }
+
+/**
+ * The relay of this process cannot try parked payments now. `message` says why, and whether it tries
+ * them by itself. Where messages had left, the relay goes on with them by itself.
+ */
+export class RelayNotReady extends Error {
+  readonly code = 'RELAY_NOT_READY';
+  override name = 'RelayNotReady';
+}

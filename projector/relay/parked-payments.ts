@@ -32,13 +32,30 @@ export const noteParked = (
   parked[paymentId] = { ...(parking ?? first), to: revision };
 };
 
-/** Notes that a left-out event of a payment is sent now. */
+/** Notes that a left-out event of a payment is sent now; with the last of them the payment is done. */
 export const noteSent = (
-  { parked }: RelayCheckpoint,
+  checkpoint: RelayCheckpoint,
   paymentId: string,
   { revision }: Pick<LogEvent, 'revision'>,
 ): void => {
+  const { parked } = checkpoint;
   const parking = parked[paymentId];
-  if (parking === undefined || revision === parking.to) delete parked[paymentId];
-  else parked[paymentId] = { ...parking, from: revision + 1 };
+  if (parking !== undefined && revision !== parking.to) {
+    parked[paymentId] = { ...parking, from: revision + 1 };
+    return;
+  }
+  delete parked[paymentId];
+  delete checkpoint.sending;
+};
+
+/** Notes why a payment stays parked, and puts it behind the others: those are tried before it. */
+export const noteStillParked = (
+  { parked }: RelayCheckpoint,
+  paymentId: string,
+  reason: string,
+): void => {
+  const parking = parked[paymentId];
+  if (parking === undefined) return;
+  delete parked[paymentId];
+  parked[paymentId] = { ...parking, reason: reason.slice(0, REASON_CHARS_MAX) };
 };

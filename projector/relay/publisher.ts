@@ -2,18 +2,18 @@
  * Sends the relay's events in batches, and parks a payment at an event that cannot be sent. The
  * checkpoint is saved after the broker has stored everything, never before.
  */
-import { isReadable } from '../../shared/event-store/codec.ts';
-import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
-import type { EventStore, LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
-import { paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
+import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
+import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { checkpointHashOf } from '../log-check.ts';
 import type { Log } from '../subscription.ts';
 import { addEvent, addSeal, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
 import type { RelayCheckpoint } from './checkpoint/port.ts';
-import { noteParked, noteSent } from './parked-payments.ts';
+import { noteParked } from './parked-payments.ts';
+import { createParkedSender, type ParkedSender } from './send-parked.ts';
 import { createSender, type Sender, type SenderOptions } from './sender.ts';
 
 export type PublisherOptions = SenderOptions & {
@@ -21,18 +21,16 @@ export type PublisherOptions = SenderOptions & {
   logger: Log;
 };
 
-export type Publisher = Pick<Sender, 'published' | 'silentForMs'> & {
-  /** Sends events in their order and moves the checkpoint past them. Throws what the engines throw. */
-  send(events: LogEvent[]): Promise<void>;
-  /** Tries every parked payment again. Throws what the engines throw. */
-  sendParked(): Promise<void>;
-};
+export type Publisher = Pick<Sender, 'published' | 'silentForMs'> &
+  ParkedSender & {
+    /**
+     * Sends events in their order and moves the checkpoint past them. Throws what the engines throw,
+     * and Error while messages of a parked payment are without acknowledgement.
+     */
+    send(events: LogEvent[]): Promise<void>;
+  };
 
-/** An event of a parked payment still cannot be sent. */
-class StillParked extends Error {}
-const throwStillParked = (error: unknown): never => {
-  throw error instanceof StoreUnavailable ? error : new StillParked(reasonOf(error));
-};
+const UNFINISHED = 'messages of a parked payment are without acknowledgement';
 
 /** Moves a checkpoint to an event: everything up to it is sent or parked. */
 const moveTo = (checkpoint: RelayCheckpoint, event: LogEvent): void => {
@@ -92,6 +90,8 @@ export const createPublisher = ({
   };
 
   const send = async (events: LogEvent[]): Promise<void> => {
+    // seeded bug: parked-finished-first
+    if (checkpoint.value().sending !== undefined) throw new Error(UNFINISHED);
     let batch = batchFrom(checkpoint.value());
     const sendBatch = async (): Promise<void> => {
       await sendInParts(batch, send, park);
@@ -112,49 +112,13 @@ export const createPublisher = ({
     if (batch.next.position !== checkpoint.value().position) await sendBatch();
   };
 
-  /** Sends left-out events of a payment, in their order. Throws StillParked where one cannot be sent yet. */
-  const sendLeftOut = async (paymentId: string, events: RecordedEvent[]): Promise<void> => {
-    let batch = batchFrom(checkpoint.value());
-    const sendBatch = async (): Promise<void> => {
-      const again = (part: LogEvent[]) => sendLeftOut(paymentId, part.filter(isReadable));
-      await sendInParts(batch, again, async (_event, reason) => throwStillParked(reason));
-      batch = batchFrom(checkpoint.value());
-    };
-    for (const event of events) {
-      await addEvent(batch, paymentStates, event).catch(throwStillParked);
-      batch.events.push(event);
-      noteSent(batch.next, paymentId, event);
-      if (isFull(batch)) await sendBatch();
-    }
-    if (batch.messages.events.length > 0) await sendBatch();
-  };
-
-  /** Sends the left-out events of a payment. Throws StillParked or UnreadableStream where one cannot be sent yet. */
-  const sendMissed = async (paymentId: string): Promise<void> => {
-    const parking = checkpoint.value().parked[paymentId];
-    if (parking === undefined) return;
-    const stream = await store.readStream(streamOf(paymentId));
-    const isMissed = ({ revision }: LogEvent) => revision >= parking.from && revision <= parking.to;
-    await sendLeftOut(paymentId, stream.filter(isMissed));
-    logger.info(
-      { paymentId },
-      'payment no longer parked: the relay has sent the events it had left out',
-    );
-  };
-
-  const sendParked = async (): Promise<void> => {
-    for (const paymentId of Object.keys(checkpoint.value().parked)) {
-      try {
-        await sendMissed(paymentId);
-      } catch (error) {
-        if (!(error instanceof UnreadableStream || error instanceof StillParked)) throw error;
-      }
-    }
-  };
-
   return {
     send,
-    sendParked,
+    ...createParkedSender({
+      ...{ store, checkpoint, logger, overtaken },
+      states: paymentStates,
+      sendInParts,
+    }),
     published,
     silentForMs,
   };

@@ -4,20 +4,25 @@
  * messages are sent again, to the byte. A relay that fails delays neither commands nor reads.
  *
  * An event that cannot be read parks its own payment and nothing else: no later event of that payment
- * is sent, so no reader meets a gap, and each start of the relay tries again.
+ * is sent, so no reader meets a gap. It is tried again once the relay has caught up after each start,
+ * and on request.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import type { BackOff } from '../../shared/runtime/back-off.ts';
+import { reasonOf } from '../../shared/runtime/error-text.ts';
+import { StandingBy } from '../errors.ts';
 import type { EventFeed, Partitions } from '../event-feed/port.ts';
 import { createLag, type Lag } from '../lag.ts';
 import { misfitOf } from '../log-check.ts';
 import { type Log, runSubscription, type Subscription } from '../subscription.ts';
+import { createTurns } from '../turns.ts';
 import { openOwnCheckpoint } from './checkpoint/own-checkpoint.ts';
 import type { KeyDocument, RelayCheckpoint } from './checkpoint/port.ts';
-import { RelayHalted } from './errors.ts';
+import { RelayHalted, RelayNotReady } from './errors.ts';
 import { createPartitionCheck, rejectChange } from './partition-check.ts';
 import { createPublisher, type Publisher } from './publisher.ts';
+import type { Retried } from './send-parked.ts';
 import { type RelayStatus, stateOf } from './status.ts';
 
 export type RelayOptions = {
@@ -39,6 +44,13 @@ export type Relay = {
   lag(): Promise<Lag | undefined>;
   /** How many partitions the topics have; undefined until that is known. */
   partitions(): Partitions | undefined;
+  /** What is parked, by paymentId; also of a relay that stands by or has halted. Throws RelayNotReady. */
+  parked(): Promise<RelayCheckpoint['parked']>;
+  /**
+   * Tries a parked payment again between two batches, or up to RETRIED_MAX of them; empty where none
+   * fits. Throws StandingBy and RelayNotReady.
+   */
+  retryParked(paymentId?: string): Promise<Retried[]>;
   /** Closes feed and checkpoint. Resolves within a few seconds, whatever the broker does. */
   stop(): Promise<void>;
 };
@@ -52,6 +64,13 @@ const WAITS_MS = {
   recheck: 60_000,
   /** How long `stop` waits for a send under way. */
   stop: 2_000,
+};
+
+/** How many parked payments one request tries: each takes some 10 ms, and batches wait meanwhile. */
+export const RETRIED_MAX = 100;
+
+const throwUnread = (error: unknown): never => {
+  throw new RelayNotReady(`the checkpoint of the relay cannot be read: ${reasonOf(error)}`);
 };
 
 /** Throws RelayHalted where the log does not fit the checkpoint of the relay, and StoreUnavailable. */
@@ -75,6 +94,8 @@ export const startRelay = (options: RelayOptions): Relay => {
   const stopping = new AbortController();
   let halted: string | undefined;
   let standingBy = false;
+  // True while every message that was sent is acknowledged: only then a parked payment may be sent.
+  let allAcknowledged = false;
 
   // With `mayRun` several processes relay in turn, so another relay is expected: this one tries again.
   const overtaken = (): Error => {
@@ -92,14 +113,22 @@ export const startRelay = (options: RelayOptions): Relay => {
   };
 
   const start = async (): Promise<Position | null> => {
-    await waitForTurn();
     const found = await partitionCheck.look();
     const taken = await checkpoint.take(found);
     if (taken === undefined) throw overtaken();
     rejectChange(taken.partitions, found);
     await rejectMisfit(store, taken);
-    await publisher.sendParked();
+    await publisher.finishParked();
     return checkpoint.value().position;
+  };
+
+  const idsOfParked = (): string[] => Object.keys(checkpoint.value().parked);
+
+  /** The messages of before this start were sent again and acknowledged: now come the parked ones. */
+  const caughtUp = async (): Promise<void> => {
+    if (allAcknowledged) return;
+    await publisher.sendParked(idsOfParked());
+    allAcknowledged = true;
   };
 
   const deliver = async (events: LogEvent[]): Promise<void> => {
@@ -108,11 +137,12 @@ export const startRelay = (options: RelayOptions): Relay => {
     await publisher.send(events);
   };
 
-  /** Ends the loop after an error that a new attempt cannot mend. */
-  const orHalt = async <T>(step: Promise<T>): Promise<T> => {
+  /** Runs a step in its turn. Ends the loop after an error that a new attempt cannot mend. */
+  const orHalt = async <T>(step: () => Promise<T>): Promise<T> => {
     try {
-      return await step;
+      return await step();
     } catch (error) {
+      allAcknowledged = false;
       if (error instanceof RelayHalted) {
         halted = error.message;
         logger.error({ reason: halted }, 'relay halted: it cannot go on until an operator acts');
@@ -122,31 +152,77 @@ export const startRelay = (options: RelayOptions): Relay => {
     }
   };
 
+  const turns = createTurns();
+  const inTurn = <T>(step: () => Promise<T>): Promise<T> => turns(() => orHalt(step));
+
   const subscription: Subscription = runSubscription({
     store,
     logger,
     ...(options.backOff === undefined ? {} : { backOff: options.backOff }),
     subscriber: {
-      start: () => orHalt(start()),
-      events: (events) => orHalt(deliver(events)),
-      caughtUp: () => undefined,
+      start: async () => {
+        allAcknowledged = false;
+        await waitForTurn();
+        return inTurn(start);
+      },
+      events: (events) => inTurn(() => deliver(events)),
+      caughtUp: () => inTurn(caughtUp),
     },
   });
 
   const position = (): Position | null => checkpoint.peek()?.position ?? null;
 
+  const status = (): RelayStatus => {
+    const { restarts, ...now } = subscription.status();
+    const isSilent = publisher.silentForMs() > waitsMs.silence;
+    return {
+      ...stateOf({ subscription: now, halted, standingBy, isSilent }),
+      checkpoint: position(),
+      parked: Object.keys(checkpoint.peek()?.parked ?? {}).length,
+      counts: { published: publisher.published(), restarts },
+    };
+  };
+
+  const rejectNotReady = (): void => {
+    const { state, error = 'no reason is known' } = status();
+    if (state === 'standing-by' || !mayRun()) throw new StandingBy('another process relays');
+    if (state === 'halted') throw new RelayNotReady(`the relay has halted: ${error}`);
+    if (allAcknowledged && state === 'running') return;
+    throw new RelayNotReady(
+      state === 'backing-off'
+        ? `the relay backs off (${error}); it tries parked payments once it has caught up`
+        : `the relay is ${state}; it tries parked payments once it has caught up`,
+    );
+  };
+
+  const retry = async (paymentId?: string): Promise<Retried[]> => {
+    rejectNotReady();
+    await partitionCheck.recheck(checkpoint.value().partitions);
+    const ids = idsOfParked().filter((id) => paymentId === undefined || id === paymentId);
+    return publisher.sendParked(ids.slice(0, RETRIED_MAX));
+  };
+
   return {
     lag: createLag({ store, checkpoint: position }),
     partitions: () => checkpoint.peek()?.partitions,
-    status: () => {
-      const { restarts, ...now } = subscription.status();
-      const isSilent = publisher.silentForMs() > waitsMs.silence;
-      return {
-        ...stateOf({ subscription: now, halted, standingBy, isSilent }),
-        checkpoint: position(),
-        parked: Object.keys(checkpoint.peek()?.parked ?? {}).length,
-        counts: { published: publisher.published(), restarts },
-      };
+    status,
+    parked: async () => {
+      const known = standingBy ? undefined : checkpoint.peek();
+      const read = known ?? (await checkpoint.read().catch(throwUnread));
+      return read?.parked ?? {};
+    },
+    retryParked: async (paymentId) => {
+      rejectNotReady();
+      try {
+        return await inTurn(() => retry(paymentId));
+      } catch (error) {
+        // The next start sends first what may have left.
+        subscription.restart();
+        if (error instanceof StandingBy || error instanceof RelayNotReady) throw error;
+        throw new RelayNotReady(
+          `the relay was interrupted, and goes on by itself: ${reasonOf(error)}`,
+        );
+      }
     },
     stop: async () => {
       stopping.abort();
@@ -154,6 +230,8 @@ export const startRelay = (options: RelayOptions): Relay => {
       await Promise.race([ended, delay(waitsMs.stop, undefined, { ref: false })]);
       await feed.close();
       await ended;
+      // A retry under way ends at the closed feed.
+      await turns(async () => undefined);
       await document.close();
     },
   };

@@ -2,18 +2,20 @@
 import type { Position } from '../../shared/event-store/port.ts';
 import type { SubscriptionState } from '../subscription.ts';
 
-export type RelayState =
+export const RELAY_STATES = [
   /** No broker is set: nothing is sent. */
-  | 'off'
-  | 'starting'
+  'off',
+  'starting',
   /** Another process relays. */
-  | 'standing-by'
-  | 'running'
+  'standing-by',
+  'running',
   /** The broker or the store is out of reach, or does not respond; the relay tries again without end. */
-  | 'backing-off'
+  'backing-off',
   /** The relay cannot go on until an operator acts; `error` says why. */
-  | 'halted'
-  | 'stopped';
+  'halted',
+  'stopped',
+] as const;
+export type RelayState = (typeof RELAY_STATES)[number];
 
 export type RelayStatus = {
   state: RelayState;

@@ -10,6 +10,8 @@ import {
 export type OwnCheckpoint = {
   /** The last checkpoint taken or saved; undefined before `take`. */
   peek(): RelayCheckpoint | undefined;
+  /** The stored one, of whichever relay; undefined before the first. Throws as `take` does. */
+  read(): Promise<RelayCheckpoint | undefined>;
   /** The same. Throws Error before `take`. */
   value(): RelayCheckpoint;
   /** False, and nothing changed, where another relay has saved since. Throws what the document throws. */
@@ -35,6 +37,10 @@ export const openOwnCheckpoint = (document: KeyDocument): OwnCheckpoint => {
 
   return {
     peek: () => checkpoint,
+    read: async () => {
+      const stored = await document.load();
+      return stored && parseCheckpoint(stored.text);
+    },
     value: () => {
       if (checkpoint === undefined) throw new Error('the relay has not started');
       return checkpoint;

@@ -1,0 +1,127 @@
+/**
+ * Sends what was left out of parked payments, payment by payment, each one's events in their order.
+ *
+ * The number of a message follows from what was sent before it, so what has no acknowledgement yet
+ * has to be sent again before anything else (ADR-0238). The log alone does not show that a parked
+ * payment is being sent: the checkpoint names it before its first message leaves.
+ */
+import { isReadable } from '../../shared/event-store/codec.ts';
+import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
+import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
+import type { EventStore, LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { reasonOf } from '../../shared/runtime/error-text.ts';
+import type { Log } from '../subscription.ts';
+import { addEvent, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
+import type { OwnCheckpoint } from './checkpoint/own-checkpoint.ts';
+import { noteSent, noteStillParked } from './parked-payments.ts';
+import type { Sender } from './sender.ts';
+
+export type ParkedSenderOptions = {
+  store: Pick<EventStore, 'readStream'>;
+  checkpoint: OwnCheckpoint;
+  states: PaymentStates;
+  sendInParts: Sender['sendInParts'];
+  logger: Log;
+  /** Makes the error for a checkpoint that another relay has moved. */
+  overtaken(): Error;
+};
+
+/** What came of one parked payment: sent, or still parked at the revision `at`. */
+export type Retried = { paymentId: string; sent: boolean; at?: number; reason?: string };
+
+export type ParkedSender = {
+  /** Ends what a crash or a fault left without acknowledgement. Throws what the engines throw. */
+  finishParked(): Promise<void>;
+  /**
+   * Tries parked payments, each once. One that stays parked has the new reason and goes behind the
+   * others. May only be called while every message of the log is acknowledged. Throws what the
+   * engines throw; then `finishParked` has to be called before anything else is sent.
+   */
+  sendParked(paymentIds: readonly string[]): Promise<Retried[]>;
+};
+
+/** An event of a parked payment still cannot be sent. */
+class StillParked extends Error {}
+const throwStillParked = (error: unknown): never => {
+  throw error instanceof StoreUnavailable ? error : new StillParked(reasonOf(error));
+};
+
+/** The sender of one relay's parked payments. */
+export const createParkedSender = (options: ParkedSenderOptions): ParkedSender => {
+  const { store, checkpoint, states, sendInParts, logger, overtaken } = options;
+
+  const save = async (next: Batch['next']): Promise<void> => {
+    if (!(await checkpoint.save(next))) throw overtaken();
+  };
+
+  /** An empty batch of a payment that the checkpoint names. */
+  const batchOf = (paymentId: string): Batch => {
+    const batch = batchFrom(checkpoint.value());
+    batch.next.sending = paymentId;
+    return batch;
+  };
+
+  /** Sends left-out events of a payment, in their order. Throws StillParked where one cannot be sent yet. */
+  const sendLeftOut = async (paymentId: string, events: RecordedEvent[]): Promise<void> => {
+    let batch = batchOf(paymentId);
+    const sendBatch = async (): Promise<void> => {
+      // seeded bug: parked-named-first
+      if (checkpoint.value().sending !== paymentId) await save(batchOf(paymentId).next);
+      const again = (part: LogEvent[]) => sendLeftOut(paymentId, part.filter(isReadable));
+      await sendInParts(batch, again, async (_event, reason) => throwStillParked(reason));
+      batch = batchOf(paymentId);
+    };
+    for (const event of events) {
+      await addEvent(batch, states, event).catch(throwStillParked);
+      batch.events.push(event);
+      noteSent(batch.next, paymentId, event);
+      if (isFull(batch)) await sendBatch();
+    }
+    if (hasMessages(batch)) await sendBatch();
+  };
+
+  /** Why a payment stays parked, or undefined once all of it is sent. */
+  const sendOne = async (paymentId: string): Promise<string | undefined> => {
+    const parking = checkpoint.value().parked[paymentId];
+    if (parking === undefined) return undefined;
+    const isMissed = ({ revision }: LogEvent) => revision >= parking.from && revision <= parking.to;
+    try {
+      const stream = await store.readStream(streamOf(paymentId));
+      await sendLeftOut(paymentId, stream.filter(isMissed));
+    } catch (error) {
+      if (error instanceof UnreadableStream || error instanceof StillParked) return error.message;
+      throw error;
+    }
+    logger.info(
+      { paymentId },
+      'payment no longer parked: the relay has sent the events it had left out',
+    );
+    return undefined;
+  };
+
+  const sendParked: ParkedSender['sendParked'] = async (paymentIds) => {
+    const retried: Retried[] = [];
+    for (const paymentId of paymentIds) {
+      const reason = await sendOne(paymentId);
+      const at = checkpoint.value().parked[paymentId]?.from;
+      const stopped = reason !== undefined && at !== undefined ? { at, reason } : {};
+      retried.push({ paymentId, sent: reason === undefined, ...stopped });
+    }
+    const { next } = batchFrom(checkpoint.value());
+    for (const { paymentId, reason } of retried)
+      if (reason !== undefined) noteStillParked(next, paymentId, reason);
+    const isNamed = next.sending !== undefined;
+    delete next.sending;
+    if (isNamed || retried.some(({ sent }) => !sent)) await save(next);
+    return retried;
+  };
+
+  return {
+    sendParked,
+    finishParked: async () => {
+      const { sending } = checkpoint.value();
+      if (sending !== undefined) await sendParked([sending]);
+    },
+  };
+};
