@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { type Client, jsonOf, openClient, orFail } from './client.ts';
 import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
+import { topicsParkedCommands } from './topics-parked.ts';
 
 const SCOPE = 'ops:admin';
 const FOLLOW_MS = 500;
@@ -32,6 +33,7 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
     ]),
   );
   const why = relay.error === undefined ? '' : `: ${relay.error}`;
+  if (relay.parked > 0) note('payments topics parked says which payments wait, and why');
   note(
     relay.state === 'off'
       ? 'no broker is set (KAFKA_BROKERS), so nothing is sent; payments topics tail shows the messages'
@@ -71,8 +73,8 @@ const tail = async (options: TailOptions): Promise<void> => {
 };
 
 /** The verb `topics`. */
-export const topicsCommand = (): Command =>
-  new Command('topics')
+export const topicsCommand = (): Command => {
+  const command = new Command('topics')
     .description('Shows the topics that other systems read, with a broker or without one.')
     .addCommand(
       new Command('list')
@@ -100,3 +102,6 @@ export const topicsCommand = (): Command =>
         .action(tail),
     )
     .addHelpText('after', '\nExample:\n  payments topics tail --topic state | jq .data.status');
+  for (const own of topicsParkedCommands()) command.addCommand(own);
+  return command;
+};

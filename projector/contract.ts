@@ -1,5 +1,6 @@
 /** The responses of the projector's routes, as schemas. */
 import { z } from 'zod';
+import { RELAY_STATES } from './relay/status.ts';
 
 const time = () => z.string().meta({ format: 'date-time' });
 
@@ -33,6 +34,41 @@ export const ParkedRetry = z
     reason: z.string().optional(),
   })
   .meta({ id: 'ParkedRetry' });
+
+export const RelayParkedList = z
+  .object({
+    state: z.enum(RELAY_STATES).describe('Of the relay in this process.'),
+    error: z.string().optional().describe('Why the relay backs off or has halted.'),
+    count: z.int().min(0).describe('Payments that are parked.'),
+    parked: z
+      .array(
+        z.object({
+          paymentId: z.string(),
+          from: z.int().min(0).describe('The first revision whose messages wait.'),
+          to: z.int().min(0).describe('The last one.'),
+          reason: z.string().describe('Why `from` could not be sent, in 100 characters.'),
+          since: time(),
+        }),
+      )
+      .describe('The first 1,000 of them, the longest parked first.'),
+  })
+  .meta({ id: 'RelayParkedList' });
+
+export const RelayParkedRetry = z
+  .object({
+    paymentId: z.string(),
+    sent: z.boolean().describe('True where all that waited is sent and acknowledged.'),
+    at: z.int().min(0).optional().describe('The revision that still cannot be sent.'),
+    reason: z.string().optional(),
+  })
+  .meta({ id: 'RelayParkedRetry' });
+
+export const RelayParkedRetries = z
+  .object({
+    retried: z.array(RelayParkedRetry).describe('At most 100.'),
+    left: z.int().min(0).describe('Parked payments that this request has not tried.'),
+  })
+  .meta({ id: 'RelayParkedRetries' });
 
 const checksum = z.object({ documents: z.int().min(0), hash: z.string() });
 

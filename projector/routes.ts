@@ -6,6 +6,7 @@ import { createStreams } from '../shared/http/server/streams.ts';
 import { LOG_ROUTES, type LogStatusDeps } from './log-routes.ts';
 import { PARKED_ROUTES, type ParkedDeps } from './parked-routes.ts';
 import { PROJECTION_ROUTES, type ProjectionDeps } from './projection-routes.ts';
+import { RELAY_PARKED_ROUTES, type RelayParkedDeps } from './relay/relay-parked-routes.ts';
 import {
   openTopics,
   TOPIC_ROUTES,
@@ -16,10 +17,14 @@ import {
 /** Every route of the projector. */
 export const PROJECTOR_ROUTES: RoutesOf<
   'projector',
-  ParkedDeps & ProjectionDeps & TopicDeps & LogStatusDeps
-> = joinRoutes(joinRoutes(PARKED_ROUTES, LOG_ROUTES), joinRoutes(PROJECTION_ROUTES, TOPIC_ROUTES));
+  ParkedDeps & ProjectionDeps & TopicDeps & RelayParkedDeps & LogStatusDeps
+> = joinRoutes(
+  joinRoutes(PARKED_ROUTES, LOG_ROUTES),
+  joinRoutes(PROJECTION_ROUTES, joinRoutes(TOPIC_ROUTES, RELAY_PARKED_ROUTES)),
+);
 
 export type ProjectorApi = TopicOptions &
+  RelayParkedDeps &
   ParkedDeps &
   LogStatusDeps &
   Pick<ProjectionDeps, 'projector'>;
@@ -32,6 +37,7 @@ export const registerProjectorApi = (
 ): void => {
   registerRoutes(app, authHooks, PROJECTOR_ROUTES, {
     ...openTopics({ store, relay, topicPrefix }),
+    relay,
     projector,
     readModels,
     verification,

@@ -57,6 +57,9 @@ const OPERATING: Step[] = [
   [resolve('$lost'), 'Nothing is open', { body: EVIDENCE }],
   { faults: {} },
   [to('listParked'), 'None'],
+  [to('listRelayParked'), 'No broker is set'],
+  [to('retryRelayParked'), 'No broker is set'],
+  [to('retryAllRelayParked'), 'No broker is set'],
   [to('listAllWebhookEndpoints'), 'None'],
   [to('listAllWebhookEndpoints', '', '?merchant='), 'Parameter malformed'],
   [to('listAllWebhookAttempts'), 'None'],
@@ -82,6 +85,7 @@ const MALFORMED: Step[] = [
     (target): Step => [withParameter(target), 'A parameter is not known'],
   ),
   [retry('a+b'), 'Malformed paymentId'],
+  [to('retryRelayParked', 'a+b'), 'Malformed paymentId'],
   ...[...readings(), retry()].map((target): Step => [target, 'No such payment']),
   [resolve(), 'No such payment', { body: EVIDENCE }],
 ];

@@ -380,6 +380,33 @@ export const ROUTES = {
     scope: 'ops:admin',
     service: 'projector',
   },
+  listRelayParked: {
+    method: 'GET',
+    path: '/ops/v1/topics/parked',
+    scope: 'ops:admin',
+    service: 'projector',
+    summary: 'Payments whose messages to the topics wait',
+    description:
+      'The relay has parked them at an event that it cannot read, or at a message that the broker does not take for its size. Their messages wait, in order; other payments go on. For a token of all merchants.',
+  },
+  retryRelayParked: {
+    method: 'POST',
+    path: '/ops/v1/topics/parked/:paymentId/retry',
+    scope: 'ops:admin',
+    service: 'projector',
+    summary: 'Send what waits of a payment that the relay has parked',
+    description:
+      'In the order of its events; where one still cannot be sent, the payment stays parked with the new reason. For a token of all merchants.',
+  },
+  retryAllRelayParked: {
+    method: 'POST',
+    path: '/ops/v1/topics/parked/retry',
+    scope: 'ops:admin',
+    service: 'projector',
+    summary: 'Send what waits of all payments that the relay has parked',
+    description:
+      'At most 100 a request, those that were not tried for the longest time first; `left` says how many it has not tried. For a token of all merchants.',
+  },
 } as const satisfies Record<string, RoutePlace>;
 
 export type RouteId = keyof typeof ROUTES;
