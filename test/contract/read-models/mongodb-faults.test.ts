@@ -96,7 +96,9 @@ describe('read models in MongoDB without their server', () => {
   });
 
   test('they open at a dead port and at a server that says nothing: no call outlives its budget', async () => {
-    server = createServer((socket) => void socket.on('error', () => {})).listen(0, '127.0.0.1');
+    // It reads, so that it sees a connection end.
+    server = createServer((socket) => void socket.on('error', () => {}).resume());
+    server.listen(0, '127.0.0.1');
     await new Promise((resolve) => server?.once('listening', resolve));
     const silent = (server.address() as AddressInfo).port;
     const opened = await Promise.all(
