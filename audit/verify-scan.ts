@@ -1,6 +1,7 @@
 /** Verifies the whole log, or one merchant's events in it, for an auditor: a scan (shared/event-store/scan-log.ts). */
 import type { Position } from '../shared/event-store/port.ts';
 import type { LogScan } from '../shared/event-store/scan-log.ts';
+import { isFirstShare, type Share } from '../shared/event-store/shares.ts';
 import type { LogProgress } from '../shared/event-store/verify-log.ts';
 import { type SealedWalked, walkSealed } from '../shared/event-store/verify-scan.ts';
 import type { SealsAgainst } from '../shared/event-store/verify-seals.ts';
@@ -18,6 +19,7 @@ export type AuditVerifyArgs = {
   logId: string;
   known: KeptHead | undefined;
   seals: SealsAgainst;
+  share?: Share;
 };
 
 /** What was verified, and what came of the head that was kept elsewhere. */
@@ -25,7 +27,7 @@ export type AuditWalked = SealedWalked & { keptHead: KeptHeadFound | undefined }
 
 /** The verification. Undefined where it was stopped. Throws StoreUnavailable. */
 export const scan: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefined> =
-  async function* ({ stored }, { end, only, logId, known, seals }, { signal, call }) {
+  async function* ({ stored }, { end, only, logId, known, seals, share }, { signal, call }) {
     const kept = keptHeadCheck(known, { logId, only });
     const merchants = createMerchantLookup({ stored }, readModelsOver(call));
     const walk = {
@@ -37,10 +39,11 @@ export const scan: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefined
       }),
       also: kept.compare,
       end,
+      share,
       signal,
     };
     const walked = yield* walkSealed(walk, seals);
     if (walked === undefined) return undefined;
-    const { broken = kept.missing() } = walked;
+    const { broken = isFirstShare(share) ? kept.missing() : undefined } = walked;
     return { ...walked, ...(broken && { broken }), keptHead: kept.result() };
   };

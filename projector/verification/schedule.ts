@@ -5,8 +5,8 @@
  */
 import { logIdOf } from '../../shared/event-store/log-id.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
-import { scanLog } from '../../shared/event-store/scan-log.ts';
 import type { SealedHead } from '../../shared/event-store/seals.ts';
+import { verifyInShares } from '../../shared/event-store/verify-in-shares.ts';
 import { type LogBreak, type LogWalked, logBreak } from '../../shared/event-store/verify-log.ts';
 import {
   type SealedWalked,
@@ -65,7 +65,7 @@ const verifyOnce = async (
   const seals = { log: await logIdOf(store), publicKey: sealingKey, kept };
   const args: VerifyArgs = { end: await store.end(), seals };
   const order = { module: VERIFY_SCAN, args, signal };
-  return resultOf(scanLog<unknown, SealedWalked | undefined>(store, order));
+  return resultOf(verifyInShares<SealedWalked>(store, order));
 };
 
 /** Starts the schedule. Nothing is read before the first run, but what the last process kept. */

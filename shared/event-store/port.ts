@@ -105,10 +105,10 @@ export type StoredForms = {
   /** As `readAll` of the store. */
   readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<StoredForm[]>;
   /**
-   * Runs a scan of the log in a thread that reads it by itself (scan-log.ts, which is what calls it); left
-   * out by a driver whose log no thread can open.
+   * Runs a scan of the log in a thread that reads it by itself (scan-log.ts, which is what calls it), the
+   * first one or another of them, counted from 0; left out by a driver whose log no thread can open.
    */
-  scan?<Y, R>(order: ScanOrder): AsyncGenerator<Y, R>;
+  scan?<Y, R>(order: ScanOrder, thread?: number): AsyncGenerator<Y, R>;
 };
 
 /** Where an append expects its stream to end: nowhere yet, or at this event exactly. */

@@ -8,6 +8,7 @@ import { jsonFieldsOf } from '../runtime/json-fields.ts';
 import { GENESIS_HASH, hashOf, LOG_START, type LogEnd, linkLog } from './chain.ts';
 import { StreamNotWhole } from './errors.ts';
 import type { StoredForm, StoredForms } from './port.ts';
+import { takes, WHOLE } from './shares.ts';
 
 /** An event to verify, as a store or a file holds it; `P` is how its position is written. */
 export type Link<P = unknown> = Omit<StoredForm, 'position'> & { position: P };
@@ -102,15 +103,25 @@ export const linkReason = (
   // seeded bug: stream-linked
   link.logHashBefore == null ? undefined : logReason(link, link.logHashBefore);
 
+/** `end` is the last link that held, or was passed. */
+type LogCheck = {
+  check: Check;
+  /** Only whether the event is where it should be: its hash and its links are another reader's to check. */
+  pass(link: Pick<Link, 'position' | 'logHash'>): string | undefined;
+  end(): LogEnd;
+};
+
 /**
  * Checks the chain over the whole log, from its first event or from a known end. Each link has
- * `hashBefore`, the hash before it in its stream. `end` is the last link that held.
+ * `hashBefore`, the hash before it in its stream.
  */
-export const logCheck = (from: LogEnd = LOG_START): { check: Check; end: () => LogEnd } => {
+export const logCheck = (from: LogEnd = LOG_START): LogCheck => {
   let end = from;
+  const missingBefore = ({ position }: Pick<Link, 'position'>): string | undefined =>
+    Number(position) === end.position + 1 ? undefined : `position ${end.position + 1} is missing`;
   const reasonFor: Check = (link, named = {}, hashBefore = null) => {
-    const position = end.position + 1;
-    if (Number(link.position) !== position) return `position ${position} is missing`;
+    const missing = missingBefore(link);
+    if (missing !== undefined) return missing;
     const own = hashReason(link) ?? placeReason(link, named);
     if (own !== undefined) return own;
     if (link.revision > 0 && hashBefore === null) return 'the event before it is missing';
@@ -122,7 +133,12 @@ export const logCheck = (from: LogEnd = LOG_START): { check: Check; end: () => L
       end = { position: Number(link.position), logHash: link.logHash ?? '' };
     return reason;
   };
-  return { check, end: () => end };
+  const pass: LogCheck['pass'] = ({ position, logHash = '' }) => {
+    const missing = missingBefore({ position });
+    if (missing === undefined) end = { position: Number(position), logHash };
+    return missing;
+  };
+  return { check, pass, end: () => end };
 };
 
 /**
@@ -190,13 +206,17 @@ export type FormCheck = (
 
 /**
  * Checks the stored forms of a whole log in their order, by the chain that `guarantee` names. The
- * check returns why a form does not fit, and throws what the store throws.
+ * check returns why a form does not fit, and throws what the store throws. A form of
+ * another share is only passed: its text, its place in its stream and its link to the form before it are
+ * checked by the reader whose it is, against the same log hashes.
  */
 export const storedCheck = (
   { readStream }: Pick<StoredForms, 'readStream'>,
   guarantee: StoredForms['guarantee'],
+  share = WHOLE,
 ): FormCheck => {
-  const ends = createGenerationsMap<StreamEnd>(STREAMS_KNOWN_MIN);
+  const isOwn = takes(share);
+  const ends = createGenerationsMap<StreamEnd>(STREAMS_KNOWN_MIN / share.of);
   const before = async ({ stream, revision }: StoredForm): Promise<StreamEnd | undefined> => {
     const forms = await readStream(stream).catch(rejectUnlessRemoved);
     const found = forms.find((one) => one.revision === revision - 1);
@@ -205,7 +225,7 @@ export const storedCheck = (
   };
 
   if (guarantee === 'log') {
-    const { check } = logCheck();
+    const { check, pass } = logCheck();
     const checkAfter = (
       form: StoredForm,
       hashBefore: string | null,
@@ -218,6 +238,7 @@ export const storedCheck = (
     };
     return (form, named) => {
       const { stream, revision, hashBefore } = form;
+      if (!isOwn(stream)) return pass(form);
       if (hashBefore !== undefined || revision === 0)
         return checkAfter(form, hashBefore ?? null, named);
       const end = ends.get(stream);
@@ -229,6 +250,7 @@ export const storedCheck = (
   const check = streamsCheck(ends);
   return (form, named) => {
     const { stream, revision } = form;
+    if (!isOwn(stream)) return undefined;
     if (revision === 0 || ends.get(stream) !== undefined) return check(form, named);
     return before(form).then((found) => {
       if (found !== undefined) ends.set(stream, found);

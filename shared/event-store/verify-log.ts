@@ -10,12 +10,18 @@ import { logHashes } from './chain.ts';
 import { type EventTotal, totalUpTo } from './log-progress.ts';
 import type { Position, StoredForm, StoredForms } from './port.ts';
 import { readPage } from './read-page.ts';
+import { type Share, takes, WHOLE } from './shares.ts';
 import { breakAt, storedCheck } from './verify-chain.ts';
 import { sumsCheck, sumsEventOf } from './verify-sums.ts';
 
 const PAGE = 250;
-/** So often it says how far it is: each time costs the reader a message. */
-const PROGRESS_MS = 100;
+/**
+ * After so many pages it says how far it is: each time costs the reader a message. By their number, so
+ * that the readers of all shares say it at the same places.
+ */
+const PROGRESS_PAGES = 16;
+/** Of a form that is only passed. */
+const NOT_READ = {};
 
 /** The first event that is not as it was written, and why. */
 export type LogBreak = { position: Position; stream: string; revision: number; reason: string };
@@ -37,6 +43,8 @@ export type LogWalk = {
   guarantee: StoredForms['guarantee'];
   /** The events to verify; left out: every one. */
   includes?: (form: StoredForm) => Promise<boolean>;
+  /** Whose events are checked; left out: everybody's. The others are passed, and counted. */
+  share?: Share | undefined;
   /** Checks an event that fits further: the break, or undefined. */
   also?: (form: StoredForm) => LogBreak | undefined;
   /** Where the log ended when this was asked for (`end` of the store): so far it is verified. */
@@ -61,10 +69,12 @@ export type LogProgress = EventTotal & { read: number };
 export type LogWalked = { events: number; last?: StoredForm; broken?: LogBreak };
 
 /** The reason for a break at one form, or undefined: by the chain first, for it says whether the sums are to be believed. */
-const formCheck = ({ stored, guarantee }: LogWalk) => {
-  const chain = storedCheck(stored, guarantee);
+const formCheck = ({ stored, guarantee, share = WHOLE }: LogWalk) => {
+  const isOwn = takes(share);
+  const chain = storedCheck(stored, guarantee, share);
   const sums = sumsCheck(stored);
   return (form: StoredForm): string | undefined | Promise<string | undefined> => {
+    if (!isOwn(form.stream)) return chain(form, NOT_READ);
     const named = jsonFieldsOf(form.text);
     const sumsReason = () =>
       paymentOf(form.stream) === undefined ? undefined : sums(sumsEventOf(form, named));
@@ -76,7 +86,7 @@ const formCheck = ({ stored, guarantee }: LogWalk) => {
 
 /**
  * Verifies page after page up to the end, and lets other work take its turn in between. Yields how far
- * it is after the first page, ten times a second and at the end, and returns undefined when `signal` is aborted. Throws
+ * it is after the first page, some times a second and at the end, and returns undefined when `signal` is aborted. Throws
  * StoreUnavailable.
  */
 export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWalked | undefined> {
@@ -86,8 +96,7 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   const walked: LogWalked = { events: 0 };
   let read = 0;
   let after: Position | null = null;
-  let saidMs = Number.NEGATIVE_INFINITY;
-  while (!signal.aborted) {
+  for (let pages = 0; !signal.aborted; pages += 1) {
     if (end === null || after === end) return walked;
     const { page, unreadable }: LogPage = await readPage(stored, after, PAGE, end, walked.last);
     for (const [index, form] of page.map(linked).entries()) {
@@ -107,10 +116,8 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
     if (page.length === 0) return { ...walked, broken: endIsGone(end) };
     read += page.length;
     after = page.at(-1)?.position ?? after;
-    if (after === end || performance.now() - saidMs >= PROGRESS_MS) {
+    if (after === end || pages % PROGRESS_PAGES === 0)
       yield { read, ...totalUpTo(end, { read, at: after }) };
-      saidMs = performance.now();
-    }
     await turn();
   }
   return undefined;

@@ -1,6 +1,7 @@
 /** Verifies the whole log with its seals: a scan (scan-log.ts). */
 import type { Position } from './port.ts';
 import type { LogScan } from './scan-log.ts';
+import { isFirstShare, type Share } from './shares.ts';
 import { breakOf } from './verify-chain.ts';
 import { type LogProgress, type LogWalk, type LogWalked, walkLog } from './verify-log.ts';
 import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
@@ -10,31 +11,34 @@ export type SealedWalked = LogWalked & { seals: SealsFound };
 
 /**
  * `walkLog` over a log whose seals are checked on the way. What `also` is for comes after them, and a seal
- * that should have come and did not is the break where there is no other.
+ * that should have come and did not is the break where there is no other. Of several shares the first
+ * checks both, over the places of all events.
  */
 export async function* walkSealed(
   walk: LogWalk,
   against: SealsAgainst,
 ): AsyncGenerator<LogProgress, SealedWalked | undefined> {
   const seals = sealsCheck(against);
+  const isFirst = isFirstShare(walk.share);
   const walked = yield* walkLog({
     ...walk,
-    also: (form) => breakOf(form, seals.reasonFor(form)) ?? walk.also?.(form),
+    also: (form) =>
+      isFirst ? (breakOf(form, seals.reasonFor(form)) ?? walk.also?.(form)) : undefined,
   });
   if (walked === undefined) return undefined;
-  const { broken = seals.missing() } = walked;
+  const { broken = isFirst ? seals.missing() : undefined } = walked;
   return { ...walked, ...(broken && { broken }), seals: seals.found() };
 }
 
 /** The address of this module, for who orders the scan. */
 export const VERIFY_SCAN = import.meta.url;
 
-/** The whole log up to `end`. */
-export type VerifyArgs = { end: Position | null; seals: SealsAgainst };
+/** The whole log up to `end`, or a share of it. */
+export type VerifyArgs = { end: Position | null; seals: SealsAgainst; share?: Share };
 
 /** The verification of everything, by the chain that the store keeps. */
 export const scan: LogScan<VerifyArgs, LogProgress, SealedWalked | undefined> = (
   { stored },
-  { end, seals },
+  { end, seals, share },
   { signal },
-) => walkSealed({ stored, guarantee: stored.guarantee, end, signal }, seals);
+) => walkSealed({ stored, guarantee: stored.guarantee, end, share, signal }, seals);

@@ -1,12 +1,16 @@
-/** The thread in which scans of the log run (log-scan.ts): one for all files of this process. */
+/** The threads in which scans of the log run (log-scan.ts), for all files of this process. */
 import { pathToFileURL } from 'node:url';
 import type { ScanOrder } from '../../runtime/scan.ts';
-import { createScanThread } from '../../runtime/scan-thread.ts';
+import { createScanThread, type ScanThread } from '../../runtime/scan-thread.ts';
 import type { LogScanArgs } from './log-scan.ts';
 
 const MODULE = new URL('./log-scan.ts', import.meta.url).href;
 
-const thread = createScanThread();
+const threads: ScanThread[] = [];
+const threadAt = (index: number): ScanThread => {
+  threads[index] ??= createScanThread();
+  return threads[index];
+};
 
 /** The address by which the thread opens a file that this process writes. */
 export const liveAddress = (file: string): string => `${pathToFileURL(file).href}?mode=ro`;
@@ -18,11 +22,14 @@ export const liveAddress = (file: string): string => `${pathToFileURL(file).href
 export const logScans = (file: string, isLive: boolean) => {
   let unfinished = 0;
 
-  async function* scan<Y, R>({ module, args, ...order }: ScanOrder): AsyncGenerator<Y, R> {
+  async function* scan<Y, R>(
+    { module, args, ...order }: ScanOrder,
+    thread = 0,
+  ): AsyncGenerator<Y, R> {
     const given: LogScanArgs = { file, isLive, module, args };
     let finished = true;
     unfinished += 1;
-    const steps = thread.run<Y, R>({ ...order, module: MODULE, args: given });
+    const steps = threadAt(thread).run<Y, R>({ ...order, module: MODULE, args: given });
     try {
       for (let step = await steps.next(); ; step = await steps.next()) {
         if (step.done === true) return step.value;
@@ -40,7 +47,7 @@ export const logScans = (file: string, isLive: boolean) => {
   return {
     scan,
     close: async (): Promise<void> => {
-      if (unfinished > 0) await thread.end();
+      if (unfinished > 0) await Promise.all(threads.map((one) => one.end()));
     },
   };
 };
