@@ -27,8 +27,17 @@ const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 16 };
 
 const gone = (message: string): Failure => ({ name: 'ScanThreadEnded', message, fields: {} });
 
+/** By how much the priority of a thread is lowered that no request waits for: a tenth of the CPU is left to it. */
+const LOWERED_BY = 10;
+
+/** How a thread is made: `inBackground` where requests have the CPU before it. */
+export type ScanThreadOptions = { inBackground?: boolean; idleMs?: number };
+
 /** Makes a thread for scans, which starts with the first of them. */
-export const createScanThread = (idleMs = IDLE_MS): ScanThread => {
+export const createScanThread = ({
+  inBackground = false,
+  idleMs = IDLE_MS,
+}: ScanThreadOptions = {}): ScanThread => {
   let worker: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
   let ordered = 0;
@@ -45,6 +54,7 @@ export const createScanThread = (idleMs = IDLE_MS): ScanThread => {
     const one = new Worker(new URL('./scan-worker.ts', import.meta.url), {
       execArgv: [],
       resourceLimits: MEMORY,
+      workerData: { priorityLoweredBy: inBackground ? LOWERED_BY : 0 },
     });
     // Under `node --watch` Node itself posts the names of the files that the thread has read.
     one.on('message', (message: FromThread | object) => {

@@ -1,5 +1,6 @@
 /** The thread that runs scans, each taking its turn at its own pauses (scan-thread.ts). */
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
+import { takeLowPriority } from './low-priority.ts';
 import { type Scan, type ScanTools, stepsOf } from './scan.ts';
 import { errorFrom, type FromThread, failureOf, type ToThread } from './scan-messages.ts';
 
@@ -72,4 +73,5 @@ const take = (message: ToThread): void => {
   }
 };
 
+if (workerData.priorityLoweredBy > 0) takeLowPriority(workerData.priorityLoweredBy);
 port.on('message', take);

@@ -1,4 +1,5 @@
 /** ADR-0185: scans take turns in a thread, wait for their reader, and fail alone. */
+import { getPriority } from 'node:os';
 import { afterAll, expect, test } from '@jest/globals';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { AHEAD } from '../../shared/runtime/scan-messages.ts';
@@ -73,4 +74,13 @@ test('a thread that dies fails its scans and no other: the next one has a new th
   await expect(dying).rejects.toMatchObject({ name: 'ScanThreadEnded' });
   await expect(beside).rejects.toMatchObject({ name: 'ScanThreadEnded' });
   expect(await resultOf(run({ count: 4 }))).toBe(4);
+});
+
+const onLinux = process.platform === 'linux' ? test : test.skip;
+onLinux('a thread in the background has a lower priority than those of requests', async () => {
+  const behind = createScanThread({ inBackground: true });
+  const args: TestScan = { count: 0, ending: 'priority' };
+  expect(await resultOf(behind.run({ module, args }))).toBe(getPriority() + 10);
+  expect(await resultOf(run(args))).toBe(getPriority());
+  await behind.end();
 });

@@ -1,9 +1,15 @@
 /** A scan for tests of the thread: what it does, its arguments say. */
+import { readlinkSync } from 'node:fs';
+import { getPriority } from 'node:os';
+import { basename } from 'node:path';
 import type { ScanTools } from '../../shared/runtime/scan.ts';
 
-export type TestScan = { count: number; ending?: 'note' | 'call' | 'throw' | 'die' | 'wait' };
+export type TestScan = {
+  count: number;
+  ending?: 'note' | 'call' | 'throw' | 'die' | 'wait' | 'priority';
+};
 
-/** Counts, and notes each number where it is to; then it returns what it called, throws, ends its thread, or waits until it is to stop. */
+/** Counts, and notes each number where it is to; then it returns what it called or its thread's priority, throws, ends its thread, or waits until it is to stop. */
 export async function* scan({ count, ending }: TestScan, { signal, call }: ScanTools) {
   let n = 0;
   for (; n < count && !signal.aborted; n += 1) {
@@ -11,6 +17,8 @@ export async function* scan({ count, ending }: TestScan, { signal, call }: ScanT
     yield n;
   }
   if (ending === 'call') return call('double', n);
+  if (ending === 'priority')
+    return getPriority(Number(basename(readlinkSync('/proc/thread-self'))));
   if (ending === 'throw') throw Object.assign(new RangeError('no such place'), { code: 'E_PLACE' });
   if (ending === 'die') process.exit(3);
   if (ending === 'wait' && !signal.aborted) {

@@ -8,7 +8,7 @@ const MODULE = new URL('./log-scan.ts', import.meta.url).href;
 
 const threads: ScanThread[] = [];
 const threadAt = (index: number): ScanThread => {
-  threads[index] ??= createScanThread();
+  threads[index] ??= createScanThread({ inBackground: true });
   return threads[index];
 };
 
