@@ -1270,6 +1270,12 @@ const READ_MODELS: SeededBug[] = [
     test: 'test/contract/read-models/sqlite.test.ts',
   },
   {
+    name: "the read models' log is moved into a file that is being replaced",
+    at: 'replaced-while-moved',
+    change: 'delete',
+    test: 'test/contract/read-models/sqlite-wal-moves.test.ts',
+  },
+  {
     name: 'an older read model is written over a newer one',
     at: 'newer-revision',
     change: without(/\n\s*WHERE excluded.*(?=`)/),

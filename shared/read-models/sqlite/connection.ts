@@ -8,6 +8,7 @@ import { createRowCheck, type RowCheck } from '../row-check.ts';
 import { ROW } from './columns.ts';
 import { GENERATION, NO_INDEXES, schemaOf } from './schema.ts';
 import type { SearchBounds } from './search.ts';
+import { MOVED_AT_PAGES, MOVED_IN_COMMIT_AT_PAGES } from './wal-moves.ts';
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
@@ -67,6 +68,7 @@ const prepare = (db: DatabaseSync) => ({
      WHERE (since, payment_id) > (?, ?) ORDER BY since, payment_id LIMIT ?`,
   ),
   checkpoint: db.prepare('SELECT position, hash FROM checkpoint'),
+  walPages: db.prepare('PRAGMA wal_checkpoint(NOOP)'),
   move: db.prepare(
     `UPDATE checkpoint SET position = ?1, hash = iif(position IS ?1, hash, ?2)
      WHERE position IS ?3`,
@@ -106,8 +108,8 @@ const connect = ({
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
     db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON');
     // 16 MB of pages: with more, a read of any payment costs the same, since the system keeps them too.
-    // 4000 pages of WAL: pages that are written again and again are moved a quarter as often.
-    db.exec('PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 4000');
+    const movedAt = isFilling ? MOVED_AT_PAGES : MOVED_IN_COMMIT_AT_PAGES;
+    db.exec(`PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = ${movedAt}`);
     const rowCheck = createRowCheck(secrets);
     makeTables(db, rowCheck);
     if (isFilling) db.exec(`PRAGMA synchronous = OFF; ${NO_INDEXES}`);

@@ -16,6 +16,7 @@ import { createGenerations } from './next-generation.ts';
 import { createReader } from './reader.ts';
 import { openReplaceableFile } from './replaceable-file.ts';
 import { createSearches } from './search-thread.ts';
+import { createWalMoves } from './wal-moves.ts';
 import { createWriter } from './writer.ts';
 
 /**
@@ -28,7 +29,8 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
   const caches = createCaches();
   const reports = createDamageReports();
   const searches = createSearches(options);
-  const file = openReplaceableFile(options, () => {
+  const walMoves = createWalMoves(options.file);
+  const file = openReplaceableFile(options, walMoves, () => {
     caches.clear();
     // Its connection is to the file that is gone.
     void searches.close();
@@ -49,7 +51,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
       }
       return waiters.wait(paymentId, revision, timeoutMs);
     },
-    ...createWriter(file, caches, reports, waiters.reached),
+    ...createWriter(file, caches, reports, walMoves, waiters.reached),
     openGeneration: createGenerations({
       file: `${options.file}.next`,
       secrets: options.secrets,
@@ -61,6 +63,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
       waiters.close();
       caches.clear();
       await searches.close();
+      await walMoves.close();
       file.close();
     },
   };

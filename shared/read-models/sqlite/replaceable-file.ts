@@ -12,6 +12,7 @@ import {
   type SqliteReadModelsOptions,
   unavailable,
 } from './connection.ts';
+import type { WalMoves } from './wal-moves.ts';
 
 /** The open file, whichever it is at the moment. */
 export type ReplaceableFile = {
@@ -29,6 +30,7 @@ export type ReplaceableFile = {
 /** Opens the file; `onReplaced` is called whenever another one takes its place. */
 export const openReplaceableFile = (
   options: SqliteReadModelsOptions,
+  { whileStill }: Pick<WalMoves, 'whileStill'>,
   onReplaced: () => void,
 ): ReplaceableFile => {
   let at = openConnection(options);
@@ -48,7 +50,7 @@ export const openReplaceableFile = (
     try {
       return step(at);
     } catch (error) {
-      if (isDamage(error)) replaceDamaged(error);
+      if (isDamage(error)) whileStill(() => replaceDamaged(error));
       throw unavailable(error);
     }
   };
@@ -67,7 +69,7 @@ export const openReplaceableFile = (
 
   return {
     run,
-    replaceBy: (file) => run(() => replace(file)),
+    replaceBy: (file) => run(() => whileStill(() => replace(file))),
     isOpen: () => at.db.isOpen,
     close: () => {
       if (at.db.isOpen) at.db.close();

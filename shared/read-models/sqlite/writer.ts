@@ -8,6 +8,7 @@ import type { Caches } from './caches.ts';
 import type { CheckedRow } from './columns.ts';
 import type { Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
+import type { WalMoves } from './wal-moves.ts';
 
 type Repair = ReadModelChange & { kind: 'repair' };
 
@@ -79,6 +80,7 @@ export const createWriter = (
   { run }: ReplaceableFile,
   caches: Caches,
   reports: DamageReports,
+  walMoves: Pick<WalMoves, 'afterCommit' | 'rest'>,
   onWritten: (paymentId: string, revision: number) => void,
 ): ReadModelsWriter => {
   const remember = (readModel: PaymentReadModel): void => {
@@ -115,7 +117,13 @@ export const createWriter = (
       });
     },
     apply: async (...batch) => {
-      const all = run((at) => writeBatch(at, ...batch));
+      const rest = walMoves.rest();
+      if (rest !== undefined) await rest;
+      const all = run((at) => {
+        const written = writeBatch(at, ...batch);
+        walMoves.afterCommit(at);
+        return written;
+      });
       for (const change of batch[0]) if (change.kind === 'repair') forget(change.paymentId);
       for (const readModel of all) {
         remember(readModel);
