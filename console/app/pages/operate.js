@@ -1,6 +1,7 @@
 /** Operate: what waits for a person, and what an operator can start. */
 import { html } from '../html.js';
 import { isOfAll } from '../session.js';
+import { MessagesSection } from './operate/messages.js';
 import { ParkedSection } from './operate/parked.js';
 import { RebuildSection } from './operate/rebuild.js';
 import { ReconcileSection } from './operate/reconcile.js';
@@ -17,10 +18,14 @@ const SECTIONS = {
   settings: { title: 'Settings', component: SettingsSection, isOfAll: true },
 };
 
+/** Sections that are reached from another one, by their names. */
+const WITHIN = { messages: { within: 'parked', component: MessagesSection } };
+
 /** @param {{ place: import('../router.js').Place }} props */
 export const OperatePage = ({ place }) => {
   const offered = Object.entries(SECTIONS).filter(([, section]) => isOfAll() || !section.isOfAll);
-  const chosen = offered.find(([name]) => name === place.id) ?? offered[0];
+  const inner = isOfAll() && place.id === 'messages' ? WITHIN.messages : undefined;
+  const chosen = offered.find(([name]) => name === (inner?.within ?? place.id)) ?? offered[0];
   if (chosen === undefined) return null;
   const [current, section] = chosen;
   return html`<h1>Operate</h1>
@@ -30,5 +35,5 @@ export const OperatePage = ({ place }) => {
           html`<li><a href=${`/console/operate/${name}`} aria-current=${name === current ? 'page' : undefined}>${title}</a></li>`,
       )}
     </ul></nav>
-    <${section.component} />`;
+    <${(inner ?? section).component} place=${place} />`;
 };

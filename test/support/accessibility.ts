@@ -1,0 +1,18 @@
+/** What axe finds on a page that is open in a browser. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+type Violation = { id: string; impact: string; nodes: { html: string }[] };
+
+/** The serious and critical violations, each with the first place that has it. */
+export const seriousViolations = async (page: Page): Promise<string[]> => {
+  const found = (await page.evaluate(
+    `${AXE}; axe.run(document, { resultTypes: ['violations'] }).then((r) => r.violations)`,
+  )) as Violation[];
+  return found
+    .filter(({ impact }) => ['serious', 'critical'].includes(impact))
+    .map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+};
