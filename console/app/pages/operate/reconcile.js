@@ -4,6 +4,7 @@ import { send } from '../../api.js';
 import { counted, money } from '../../format.js';
 import { html } from '../../html.js';
 import { Finding, PaymentLink, ProblemBox, Raw } from '../../parts.js';
+import { ToPayment } from './links.js';
 
 /** @typedef {{ kind: string, amount: number, currency: string, outcome?: string, reason?: string }} Side */
 /** @typedef {{ kind: string, operationId: string, paymentId: string, log?: Side, provider?: Side }} Difference */
@@ -21,14 +22,14 @@ export const sideOf = (side) =>
 /** @param {{ found: Reconciliation }} props */
 const Result = ({ found }) => {
   const { ok, operations, entries, unreadable, notCompared, differences, more } = found;
-  return html`<${Finding} isGood=${ok}>${ok ? 'Log and provider agree' : 'Log and provider do not agree'}: ${counted(operations)} operations, ${counted(entries)} ledger entries<//>
-    ${unreadable > 0 && html`<p>${counted(unreadable)} events cannot be read: <a href="/console/verify">verify</a>.</p>`}
+  return html`<${Finding} isGood=${ok}>${ok ? 'Log and provider agree' : 'Log and provider do not agree'}: <a href="/console/find">${counted(operations)} operations</a>, ${counted(entries)} ledger entries<//>
+    ${unreadable > 0 && html`<p><a href="/console/verify">${counted(unreadable)} events</a> cannot be read.</p>`}
     ${notCompared > 0 && html`<p>${counted(notCompared)} were not compared: too many waited for a counterpart.</p>`}
     ${
       differences.length > 0 &&
       html`<div class="scrolls" tabindex="0" role="region" aria-label="Differences"><table>
         <thead><tr><th scope="col">Payment</th><th scope="col">Difference</th><th scope="col">Operation</th><th scope="col">Log</th><th scope="col">Provider</th></tr></thead>
-        <tbody>${differences.map((one) => html`<tr><td><${PaymentLink} id=${one.paymentId} /></td><td>${one.kind}</td><td class="id">${one.operationId}</td><td>${sideOf(one.log)}<small>${one.log?.reason}</small></td><td>${sideOf(one.provider)}</td></tr>`)}</tbody>
+        <tbody>${differences.map((one) => html`<tr><td><${PaymentLink} id=${one.paymentId} /></td><td>${one.kind}</td><td class="id">${one.operationId}</td><td><${ToPayment} id=${one.paymentId}>${sideOf(one.log)}<//><small>${one.log?.reason}</small></td><td><${ToPayment} id=${one.paymentId}>${sideOf(one.provider)}<//></td></tr>`)}</tbody>
       </table></div>`
     }
     ${more > 0 && html`<p>${counted(more)} more are not listed.</p>`}

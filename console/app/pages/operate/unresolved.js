@@ -6,6 +6,7 @@ import { html } from '../../html.js';
 import { PaymentLink, ProblemBox, Raw, Time, Waiting } from '../../parts.js';
 import { currentSession, hasScope, isOfAll } from '../../session.js';
 import { useAsk } from '../../use-ask.js';
+import { ToPayment } from './links.js';
 
 /** @typedef {{ outcome: 'APPROVED' | 'DECLINED', withoutFence: boolean, evidence: string, requestedBy: string, requestedAt: string, expiresAt: string }} Request */
 /** @typedef {{ paymentId: string, merchantId: string, state: string, operation: string, operationId: string, amountMinor: number, currency: string, since: string, attempts: number, nextAttemptAt: string | null, request?: Request }} Unresolved */
@@ -72,7 +73,7 @@ const ResolveForm = ({ one, onResolved }) => {
 /** @param {{ one: Unresolved, again: () => void }} props */
 const Row = ({ one, again }) => html`<li class="card">
   <h3><${PaymentLink} id=${one.paymentId} /> <span class="state">${one.state}</span></h3>
-  <p>${one.operation} of ${money(one.amountMinor, one.currency)} of ${one.merchantId}, for ${duration(Date.now() - Date.parse(one.since))}${' '}
+  <p>${one.operation} of <${ToPayment} id=${one.paymentId}>${money(one.amountMinor, one.currency)}<//> of ${one.merchantId}, for ${duration(Date.now() - Date.parse(one.since))}${' '}
     (since <${Time} at=${one.since} />). The provider was asked ${one.attempts} times in vain${one.nextAttemptAt === null ? '' : html`, next at <${Time} at=${one.nextAttemptAt} />`}.</p>
   ${one.request && html`<${Waits} request=${one.request} />`}
   ${hasScope('ops:resolve') && isOfAll() && one.state !== 'UNCONFIRMED' && html`<${ResolveForm} one=${one} onResolved=${again} />`}
