@@ -5,19 +5,51 @@ import { html } from './html.js';
 /** Rows beyond the edges of the window, above and below. */
 const BESIDE = 8;
 
+/** Below this width rows are as high as `narrow` says; the style sheet has the same. */
+const narrowPage = () => matchMedia('(max-width: 34rem)');
+
 /**
- * All rows have one height; the one that is chosen is kept in sight.
+ * The height of rows in pixels, which are higher where the page is narrow.
+ * @param {{ wide: number, narrow: number }} heights
+ */
+export const useRowHeight = (heights) => {
+  const [isNarrow, setNarrow] = useState(() => narrowPage().matches);
+  useEffect(() => {
+    const narrow = narrowPage();
+    const changed = () => setNarrow(narrow.matches);
+    narrow.addEventListener('change', changed);
+    return () => narrow.removeEventListener('change', changed);
+  }, []);
+  return isNarrow ? heights.narrow : heights.wide;
+};
+
+/** How far each key goes through the rows. */
+const STEPS = new Map([
+  ['ArrowDown', 1],
+  ['ArrowUp', -1],
+  ['PageDown', 10],
+  ['PageUp', -10],
+  ['Home', Number.NEGATIVE_INFINITY],
+  ['End', Number.POSITIVE_INFINITY],
+]);
+
+/**
+ * All rows have one height; the one that is chosen is kept in sight. With `choose` the keys of a list
+ * go through the rows, and the row that they choose has the focus.
  * @template T
  * @param {{
  *   rows: readonly T[],
  *   rowHeight: number,
  *   label: string,
  *   chosen?: number,
+ *   choose?: (at: number) => void,
+ *   onFocus?: () => void,
  *   onScrolled?: (isAtTop: boolean) => void,
  *   row: (value: T, at: number) => unknown,
  * }} props `rowHeight` in pixels
  */
-export const Windowed = ({ rows, rowHeight, label, chosen, onScrolled, row }) => {
+export const Windowed = (props) => {
+  const { rows, rowHeight, label, chosen, choose, onFocus, onScrolled, row } = props;
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const [seen, setSeen] = useState({ top: 0, height: 600 });
 
@@ -42,13 +74,34 @@ export const Windowed = ({ rows, rowHeight, label, chosen, onScrolled, row }) =>
     }
   }, [chosen, rowHeight]);
 
+  /** The chosen row gets the focus once it is there: a row far away is made after the list has scrolled. */
+  const wantsFocus = useRef(false);
+  useLayoutEffect(() => {
+    /** @type {HTMLElement | null | undefined} */
+    const current = wantsFocus.current ? box.current?.querySelector('[aria-current]') : null;
+    if (current == null) return;
+    wantsFocus.current = false;
+    current.focus({ preventScroll: true });
+  });
+  /** @param {KeyboardEvent} event */
+  const move = (event) => {
+    const step = STEPS.get(event.key);
+    const isShortcut = event.altKey || event.ctrlKey || event.metaKey;
+    if (choose === undefined || step === undefined || isShortcut) return;
+    event.preventDefault();
+    wantsFocus.current = true;
+    choose(Math.max(0, Math.min(rows.length - 1, (chosen ?? 0) + step)));
+  };
+
   const first = Math.max(0, Math.floor(seen.top / rowHeight) - BESIDE);
   const last = Math.min(rows.length, Math.ceil((seen.top + seen.height) / rowHeight) + BESIDE);
   const scrolled = () => {
     measure();
-    onScrolled?.((box.current?.scrollTop ?? 0) < rowHeight);
+    const isInside = box.current?.contains(document.activeElement) === true;
+    onScrolled?.((box.current?.scrollTop ?? 0) < rowHeight && !isInside);
   };
-  return html`<div class="windowed" ref=${box} onScroll=${scrolled} role="list" aria-label=${label} tabindex="0">
+  if (rows.length === 0) return null;
+  return html`<div class="windowed" ref=${box} onScroll=${scrolled} onKeyDown=${move} onFocusIn=${onFocus} role="list" aria-label=${label} tabindex="0">
     <div class="whole" style=${{ height: `${rows.length * rowHeight}px` }}>
       ${rows.slice(first, last).map(
         (value, index) => html`<div
