@@ -1,5 +1,5 @@
 /** What the provider says of each operation, beside the outcome of the log. */
-import { counted, money } from './format.js';
+import { counted, money, pathOf } from './format.js';
 import { html } from './html.js';
 import { ProblemBox, Raw, Waiting } from './parts.js';
 
@@ -43,12 +43,13 @@ export const entryText = ({ provider }) => {
 export const comparedOf = (reconciliation, operationId) =>
   reconciliation?.operations.find((one) => one.operationId === operationId);
 
-/** @param {{ compared: Compared, choose: (revision: number) => void }} props */
-const Row = ({ compared, choose }) => {
+/** @param {{ compared: Compared, address: string }} props */
+const Row = ({ compared, address }) => {
   const { revision, kind, amount, currency, log = 'no outcome yet', why, difference } = compared;
+  const href = pathOf(address, { revision });
   return html`<tr>
-    <th scope="row"><button type="button" class="link" onClick=${() => choose(revision)}>r${revision} ${kind}</button></th>
-    <td class="amount">${money(amount, currency)}</td>
+    <th scope="row"><a href=${href}>r${revision} ${kind}</a></th>
+    <td class="amount"><a href=${href}>${money(amount, currency)}</a></td>
     <td>${log}</td>
     <td>${entryText(compared)}</td>
     <td><${ProviderMark} compared=${compared} /><small>${difference === undefined ? '' : `${difference}: `}${why}</small></td>
@@ -56,9 +57,9 @@ const Row = ({ compared, choose }) => {
 };
 
 /**
- * @param {{ paymentId: string, loaded: import('./use-ask.js').Loaded<Reconciliation>, isBroken: boolean, choose: (revision: number) => void }} props
+ * @param {{ paymentId: string, address: string, loaded: import('./use-ask.js').Loaded<Reconciliation>, isBroken: boolean }} props
  */
-export const AtProvider = ({ paymentId, loaded, isBroken, choose }) => {
+export const AtProvider = ({ paymentId, address, loaded, isBroken }) => {
   const { value, problem, again } = loaded;
   const content = () => {
     if (isBroken)
@@ -67,9 +68,9 @@ export const AtProvider = ({ paymentId, loaded, isBroken, choose }) => {
       return problem === undefined ? html`<${Waiting} what="the provider's entries" />` : null;
     return html`<div class="scrolls" tabindex="0" role="region" aria-label="Operations at the provider"><table>
         <thead><tr><th scope="col">Operation</th><th scope="col">Amount</th><th scope="col">Log</th><th scope="col">Provider</th><th scope="col">Finding</th></tr></thead>
-        <tbody>${value.operations.map((one) => html`<${Row} key=${one.operationId} compared=${one} choose=${choose} />`)}</tbody>
+        <tbody>${value.operations.map((one) => html`<${Row} key=${one.operationId} compared=${one} address=${address} />`)}</tbody>
       </table></div>
-      ${value.notCompared > 0 && html`<p>${counted(value.notCompared)} older operations were not compared: <code>npx payments reconcile ${paymentId} --limit 100</code></p>`}
+      ${value.notCompared > 0 && html`<p><a href="#happened">${counted(value.notCompared)} older operations</a> were not compared: <code>npx payments reconcile ${paymentId} --limit 100</code></p>`}
       <p><button type="button" onClick=${again}>Ask the provider again</button></p>
       <${Raw} value=${value} />`;
   };

@@ -1,9 +1,9 @@
 /** Webhook endpoints with their state and attempts: a merchant's own, or those of all for an operator. */
 import { useState } from 'preact/hooks';
 import { send } from './api.js';
-import { duration } from './format.js';
+import { duration, utc } from './format.js';
 import { html } from './html.js';
-import { PaymentLink, ProblemBox, Raw, Time, Waiting } from './parts.js';
+import { ProblemBox, Raw, Time, Waiting } from './parts.js';
 import { hasScope } from './session.js';
 import { useAsk } from './use-ask.js';
 
@@ -30,11 +30,14 @@ const AttemptRow = ({ attempt, endpointId, isOwn }) => {
     const resent = await send(path, { eventId });
     setSaid(resent.ok ? 'Sent again.' : resent.problem.sentence);
   };
+  const address =
+    paymentId !== null &&
+    `/console/${isOwn ? 'merchant' : 'payments'}/${encodeURIComponent(paymentId)}`;
   const mayResend = isOwn && hasScope('webhooks:write') && paymentId !== null;
   return html`<tr>
     <td><${Time} at=${at} /></td><td>${type}</td>
-    <td>${paymentId === null ? '' : isOwn ? html`<a class="id" href=${`/console/merchant/${encodeURIComponent(paymentId)}`}>${paymentId}</a>` : html`<${PaymentLink} id=${paymentId} />`}</td>
-    <td>${attempt.attempt}</td><td>${status ?? error}, ${latencyMs} ms</td>
+    <td>${address && html`<a class="id" href=${address}>${paymentId}</a>`}</td>
+    <td>${address ? html`<a href=${address}>${attempt.attempt}</a>` : attempt.attempt}</td><td>${status ?? error}, ${latencyMs} ms</td>
     <td class=${outcome === 'GIVEN_UP' ? 'bad-text' : ''}>${OUTCOMES[outcome]}${nextAt !== null && html` at <${Time} at=${nextAt} />`}</td>
     <td>${mayResend && html`<button type="button" onClick=${again}>Send again</button>`} <span role="status">${said}</span></td>
   </tr>`;
@@ -73,7 +76,7 @@ const Row = ({ base, endpoint, again }) => {
   return html`<li class="card">
     <h3><span class=${status === 'ENABLED' ? 'state' : 'state bad-text'}><span aria-hidden="true">${SIGNS[status]}</span> ${status}</span> <span class="id">${url}</span></h3>
     <p>${merchantId !== undefined && `Of ${merchantId}. `}${failingSince !== null && html`No success since <${Time} at=${failingSince} />. `}${disabledReason !== null && `Disabled: ${disabledReason}. `}
-      ${oldestWaiting === null ? 'Nothing waits.' : `The oldest event waits for ${duration(Date.now() - Date.parse(oldestWaiting))}.`}</p>
+      ${oldestWaiting === null ? 'Nothing waits.' : html`The oldest event waits for <time datetime=${oldestWaiting} title=${`since ${utc(oldestWaiting)} UTC`}>${duration(Date.now() - Date.parse(oldestWaiting))}</time>.`}</p>
     ${base === OWN_ENDPOINTS && hasScope('webhooks:write') && html`<p><button type="button" onClick=${test}>Send a test message</button> <span role="status">${said}</span></p>`}
     <details open=${isOpen} onToggle=${toggled}><summary>Attempts</summary>${isOpen && html`<${Attempts} base=${base} endpointId=${endpointId} />`}</details>
     <${Raw} value=${endpoint} />

@@ -1,8 +1,8 @@
 /** Whether a command would be allowed now, and which events forbid it. */
 import { useState } from 'preact/hooks';
-import { minorOf, money, pathOf } from './format.js';
+import { minorOf, pathOf } from './format.js';
 import { html } from './html.js';
-import { BrokenBox, Finding, ProblemBox, Time } from './parts.js';
+import { BrokenBox, EventMoney, Finding, ProblemBox, Time } from './parts.js';
 import { useAsk } from './use-ask.js';
 
 /** @typedef {import('../../audit/contract.ts').AuditExplanation} Explanation */
@@ -10,32 +10,36 @@ import { useAsk } from './use-ask.js';
 
 const COMMANDS = ['refund', 'capture', 'void'];
 
-/** @param {{ title: string, rows: readonly (Forbidding & { failureCode?: string })[], choose: (revision: number) => void }} props */
-const Because = ({ title, rows, choose }) =>
+/** @param {{ title: string, rows: readonly (Forbidding & { failureCode?: string })[], address: string }} props */
+const Because = ({ title, rows, address }) =>
   rows.length === 0
     ? null
     : html`<h3>${title}</h3><ul class="because">
         ${rows.map(
           (
             one,
-          ) => html`<li><button type="button" class="link" onClick=${() => choose(one.revision)}>r${one.revision} ${one.type}</button>
+          ) => html`<li><a href=${pathOf(address, { revision: one.revision })}>r${one.revision} ${one.type}</a>
             <${Time} at=${one.time} /> ${one.why} ${one.failureCode && html`<code>${one.failureCode}</code>`}</li>`,
         )}
       </ul>`;
 
-/** @param {{ explanation: Explanation, choose: (revision: number) => void }} props */
-const Explained = ({ explanation, choose }) => {
-  const { command, allowed, status = 'not shown', amount, currency, code, details } = explanation;
-  const of = amount === undefined || currency === undefined ? '' : ` of ${money(amount, currency)}`;
+/** @param {{ explanation: Explanation, address: string }} props */
+const Explained = ({ explanation, address }) => {
+  const { paymentId, command, allowed, status = 'not shown', code, details } = explanation;
+  const { amount, currency, revision = 0 } = explanation;
+  const isNamed = amount !== undefined && currency !== undefined;
+  const of =
+    isNamed &&
+    html` of <${EventMoney} id=${paymentId} revision=${revision} minor=${amount} currency=${currency} />`;
   return html`<${Finding} isGood=${allowed}>${command}${of} ${allowed ? 'would be allowed' : `refused: ${code}`} (the payment is ${status})<//>
     ${details.map((detail) => html`<p>${detail}</p>`)}
     <${BrokenBox} broken=${explanation.broken} />
-    <${Because} title="Because of" rows=${explanation.forbiddenBy} choose=${choose} />
-    <${Because} title="Declined by the provider before" rows=${explanation.declined} choose=${choose} />`;
+    <${Because} title="Because of" rows=${explanation.forbiddenBy} address=${address} />
+    <${Because} title="Declined by the provider before" rows=${explanation.declined} address=${address} />`;
 };
 
-/** @param {{ paymentId: string, choose: (revision: number) => void }} props */
-export const Explain = ({ paymentId, choose }) => {
+/** @param {{ paymentId: string, address: string }} props */
+export const Explain = ({ paymentId, address }) => {
   const [path, setPath] = useState(/** @type {string | undefined} */ (undefined));
   const [command, setCommand] = useState('refund');
   const response = useAsk(path);
@@ -61,6 +65,6 @@ export const Explain = ({ paymentId, choose }) => {
     </form>
     <p class="hint">Nothing is done.</p>
     <${ProblemBox} problem=${response.problem} />
-    ${explanation !== undefined && html`<div aria-live="polite"><${Explained} explanation=${explanation} choose=${choose} /></div>`}
+    ${explanation !== undefined && html`<div aria-live="polite"><${Explained} explanation=${explanation} address=${address} /></div>`}
   </section>`;
 };

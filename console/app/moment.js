@@ -1,14 +1,15 @@
 /** A payment at a revision: the event that led there, what GET answered then, and what is different now. */
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { comparedOf, entryText } from './at-provider.js';
 import { pathOf } from './format.js';
 import { html } from './html.js';
-import { BrokenBox, Fact, Money, ProblemBox, Raw, Status } from './parts.js';
+import { BrokenBox, EventMoney, Fact, Money, ProblemBox, Raw, Status } from './parts.js';
 import { byHand } from './timeline.js';
 import { useAsk } from './use-ask.js';
 
 /** @typedef {import('./live-events.js').ShownEvent} ShownEvent */
-/** @typedef {{ paymentId: string, status: string, amount: number, authorizedAmount: number, capturedAmount: number, refundedAmount: number, refundableAmount: number, currency: string }} Payment */
+/** @typedef {{ brand?: string, last4: string, expiryMonth?: string, expiryYear?: string }} Card */
+/** @typedef {{ paymentId: string, merchantReference?: string, paymentMethod: { card: Card }, status: string, amount: number, authorizedAmount: number, capturedAmount: number, refundedAmount: number, refundableAmount: number, currency: string }} Payment */
 /** @typedef {{ revision: number, payment: Payment, now: { revision: number }, differences: readonly { path: string, was?: unknown, now?: unknown }[], broken?: undefined } | { broken: { position: string, stream: string, revision: number, reason: string }, payment?: undefined }} Moment */
 
 /** A slider that is dragged asks once it rests. */
@@ -80,7 +81,8 @@ export const madeAt = (events, revision, field) => {
 
 /** @param {{ payment: Payment, events: readonly ShownEvent[], revision: number }} props */
 const Amounts = ({ payment, events, revision }) => {
-  const { currency, paymentId } = payment;
+  const { currency, paymentId, merchantReference } = payment;
+  const { card } = payment.paymentMethod;
   /** @param {number} at */
   const addressOf = (at) =>
     pathOf(`/console/payments/${encodeURIComponent(paymentId)}`, { revision: at });
@@ -91,15 +93,24 @@ const Amounts = ({ payment, events, revision }) => {
     <${Fact} name="Amount" href=${addressOf(0)}><${Money} minor=${payment.amount} currency=${currency} /><//>
     ${SUMS.map(([name, sum]) => html`<${Fact} name=${name} href=${address(sum)}><${Money} minor=${payment[sum]} currency=${currency} /><//>`)}
   </dl>
-  <p class="hint">Each leads to the event that made it so.</p>`;
+  <p class="hint">Each leads to the event that made it so.</p>
+  <dl class="facts">
+    ${merchantReference !== undefined && html`<div><dt>Reference</dt><dd class="id">${merchantReference}</dd></div>`}
+    <div><dt>Card</dt><dd class="id">${card.brand} …${card.last4}</dd></div>
+  </dl>`;
 };
 
-/** @param {{ path: string, value: unknown, currency: string }} props */
-const Leaf = ({ path, value, currency }) => {
+/**
+ * A value of a field at a revision; an amount leads to the event that made it.
+ * @param {{ path: string, value: unknown, payment: Payment, events: readonly ShownEvent[], revision: number }} props
+ */
+const Leaf = ({ path, value, payment: { paymentId, currency }, events, revision }) => {
   if (value === undefined) return html`<em>nothing</em>`;
-  return typeof value === 'number' && /amount$/i.test(path)
-    ? html`<${Money} minor=${value} currency=${currency} />`
-    : html`<code>${JSON.stringify(value)}</code>`;
+  if (typeof value !== 'number' || !/amount$/i.test(path))
+    return html`<code>${JSON.stringify(value)}</code>`;
+  const sum = SUMS.find(([, name]) => name === path)?.[1];
+  const at = sum === undefined ? revision : madeAt(events, revision, sum);
+  return html`<${EventMoney} id=${paymentId} revision=${at} minor=${value} currency=${currency} />`;
 };
 
 /** @param {{ moment: Moment, events: readonly ShownEvent[] }} props */
@@ -107,6 +118,13 @@ const Then = ({ moment, events }) => {
   const { payment } = moment;
   if (payment === undefined) return html`<${BrokenBox} broken=${moment.broken} />`;
   const { differences, now, revision } = moment;
+  /**
+   * @param {string} path
+   * @param {unknown} value
+   * @param {number} at
+   */
+  const leaf = (path, value, at) =>
+    html`<${Leaf} path=${path} value=${value} payment=${payment} events=${events} revision=${at} />`;
   return html`<h3>What GET answered then</h3>
     <${Amounts} payment=${payment} events=${events} revision=${revision} />
     <${Raw} value=${payment} name="The whole body" />
@@ -115,8 +133,8 @@ const Then = ({ moment, events }) => {
       differences.length === 0
         ? html`<p>${revision === now.revision ? 'This is the payment now.' : 'Nothing.'}</p>`
         : html`<div class="scrolls" tabindex="0" role="region" aria-label="Differences"><table>
-            <thead><tr><th scope="col">Field</th><th scope="col">Then</th><th scope="col">Now (r${now.revision})</th></tr></thead>
-            <tbody>${differences.map((one) => html`<tr><th scope="row">${one.path}</th><td><${Leaf} path=${one.path} value=${one.was} currency=${payment.currency} /></td><td><${Leaf} path=${one.path} value=${one.now} currency=${payment.currency} /></td></tr>`)}</tbody>
+            <thead><tr><th scope="col">Field</th><th scope="col">Then</th><th scope="col">Now (<a href=${pathOf(`/console/payments/${encodeURIComponent(payment.paymentId)}`, { revision: now.revision })}>r${now.revision}</a>)</th></tr></thead>
+            <tbody>${differences.map((one) => html`<tr><th scope="row" class="id">${one.path}</th><td>${leaf(one.path, one.was, revision)}</td><td>${leaf(one.path, one.now, now.revision)}</td></tr>`)}</tbody>
           </table></div>`
     }`;
 };
@@ -131,15 +149,19 @@ export const AtRevision = ({ paymentId, events, revision, choose, reconciliation
   });
   const loaded = useAsk(path);
   const moment = /** @type {Moment | undefined} */ (loaded.value);
+  // The moment before stays until the next one is there: whoever has the focus in it keeps it.
+  const last = useRef(moment);
+  last.current = moment ?? last.current;
+  const shown = loaded.problem === undefined ? last.current : undefined;
   const event = events[revision];
   /** @param {{ currentTarget: HTMLInputElement }} change */
   const slid = ({ currentTarget }) => choose(Number(currentTarget.value));
-  return html`<section aria-labelledby="then">
-    <h2 id="then">At revision ${revision}</h2>
+  return html`<section class="then" aria-labelledby="then">
+    <h2 id="then" data-arrival>At revision ${revision}</h2>
     <p><label>Revision <input type="range" min="0" max=${events.length - 1} value=${revision} onInput=${slid} aria-valuetext=${`revision ${revision} of ${events.length - 1}`} /></label>
-      <small> Arrow keys move one step.</small></p>
+      <small class="own-line">Arrow keys move one step.</small></p>
     ${event !== undefined && !('unreadable' in event) && html`<${EventFacts} event=${event} compared=${comparedOf(reconciliation, event.data.operationId)} />`}
     <${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
-    ${moment !== undefined && html`<${Then} moment=${moment} events=${events} />`}
+    ${shown !== undefined && html`<div aria-busy=${moment === undefined}><${Then} moment=${shown} events=${events} /></div>`}
   </section>`;
 };

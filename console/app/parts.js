@@ -1,5 +1,5 @@
 /** The small parts that every page is made of. */
-import { brokenPlace, localTime, money, utc } from './format.js';
+import { brokenPlace, localTime, money, pathOf, utc } from './format.js';
 import { html } from './html.js';
 
 /** @typedef {import('./api.js').Problem} Problem */
@@ -96,11 +96,18 @@ export const PaymentLink = ({ id, revision }) =>
   html`<a class="id" href=${`/console/payments/${encodeURIComponent(id)}${revision === undefined ? '' : `?revision=${revision}`}`}>${id}</a>`;
 
 /**
- * A value as JSON, as the route gave it.
- * @param {{ value: unknown, name?: string }} props
+ * An amount that leads to the event that made it.
+ * @param {{ id: string, revision: number, minor: number, currency: string }} props
  */
-export const Raw = ({ value, name = 'Raw JSON' }) =>
-  html`<details class="raw"><summary>${name}</summary><pre tabindex="0">${JSON.stringify(value, null, 2)}</pre></details>`;
+export const EventMoney = ({ id, revision, minor, currency }) =>
+  html`<a href=${pathOf(`/console/payments/${encodeURIComponent(id)}`, { revision })}><${Money} minor=${minor} currency=${currency} /></a>`;
+
+/**
+ * A value as JSON, as the route gave it; a link to `id` opens it.
+ * @param {{ value: unknown, name?: string, id?: string }} props
+ */
+export const Raw = ({ value, name = 'Raw JSON', id }) =>
+  html`<details class="raw"><summary>${name}</summary><pre id=${id} tabindex="0">${JSON.stringify(value, null, 2)}</pre></details>`;
 
 /**
  * A figure with its name, leading to what it was made from.

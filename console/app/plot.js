@@ -8,8 +8,11 @@ const HEIGHT = 160;
 /** @param {string} name */
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** @param {number} width */
-const optionsOf = (width) => {
+/**
+ * @param {number} width
+ * @param {boolean} hasLag
+ */
+const optionsOf = (width, hasLag) => {
   const axis = { stroke: color('--soft'), grid: { stroke: color('--line') } };
   return {
     width,
@@ -28,14 +31,16 @@ const optionsOf = (width) => {
     series: [
       {},
       { label: 'events a second', stroke: color('--accent'), width: 2 },
-      { label: 'events behind', stroke: color('--bad'), width: 2, dash: [6, 4] },
+      ...(hasLag
+        ? [{ label: 'events behind', stroke: color('--bad'), width: 2, dash: [6, 4] }]
+        : []),
     ],
   };
 };
 
 /**
- * Two rows of figures, one for each of the last seconds, oldest first.
- * @param {{ rate: readonly number[], lag: readonly number[] }} props
+ * Events and lag in each of the last seconds, oldest first; no lag for who may not read it.
+ * @param {{ rate: readonly number[], lag?: readonly number[] | undefined }} props
  */
 export const Plot = ({ rate, lag }) => {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
@@ -43,7 +48,11 @@ export const Plot = ({ rate, lag }) => {
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const made = new UPlot(optionsOf(element.clientWidth), [[], [], []], element);
+    const made = new UPlot(
+      optionsOf(element.clientWidth, lag !== undefined),
+      [[], [], []],
+      element,
+    );
     plot.current = made;
     const resized = () => made.setSize({ width: element.clientWidth, height: HEIGHT });
     addEventListener('resize', resized);
@@ -53,8 +62,12 @@ export const Plot = ({ rate, lag }) => {
     };
   }, []);
   useEffect(() => {
-    plot.current?.setData([rate.map((_, at) => at + 1 - rate.length), [...rate], [...lag]]);
+    const seconds = rate.map((_, at) => at + 1 - rate.length);
+    plot.current?.setData([seconds, [...rate], ...(lag === undefined ? [] : [[...lag]])]);
   }, [rate, lag]);
-  const words = `In the last second ${rate.at(-1) ?? 0} events; the read models are ${lag.at(-1) ?? 0} events behind.`;
-  return html`<figure class="plot"><div ref=${box} role="img" aria-label=${words}></div><figcaption>The last two minutes. ${words}</figcaption></figure>`;
+  const events = `${rate.at(-1) ?? 0} events`;
+  const behind = lag && `${lag.at(-1) ?? 0} events`;
+  const words = `In the last second ${events}${behind === undefined ? '' : `; the read models are ${behind} behind`}.`;
+  return html`<figure class="plot"><div ref=${box} role="img" aria-label=${words}></div>
+    <figcaption>The last two minutes. In the last second <a href="#stored">${events}</a>${behind !== undefined && html`; the read models are <a href="/console/operate/rebuild">${behind}</a> behind`}.</figcaption></figure>`;
 };

@@ -1,16 +1,16 @@
 /** What happened to a payment, one row an event: when, after how long, by whom, how much, why. */
 import { comparedOf, ProviderMark } from './at-provider.js';
-import { duration, money } from './format.js';
+import { duration, money, pathOf } from './format.js';
 import { html } from './html.js';
 import { Clock, Status } from './parts.js';
-import { Windowed } from './windowed.js';
+import { useRowHeight, Windowed } from './windowed.js';
 
 /** @typedef {import('../../audit/contract.ts').AuditEvent} AuditEvent */
 /** @typedef {import('./live-events.js').ShownEvent} ShownEvent */
 /** @typedef {import('./at-provider.js').Reconciliation} Reconciliation */
 /** @typedef {import('./at-provider.js').Compared} Compared */
 
-const ROW_PX = 60;
+const ROW_PX = { wide: 60, narrow: 132 };
 
 /**
  * What a person said in place of the provider; undefined for the provider's own word.
@@ -40,18 +40,19 @@ const ReadableRow = ({ event, step, compared }) => {
   const { amounts, why = '', revision } = event;
   const day = event.time.slice(0, 10);
   return html`<span class="at"><${Clock} at=${event.time} /><small>${step === undefined ? day : `+${duration(step)}`}</small></span>
-    <span class="type">${event.type}<small title=${why}>${hand !== undefined && html`<span class="hand">☞ by hand </span>`}${why}</small></span>
+    <span class="type">${event.type}<small title=${why}>${hand === undefined ? why : html`<span class="hand">☞ ${why.startsWith('by hand') ? '' : 'by hand '}${why}</span>`}</small></span>
     <span class="amount">${amounts && money(amounts.amount, amounts.currency)}<small>${amounts?.releasedAmount ? `${money(amounts.releasedAmount, amounts.currency)} released` : ''}</small></span>
     <span class="after">${event.status && html`<${Status} status=${event.status} />`}<small>${compared?.revision === revision && html`<${ProviderMark} compared=${compared} />`}</small></span>
     <span class="who">${event.actor}<small>…${event.requestId.slice(-8)}</small></span>`;
 };
 
 /**
- * The events; the chosen revision is marked and kept in sight. The row of an operation's intent says
- * whether the provider agrees about it.
- * @param {{ events: readonly ShownEvent[], chosen: number, choose: (revision: number) => void, reconciliation?: Reconciliation | undefined }} props
+ * The events; the chosen revision is marked and kept in sight, and the one row that Tab stops at. The row
+ * of an operation's intent says whether the provider agrees about it.
+ * @param {{ address: string, events: readonly ShownEvent[], chosen: number, choose: (revision: number) => void, reconciliation?: Reconciliation | undefined }} props
  */
-export const Timeline = ({ events, chosen, choose, reconciliation }) => {
+export const Timeline = ({ address, events, chosen, choose, reconciliation }) => {
+  const rowHeight = useRowHeight(ROW_PX);
   /**
    * @param {ShownEvent} event
    * @param {number} at
@@ -59,7 +60,7 @@ export const Timeline = ({ events, chosen, choose, reconciliation }) => {
   const row = (event, at) => {
     const isBroken = event.broken !== undefined;
     const kind = 'unreadable' in event ? '' : byHand(event) === undefined ? '' : ' by-hand';
-    return html`<button type="button" class=${`event${kind}${isBroken ? ' is-broken' : ''}`} aria-current=${at === chosen ? 'true' : undefined} onClick=${() => choose(at)}>
+    return html`<a href=${pathOf(address, { revision: at })} class=${`event${kind}${isBroken ? ' is-broken' : ''}`} aria-current=${at === chosen ? 'true' : undefined} tabindex=${at === chosen ? 0 : -1}>
       <span class="revision">r${event.revision}</span>
       ${isBroken && html`<strong class="bad-text">✕ does not match its hash: ${event.broken}</strong>`}
       ${
@@ -67,7 +68,7 @@ export const Timeline = ({ events, chosen, choose, reconciliation }) => {
           ? html`<strong class="bad-text">✕ cannot be read: ${event.unreadable}</strong>`
           : html`<${ReadableRow} event=${event} step=${stepBefore(events, at)} compared=${comparedOf(reconciliation, event.data.operationId)} />`
       }
-    </button>`;
+    </a>`;
   };
-  return html`<${Windowed} rows=${events} rowHeight=${ROW_PX} label="Events, oldest first" chosen=${chosen} row=${row} />`;
+  return html`<${Windowed} rows=${events} rowHeight=${rowHeight} label="Events, oldest first" chosen=${chosen} choose=${choose} row=${row} />`;
 };

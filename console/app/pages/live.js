@@ -3,11 +3,11 @@ import { useEffect, useState } from 'preact/hooks';
 import { counted, duration } from '../format.js';
 import { html } from '../html.js';
 import { SECONDS_SHOWN, useLiveEvents } from '../live-events.js';
-import { Clock, Fact, Money, PaymentLink, ProblemBox } from '../parts.js';
+import { Clock, EventMoney, Fact, PaymentLink, ProblemBox } from '../parts.js';
 import { Plot } from '../plot.js';
 import { hasScope, isOfAll } from '../session.js';
 import { useAsk } from '../use-ask.js';
-import { Windowed } from '../windowed.js';
+import { useRowHeight, Windowed } from '../windowed.js';
 
 /** @typedef {import('../live-events.js').ShownEvent} ShownEvent */
 /** @typedef {{ state: string, lagEvents: number | null, lagSeconds: number | null, parked: number, reason?: string }} Projection */
@@ -15,7 +15,7 @@ import { Windowed } from '../windowed.js';
 /** @typedef {{ verification: { lastRunAt: string | null, broken: { position: string } | null } | null, seal: { position: string, sealedAt: string } | null }} LogStatus */
 
 const STATUS_MS = 2_000;
-const ROW_PX = 46;
+const ROW_PX = { wide: 46, narrow: 112 };
 
 /** @param {ShownEvent} event */
 const EventRow = (event) => {
@@ -25,12 +25,12 @@ const EventRow = (event) => {
       ? html`<span class="id">${stream}</span>`
       : html`<${PaymentLink} id=${paymentId} revision=${revision} />`;
   if ('unreadable' in event) {
-    return html`<span class="at">#${position}</span><strong class="bad-text">✕ cannot be read</strong>${subject}`;
+    return html`<div class="entry"><span class="at">#${position}</span><strong class="type bad-text">✕ cannot be read</strong>${subject}</div>`;
   }
-  return html`<span class="at"><${Clock} at=${event.time} /></span>
+  return html`<div class="entry"><span class="at"><${Clock} at=${event.time} /></span>
     <span class="type">${event.type}<small>${event.why}</small></span>${subject}
-    <span class="amount">${event.amounts && html`<${Money} minor=${event.amounts.amount} currency=${event.amounts.currency} />`}</span>
-    <span class="who">${event.actor}</span>`;
+    <span class="amount">${event.amounts && paymentId !== undefined && html`<${EventMoney} id=${paymentId} revision=${revision} minor=${event.amounts.amount} currency=${event.amounts.currency} />`}</span>
+    <span class="who">${event.actor}</span></div>`;
 };
 
 /**
@@ -86,18 +86,22 @@ export const LivePage = () => {
   const [lagNow, setLagNow] = useState(0);
   useEffect(() => setLag((before) => [...before.slice(1), lagNow]), [state.rate]);
   const { shown, waiting, isPaused, isConnected, problem, seen } = state;
+  const rowHeight = useRowHeight(ROW_PX);
+  const isOperator = hasScope('ops:admin') && isOfAll();
   const connection = () => {
     if (problem !== undefined) return html`<${ProblemBox} problem=${problem} />`;
-    return html`<p role="status">${isConnected ? `Connected. ${counted(seen)} events since this page was opened.` : 'Connecting …'}</p>`;
+    return html`<p role="status">${isConnected ? html`Connected. <a href="#stored">${counted(seen)} events</a> since this page was opened.` : 'Connecting …'}</p>`;
   };
   return html`<h1>Live</h1>
-    ${hasScope('ops:admin') && isOfAll() && html`<${Operation} onLag=${setLagNow} />`}
-    <${Plot} rate=${state.rate} lag=${lag} />
+    ${isOperator && html`<${Operation} onLag=${setLagNow} />`}
+    <${Plot} rate=${state.rate} lag=${isOperator ? lag : undefined} />
+    <h2 id="stored" tabindex="-1">Events</h2>
     ${connection()}
     <p><button type="button" aria-pressed=${isPaused} onClick=${() => act({ kind: 'pause', isPaused: !isPaused })}>
       ${isPaused ? `Go on (${counted(waiting.length)} new)` : 'Pause'}</button>
       ${isPaused && html`<span> Paused: new events wait.</span>`}</p>
     ${shown.length === 0 && html`<p class="hint">Each event appears here when it is stored. <code>npx payments trigger full-story</code> makes some.</p>`}
-    <${Windowed} rows=${shown} rowHeight=${ROW_PX} label="Events, newest first" row=${EventRow}
+    <${Windowed} rows=${shown} rowHeight=${rowHeight} label="Events, newest first" row=${EventRow}
+      onFocus=${() => isPaused || act({ kind: 'pause', isPaused: true })}
       onScrolled=${(/** @type {boolean} */ isAtTop) => isPaused === isAtTop && act({ kind: 'pause', isPaused: !isAtTop })} />`;
 };

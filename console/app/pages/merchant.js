@@ -20,12 +20,12 @@ const Story = ({ payment }) => {
   /** @param {number} at */
   const before = (at) => transactions[at - 1]?.createdAt ?? createdAt;
   return html`<ol class="attempts">
-    <li><${Time} at=${createdAt} /> created</li>
+    <li id="created" tabindex="-1"><${Time} at=${createdAt} /> created</li>
     ${transactions.map(
       (
         { type, amount, result, failure, createdAt: time, id },
         at,
-      ) => html`<li key=${id} class=${result === 'FAILED' ? 'failed' : ''}>
+      ) => html`<li key=${id} id=${id} tabindex="-1" class=${result === 'FAILED' ? 'failed' : ''}>
         <${Time} at=${time} /> <small>+${duration(Date.parse(time) - Date.parse(before(at)))}</small>
         <strong> ${type}</strong> <${Money} minor=${amount} currency=${currency} />
         ${result === 'SUCCEEDED' ? ' ✓ succeeded' : ` ✕ declined: ${failure?.failureCode}`} ${failure?.providerFailureCode && html`<code>${failure.providerFailureCode}</code>`}
@@ -57,6 +57,22 @@ const Disputes = ({ payment: { disputes = [], currency } }) =>
         )}
       </ul>`;
 
+const CAPTURES = ['SALE', 'CAPTURE'];
+const REFUNDS = ['REFUND'];
+const MOVES = [...CAPTURES, ...REFUNDS];
+
+/**
+ * The last transaction of these types that succeeded; where there is none, how the payment began.
+ * @param {Payment} payment
+ * @param {readonly string[]} types
+ */
+const madeBy = ({ transactions }, types) => {
+  const last = transactions.findLast(
+    ({ type, result }) => result === 'SUCCEEDED' && types.includes(type),
+  );
+  return `#${last?.id ?? 'created'}`;
+};
+
 /** @param {{ id: string }} props */
 const OnePayment = ({ id }) => {
   const loaded = useAsk(`/api/v1/payments/${encodeURIComponent(id)}`, LIST_MS);
@@ -68,11 +84,11 @@ const OnePayment = ({ id }) => {
     ${
       payment !== undefined &&
       html`<dl class="figures">
-          <${Fact} name="Status" href="#happened"><${Status} status=${payment.status} /><//>
-          <${Fact} name="Amount" href="#happened"><${Money} minor=${payment.amount} currency=${payment.currency} /><//>
-          <${Fact} name="Captured" href="#happened"><${Money} minor=${payment.capturedAmount} currency=${payment.currency} /><//>
-          <${Fact} name="Refunded" href="#happened"><${Money} minor=${payment.refundedAmount} currency=${payment.currency} /><//>
-          <${Fact} name="Can be refunded" href="#happened"><${Money} minor=${payment.refundableAmount} currency=${payment.currency} /><//>
+          <${Fact} name="Status" href=${`#${payment.transactions.at(-1)?.id ?? 'created'}`}><${Status} status=${payment.status} /><//>
+          <${Fact} name="Amount" href="#created"><${Money} minor=${payment.amount} currency=${payment.currency} /><//>
+          <${Fact} name="Captured" href=${madeBy(payment, CAPTURES)}><${Money} minor=${payment.capturedAmount} currency=${payment.currency} /><//>
+          <${Fact} name="Refunded" href=${madeBy(payment, REFUNDS)}><${Money} minor=${payment.refundedAmount} currency=${payment.currency} /><//>
+          <${Fact} name="Can be refunded" href=${madeBy(payment, MOVES)}><${Money} minor=${payment.refundableAmount} currency=${payment.currency} /><//>
         </dl>
         <h2 id="happened">What happened</h2><${Story} payment=${payment} /><${Disputes} payment=${payment} /><${Raw} value=${payment} />`
     }`;
@@ -88,8 +104,8 @@ const Table = ({
     (payment) => html`<tr key=${payment.paymentId}>
       <td><a class="id" href=${`/console/merchant/${encodeURIComponent(payment.paymentId)}`}>${payment.paymentId}</a></td>
       <td><${Status} status=${payment.status} /></td>
-      <td><${Money} minor=${payment.amount} currency=${payment.currency} /></td>
-      <td>${payment.merchantReference ?? ''}</td>
+      <td><a href=${`/console/merchant/${encodeURIComponent(payment.paymentId)}`}><${Money} minor=${payment.amount} currency=${payment.currency} /></a></td>
+      <td><span class="id">${payment.merchantReference ?? ''}</span></td>
       <td>${payment.transactions.map(({ type }) => type).join(', ')}</td>
       <td><${Time} at=${payment.createdAt} /></td>
     </tr>`,

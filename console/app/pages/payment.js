@@ -24,7 +24,7 @@ const Verified = ({ verification }) => {
   if (verification === undefined) return html`<p role="status">Verifying …</p>`;
   const { ok, events, broken } = verification;
   return ok
-    ? html`<${Finding} isGood=${true}>Verified: ${counted(events)} events, every hash and every sum fits.<//>`
+    ? html`<${Finding} isGood=${true}>Verified: <a href="#happened">${counted(events)} events</a>, every hash and every sum fits.<//>`
     : html`<${BrokenBox} broken=${broken} />`;
 };
 
@@ -56,8 +56,8 @@ const Download = ({ paymentId, path }) => {
     saveFile(file, bytes);
     setSaved(file);
   };
-  return html`<p><button type="button" onClick=${save}>Download the events</button>
-    ${saved !== '' && html`<span role="status"> Saved, with its manifest. Check it without a service: <code>npx payments verify --file ${saved}</code></span>`}</p>
+  return html`<button type="button" onClick=${save}>Download the events</button>
+    ${saved !== '' && html`<span role="status">Saved, with its manifest. Check it without a service: <code>npx payments verify --file ${saved}</code></span>`}
     <${ProblemBox} problem=${problem} />`;
 };
 
@@ -78,9 +78,12 @@ const Story = ({ paymentId, history, revisionText }) => {
     /** @param {KeyboardEvent} event */
     const step = (event) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      const isField =
-        event.target instanceof Element && event.target.closest('input, select, textarea');
-      if (by === undefined || isField) return;
+      // In a field, or in what scrolls sideways, the key has another meaning; with Alt it goes back.
+      const isElsewhere =
+        event.target instanceof Element &&
+        event.target.closest('input, select, textarea, pre, .scrolls');
+      const isShortcut = event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
+      if (by === undefined || isElsewhere || isShortcut) return;
       event.preventDefault();
       choose(Math.max(0, Math.min(last, revision + by)));
     };
@@ -89,13 +92,15 @@ const Story = ({ paymentId, history, revisionText }) => {
   }, [revision, last]);
   return html`<div class="story">
     <section aria-labelledby="happened">
-      <h2 id="happened">What happened</h2>
-      <${Timeline} events=${events} chosen=${revision} choose=${choose} reconciliation=${provider.value} />
+      <h2 id="happened" tabindex="-1">What happened</h2>
+      <${Timeline} address=${address} events=${events} chosen=${revision} choose=${choose} reconciliation=${provider.value} />
       <${Raw} value=${events.length > 200 ? events.slice(0, 200) : events} name=${events.length > 200 ? 'Raw JSON of the first 200 events' : 'Raw JSON'} />
-      <${AtProvider} paymentId=${paymentId} loaded=${provider} isBroken=${isBroken} choose=${choose} />
-      <${Explain} paymentId=${paymentId} choose=${choose} />
     </section>
     <${AtRevision} paymentId=${paymentId} events=${events} revision=${revision} choose=${choose} reconciliation=${provider.value} />
+    <div>
+      <${AtProvider} paymentId=${paymentId} address=${address} loaded=${provider} isBroken=${isBroken} />
+      <${Explain} paymentId=${paymentId} address=${address} />
+    </div>
   </div>`;
 };
 
@@ -114,13 +119,12 @@ export const PaymentPage = ({ place: { id = '', query } }) => {
     ${history === undefined && loaded.problem === undefined && html`<${Waiting} what="the events" />`}
     ${
       history !== undefined &&
-      html`<p>Merchant ${history.merchantId}. <button type="button" onClick=${() => {
+      html`<div class="actions"><span>Merchant <span class="id">${history.merchantId}</span></span> <button type="button" onClick=${() => {
         loaded.again();
         verified.again();
-      }}>Read again</button></p>
+      }}>Read again</button> <${Download} paymentId=${id} path=${path} /></div>
         <${BrokenBox} broken=${history.broken} />
         ${history.broken === undefined && html`<${Verified} verification=${/** @type {Verification | undefined} */ (verified.value)} />`}
-        <${Download} paymentId=${id} path=${path} />
         <${Story} paymentId=${id} history=${history} revisionText=${query.get('revision')} />`
     }`;
 };

@@ -15,7 +15,7 @@ const STATUS_MS = 1_000;
 /** @param {{ result: Rebuilt }} props */
 const Result = ({ result }) => {
   const { events, seconds, equal, served, money, parked } = result;
-  return html`<${Finding} isGood=${served && parked.length === 0}><a href="/console/verify">${counted(events)} events</a> in ${seconds.toFixed(1)} s; the old read models were ${equal ? 'the same' : 'others'}${served ? '' : ', and are still served'}.<//>
+  return html`<${Finding} isGood=${served && parked.length === 0}><a href="/console/verify">${counted(events)} events</a> in <time>${seconds.toFixed(1)} s</time>; the old read models were ${equal ? 'the same' : 'others'}${served ? '' : ', and are still served'}.<//>
     ${!served && html`<p><a href="#other-money">${counted(money.count)} payments</a> say other money in the log than in the served read models, which may be the right ones. Verify and reconcile before you accept.</p>`}
     ${money.named.length > 0 && html`<ul id="other-money">${money.named.map(({ paymentId }) => html`<li><${PaymentLink} id=${paymentId} /></li>`)}</ul>`}
     ${parked.length > 0 && html`<p><a href="/console/operate/parked">${counted(parked.length)} payments are parked</a>.</p>`}`;

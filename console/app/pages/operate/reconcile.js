@@ -22,7 +22,7 @@ export const sideOf = (side) =>
 /** @param {{ found: Reconciliation }} props */
 const Result = ({ found }) => {
   const { ok, operations, entries, unreadable, notCompared, differences, more } = found;
-  return html`<${Finding} isGood=${ok}>${ok ? 'Log and provider agree' : 'Log and provider do not agree'}: <a href="/console/find">${counted(operations)} operations</a>, ${counted(entries)} ledger entries<//>
+  return html`<${Finding} isGood=${ok}>${ok ? 'Log and provider agree' : 'Log and provider do not agree'}: <a href="/console/find">${counted(operations)} operations</a>, <a href="#compared">${counted(entries)} ledger entries</a><//>
     ${unreadable > 0 && html`<p><a href="/console/verify">${counted(unreadable)} events</a> cannot be read.</p>`}
     ${notCompared > 0 && html`<p>${counted(notCompared)} were not compared: too many waited for a counterpart.</p>`}
     ${
@@ -33,7 +33,7 @@ const Result = ({ found }) => {
       </table></div>`
     }
     ${more > 0 && html`<p>${counted(more)} more are not listed.</p>`}
-    <${Raw} value=${found} />`;
+    <${Raw} id="compared" value=${found} />`;
 };
 
 export const ReconcileSection = () => {
@@ -42,13 +42,14 @@ export const ReconcileSection = () => {
   );
   const [isRunning, setRunning] = useState(false);
   const run = async () => {
+    if (isRunning) return;
     setRunning(true);
     setOutcome(await send('/audit/v1/reconcile'));
     setRunning(false);
   };
   return html`<h2>Reconcile</h2>
     <p>Each operation of the log beside the provider's ledger. Nothing is changed.</p>
-    <p><button type="button" onClick=${run} disabled=${isRunning}>Reconcile</button>
+    <p><button type="button" onClick=${run} aria-disabled=${isRunning}>Reconcile</button>
       <span role="status"> ${isRunning ? 'Comparing …' : ''}</span></p>
     ${outcome !== undefined && (outcome.ok ? html`<${Result} found=${outcome.value} />` : html`<${ProblemBox} problem=${outcome.problem} again=${run} />`)}`;
 };

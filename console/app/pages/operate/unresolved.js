@@ -73,8 +73,8 @@ const ResolveForm = ({ one, onResolved }) => {
 /** @param {{ one: Unresolved, again: () => void }} props */
 const Row = ({ one, again }) => html`<li class="card">
   <h3><${PaymentLink} id=${one.paymentId} /> <span class="state">${one.state}</span></h3>
-  <p>${one.operation} of <${ToPayment} id=${one.paymentId}>${money(one.amountMinor, one.currency)}<//> of ${one.merchantId}, for ${duration(Date.now() - Date.parse(one.since))}${' '}
-    (since <${Time} at=${one.since} />). The provider was asked ${one.attempts} times in vain${one.nextAttemptAt === null ? '' : html`, next at <${Time} at=${one.nextAttemptAt} />`}.</p>
+  <p>${one.operation} of <${ToPayment} id=${one.paymentId}>${money(one.amountMinor, one.currency)}<//> of ${one.merchantId}, for <time datetime=${one.since}>${duration(Date.now() - Date.parse(one.since))}</time>${' '}
+    (since <${Time} at=${one.since} />). The provider was asked <span class="attempts">${one.attempts === 1 ? 'once' : `${one.attempts} times`}</span> in vain${one.nextAttemptAt === null ? '' : html`, next at <${Time} at=${one.nextAttemptAt} />`}.</p>
   ${one.request && html`<${Waits} request=${one.request} />`}
   ${hasScope('ops:resolve') && isOfAll() && one.state !== 'UNCONFIRMED' && html`<${ResolveForm} one=${one} onResolved=${again} />`}
   <${Raw} value=${one} />
