@@ -1,6 +1,6 @@
 /** The console: the frame around every page, and the page that the address names. */
 import { render } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { FindPage } from './pages/find.js';
 import { LivePage } from './pages/live.js';
@@ -41,6 +41,27 @@ const useSession = () => {
   return session;
 };
 
+/**
+ * Where a link leads, the keyboard and a screen reader go too: to the revision that it names, else to the
+ * title of the page. A page that has taken the focus itself keeps it.
+ */
+const focusTitle = () => {
+  const main = document.querySelector('main');
+  /** @type {HTMLElement | null | undefined} */
+  const title = main?.querySelector('[data-arrival]') ?? main?.querySelector('h1');
+  const isTaken = main?.contains(document.activeElement) && !title?.matches('[data-arrival]');
+  if (title == null || isTaken) return;
+  title.tabIndex = -1;
+  title.addEventListener('blur', () => title.removeAttribute('tabindex'), { once: true });
+  title.focus();
+};
+
+/** @param {MouseEvent} event */
+const skipHead = (event) => {
+  event.preventDefault();
+  focusTitle();
+};
+
 /** @param {{ current: string }} props */
 const Navigation = ({ current }) => html`<nav aria-label="Pages">
   <ul>
@@ -74,18 +95,23 @@ const Console = () => {
     const subject = place.id === undefined ? (page?.title ?? 'No such page') : place.id;
     document.title = `${subject} · Payments console`;
   }, [name, place.id]);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isFirst.current) focusTitle();
+    isFirst.current = false;
+  }, [place.arrivals, session]);
   const content = () => {
     if (session === undefined) return html`<${SignIn} />`;
     if (page === undefined) return html`<h1>No such page</h1><p>The pages are above.</p>`;
     return html`<${page.component} key=${session.token} place=${place} />`;
   };
-  return html`<a class="skip" href="#main">To the content</a>
+  return html`<a class="skip" href="#main" onClick=${skipHead}>To the content</a>
     <header>
       <a class="name" href="/console">Payments</a>
       ${session !== undefined && html`<${Navigation} current=${name === 'payments' ? 'find' : name} />`}
       <${Reader} />
     </header>
-    <main id="main" tabindex="-1">${content()}</main>
+    <main id="main">${content()}</main>
     <footer><p>Every answer comes from the routes that <code>npx payments</code> uses. Reading is recorded.</p></footer>`;
 };
 

@@ -3,7 +3,12 @@ import { useEffect, useState } from 'preact/hooks';
 
 const ROOT = '/console';
 
-/** @typedef {{ page: string, id: string | undefined, query: URLSearchParams }} Place */
+/**
+ * `arrivals` counts the times that a link, or a step back, led the reader to another place.
+ * @typedef {{ page: string, id: string | undefined, query: URLSearchParams, arrivals: number }} Place
+ */
+
+let arrivals = 0;
 
 /**
  * The page of an address: `/console/payments/<id>?revision=3` is the page `payments` with its id.
@@ -12,7 +17,8 @@ const ROOT = '/console';
  */
 export const placeOf = ({ pathname, search }) => {
   const [page = '', id] = pathname.slice(ROOT.length).split('/').filter(Boolean);
-  return { page, id: id && decodeURIComponent(id), query: new URLSearchParams(search) };
+  const query = new URLSearchParams(search);
+  return { page, id: id && decodeURIComponent(id), query, arrivals };
 };
 
 /** @type {Set<() => void>} */
@@ -40,8 +46,9 @@ const followLink = (event) => {
   if (link === null || !isPlain || link.hash !== '' || link.hasAttribute('download')) return;
   if (link.origin !== location.origin || !link.pathname.startsWith(ROOT)) return;
   event.preventDefault();
+  if (link.pathname !== location.pathname) scrollTo(0, 0);
+  arrivals += 1;
   goTo(link.pathname + link.search);
-  scrollTo(0, 0);
 };
 
 /** The place that the address names, and again after each change of it. */
@@ -49,12 +56,16 @@ export const usePlace = () => {
   const [place, setPlace] = useState(() => placeOf(location));
   useEffect(() => {
     const update = () => setPlace(placeOf(location));
+    const back = () => {
+      arrivals += 1;
+      update();
+    };
     listeners.add(update);
-    addEventListener('popstate', update);
+    addEventListener('popstate', back);
     document.addEventListener('click', followLink);
     return () => {
       listeners.delete(update);
-      removeEventListener('popstate', update);
+      removeEventListener('popstate', back);
       document.removeEventListener('click', followLink);
     };
   }, []);

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../api.js';
 import { minorOf, pathOf } from '../format.js';
 import { html } from '../html.js';
-import { Money, PaymentLink, ProblemBox, Status, Time } from '../parts.js';
+import { EventMoney, PaymentLink, ProblemBox, Status, Time } from '../parts.js';
 import { goTo } from '../router.js';
 import { isOfAll } from '../session.js';
 
@@ -77,13 +77,31 @@ const Progress = ({ results: { payments, next, searchedTo, problem, isAsking }, 
 /** @param {{ results: Results, more: () => void }} props */
 const Table = ({ results, more }) => {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
+  /** @returns {HTMLElement[]} */
+  const linksOf = () =>
+    [...(body.current?.querySelectorAll('a.id') ?? [])].map(
+      (link) => /** @type {HTMLElement} */ (link),
+    );
+  /** The first of the payments that *More* is to bring, which then has the focus. */
+  const awaited = useRef(Number.POSITIVE_INFINITY);
+  useEffect(() => {
+    if (results.payments.length <= awaited.current) return;
+    linksOf()[awaited.current]?.focus();
+    awaited.current = Number.POSITIVE_INFINITY;
+  }, [results.payments]);
+  const askMore = () => {
+    if (results.isAsking) return;
+    awaited.current = results.payments.length;
+    more();
+  };
   /** @param {KeyboardEvent} event */
   const move = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step === undefined) return;
     event.preventDefault();
-    const links = [...(body.current?.querySelectorAll('a') ?? [])];
-    const at = links.indexOf(/** @type {HTMLAnchorElement} */ (document.activeElement));
+    const links = linksOf();
+    const row = document.activeElement?.closest('tr');
+    const at = links.findIndex((link) => link.closest('tr') === row);
     links[Math.max(0, Math.min(links.length - 1, at + step))]?.focus();
   };
   return html`<div class="scrolls" tabindex="0" role="region" aria-label="Payments found"><table>
@@ -94,16 +112,16 @@ const Table = ({ results, more }) => {
           (found) => html`<tr key=${found.paymentId}>
             <td><${PaymentLink} id=${found.paymentId} /></td>
             <td><${Status} status=${found.status} /></td>
-            <td><${Money} minor=${found.amount} currency=${found.currency} /></td>
-            <td>…${found.last4}</td>
-            <td>${found.merchantReference ?? ''}</td>
-            <td>${found.merchantId}</td>
+            <td><${EventMoney} id=${found.paymentId} revision=${0} minor=${found.amount} currency=${found.currency} /></td>
+            <td class="id">…${found.last4}</td>
+            <td><span class="id">${found.merchantReference ?? ''}</span></td>
+            <td class="id">${found.merchantId}</td>
             <td><${Time} at=${found.createdAt} /></td>
           </tr>`,
         )}
       </tbody>
     </table></div>
-    ${results.next !== null && html`<p><button type="button" onClick=${more} disabled=${results.isAsking}>More</button></p>`}`;
+    ${results.next !== null && html`<p><button type="button" onClick=${askMore} aria-disabled=${results.isAsking}>More</button></p>`}`;
 };
 
 /** @param {{ place: import('../router.js').Place }} props */

@@ -65,6 +65,9 @@ const KeptHead = ({ choose }) => {
     <p role="status">${said}</p>`;
 };
 
+/** Where the figures of a verification come from: its result, as the service gave it. */
+const SOURCE = '#result';
+
 /** @param {{ result: Verification }} props */
 const Result = ({ result }) => {
   const {
@@ -78,24 +81,24 @@ const Result = ({ result }) => {
     sealed,
     missingPayments = [],
   } = result;
-  return html`<${Finding} isGood=${ok}>${ALSO[finding]}: ${counted(events)} events${head === null ? '' : `, up to #${head.position}`}<//>
+  return html`<${Finding} isGood=${ok}>${ALSO[finding]}: <a href=${SOURCE}>${counted(events)} events${head === null ? '' : `, up to #${head.position}`}</a><//>
     <p>${GUARANTEES[guarantee]}</p>
-    ${head !== null && html`<p>The last event that was verified: #${head.position}, ${head.stream} revision ${head.revision}, with the hash <code>${head.hash.slice(0, 12)}…</code> <${StreamLink} place=${head} /></p>`}
+    ${head !== null && html`<p>The last event that was verified: <a href=${SOURCE}>#${head.position}</a>, <span class="id">${head.stream}</span> revision <a href=${SOURCE}>${head.revision}</a>, with the hash <code>${head.hash.slice(0, 12)}…</code> <${StreamLink} place=${head} /></p>`}
     <${BrokenBox} broken=${broken} />
     <dl class="figures">
-      ${keptHead && html`<${Fact} name="Kept head" isBad=${!keptHead.found}>#${keptHead.position} ${keptHead.notComparable ?? (keptHead.found ? 'found' : 'not found')}<//>`}
+      ${keptHead && html`<${Fact} name="Kept head" href=${SOURCE} isBad=${!keptHead.found}>#${keptHead.position} ${keptHead.notComparable ?? (keptHead.found ? 'found' : 'not found')}<//>`}
       ${
         sealed &&
-        html`<${Fact} name="Seals">${counted(sealed.seals)} fit${sealed.position === undefined ? '' : `, the last up to #${sealed.position}`}<//>
-        <${Fact} name="Events after the last seal">${counted(sealed.eventsAfter)}<//>
-        <${Fact} name="Sealing key">${sealed.keyId ?? 'none'}${sealed.trustedKeyId === undefined ? ' (checked against no key)' : ''}<//>`
+        html`<${Fact} name="Seals" href=${SOURCE}>${counted(sealed.seals)} fit${sealed.position === undefined ? '' : `, the last up to #${sealed.position}`}<//>
+        <${Fact} name="Events after the last seal" href=${SOURCE}>${counted(sealed.eventsAfter)}<//>
+        <${Fact} name="Sealing key" href=${SOURCE}>${sealed.keyId ?? 'none'}${sealed.trustedKeyId === undefined ? ' (checked against no key)' : ''}<//>`
       }
     </dl>
     ${
       missingPayments.length > 0 &&
       html`<h2>Payments that the log lost</h2><ul>${missingPayments.map((id) => html`<li><${PaymentLink} id=${id} /></li>`)}</ul>`
     }
-    <${Raw} value=${result} />`;
+    <${Raw} id="result" value=${result} />`;
 };
 
 export const VerifyPage = () => {
@@ -103,23 +106,24 @@ export const VerifyPage = () => {
   const [run, setRun] = useState(/** @type {Run | undefined} */ (undefined));
   const leaving = useRef(new AbortController());
   useEffect(() => () => leaving.current.abort(), []);
+  const { progress, result, problem } = run ?? {};
+  const isRunning = run !== undefined && result === undefined && problem === undefined;
   const verify = async () => {
+    if (isRunning) return;
     setRun({});
-    const problem = await follow(pathOf('/audit/v1/verify', head), {
+    const rejected = await follow(pathOf('/audit/v1/verify', head), {
       signal: leaving.current.signal,
       onEvent: ({ event, data }) => {
         if (event === 'progress') setRun({ progress: JSON.parse(data) });
         if (event === 'result') setRun({ result: JSON.parse(data) });
       },
     });
-    if (problem !== undefined) setRun({ problem });
+    if (rejected !== undefined) setRun({ problem: rejected });
   };
-  const { progress, result, problem } = run ?? {};
-  const isRunning = run !== undefined && result === undefined && problem === undefined;
   return html`<h1>Verify the whole log</h1>
     <p>Every hash, every link, every sum and every seal, from the first event to the last.</p>
     <${KeptHead} choose=${setHead} />
-    <p><button type="button" onClick=${verify} disabled=${isRunning}>Verify</button></p>
+    <p><button type="button" onClick=${verify} aria-disabled=${isRunning}>Verify</button></p>
     ${
       isRunning &&
       html`<p role="status"><label>Verifying <progress max=${progress?.of ?? 1} value=${progress?.verified ?? 0}></progress></label>

@@ -1,0 +1,214 @@
+/**
+ * The stories of docs/console.md by keyboard alone: no address is opened after the first, nothing is
+ * clicked, and whatever has the focus is seen.
+ */
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { BROWSER_MS } from '../support/browser.ts';
+import { describeConsole, type Seeded, seedPayments } from '../support/console-world.ts';
+import { idOf } from '../support/in-process.ts';
+import { type Keyboard, keyboardOf } from '../support/keyboard.ts';
+import { until } from '../support/until.ts';
+
+jest.setTimeout(2 * BROWSER_MS);
+
+describeConsole('the console by keyboard', (world) => {
+  let seeded: Seeded;
+  beforeAll(async () => {
+    seeded = await seedPayments(world);
+  });
+  afterAll(async () => {
+    expect(world.visits.flatMap(({ complaints }) => complaints)).toEqual([]);
+    await seeded?.[Symbol.asyncDispose]();
+  });
+
+  /** A new page, on which a token is pasted; the page that it can read first has the focus. */
+  const signIn = async (token: string, title: RegExp): Promise<[Page, Keyboard]> => {
+    const { page } = await world.visit('/console', 'none', {});
+    const keyboard = keyboardOf(page);
+    if ((await keyboard.focused()).name !== 'Token') await keyboard.tabTo(/^Token$/);
+    await keyboard.type(token);
+    await keyboard.tabTo(/^Open$/);
+    await keyboard.press('Enter');
+    await keyboard.arriveAt(title);
+    return [page, keyboard];
+  };
+  const asOperator = async (subject = 'ann') => signIn(await world.tokenOf(subject), /^Live$/);
+  const goTo = async (keyboard: Keyboard, page: string): Promise<void> => {
+    await keyboard.tabTo(new RegExp(`^${page}$`), { isBack: true });
+    await keyboard.press('Enter');
+  };
+  const findPayment = async (page: Page, keyboard: Keyboard, q: string, id: string) => {
+    await goTo(keyboard, 'Find');
+    await until('the search has the focus', async () =>
+      (await keyboard.focused()).name.startsWith('Payment id'),
+    );
+    await keyboard.type(q);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=/);
+    await page.waitForSelector('text=That is all of them.');
+    await keyboard.tabTo(new RegExp(`^${id}$`));
+    await keyboard.press('Enter');
+    await keyboard.arriveAt(new RegExp(id));
+  };
+
+  test('story: an auditor finds a payment by its last four digits and takes its events along', async () => {
+    const [page, keyboard] = await asOperator();
+    await findPayment(page, keyboard, '9995', seeded.declined);
+    const saved: string[] = [];
+    page.on('download', (download) => saved.push(download.suggestedFilename()));
+    await keyboard.tabTo(/^Download the events$/);
+    await keyboard.press('Enter');
+    await page.waitForSelector('text=Saved, with its manifest');
+    await until('both files are saved', () => saved.length === 2);
+    expect((await keyboard.focused()).name).toBe('Download the events');
+  });
+
+  test('story: why a refund was refused, and the event that forbids it', async () => {
+    const [page, keyboard] = await asOperator();
+    await findPayment(page, keyboard, seeded.disputed, seeded.disputed);
+    await keyboard.tabTo(/^Amount, empty for all of it/);
+    await keyboard.type('5.00');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('[aria-live] .finding.bad');
+    await keyboard.tabTo(/^r3 PaymentDisputed$/);
+    await keyboard.press('Enter');
+    await keyboard.arriveAt(/^At revision 3$/);
+    expect(page.url()).toContain('?revision=3');
+  });
+
+  test('story: what was true at a moment, by the keys of the list, of the page and of the slider', async () => {
+    const [page, keyboard] = await asOperator();
+    await findPayment(page, keyboard, seeded.refunded, seeded.refunded);
+    const row = await keyboard.tabTo(/^r4 /);
+    expect(row.name).toContain('PaymentRefunded');
+    const chosen = async (key: string, revision: number): Promise<void> => {
+      await page.keyboard.press(key);
+      await page.waitForURL(new RegExp(`revision=${revision}$`));
+      await until(`row r${revision} has the focus`, async () =>
+        (await keyboard.focused()).name.startsWith(`r${revision} `),
+      );
+    };
+    await chosen('ArrowUp', 3);
+    await chosen('Home', 0);
+    await chosen('ArrowDown', 1);
+    await chosen('End', 4);
+    await keyboard.press('Enter');
+    await keyboard.arriveAt(/^At revision 4$/);
+    await keyboard.press('ArrowLeft');
+    await page.waitForURL(/revision=3$/);
+    const slider = await keyboard.tabTo(/^Revision/);
+    expect(slider.tag).toBe('input');
+    await keyboard.press('ArrowLeft');
+    await page.waitForURL(/revision=2$/);
+    await page.waitForSelector('text=What GET answered then');
+    await keyboard.tabTo(/^999999.99 USD$/);
+    await keyboard.tabTo(/^The whole body$/);
+    await keyboard.press('Enter');
+    await page.waitForSelector('details[open] pre:has-text("capturedAmount")');
+    const back = `dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft', altKey: true, cancelable: true }))`;
+    expect(await page.evaluate(back)).toBe(true);
+  });
+
+  test('story: two operators resolve an unknown outcome', async () => {
+    const { service } = world;
+    service.faults.respondsToLookUps = false;
+    const [first, ann] = await asOperator('ann');
+    const [second, bob] = await asOperator('bob');
+    const word = async (page: Page, keyboard: Keyboard, summary: string, button: string) => {
+      await goTo(keyboard, 'Operate');
+      await page.waitForSelector('.card');
+      await keyboard.tabTo(new RegExp(`^${summary}$`), { around: seeded.unresolved });
+      await keyboard.press('Enter');
+      await keyboard.tabTo(/^Outcome/);
+      await keyboard.press('Home');
+      await keyboard.tabTo(/^Evidence/);
+      await keyboard.type('the acquirer confirmed it by phone');
+      await keyboard.tabTo(new RegExp(`^${button}$`));
+      await keyboard.press('Enter');
+    };
+    await word(first, ann, 'Resolve by hand', 'Request');
+    await first.waitForSelector('text=Nothing is recorded until another operator');
+    await word(second, bob, 'Approve, or say otherwise', 'Approve');
+    const confirmed = second.locator('h2:has-text("not confirmed yet") ~ ul .card');
+    await confirmed.filter({ hasText: seeded.unresolved }).waitFor();
+    service.faults.respondsToLookUps = true;
+  });
+
+  test('story: a merchant watches its own payment arrive, and sends its message again', async () => {
+    const token = await world.tokenOf('shop', 'm_test', 'payments:read webhooks:write');
+    const [page, keyboard] = await signIn(token, /^My payments$/);
+    const paymentId = idOf(await world.service.create({ captureNow: true }));
+    await page.waitForSelector(`a:has-text("${paymentId}")`);
+    await keyboard.tabTo(new RegExp(`^${paymentId}$`));
+    await keyboard.press('Enter');
+    await keyboard.arriveAt(new RegExp(paymentId));
+    await page.waitForSelector('li:has-text("SALE")');
+    await keyboard.tabTo(/^25.00 USD$/);
+    await keyboard.tabTo(/^25.00 USD$/);
+    await keyboard.press('Enter');
+    expect((await keyboard.focused()).name).toContain('SALE');
+    await goTo(keyboard, 'My webhooks');
+    await keyboard.arriveAt(/^My webhooks$/);
+    await page.waitForSelector('summary:has-text("Attempts")');
+    await keyboard.tabTo(/^Attempts$/, { around: '/hook' });
+    await keyboard.press('Enter');
+    await page.waitForSelector(`tr:has-text("${paymentId}"):has-text("✓ accepted")`);
+    await keyboard.tabTo(/^Send again$/, { around: paymentId });
+    await keyboard.press('Space');
+    await page.waitForSelector('text=Sent again.');
+  });
+
+  test('the first stop of a page leads past its head, and the next one is in the content', async () => {
+    const { page } = await world.visit('/console/verify', await world.tokenOf('ann'), {});
+    const keyboard = keyboardOf(page);
+    expect((await keyboard.press('Tab')).name).toBe('To the content');
+    expect((await keyboard.press('Enter')).tag).toBe('h1');
+    expect((await keyboard.press('Tab')).name).toMatch(/^Compare with a head/);
+    await keyboard.tabTo(/^Verify$/);
+    await keyboard.press('Enter');
+    await page.waitForSelector('.finding.good');
+    expect((await keyboard.focused()).name).toBe('Verify');
+    await keyboard.tabTo(/ events, up to #/);
+    await keyboard.press('Enter');
+    await page.waitForSelector('details[open] #result');
+  });
+
+  test('events wait while the focus is among them, and go on at a key', async () => {
+    const [page, keyboard] = await asOperator();
+    await page.waitForSelector('text=Connected.');
+    const shown = idOf(await world.service.create());
+    await page.waitForSelector(`.row a:has-text("${shown}")`);
+    await keyboard.tabTo(new RegExp(`^${shown}$`));
+    await world.service.create();
+    await page.waitForSelector('button:has-text("Go on (2 new)")');
+    expect((await keyboard.focused()).name).toBe(shown);
+    await keyboard.tabTo(/^Go on/, { isBack: true });
+    await keyboard.press('Space');
+    await page.waitForSelector('button:has-text("Pause")');
+  });
+
+  test('a question before a rebuild is taken back or accepted', async () => {
+    const [page, keyboard] = await asOperator();
+    await goTo(keyboard, 'Operate');
+    await keyboard.arriveAt(/^Operate$/);
+    await keyboard.tabTo(/^Read models$/);
+    await keyboard.press('Enter');
+    await page.waitForSelector('dt:has-text("Checkpoint")');
+    await keyboard.tabTo(/^Rebuild the read models$/);
+    page.once('dialog', (dialog) => dialog.dismiss());
+    await keyboard.press('Enter');
+    expect(await page.locator('text=the old read models were').count()).toBe(0);
+    page.once('dialog', (dialog) => dialog.accept());
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('text=the old read models were the same');
+  });
+
+  test('back and forward, the focus is at the title of the page', async () => {
+    const [page, keyboard] = await asOperator();
+    await goTo(keyboard, 'Verify');
+    await keyboard.arriveAt(/^Verify/);
+    await page.goBack();
+    await keyboard.arriveAt(/^Live$/);
+  });
+});
