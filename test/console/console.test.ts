@@ -4,34 +4,20 @@
  * picture is taken for the docs.
  */
 
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import type { Browser } from 'playwright-core';
-import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
-import { runCli } from '../support/cli.ts';
-import {
-  type InProcess,
-  idOf,
-  leaveUnresolved,
-  locatedId,
-  NO_RETRIES,
-  openInProcess,
-  SECRET,
-  signToken,
-} from '../support/in-process.ts';
+import { beforeAll, expect, jest, test } from '@jest/globals';
+import { BROWSER_MS, type Visit } from '../support/browser.ts';
+import { describeConsole } from '../support/console-world.ts';
+import { idOf, leaveUnresolved, locatedId, SECRET, signToken } from '../support/in-process.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { ROOT } from '../support/service.ts';
 import { until } from '../support/until.ts';
+import { startReceiver } from '../support/webhook-receiver.ts';
 
-const missing = noBrowser();
-const describeOrSkip = missing === undefined ? describe : describe.skip;
 jest.setTimeout(2 * BROWSER_MS);
 
 const PICTURES = join(ROOT, 'docs/pictures');
@@ -40,37 +26,8 @@ const OPERATOR = 'audit:read ops:admin ops:resolve';
 
 type Violation = { id: string; impact: string; nodes: { html: string }[] };
 
-describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
-  let service: InProcess;
-  let url: string;
-  let browser: Browser;
-  const visits: Visit[] = [];
-
-  const tokens = new Map<string, Promise<string>>();
-  const tokenOf = (subject: string, merchant = '*', scope = OPERATOR): Promise<string> => {
-    const known = tokens.get(subject) ?? signToken({ merchant_id: merchant, sub: subject, scope });
-    tokens.set(subject, known);
-    return known;
-  };
-
-  /** One page for each reader, which goes from address to address; one of its own with `options`. */
-  const pages = new Map<string, Visit>();
-  const visit = async (path: string, token: string, options?: object): Promise<Visit> => {
-    const known = options === undefined ? pages.get(token) : undefined;
-    const opened = known ?? (await openPage(browser, url, options));
-    if (known === undefined) visits.push(opened);
-    if (options === undefined) pages.set(token, opened);
-    await opened.page.goto('about:blank');
-    await opened.page.goto(`${url}${path}#token=${token}`);
-    await opened.page.waitForSelector('h1');
-    return opened;
-  };
-
-  const cli = async (...args: string[]): Promise<string> => {
-    const env = { PAYMENTS_URL: url, PAYMENTS_TOKEN: await tokenOf('ann'), JWT_SECRET: SECRET };
-    const { stdout } = await runCli(args, env);
-    return stdout;
-  };
+describeConsole('the console', (world) => {
+  const cli = async (...args: string[]): Promise<string> => (await world.cli(...args)).stdout;
 
   /** No serious finding of axe; and a picture for the docs, where they are wanted. */
   const look = async (opened: Visit, name: string): Promise<void> => {
@@ -91,30 +48,20 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
   let refunded: string;
   let declined: string;
   beforeAll(async () => {
-    service = await openInProcess({
-      RATE_LIMIT_PER_SECOND: '0',
-      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-      ...NO_RETRIES,
-    });
-    url = await service.listen();
+    const { service } = world;
     refunded = idOf(await service.create({ captureNow: true, merchantReference: 'order-7' }));
     await service.change('refund', refunded, { refundAmount: 500 });
     declined = idOf(await service.create({ number: '4000000000009995' }));
     idOf(await service.create());
-    browser = await launchBrowser();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await service?.[Symbol.asyncDispose]();
   });
 
   test('the token is taken from the address, and is stored nowhere unless the reader wants it', async () => {
-    const { page } = await visit('/console', await tokenOf('ann'));
-    expect(page.url()).toBe(`${url}/console`);
+    const { page } = await world.visit('/console', await world.tokenOf('ann'));
+    expect(page.url()).toBe(`${world.url}/console`);
     const stored = 'JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])';
     expect(await page.evaluate(stored)).toBe('[{},{},""]');
     await page.reload();
-    await page.fill('#token', await tokenOf('ann'));
+    await page.fill('#token', await world.tokenOf('ann'));
     await page.check('[name=keep]');
     await page.click('button[type=submit]');
     await page.waitForSelector('h1:has-text("Live")');
@@ -126,12 +73,12 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
   });
 
   test('story: an auditor finds a payment by its last four digits and takes its events along', async () => {
-    const opened = await visit('/console/find', await tokenOf('ann'));
+    const opened = await world.visit('/console/find', await world.tokenOf('ann'));
     const { page } = opened;
     await page.keyboard.type('9995');
     await page.keyboard.press('Enter');
     await page.waitForURL(/q=9995/);
-    const link = page.locator('tbody a');
+    const link = page.locator('tbody a.id');
     await link.waitFor();
     expect(await link.allInnerTexts()).toEqual([declined]);
     await look(opened, 'find');
@@ -152,7 +99,7 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
   });
 
   testOfLongRun('story: why a refund was refused, in the words of the command line', async () => {
-    const opened = await visit(`/console/payments/${refunded}`, await tokenOf('ann'));
+    const opened = await world.visit(`/console/payments/${refunded}`, await world.tokenOf('ann'));
     const { page } = opened;
     await page.fill('[name=amount]', '99.99');
     await page.click('button:has-text("Explain")');
@@ -163,7 +110,10 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
   });
 
   testOfLongRun('story: what was true at a moment, and what is different now', async () => {
-    const opened = await visit(`/console/payments/${refunded}?revision=2`, await tokenOf('ann'));
+    const opened = await world.visit(
+      `/console/payments/${refunded}?revision=2`,
+      await world.tokenOf('ann'),
+    );
     const { page } = opened;
     await page.waitForSelector('text=What GET answered then');
     const shown = JSON.parse(
@@ -182,12 +132,12 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
   });
 
   testOfLongRun('story: two operators resolve an unknown outcome', async () => {
-    const left = await leaveUnresolved(service, 'answer lost', () => service.create());
+    const left = await leaveUnresolved(world.service, 'answer lost', () => world.service.create());
     const paymentId = locatedId(left);
-    service.faults.respondsToLookUps = false;
+    world.service.faults.respondsToLookUps = false;
     const path = '/console/operate/unresolved';
-    const first = await visit(path, await tokenOf('ann'));
-    const second = await visit(path, await tokenOf('bob'));
+    const first = await world.visit(path, await world.tokenOf('ann'));
+    const second = await world.visit(path, await world.tokenOf('bob'));
     const word = async ({ page }: Visit): Promise<void> => {
       const card = page.locator('.card', { hasText: paymentId });
       await card.locator('details:has(form) > summary').click();
@@ -200,16 +150,16 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
     await look(second, 'operate');
     await word(second);
     await second.page.waitForSelector('text=Resolved by hand, not confirmed yet');
-    service.faults.respondsToLookUps = true;
-    const history = await visit(`/console/payments/${paymentId}`, await tokenOf('ann'));
+    world.service.faults.respondsToLookUps = true;
+    const history = await world.visit(`/console/payments/${paymentId}`, await world.tokenOf('ann'));
     await history.page.waitForSelector('.by-hand');
     expect(await history.page.locator('.by-hand').count()).toBe(2);
     await look(history, 'by-hand');
   });
 
   testOfLongRun('story: a merchant watches its own payment arrive', async () => {
-    const merchant = await tokenOf('shop', 'm_test', 'payments:read');
-    const opened = await visit('/console', merchant);
+    const merchant = await world.tokenOf('shop', 'm_test', 'payments:read');
+    const opened = await world.visit('/console', merchant);
     const { page } = opened;
     await page.waitForSelector('h1:has-text("My payments")');
     expect(await page.locator('nav a').allInnerTexts()).toEqual([
@@ -217,56 +167,48 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
       'My webhooks',
       'API',
     ]);
-    const paymentId = idOf(await service.create({ captureNow: true }));
+    const paymentId = idOf(await world.service.create({ captureNow: true }));
     await page.click(`a:has-text("${paymentId}")`);
     await page.waitForSelector('li:has-text("SALE")');
     await look(opened, 'merchant');
   });
 
   testOfLongRun('a merchant sees what became of its webhooks, and sends one again', async () => {
-    const received: string[] = [];
-    const receiver = createServer((request, response) => {
-      received.push(String(request.headers['webhook-id']));
-      request.resume().on('end', () => response.writeHead(204).end());
-    }).listen(0, '127.0.0.1');
-    await once(receiver, 'listening');
-    const { port } = receiver.address() as AddressInfo;
-    const merchant = await tokenOf('hooks', 'm_test', 'payments:read webhooks:write');
-    const endpoint = { url: `http://127.0.0.1:${port}/hook` };
-    const made = await service.ask('POST', '/api/v1/webhook-endpoints', endpoint, {
+    await using receiver = await startReceiver();
+    const merchant = await world.tokenOf('hooks', 'm_test', 'payments:read webhooks:write');
+    const endpoint = { url: receiver.url };
+    const made = await world.service.ask('POST', '/api/v1/webhook-endpoints', endpoint, {
       token: merchant,
     });
     expect(made.status).toBe(201);
-    await service.create({ captureNow: true });
-    const opened = await visit('/console/webhooks', merchant);
+    await world.service.create({ captureNow: true });
+    const opened = await world.visit('/console/webhooks', merchant);
     const { page } = opened;
     await page.click('summary:has-text("Attempts")');
     const row = page.locator('tr', { hasText: 'payment.captured' }).first();
     await row.getByText('✓ accepted').waitFor();
     await row.getByRole('button', { name: 'Send again' }).click();
     await row.getByText('Sent again.').waitFor();
-    await until('the message came twice, with one id', () => received.length >= 2);
-    expect(new Set(received).size).toBe(1);
+    await until('the message came twice, with one id', () => receiver.received.length >= 2);
+    expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(1);
     await page.click('text=Send a test message');
     await page.locator('tr', { hasText: 'webhook.test' }).getByText('✓ accepted').waitFor();
     await look(opened, 'webhooks');
-    const operator = await visit('/console/operate/webhooks', await tokenOf('ann'));
+    const operator = await world.visit('/console/operate/webhooks', await world.tokenOf('ann'));
     await operator.page.waitForSelector(`text=${endpoint.url}`);
-    receiver.close();
-    receiver.closeAllConnections();
   });
 
   testOfLongRun(
     'events arrive while the page is open, and wait while the reader scrolls',
     async () => {
-      const opened = await visit('/console/live', await tokenOf('ann'));
+      const opened = await world.visit('/console/live', await world.tokenOf('ann'));
       const { page } = opened;
       await page.waitForSelector('text=Connected.');
-      const paymentId = idOf(await service.create());
+      const paymentId = idOf(await world.service.create());
       await page.waitForSelector(`.row a:has-text("${paymentId}")`);
       await look(opened, 'live');
       await page.click('button:has-text("Pause")');
-      const later = idOf(await service.create());
+      const later = idOf(await world.service.create());
       await page.waitForSelector('button:has-text("Go on (2 new)")');
       expect(await page.locator(`.row a:has-text("${later}")`).count()).toBe(0);
       await page.click('button:has-text("Go on")');
@@ -275,7 +217,7 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
   );
 
   testOfLongRun('the whole log is verified with what the command line says', async () => {
-    const opened = await visit('/console/verify', await tokenOf('ann'));
+    const opened = await world.visit('/console/verify', await world.tokenOf('ann'));
     await opened.page.click('main button:has-text("Verify")');
     const finding = opened.page.locator('.finding.good');
     await finding.waitFor();
@@ -286,7 +228,7 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
   testOfLongRun(
     'an operator sees parked payments, read models, reconciliation and settings',
     async () => {
-      const opened = await visit('/console/operate/parked', await tokenOf('ann'));
+      const opened = await world.visit('/console/operate/parked', await world.tokenOf('ann'));
       const { page } = opened;
       await page.waitForSelector('text=No payment is parked');
       await page.click('a:has-text("Read models")');
@@ -304,20 +246,20 @@ describeOrSkip(`the console${missing === undefined ? '' : ` (skipped: ${missing}
   );
 
   testOfLongRun('a token without the right, and one that has expired, are told so', async () => {
-    const merchant = await tokenOf('shop', 'm_test', 'payments:read');
-    const { page } = await visit(`/console/payments/${refunded}`, merchant, {});
+    const merchant = await world.tokenOf('shop', 'm_test', 'payments:read');
+    const { page } = await world.visit(`/console/payments/${refunded}`, merchant, {});
     await page.waitForSelector('[role=alert]:has-text("FORBIDDEN")');
     const old = await signToken({ merchant_id: '*', sub: 'ann', scope: OPERATOR, exp: 1_000 });
-    const expired = await visit('/console/operate/settings', old, {});
+    const expired = await world.visit('/console/operate/settings', old, {});
     await expired.page.waitForSelector('[role=alert]:has-text("Paste a new token")');
     for (const refused of [page, expired.page]) await refused.context().close();
-    visits.splice(-2);
+    world.visits.splice(-2);
   });
 
   test('no page fetched anything from elsewhere, broke its policy or threw', () => {
-    expect(visits.flatMap(({ requests }) => requests.filter((a) => !a.startsWith('/')))).toEqual(
-      [],
-    );
-    expect(visits.flatMap(({ complaints }) => complaints)).toEqual([]);
+    expect(
+      world.visits.flatMap(({ requests }) => requests.filter((a) => !a.startsWith('/'))),
+    ).toEqual([]);
+    expect(world.visits.flatMap(({ complaints }) => complaints)).toEqual([]);
   });
 });

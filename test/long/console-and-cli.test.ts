@@ -4,29 +4,18 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import type { Browser, Locator, Page } from 'playwright-core';
-import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
-import { runCli } from '../support/cli.ts';
-import {
-  type InProcess,
-  idOf,
-  leaveUnresolved,
-  locatedId,
-  NO_RETRIES,
-  openInProcess,
-  SECRET,
-  signToken,
-} from '../support/in-process.ts';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import type { Locator, Page } from 'playwright-core';
+import { BROWSER_MS } from '../support/browser.ts';
+import type { CliRun } from '../support/cli.ts';
+import { describeConsole } from '../support/console-world.ts';
+import { idOf, leaveUnresolved, locatedId } from '../support/in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-const missing = noBrowser();
-const describeOrSkip = missing === undefined ? describe : describe.skip;
 jest.setTimeout(2 * BROWSER_MS);
 
 const DISPUTED = '4000000000004301';
-const SCOPE = 'audit:read ops:admin ops:resolve';
 
 /** The text in one line, as it is read. */
 const plain = (text: string): string => text.replace(/\s+/g, ' ').trim();
@@ -38,45 +27,29 @@ const rawIn = async (place: Page | Locator, name = 'Raw JSON'): Promise<unknown>
   return JSON.parse(await details.locator('pre').innerText());
 };
 
-describeOrSkip(`console and CLI${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+describeConsole('console and CLI', (world) => {
   const folder = temporaryFolder();
-  let service: InProcess;
-  let url: string;
-  let browser: Browser;
-  let visit: Visit;
-  let token: string;
   let refunded: string;
   let disputed: string;
   let unresolved: string;
 
-  const cli = async (...args: string[]) =>
-    runCli(args, { PAYMENTS_URL: url, PAYMENTS_TOKEN: token, JWT_SECRET: SECRET, NO_COLOR: '1' });
+  const cli = (...args: string[]): Promise<CliRun> => world.cli(...args);
   const cliJson = async (...args: string[]) =>
     JSON.parse((await cli(...args, '--format', 'json')).stdout);
-  const open = async (path: string): Promise<Page> => {
-    await visit.page.goto('about:blank');
-    await visit.page.goto(`${url}/console${path}#token=${token}`);
-    await visit.page.waitForSelector('h1');
-    return visit.page;
-  };
+  const open = async (path: string): Promise<Page> =>
+    (await world.visit(`/console${path}`, await world.tokenOf('ann'))).page;
 
   beforeAll(async () => {
-    service = await openInProcess({ RATE_LIMIT_PER_SECOND: '0', ...NO_RETRIES });
-    url = await service.listen();
-    token = await signToken({ merchant_id: '*', sub: 'ann', scope: SCOPE });
+    const { service } = world;
     refunded = idOf(await service.create({ captureNow: true, merchantReference: 'order-7' }));
     await service.change('refund', refunded, { refundAmount: 500, reason: 'damaged' });
     disputed = idOf(await service.create({ captureNow: true, number: DISPUTED }));
     const isDisputed = async () => (await service.get(disputed)).json.disputes !== undefined;
     await until('the payment is disputed', isDisputed);
     unresolved = locatedId(await leaveUnresolved(service, 'answer lost', () => service.create()));
-    browser = await launchBrowser();
-    visit = await openPage(browser, url);
   });
-  afterAll(async () => {
-    expect(visit?.complaints).toEqual([]);
-    await browser?.close();
-    await service?.[Symbol.asyncDispose]();
+  afterAll(() => {
+    expect(world.visits.flatMap(({ complaints }) => complaints)).toEqual([]);
     folder.remove();
   });
 
@@ -131,12 +104,12 @@ describeOrSkip(`console and CLI${missing === undefined ? '' : ` (skipped: ${miss
       expect.stringMatching(/REFUND 5.00 USD APPROVED APPROVED sim_\d+ ✓ provider agrees both say/),
     ]);
     expect((await cli('reconcile', refunded)).code).toBe(0);
-    service.faults.respondsToLookUps = false;
+    world.service.faults.respondsToLookUps = false;
     await section.getByText('Ask the provider again').click();
     await section.getByText('provider silent').first().waitFor();
     expect(await section.getByText('no entry').count()).toBe(0);
     expect((await cli('reconcile', refunded)).code).toBe(1);
-    service.faults.respondsToLookUps = true;
+    world.service.faults.respondsToLookUps = true;
     const differing = await open(`/payments/${unresolved}`);
     await differing.waitForSelector('td:has-text("UNRESOLVED_IN_LOG")');
     expect((await cli('reconcile', unresolved)).code).toBe(3);
@@ -191,7 +164,7 @@ describeOrSkip(`console and CLI${missing === undefined ? '' : ` (skipped: ${miss
     await page.waitForSelector('p[role=status]:has-text("all of them"), p:has-text("No payment")');
     const { payments } = await cliJson('find', ...args);
     const ids = payments.map(({ paymentId }: { paymentId: string }) => paymentId);
-    expect(await page.locator('tbody a').allInnerTexts()).toEqual(ids);
+    expect(await page.locator('tbody a.id').allInnerTexts()).toEqual(ids);
   });
 
   test('what is unresolved, parked, different at the provider, and set', async () => {
