@@ -2,7 +2,7 @@
  * Runs a test file with Jest's own test runner, but has Node load the modules: those of the product
  * and of its packages once in a worker, those below test/ once for each test file (ADR-0176).
  */
-import { createRequire, flushCompileCache, registerHooks } from 'node:module';
+import { createRequire, registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -25,7 +25,7 @@ registerHooks({
 });
 
 const ADDRESS = /file:\/+/g;
-const FILE = /\?file=[^:]+/g;
+const FILE = /\?file=\d+/g;
 const RUNNER = /\n.*\/test\/jest\/runner\.mjs.*/g;
 
 /** Errors name files as an editor opens them, and as Jest finds the line that it shows. */
@@ -46,10 +46,11 @@ const setTimeoutOfTests = (ms) => {
   globalThis[Symbol.for('TEST_TIMEOUT_SYMBOL')] = ms;
 };
 
-// By its name, not by its turn: under the same address a compiled module is found in the cache.
+let files = 0;
+
 const importTests = (file) => {
-  const { href } = pathToFileURL(file);
-  return import(`${href}?file=${href.slice(TESTS.length)}`);
+  files += 1;
+  return import(`${pathToFileURL(file).href}?file=${files}`);
 };
 
 /** Jest's runtime, but for the loading of modules. */
@@ -95,7 +96,5 @@ export default async (globalConfig, config, environment, runtime, ...rest) => {
     globalThis.console = console;
     process.env = env;
     process.umask(umask);
-    // Else a worker writes it all at its end, for which Jest waits half a second.
-    flushCompileCache();
   }
 };
