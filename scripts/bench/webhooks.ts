@@ -1,8 +1,8 @@
 /**
  * `npm run bench -- --webhooks`: what one webhook endpoint costs the requests of its merchant. Two
  * services on equal logs, one without an endpoint and one that sends each create to a receiver beside
- * the load, are driven in turns. A round of creates ends when the receiver has the last message, so
- * that the CPU of every delivery counts.
+ * the load, are driven in turns. A round of creates is over when the receiver has the last message: how
+ * long that took is shown, so that no queue grows unseen, and the CPU of every delivery counts.
  */
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,9 @@ const AIM = 0.95;
 
 type Side = { name: string; server: Server; received(): Promise<number> };
 type Name = 'create' | 'GET';
-type Pair = { without: Round; with: Round };
+/** `lateMs`: how long after the last response the last message had arrived. */
+type Driven = Round & { lateMs: number };
+type Pair = { without: Driven; with: Driven };
 
 const startReceiver = async (workplace: Workplace): Promise<Server> =>
   startServer({
@@ -63,39 +65,75 @@ const untilDelivered = async (side: Side, count: number): Promise<void> => {
   }
 };
 
-const measured = async (side: Side, order: LoadOrder, isCreate: boolean): Promise<Round> => {
+const measured = async (side: Side, order: LoadOrder, isCreate: boolean): Promise<Driven> => {
   await side.server.usage();
   const before = await side.received();
   const { ids: _, firstBad, ...result } = await load(order);
   if (firstBad !== undefined) process.stderr.write(`${order.method} ${order.url}: ${firstBad}\n`);
+  const endedMs = performance.now();
   if (isCreate) await untilDelivered(side, before + result.requests - result.bad);
-  return { ...result, ...(await side.server.usage()) };
+  const lateMs = performance.now() - endedMs;
+  return { ...result, ...(await side.server.usage()), lateMs };
 };
 
-const shareOf = (pair: Pair): number => cpuUsOf(pair.without) / cpuUsOf(pair.with);
+/** The middle over pairs of rounds, each driven one after the other. */
+const middle = (pairs: readonly Pair[], of: (pair: Pair) => number): number =>
+  middleOf(pairs.map(of));
 
-const row = (name: Name, pairs: readonly Pair[], open: Pair): string[] => {
-  const without = middleRound(pairs.map((pair) => pair.without));
-  const own = middleRound(pairs.map((pair) => pair.with));
-  const latency = ({ p50Ms, p99Ms }: Round) => `${number(p50Ms)}, ${number(p99Ms)}`;
+const rateShare = (pair: Pair): number => pair.with.perSecond / pair.without.perSecond;
+const cpuShare = (pair: Pair): number => cpuUsOf(pair.without) / cpuUsOf(pair.with);
+const p50Share = (pair: Pair): number => pair.without.p50Ms / pair.with.p50Ms;
+const p99Share = (pair: Pair): number => pair.without.p99Ms / pair.with.p99Ms;
+
+/** Pairs at the highest rate (closed loop), and at half of it (open loop). */
+type Pairs = { closed: Pair[]; open: Pair[] };
+
+const HEAD = [
+  'load',
+  'requests/s, no endpoint',
+  'one endpoint',
+  'share in each round',
+  'p50, p99 ms at half the rate, open loop: none',
+  'one endpoint',
+  'last message after the round, s: full rate, half',
+  'CPU µs, none',
+  'one endpoint, deliveries included',
+  'share',
+];
+
+const row = (name: Name, { closed, open }: Pairs): string[] => {
+  const ofSide = (pairs: readonly Pair[], side: keyof Pair) =>
+    middleRound(pairs.map((one) => one[side]));
+  const latency = (side: keyof Pair): string => {
+    const { p50Ms, p99Ms } = ofSide(open, side);
+    return `${number(p50Ms)}, ${number(p99Ms)}`;
+  };
+  const late = (pairs: readonly Pair[]) => number(middle(pairs, (pair) => pair.with.lateMs) / 1000);
   return [
     name,
-    number(cpuUsOf(without)),
-    number(cpuUsOf(own)),
-    middleOf(pairs.map(shareOf)).toFixed(2),
-    pairs.map((pair) => shareOf(pair).toFixed(2)).join('; '),
-    `${number(without.perSecond)}, ${number(own.perSecond)}`,
-    latency(open.without),
-    latency(open.with),
+    number(ofSide(closed, 'without').perSecond),
+    number(ofSide(closed, 'with').perSecond),
+    closed.map((pair) => rateShare(pair).toFixed(2)).join('; '),
+    latency('without'),
+    latency('with'),
+    name === 'create' ? `${late(closed)}, ${late(open)}` : '',
+    number(cpuUsOf(ofSide(closed, 'without'))),
+    number(cpuUsOf(ofSide(closed, 'with'))),
+    middle(closed, cpuShare).toFixed(2),
   ];
 };
 
-const goalOf = (name: Name, pairs: readonly Pair[]): Goal => ({
-  what: `${name}: CPU without an endpoint divided by CPU with one, deliveries included`,
-  goal: `≥ ${AIM}`,
-  before: '',
-  now: middleOf(pairs.map(shareOf)).toFixed(2),
-});
+const goalsOf = (name: Name, { closed, open }: Pairs): Goal[] => {
+  const goal = (what: string, share: number): Goal => ({
+    ...{ what: `${name}: ${what}`, goal: `≥ ${AIM}`, before: '' },
+    now: share.toFixed(2),
+  });
+  return [
+    goal('rate with one endpoint divided by the rate without', middle(closed, rateShare)),
+    goal('p50 without divided by p50 with one, at half the rate', middle(open, p50Share)),
+    goal('p99 without divided by p99 with one, at half the rate', middle(open, p99Share)),
+  ];
+};
 
 /** Runs the bench. Throws Error when a server does not start or a message does not arrive. */
 export const benchWebhooks = async (
@@ -129,40 +167,32 @@ export const benchWebhooks = async (
         measured(side, { ...orders[name](side.server), ...rate }, name === 'create');
       return { without: await one(sides.without), with: await one(sides.with) };
     };
-    const pairs: Record<Name, Pair[]> = { create: [], GET: [] };
+    const pairs: Record<Name, Pairs> = {
+      create: { closed: [], open: [] },
+      GET: { closed: [], open: [] },
+    };
     const names = ['create', 'GET'] as const;
     for (const name of names) await both(name);
     for (let round = 1; round <= ROUNDS; round += 1) {
       for (const name of names) {
-        const pair = await both(name);
-        pairs[name].push(pair);
-        const costs = `${number(cpuUsOf(pair.without))} and ${number(cpuUsOf(pair.with))} µs`;
-        report(`${name}, round ${round}: ${costs}, ${shareOf(pair).toFixed(2)}`);
+        const closed = await both(name);
+        const open = await both(name, closed.without.perSecond * OPEN_SHARE);
+        pairs[name].closed.push(closed);
+        pairs[name].open.push(open);
+        const rates = `${number(closed.with.perSecond)} of ${number(closed.without.perSecond)}/s`;
+        const lastS = number(closed.with.lateMs / 1000);
+        report(`${name}, round ${round}: ${rates}, last message ${lastS} s after it`);
       }
     }
-    const openOf = (name: Name) =>
-      both(name, middleOf(pairs[name].map((pair) => pair.without.perSecond)) * OPEN_SHARE);
-    const open = { create: await openOf('create'), GET: await openOf('GET') };
-    const rows = names.map((name) => row(name, pairs[name], open[name]));
-    const head = [
-      'load',
-      'CPU µs, no endpoint',
-      'one endpoint',
-      'share',
-      'in each round',
-      'requests/s of both',
-      'p50, p99 ms at half the rate, open loop: none',
-      'one endpoint',
-    ];
+    const goals = names.flatMap((name) => goalsOf(name, pairs[name]));
+    const rows = names.map((name) => row(name, pairs[name]));
     return {
       name: 'webhooks',
-      text: [goalsTable(names.map((name) => goalOf(name, pairs[name]))), table(head, rows)].join(
-        '\n\n',
-      ),
+      text: [goalsTable(goals), table(HEAD, rows)].join('\n\n'),
       pictures: {},
-      bad: [...pairs.create, ...pairs.GET, open.create, open.GET]
-        .flatMap((pair) => [pair.without.bad, pair.with.bad])
-        .reduce((sum, bad) => sum + bad, 0),
+      bad: names
+        .flatMap((name) => [...pairs[name].closed, ...pairs[name].open])
+        .reduce((sum, pair) => sum + pair.without.bad + pair.with.bad, 0),
     };
   } finally {
     for (const server of servers) await server.stop();
