@@ -91,7 +91,9 @@ export const openReadModels = async (
 export const openDeliveries = async ({
   config,
   fileOf,
-}: Pick<DriverOptions, 'config' | 'fileOf'>): Promise<DeliveryStore> => {
+}: Pick<DriverOptions, 'fileOf'> & {
+  config: Pick<Config, 'mongoUrl'>;
+}): Promise<DeliveryStore> => {
   if (config.mongoUrl === undefined) return sqliteDeliveries(fileOf('webhook-deliveries.sqlite'));
   const { mongoDeliveries } = await import('./read-models/mongodb/deliveries.ts');
   return mongoDeliveries({ url: config.mongoUrl, attemptsMax: ATTEMPTS_MAX });

@@ -9,7 +9,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
-import type { EventStore, Position } from '../../shared/event-store/port.ts';
+import type { LogReader, Position } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { pauseAt } from '../../shared/runtime/slices.ts';
 import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
@@ -50,7 +50,7 @@ export type Reconciliation = {
 
 /** What is compared. `signal` ends it: it throws the signal's reason. */
 export type ReconcileOptions = {
-  store: Pick<EventStore, 'readAll' | 'end' | 'readStream' | 'stored'>;
+  store: LogReader;
   provider: Pick<Provider, 'ledger'>;
   signal?: AbortSignal;
   /** How many operations, and how many entries, may wait for their counterpart. */

@@ -27,6 +27,9 @@ import { followPaymentFacts } from './payment-facts.ts';
 import { createPermits } from './permits.ts';
 import type { Sender } from './send.ts';
 
+/** Whose turn it is, where several processes could deliver. Nobody's until that is known. */
+export type Turn = 'own' | 'of another' | 'unknown';
+
 export type DelivererOptions = {
   store: Pick<
     EventStore,
@@ -37,8 +40,7 @@ export type DelivererOptions = {
   /** `WEBHOOK_SECRET`. Throws where the store says that another one was used before. */
   secret(): Promise<string>;
   logger: Log;
-  /** Whose turn it is, where several processes could deliver. Nobody's until that is known. */
-  turn(): 'own' | 'of another' | 'unknown';
+  turn(): Turn;
   onAttempt?(attempt: Attempt): void;
   backOff?: BackOff;
   nowMs?(): number;
@@ -51,14 +53,16 @@ export type DelivererOptions = {
 /** `HALTED`: the log is not the one that was sent from; an operator has to put the right one back. */
 export type DeliveryState = 'ENABLED' | 'FAILING' | 'DISABLED' | 'HALTED';
 
+export type DelivererStatus = {
+  state: 'standing-by' | 'idle' | 'running' | 'backing-off' | 'stopped';
+  error?: string;
+  endpoints: Record<DeliveryState, number>;
+  /** When the oldest event happened that an enabled endpoint has not accepted; null: none. */
+  oldestWaitingMs: number | null;
+};
+
 export type Deliverer = {
-  status(): {
-    state: 'standing-by' | 'idle' | 'running' | 'backing-off' | 'stopped';
-    error?: string;
-    endpoints: Record<DeliveryState, number>;
-    /** When the oldest event happened that an enabled endpoint has not accepted; null: none. */
-    oldestWaitingMs: number | null;
-  };
+  status(): DelivererStatus;
   /** Aborts what is being sent. */
   stop(): Promise<void>;
 };

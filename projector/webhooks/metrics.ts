@@ -7,7 +7,7 @@ import type { Deliverer } from './deliverer.ts';
 /** Counts an attempt. */
 export const onAttemptOf =
   (metrics: Metrics) =>
-  ({ outcome, latencyMs }: Attempt): void => {
+  ({ outcome, latencyMs }: Pick<Attempt, 'outcome' | 'latencyMs'>): void => {
     metrics.webhookAttempts.add(1, outcome);
     metrics.webhookSeconds.observe(latencyMs / 1000);
   };

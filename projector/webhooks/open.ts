@@ -7,12 +7,13 @@ import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts
 import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
 import type { Projector } from '../compose.ts';
 import type { Log } from '../subscription.ts';
-import { type Deliverer, startDeliverer } from './deliverer.ts';
+import { type Deliverer, startDeliverer, type Turn } from './deliverer.ts';
 import { onAttemptOf } from './metrics.ts';
 import type { Sender } from './send.ts';
+import { startDelivererThread } from './thread.ts';
 
 export type OpenDeliverer = {
-  config: Pick<Config, 'webhooks'>;
+  config: Pick<Config, 'webhooks' | 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
   store: EventStore;
   deliveries: DeliveryStore;
   secret: WebhookSecret;
@@ -23,7 +24,7 @@ export type OpenDeliverer = {
 };
 
 /** The client is loaded with the first message. */
-const lateSender = ({ allowedNetworks }: Config['webhooks']): Sender => {
+const lateSender = (allowedNetworks: readonly string[]): Sender => {
   let opened: Promise<Sender> | undefined;
   const sender = (): Promise<Sender> => {
     opened ??= import('./send.ts').then(({ createSender }) =>
@@ -37,17 +38,24 @@ const lateSender = ({ allowedNetworks }: Config['webhooks']): Sender => {
   };
 };
 
-/** Starts the deliverer. An engine out of reach does not delay the start. */
+/**
+ * Starts the deliverer: in a thread where one can read the log by itself, else here, in a process that
+ * serves no payments. An engine out of reach does not delay the start.
+ */
 export const openDeliverer = (options: OpenDeliverer): Deliverer => {
   const { config, store, deliveries, secret, metrics, logger, projector } = options;
-  return startDeliverer({
-    ...{ store, deliveries, secret, logger },
-    sender: lateSender(config.webhooks),
-    onAttempt: onAttemptOf(metrics),
-    turn: () => {
-      const { state } = projector.status();
-      if (state === 'standing-by') return 'of another';
-      return state === 'starting' || state === 'stopped' ? 'unknown' : 'own';
-    },
+  const { allowedNetworks } = config.webhooks;
+  const turn = (): Turn => {
+    const { state } = projector.status();
+    if (state === 'standing-by') return 'of another';
+    return state === 'starting' || state === 'stopped' ? 'unknown' : 'own';
+  };
+  const parts = { store, deliveries, secret, logger, turn, onAttempt: onAttemptOf(metrics) };
+  const { scan } = store.stored;
+  if (scan === undefined) return startDeliverer({ ...parts, sender: lateSender(allowedNetworks) });
+  const { dataDir, mongoUrl, mode, traces } = config;
+  return startDelivererThread({
+    ...{ ...parts, scan, allowedNetworks },
+    settings: { dataDir, mongoUrl, mode, traces },
   });
 };

@@ -14,6 +14,7 @@
  */
 import type { DomainEvent } from '../payment/events.ts';
 import type { ScanOrder } from '../runtime/scan.ts';
+import type { ScanThread } from '../runtime/scan-thread.ts';
 
 /** A place in the order over all streams. Opaque: stored and passed back, never computed with. */
 export type Position = string;
@@ -105,10 +106,11 @@ export type StoredForms = {
   /** As `readAll` of the store. */
   readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<StoredForm[]>;
   /**
-   * Runs a scan of the log in a thread that reads it by itself (scan-log.ts, which is what calls it), the
-   * first one or another of them, counted from 0; left out by a driver whose log no thread can open.
+   * Runs a scan of the log in a thread that reads it by itself (scan-log.ts calls it): the first one or
+   * another of them, counted from 0, or one that the caller has for itself; left out by a driver whose
+   * log no thread can open.
    */
-  scan?<Y, R>(order: ScanOrder, thread?: number): AsyncGenerator<Y, R>;
+  scan?<Y, R>(order: ScanOrder, thread?: number | Pick<ScanThread, 'run'>): AsyncGenerator<Y, R>;
 };
 
 /** Where an append expects its stream to end: nowhere yet, or at this event exactly. */
@@ -198,4 +200,7 @@ export type EventStore = {
 };
 
 /** Who reads the whole log: the store, or a thread of its own over the same log. */
-export type LogReader = Pick<EventStore, 'readAll' | 'readStream' | 'end' | 'stored'>;
+export type LogReader = Pick<
+  EventStore,
+  'readAll' | 'readStream' | 'lastRevision' | 'end' | 'hashAt' | 'stored'
+>;

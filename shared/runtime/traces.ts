@@ -8,7 +8,6 @@ import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/s
 import manifest from '../../package.json' with { type: 'json' };
 import { looksLikeCard } from './card-numbers.ts';
 import type { Config } from './config.ts';
-import type { Log } from './log.ts';
 import { errorTypeOf } from './span-attributes.ts';
 import { type SpanCounts, startTracing, stopTracing } from './tracing.ts';
 
@@ -27,7 +26,7 @@ export type Traces = {
 export type TracesOptions = NonNullable<Config['traces']> & {
   /** Which process it is, beside the name that all of them have. */
   mode: string;
-  log: Pick<Log, 'info' | 'warn'>;
+  log: Record<'info' | 'warn', (fields: object, message: string) => void>;
   /** Instead of the one that sends to `url`; tests keep the spans in memory. */
   exporter?: SpanExporter;
 };
@@ -74,7 +73,7 @@ const countedExporter = (
         { reason: errorTypeOf(result.error) },
         'spans are dropped: the collector of OTEL_EXPORTER_OTLP_ENDPOINT does not take them; requests are not affected',
       );
-    if (wasDown && !isDown) log.info('the collector takes spans again');
+    if (wasDown && !isDown) log.info({}, 'the collector takes spans again');
   };
   return {
     export: (spans, done) => {

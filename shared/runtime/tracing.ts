@@ -54,6 +54,7 @@ export type SpanCounts = { exported: number; dropped: number };
 
 let tracer: Tracer | undefined;
 let counts: Readonly<SpanCounts> = { exported: 0, dropped: 0 };
+const ofThreads = { exported: 0, dropped: 0 };
 
 /** True once a collector's address is in use. */
 export const isTracing = (): boolean => tracer !== undefined;
@@ -75,7 +76,17 @@ export const stopTracing = (): void => {
   context.disable();
 };
 
-export const spanCounts = (): Readonly<SpanCounts> => counts;
+/** Of this process: its threads hand theirs over with `countSpans`. */
+export const spanCounts = (): Readonly<SpanCounts> => ({
+  exported: counts.exported + ofThreads.exported,
+  dropped: counts.dropped + ofThreads.dropped,
+});
+
+/** Adds what a thread of this process has counted since it last did. */
+export const countSpans = ({ exported, dropped }: Readonly<SpanCounts>): void => {
+  ofThreads.exported += exported;
+  ofThreads.dropped += dropped;
+};
 
 const placeOf = ({ traceId, spanId, traceFlags }: SpanContext): TraceParent => ({
   traceId,

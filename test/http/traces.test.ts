@@ -11,6 +11,7 @@ import { parseTraceparent, receivedTraceparent } from '../../shared/runtime/trac
 import { openTraces, type Traces } from '../../shared/runtime/traces.ts';
 import { APPROVED, type InProcess, openInProcess, token } from '../support/in-process.ts';
 import { memoryFeed } from '../support/memory-feed.ts';
+import { type Collector, startCollector } from '../support/otlp-collector.ts';
 import { projectFiles, textOf } from '../support/project-files.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
@@ -33,39 +34,50 @@ const log = {
 
 const exporter = new InMemorySpanExporter();
 let traces: Traces;
+/** Gets the spans of the deliverer, whose thread sends its own. */
+let collector: Collector;
 let service: InProcess;
 let receiver: WebhookReceiver;
 let paymentId: string;
 
 beforeAll(async () => {
-  const collector = { endpoint: 'http://127.0.0.1:1', serviceName: 'payments', ratio: 1 };
-  traces = await openTraces({ ...collector, mode: 'embedded', log, exporter });
+  collector = await startCollector();
+  const own = { endpoint: collector.url, serviceName: 'payments', ratio: 1 };
+  traces = await openTraces({ ...own, mode: 'embedded', log, exporter });
   receiver = await startReceiver();
-  service = await openInProcess({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }, log);
+  const settings = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_TRACES_SAMPLER_ARG: '1',
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+  };
+  service = await openInProcess(settings, log);
   await service.ask('POST', '/api/v1/webhook-endpoints', { url: receiver.url });
   const headers = { traceparent: SENT, tracestate: `card=${APPROVED}`, baggage: 'name=Doe' };
   paymentId = (await service.create({}, { headers })).json.paymentId;
   await until('the message is there', () => receiver.received.length > 0);
-  await until('its span has ended', async () => {
-    await traces.flush();
-    return named('deliver payment.authorized').length > 0;
-  });
+  await until('its span has come', () => collector.spans.length > 0);
+  await traces.flush();
 });
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
   await receiver?.[Symbol.asyncDispose]();
   await traces?.stop();
+  await collector?.[Symbol.asyncDispose]();
 });
 
 const ofTrace = (traceId = TRACE): ReadableSpan[] =>
   exporter.getFinishedSpans().filter((span) => span.spanContext().traceId === traceId);
 const named = (name: string): ReadableSpan[] => ofTrace().filter((span) => span.name === name);
-const parentOf = ({ parentSpanContext }: ReadableSpan): string | undefined =>
-  ofTrace().find((span) => span.spanContext().spanId === parentSpanContext?.spanId)?.name;
+const nameOf = (id: string | undefined): string | undefined =>
+  ofTrace().find((span) => span.spanContext().spanId === id)?.name;
 
 describe('one payment that a client creates in a trace of its own', () => {
   test('has a span for each step, each below the request', () => {
-    const steps = ofTrace().map((span) => `${parentOf(span) ?? 'client'} > ${span.name}`);
+    const here = ofTrace().map(
+      ({ name, parentSpanContext }) => `${nameOf(parentSpanContext?.spanId) ?? 'client'} > ${name}`,
+    );
+    const delivered = collector.spans.map(({ name, parentId }) => `${nameOf(parentId)} > ${name}`);
+    const steps = [...here, ...delivered];
     const request = 'POST /api/v1/payments';
     expect(steps.toSorted()).toEqual([
       `${request} > append payment`,
@@ -80,7 +92,10 @@ describe('one payment that a client creates in a trace of its own', () => {
   });
 
   test('says nothing beyond the closed list, and no card number anywhere', () => {
-    const names = new Set(ofTrace().flatMap((span) => Object.keys(span.attributes)));
+    const attributes = [...ofTrace(), ...collector.spans].map((span) =>
+      Object.keys(span.attributes),
+    );
+    const names = new Set(attributes.flat());
     expect([...names].filter((name) => !(name in SPAN_ATTRIBUTES))).toEqual([]);
     expect(Object.keys(SPAN_ATTRIBUTES).toSorted()).toEqual([
       'db.operation.name',
@@ -102,6 +117,7 @@ describe('one payment that a client creates in a trace of its own', () => {
       ...{ name, attributes, events, links, status, resource: resource.attributes },
     }));
     expect(JSON.stringify(all)).not.toMatch(/4242|Doe|card=/);
+    expect(collector.bytes().toString('latin1')).not.toMatch(/4242424242|Doe|card=/);
     expect(named('POST /api/v1/payments')[0]?.attributes).toEqual({
       'http.request.method': 'POST',
       'http.route': '/api/v1/payments',
@@ -212,9 +228,9 @@ describe('a trace that a client sends', () => {
 
   test('does not decide what is kept: its flag is one of two conditions', async () => {
     await traces.stop();
-    const collector = { endpoint: 'http://127.0.0.1:1', serviceName: 'payments', ratio: 0 };
+    const own = { endpoint: collector.url, serviceName: 'payments', ratio: 0 };
     const none = new InMemorySpanExporter();
-    traces = await openTraces({ ...collector, mode: 'embedded', log, exporter: none });
+    traces = await openTraces({ ...own, mode: 'embedded', log, exporter: none });
     await service.get(paymentId, { headers: { traceparent: SENT } });
     await traces.flush();
     expect(none.getFinishedSpans()).toEqual([]);

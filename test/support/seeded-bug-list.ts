@@ -1544,6 +1544,7 @@ const PROVIDER_AND_LIMITS: SeededBug[] = [
 
 const DELIVERY = 'test/webhooks/delivery.test.ts';
 const DELIVERER = 'test/webhooks/deliverer.test.ts';
+const DELIVERER_THREAD = 'test/webhooks/thread.test.ts';
 const MESSAGES = 'test/webhooks/messages.test.ts';
 const ADDRESSES = 'test/webhooks/addresses.test.ts';
 
@@ -1601,6 +1602,24 @@ const WEBHOOKS: SeededBug[] = [
     at: 'delivery-overtaken',
     change: { replace: /throw new Overtaken\(.*\)/, by: 'return' },
     test: DELIVERER,
+  },
+  {
+    name: 'webhooks: the thread of the deliverer takes the CPU from requests',
+    at: 'deliverer-yields',
+    change: 'delete',
+    test: DELIVERER_THREAD,
+  },
+  {
+    name: 'webhooks: in its thread the deliverer takes a conflict or an unknown outcome for any error',
+    at: 'thread-append-errors',
+    change: { replace: /OfCode === undefined \? error : new OfCode\(message\)/, by: 'error' },
+    test: DELIVERER_THREAD,
+  },
+  {
+    name: 'webhooks: a message may be there before the service knows of its event',
+    at: 'thread-reads-announced',
+    change: without(/, end(?=\))/),
+    test: 'test/webhooks/followed-log.test.ts',
   },
   {
     name: 'webhooks: a row is changed by a writer that did not see its last change',

@@ -1,5 +1,5 @@
 /** A merchant registers an address and gets what happens to its payments there (ADR-0220). */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { openInProcess, signToken, token } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -13,11 +13,9 @@ let service: Service;
 let receiver: WebhookReceiver;
 beforeAll(async () => {
   service = await openInProcess({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
-  receiver = await startReceiver();
 });
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
-  await receiver?.[Symbol.asyncDispose]();
 });
 
 let merchants = 0;
@@ -27,8 +25,11 @@ beforeEach(async () => {
   merchants += 1;
   merchant = `m_hook_${merchants}`;
   mine = { token: await token(merchant) };
-  receiver.received.length = 0;
-  receiver.respond = undefined;
+  // One for each test: what another test made fail is tried again later.
+  receiver = await startReceiver();
+});
+afterEach(async () => {
+  await receiver?.[Symbol.asyncDispose]();
 });
 
 const register = async (fields: object = {}): Promise<Endpoint> => {

@@ -7,11 +7,12 @@
 import { type Scan, stepsOf } from '../../runtime/scan.ts';
 import { GENESIS_HASH } from '../chain.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
-import type { LogReader, StoredForm } from '../port.ts';
+import type { HashesAt, LogReader, StoredForm } from '../port.ts';
 import type { LogScan } from '../scan-log.ts';
 import type { Link } from '../verify-chain.ts';
 import { wholeStream } from '../whole-stream.ts';
 import { codeOf, messageOf, openForReading, prepareAll } from './database.ts';
+import { positionNumber } from './live-tail.ts';
 import type { Row } from './messages.ts';
 import { decodeForm, decodeRow, type LeanRow, leanForms, pageArgs, storedForm } from './rows.ts';
 
@@ -57,7 +58,11 @@ const openLog = (given: LogScanArgs) => {
       read(() => statements.end.get()?.position as number | undefined)?.toString() ?? null,
     readStream: async (stream) =>
       wholeStream(read(() => statements.readStream.all(stream) as unknown as Row[]).map(decodeRow)),
+    lastRevision: async (stream) =>
+      read(() => statements.lastRevision.get(stream)?.revision as number | null) ?? null,
     readAll: async (...page) => formsOf(...page).map(decodeForm),
+    hashAt: async (position) =>
+      read(() => statements.hashAt.get(positionNumber(position)) as HashesAt | undefined) ?? null,
     stored: {
       guarantee: 'log',
       readStream: async (stream) =>

@@ -1,0 +1,58 @@
+/** The log as the thread of the deliverer follows it: every promise of a subscription, no further than it may. */
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { followLog } from '../../projector/webhooks/followed-log.ts';
+import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { batchOf, eventsOf } from '../contract/event-store/opened.ts';
+import { subscribingCases } from '../contract/event-store/subscribing.cases.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+/** A store whose subscriptions are those of a thread that hears of each append. */
+const followed = async (own: EventStore): Promise<EventStore> => {
+  const log = followLog(own, await own.end());
+  return {
+    ...own,
+    subscribe: log.subscribe,
+    append: async (...args) => {
+      const stored = await own.append(...args);
+      log.grow(await own.end());
+      return stored;
+    },
+  };
+};
+
+subscribingCases({
+  name: 'a followed log',
+  connectionless: 'a file in the same process',
+  make: async () => {
+    const folder = temporaryFolder();
+    return {
+      open: async () => followed(await openSqliteEventStore({ file: join(folder.path, 'log.db') })),
+      remove: async () => folder.remove(),
+    };
+  },
+});
+
+test('what is stored beyond the end that was named is not read', async () => {
+  const store = memoryEventStore();
+  await store.append('payment-1', 'none', batchOf(2));
+  const end = await store.end();
+  const log = followLog(store, end);
+  await store.append('payment-2', 'none', batchOf(2));
+  const seen: string[] = [];
+  const seenAtEnds: number[] = [];
+  const stop = new AbortController();
+  for await (const item of log.subscribe(null, stop.signal)) {
+    if (item.kind === 'events') seen.push(...eventsOf([item]).map(({ stream }) => stream));
+    else {
+      seenAtEnds.push(seen.length);
+      expect(await log.end()).toBe(seenAtEnds.length === 1 ? end : await store.end());
+      if (seenAtEnds.length === 2) stop.abort();
+      else log.grow(await store.end());
+    }
+  }
+  expect(seenAtEnds).toEqual([2, 4]);
+  expect(seen).toEqual(['payment-1', 'payment-1', 'payment-2', 'payment-2']);
+});
