@@ -2,7 +2,7 @@
  * The read models' file while the service runs: an empty file replaces it when it turns out damaged,
  * and the next generation's file replaces it at the end of a rebuild.
  */
-import { renameSync } from 'node:fs';
+import { close, openSync, renameSync } from 'node:fs';
 import { firstLineOf } from '../../runtime/error-text.ts';
 import {
   type Connection,
@@ -25,6 +25,19 @@ export type ReplaceableFile = {
   replaceBy(file: string): void;
   isOpen(): boolean;
   close(): void;
+};
+
+/**
+ * Keeps what a rename takes away until the function that it returns is called: to free the blocks of a
+ * large file takes a tenth of a second, in a thread of Node's own then. What is not there is not kept.
+ */
+const keepOpen = (file: string): (() => void) => {
+  try {
+    const held = openSync(file, 'r');
+    return () => close(held, () => undefined);
+  } catch {
+    return () => undefined;
+  }
 };
 
 /** Opens the file; `onReplaced` is called whenever another one takes its place. */
@@ -50,7 +63,7 @@ export const openReplaceableFile = (
     try {
       return step(at);
     } catch (error) {
-      if (isDamage(error)) whileStill(() => replaceDamaged(error));
+      if (isDamage(error) && !options.isFilling) whileStill(() => replaceDamaged(error));
       throw unavailable(error);
     }
   };
@@ -58,12 +71,14 @@ export const openReplaceableFile = (
   /** In one turn of the event loop, so that no reader finds the file missing. */
   const replace = (file: string): void => {
     at.db.close();
+    const letGo = keepOpen(options.file);
     try {
       // A crash leaves the old file or the new one, each of them whole.
       renameSync(file, options.file);
     } finally {
       onReplaced();
       at = openConnection(options);
+      letGo();
     }
   };
 
