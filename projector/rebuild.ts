@@ -192,7 +192,7 @@ const fillAndServe = async (
     await fill(options, projection, reportHere, 0);
     // seeded bug: rebuild-keeps-removed
     await parkRemoved(options, next, projection);
-    const [before, after] = [await readModels.checksum(), await next.checksum()];
+    const [before, after] = await Promise.all([readModels.checksum(), next.checksum()]);
     const equal = before.hash === after.hash && before.documents === after.documents;
     const money = equal ? NONE : await moneyDifferences(readModels, next);
     const parked = await next.parked(PARKED_NAMED_MAX);

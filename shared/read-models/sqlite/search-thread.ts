@@ -30,7 +30,7 @@ export type Searches = {
   close(): Promise<void>;
 };
 
-/** One thread for all files of this process: it takes 0.1 s to start. */
+/** One thread for searches of all files of this process: it takes 0.1 s to start. */
 const thread = createScanThread();
 
 const ended = (error: Error): never => {
@@ -46,6 +46,8 @@ export const createSearches = ({
   const running = new Set<Promise<unknown>>();
   let replacing: Promise<void> = Promise.resolve();
   let isOpen = false;
+  // Two files are compared at once, and searches go on beside it.
+  const checksums = createScanThread();
 
   const inThread = (wanted?: SearchArgs['wanted']) => {
     isOpen = wanted !== undefined;
@@ -69,7 +71,7 @@ export const createSearches = ({
     checksum: () =>
       whileOpen(() => {
         const args: ChecksumArgs = { file };
-        return resultOf(thread.run<never, ReadModelsChecksum>({ module: CHECKSUM_SCAN, args }));
+        return resultOf(checksums.run<never, ReadModelsChecksum>({ module: CHECKSUM_SCAN, args }));
       }),
     whileClosed: (step) => {
       const replaced = replacing.then(async () => {
@@ -80,6 +82,8 @@ export const createSearches = ({
       replacing = replaced.catch(() => undefined);
       return replaced;
     },
-    close,
+    close: async () => {
+      await Promise.all([close(), checksums.end()]);
+    },
   };
 };
