@@ -1,11 +1,13 @@
 /**
  * Fills a new generation of read models from the log in a thread of its own: a scan
- * (shared/event-store/scan-log.ts). It ends at the place that was the served checkpoint when it was
- * ordered; the rest is the rebuild's (rebuild.ts).
+ * (shared/event-store/scan-log.ts), or several at once, each for a share of the streams. It ends at the
+ * place that was the served checkpoint when it was ordered; the rest is the rebuild's (rebuild.ts).
  */
 
+import { decodeForm } from '../shared/event-store/decode-form.ts';
 import type { Position } from '../shared/event-store/port.ts';
 import type { LogScan } from '../shared/event-store/scan-log.ts';
+import { type Share, takes, WHOLE } from '../shared/event-store/shares.ts';
 import type { OpenGeneration } from '../shared/read-models/port.ts';
 import type { ScanTools } from '../shared/runtime/scan.ts';
 import { createProjection } from './projection.ts';
@@ -18,10 +20,14 @@ export const FILL_SCAN = import.meta.url;
 export type FillArgs = {
   generation: { module: string; args: unknown };
   until: Position | null;
+  /** Left out: the whole log. */
+  share?: Share;
+  /** What several shares have filled already, all of it; `at` is its checkpoint. */
+  filled?: Pick<Filled, 'at' | 'hash'>;
 };
 
-/** Events in the generation, and the place of the last one. */
-export type Filled = { events: number; at: Position | null };
+/** Events in the generation, the place up to which the log was read, and the log hash there. */
+export type Filled = { events: number; at: Position | null; hash?: string | undefined };
 
 const PAGE = 1_000;
 /** Nobody reads the generation yet. */
@@ -37,26 +43,29 @@ const logOver = (call: ScanTools['call']): Log => {
 /** Yields after each page. Throws what the engines throw. */
 export const scan: LogScan<FillArgs, Filled, Filled> = async function* (
   store,
-  { generation, until },
+  { generation, until, share = WHOLE, filled },
   { signal, call },
 ) {
   const { open }: { open: OpenGeneration } = await import(generation.module);
-  const readModels = open(generation.args);
+  const readModels = open(generation.args, share);
   try {
+    if (filled !== undefined) await readModels.apply([], null, filled.at, filled.hash);
     const logger = logOver(call);
     const projection = createProjection({ store, readModels, freshness: NOT_READ, logger });
-    const filled = (): Filled => ({
-      events: projection.counts().events,
-      at: projection.checkpoint(),
-    });
-    await projection.start();
-    while (projection.checkpoint() !== until && !signal.aborted) {
-      const events = await store.readAll(projection.checkpoint(), PAGE, until);
-      if (events.length === 0) break;
-      await projection.events(events);
-      yield filled();
+    const isOwn = takes(share);
+    let at = await projection.start();
+    let hash: string | undefined;
+    const soFar = (): Filled => ({ events: projection.counts().events, at, hash });
+    while (at !== until && !signal.aborted) {
+      const forms = await store.stored.readAll(at, PAGE, until);
+      const last = forms.at(-1);
+      if (last === undefined) break;
+      await projection.events(forms.filter(({ stream }) => isOwn(stream)).map(decodeForm));
+      at = last.position;
+      hash = last.logHash;
+      yield soFar();
     }
-    return filled();
+    return soFar();
   } finally {
     await readModels.close();
   }

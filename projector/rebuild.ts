@@ -6,7 +6,6 @@
  */
 import { totalUpTo } from '../shared/event-store/log-progress.ts';
 import type { LogReader, Position } from '../shared/event-store/port.ts';
-import { scanLog } from '../shared/event-store/scan-log.ts';
 import type {
   NextGeneration,
   ParkedPayment,
@@ -16,15 +15,14 @@ import type {
   ReadModelsWriter,
 } from '../shared/read-models/port.ts';
 import { RebuildImpossible } from './errors.ts';
-import { FILL_SCAN, type FillArgs, type Filled, NOT_READ } from './fill-scan.ts';
+import { fillElsewhere } from './fill-elsewhere.ts';
+import { type Filled, NOT_READ } from './fill-scan.ts';
 import { type MoneyDifferences, moneyDifferences } from './money-differences.ts';
 import { createProjection, type Projection } from './projection.ts';
 import type { Log } from './subscription.ts';
 
 /** A batch on the event loop holds every request up. */
 const BATCH = 100;
-/** Fewer events than this are left to the event loop. */
-const FEW = 1_000;
 const PARKED_NAMED_MAX = 1_000;
 const PARKED_PAGE = 250;
 const NONE: MoneyDifferences = { count: 0, named: [] };
@@ -61,6 +59,8 @@ export type RebuildOptions = {
   readModels: Pick<ReadModelsWriter, 'checkpoint' | 'load'> &
     Pick<ReadModelsReader, 'idsAfter' | 'inspect' | 'parked'> &
     ReadModelsRebuild;
+  /** In how many threads they are filled; left out: as many as are worth it. */
+  shares?: number;
   /** Serves the new read models also where the old ones say other money. */
   accept?: boolean;
   logger: Log;
@@ -102,36 +102,6 @@ const fill = async (
     report(until);
     if (events.length <= left) return;
   }
-};
-
-/** Fills up to the served checkpoint in a thread of its own, where log and generation can be opened there. */
-const fillElsewhere = async (
-  { store, readModels, logger, signal }: RebuildOptions,
-  next: NextGeneration,
-  report: (until: Position | null, filled: Filled) => void,
-): Promise<number> => {
-  if (next.handOver === undefined || store.stored.scan === undefined) return 0;
-  const line = (level: keyof Log) => async (fields: object, message: string) =>
-    logger[level](fields, message);
-  const calls = { info: line('info'), warn: line('warn'), error: line('error') };
-  const fillTo = async (until: Position | null, before: number): Promise<number> => {
-    let events = 0;
-    await next.handOver?.(async (generation) => {
-      const args: FillArgs = { generation, until };
-      const order = { module: FILL_SCAN, args, calls, signal };
-      for await (const { events: more, at } of scanLog<Filled, Filled>(store, order)) {
-        events = more;
-        report(until, { events: before + events, at });
-      }
-    });
-    return events;
-  };
-  // The served checkpoint moves meanwhile, and what it moved by is filled there as well while it is much.
-  let events = 0;
-  for (let last = FEW; last >= FEW; events += last) {
-    last = await fillTo(await readModels.checkpoint(), events);
-  }
-  return events;
 };
 
 const progressOf = ({ onProgress }: RebuildOptions) => {

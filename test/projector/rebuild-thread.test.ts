@@ -1,11 +1,11 @@
-/** ADR-0181: on SQLite the new read models are filled in a thread of its own, beside the event loop. */
+/** ADR-0181 and 0193: on SQLite the new read models are filled in threads of their own, beside the event loop. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { moneyDifferences } from '../../projector/money-differences.ts';
-import { rebuild } from '../../projector/rebuild.ts';
+import { type RebuildOptions, rebuild } from '../../projector/rebuild.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
@@ -37,6 +37,14 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
   const file = () => join(folder.path, 'read models.db');
   const open = () => openSqliteReadModels({ file: file(), secrets: READ_MODEL_SECRETS });
 
+  const indexes = () => {
+    const db = new DatabaseSync(file(), { readOnly: true });
+    const found = db.prepare("SELECT sql FROM sqlite_schema WHERE type = 'index'").all();
+    expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
+    db.close();
+    return found.map(({ sql }) => sql).sort();
+  };
+
   beforeEach(async () => {
     errors = [];
     folder = temporaryFolder();
@@ -57,13 +65,6 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
   });
 
   test('gives the same documents with all indexes, says how far it is, and goes on with the log', async () => {
-    const indexes = () => {
-      const db = new DatabaseSync(file(), { readOnly: true });
-      const found = db.prepare("SELECT sql FROM sqlite_schema WHERE type = 'index'").all();
-      expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
-      db.close();
-      return found.map(({ sql }) => sql).sort();
-    };
     const before = indexes();
     const reported: number[] = [];
     const result = await projector.rebuild({ onProgress: ({ done }) => void reported.push(done) });
@@ -76,6 +77,52 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     const page = await readModels.search({ merchantId: 'm_1' }, PAYMENTS + 9);
     expect(page.documents).toHaveLength(PAYMENTS + 1);
     expect(errors).toEqual([]);
+  });
+
+  describe('in three threads, each for its share of the streams', () => {
+    const hold = <T>(step: () => Promise<T>) => step();
+    const refill = (options: Partial<RebuildOptions> = {}) =>
+      rebuild({ store, readModels, logger, hold, shares: 3, ...options });
+
+    test('gives the documents, the checkpoint and the indexes that one thread gives', async () => {
+      await projector.rebuild();
+      const [alone, position] = [await readModels.checksum(), await readModels.checkpoint()];
+      const before = indexes();
+      const reported: number[] = [];
+      const result = await refill({ onProgress: ({ done }) => void reported.push(done) });
+      expect(result).toMatchObject({ events: PAYMENTS * LIFE, equal: true, served: true });
+      expect(result.new).toEqual(alone);
+      // Every round is an exact number of events of the whole log.
+      expect(reported.slice(0, 3)).toEqual([1_000, 2_000, 3_000]);
+      expect(await readModels.checkpoint()).toBe(position);
+      const hash = (await store.hashAt(position ?? ''))?.logHash;
+      expect(await readModels.checkpointHash(position ?? '')).toBe(hash);
+      expect(indexes()).toEqual(before);
+      expect(errors).toEqual([]);
+    });
+
+    test('parks the payment of an event that cannot be applied, and no other', async () => {
+      const last = (await store.readStream(streamOf('pay_0'))).at(-1);
+      const second = newEvent(created({ paymentId: 'pay_0' }));
+      await store.append(streamOf('pay_0'), last ?? 'none', [second]);
+      await appendLives(store, ['pay_last']);
+      await readModels.waitForRevision('pay_last', LIFE - 1, 5_000);
+      const { parked } = await refill();
+      expect(parked).toMatchObject([{ paymentId: 'pay_0', revision: LIFE }]);
+    });
+
+    test('one that is stopped, or whose log ends too early, leaves the old read models', async () => {
+      const stopping = new AbortController();
+      const onProgress = () => stopping.abort(new Error('stopped half way'));
+      const stopped = refill({ onProgress, signal: stopping.signal });
+      await expect(stopped).rejects.toThrow('stopped half way');
+      const beyond = String(PAYMENTS * LIFE + 1);
+      const checkpoint = async () => beyond;
+      const short = refill({ readModels: { ...readModels, checkpoint } });
+      await expect(short).rejects.toThrow('the log ends before the checkpoint');
+      expect(existsSync(`${file()}.next`)).toBe(false);
+      expect(await refill()).toMatchObject({ equal: true, served: true });
+    });
   });
 
   test('an event that cannot be applied parks its payment, with a line in the log of the process', async () => {

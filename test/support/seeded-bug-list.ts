@@ -1057,6 +1057,12 @@ const READ_MODELS: SeededBug[] = [
     test: 'test/audit/tampering.test.ts',
   },
   {
+    name: 'a generation that only some threads have filled to its end is made whole',
+    at: 'shares-filled-whole',
+    change: { replace: /ended\.length < of .* until\)/, by: 'of === 0' },
+    test: 'test/projector/rebuild-thread.test.ts',
+  },
+  {
     name: 'a break that one of several threads has met is dropped',
     at: 'break-in-a-share',
     change: { replace: /if .*\) return/, by: 'return' },

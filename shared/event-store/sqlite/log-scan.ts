@@ -6,6 +6,7 @@
 
 import { type Scan, stepsOf } from '../../runtime/scan.ts';
 import { GENESIS_HASH } from '../chain.ts';
+import { decodeForm } from '../decode-form.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { HashesAt, LogReader, StoredForm } from '../port.ts';
 import type { LogScan } from '../scan-log.ts';
@@ -14,7 +15,7 @@ import { wholeStream } from '../whole-stream.ts';
 import { codeOf, messageOf, openForReading, prepareAll } from './database.ts';
 import { positionNumber } from './live-tail.ts';
 import type { Row } from './messages.ts';
-import { decodeForm, decodeRow, type LeanRow, leanForms, pageArgs, storedForm } from './rows.ts';
+import { decodeRow, type LeanRow, leanForms, pageArgs, storedForm } from './rows.ts';
 
 /** The file by its address, and what to run over it; `isLive` while a service writes to it. */
 export type LogScanArgs = { file: string; isLive: boolean; module: string; args: unknown };

@@ -1,8 +1,8 @@
 /** Turns what the thread returns into the port's terms: rows into events, failures into errors. */
-import { decode, isReadable, unreadableAt } from '../codec.ts';
+import { decodeForm } from '../decode-form.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
-import { hashReason, type Link, linkReason } from '../verify-chain.ts';
+import type { Link } from '../verify-chain.ts';
 import { positionNumber } from './live-tail.ts';
 import { Failed, type Row } from './messages.ts';
 
@@ -13,15 +13,6 @@ export function rethrow(error: unknown): never {
   throw failure.kind === 'unusable'
     ? new StoreFileUnusable(message)
     : new StoreUnavailable(message);
-}
-
-/** The form as an event. Never throws: one that cannot be read becomes an UnreadableEvent. */
-export function decodeForm(form: StoredForm): RecordedEvent | UnreadableEvent {
-  const event = decode(form);
-  if (!isReadable(event)) return event;
-  // A text that was changed can read well: another amount, another card.
-  const reason = hashReason(form) ?? linkReason(form);
-  return reason === undefined ? event : unreadableAt(form, reason);
 }
 
 /** The row as an event, as `decodeForm` gives it. */

@@ -22,7 +22,10 @@ export type SqliteReadModelsOptions = {
   secrets: readonly [string, ...string[]];
   /** How many milliseconds a statement waits for a lock that another process has: 5 s. */
   timeoutMs?: number;
-  /** It is filled from nothing, and made whole and durable afterwards (generation-elsewhere.ts). */
+  /**
+   * It is there and is filled from nothing, perhaps by several threads at once, and made whole and durable
+   * afterwards (generation-elsewhere.ts). Another file never takes its place.
+   */
   isFilling?: true;
   /** How many payments a search looks at (search.ts). */
   searchBounds?: SearchBounds;
@@ -100,7 +103,8 @@ const connect = ({
   timeoutMs = 5000,
   isFilling,
 }: SqliteReadModelsOptions): Connection => {
-  ensurePrivateFile(file);
+  // To open and close a file ends the locks that other connections of this process have on it.
+  if (!isFilling) ensurePrivateFile(file);
   const db = new DatabaseSync(file, { timeout: timeoutMs });
   try {
     // NORMAL: a power failure may take the last changes, their checkpoint with them; the events
@@ -139,11 +143,14 @@ export const removeFile = (file: string): void => {
 };
 
 const openOrReplace = (options: SqliteReadModelsOptions): Connection => {
-  const { file, logger } = options;
+  const { file, isFilling, logger } = options;
   try {
     return connect(options);
   } catch (error) {
-    if (!(error instanceof UnusableFile || isDamage(error) || sqliteCode(error) === SQLITE_ERROR))
+    if (
+      isFilling ||
+      !(error instanceof UnusableFile || isDamage(error) || sqliteCode(error) === SQLITE_ERROR)
+    )
       throw error;
     logger?.warn(
       { file, reason: firstLineOf(error) },

@@ -30,10 +30,10 @@ export const INDEXES = `
 
 /** Takes them away: to make them at the end, over all rows, costs less than to keep them up with each. */
 export const NO_INDEXES = `
-  DROP INDEX payment_status;
-  DROP INDEX payment_unresolved;
-  DROP INDEX payment_merchant;
-  DROP INDEX payment_reference;`;
+  DROP INDEX IF EXISTS payment_status;
+  DROP INDEX IF EXISTS payment_unresolved;
+  DROP INDEX IF EXISTS payment_merchant;
+  DROP INDEX IF EXISTS payment_reference;`;
 
 /**
  * The statements that make an empty file's tables. `keyId` names the key of its rows' checks
