@@ -135,7 +135,7 @@ describe('F10: a search within bounds', () => {
     expect(page.searchedTo).toBeUndefined();
   });
 
-  test('a short search does not wait for the end of a long one', async () => {
+  test('a short search does not wait for the end of long ones', async () => {
     const name = 'in-slices.sqlite';
     await using readModels = disposable(
       await opened(name, { sliceRows: 7, rowsMax: PAYMENTS * 9 }),
@@ -146,13 +146,12 @@ describe('F10: a search within bounds', () => {
       ended.push(which);
       return page;
     };
-    const [long, short] = await Promise.all([
-      search('long', 'CAPTURED'),
-      search('short', 'PENDING'),
-    ]);
-    expect(long).toEqual({ documents: [] });
+    // So many that none of them is over before the short one is in the thread.
+    const long = Array.from({ length: 20 }, () => search('long', 'CAPTURED'));
+    const short = await search('short', 'PENDING');
     expect(short.documents).toHaveLength(1);
-    expect(ended).toEqual(['short', 'long']);
+    expect(ended).toEqual(['short']);
+    expect(await Promise.all(long)).toEqual(long.map(() => ({ documents: [] })));
   });
 
   test('a search takes next to nothing of the event loop, whatever it looks at', async () => {
