@@ -19,5 +19,6 @@ test('M1-M8: amounts and statuses after thousands of sequences are those of plai
       expect([...fast, ...slow]).toContain(`${status} x ${kind}`);
     }
   }
+  expect([...fast, ...slow]).toContain('refund after a bounce');
   for (const kind of LATER_KINDS) expect([...fast, ...slow]).toContain(`later ${kind}`);
 }, 900_000);

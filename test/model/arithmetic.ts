@@ -26,13 +26,14 @@ export type Model = {
   attempts: string[];
   /** The refunds that stand: their place among the attempts, and their amount. */
   refunds: { at: number; amount: number }[];
-  hasBounced: boolean;
+  /** Whether the provider knows that refunds of this payment bounce. */
+  bounces: boolean;
   disputes: { amount: number; status: 'OPEN' | 'WON' | 'LOST' }[];
   /** The unresolved operation; at most one, for each command looks it up first. */
   unresolved: Unresolved | undefined;
 };
 
-export const newPayment = (sale: boolean): Model => ({
+export const newPayment = (sale: boolean, bounces: boolean): Model => ({
   status: 'PENDING',
   sale,
   authorized: 0,
@@ -40,7 +41,7 @@ export const newPayment = (sale: boolean): Model => ({
   refunded: 0,
   attempts: [],
   refunds: [],
-  hasBounced: false,
+  bounces,
   disputes: [],
   unresolved: undefined,
 });
@@ -104,9 +105,9 @@ export const expire = (payment: Model): void => {
 
 /** The last refund that stands did not arrive after all; gives its place among the attempts. */
 export const bounce = (payment: Model): number | undefined => {
+  if (!payment.bounces) return undefined;
   const bounced = payment.refunds.pop();
   if (bounced === undefined) return undefined;
-  payment.hasBounced = true;
   payment.attempts[bounced.at] = 'REFUND FAILED';
   payment.refunded -= bounced.amount;
   payment.status = 'CAPTURED';

@@ -3,7 +3,7 @@ import { expect } from '@jest/globals';
 import fc from 'fast-check';
 import type { LaterResult } from '../../shared/payment/outcome.ts';
 import type { Fault } from '../support/faults-on-demand.ts';
-import type { CommandResponse, InProcess } from '../support/in-process.ts';
+import { APPROVED, type CommandResponse, type InProcess } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 import {
   allows,
@@ -36,6 +36,8 @@ type Meet = Fault | 'none' | 'declined';
 
 const PAYMENTS = '/api/v1/payments';
 const DECLINED = '4000000000000002';
+/** Its refunds bounce, so the simulator's ledger takes another one in the place of each. */
+const BOUNCING = '4000000000004285';
 const NOT_ALLOWED = {
   capture: 'CAPTURE_NOT_ALLOWED',
   void: 'VOID_NOT_ALLOWED',
@@ -115,13 +117,19 @@ const meet = (
 const create = (amount: number, sale: boolean, fault: Meet): Step => ({
   check: () => true,
   run: async (world, service) => {
-    const model = newPayment(sale);
+    // Half of the payments: for the others the ledger too counts what was refunded. A notice of this
+    // card would be a reason to ask about an unresolved create.
+    const bounces = amount % 2 === 0 && fault === 'none';
+    const model = newPayment(sale, bounces);
     const key = `${world.run}-${world.sent.length}-create`;
-    const fields = { amount, captureNow: sale, ...(fault === 'declined' && { number: DECLINED }) };
+    const number = fault === 'declined' ? DECLINED : bounces ? BOUNCING : APPROVED;
+    const fields = { amount, captureNow: sale, number };
     const asking = { token: world.tokens.own, key };
     const response = await sendUnder(service, fault, () => service.create(fields, asking));
     const named = response.json.details?.[0]?.replace('paymentId ', '');
     const known = { id: response.json.paymentId ?? named, model };
+    // What becomes of it later is a step of its own, and not what the card makes the simulator say.
+    service.faults.later.set(known.id, []);
     meet(model, 'create', amount, fault, response);
     world.known.push(known);
     // A repeat makes its body again from these fields.
@@ -141,8 +149,6 @@ const change = (
     const known = world.known[pick % world.known.length];
     if (known === undefined) return;
     const { id, model } = known;
-    // The simulator's ledger knows nothing of a refund that bounced here: it would decline another one.
-    if (kind === 'refund' && model.hasBounced) return;
     const whole = kind === 'refund' ? model.captured - model.refunded : model.authorized;
     const requestAmount =
       share === undefined || kind === 'void' ? undefined : Math.max(1, Math.floor(whole * share));
@@ -258,11 +264,33 @@ const nextLater = (
   return { kind, refundId: `re_${paymentId.slice(-20)}_${said.length}`, amount };
 };
 
-/** The provider says of a payment all that has become of it so far, and something new. */
+/** The payment that it is said of. Few have a refund that can bounce or an open dispute: one is made. */
+const subjectOf = async (
+  world: World,
+  service: InProcess,
+  kind: LaterKind,
+  pick: number,
+  share: number,
+): Promise<Known | undefined> => {
+  const isOfNew = kind === 'REFUND_FAILED' || kind === 'DISPUTE_WON' || kind === 'DISPUTE_LOST';
+  if (!isOfNew) return world.known[pick % world.known.length];
+  // Refunds of an even amount bounce.
+  await create(200 + 2 * pick, true, 'none').run(world, service);
+  const at = world.known.length - 1;
+  if (kind === 'REFUND_FAILED') await change('refund', at, 0.5, 'none').run(world, service);
+  else await later('DISPUTED', at, share).run(world, service);
+  return world.known[at];
+};
+
+/**
+ * The provider says of a payment all that has become of it so far, and something new. After a refund
+ * that bounced, the merchant refunds again.
+ */
 const later = (kind: LaterKind, pick: number, share: number): Step => ({
   check: ({ known }) => known.some(({ model }) => model.unresolved === undefined),
-  run: async (world, { faults, get: read }) => {
-    const known = world.known[pick % world.known.length];
+  run: async (world, service) => {
+    const { faults, get: read } = service;
+    const known = await subjectOf(world, service, kind, pick, share);
     if (known === undefined || known.model.unresolved !== undefined) return;
     const ask = () => read(known.id, { token: world.tokens.own });
     const said = faults.later.get(known.id) ?? [];
@@ -275,6 +303,9 @@ const later = (kind: LaterKind, pick: number, share: number): Step => ({
     faults.notice(known.id);
     await until('it is recorded', async () => (await ask()).text !== before);
     expectAsModelled(await ask(), known.model);
+    if (result.kind !== 'REFUND_FAILED') return;
+    world.visited.add('refund after a bounce');
+    await change('refund', world.known.indexOf(known), share, 'none').run(world, service);
   },
   toString: () => `${kind} #${pick} ${share}`,
 });

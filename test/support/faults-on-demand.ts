@@ -83,7 +83,7 @@ export const providerFaults = (): ProviderFaults => {
           }),
         onNotice: (next) => {
           listener = next;
-          own.onNotice(next);
+          own.onNotice((paymentId) => faults.later.has(paymentId) || next(paymentId));
         },
         execute: (operation, opened) => execute(own, operation, opened),
         lookUp: (about) => question(() => own.lookUp(about)),
