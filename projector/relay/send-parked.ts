@@ -69,7 +69,9 @@ export const createParkedSender = (options: ParkedSenderOptions): ParkedSender =
       // seeded bug: parked-named-first
       if (checkpoint.value().sending !== paymentId) await save(batchOf(paymentId).next);
       const again = (part: LogEvent[]) => sendLeftOut(paymentId, part.filter(isReadable));
-      await sendInParts(batch, again, async (_event, reason) => throwStillParked(reason));
+      await sendInParts(batch, again, async (_event, reason) => {
+        throw new StillParked(reason);
+      });
       batch = batchOf(paymentId);
     };
     for (const event of events) {

@@ -112,6 +112,14 @@ describe('F8: a message that the broker does not take for its size', () => {
       await until('running', () => relay.status().state === 'running');
       expect(relay.status().parked).toBe(1);
     });
+    // The reason of a retry is that of the broker.
+    await relaying(parts, async (relay) => {
+      const retried = () => relay.retryParked('pay_large').catch(() => []);
+      await until('it takes requests', async () => (await retried()).length === 1);
+      const reason = 'the broker takes no message of that size';
+      expect(await retried()).toEqual([{ paymentId: 'pay_large', sent: false, at: 0, reason }]);
+      expect((await relay.parked()).pay_large).toMatchObject({ from: 0, reason });
+    });
     // Each of the two is taken, and both together are not.
     parts.feed.takeAtMost(500_000);
     await relaying(parts, (relay) =>
