@@ -19,12 +19,15 @@ export type ThreadedOptions = {
   /** What stands between the thread and the log; the test itself appends past it. */
   store?: (own: EventStore) => Pick<EventStore, 'append'>;
   turn?: () => 'own' | 'of another';
+  /** The thread is never sent a word to end. */
+  isDeaf?: boolean;
 };
 
 /** Opens it. `start` makes a further deliverer over the same folder, once the one before has stopped. */
 export const threadedDeliverer = async ({
   store: wrapped = (own) => own,
   turn = () => 'own',
+  isDeaf = false,
 }: ThreadedOptions = {}) => {
   const folder = temporaryFolder();
   const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
@@ -60,7 +63,8 @@ export const threadedDeliverer = async ({
       newThread: () => {
         const thread = createScanThread();
         threads.push(thread);
-        return thread;
+        if (!isDeaf) return thread;
+        return { ...thread, run: (order) => thread.run({ ...order, signal: undefined }) };
       },
       backOff: { minMs: 20, maxMs: 50 },
     });

@@ -159,6 +159,18 @@ test('a stop does not wait for an address that hangs; what was under way is sent
   expect(revisionsOf(world.receiver.received)).toEqual({ pay_1: [1, 3] });
 });
 
+test('a thread that does not end by itself is ended, within the time that a stop may take', async () => {
+  await using world = await threadedDeliverer({ isDeaf: true });
+  await world.register();
+  await world.pay('pay_1');
+  await until('its messages', () => world.receiver.received.length === 2);
+  const beganMs = performance.now();
+  await world.deliverer.stop();
+  expect(performance.now() - beganMs).toBeLessThan(8_000);
+  expect(world.deliverer.status().state).toBe('stopped');
+  world.deliverer = world.start();
+});
+
 test('a process that has lost its turn delivers no more', async () => {
   let turn: 'own' | 'of another' = 'own';
   await using world = await threadedDeliverer({ turn: () => turn });
