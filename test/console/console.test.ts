@@ -4,12 +4,11 @@
  * picture is taken for the docs.
  */
 
-import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, jest, test } from '@jest/globals';
+import { seriousViolations } from '../support/accessibility.ts';
 import { BROWSER_MS, type Visit } from '../support/browser.ts';
 import { describeConsole } from '../support/console-world.ts';
 import { idOf, leaveUnresolved, locatedId, SECRET, signToken } from '../support/in-process.ts';
@@ -21,28 +20,17 @@ import { startReceiver } from '../support/webhook-receiver.ts';
 jest.setTimeout(2 * BROWSER_MS);
 
 const PICTURES = join(ROOT, 'docs/pictures');
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const OPERATOR = 'audit:read ops:admin ops:resolve';
-
-type Violation = { id: string; impact: string; nodes: { html: string }[] };
 
 describeConsole('the console', (world) => {
   const cli = async (...args: string[]): Promise<string> => (await world.cli(...args)).stdout;
 
   /** No serious finding of axe; and a picture for the docs, where they are wanted. */
   const look = async (opened: Visit, name: string): Promise<void> => {
-    await expectAccessible(opened);
+    expect(await seriousViolations(opened.page)).toEqual([]);
     if (process.env.TEST_PICTURES === undefined) return;
     await mkdir(PICTURES, { recursive: true });
     await opened.page.screenshot({ path: join(PICTURES, `console-${name}.png`) });
-  };
-
-  const expectAccessible = async ({ page }: Visit): Promise<void> => {
-    const found = (await page.evaluate(
-      `${AXE}; axe.run(document, { resultTypes: ['violations'] }).then((r) => r.violations)`,
-    )) as Violation[];
-    const serious = found.filter(({ impact }) => ['serious', 'critical'].includes(impact));
-    expect(serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
   };
 
   let refunded: string;

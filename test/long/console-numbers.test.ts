@@ -5,7 +5,12 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { BROWSER_MS } from '../support/browser.ts';
-import { describeConsole, type Seeded, seedPayments } from '../support/console-world.ts';
+import {
+  describeConsole,
+  openAttempts,
+  type Seeded,
+  seedPayments,
+} from '../support/console-world.ts';
 
 jest.setTimeout(2 * BROWSER_MS);
 
@@ -120,12 +125,7 @@ describeConsole('the numbers of the console', (world) => {
         await page.click('text=Rebuild the read models');
       }
       if (['reconcile', 'rebuild'].includes(section)) await page.waitForSelector('.finding');
-      if (section === 'webhooks') {
-        for (const summary of await page.locator('summary:has-text("Attempts")').all()) {
-          await summary.click();
-        }
-        await page.waitForSelector('[aria-label=Attempts]');
-      }
+      if (section === 'webhooks') await openAttempts(page);
       await expectAllLead(page);
     },
   );
@@ -139,10 +139,7 @@ describeConsole('the numbers of the console', (world) => {
     await page.click('dt:has-text("Refunded") + dd a');
     expect(await page.locator(':target').innerText()).toMatch(/REFUND 5.00 USD/);
     const webhooks = await asMerchant('webhooks');
-    for (const summary of await webhooks.locator('summary:has-text("Attempts")').all()) {
-      await summary.click();
-    }
-    await webhooks.waitForSelector('[aria-label=Attempts]');
+    await openAttempts(webhooks);
     await expectAllLead(webhooks);
   });
 });

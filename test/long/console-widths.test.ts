@@ -1,15 +1,17 @@
 /**
  * Every page of the console at 320 and at 1600 px, in dark and light: nothing runs out of the page, no
- * text lies over other text, and no line is too long to read. With TEST_SCREENS=<folder> a picture of
+ * text lies over other text, no line is too long to read, and axe has no serious finding. With TEST_SCREENS=<folder> a picture of
  * each is left there, for eyes.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { seriousViolations } from '../support/accessibility.ts';
 import { BROWSER_MS, type Visit } from '../support/browser.ts';
 import {
   type ConsoleWorld,
   describeConsole,
+  openAttempts,
   type Seeded,
   seedPayments,
 } from '../support/console-world.ts';
@@ -29,7 +31,12 @@ const WIDTHS = [
 const AMOUNT = 99_999_999;
 const MERCHANT = 'payments:read webhooks:write';
 
-type Shown = { path: (seeded: Seeded) => string; isMerchant?: boolean; prepare?: string };
+type Shown = {
+  path: (seeded: Seeded) => string;
+  isMerchant?: boolean;
+  isNobody?: boolean;
+  prepare?: string;
+};
 
 /** What is done to a page before it is looked at: a button that is pressed, and what comes of it. */
 const preparations = (world: ConsoleWorld): Record<string, (page: Page) => Promise<void>> => ({
@@ -47,12 +54,7 @@ const preparations = (world: ConsoleWorld): Record<string, (page: Page) => Promi
     await page.click('main button:has-text("Reconcile")');
     await page.waitForSelector('.finding');
   },
-  attempts: async (page) => {
-    for (const summary of await page.locator('summary:has-text("Attempts")').all()) {
-      await summary.click();
-    }
-    await page.waitForSelector('[aria-label=Attempts]');
-  },
+  attempts: openAttempts,
   explain: async (page) => {
     await page.click('button:has-text("Explain")');
     await page.waitForSelector('[aria-live] .finding');
@@ -91,6 +93,7 @@ const PAGES: Record<string, Shown> = {
     isMerchant: true,
   },
   webhooks: { path: () => '/console/webhooks', isMerchant: true, prepare: 'attempts' },
+  'sign-in': { path: () => '/console', isNobody: true },
   'no-page': { path: () => '/console/nowhere' },
 };
 
@@ -153,11 +156,12 @@ describeConsole('the console, narrow and wide', (world) => {
   afterAll(async () => seeded?.[Symbol.asyncDispose]());
 
   const expectLaidOut = async (name: string, options: (typeof WIDTHS)[number]): Promise<void> => {
-    const { path, isMerchant = false, prepare } = PAGES[name] as Shown;
+    const { path, isMerchant = false, isNobody = false, prepare } = PAGES[name] as Shown;
     const { width, height, colorScheme } = options;
-    const token = isMerchant
+    const reader = isMerchant
       ? await world.tokenOf('shop', 'm_test', MERCHANT)
       : await world.tokenOf('ann');
+    const token = isNobody ? 'none' : reader;
     const { page, complaints }: Visit = await world.visit('/console', token);
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme });
@@ -170,6 +174,7 @@ describeConsole('the console, narrow and wide', (world) => {
       await page.screenshot({ path: join(process.env.TEST_SCREENS, file), fullPage: true });
     }
     expect(await page.evaluate(LAID_OUT)).toEqual({ wide: 0, over: [], cut: [], long: [] });
+    expect(await seriousViolations(page)).toEqual([]);
     expect(complaints).toEqual([]);
   };
 

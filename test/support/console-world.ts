@@ -3,7 +3,7 @@
  * a service of payments of every kind.
  */
 import { afterAll, beforeAll, describe } from '@jest/globals';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { launchBrowser, noBrowser, openPage, type Visit } from './browser.ts';
 import { type CliRun, runCli } from './cli.ts';
 import {
@@ -150,4 +150,12 @@ export const seedPayments = async ({ service, tokenOf }: ConsoleWorld): Promise<
     byHand,
     [Symbol.asyncDispose]: receiver[Symbol.asyncDispose],
   };
+};
+
+/** Opens the attempts of every endpoint on a page; those of one's own that fails are open already. */
+export const openAttempts = async (page: Page): Promise<void> => {
+  await page.waitForSelector('summary:has-text("Attempts")');
+  const closed = page.locator('details:not([open]) > summary:has-text("Attempts")');
+  while ((await closed.count()) > 0) await closed.first().click();
+  await page.waitForSelector('[aria-label=Attempts]');
 };
