@@ -132,6 +132,9 @@ describeConsole('the console by keyboard', (world) => {
     await word(second, bob, 'Approve, or say otherwise', 'Approve');
     const confirmed = second.locator('h2:has-text("not confirmed yet") ~ ul .card');
     await confirmed.filter({ hasText: seeded.unresolved }).waitFor();
+    expect((await bob.focused()).name).toMatch(
+      new RegExp(`^✓ Recorded: APPROVED, the payment ${seeded.unresolved} is AUTHORIZED`),
+    );
     service.faults.respondsToLookUps = true;
   });
 

@@ -1,5 +1,5 @@
 /** Operations whose outcome nobody knows, and the word of two people for one of them. */
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { send } from '../../api.js';
 import { duration, money } from '../../format.js';
 import { html } from '../../html.js';
@@ -22,12 +22,12 @@ const Waits = ({
   ${request.withoutFence ? ' without a fence' : ''}: “${request.evidence}”.
   Another operator can approve it until <${Time} at=${request.expiresAt} />.</p>`;
 
-/** @param {{ one: Unresolved, onResolved: () => void }} props */
+/** @param {{ one: Unresolved, onResolved: (resolved: Resolved) => void }} props */
 const ResolveForm = ({ one, onResolved }) => {
   const [problem, setProblem] = useState(
     /** @type {import('../../api.js').Problem | undefined} */ (undefined),
   );
-  const [resolved, setResolved] = useState(/** @type {Resolved | undefined} */ (undefined));
+  const [isRequested, setRequested] = useState(false);
   const { paymentId, operationId, request } = one;
   const isOwn = request?.requestedBy === currentSession()?.claims.actor;
   /** @param {SubmitEvent} event */
@@ -44,16 +44,11 @@ const ResolveForm = ({ one, onResolved }) => {
     });
     setProblem(outcome.ok ? undefined : outcome.problem);
     if (!outcome.ok) return;
-    setResolved(outcome.value);
-    onResolved();
+    setRequested(outcome.value.request !== undefined);
+    onResolved(outcome.value);
   };
-  const said = () => {
-    if (resolved === undefined) return null;
-    return resolved.request === undefined
-      ? html`<p class="finding good" role="status">✓ Recorded: ${resolved.outcome}, the payment is ${resolved.status}.</p>`
-      : html`<p class="finding" role="status">Requested. Nothing is recorded until another operator requests the same.</p>`;
-  };
-  return html`${said()}<${ProblemBox} problem=${problem} />
+  return html`${isRequested && html`<p class="finding" role="status">Requested. Nothing is recorded until another operator requests the same.</p>`}
+    <${ProblemBox} problem=${problem} />
     ${isOwn && html`<p>Your own word waits for another operator.</p>`}
     <details><summary>${request === undefined ? 'Resolve by hand' : 'Approve, or say otherwise'}</summary>
       <form class="resolve" onSubmit=${submit}>
@@ -70,27 +65,48 @@ const ResolveForm = ({ one, onResolved }) => {
     </details>`;
 };
 
-/** @param {{ one: Unresolved, again: () => void }} props */
-const Row = ({ one, again }) => html`<li class="card">
+/** @param {{ one: Unresolved, onResolved: (resolved: Resolved) => void }} props */
+const Row = ({ one, onResolved }) => html`<li class="card">
   <h3><${PaymentLink} id=${one.paymentId} /> <span class="state">${one.state}</span></h3>
   <p>${one.operation} of <${ToPayment} id=${one.paymentId}>${money(one.amountMinor, one.currency)}<//> of ${one.merchantId}, for <time datetime=${one.since}>${duration(Date.now() - Date.parse(one.since))}</time>${' '}
     (since <${Time} at=${one.since} />). The provider was asked <span class="attempts">${one.attempts === 1 ? 'once' : `${one.attempts} times`}</span> in vain${one.nextAttemptAt === null ? '' : html`, next at <${Time} at=${one.nextAttemptAt} />`}.</p>
   ${one.request && html`<${Waits} request=${one.request} />`}
-  ${hasScope('ops:resolve') && isOfAll() && one.state !== 'UNCONFIRMED' && html`<${ResolveForm} one=${one} onResolved=${again} />`}
+  ${hasScope('ops:resolve') && isOfAll() && one.state !== 'UNCONFIRMED' && html`<${ResolveForm} one=${one} onResolved=${onResolved} />`}
   <${Raw} value=${one} />
 </li>`;
+
+/**
+ * What two people have recorded. Its operation leaves the list, so it is said above, and has the focus.
+ * @param {{ paymentId: string, resolved: Resolved }} props
+ */
+const Recorded = ({ paymentId, resolved }) => {
+  const said = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => said.current?.focus(), [resolved]);
+  return html`<p class="finding good" role="status" tabindex="-1" ref=${said}>✓ Recorded: ${resolved.outcome}, the payment <${PaymentLink} id=${paymentId} /> is ${resolved.status}.</p>`;
+};
 
 export const UnresolvedSection = () => {
   const loaded = useAsk('/ops/v1/unresolved', LIST_MS);
   const listed = /** @type {Listed | undefined} */ (loaded.value);
+  const [recorded, setRecorded] = useState(
+    /** @type {{ paymentId: string, resolved: Resolved } | undefined} */ (undefined),
+  );
   if (listed === undefined) {
     return loaded.problem === undefined
       ? html`<${Waiting} what="what is unresolved" />`
       : html`<${ProblemBox} problem=${loaded.problem} again=${loaded.again} />`;
   }
   /** @param {Unresolved} one */
-  const row = (one) => html`<${Row} key=${one.operationId} one=${one} again=${loaded.again} />`;
+  const row = (one) => {
+    /** @param {Resolved} resolved */
+    const onResolved = (resolved) => {
+      if (resolved.request === undefined) setRecorded({ paymentId: one.paymentId, resolved });
+      loaded.again();
+    };
+    return html`<${Row} key=${one.operationId} one=${one} onResolved=${onResolved} />`;
+  };
   return html`<h2>Unresolved operations</h2>
+    ${recorded && html`<${Recorded} ...${recorded} />`}
     <${ProblemBox} problem=${loaded.problem} />
     ${listed.unresolved.length === 0 ? html`<p class="finding good">✓ Nothing is unresolved.</p>` : html`<ul class="cards">${listed.unresolved.map(row)}</ul>`}
     ${listed.unconfirmed.length > 0 && html`<h2>Resolved by hand, not confirmed yet</h2><p>Nothing to do: the provider is asked on.</p><ul class="cards">${listed.unconfirmed.map(row)}</ul>`}`;
