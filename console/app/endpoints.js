@@ -61,10 +61,11 @@ const Attempts = ({ base, endpointId }) => {
 
 /** @param {{ base: string, endpoint: Endpoint, again: () => void }} props */
 const Row = ({ base, endpoint, again }) => {
-  const [isOpen, setOpen] = useState(false);
   const [said, setSaid] = useState('');
   const { endpointId, merchantId, url, status, failingSince, disabledReason, oldestWaiting } =
     endpoint;
+  // Whoever comes because of an endpoint of his own that fails wants to see why.
+  const [isOpen, setOpen] = useState(base === OWN_ENDPOINTS && status === 'FAILING');
   const test = async () => {
     const sent = await send(`${OWN_ENDPOINTS}/${encodeURIComponent(endpointId)}/test`);
     setSaid(sent.ok ? 'A test message is on its way.' : sent.problem.sentence);

@@ -38,6 +38,10 @@ const SIGNS = new Map([
 export const Status = ({ status }) =>
   html`<span class=${`status ${status.toLowerCase()}`}><span aria-hidden="true">${SIGNS.get(status) ?? '·'}</span> ${status}</span>`;
 
+/** What a status does not say: the cardholder has the money back until somebody decides. */
+export const Disputed = () =>
+  html`<span class="status failed"><span aria-hidden="true">!</span> disputed</span>`;
+
 /**
  * Good or bad, in words and with a sign.
  * @param {{ isGood: boolean, children?: unknown }} props

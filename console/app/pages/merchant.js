@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { ask } from '../api.js';
 import { duration, pathOf } from '../format.js';
 import { html } from '../html.js';
-import { Fact, Money, ProblemBox, Raw, Status, Time, Waiting } from '../parts.js';
+import { Disputed, Fact, Money, ProblemBox, Raw, Status, Time, Waiting } from '../parts.js';
 import { useAsk } from '../use-ask.js';
 
 /** @typedef {{ id: string, type: string, amount: number, result: 'SUCCEEDED' | 'FAILED', failure?: { failureCode: string, providerFailureCode?: string }, createdAt: string }} Transaction */
@@ -103,7 +103,7 @@ const Table = ({
   <tbody>${payments.map(
     (payment) => html`<tr key=${payment.paymentId}>
       <td><a class="id" href=${`/console/merchant/${encodeURIComponent(payment.paymentId)}`}>${payment.paymentId}</a></td>
-      <td><${Status} status=${payment.status} /></td>
+      <td><${Status} status=${payment.status} /> ${payment.disputes?.some(({ status }) => status === 'OPEN') && html`<${Disputed} />`}</td>
       <td><a href=${`/console/merchant/${encodeURIComponent(payment.paymentId)}`}><${Money} minor=${payment.amount} currency=${payment.currency} /></a></td>
       <td><span class="id">${payment.merchantReference ?? ''}</span></td>
       <td>${payment.transactions.map(({ type }) => type).join(', ')}</td>

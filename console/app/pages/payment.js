@@ -7,7 +7,7 @@ import { manifestText } from '../export-file.js';
 import { counted, pathOf } from '../format.js';
 import { html } from '../html.js';
 import { AtRevision } from '../moment.js';
-import { BrokenBox, Finding, ProblemBox, Raw, Status, Waiting } from '../parts.js';
+import { BrokenBox, Disputed, Finding, ProblemBox, Raw, Status, Waiting } from '../parts.js';
 import { goTo } from '../router.js';
 import { Timeline } from '../timeline.js';
 import { useAsk } from '../use-ask.js';
@@ -114,7 +114,11 @@ export const PaymentPage = ({ place: { id = '', query } }) => {
     (event) => 'status' in event && event.status !== undefined,
   );
   const status = newest !== undefined && 'status' in newest ? newest.status : undefined;
-  return html`<h1>Payment <span class="id">${id}</span> ${status !== undefined && html`<${Status} status=${status} />`}</h1>
+  /** @param {string} type */
+  const count = (type) =>
+    history?.events.filter((event) => 'type' in event && event.type === type).length ?? 0;
+  const isDisputed = count('PaymentDisputed') > count('PaymentDisputeClosed');
+  return html`<h1>Payment <span class="id">${id}</span> ${status !== undefined && html`<${Status} status=${status} />`} ${isDisputed && html`<${Disputed} />`}</h1>
     <${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
     ${history === undefined && loaded.problem === undefined && html`<${Waiting} what="the events" />`}
     ${
