@@ -120,7 +120,6 @@ describe('the verification in shares', () => {
   });
 
   test('one that is stopped has no result', async () => {
-    const stopping = new AbortController();
     await appendLives(
       store,
       Array.from({ length: 500 }, (_, n) => `pay_late_${n}`),
