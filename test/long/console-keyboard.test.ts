@@ -67,6 +67,7 @@ describeConsole('the console by keyboard', (world) => {
   test('story: why a refund was refused, and the event that forbids it', async () => {
     const [page, keyboard] = await asOperator();
     await findPayment(page, keyboard, seeded.disputed, seeded.disputed);
+    expect(await page.locator('h1').innerText()).toMatch(/CAPTURED ! disputed$/);
     await keyboard.tabTo(/^Amount, empty for all of it/);
     await keyboard.type('5.00');
     await page.keyboard.press('Enter');
@@ -154,6 +155,11 @@ describeConsole('the console by keyboard', (world) => {
     await goTo(keyboard, 'My webhooks');
     await keyboard.arriveAt(/^My webhooks$/);
     await page.waitForSelector('summary:has-text("Attempts")');
+    await page
+      .locator('.card', { hasText: 'FAILING' })
+      .getByText(/^500, /)
+      .first()
+      .waitFor();
     await keyboard.tabTo(/^Attempts$/, { around: '/hook' });
     await keyboard.press('Enter');
     await page.waitForSelector(`tr:has-text("${paymentId}"):has-text("✓ accepted")`);
