@@ -20,6 +20,8 @@ const AT_ONCE = 1_000;
 const AT_ONCE_MS_MAX = 1_000;
 /** Everything else goes on by itself and says how far it came; one request has to end all the same. */
 const REQUEST_MS_MAX = 10_000;
+/** So many matches are searched for at most: a page may bring more of them with its last slice. */
+const SHOWN = 50;
 const MERCHANTS = 4;
 /** One of so many payments failed, and one has an amount that no other has: at the far end of the log. */
 const RARE = Math.floor(PAYMENTS / 10);
@@ -100,15 +102,15 @@ const SEARCHES: [what: string, query: string, found: number, isAtOnce: boolean][
   ['a payment id', `q=${idOf(RARE)}`, 1, true],
   ['a merchant reference', `q=order-${RARE}`, 1, true],
   ['a reference that is not there', 'q=order-none', 0, true],
-  ['last four digits of many', 'q=4242', Math.min(50, Math.floor(PAYMENTS / 5_000)), false],
+  ['last four digits of many', 'q=4242', Math.min(SHOWN, Math.floor(PAYMENTS / 5_000)), false],
   ['last four digits of one', 'q=9995', 1, false],
   ['last four digits of none', 'q=9996', 0, false],
-  ['a status of most', 'status=AUTHORIZED', 50, true],
+  ['a status of most', 'status=AUTHORIZED', SHOWN, true],
   ['a status of one', 'status=FAILED', 1, true],
   ['a status of none', 'status=VOIDED', 0, true],
   ['an amount of one', 'minAmount=777777&maxAmount=777777', 1, false],
   ['an amount of none', 'minAmount=900000', 0, false],
-  ['an hour', `from=${timeOf(middle)}&to=${timeOf(middle + 1_200)}`, 50, false],
+  ['an hour', `from=${timeOf(middle)}&to=${timeOf(middle + 1_200)}`, SHOWN, false],
   [
     'an hour and a status of none',
     `from=${timeOf(middle)}&to=${timeOf(middle + 1_200)}&status=VOIDED`,
@@ -126,7 +128,7 @@ test.each(SEARCHES)('%s is found, or found missing', async (what, query, count, 
   process.stderr.write(
     `find: ${PAYMENTS} payments, ${what}: ${times.length} requests, the longest ${Math.max(...times).toFixed(0)} ms, ${whole.toFixed(0)} ms in all\n`,
   );
-  expect(found.length).toBe(count);
+  expect(Math.min(found.length, SHOWN)).toBe(count);
   expect(Math.max(...times)).toBeLessThan(REQUEST_MS_MAX);
   if (isAtOnce) expect(whole).toBeLessThan(AT_ONCE_MS_MAX);
 });
