@@ -53,6 +53,8 @@ export const createWalMoves = (file: string, movedAtPages = MOVED_AT_PAGES): Wal
     started.on('error', () => undefined);
     started.on('exit', () => {
       worker = undefined;
+      // One that died in the middle of a round would hold whoever waits at the gate for ever.
+      Atomics.compareExchange(gate, 0, GATE.moving, GATE.free);
       roundOver();
     });
     started.unref();
