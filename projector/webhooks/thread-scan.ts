@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import type { LogScan } from '../../shared/event-store/scan-log.ts';
 import { openDeliveries } from '../../shared/open-drivers.ts';
 import { pause } from '../../shared/runtime/back-off.ts';
-import { takeLowPriority } from '../../shared/runtime/low-priority.ts';
 import { openTraces } from '../../shared/runtime/traces.ts';
 import { spanCounts } from '../../shared/runtime/tracing.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
@@ -22,8 +21,6 @@ import {
   type ThreadCalls,
 } from './thread-messages.ts';
 
-/** Of a CPU that others fill it keeps about a thirtieth. */
-const LOWER_BY = 15;
 /** Between two looks for news: what many appends add is one message. */
 const NEWS_MS = 20;
 const NOTE_MS = 250;
@@ -54,8 +51,6 @@ const noteTaker = (calls: ThreadCalls, { status }: Deliverer, made: CountedAttem
 
 /** Delivers until its signal is aborted. Throws what the log and the calls throw. */
 export const scan: LogScan<ThreadArgs, never, void> = async (log, args, tools) => {
-  // seeded bug: deliverer-yields
-  takeLowPriority(LOWER_BY);
   const { allowedNetworks, secret, settings } = args;
   const { traces: tracing, mode } = settings;
   const { signal } = tools;

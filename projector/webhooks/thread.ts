@@ -39,9 +39,12 @@ const NEWS_MS_MAX = 500;
 const STOP_MS_MAX = 5_000;
 const WELL_AFTER_MS = 60_000;
 
+/** A thread for the deliverer: of a CPU that requests fill it keeps about a thirtieth. */
+export const createDelivererThread = (): ScanThread => createScanThread({ priorityLoweredBy: 15 });
+
 /** Starts delivering in a thread, once a merchant has an endpoint. */
 export const startDelivererThread = (options: DelivererThreadOptions): Deliverer => {
-  const { store, deliveries, logger, turn, newThread = createScanThread } = options;
+  const { store, deliveries, logger, turn, newThread = createDelivererThread } = options;
   const { backOff = { minMs: 250, maxMs: 30_000 } } = options;
   const stopping = new AbortController();
   const { signal } = stopping;

@@ -28,15 +28,15 @@ const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 };
 
 const gone = (message: string): Failure => ({ name: 'ScanThreadEnded', message, fields: {} });
 
-/** By how much the priority of a thread is lowered that no request waits for: a tenth of the CPU is left to it. */
-const LOWERED_BY = 10;
-
-/** How a thread is made: `inBackground` where requests have the CPU before it. */
-export type ScanThreadOptions = { inBackground?: boolean; idleMs?: number };
+/**
+ * How a thread is made. `priorityLoweredBy` is above 0 where requests have the CPU before it: of a CPU that
+ * they fill, 10 leaves it a tenth, 15 a thirtieth (low-priority.ts).
+ */
+export type ScanThreadOptions = { priorityLoweredBy?: number; idleMs?: number };
 
 /** Makes a thread for scans, which starts with the first of them. */
 export const createScanThread = ({
-  inBackground = false,
+  priorityLoweredBy = 0,
   idleMs = IDLE_MS,
 }: ScanThreadOptions = {}): ScanThread => {
   let worker: Worker | undefined;
@@ -55,7 +55,7 @@ export const createScanThread = ({
     const one = new Worker(new URL('./scan-worker.ts', import.meta.url), {
       execArgv: [],
       resourceLimits: MEMORY,
-      workerData: { priorityLoweredBy: inBackground ? LOWERED_BY : 0 },
+      workerData: { priorityLoweredBy },
     });
     // Under `node --watch` Node itself posts the names of the files that the thread has read.
     one.on('message', (message: FromThread | object) => {

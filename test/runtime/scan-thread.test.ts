@@ -78,7 +78,7 @@ test('a thread that dies fails its scans and no other: the next one has a new th
 
 const onLinux = process.platform === 'linux' ? test : test.skip;
 onLinux('a thread in the background has a lower priority than those of requests', async () => {
-  const behind = createScanThread({ inBackground: true });
+  const behind = createScanThread({ priorityLoweredBy: 10 });
   const args: TestScan = { count: 0, ending: 'priority' };
   expect(await resultOf(behind.run({ module, args }))).toBe(getPriority() + 10);
   expect(await resultOf(run(args))).toBe(getPriority());

@@ -1611,7 +1611,7 @@ const WEBHOOKS: SeededBug[] = [
   },
   {
     name: 'webhooks: the thread of the deliverer takes the CPU from requests',
-    at: 'deliverer-yields',
+    at: 'thread-priority',
     change: 'delete',
     test: DELIVERER_THREAD,
   },

@@ -1,12 +1,12 @@
 /** The deliverer in its thread, over a SQLite log and a receiver on loopback. */
 import { join } from 'node:path';
-import { startDelivererThread } from '../../projector/webhooks/thread.ts';
+import { createDelivererThread, startDelivererThread } from '../../projector/webhooks/thread.ts';
 import type { CountedAttempt } from '../../projector/webhooks/thread-messages.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
-import { createScanThread, type ScanThread } from '../../shared/runtime/scan-thread.ts';
+import type { ScanThread } from '../../shared/runtime/scan-thread.ts';
 import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts';
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { newEvent, timeOf, wholeLife } from './payment-events.ts';
@@ -61,7 +61,7 @@ export const threadedDeliverer = async ({
       turn,
       onAttempt: (attempt) => void attempts.push(attempt),
       newThread: () => {
-        const thread = createScanThread();
+        const thread = createDelivererThread();
         threads.push(thread);
         if (!isDeaf) return thread;
         return { ...thread, run: (order) => thread.run({ ...order, signal: undefined }) };

@@ -6,9 +6,12 @@ import type { LogScanArgs } from './log-scan.ts';
 
 const MODULE = new URL('./log-scan.ts', import.meta.url).href;
 
+/** No request waits for a scan of the log. */
+const LOWERED_BY = 10;
+
 const threads: ScanThread[] = [];
 const threadAt = (index: number): ScanThread => {
-  threads[index] ??= createScanThread({ inBackground: true });
+  threads[index] ??= createScanThread({ priorityLoweredBy: LOWERED_BY });
   return threads[index];
 };
 
