@@ -38,6 +38,7 @@ describe('ADR-0161: the number of a create stands alone in its body', () => {
     ['the number with a digit behind it', example.replace(number, `${number}, "1`)],
     ['no number', JSON.stringify({ ...whole, paymentMethod: {} })],
     ['no text', ''],
+    ['a very long text', withDescriptor(' '.repeat(5000))],
   ])('%s: it does not', (_, text) => {
     expect(holdsNumberAlone(text, number)).toBe(false);
   });
