@@ -68,9 +68,9 @@ const startOnEventStore = async (
     IDEMPOTENCY_SECRET: SECRET,
     WEBHOOK_SECRET: SECRET,
   };
-  const start = async (main: string, cpu: 0 | 1 = 0): Promise<Server> => {
+  const start = async (main: string, cpus: 0 | 1 = 0): Promise<Server> => {
     const args = [...LAUNCHED, `${main}/main.ts`];
-    const server = await startServer({ ...serviceOrder(workplace, main), args, env, cpu });
+    const server = await startServer({ ...serviceOrder(workplace, main), args, env, cpus });
     servers.push(server);
     return server;
   };

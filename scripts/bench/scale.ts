@@ -11,8 +11,8 @@ import {
   rssAfterCreates,
   VERIFY,
 } from './scale-steps.ts';
-import { curvePicture, curveText, type Size } from './scale-text.ts';
-import { type Server, startServer } from './server.ts';
+import { curvePicture, curveText, type End, type Rates, type Size } from './scale-text.ts';
+import { type Cpus, type Server, startServer } from './server.ts';
 import { loadsOf, startsToReady, warmUp } from './service.ts';
 import { inTurns, type Report } from './turns.ts';
 import {
@@ -66,26 +66,51 @@ const fill = async (workplace: Workplace, ids: string[], size: number, report: R
   for (const id of more) ids.push(id);
 };
 
-/** What is measured once, over the largest log. */
-const atTheEnd = async (workplace: Workplace, ids: readonly string[], report: Report) => {
-  const service = await startServer(serviceOrder(workplace));
+/** A step beside a service that has done nothing else since its start. */
+const withService = async <T>(
+  workplace: Workplace,
+  cpus: Cpus,
+  step: (service: Server) => Promise<T>,
+): Promise<T> => {
+  const service = await startServer({ ...serviceOrder(workplace), cpus });
   try {
-    report('GETs beside requests that scan');
-    const scans = await besideScans(workplace, service, ids);
-    report('verifying the whole log');
-    const verifiedPerSecond = await commandRate(workplace, service, VERIFY);
-    report('rebuilding the read models');
-    const rebuiltPerSecond = await commandRate(workplace, service, REBUILD);
-    const isLong = workplace.seconds >= SECONDS_FOR_MEMORY;
-    if (isLong) report(`${CREATES_FOR_MEMORY} creates, for the memory after them`);
-    const rssBytes = isLong
-      ? await rssAfterCreates(workplace, service, CREATES_FOR_MEMORY)
-      : undefined;
-    return { scans, verifiedPerSecond, rebuiltPerSecond, rssBytes };
+    return await step(service);
   } finally {
     await service.stop();
   }
 };
+
+/** How many events a second the commands go through that read the whole log. */
+const ratesOf = (workplace: Workplace, cpus: 0 | 'both', report: Report): Promise<Rates> =>
+  withService(workplace, cpus, async (service) => {
+    const on = cpus === 'both' ? 'both CPUs' : 'one CPU';
+    report(`verifying the whole log on ${on}`);
+    const verifiedPerSecond = await commandRate(workplace, service, VERIFY);
+    report(`rebuilding the read models on ${on}`);
+    const rebuiltPerSecond = await commandRate(workplace, service, REBUILD);
+    return { verifiedPerSecond, rebuiltPerSecond };
+  });
+
+/** What is measured once, over the largest log. */
+const atTheEnd = async (
+  workplace: Workplace,
+  ids: readonly string[],
+  report: Report,
+): Promise<End> => {
+  report('GETs beside requests that scan');
+  const scans = await withService(workplace, 0, (service) => besideScans(workplace, service, ids));
+  const onBoth = await ratesOf(workplace, 'both', report);
+  const onOne = await ratesOf(workplace, 0, report);
+  if (workplace.seconds < SECONDS_FOR_MEMORY) return { scans, onBoth, onOne, rssBytes: undefined };
+  report(`${CREATES_FOR_MEMORY} creates, for the memory after them`);
+  const rssBytes = await withService(workplace, 0, (service) =>
+    rssAfterCreates(workplace, service, CREATES_FOR_MEMORY),
+  );
+  return { scans, onBoth, onOne, rssBytes };
+};
+
+const ratesBad = (rates: readonly Rates[]): number =>
+  rates.flatMap((one) => [one.verifiedPerSecond, one.rebuiltPerSecond]).filter(Number.isNaN).length;
 
 /** Runs the bench at each size, in ascending order. Throws Error when a server does not start. */
 export const benchScale = async (
@@ -115,7 +140,7 @@ export const benchScale = async (
       text: curveText(found, end),
       pictures: { 'scale.svg': curvePicture(found) },
       // A log that does not verify, or read models that cannot be rebuilt, are no result to pass over.
-      bad: bad + [end.verifiedPerSecond, end.rebuiltPerSecond].filter(Number.isNaN).length,
+      bad: bad + ratesBad([end.onBoth, end.onOne]),
     };
   } finally {
     workplace.remove();

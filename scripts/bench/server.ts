@@ -1,4 +1,4 @@
-/** Servers under load, each on the first CPU, with what it used; commands on the second one. */
+/** Servers, those under load each on the first CPU, with what they used; commands on the second one. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync, readFileSync } from 'node:fs';
@@ -15,9 +15,14 @@ const READY_MS_MAX = 900_000;
 /** Whether server and load have a CPU each, else they slow each other down. */
 export const isPinned = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0;
 
-/** A command on one CPU, as `spawn` takes it. */
-export const onCpu = (cpu: 0 | 1, command: readonly string[]): [string, string[]] => {
-  const [file = '', ...args] = isPinned ? ['taskset', '-c', String(cpu), ...command] : command;
+/** Where a command runs: on the first CPU, on the second, or on both, as the service of a user has them. */
+export type Cpus = 0 | 1 | 'both';
+
+const LISTS = { 0: '0', 1: '1', both: '0,1' } as const;
+
+/** A command on its CPUs, as `spawn` takes it. */
+export const onCpu = (cpus: Cpus, command: readonly string[]): [string, string[]] => {
+  const [file = '', ...args] = isPinned ? ['taskset', '-c', LISTS[cpus], ...command] : command;
   return [file, args];
 };
 
@@ -38,8 +43,8 @@ export type ServerOrder = {
   env: NodeJS.ProcessEnv;
   /** Gets its output. */
   logFile: string;
-  /** 0, unless it belongs to the load's side. */
-  cpu?: 0 | 1;
+  /** 0, unless it belongs to the load's side, or nothing is driven beside it. */
+  cpus?: Cpus;
 };
 
 const ended = (child: ChildProcess): boolean =>
@@ -118,7 +123,7 @@ const started = async (
 
 /** Starts a server with the probe in it. Throws Error when it ends or is not ready in time. */
 export const startServer = (order: ServerOrder): Promise<Server> =>
-  started(onCpu(order.cpu ?? 0, [process.execPath, '--import', PROBE, ...order.args]), order);
+  started(onCpu(order.cpus ?? 0, [process.execPath, '--import', PROBE, ...order.args]), order);
 
 /** How long `npm start` takes until the service is ready, as an operator sees it. */
 export const readyMsOfNpmStart = async (order: Omit<ServerOrder, 'args'>): Promise<number> => {

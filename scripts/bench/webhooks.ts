@@ -35,7 +35,7 @@ const startReceiver = async (workplace: Workplace): Promise<Server> =>
     readyPath: '/',
     env: workplace.env,
     logFile: workplace.logFile('receiver'),
-    cpu: 1,
+    cpus: 1,
   });
 
 const startService = async (workplace: Workplace, name: string): Promise<Server> => {

@@ -7,7 +7,8 @@ import { responseIn } from '../../scripts/bench/load-connection.ts';
 import { BadArguments, optionsOf } from '../../scripts/bench/options.ts';
 import { between } from '../../scripts/bench/page.ts';
 import { judge, outcomeOf, type Pair, type Round } from '../../scripts/bench/rounds.ts';
-import { ROOT } from '../../scripts/bench/server.ts';
+import { curveText } from '../../scripts/bench/scale-text.ts';
+import { isPinned, onCpu, ROOT } from '../../scripts/bench/server.ts';
 import { benchLine } from '../../scripts/bench/text.ts';
 import { reckoned } from '../../scripts/bench/trend.ts';
 
@@ -199,6 +200,34 @@ test('ten million are reckoned on the line through the last three sizes', () => 
   expect(reckoned(flat.slice(0, 2), 1e7, 'log')).toBeNaN();
   const noise = [9, 5, 1].map((value, at) => ({ size: 10 ** (4 + at), value }));
   expect(reckoned(noise, 1e7, 'log')).toBeNaN();
+});
+
+describe('what goes through the whole log', () => {
+  const outcome = outcomeOf(judge([pair(50, 200)], false));
+  const size = {
+    ...{ size: 10_000, create: outcome, GET: outcome, 'GET of the latest': outcome },
+    ...{ readyMs: 600, rssBytes: 1, projectedPerSecond: 1, bytes: 1 },
+  };
+  const scans = { alone: round(1), beside: round(1), scansPerSecond: 1 };
+  const end = {
+    scans,
+    onBoth: { verifiedPerSecond: 160_000, rebuiltPerSecond: 61_000 },
+    onOne: { verifiedPerSecond: 90_000, rebuiltPerSecond: Number.NaN },
+    rssBytes: 440 * 1024 * 1024,
+  };
+
+  test('is measured by a service with both CPUs, and by one with one', () => {
+    const text = curveText([size], end);
+    expect(text).toContain('| ≥ 150,000 | 54,000 | 160,000 on both CPUs, 90,000 on one |');
+    expect(text).toContain('| 61,000 on both CPUs, - on one |');
+    expect(text).toContain('| memory after 100,000 creates and nothing else | ≤ 350 MB |');
+  });
+
+  test('has the CPUs that it is given', () => {
+    const [file, args] = onCpu('both', ['node', 'a.ts']);
+    const command = [file, ...args].join(' ');
+    expect(command).toBe(isPinned ? 'taskset -c 0,1 node a.ts' : 'node a.ts');
+  });
 });
 
 describe('a response on a connection', () => {
