@@ -4,9 +4,9 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { paymentOf } from '../payment/payment-events.ts';
-import { jsonFieldsOf } from '../runtime/json-fields.ts';
 import { pauseAt } from '../runtime/slices.ts';
 import { logHashes } from './chain.ts';
+import { fieldsOfText } from './fields-of-text.ts';
 import { type EventTotal, totalUpTo } from './log-progress.ts';
 import type { Position, StoredForm, StoredForms } from './port.ts';
 import { readPage } from './read-page.ts';
@@ -75,7 +75,7 @@ const formCheck = ({ stored, guarantee, share = WHOLE }: LogWalk) => {
   const sums = sumsCheck(stored);
   return (form: StoredForm): string | undefined | Promise<string | undefined> => {
     if (!isOwn(form.stream)) return chain(form, NOT_READ);
-    const named = jsonFieldsOf(form.text);
+    const named = fieldsOfText(form.text);
     const sumsReason = () =>
       paymentOf(form.stream) === undefined ? undefined : sums(sumsEventOf(form, named));
     const reason = chain(form, named);
