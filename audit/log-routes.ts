@@ -21,7 +21,7 @@ import {
   serverSent,
   whenGone,
 } from '../shared/http/server/streams.ts';
-import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
+import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import {
   AuditLogPage,

@@ -8,7 +8,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { type ExportLine, readExportLine } from '../audit/export-lines.ts';
 import type { LogBreak } from '../shared/event-store/verify-log.ts';
 import { type SealsFound, sealsCheck } from '../shared/event-store/verify-seals.ts';
-import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
+import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Manifest, manifestFileOf, readManifest } from './export-manifest.ts';
 import { lineCheck } from './line-check.ts';

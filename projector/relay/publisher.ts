@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { checkpointHashOf } from '../log-check.ts';
 import type { Log } from '../subscription.ts';

@@ -1,7 +1,8 @@
 /** Appends to the stream of seals. */
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import type { SealedHead } from '../../shared/event-store/seals.ts';
-import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';
+import type { SealEvent } from '../../shared/payment/seal-events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 
 /** A stored seal, or a stored change of the key. */

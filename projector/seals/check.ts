@@ -13,7 +13,7 @@ import {
   sealEventReason,
 } from '../../shared/event-store/seals.ts';
 import { isSealEvent } from '../../shared/payment/events.ts';
-import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { LogMisfit } from '../errors.ts';
 import type { RecordedSeal } from './append.ts';
 

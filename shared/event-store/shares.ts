@@ -3,7 +3,7 @@
  * all of them read every row, and the work of an event is one reader's.
  */
 import { availableParallelism } from 'node:os';
-import { SEALS_STREAM } from '../payment/seal-events.ts';
+import { SEALS_STREAM } from '../payment/seals-stream.ts';
 import { numberOf } from './log-progress.ts';
 import type { LogReader, Position } from './port.ts';
 

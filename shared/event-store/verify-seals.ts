@@ -3,7 +3,8 @@
  * is missing. A change of the key seals the log as well (ADR-0137).
  */
 import { isSealEvent } from '../payment/events.ts';
-import { SEALS_STREAM, type SealEvent } from '../payment/seal-events.ts';
+import type { SealEvent } from '../payment/seal-events.ts';
+import { SEALS_STREAM } from '../payment/seals-stream.ts';
 import { decode } from './codec.ts';
 import type { StoredForm } from './port.ts';
 import {

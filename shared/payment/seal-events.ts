@@ -59,6 +59,3 @@ export const SEAL_VERSIONS: Record<SealEventType, number> = {
 export type SealEvent = {
   [T in SealEventType]: { type: T; data: z.infer<(typeof sealSchemas)[T]> };
 }[SealEventType];
-
-/** The stream of the seals of a log. */
-export const SEALS_STREAM = 'log-seals';

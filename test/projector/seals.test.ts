@@ -9,7 +9,7 @@ import { openSealer } from '../../projector/seals/open.ts';
 import type { OpenedSealer } from '../../projector/seals/opened-sealer.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seals-stream.ts';
 import { newEvent, wholeLife } from '../support/payment-events.ts';
 import { silent } from '../support/silent-log.ts';
 import {

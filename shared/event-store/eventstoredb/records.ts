@@ -3,7 +3,7 @@
  * covers and the hash itself; id, type, stream and revision are the server's own fields. The client
  * returns parsed JSON and never bytes, so the hashed text is made again from them (RFC 8785).
  */
-import { SEALS_STREAM } from '../../payment/seal-events.ts';
+import { SEALS_STREAM } from '../../payment/seals-stream.ts';
 import { WEBHOOK_STREAMS } from '../../payment/webhook-events.ts';
 import { decodeParsed, type EncodedEvent, hashedText, isReadable, unreadableAt } from '../codec.ts';
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';

@@ -14,7 +14,7 @@ import {
   VERIFY_SCAN,
   type VerifyArgs,
 } from '../../../shared/event-store/verify-scan.ts';
-import { SEALS_STREAM } from '../../../shared/payment/seal-events.ts';
+import { SEALS_STREAM } from '../../../shared/payment/seals-stream.ts';
 import { newPaymentId } from '../../../shared/runtime/ids.ts';
 import { resultOf } from '../../../shared/runtime/scan.ts';
 import { appendLives } from '../../support/many-payments.ts';
