@@ -10,6 +10,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import type { Config, Mode } from './config.ts';
 import { loadConfig } from './load-config.ts';
 import { createLogger, framesOf, type Log } from './log.ts';
+import { keepTickObject } from './tick-object.ts';
 import { openTraces, type Traces, TracesRefused } from './traces.ts';
 import { currentPlace } from './tracing.ts';
 
@@ -108,6 +109,7 @@ export const runProcess = async <P, O extends Opened>(
     process.stdout.write(`payments ${manifest.version}\n`);
     process.exit(0);
   }
+  await keepTickObject();
   // Files that libraries make are readable by their owner alone, too.
   process.umask(0o077);
   const config = readSettings(options.mode);
