@@ -70,6 +70,20 @@ describe('gaps §4: a log line', () => {
     expect(lines.map(({ msg }) => msg)).toEqual(['yes']);
   });
 
+  test('stands in the order in which lines were written, by whom and however many, and without a flush', async () => {
+    const file = join(folder, 'order.log');
+    const { log } = createLogger({ level: 'info', destination: { file } });
+    const count = 600;
+    for (let at = 0; at < count; at += 2) {
+      log.flat({ at }, 'request');
+      log.info({ at: at + 1 }, 'request');
+    }
+    const lines = () => readFileSync(file, 'utf8').split('\n').slice(0, -1);
+    await until('all lines are in the file', () => lines().length === count);
+    const places = lines().map((line) => JSON.parse(line).at);
+    expect(places).toEqual(Array.from({ length: count }, (_, at) => at));
+  });
+
   test('F28: goes on at the start of a file that a rotation has emptied', async () => {
     const file = join(folder, 'rotated.log');
     const { log, flush } = createLogger({ level: 'info', destination: { file } });
