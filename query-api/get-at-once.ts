@@ -6,7 +6,7 @@
 import type { AuthAtOnce } from '../shared/http/auth/hooks.ts';
 import { ROUTES } from '../shared/http/route-table.ts';
 import type { AtOnce } from '../shared/http/server/at-once.ts';
-import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
+import type { DocumentAtOnce, ReadModelsReader } from '../shared/read-models/port.ts';
 
 /** `isBehind` as of now: true where the document may be older than the log. */
 export type DepsAtOnce = {
@@ -21,7 +21,7 @@ const documentOf = (
   { getAtOnce, isBehind }: DepsAtOnce,
   paymentId: string,
   merchantId: string,
-): PaymentDocument | undefined => {
+): DocumentAtOnce | undefined => {
   // seeded bug: at-once-behind
   if (isBehind(paymentId)) return undefined;
   try {
@@ -46,6 +46,7 @@ export const paymentAtOnce = (deps: DepsAtOnce, auth: AuthAtOnce): AtOnce => ({
     // Last: a request that goes on to the framework draws there, and only there.
     // seeded bug: at-once-rate
     if (document === undefined || !auth.draw(merchantId)) return undefined;
-    return { etag: `"${document.revision}"`, body: document.body, paymentId, merchantId };
+    const { revision, body, bodyBytes } = document;
+    return { etag: `"${revision}"`, body, bodyBytes, paymentId, merchantId };
   },
 });

@@ -103,7 +103,14 @@ test('every GET is measured under its route', async () => {
 test('gaps §9: a document that is parked is not given', () => {
   const auth = { principalOf: () => PRINCIPAL, draw: () => true };
   const found = (parked: boolean) => {
-    const document = { paymentId: 'pay_1', merchantId: 'm_1', revision: 1, body: '{}', parked };
+    const document = {
+      paymentId: 'pay_1',
+      merchantId: 'm_1',
+      revision: 1,
+      body: '{}',
+      bodyBytes: 2,
+      parked,
+    };
     const route = paymentAtOnce({ getAtOnce: () => document, isBehind: () => false }, auth);
     return route.find({ url: `${PAYMENTS}/pay_1`, rawHeaders: [] as string[] } as IncomingMessage);
   };
@@ -124,7 +131,7 @@ test('read models that throw are met again, and worded, by the framework', () =>
 test('a server that is closing or full lets the framework reject the request', async () => {
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 1 });
-  const found = { etag: '"1"', body: '{}', paymentId: 'pay_1', merchantId: 'm_1' };
+  const found = { etag: '"1"', body: '{}', bodyBytes: 2, paymentId: 'pay_1', merchantId: 'm_1' };
   app.atOnce.route = { route: '/', find: () => found };
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   const statusOf = async (): Promise<number> => (await fetch(address)).status;
@@ -143,7 +150,7 @@ test('gaps §11: a GET without a Host is rejected, and draws nothing on the way'
   let finds = 0;
   const find = () => {
     finds += 1;
-    return { etag: '"1"', body: '{}', paymentId: 'pay_1', merchantId: 'm_1' };
+    return { etag: '"1"', body: '{}', bodyBytes: 2, paymentId: 'pay_1', merchantId: 'm_1' };
   };
   app.atOnce.route = { route: '/', find };
   const address = await app.listen({ host: '127.0.0.1', port: 0 });

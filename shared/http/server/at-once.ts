@@ -5,7 +5,7 @@
  * does, or nothing is found, the request goes that road as if this had not been there.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { newUlid } from '../../runtime/ids.ts';
+import { newRequestId } from '../../runtime/ids.ts';
 import { isTracing } from '../../runtime/tracing.ts';
 import { JSON_TYPE } from '../errors.ts';
 import { soleHeader } from '../headers.ts';
@@ -14,7 +14,14 @@ import { type RecordOptions, recordRequest } from './records.ts';
 import { requestSpan } from './traced-requests.ts';
 
 /** A response of status 200 in JSON, and what the log says of its request. */
-export type FoundAtOnce = { etag: string; body: string; paymentId: string; merchantId: string };
+export type FoundAtOnce = {
+  etag: string;
+  body: string;
+  /** The length of the body in UTF-8. */
+  bodyBytes: number;
+  paymentId: string;
+  merchantId: string;
+};
 
 /** A route whose GET may be served at once. */
 export type AtOnce = {
@@ -47,15 +54,14 @@ export const respondAtOnce = (
   const startedAtMs = performance.now();
   const found = find(request);
   if (found === undefined) return false;
-  const { etag, body, paymentId, merchantId } = found;
+  const { etag, body, bodyBytes, paymentId, merchantId } = found;
   const span = isTracing() ? requestSpan('GET', route, request.headers) : undefined;
-  const requestId = newUlid();
-  response.writeHead(200, {
-    ...responseHeaders(requestId),
-    etag,
-    'content-type': JSON_TYPE,
-    'content-length': Buffer.byteLength(body),
-  });
+  const requestId = newRequestId();
+  const headers = responseHeaders(requestId);
+  headers.etag = etag;
+  headers['content-type'] = JSON_TYPE;
+  headers['content-length'] = String(bodyBytes);
+  response.writeHead(200, headers);
   response.end(body);
   const recorded = { requestId, method: 'GET', route, status: 200, startedAtMs };
   span?.end({ 'http.response.status_code': 200, 'payments.payment_id': paymentId });

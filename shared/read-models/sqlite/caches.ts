@@ -2,7 +2,7 @@
 import { bytesOfReadModel } from '../../payment/memory.ts';
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
-import type { PaymentDocument } from '../port.ts';
+import type { DocumentAtOnce } from '../port.ts';
 
 /**
  * How many read models are kept (some 3 kB each), and how many bytes: of large ones fewer. The next event
@@ -17,8 +17,8 @@ const DOCUMENTS_BYTES_MAX = 40 * 1024 * 1024;
 /** What an entry takes beside its text. */
 const ENTRY_BYTES = 250;
 
-/** A document without `parked`, which the file says in another table. */
-export type CachedDocument = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
+/** A document that is never `parked`: the file says that in another table. */
+export type CachedDocument = DocumentAtOnce;
 
 /** Both by paymentId; neither ever holds what was not committed. */
 export type Caches = {
@@ -34,8 +34,8 @@ export type Caches = {
 };
 
 /** A text of ASCII alone, as nearly all are, takes one byte a character, and most others two. */
-const bytesOfText = (text: string): number =>
-  Buffer.byteLength(text) === text.length ? text.length : 2 * text.length;
+const bytesOfBody = ({ body, bodyBytes }: CachedDocument): number =>
+  bodyBytes === body.length ? body.length : 2 * body.length;
 
 /** Empty caches for one set of read models. */
 export const createCaches = (): Caches => {
@@ -45,7 +45,7 @@ export const createCaches = (): Caches => {
   });
   const documents = createBoundedMap<CachedDocument>(DOCUMENTS_MAX, {
     bytesMax: DOCUMENTS_BYTES_MAX,
-    bytesOf: ({ body }) => ENTRY_BYTES + bytesOfText(body),
+    bytesOf: (document) => ENTRY_BYTES + bytesOfBody(document),
   });
   return {
     readModels,

@@ -3,6 +3,7 @@
 import type { DamageReports } from '../damage-reports.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import type {
+  DocumentAtOnce,
   ParkedPayment,
   PaymentDocument,
   ReadModelsReader,
@@ -14,6 +15,12 @@ import type { CheckedRow } from './columns.ts';
 import type { Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
 import type { Searches } from './search-thread.ts';
+
+const asServed = (document: DocumentAtOnce | undefined): PaymentDocument | undefined => {
+  if (document === undefined) return undefined;
+  const { bodyBytes: _, ...served } = document;
+  return served;
+};
 
 /** Before every parked payment. */
 const START = { since: '', paymentId: '' };
@@ -32,20 +39,21 @@ export const createReader = (
       report(paymentId);
       return undefined;
     }
-    const { merchantId, revision, body } = row;
-    const document = { merchantId, revision, body };
-    documents.set(paymentId, document);
+    // Its own text of the id: the one of the request may be a part of a longer text, and keeps that.
+    const { paymentId: id, merchantId, revision, body } = row;
+    const bodyBytes = Buffer.byteLength(body);
+    const document = { paymentId: id, merchantId, revision, body, bodyBytes, parked: false };
+    documents.set(id, document);
     return document;
   };
 
-  const documentOf = (paymentId: string): PaymentDocument | undefined =>
-    run((at) => {
-      const document = documents.get(paymentId) ?? read(at, paymentId);
-      if (document === undefined) return undefined;
-      const parked = at.anyParked && at.isParked.get(paymentId) !== undefined;
-      const { merchantId, revision, body } = document;
-      return { paymentId, merchantId, revision, body, parked };
-    });
+  const documentAt = (at: Connection, paymentId: string): DocumentAtOnce | undefined => {
+    const document = documents.get(paymentId) ?? read(at, paymentId);
+    if (document === undefined || !at.anyParked) return document;
+    return { ...document, parked: at.isParked.get(paymentId) !== undefined };
+  };
+  const documentOf = (paymentId: string): DocumentAtOnce | undefined =>
+    run((at) => documentAt(at, paymentId));
 
   /** Reads in the thread. Throws ReadModelsUnavailable, having replaced a file that it found damaged. */
   const elsewhere = async <T>(read: () => Promise<T>): Promise<T> => {
@@ -57,16 +65,16 @@ export const createReader = (
     );
   };
 
-  const getAtOnce = (paymentId: string, merchantId: string): PaymentDocument | undefined => {
+  const getAtOnce = (paymentId: string, merchantId: string): DocumentAtOnce | undefined => {
     const document = documentOf(paymentId);
     // seeded bug: document-of-merchant
     return document?.merchantId === merchantId ? document : undefined;
   };
 
   return {
-    get: async (paymentId, merchantId) => getAtOnce(paymentId, merchantId),
+    get: async (paymentId, merchantId) => asServed(getAtOnce(paymentId, merchantId)),
     getAtOnce,
-    getAny: async (paymentId) => documentOf(paymentId),
+    getAny: async (paymentId) => asServed(documentOf(paymentId)),
     search: async (search, limit) => {
       const page = await elsewhere(() => searches.search(search, limit));
       for (const { paymentId, damaged } of page.documents) if (damaged) report(paymentId);
