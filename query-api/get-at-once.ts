@@ -36,10 +36,10 @@ const documentOf = (
 /** The GET of one payment, as far as it can be served at once. */
 export const paymentAtOnce = (deps: DepsAtOnce, auth: AuthAtOnce): AtOnce => ({
   route: ROUTES.getPayment.path,
-  find: ({ url = '', rawHeaders }) => {
-    const paymentId = ADDRESS.exec(url)?.[1];
+  find: (request) => {
+    const paymentId = ADDRESS.exec(request.url ?? '')?.[1];
     if (paymentId === undefined) return undefined;
-    const principal = auth.principalOf(rawHeaders);
+    const principal = auth.principalOf(request);
     if (principal === undefined) return undefined;
     const { merchantId } = principal;
     const document = documentOf(deps, paymentId, merchantId);

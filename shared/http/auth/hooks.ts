@@ -3,6 +3,7 @@
  * whether the scope is there (403), whether the rate allows it (429). They are hooks, which run
  * before the body is read: nothing of the request is looked at before they have passed.
  */
+import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type Config, merchantRules } from '../../runtime/config.ts';
 import type { Log } from '../../runtime/log.ts';
@@ -32,7 +33,7 @@ export type AuthHooks = ((scope: Scope) => onRequestHookHandler[]) & {
 /** What the hooks of a scope let pass, as far as it is known at once. */
 export type AuthAtOnce = {
   /** Who sent the request; undefined unless its token was verified before and has the scope. */
-  principalOf(rawHeaders: readonly string[]): Principal | undefined;
+  principalOf(request: Pick<IncomingMessage, 'rawHeaders' | 'socket'>): Principal | undefined;
   /** Draws on the merchant's rate; false where nothing is left. */
   draw(merchantId: string): boolean;
 };
@@ -109,8 +110,8 @@ export const createAuthHooks = (options: AuthOptions): AuthHooks => {
   const authorize = authorizeHook(take);
   const hooks: AuthHooks = (scope) => [authenticate, authorize(scope)];
   hooks.atOnce = (scope) => ({
-    principalOf: (rawHeaders) => {
-      const principal = authenticator.verified?.(rawHeaders);
+    principalOf: ({ rawHeaders, socket }) => {
+      const principal = authenticator.verified?.(rawHeaders, socket);
       // seeded bug: at-once-scope
       return principal !== undefined && mayUse(principal, scope) ? principal : undefined;
     },
