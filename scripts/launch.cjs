@@ -53,6 +53,9 @@ const runHere = (main, args) => {
   if (enableCompileCache) enableCompileCache(compiled);
   // The threads of a service load modules of their own, and learn of the folder from here alone.
   process.env.NODE_COMPILE_CACHE = process.env.NODE_COMPILE_CACHE || compiled;
+  // The heap of this thread has taken the flag. The engine would also put it over the limits of the threads
+  // that the service starts (ADR-0177).
+  require('node:v8').setFlagsFromString('--max-semi-space-size=0');
   if (process.channel) {
     // After kill -9 of the launcher no service must keep running and hold port and data folder.
     process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));

@@ -22,6 +22,16 @@ import { NODE, ROOT, spawnService, untilReady } from '../support/service.ts';
 const MAIN = `
 const word: string = process.argv[2] ?? 'nothing';
 let signals = 0;
+/** Megabytes of the young generation, once much was allocated of which some lives on. */
+function youngAfterGarbage(): number {
+  let kept: number[][] = [];
+  for (let at = 0; at < 300_000; at += 1) {
+    if (kept.length === 10_000) kept = [];
+    kept.push(new Array(100).fill(at));
+  }
+  const spaces = process.getBuiltinModule('node:v8').getHeapSpaceStatistics();
+  return Math.round(spaces.find((one) => one.space_name === 'new_space').space_size / 2 ** 20);
+}
 process.on('SIGTERM', () => {
   signals += 1;
   process.stdout.write('TERM ' + signals + '\\n');
@@ -30,7 +40,13 @@ process.on('SIGTERM', () => {
 if (word === 'wait') setInterval(() => {}, 1000);
 process.stdout.write(process.pid + ' ' + word + '\\n');
 if (word === 'debug') process.stdout.write('at ' + (await import('node:inspector')).url() + '\\n');
-if (word === 'young') process.stdout.write('flags ' + process.execArgv + '\\n');
+if (word === 'young') {
+  process.stdout.write('flags ' + process.execArgv + '\\n');
+  process.stdout.write('main ' + youngAfterGarbage() + '\\n');
+  const { Worker } = await import('node:worker_threads');
+  const source = 'console.log("thread", (' + youngAfterGarbage + ')())';
+  new Worker(source, { eval: true, resourceLimits: { maxYoungGenerationSizeMb: 6 } });
+}
 if (word === 'part') process.stdout.write((await import('./part.ts')).part + '\\n');
 `;
 
@@ -144,6 +160,9 @@ describe.each(shareOf(BOTH.toReversed(), 2))(
       const run = launch(...placed('--max-semi-space-size=32', flags, 'young'));
       expect(await run.ended).toEqual({ code: 0, signal: null });
       expect(run.output()).toMatch(/^flags .*--max-semi-space-size=32$/m);
+      expect(run.output()).toMatch(/^main 64$/m);
+      // ADR-0177: a thread keeps to the limit that it was started with.
+      expect(run.output()).toMatch(/^thread [1-4]$/m);
     });
 
     test('--watch: a changed file restarts the main, and a signal ends both processes', async () => {

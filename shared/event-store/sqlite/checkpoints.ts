@@ -18,6 +18,9 @@ const CHECKPOINT_PAGES = 2000;
 const REST_PAGES = 200;
 const BULK_ROUNDS_MAX = 3;
 
+// The thread gets one message at a time, and allocates hardly anything.
+const MEMORY = { maxYoungGenerationSizeMb: 1 };
+
 const MOVE = 'PRAGMA wal_checkpoint(PASSIVE)';
 
 /** The open file, and what it has to do with the store's life. */
@@ -43,7 +46,7 @@ export function checkpoints(options: CheckpointsOptions) {
   }
 
   function startWorker(): Worker {
-    const workerOptions = { workerData: file, execArgv: [] };
+    const workerOptions = { workerData: file, execArgv: [], resourceLimits: MEMORY };
     const started = new Worker(new URL('./checkpoint-thread.ts', import.meta.url), workerOptions);
     started.unref();
     return started;

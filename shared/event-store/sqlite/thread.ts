@@ -22,6 +22,9 @@ export type Thread = {
 
 type PendingCall = { resolve: (value: never) => void; reject: (error: Failed) => void };
 
+/** What a group leaves behind is garbage at once: more than 16 MB in all spares nothing (ADR-0177). */
+const MEMORY = { maxYoungGenerationSizeMb: 24 };
+
 /**
  * Starts the thread and waits until it has opened the file; rejects with Failed when it cannot.
  * `onFatal` is called at most once, after the opening, when the file takes no more writes.
@@ -33,7 +36,7 @@ export async function startThread(
   onFatal: (failure: Failure) => void,
 ): Promise<Thread> {
   // Flags of this process, such as --input-type, are about its own main module.
-  const options = { workerData, execArgv: [] };
+  const options = { workerData, execArgv: [], resourceLimits: MEMORY };
   const worker = new Worker(new URL('./worker.ts', import.meta.url), options);
   const calls = new Map<number, PendingCall>();
   let callsMade = 0;
