@@ -76,6 +76,9 @@ const openProvider = async (config: Config, log: Log, ledgerFile: string): Promi
   return openOuterProvider(config);
 };
 
+/** Many providers respond within it; lists may lack a PENDING payment for twice as long (ADR-0240). */
+const NEW_PAYMENTS_HELD_MS = 250;
+
 const asItIs = <T>(own: T): T => own;
 
 /** Behind is known without a read of the event store: the projector runs in this process. */
@@ -129,6 +132,8 @@ const openParts = async (
     logger: log,
     freshness,
     running: sealer.running,
+    // Other processes know of no payment that is held here.
+    heldMs: opened.shared ? undefined : NEW_PAYMENTS_HELD_MS,
   });
   const deliveries = await openDeliveries(drivers);
   const ownWebhookSecret = config.webhooks.secret ?? (await webhookSecret(folder));

@@ -42,6 +42,11 @@ export type ProjectorOptions = {
   leaseMs?: number;
   /** How often one payment's read model is compared with the log: every second. */
   sampleMs?: number;
+  /**
+   * Where this process alone appends and reads: how long a new payment may wait for its second event,
+   * so that both are written at once (ADR-0240).
+   */
+  heldMs?: number | undefined;
 };
 
 export type ProjectorStatus = {
@@ -122,7 +127,10 @@ const subscriberOf = (
     if (paymentId !== undefined) return projection.removal(paymentId);
     logger.error({ stream }, 'a stream of the event log was deleted or cut, or may have been');
   },
-  caughtUp,
+  caughtUp: () => {
+    caughtUp();
+    projection.caughtUp();
+  },
 });
 
 /**
@@ -131,12 +139,13 @@ const subscriberOf = (
  */
 export const startProjector = async (options: ProjectorOptions): Promise<Projector> => {
   const { store, readModels, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
-  const { sampleMs = 1000 } = options;
+  const { sampleMs = 1000, heldMs } = options;
   await checkBeforeStart(options);
 
   const catchUp = trackCatchUp(options.freshness ?? trackFreshness(store), readModels);
   const { freshness } = catchUp;
-  const plain = createProjection({ store, readModels, logger, freshness });
+  const held = heldMs && { ms: heldMs, onFailed: () => subscription.restart() };
+  const plain = createProjection({ store, readModels, logger, freshness, held: held || undefined });
   const projection = isTracing() ? tracedProjection(plain) : plain;
   const lease = keepLease({
     readModels,
@@ -186,7 +195,10 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
         counts: { ...counts, restarts },
       };
     },
-    waitForRevision: catchUp.waitForRevision,
+    waitForRevision: (paymentId, revision, timeoutMs) => {
+      projection.waitedFor(paymentId, revision);
+      return catchUp.waitForRevision(paymentId, revision, timeoutMs);
+    },
     lag: watch.lag,
     isBehind: freshness.isBehind,
     retryParked: async (paymentId) => {
@@ -223,6 +235,7 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
       sampler.stop();
       const released = lease.stop();
       await subscription.stop();
+      projection.stop();
       await rebuilds.ended();
       await released;
     },

@@ -1,0 +1,73 @@
+/**
+ * New payments that wait for their second event, so that their first document is the one with the
+ * provider's outcome (ADR-0240). Until then such a payment counts as behind: GET folds its stream.
+ */
+import type { LogEvent, Position } from '../shared/event-store/port.ts';
+import { paymentOf } from '../shared/payment/payment-events.ts';
+import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
+import { checkpointHashOf } from './log-check.ts';
+import type { Folded } from './payment-folds.ts';
+
+/** A place up to which the log is in the read models; without a hash where it is the stored one. */
+export type Place = { position: Position | null; hash?: string };
+
+/** The place of an event. */
+export const placeOf = (event: LogEvent): Place => {
+  const hash = checkpointHashOf(event);
+  return hash === null ? { position: event.position } : { position: event.position, hash };
+};
+
+/** Some 5 MB, and 10 ms to write. Any beyond are written at once. */
+const HELD_MAX = 1_000;
+
+type Held = { folded: Folded; before: Place; sinceMs: number };
+
+/** What one projection holds. `nowMs` only goes forward. */
+export const createNewPayments = (nowMs = (): number => performance.now()) => {
+  /** In the order of the log, so that the first one has the earliest place. */
+  const held = new Map<string, Held>();
+
+  return {
+    /** The read model of a payment that is held. */
+    readModel: (paymentId: string): PaymentReadModel | undefined =>
+      held.get(paymentId)?.folded.readModel,
+    has: (paymentId: string): boolean => held.has(paymentId),
+    isEmpty: (): boolean => held.size === 0,
+    /**
+     * Takes out of the payments of a batch those that have their first event alone, and lets go of
+     * those that have more. `end` is the place before the batch.
+     */
+    take(payments: Map<string, Folded>, events: readonly LogEvent[], end: Place): void {
+      let before = end;
+      for (const event of events) {
+        const paymentId = paymentOf(event.stream);
+        const folded = paymentId === undefined ? undefined : payments.get(paymentId);
+        if (paymentId !== undefined && folded !== undefined) {
+          const isNew = folded.readModel?.revision === 0 && folded.poison === undefined;
+          if (!isNew) held.delete(paymentId);
+          else if (held.has(paymentId)) payments.delete(paymentId);
+          else if (held.size < HELD_MAX) {
+            held.set(paymentId, { folded, before, sinceMs: nowMs() });
+            payments.delete(paymentId);
+          }
+        }
+        before = placeOf(event);
+      }
+    },
+    /** Those that have been held for `ms`; they stay held until `release`. */
+    heldFor: (ms: number): Map<string, Folded> => {
+      const untilMs = nowMs() - ms;
+      const due = [...held].filter(([, { sinceMs }]) => sinceMs <= untilMs);
+      return new Map(due.map(([paymentId, { folded }]) => [paymentId, folded]));
+    },
+    release(paymentIds: Iterable<string>): void {
+      for (const paymentId of paymentIds) held.delete(paymentId);
+    },
+    /** The place before the first one that is held and not among `released`; undefined without one. */
+    before: (released?: ReadonlyMap<string, unknown>): Place | undefined => {
+      for (const [paymentId, { before }] of held) if (!released?.has(paymentId)) return before;
+      return undefined;
+    },
+    clear: (): void => held.clear(),
+  };
+};
