@@ -91,16 +91,14 @@ export const createPaymentFolds = ({
     return foldStream(paymentId, revision);
   };
 
-  const next = async (
+  /** The payment after one more event, on top of what the batch or else the store has of it. */
+  const onTopOf = (
+    readModel: PaymentReadModel | undefined,
     before: Folded | undefined,
     paymentId: string,
     event: LogEvent,
-  ): Promise<Folded | undefined> => {
-    if (before?.poison !== undefined || isParked(paymentId)) return before;
+  ): Folded | undefined | Promise<Folded> => {
     const { revision } = event;
-    // A first event needs no look-up: where a document exists already, the write is skipped.
-    const readModel =
-      before?.readModel ?? (revision === 0 ? undefined : await readModels.load(paymentId));
     const applied = revisionOf({ readModel });
     // seeded bug: already-applied
     if (revision <= applied) return before;
@@ -109,13 +107,29 @@ export const createPaymentFolds = ({
     return revision === applied + 1 ? applyOne(readModel, event) : heal(paymentId, event);
   };
 
+  /** A promise only where something is read: most events follow one of their own batch. */
+  const next = (
+    before: Folded | undefined,
+    paymentId: string,
+    event: LogEvent,
+  ): Folded | undefined | Promise<Folded | undefined> => {
+    if (before?.poison !== undefined || isParked(paymentId)) return before;
+    // A first event needs no look-up: where a document exists already, the write is skipped.
+    if (before?.readModel !== undefined || event.revision === 0)
+      return onTopOf(before?.readModel, before, paymentId, event);
+    return readModels
+      .load(paymentId)
+      .then((readModel) => onTopOf(readModel, before, paymentId, event));
+  };
+
   return {
     foldBatch: async (events) => {
       const payments = new Map<string, Folded>();
       for (const event of events) {
         const paymentId = paymentOf(event.stream);
         if (paymentId === undefined) continue;
-        const folded = await next(payments.get(paymentId), paymentId, event);
+        const step = next(payments.get(paymentId), paymentId, event);
+        const folded = step instanceof Promise ? await step : step;
         if (folded !== undefined) payments.set(paymentId, folded);
       }
       return payments;

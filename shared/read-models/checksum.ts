@@ -11,9 +11,10 @@ export const startChecksum = () => {
   let documents = 0;
   return {
     add: (row: DocumentRow): void => {
-      const hash = digestOf('sha256', contentOf(row), 'buffer');
+      // A character is a byte: a text of 32 characters costs less to make than a buffer of 32 bytes.
+      const hash = digestOf('sha256', contentOf(row), 'binary');
       for (let at = 0; at < HASH_BYTES; at += 1)
-        combined[at] = (combined[at] ?? 0) ^ (hash[at] ?? 0);
+        combined[at] = (combined[at] ?? 0) ^ hash.charCodeAt(at);
       documents += 1;
     },
     result: (): ReadModelsChecksum => ({ documents, hash: Buffer.from(combined).toString('hex') }),
