@@ -8,6 +8,7 @@ import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { comparableCard, comparableCreate } from '../../command-api/create-fingerprint.ts';
 import { createIdentities } from '../../command-api/idempotency.ts';
+import { anyCharacter } from '../support/any-character.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 
 const SECRET = 'a secret of the tests, 32 bytes or more';
@@ -20,14 +21,14 @@ const keyed = (...parts: unknown[]): string =>
 const anyRequest = fc.letrec<{ value: unknown; object: object }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: anyCharacter }),
     fc.maxSafeInteger(),
     fc.boolean(),
     fc.constantFrom(null, undefined),
     fc.array(tie('value').filter((value) => value !== undefined)),
     tie('object'),
   ),
-  object: fc.dictionary(fc.string({ unit: 'binary' }), tie('value'), { noNullPrototype: true }),
+  object: fc.dictionary(fc.string({ unit: anyCharacter }), tie('value'), { noNullPrototype: true }),
 })).object;
 
 describe('gaps §8: what a repeat is recognised by', () => {

@@ -1,8 +1,8 @@
 /** ADR-0181 and 0193: on SQLite the new read models are filled in threads of their own, beside the event loop. */
-import { existsSync } from 'node:fs';
+import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { moneyDifferences } from '../../projector/money-differences.ts';
 import { type RebuildOptions, rebuild } from '../../projector/rebuild.ts';
@@ -45,22 +45,39 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     return found.map(({ sql }) => sql).sort();
   };
 
-  beforeEach(async () => {
-    errors = [];
-    folder = temporaryFolder();
+  const start = async () => {
     store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
-    await appendLives(
-      store,
-      Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`),
-    );
     readModels = open();
     projector = await startProjector({ store, readModels, logger, sampleMs: NEVER });
     await projector.caughtUp;
-  });
-  afterEach(async () => {
+  };
+  const stop = async () => {
     await projector.stop();
     await readModels.close();
     await store.close();
+  };
+
+  /** The log and its read models as each test finds them: made once, and copied. */
+  let made: ReturnType<typeof temporaryFolder>;
+  beforeAll(async () => {
+    made = temporaryFolder();
+    folder = made;
+    await start();
+    const paymentIds = Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`);
+    await appendLives(store, paymentIds);
+    await readModels.waitForRevision(`pay_${PAYMENTS - 1}`, LIFE - 1, 10_000);
+    await stop();
+  });
+  afterAll(() => made.remove());
+
+  beforeEach(async () => {
+    errors = [];
+    folder = temporaryFolder();
+    cpSync(made.path, folder.path, { recursive: true });
+    await start();
+  });
+  afterEach(async () => {
+    await stop();
     folder.remove();
   });
 

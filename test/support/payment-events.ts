@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import type { NewEvent } from '../../shared/event-store/port.ts';
 import type { EventData, PaymentEvent, PlacedEvent } from '../../shared/payment/payment-events.ts';
+import { anyCharacter } from './any-character.ts';
 
 type Data<T extends PaymentEvent['type']> = Partial<EventData<T>>;
 
@@ -186,7 +187,7 @@ export const anyPayment = (paymentId: string): fc.Arbitrary<PaymentEvent[]> =>
         fc.record({ amount: fc.integer({ min: 1, max: 200 }), ending: fc.nat({ max: 2 }) }),
         { maxLength: 5 },
       ),
-      reference: fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }),
+      reference: fc.string({ unit: anyCharacter, minLength: 1, maxLength: 20 }),
     })
     .map(({ sale, outcome, other, capture, steps, reference }) => {
       const details = { merchantReference: reference };

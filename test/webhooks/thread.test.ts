@@ -9,6 +9,7 @@ import {
 } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
+import { timesOf } from '../support/long-run-share.ts';
 import { threadedDeliverer } from '../support/threaded-deliverer.ts';
 import { until } from '../support/until.ts';
 import type { Received } from '../support/webhook-receiver.ts';
@@ -77,7 +78,7 @@ test('a thread that dies under load is started again: one line each time, nothin
   await using world = await threadedDeliverer();
   const { receiver, threads, deliverer } = world;
   const endpointId = await world.register();
-  const DEATHS = 4;
+  const DEATHS = timesOf(4, 2);
   const states = new Set<string>();
   let paid = 0;
   for (let death = 1; death <= DEATHS; death += 1) {
