@@ -118,6 +118,8 @@ test.each(['docs/openapi.json', 'docs/openapi-audit.json'])(
     const ajv = new Ajv2020({ strict: false });
     formats.default(ajv);
     ajv.addSchema({ $id: 'api', components: document.components });
+    // By its place each schema is compiled once, however many examples it has.
+    const fits = ({ $ref }: { $ref: string }, value: unknown) => ajv.validate(`api${$ref}`, value);
     const bodies = Object.values(document.paths as Record<string, Record<string, Operation>>)
       .flatMap((operations) => Object.values(operations))
       .flatMap(({ requestBody, responses }) => [requestBody, ...Object.values(responses)])
@@ -125,8 +127,7 @@ test.each(['docs/openapi.json', 'docs/openapi-audit.json'])(
     expect(bodies.length).toBeGreaterThan(50);
     for (const { schema, examples = {} } of bodies) {
       for (const [name, { value }] of Object.entries(examples)) {
-        const fits = ajv.validate({ $ref: `api${schema.$ref}` }, value);
-        expect([name, fits, ajv.errorsText()]).toEqual([name, true, 'No errors']);
+        expect([name, fits(schema, value), ajv.errorsText()]).toEqual([name, true, 'No errors']);
       }
     }
   },
