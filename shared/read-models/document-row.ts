@@ -54,11 +54,17 @@ export const readModelOf = (
   response: JSON.parse(row.body),
 });
 
+/**
+ * The content of a row from its columns in the order of DocumentRow, without the body. The array ends
+ * at its bracket, so that the body need not be escaped a second time.
+ */
+export const contentOfColumns = (columns: readonly unknown[], body: string): string =>
+  JSON.stringify(columns) + body;
+
 /** Everything that a row says, as one text; two rows have the same text only when they are the same. */
 export const contentOf = (row: DocumentRow): string => {
   const { paymentId, merchantId, revision, status, createdAt, amount, last4 } = row;
   const { merchantReference, unresolvedSince, unresolved, body } = row;
   const columns = [paymentId, merchantId, revision, status, createdAt, amount, last4];
-  // The array ends at its bracket, so that the body need not be escaped a second time.
-  return JSON.stringify([...columns, merchantReference, unresolvedSince, unresolved]) + body;
+  return contentOfColumns([...columns, merchantReference, unresolvedSince, unresolved], body);
 };

@@ -4,6 +4,24 @@ import type { DocumentRow } from '../document-row.ts';
 /** A row with its check. */
 export type CheckedRow = DocumentRow & { rowCheck: string };
 
+/** The same as a list, in the order of ROW: what its check covers is in front of the check. */
+export type CheckedList = [
+  paymentId: string,
+  merchantId: string,
+  revision: number,
+  status: string,
+  createdAt: string,
+  amount: number,
+  last4: string,
+  merchantReference: string | null,
+  unresolvedSince: string | null,
+  unresolved: string | null,
+  rowCheck: string,
+  body: string,
+];
+/** The place of the check in the list. */
+export const CHECK_AT = 10;
+
 /** The columns of CheckedRow. */
 export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, revision, status,
   created_at AS createdAt, amount, last4, merchant_reference AS merchantReference,

@@ -35,11 +35,19 @@ export type SqliteReadModelsOptions = {
 /** Why an existing file cannot be used as it is. */
 class UnusableFile extends Error {}
 
+/** A list costs less than an object with names. */
+const prepareLists = (db: DatabaseSync, sql: string) => {
+  const statement = db.prepare(sql);
+  statement.setReturnArrays(true);
+  return statement;
+};
+
 const prepare = (db: DatabaseSync) => ({
   begin: db.prepare('BEGIN IMMEDIATE'),
   commit: db.prepare('COMMIT'),
   rollback: db.prepare('ROLLBACK'),
   document: db.prepare(`SELECT ${ROW} FROM payment WHERE payment_id = ?`),
+  documentList: prepareLists(db, `SELECT ${ROW} FROM payment WHERE payment_id = ?`),
   remove: db.prepare('DELETE FROM payment WHERE payment_id = ?'),
   idsAfter: db.prepare(
     `SELECT payment_id AS paymentId FROM payment WHERE payment_id > ? ORDER BY payment_id LIMIT ?`,

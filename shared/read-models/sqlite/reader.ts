@@ -1,6 +1,7 @@
 /** Reading the read models of the SQLite file, and of what is cached from it. */
 
 import type { DamageReports } from '../damage-reports.ts';
+import { contentOfColumns } from '../document-row.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import type {
   DocumentAtOnce,
@@ -11,7 +12,7 @@ import type {
   UnresolvedPayment,
 } from '../port.ts';
 import type { CachedDocument, Caches } from './caches.ts';
-import type { CheckedRow } from './columns.ts';
+import { CHECK_AT, type CheckedList, type CheckedRow } from './columns.ts';
 import type { Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
 import type { Searches } from './search-thread.ts';
@@ -33,14 +34,14 @@ export const createReader = (
   searches: Searches,
 ): Omit<ReadModelsReader, 'waitForRevision'> & Pick<ReadModelsRebuild, 'checksum'> => {
   const read = (at: Connection, paymentId: string): CachedDocument | undefined => {
-    const row = at.document.get(paymentId) as CheckedRow | undefined;
+    const row = at.documentList.get(paymentId) as CheckedList | undefined;
     if (row === undefined) return undefined;
-    if (!at.rowCheck.holds(row, row.rowCheck)) {
+    const [id, merchantId, revision, , , , , , , , check, body] = row;
+    if (!at.rowCheck.holdsContent(contentOfColumns(row.slice(0, CHECK_AT), body), check)) {
       report(paymentId);
       return undefined;
     }
     // Its own text of the id: the one of the request may be a part of a longer text, and keeps that.
-    const { paymentId: id, merchantId, revision, body } = row;
     const bodyBytes = Buffer.byteLength(body);
     const document = { paymentId: id, merchantId, revision, body, bodyBytes, parked: false };
     documents.set(id, document);
