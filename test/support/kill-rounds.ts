@@ -85,7 +85,10 @@ export const surviveKills = async (rounds: number): Promise<void> => {
     for (let round = 0; round < rounds; round += 1) {
       const line = { url: service.url, token };
       const work: Work = { line, random, acknowledged: new Map(), operations: 0 };
-      const killed = wait(random.between(50, 400)).then(() => killNow(service));
+      const killed = wait(random.between(50, 400))
+        // On a busy machine a kill before the first of them would show nothing.
+        .then(() => until('some are acknowledged', () => work.operations > 1, READY_MS_MAX))
+        .finally(() => killNow(service));
       await Promise.all([startWriters(work, WRITERS), killed]);
       operations += work.operations;
       service = await start(dataDir, readyMs);
