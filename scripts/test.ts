@@ -4,12 +4,14 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type JestReport, summaryOf } from './test-summary.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
+/** More than there are cores, for tests wait for processes, disks and clocks; each takes up to 1 GB. */
+const WORKERS = Math.min(availableParallelism() + 3, 8);
 
 const install = (): void => {
   const { status } = spawnSync('npm', ['ci'], { cwd: ROOT, stdio: 'inherit' });
@@ -29,8 +31,7 @@ const jestArgs = (args: string[], reportFile: string): string[] => {
     ...passed,
     '--json',
     `--outputFile=${reportFile}`,
-    // One more than a small machine has cores: many of the tests wait for processes and timeouts.
-    ...(limit ? [] : ['--maxWorkers=3']),
+    ...(limit ? [] : [`--maxWorkers=${WORKERS}`]),
     ...(args.includes('--long') ? [] : ['--testPathIgnorePatterns=/node_modules/|/test/long/']),
   ];
 };
