@@ -22,7 +22,7 @@ LABEL org.opencontainers.image.title="payments" \
       org.opencontainers.image.description="An event-sourced card payment service" \
       org.opencontainers.image.version="1.0.0" \
       org.opencontainers.image.licenses="MIT"
-ENV NODE_ENV=production NODE_OPTIONS="--disable-sigusr1 --max-semi-space-size=32" HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
+ENV NODE_ENV=production NODE_OPTIONS="--disable-sigusr1 --max-semi-space-size=32 --v8-pool-size=1" HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
 WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
 COPY --from=sources /app .

@@ -98,7 +98,7 @@ export const getOrder = (
 };
 
 /** Node's arguments in front of a main, as `npm start` has them. */
-export const LAUNCHED = ['--max-semi-space-size=32', 'scripts/launch.cjs'];
+export const LAUNCHED = ['--max-semi-space-size=32', '--v8-pool-size=1', 'scripts/launch.cjs'];
 
 /** What `npm start` runs, without npm and its shell, so that the probe can be loaded. */
 export const serviceOrder = ({ env, logFile }: Workplace, name = 'service') => ({

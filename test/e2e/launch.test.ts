@@ -40,8 +40,8 @@ process.on('SIGTERM', () => {
 if (word === 'wait') setInterval(() => {}, 1000);
 process.stdout.write(process.pid + ' ' + word + '\\n');
 if (word === 'debug') process.stdout.write('at ' + (await import('node:inspector')).url() + '\\n');
+if (['flags', 'young'].includes(word)) process.stdout.write('flags ' + process.execArgv + '\\n');
 if (word === 'young') {
-  process.stdout.write('flags ' + process.execArgv + '\\n');
   process.stdout.write('main ' + youngAfterGarbage() + '\\n');
   const { Worker } = await import('node:worker_threads');
   const source = 'console.log("thread", (' + youngAfterGarbage + ')())';
@@ -163,6 +163,12 @@ describe.each(shareOf(BOTH.toReversed(), 2))(
       expect(run.output()).toMatch(/^main 64$/m);
       // ADR-0177: a thread keeps to the limit that it was started with.
       expect(run.output()).toMatch(/^thread [1-4]$/m);
+    });
+
+    test('ADR-0178: --v8-pool-size reaches the main', async () => {
+      const run = launch(...placed('--v8-pool-size=1', flags, 'flags'));
+      expect(await run.ended).toEqual({ code: 0, signal: null });
+      expect(run.output()).toMatch(/^flags .*--v8-pool-size=1$/m);
     });
 
     test('--watch: a changed file restarts the main, and a signal ends both processes', async () => {
