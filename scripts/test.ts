@@ -10,8 +10,11 @@ import { type JestReport, summaryOf } from './test-summary.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
-/** More than there are cores, for tests wait for processes, disks and clocks; each takes up to 1 GB. */
-const WORKERS = Math.min(availableParallelism() + 3, 8);
+/**
+ * More than there are cores, for tests wait for processes, disks and clocks; each takes up to 1 GB. A
+ * long one has several processes of its own.
+ */
+const workers = (isLong: boolean): number => Math.min(availableParallelism() + (isLong ? 1 : 3), 8);
 
 const install = (): void => {
   const { status } = spawnSync('npm', ['ci'], { cwd: ROOT, stdio: 'inherit' });
@@ -23,6 +26,7 @@ const install = (): void => {
 
 const jestArgs = (args: string[], reportFile: string): string[] => {
   const passed = args.filter((arg) => arg !== '--long');
+  const isLong = args.includes('--long');
   const limit = passed.some((arg) => /^(--maxWorkers|-w|-i|--runInBand)/.test(arg));
   return [
     '--experimental-vm-modules',
@@ -31,8 +35,8 @@ const jestArgs = (args: string[], reportFile: string): string[] => {
     ...passed,
     '--json',
     `--outputFile=${reportFile}`,
-    ...(limit ? [] : [`--maxWorkers=${WORKERS}`]),
-    ...(args.includes('--long') ? [] : ['--testPathIgnorePatterns=/node_modules/|/test/long/']),
+    ...(limit ? [] : [`--maxWorkers=${workers(isLong)}`]),
+    ...(isLong ? [] : ['--testPathIgnorePatterns=/node_modules/|/test/long/']),
   ];
 };
 
