@@ -144,8 +144,9 @@ export const startProjector = async (options: ProjectorOptions): Promise<Project
 
   const catchUp = trackCatchUp(options.freshness ?? trackFreshness(store), readModels);
   const { freshness } = catchUp;
-  const held = heldMs && { ms: heldMs, onFailed: () => subscription.restart() };
-  const plain = createProjection({ store, readModels, logger, freshness, held: held || undefined });
+  const held =
+    heldMs === undefined ? undefined : { ms: heldMs, onFailed: () => subscription.restart() };
+  const plain = createProjection({ store, readModels, logger, freshness, held });
   const projection = isTracing() ? tracedProjection(plain) : plain;
   const lease = keepLease({
     readModels,

@@ -38,8 +38,7 @@ export const createNewPayments = (nowMs = (): number => performance.now()) => {
      * those that have more. `end` is the place before the batch.
      */
     take(payments: Map<string, Folded>, events: readonly LogEvent[], end: Place): void {
-      let before = end;
-      for (const event of events) {
+      for (const [index, event] of events.entries()) {
         const paymentId = paymentOf(event.stream);
         const folded = paymentId === undefined ? undefined : payments.get(paymentId);
         if (paymentId !== undefined && folded !== undefined) {
@@ -47,11 +46,12 @@ export const createNewPayments = (nowMs = (): number => performance.now()) => {
           if (!isNew) held.delete(paymentId);
           else if (held.has(paymentId)) payments.delete(paymentId);
           else if (held.size < HELD_MAX) {
+            const previous = events[index - 1];
+            const before = previous === undefined ? end : placeOf(previous);
             held.set(paymentId, { folded, before, sinceMs: nowMs() });
             payments.delete(paymentId);
           }
         }
-        before = placeOf(event);
       }
     },
     /** Those that have been held for `ms`; they stay held until `release`. */

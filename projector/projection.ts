@@ -103,8 +103,10 @@ export const createProjection = ({
   let timer: NodeJS.Timeout | undefined;
   const inTurn = createTurns();
   const newPayments = createNewPayments();
-  const load: ReadModels['load'] = async (paymentId) =>
-    newPayments.readModel(paymentId) ?? readModels.load(paymentId);
+  const load: ReadModels['load'] = (paymentId) => {
+    const readModel = newPayments.readModel(paymentId);
+    return readModel === undefined ? readModels.load(paymentId) : Promise.resolve(readModel);
+  };
   const folds = createPaymentFolds({
     store,
     readModels: { load },

@@ -102,24 +102,24 @@ type Field = { key: string; given: string; copied: string; isOptional: boolean; 
 
 const fieldOf = (source: Source, from: string, [name, schema]: [string, Kept]): Field => {
   if (name in {}) return unknownTo(`the field ${name}`);
-  const { type, innerType } = defOf(schema);
+  const { type } = defOf(schema);
   const isOptional = type === 'optional';
   const key = JSON.stringify(name);
   const given = source.newName();
   const copied = source.newName();
-  const copy = copyOf(source, isOptional ? (innerType as Kept) : schema, given, copied);
+  const copy = copyOf(source, schema, given, copied);
   const isAny = type === 'unknown' ? need(`${given} !== undefined || ${key} in ${from}`) : '';
   const text = `const ${given} = ${from}[${key}];
 let ${copied};
-${isOptional ? `if (${given} !== undefined) {\n${copy}}\n` : isAny + copy}`;
+${isAny}${copy}`;
   return { key, given, copied, isOptional, text };
 };
 
 /** Ends the function where the object has a field that the schema has not. */
-const strictnessTest = (source: Source, fields: readonly Field[], from: string): string => {
+const strictnessTest = (source: Source, names: readonly string[], from: string): string => {
   const name = source.newName();
-  const known = new Set(fields.map(({ key }) => JSON.parse(key)));
-  return `for (const ${name} in ${from}) ${need(`${constant(source, known)}.has(${name})`)}`;
+  const isKnown = `${constant(source, new Set(names))}.has(${name})`;
+  return `for (const ${name} in ${from}) ${need(isKnown)}`;
 };
 
 /** The copy of an object whose fields have been copied: at once where it has them all. */
@@ -146,7 +146,7 @@ const objectCopy = (source: Source, { shape, catchall }: Def, from: string, to: 
   const isObject = `typeof ${from} === 'object' && ${from} !== null && !Array.isArray(${from})`;
   let text = need(isObject) + fields.map((field) => field.text).join('');
   // seeded bug: compiled-strictness
-  if (isStrict) text += strictnessTest(source, fields, from);
+  if (isStrict) text += strictnessTest(source, Object.keys(shape as object), from);
   return text + objectText(fields, from, to);
 };
 
