@@ -13,7 +13,14 @@ import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { anyPayment, created, newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import {
+  anyPayment,
+  interleaved,
+  interleavedIds,
+  newEvent,
+  timeOf,
+  wholeLife,
+} from '../support/payment-events.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
 import { silent } from '../support/silent-log.ts';
@@ -21,9 +28,6 @@ import { until } from '../support/until.ts';
 
 const NEVER_MS = 3_600_000;
 const SOON_MS = 5;
-
-const ownedBy = (paymentId: string, event: PaymentEvent): PaymentEvent =>
-  event.type === 'PaymentCreated' ? created({ ...event.data, paymentId }) : event;
 
 for (const driver of readModelDrivers) {
   const suite = driver.skip === undefined ? describe : describe.skip;
@@ -223,31 +227,22 @@ for (const driver of readModelDrivers) {
       const batchMax = fc.integer({ min: 1, max: 7 });
       const property = async (lives: PaymentEvent[][], order: fc.Stream<number>, max: number) => {
         run += 1;
-        const left = lives.map((life, n) => ({
-          id: `pay_${run}_${n}`,
-          events: life.map((event) => ownedBy(`pay_${run}_${n}`, event)),
-          next: 0,
-        }));
-        for (;;) {
-          const open = left.filter(({ events, next }) => next < events.length);
-          const one = open[order.next().value % open.length];
-          const event = one?.events[one.next];
-          if (one === undefined || event === undefined) break;
-          await append(one.id, [event], one.next);
-          one.next += 1;
+        const ids = interleavedIds(`pay_${run}`, lives);
+        for (const { paymentId, revision, event } of interleaved(`pay_${run}`, lives, order)) {
+          await append(paymentId, [event], revision);
           if (order.next().value % 3 === 0) await deliver(max);
           if (order.next().value % 11 === 0) await begin(NEVER_MS);
           // What GET serves without a look at the log has to be whole.
-          for (const { id } of left)
-            if (!freshness.isBehind(id) && one.next > 0) {
-              const shown = await readModels.getAny(id);
-              const events = await store.readStream(streamOf(id));
-              expect(shown?.revision ?? -1).toBe(events.length - 1);
-            }
+          for (const id of ids) {
+            if (freshness.isBehind(id)) continue;
+            const shown = await readModels.getAny(id);
+            const events = await store.readStream(streamOf(id));
+            expect(shown?.revision ?? -1).toBe(events.length - 1);
+          }
         }
         await deliver(max);
         await projection.hold(async () => undefined);
-        for (const { id } of left) await expectWhole(id);
+        for (const id of ids) await expectWhole(id);
         expect(await readModels.checkpoint()).toBe(await end());
         expect(projection.counts().healed).toBe(0);
       };

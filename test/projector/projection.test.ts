@@ -18,6 +18,8 @@ import {
   anyPayment,
   authorized,
   created,
+  interleaved,
+  interleavedIds,
   newEvent,
   timeOf,
   wholeLife,
@@ -27,8 +29,6 @@ import { type ReadModelStore, readModelDrivers } from '../support/read-model-dri
 import { silent } from '../support/silent-log.ts';
 
 /** The event as it would stand in the stream of this payment. */
-const ownedBy = (paymentId: string, event: PaymentEvent): PaymentEvent =>
-  event.type === 'PaymentCreated' ? created({ ...event.data, paymentId }) : event;
 const LIFE = wholeLife('pay_1').length;
 
 for (const driver of readModelDrivers) {
@@ -254,24 +254,15 @@ for (const driver of readModelDrivers) {
       const batchMax = fc.integer({ min: 1, max: 7 });
       const property = async (lives: PaymentEvent[][], order: fc.Stream<number>, max: number) => {
         run += 1;
-        const left = lives.map((life, n) => ({
-          id: `pay_${run}_${n}`,
-          events: life.map((event) => ownedBy(`pay_${run}_${n}`, event)),
-          next: 0,
-        }));
-        for (;;) {
-          const open = left.filter(({ events, next }) => next < events.length);
-          const one = open[order.next().value % open.length];
-          const event = one?.events[one.next];
-          if (one === undefined || event === undefined) break;
-          store.inject(streamOf(one.id), one.next, newEvent(event, timeOf(one.next)));
-          one.next += 1;
+        const ids = interleavedIds(`pay_${run}`, lives);
+        for (const { paymentId, revision, event } of interleaved(`pay_${run}`, lives, order)) {
+          store.inject(streamOf(paymentId), revision, newEvent(event, timeOf(revision)));
           if (order.next().value % 5 === 0) await deliver(max);
           if (order.next().value % 7 === 0) await begin();
         }
         await deliver(max);
         const unresolved = (await readModels.unresolved(1000)).map(({ paymentId }) => paymentId);
-        for (const { id } of left) {
+        for (const id of ids) {
           await expectWhole(id);
           const readModel = foldStream(await store.readStream(streamOf(id)), foldReadModel);
           expect(unresolved.includes(id)).toBe((readModel?.unresolved.length ?? 0) > 0);

@@ -202,3 +202,29 @@ export const anyPayment = (paymentId: string): fc.Arbitrary<PaymentEvent[]> =>
       const capturing = [captureRequested(taken), captured({ ...taken, ...released })];
       return [first, authorized(), ...capturing, ...refunds(steps)];
     });
+
+const ownedBy = (paymentId: string, event: PaymentEvent): PaymentEvent =>
+  event.type === 'PaymentCreated' ? created({ ...event.data, paymentId }) : event;
+
+/** The ids that `interleaved` gives. */
+export const interleavedIds = (prefix: string, lives: readonly PaymentEvent[][]): string[] =>
+  lives.map((_, n) => `${prefix}_${n}`);
+
+/** The events of several payments in any order that keeps each payment's own. */
+export function* interleaved(
+  prefix: string,
+  lives: readonly PaymentEvent[][],
+  order: fc.Stream<number>,
+): Generator<{ paymentId: string; revision: number; event: PaymentEvent }> {
+  const ids = interleavedIds(prefix, lives);
+  const left = lives.map((events, n) => ({ paymentId: ids[n] ?? '', events, next: 0 }));
+  for (;;) {
+    const open = left.filter(({ events, next }) => next < events.length);
+    const one = open[order.next().value % open.length];
+    const event = one?.events[one.next];
+    if (one === undefined || event === undefined) return;
+    const { paymentId, next: revision } = one;
+    one.next += 1;
+    yield { paymentId, revision, event: ownedBy(paymentId, event) };
+  }
+}

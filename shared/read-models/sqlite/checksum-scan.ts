@@ -7,6 +7,7 @@ import type { Scan } from '../../runtime/scan.ts';
 import { startChecksum } from '../checksum.ts';
 import type { DocumentRow } from '../document-row.ts';
 import type { ReadModelsChecksum } from '../port.ts';
+import type { ColumnList } from './columns.ts';
 import { openForReading } from './search-scan.ts';
 
 /** The address of this module, for who orders the scan. */
@@ -17,20 +18,7 @@ export type ChecksumArgs = { file: string };
 /** After each page searches take their turn. */
 const PAGE = 250;
 
-type Row = [
-  rowid: number,
-  paymentId: string,
-  merchantId: string,
-  revision: number,
-  status: string,
-  createdAt: string,
-  amount: number,
-  last4: string,
-  merchantReference: string | null,
-  unresolvedSince: string | null,
-  unresolved: string | null,
-  body: string,
-];
+type Row = [rowid: number, ...columns: ColumnList, body: string];
 
 const ROWS = `SELECT rowid, payment_id, merchant_id, revision, status, created_at, amount, last4,
   merchant_reference, unresolved_since, unresolved, body

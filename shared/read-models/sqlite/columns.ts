@@ -4,8 +4,8 @@ import type { DocumentRow } from '../document-row.ts';
 /** A row with its check. */
 export type CheckedRow = DocumentRow & { rowCheck: string };
 
-/** The same as a list, in the order of ROW: what its check covers is in front of the check. */
-export type CheckedList = [
+/** What a row says beside its body, as a list in the order of DocumentRow. */
+export type ColumnList = [
   paymentId: string,
   merchantId: string,
   revision: number,
@@ -16,9 +16,9 @@ export type CheckedList = [
   merchantReference: string | null,
   unresolvedSince: string | null,
   unresolved: string | null,
-  rowCheck: string,
-  body: string,
 ];
+/** A row with its check as a list, in the order of ROW. */
+export type CheckedList = [...columns: ColumnList, rowCheck: string, body: string];
 /** The place of the check in the list. */
 export const CHECK_AT = 10;
 
