@@ -1,5 +1,5 @@
 /**
- * Follows the log from the start of this process on, where other processes append to it. An intent
+ * Follows the intents of the log from the start of this process on, where other processes append to it. An intent
  * that comes then has just been stored, whatever the clock of its process says (gaps §7, ADR-0129):
  * this process waits for its call by a clock of its own that only goes forward. How far the clocks
  * differ is measured on the way.
@@ -7,7 +7,7 @@
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
-import { isIntent } from '../../shared/payment/transitions.ts';
+import { INTENTS, isIntent } from '../../shared/payment/transitions.ts';
 import { backOffMs, pause } from '../../shared/runtime/back-off.ts';
 import type { InFlight } from '../in-flight.ts';
 
@@ -89,7 +89,7 @@ export const followLogTail = (options: LogTailOptions): LogTail => {
 
   const followOnce = async (): Promise<void> => {
     after ??= await store.end();
-    for await (const item of store.subscribe(after, stopping.signal)) {
+    for await (const item of store.subscribe(after, stopping.signal, INTENTS)) {
       if (item.kind === 'events') item.events.forEach(note);
       if (item.kind === 'caught-up') {
         isLive = true;

@@ -12,7 +12,7 @@
  * - A subscription gives every event after its position once, in order, says when it has caught
  *   up, waits for a slow reader and goes on by itself after a dropped connection.
  */
-import type { DomainEvent } from '../payment/events.ts';
+import type { DomainEvent, EventType } from '../payment/events.ts';
 import type { ScanOrder } from '../runtime/scan.ts';
 import type { ScanThread } from '../runtime/scan-thread.ts';
 
@@ -186,8 +186,16 @@ export type EventStore = {
   hashAt(position: Position): Promise<HashesAt | null>;
   /** How far `after` (null: the start) is behind the end of the log. Throws as `readAll`. */
   head(after: Position | null): Promise<Head>;
-  /** Delivers everything after a position (null: from the start) until `signal` is aborted. */
-  subscribe(after: Position | null, signal: AbortSignal): AsyncIterable<SubscriptionItem>;
+  /**
+   * Delivers everything after a position (null: from the start) until `signal` is aborted. With
+   * `types` no event of another type, so that a store that can leaves them out at its source; one
+   * that cannot be read may still come, and so may a removal.
+   */
+  subscribe(
+    after: Position | null,
+    signal: AbortSignal,
+    types?: readonly EventType[],
+  ): AsyncIterable<SubscriptionItem>;
   /**
    * Stores a value under a key that has none, and returns the stored value, which is the first
    * writer's (gaps §8, the check value of the idempotency secret). Throws StoreUnavailable.

@@ -123,7 +123,8 @@ type Known = {
   createOperationId?: string;
 };
 
-const INTENTS: readonly PaymentEventType[] = [
+/** The types of intents. */
+export const INTENTS: readonly PaymentEventType[] = [
   'PaymentCreated',
   'PaymentCaptureRequested',
   'PaymentVoidRequested',

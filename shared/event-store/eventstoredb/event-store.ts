@@ -2,6 +2,7 @@
  * The event store in EventStoreDB, through its gRPC client, which this folder alone imports. Each
  * precaution here has its reason in ADR-0007 and ADR-0031 to ADR-0036.
  */
+import type { EventType } from '../../payment/events.ts';
 import { shareCall } from '../../runtime/shared-call.ts';
 import { mapInSlices } from '../../runtime/slices.ts';
 import { encode } from '../codec.ts';
@@ -17,6 +18,7 @@ import {
   type LogPosition,
   parsePosition,
   positionText,
+  type ServerEvent,
   storedFormOf,
 } from './records.ts';
 import { createRemovals } from './removals.ts';
@@ -27,6 +29,8 @@ import { subscribeAndResume } from './subscription.ts';
 const PING_TIMEOUT_MS = 2000;
 const PING_GOOD_FOR_MS = 1000;
 const SILENCE_MS_MAX = 10_000;
+// The server says that it is alive each time that it has passed over so many.
+const PASSED_OVER_MAX = 1000;
 
 /** The port, and what health and the metrics ask of this driver. */
 export type EventStoreDb = EventStore & {
@@ -78,6 +82,14 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       return log.ownIn({ after: parsePosition(after), limit, upTo: to });
     });
 
+  /** Whether events lie after a position that a subscription to these types has not delivered. */
+  const lags = async (from: LogPosition | undefined, types?: readonly EventType[]) => {
+    if (types === undefined) return comparePositions(await log.end(), from) > 0;
+    const next = await log.ownIn({ after: from, limit: PASSED_OVER_MAX, upTo: undefined });
+    const isWanted = ({ type }: ServerEvent) => types.some((wanted) => wanted === type);
+    return next.length === PASSED_OVER_MAX || next.some(isWanted);
+  };
+
   return {
     append: (stream, expected, events) =>
       whileOpen(async () => {
@@ -93,11 +105,12 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     claimMeta: (key, value) => whileOpen(() => claim(key, value)),
     ping: () => whileOpen(ping),
     stats: () => ({ ...stats }),
-    subscribe: (after, signal) =>
+    subscribe: (after, signal, types) =>
       subscribeAndResume(
         {
-          open: (from, alive) => sourceOf(connection, from, alive),
-          lags: async (from) => comparePositions(await log.end(), from) > 0,
+          types,
+          open: (from, alive) => sourceOf(connection, { from, types, alive }),
+          lags: (from) => lags(from, types),
           confirmMsMax: callTimeoutMs,
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,
           ...(options.backOff === undefined ? {} : { backOff: options.backOff }),

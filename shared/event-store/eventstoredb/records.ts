@@ -21,6 +21,9 @@ export const STREAM_PREFIXES = [
 /** Before the name of a stream: the stream of its metadata. */
 export const METADATA_OF = '$$';
 
+/** The types of the events by which the server deletes or cuts a stream. */
+export const CHANGED_TYPES = ['$metadata', '$streamDeleted'] as const;
+
 const isOurStream = (stream: string): boolean =>
   STREAM_PREFIXES.some((prefix) => stream.startsWith(prefix));
 

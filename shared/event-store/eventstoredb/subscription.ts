@@ -4,6 +4,7 @@
  * the last event that was delivered.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { EventType } from '../../payment/events.ts';
 import { type BackOff, backOffMs, pause } from '../../runtime/back-off.ts';
 import type { Position, SubscriptionItem } from '../port.ts';
 import { callOutcomeOf, lineOf } from './call-outcome.ts';
@@ -41,6 +42,8 @@ export type Source = {
 
 /** What a resuming subscription needs of the store; durations in milliseconds. */
 type Subscribing = {
+  /** The types of events that are delivered; undefined: all. */
+  types?: readonly EventType[] | undefined;
   /** Subscribes after a position (undefined: from the start); `alive` is called at checkpoints. */
   open(after: LogPosition | undefined, alive: () => void): Source;
   /** True when there are events of ours after a position. Throws when the store does not answer. */
@@ -98,9 +101,12 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
     wake();
   };
 
+  const isWanted = (event: ServerEvent): boolean =>
+    isOurs(event) &&
+    (options.types === undefined || options.types.some((type) => type === event.type));
   const isNext = (event: ServerEvent): boolean =>
     ended === undefined &&
-    (isOurs(event) || changedAtServer(event) !== undefined) &&
+    (isWanted(event) || changedAtServer(event) !== undefined) &&
     comparePositions(event.position, last) > 0;
 
   const source = options.open(after, sign);

@@ -10,6 +10,7 @@ import {
   StoreUnavailable,
   UnreadableStream,
 } from '../errors.ts';
+import { ofTypes } from '../of-types.ts';
 import type {
   EventStore,
   Expected,
@@ -188,7 +189,7 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       throwFailure();
       return log.at(-1)?.position ?? null;
     },
-    subscribe,
+    subscribe: (after, signal, types) => ofTypes(subscribe(after, signal), types),
     readStream: async (stream) => {
       throwFailure();
       const events = [...(streams.get(stream) ?? [])];

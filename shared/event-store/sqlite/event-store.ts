@@ -8,6 +8,7 @@
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { mapInSlices } from '../../runtime/slices.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
+import { ofTypes } from '../of-types.ts';
 import type { EventStore, Head, Position, StoredForms } from '../port.ts';
 import { wholeStream } from '../whole-stream.ts';
 import { groupCommit, type SqliteEventStoreStats } from './group-commit.ts';
@@ -67,8 +68,8 @@ export async function openSqliteEventStore(
         : Promise.reject(new StoreUnavailable('the event store is closed')),
     ...reads,
     stored: { ...storedForms(thread), scan: scans.scan },
-    subscribe: (after, signal) =>
-      follow(tail, reads.readAll, after, AbortSignal.any([signal, closing.signal])),
+    subscribe: (after, signal, types) =>
+      ofTypes(follow(tail, reads.readAll, after, AbortSignal.any([signal, closing.signal])), types),
     lastPosition: () => lastOf(tail),
     stats: () => ({ ...appends.counters }),
     ping: appends.ping,
@@ -102,7 +103,7 @@ export async function openSqliteForReading(file: string): Promise<EventStore> {
     claimMeta: (key, value) => thread.call('claimMeta', { key, value }).catch(rethrow),
     ...reads,
     stored: { ...storedForms(thread), scan: scans.scan },
-    subscribe: (after, signal) => follow(tail, reads.readAll, after, signal),
+    subscribe: (after, signal, types) => ofTypes(follow(tail, reads.readAll, after, signal), types),
     close: () => scans.close().then(() => end(thread)),
   };
 }

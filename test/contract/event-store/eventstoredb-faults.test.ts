@@ -252,6 +252,26 @@ describe('a subscription', () => {
     expect(seen).toEqual((await store.readAll(null, 400)).map(({ position }) => position));
   });
 
+  test('ADR-0217: to some types is not made anew while others alone are written, and is when it misses one', async () => {
+    const stop = new AbortController();
+    const seen: string[] = [];
+    const delivered = (async () => {
+      for await (const item of store.subscribe(null, stop.signal, ['PaymentCreated']))
+        if (item.kind === 'events') seen.push(...item.events.map(({ stream }) => stream));
+    })();
+    await store.append('payment-1', 'none', batch());
+    await until('the first came', () => seen.length === 1);
+    const { readAll } = standIn.calls;
+    await until('its silence was looked into', () => standIn.calls.readAll >= readAll + 3);
+    expect(store.stats().resubscriptions).toBe(0);
+    standIn.drop('silent');
+    await store.append('payment-2', 'none', batch());
+    await until('the second came', () => seen.length === 2);
+    stop.abort();
+    await delivered;
+    expect(seen).toEqual(['payment-1', 'payment-2']);
+  });
+
   test('of a stopped server logs one warning, and goes on when the server is back', async () => {
     const port = Number(/:(\d+)/.exec(standIn.url.slice('esdb://'.length))?.[1]);
     await store.append('payment-1', 'none', batch());

@@ -12,6 +12,7 @@ import type {
   SubscriptionItem,
   UnreadableEvent,
 } from '../../../shared/event-store/port.ts';
+import type { EventType } from '../../../shared/payment/events.ts';
 import type { Driver } from '../../support/describe-driver.ts';
 import type { Administrator } from '../../support/eventstoredb-administrator.ts';
 import { authorized, created, newEvent, timeOf } from '../../support/payment-events.ts';
@@ -109,10 +110,11 @@ export async function collect(
   store: EventStore,
   after: string | null,
   enough: (items: SubscriptionItem[]) => boolean,
+  types?: readonly EventType[],
 ): Promise<SubscriptionItem[]> {
   const stop = new AbortController();
   const items: SubscriptionItem[] = [];
-  for await (const item of store.subscribe(after, stop.signal)) {
+  for await (const item of store.subscribe(after, stop.signal, types)) {
     items.push(item);
     if (enough(items)) stop.abort();
   }

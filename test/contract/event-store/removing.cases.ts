@@ -49,13 +49,17 @@ export const removingCases = (driver: EventStoreDriver): void => {
         await remove(administrator, removed());
       });
 
-      test('is announced to subscribers, in its place, and takes no append from then on', async () => {
+      test.each([
+        ['subscribers', undefined],
+        ['subscribers of some types', ['PaymentCreated' as const]],
+      ])('is announced to %s, in its place, and takes no append from then on', async (_, types) => {
         const later = named('later');
         await store.append(later, 'none', batchOf(1));
         const items = await collect(
           store,
           start,
           (seen) => eventsOf(seen).at(-1)?.stream === later,
+          types,
         );
         expect(items.filter(({ kind }) => kind === 'removal')).toEqual([
           { kind: 'removal', stream: removed() },

@@ -1,6 +1,12 @@
 /** What every event store promises of a subscription (shared/event-store/port.ts). */
 import { describe, expect, test } from '@jest/globals';
-import type { EventStore, Position, SubscriptionItem } from '../../../shared/event-store/port.ts';
+import { isReadable } from '../../../shared/event-store/codec.ts';
+import type {
+  EventStore,
+  LogEvent,
+  Position,
+  SubscriptionItem,
+} from '../../../shared/event-store/port.ts';
 import {
   appendWithRetry,
   batchOf,
@@ -39,6 +45,21 @@ export const subscribingCases = (driver: EventStoreDriver): void => {
         const rest = eventsOf(await collect(store, event.position, caughtUp));
         expect(rest).toEqual(whole.slice(index + 1));
       }
+    });
+
+    test('of some types: give those alone, in order, after any position, and live', async () => {
+      for (let n = 0; n < 3; n++) await store.append(named(n), 'none', batchOf(2));
+      const whole = await store.readAll(start, 100);
+      const of = (from: LogEvent[]) =>
+        from.filter((event) => isReadable(event) && event.event.type === 'PaymentAuthorized');
+      for (const [index, { position }] of whole.entries()) {
+        const rest = await collect(store, position, caughtUp, ['PaymentAuthorized']);
+        expect(eventsOf(rest)).toEqual(of(whole.slice(index + 1)));
+      }
+      const enough = (items: SubscriptionItem[]) => eventsOf(items).length >= 2;
+      const live = collect(store, whole.at(-1)?.position ?? null, enough, ['PaymentAuthorized']);
+      for (let n = 3; n < 5; n++) await store.append(named(n), 'none', batchOf(2));
+      expect(eventsOf(await live)).toEqual(of((await store.readAll(start, 100)).slice(6)));
     });
 
     test('say when they have caught up: at once on an empty log, and again after new events', async () => {

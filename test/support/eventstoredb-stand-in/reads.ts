@@ -52,10 +52,12 @@ function logPage({ all }: Log, options: ReadOptions): Stored[] {
 }
 
 const filterOf = (options: ReadOptions): ((event: Stored) => boolean) => {
-  const expression = options.getFilter()?.getStreamIdentifier();
-  const prefixes = expression?.getPrefixList() ?? [];
-  if (prefixes.length === 0) return () => true;
-  return ({ stream }) => prefixes.some((prefix) => stream.startsWith(prefix));
+  const filter = options.getFilter();
+  const types = filter?.getEventType()?.getPrefixList() ?? [];
+  const streams = filter?.getStreamIdentifier()?.getPrefixList() ?? [];
+  const fits = (name: string, prefixes: string[]): boolean =>
+    prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix));
+  return ({ stream, type }) => fits(stream, streams) && fits(type, types);
 };
 
 /** `count` is told each call as it arrives; a read of the whole log is both. */
