@@ -3,7 +3,13 @@
  * writer has said that it may. What was committed a moment ago is not read before the writer knows of
  * it, so that who gets a message finds at least that much in this service.
  */
-import type { EventStore, LogReader, Position } from '../../shared/event-store/port.ts';
+import { ofTypes } from '../../shared/event-store/of-types.ts';
+import type {
+  EventStore,
+  LogReader,
+  Position,
+  SubscriptionItem,
+} from '../../shared/event-store/port.ts';
 
 const PAGE_EVENTS = 500;
 
@@ -29,7 +35,10 @@ export const followLog = (log: Pick<LogReader, 'readAll'>, end: Position | null)
     signal.removeEventListener('abort', resolve);
   };
 
-  const subscribe: EventStore['subscribe'] = async function* (after, signal) {
+  async function* followed(
+    after: Position | null,
+    signal: AbortSignal,
+  ): AsyncGenerator<SubscriptionItem> {
     let at = after;
     let saidCaughtUp = false;
     while (!signal.aborted) {
@@ -46,11 +55,11 @@ export const followLog = (log: Pick<LogReader, 'readAll'>, end: Position | null)
         saidCaughtUp = true;
       } else await grown(signal);
     }
-  };
+  }
 
   return {
     end: async () => end,
-    subscribe,
+    subscribe: (after, signal, types) => ofTypes(followed(after, signal), types),
     grow: (position) => {
       if (position === end) return;
       end = position;
