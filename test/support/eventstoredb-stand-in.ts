@@ -59,9 +59,9 @@ export type StandIn = {
   idCounts(): Map<string, number>;
   /**
    * `append` counts those on a stream of appends too, `appendStream` the streams; `read` counts every
-   * read, `readAll` those of the whole log among them.
+   * read, `readAll` those of the whole log among them; `sent` the events that went to subscriptions.
    */
-  calls: { append: number; appendStream: number; read: number; readAll: number; subscribe: number };
+  calls: Record<'append' | 'appendStream' | 'read' | 'readAll' | 'subscribe' | 'sent', number>;
   close(): Promise<void>;
 };
 
@@ -70,7 +70,7 @@ const APPEND_BYTES_MAX = 1024 * 1024;
 /** Starts it. Port 0 (the default) takes any that is free. */
 export async function startStandIn(options: StandInOptions = {}): Promise<StandIn> {
   const log = makeLog(options);
-  const calls = { append: 0, appendStream: 0, read: 0, readAll: 0, subscribe: 0 };
+  const calls = { append: 0, appendStream: 0, read: 0, readAll: 0, subscribe: 0, sent: 0 };
   let port = 0;
   const server = new grpc.Server();
   const faults = makeFaults(server, () => port);

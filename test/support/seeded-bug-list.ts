@@ -916,6 +916,12 @@ const STORE: SeededBug[] = [
     test: 'test/contract/event-store/eventstoredb-batches.test.ts',
   },
   {
+    name: 'EventStoreDB: a subscription to some types is sent the events of all',
+    at: 'types-filtered-at-server',
+    change: { replace: /types === undefined/, by: 'types === undefined || true' },
+    test: 'test/contract/event-store/eventstoredb-calls.test.ts',
+  },
+  {
     name: 'EventStoreDB: a try after a conflict takes the newer revision',
     at: 'eventstoredb-conflict',
     change: { replace: /return .*/, by: '{ after = actualRevision(error); continue; }' },

@@ -25,6 +25,7 @@ export function sourceOf({ current }: Connection, { from, types, alive }: Source
     checkpointReached: async () => alive(),
   };
   const filter =
+    // seeded bug: types-filtered-at-server
     types === undefined
       ? streamNameFilter({ ...options, prefixes: PREFIXES })
       : eventTypeFilter({ ...options, prefixes: [...types, ...CHANGED_TYPES] });

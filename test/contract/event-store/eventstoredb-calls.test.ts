@@ -12,7 +12,7 @@ import { engineState, registerHealth } from '../../../shared/http/server/health.
 import { createMetrics } from '../../../shared/runtime/metrics.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
 import { newEvent, wholeLife } from '../../support/payment-events.ts';
-import { batchOf } from './opened.ts';
+import { batchOf, collect, eventsOf } from './opened.ts';
 
 let standIn: StandIn;
 let store: EventStoreDb;
@@ -111,4 +111,10 @@ describe('F40: reading a part of the log costs as much, however long the log is'
     const cost = await readsOf(async () => expect(await store.end()).toBe(last?.position));
     expect(cost).toEqual({ read: 1, readAll: 1 });
   });
+});
+
+test('ADR-0217: a subscription to some types is sent no event of another type', async () => {
+  for (let n = 0; n < 5; n++) await store.append(`payment-${n}`, 'none', batchOf(4));
+  await collect(store, null, (all) => eventsOf(all).length === 5, ['PaymentCreated']);
+  expect(standIn.calls.sent).toBe(5);
 });

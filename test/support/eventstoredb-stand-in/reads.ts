@@ -60,11 +60,11 @@ const filterOf = (options: ReadOptions): ((event: Stored) => boolean) => {
   return ({ stream, type }) => fits(stream, streams) && fits(type, types);
 };
 
-/** `count` is told each call as it arrives; a read of the whole log is both. */
+/** `count` is told each call as it arrives, a read of the whole log as both, and each event sent. */
 export function makeReads(
   log: Log,
   faults: Faults,
-  count: (kind: 'read' | 'readAll' | 'subscribe') => void,
+  count: (kind: 'read' | 'readAll' | 'subscribe' | 'sent') => void,
 ) {
   const subscribers = new Map<ReadCall, () => void>();
 
@@ -88,7 +88,9 @@ export function makeReads(
     confirmation.setConfirmation(new ReadResp.SubscriptionConfirmation());
     call.write(confirmation);
     const send = (event: Stored): void => {
-      if (matches(event)) faults.whenThawed(() => void call.write(messageOf(event)));
+      if (!matches(event)) return;
+      count('sent');
+      faults.whenThawed(() => void call.write(messageOf(event)));
     };
     for (const event of log.all.slice(indexAt(log.all, after + 1n))) send(event);
     const caughtUp = new ReadResp();
