@@ -12,10 +12,10 @@ import type { WalMoves } from './wal-moves.ts';
 
 type Repair = ReadModelChange & { kind: 'repair' };
 
-/** False when the file had the document at this revision already. */
-const writeReadModel = (at: Connection, readModel: PaymentReadModel): boolean => {
+/** What is bound to the statement that writes a read model. */
+const valuesOf = ({ rowCheck }: Connection, readModel: PaymentReadModel) => {
   const row = rowOf(readModel);
-  const { changes } = at.write.run(
+  return [
     row.paymentId,
     row.merchantId,
     row.revision,
@@ -26,10 +26,17 @@ const writeReadModel = (at: Connection, readModel: PaymentReadModel): boolean =>
     row.merchantReference,
     row.unresolvedSince,
     row.unresolved,
-    at.rowCheck.of(row),
+    rowCheck.of(row),
     row.body,
-  );
-  if (at.anyParked) at.unpark.run(row.paymentId, row.revision);
+  ] as const;
+};
+type Values = ReturnType<typeof valuesOf>;
+
+/** False when the file had the document at this revision already. */
+const writeValues = (at: Connection, values: Values): boolean => {
+  const [paymentId, , revision] = values;
+  const { changes } = at.write.run(...values);
+  if (at.anyParked) at.unpark.run(paymentId, revision);
   return changes === 1;
 };
 
@@ -54,18 +61,21 @@ const writeBatch = (
   ...[changes, from, to, hash]: Parameters<ReadModelsWriter['apply']>
 ): PaymentReadModel[] => {
   const written: PaymentReadModel[] = [];
+  // Made before the transaction: the other threads that fill the file wait for its end.
+  const rows = changes.map((change) => {
+    const readModel = change.kind === 'park' ? undefined : change.readModel;
+    return readModel && { readModel, values: valuesOf(at, readModel) };
+  });
   at.begin.run();
   try {
     // seeded bug: checkpoint-compared
     if (at.move.run(to, hash ?? null, from).changes !== 1)
       throw new CheckpointMoved(`the read models' checkpoint is no longer ${from}`);
-    for (const change of changes) {
+    for (const [index, change] of changes.entries()) {
       if (change.kind === 'park') park(at, change);
-      else {
-        if (change.kind === 'repair') makeWay(at, change);
-        if (change.readModel === undefined) continue;
-        if (writeReadModel(at, change.readModel)) written.push(change.readModel);
-      }
+      else if (change.kind === 'repair') makeWay(at, change);
+      const row = rows[index];
+      if (row !== undefined && writeValues(at, row.values)) written.push(row.readModel);
     }
     at.commit.run();
     return written;
