@@ -4,6 +4,9 @@ export default {
   testRunner: '<rootDir>/test/jest/runner.mjs',
   // A busy machine is no failure; what has to be quick is asserted where it is tested.
   testTimeout: 20_000,
+  // A worker frees hundreds of megabytes and writes what it compiled, on busy cores for longer than
+  // Jest's half second.
+  workerGracefulExitTimeout: 10_000,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // For --watch and --coverage, where Jest itself loads the modules.
   extensionsToTreatAsEsm: ['.ts'],
