@@ -153,43 +153,64 @@ test('kill -9 while it delivers, and while somebody listens: none lost, order ke
 const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN;
 
+const ROUNDS = 5;
+const SALES_A_ROUND = 60;
+
 test('fifty endpoints that hang leave the p99 of one that works within twice', async () => {
-  await using service = await startService({ env: { ...ALLOW_LOOPBACK, LOG_LEVEL: 'warn' } });
+  const env = { ...ALLOW_LOOPBACK, LOG_LEVEL: 'warn' };
+  await using serviceAlone = await startService({ env });
+  await using serviceBeside = await startService({ env });
   await using receiver = await startReceiver();
-  const merchantOf = async (name: string): Promise<Merchant> => ({
+  const merchantOf = async (service: typeof serviceAlone, name: string): Promise<Merchant> => ({
     url: service.url,
     token: await service.token(name, 'payments:read payments:write webhooks:write'),
   });
-  const healthy = await merchantOf('m_healthy');
-  const latencies: number[] = [];
+  const latencies: Record<'alone' | 'beside', number[]> = { alone: [], beside: [] };
   receiver.respond = ({ path, json: { timestamp } }, response) => {
     if (path.includes('/hung')) return;
-    latencies.push(Date.now() - Date.parse(timestamp));
+    latencies[path.includes('/alone') ? 'alone' : 'beside'].push(
+      Date.now() - Date.parse(timestamp),
+    );
     response.writeHead(204).end();
   };
-  await register(healthy, `${receiver.url}/healthy`);
-  const p99 = async (): Promise<number> => {
-    latencies.length = 0;
-    for (let sale = 0; sale < 60; sale += 1) await saleAndRefund(healthy);
-    await until('all at the healthy one', () => latencies.length === 120);
-    return percentile(latencies, 0.99);
+  const alone = await merchantOf(serviceAlone, 'm_healthy');
+  const beside = await merchantOf(serviceBeside, 'm_healthy');
+  await register(alone, `${receiver.url}/alone`);
+  await register(beside, `${receiver.url}/beside`);
+  /** The p99 of both, their sales in turns: other work on the machine delays one as the other. */
+  const measure = async (): Promise<{ alone: number; beside: number }> => {
+    latencies.alone = [];
+    latencies.beside = [];
+    for (let sale = 0; sale < SALES_A_ROUND; sale += 1) {
+      await saleAndRefund(alone);
+      await saleAndRefund(beside);
+    }
+    const all = 2 * SALES_A_ROUND;
+    await until('all at the one alone', () => latencies.alone.length === all);
+    await until('all at the one beside', () => latencies.beside.length === all);
+    return {
+      alone: percentile(latencies.alone, 0.99),
+      beside: percentile(latencies.beside, 0.99),
+    };
   };
-  /** The middle of three, for other work on the machine takes its turns. */
-  const measure = async (): Promise<number> =>
-    percentile([await p99(), await p99(), await p99()], 0.5);
-  await p99();
-  const before = await measure();
-  const hungMerchants = await Promise.all([0, 1, 2, 3, 4].map((n) => merchantOf(`m_hung_${n}`)));
-  for (const merchant of hungMerchants) {
-    for (let n = 0; n < 10; n += 1) await register(merchant, `${receiver.url}/hung/${n}`);
-    for (let n = 0; n < 4; n += 1) await saleAndRefund(merchant);
+  await measure();
+  for (let merchant = 0; merchant < 5; merchant += 1) {
+    const hung = await merchantOf(serviceBeside, `m_hung_${merchant}`);
+    for (let n = 0; n < 10; n += 1) await register(hung, `${receiver.url}/hung/${n}`);
+    for (let n = 0; n < 4; n += 1) await saleAndRefund(hung);
   }
   const hung = () => receiver.received.filter(({ path }) => path.includes('/hung')).length;
   await until('each of them hangs', () => hung() >= 50);
-  const beside = await measure();
-  report(`p99 from event to receiver: ${before} ms alone, ${beside} ms beside 50 that hang`);
-  // Below 20 ms the noise of the machine is larger than any wait.
-  expect(beside).toBeLessThanOrEqual(2 * Math.max(before, 20));
+  const ratios: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const p99 = await measure();
+    report(
+      `p99 from event to receiver: ${p99.alone} ms alone, ${p99.beside} ms beside 50 that hang`,
+    );
+    // Below 20 ms the noise of the machine is larger than any wait.
+    ratios.push(p99.beside / Math.max(p99.alone, 20));
+  }
+  expect(percentile(ratios, 0.5)).toBeLessThanOrEqual(2);
 }, 300_000);
 
 const BACKLOG_PAYMENTS = 50_000;
