@@ -1,6 +1,8 @@
 /**
  * Waits for revisions that another process writes: one query for all waits, repeated after a growing
- * pause, so that many waits cost the store no more than one (gaps §9).
+ * pause, so that many waits cost the store no more than one (gaps §9). A new wait shortens the pause,
+ * unless the last wait to end was in vain: beside a projector that is down they would have the store
+ * searched each 5 ms.
  */
 import { type StartTimer, startTimer as startNodeTimer } from '../../runtime/timer.ts';
 import { createRevisionWaiters, type RevisionWaiters } from '../waiters.ts';
@@ -23,6 +25,7 @@ export const createRevisionPoller = ({
   let pauseMs = PAUSE_MS_MIN;
   let cancelTimer: (() => void) | undefined;
   let polling = false;
+  let wasInVain = false;
 
   const poll = async (): Promise<void> => {
     cancelTimer = undefined;
@@ -45,10 +48,12 @@ export const createRevisionPoller = ({
 
   return {
     ...waiters,
-    wait: (paymentId, revision, timeoutMs) => {
-      const reached = waiters.wait(paymentId, revision, timeoutMs);
-      pauseMs = PAUSE_MS_MIN;
+    wait: async (paymentId, revision, timeoutMs) => {
+      const ended = waiters.wait(paymentId, revision, timeoutMs);
+      if (!wasInVain) pauseMs = PAUSE_MS_MIN;
       plan();
+      const reached = await ended;
+      wasInVain = !reached;
       return reached;
     },
     giveUp: () => {

@@ -69,6 +69,27 @@ describe('gaps §9: waiting for revisions that another process writes', () => {
     poller.close();
   });
 
+  test('after a wait in vain new ones are asked for as rarely as old ones, until one is found', async () => {
+    const { clock, revisions, seen, poller } = openStore();
+    const waitEach5Ms = async (count: number): Promise<void> => {
+      for (let n = 0; n < count; n += 1) {
+        void poller.wait('pay_1', 1, 300);
+        await clock.advance(5);
+      }
+    };
+    await waitEach5Ms(80);
+    const { questions } = seen;
+    await waitEach5Ms(64);
+    expect(seen.questions - questions).toBe(320 / 40);
+    revisions.set('pay_1', 1);
+    await waitEach5Ms(8);
+    revisions.clear();
+    const before = seen.questions;
+    await waitEach5Ms(8);
+    expect(seen.questions - before).toBeGreaterThan(2);
+    poller.close();
+  });
+
   test('a store that cannot answer ends no wait before its time, nor the asking', async () => {
     const clock = manualClock();
     let failing = true;
