@@ -24,7 +24,14 @@ import { stabilizer } from './stable.ts';
 const SECRET = 'the secret that the examples of the documents are signed with';
 const SECRETS = { JWT_SECRET: SECRET, IDEMPOTENCY_SECRET: SECRET, WEBHOOK_SECRET: SECRET };
 const EXAMPLES = join(import.meta.dirname, '../../examples');
-const MERCHANTS = { m_limited: { rateLimitPerSecond: 1, rateLimitBurst: 1 } };
+/** One for each route: a limit that another route has drawn on may fill again at any moment. */
+const limitedMerchant = (id: RouteId): string => `m_limited_${id}`;
+const MERCHANTS = Object.fromEntries(
+  Object.keys(ROUTES).map((id) => [
+    limitedMerchant(id as RouteId),
+    { rateLimitPerSecond: 1, rateLimitBurst: 1 },
+  ]),
+);
 
 /** Merchant and scopes of each token; without scopes it has all rights of the merchant. */
 const TOKENS = {
@@ -33,7 +40,7 @@ const TOKENS = {
   second: ['*', 'ops:resolve', 'second operator'],
   withoutScope: ['m_demo', ''],
   limited: [
-    'm_limited',
+    undefined,
     'payments:read payments:write webhooks:write audit:read ops:admin ops:resolve',
   ],
 } as const;
@@ -46,6 +53,8 @@ type Sent = {
   body?: object | string;
   /** That of the table where left out. */
   token?: TokenName | 'none';
+  /** Instead of the merchant of the token. */
+  merchant?: string;
   key?: string;
   /** The document shows the body of the request too. */
   show?: boolean;
@@ -107,20 +116,24 @@ const takesToken = ({ id }: Target): boolean => ROUTES[id].scope !== SIGNED;
 
 /** What each route rejects, those of the other document too; the service takes no request after it. */
 export const REJECTIONS: readonly Step[] = [
-  ...EVERY_ROUTE.filter(takesToken).flatMap((target): Step[] => [
-    [target, 'No token', { token: 'none' }],
-    [target, 'Scope missing', { token: 'withoutScope' }],
-    [LIST, undefined, { token: 'limited' }],
-    [target, 'Too many requests', { token: 'limited' }],
-    ...tooLargeOn(target),
-  ]),
+  ...EVERY_ROUTE.filter(takesToken).flatMap((target): Step[] => {
+    const limited = { token: 'limited', merchant: limitedMerchant(target.id) } as const;
+    return [
+      [target, 'No token', { token: 'none' }],
+      [target, 'Scope missing', { token: 'withoutScope' }],
+      [LIST, undefined, limited],
+      [target, 'Too many requests', limited],
+      ...tooLargeOn(target),
+    ];
+  }),
   [to('stripeWebhook'), 'No signature', { body: {} }],
   ({ lifecycle }) => Object.assign(lifecycle, { closing: true }),
   ...EVERY_ROUTE.map((target): Step => [target, 'Shutting down']),
 ];
 
-const tokenOf = async (name: TokenName): Promise<string> => {
-  const [merchantId, scope, subject]: readonly (string | undefined)[] = TOKENS[name];
+const tokenOf = async (name: TokenName, merchant?: string): Promise<string> => {
+  const [own, scope, subject]: readonly (string | undefined)[] = TOKENS[name];
+  const merchantId = merchant ?? own;
   if (merchantId === undefined) throw new Error(`the token ${name} has no merchant`);
   const signer = { algorithm: SECRET_ALGORITHM, key: await importSecret(SECRET) } as const;
   const claims = { merchantId, merchantClaim: 'merchant_id', ttlSeconds: 600, scope, subject };
@@ -162,12 +175,12 @@ const runner = (app: FastifyInstance, own: TokenName, faults: Faults, recordings
     sent: Sent,
     polls = 0,
   ): Promise<LightMyRequestResponse> => {
-    const { body, token = own, key, until } = sent;
+    const { body, token = own, merchant, key, until } = sent;
     const response = await app.inject({
       method: ROUTES[id].method,
       url: url.replace(/\$(\w+)/, (_all, name: string) => payments.get(name) ?? ''),
       headers: {
-        ...(token !== 'none' && { authorization: `Bearer ${await tokenOf(token)}` }),
+        ...(token !== 'none' && { authorization: `Bearer ${await tokenOf(token, merchant)}` }),
         ...(key !== undefined && { 'idempotency-key': key }),
       },
       ...(body !== undefined && { payload: body }),
