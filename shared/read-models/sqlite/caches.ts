@@ -24,6 +24,8 @@ export type CachedDocument = DocumentAtOnce;
 export type Caches = {
   /** Read models as last written, not serialized, for the next event. */
   readModels: BoundedMap<PaymentReadModel>;
+  /** Notes a read model as written. */
+  written(readModel: PaymentReadModel): void;
   /**
    * Documents as last read, each with its check verified; forgotten once it is written again. Most are
    * never read, and keeping them on each write would cost more than it spares (ADR-0162).
@@ -37,8 +39,12 @@ export type Caches = {
 const bytesOfBody = ({ body, bodyBytes }: CachedDocument): number =>
   bodyBytes === body.length ? body.length : 2 * body.length;
 
-/** Empty caches for one set of read models. */
-export const createCaches = (): Caches => {
+/**
+ * Empty caches for one set of read models. While it is filled only a payment that waits for an outcome is
+ * kept: of any other one the next event is far away in the log, and to keep it costs garbage collection
+ * more than to read it.
+ */
+export const createCaches = (isFilling = false): Caches => {
   const readModels = createBoundedMap<PaymentReadModel>(READ_MODELS_MAX, {
     bytesMax: READ_MODELS_BYTES_MAX,
     bytesOf: bytesOfReadModel,
@@ -50,6 +56,13 @@ export const createCaches = (): Caches => {
   return {
     readModels,
     documents,
+    written: (readModel) => {
+      const { paymentId } = readModel.response;
+      if (isFilling && readModel.unresolved.length === 0) readModels.delete(paymentId);
+      else readModels.set(paymentId, readModel);
+      // seeded bug: written-document-forgotten
+      documents.delete(paymentId);
+    },
     clear: () => {
       readModels.clear();
       documents.clear();

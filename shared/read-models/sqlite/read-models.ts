@@ -26,7 +26,7 @@ import { createWriter } from './writer.ts';
  */
 export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadModels => {
   const waiters = createRevisionWaiters();
-  const caches = createCaches();
+  const caches = createCaches(options.isFilling);
   const reports = createDamageReports();
   const searches = createSearches(options);
   const walMoves = createWalMoves(options.file);

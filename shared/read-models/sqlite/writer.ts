@@ -93,12 +93,6 @@ export const createWriter = (
   walMoves: Pick<WalMoves, 'afterCommit' | 'rest'>,
   onWritten: (paymentId: string, revision: number) => void,
 ): ReadModelsWriter => {
-  const remember = (readModel: PaymentReadModel): void => {
-    const { paymentId } = readModel.response;
-    caches.readModels.set(paymentId, readModel);
-    // seeded bug: written-document-forgotten
-    caches.documents.delete(paymentId);
-  };
   const forget = (paymentId: string): void => {
     caches.readModels.delete(paymentId);
     caches.documents.delete(paymentId);
@@ -136,7 +130,7 @@ export const createWriter = (
       });
       for (const change of batch[0]) if (change.kind === 'repair') forget(change.paymentId);
       for (const readModel of all) {
-        remember(readModel);
+        caches.written(readModel);
         onWritten(readModel.response.paymentId, readModel.revision);
       }
     },
