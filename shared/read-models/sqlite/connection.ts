@@ -8,7 +8,7 @@ import { createRowCheck, type RowCheck } from '../row-check.ts';
 import { ROW } from './columns.ts';
 import { GENERATION, NO_INDEXES, schemaOf } from './schema.ts';
 import type { SearchBounds } from './search.ts';
-import { MOVED_AT_PAGES, MOVED_IN_COMMIT_AT_PAGES } from './wal-moves.ts';
+import { MOVED_IN_COMMIT_AT_PAGES } from './wal-moves.ts';
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
@@ -116,15 +116,18 @@ const connect = ({
   const db = new DatabaseSync(file, { timeout: timeoutMs });
   try {
     // NORMAL: a power failure may take the last changes, their checkpoint with them; the events
-    // are safe in the log, and the changes are made again.
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+    // are safe in the log, and the changes are made again. A file that is being filled is thrown away.
+    db.exec(
+      isFilling
+        ? 'PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF'
+        : 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL',
+    );
     db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON');
     // 16 MB of pages: with more, a read of any payment costs the same, since the system keeps them too.
-    const movedAt = isFilling ? MOVED_AT_PAGES : MOVED_IN_COMMIT_AT_PAGES;
-    db.exec(`PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = ${movedAt}`);
+    db.exec(`PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = ${MOVED_IN_COMMIT_AT_PAGES}`);
     const rowCheck = createRowCheck(secrets);
     makeTables(db, rowCheck);
-    if (isFilling) db.exec(`PRAGMA synchronous = OFF; ${NO_INDEXES}`);
+    if (isFilling) db.exec(NO_INDEXES);
     const statements = prepare(db);
     // Damage that the first reads meet is found here, where the file can still be replaced.
     const anyParked = statements.parked.get('', '', 1) !== undefined;

@@ -14,8 +14,8 @@ const makeWhole = (file: string): void => {
   const db = new DatabaseSync(file);
   try {
     // The rows of an index are sorted within the cache where they fit into it.
-    db.exec('PRAGMA synchronous = FULL; PRAGMA cache_size = -65536');
-    db.exec(`${INDEXES} PRAGMA wal_checkpoint(TRUNCATE)`);
+    db.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536');
+    db.exec(`BEGIN IMMEDIATE; ${INDEXES} COMMIT; PRAGMA journal_mode = WAL`);
   } finally {
     db.close();
   }

@@ -1,4 +1,5 @@
 /** Rebuild: fills a file beside the served one, which it then replaces. */
+import { DatabaseSync } from 'node:sqlite';
 import { ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, ReadModels } from '../port.ts';
 import { removeFile, unavailable } from './connection.ts';
@@ -11,6 +12,21 @@ export type FillingArgs = {
 };
 
 const ELSEWHERE = new URL('./generation-elsewhere.ts', import.meta.url).href;
+
+/**
+ * Takes the write-ahead log away, for nobody reads a file while it is filled: so each page is written once.
+ * Only a connection that is alone can do it.
+ */
+const withoutWal = (file: string): void => {
+  const db = new DatabaseSync(file);
+  try {
+    db.exec('PRAGMA journal_mode = MEMORY');
+  } catch (error) {
+    throw unavailable(error);
+  } finally {
+    db.close();
+  }
+};
 
 type NextGenerationOptions = {
   /** The path of the next generation's file. */
@@ -64,6 +80,7 @@ export const createGenerations = ({
         const isEmpty = (await next.checkpoint()) === null;
         await next.close();
         try {
+          if (isEmpty) withoutWal(file);
           const args: FillingArgs = { file, secrets, isEmpty };
           return await step({ module: ELSEWHERE, args });
         } finally {

@@ -11,7 +11,7 @@ import type { StatementSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 
 /** 16 MB: pages that are written again and again are moved once. */
-export const MOVED_AT_PAGES = 4_000;
+const MOVED_AT_PAGES = 4_000;
 /** 64 MB: a log that the thread could not move is moved inside a commit. */
 export const MOVED_IN_COMMIT_AT_PAGES = 16_000;
 /** The thread opens one file, and makes no more than a message at a time. */
