@@ -76,15 +76,18 @@ export const createReader = (
     for (const { paymentId, damaged } of found) if (damaged) reports.report(paymentId);
     return found;
   };
-  const find = async (filter: object): Promise<StoredPayment | null> => {
+  // By the id alone: FerretDB reads everything for a filter of more.
+  const getAny = async (paymentId: string): Promise<PaymentDocument | undefined> => {
     const { payments } = await now();
-    return read(() => payments.findOne(filter, quick));
+    return documentOf(await read(() => payments.findOne({ _id: text(paymentId) }, quick)));
   };
 
   return {
-    get: async (paymentId, merchantId) =>
-      documentOf(await find({ _id: text(paymentId), merchantId: text(merchantId) })),
-    getAny: async (paymentId) => documentOf(await find({ _id: text(paymentId) })),
+    get: async (paymentId, merchantId) => {
+      const document = await getAny(paymentId);
+      return document?.merchantId === merchantId ? document : undefined;
+    },
+    getAny,
     search: async (search, limit) => {
       const { payments } = await now();
       const found = await call(SEARCH_MS_MAX, () =>
