@@ -17,6 +17,11 @@ const metricOf = async (url: string, name: string): Promise<number> => {
   return Number(line?.slice(name.length + 1));
 };
 
+/** Resolves when the projector in this process has applied every event. */
+export const untilCaughtUp = async (url: string): Promise<void> => {
+  while ((await metricOf(url, 'payments_projection_lag_events')) !== 0) await setTimeout(POLL_MS);
+};
+
 /**
  * Starts the service on a log that the read models lack `events` of, and measures from its start to
  * the last of them in the read models; the start without them is subtracted.
@@ -28,8 +33,7 @@ export const catchUp = async (
   const startedAt = performance.now();
   const service = await startServer(serviceOrder(workplace));
   try {
-    while ((await metricOf(service.url, 'payments_projection_lag_events')) !== 0)
-      await setTimeout(POLL_MS);
+    await untilCaughtUp(service.url);
     const ms = performance.now() - startedAt;
     await service.stop();
     const again = await startServer(serviceOrder(workplace));
