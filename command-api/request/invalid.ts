@@ -1,6 +1,6 @@
 /** What `details` say of a body that breaks the contract: one detail a field, in its words. */
 import type { z } from 'zod';
-import { REQUIRED } from '../../shared/http/fields.ts';
+import { fieldName, REQUIRED } from '../../shared/http/fields.ts';
 
 /** At most this many details: a client mends the first ones first. */
 export const DETAILS_MAX = 100;
@@ -22,17 +22,11 @@ const LEAVES: Readonly<Record<string, readonly string[]>> = {
   'paymentMethod.card': CARD_LEAVES,
 };
 
-const pathText = (path: readonly PropertyKey[]): string =>
-  path.reduce<string>((text, step) => {
-    if (typeof step === 'number') return `${text}[${step}]`;
-    return text === '' ? String(step) : `${text}.${String(step)}`;
-  }, '');
-
 /** One detail per field, in the contract's order. A card is only required where the type is CARD. */
 export const detailsOf = (issues: readonly z.core.$ZodIssue[]): string[] => {
   const wordings = new Map<string, string>();
   for (const { path, message } of issues) {
-    const field = pathText(path);
+    const field = fieldName(path);
     const typeIsWrong = (wordings.get('paymentMethod.type') ?? REQUIRED) !== REQUIRED;
     if (field === 'paymentMethod.card' && message === REQUIRED && typeIsWrong) continue;
     const named = message === REQUIRED ? (LEAVES[field] ?? [field]) : [field];

@@ -153,3 +153,10 @@ export const moment = () =>
   optionalDateTime()
     .refine((value) => value === undefined || isMoment(value), { error: 'must be a date-time' })
     .transform((value) => (value === undefined ? undefined : new Date(value).toISOString()));
+
+/** A field as `details` name it (gaps §3), such as `productItems[0].name`. */
+export const fieldName = (path: readonly PropertyKey[]): string =>
+  path.reduce<string>((text, step) => {
+    if (typeof step === 'number') return `${text}[${step}]`;
+    return text === '' ? String(step) : `${text}.${String(step)}`;
+  }, '');

@@ -9,6 +9,7 @@ import { PAYMENT_ID } from '../payment/payment-id.ts';
 import type { AuthHooks } from './auth/hooks.ts';
 import type { Principal } from './auth/principal.ts';
 import { type ErrorCode, JSON_TYPE, reject } from './errors.ts';
+import { fieldName } from './fields.ts';
 import { ROUTES, type RouteId, type RouteIdOf, type Service, SIGNED } from './route-table.ts';
 import type {} from './server/app.ts';
 
@@ -111,7 +112,7 @@ export const sendJson = (reply: FastifyReply, value: unknown): FastifyReply =>
   reply.type(JSON_TYPE).send(JSON.stringify(value));
 
 const detailOf = ({ path, message }: z.core.$ZodIssue): string =>
-  path.length === 0 ? message : `${path.join('.')} ${message}`;
+  path.length === 0 ? message : `${fieldName(path)} ${message}`;
 
 /** Reads a value by a schema whose messages are the contract's wordings. */
 export const readBy = <T>(schema: z.ZodType<T>, value: unknown): Read<T> => {

@@ -300,6 +300,22 @@ describe('registration', () => {
     expect([status, json.details]).toEqual([400, [detail]]);
   });
 
+  test.each([
+    [
+      'an entry of an array',
+      { eventTypes: ['payment.captured', 5] },
+      'eventTypes[1] must be a string',
+    ],
+  ])('a detail names %s as it does for a payment', async (_what, body, detail) => {
+    const { status, json } = await service.ask(
+      'POST',
+      ENDPOINTS,
+      { url: receiver.url, ...body },
+      mine,
+    );
+    expect([status, json.details]).toEqual([400, [detail]]);
+  });
+
   test('operators read the endpoints and attempts of all merchants', async () => {
     const endpoint = await register();
     const ops = { token: await signToken({ merchant_id: '*', sub: 'op', scope: 'ops:admin' }) };
