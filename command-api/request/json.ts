@@ -77,6 +77,21 @@ export type JsonObject = Record<string, unknown>;
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** Nothing deeper than this is ever read. */
+const READ_DEPTH_MAX = 8;
+
+/** A JSON value without what is `null` in its objects, which counts as absent (gaps §3). */
+export const withoutNulls = (value: unknown, depth = 0): unknown => {
+  if (depth > READ_DEPTH_MAX) return value;
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, depth + 1));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, inner]) => inner !== null)
+      .map(([key, inner]) => [key, withoutNulls(inner, depth + 1)]),
+  );
+};
+
 /** An amount as the rules see it: above 2^53-1 it is for them to reject (gaps §3). */
 export const requestedAmount = (amount: number): RequestedAmount =>
   amount > Number.MAX_SAFE_INTEGER ? 'too large' : amount;

@@ -37,7 +37,7 @@ import {
 } from '../../shared/runtime/card-numbers.ts';
 import { compileSchema } from '../../shared/runtime/compiled-schema.ts';
 import { BODY_NOT_OBJECT, DETAILS_MAX, detailsOf, type Invalid, invalid } from './invalid.ts';
-import { eachText, isObject, type JsonObject, requestedAmount } from './json.ts';
+import { eachText, isObject, type JsonObject, requestedAmount, withoutNulls } from './json.ts';
 import { holdsNumberAlone } from './sole-number.ts';
 import { spelledNumbers } from './spelled-numbers.ts';
 
@@ -111,20 +111,6 @@ export type CreateRequest = {
 
 /** `holdsOtherCard`: a text that is kept looks like the number of another card. */
 type ParsedCreate = { ok: true; request: CreateRequest; holdsOtherCard: boolean } | Invalid;
-
-/** Nothing deeper than this is ever read. */
-const DEPTH_MAX = 8;
-
-const withoutNulls = (value: unknown, depth = 0): unknown => {
-  if (depth > DEPTH_MAX) return value;
-  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, depth + 1));
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([, inner]) => inner !== null)
-      .map(([key, inner]) => [key, withoutNulls(inner, depth + 1)]),
-  );
-};
 
 const copyByNumber = compileSchema(RequestByNumber);
 const copyByToken = compileSchema(RequestByToken);

@@ -19,6 +19,8 @@ import {
 import { newUlid } from '../../shared/runtime/ids.ts';
 import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
+import { BODY_NOT_OBJECT, invalid } from '../request/invalid.ts';
+import { isObject, withoutNulls } from '../request/json.ts';
 import { readJson } from '../request/read-request.ts';
 import {
   AttemptParameters,
@@ -49,8 +51,10 @@ const readAs =
   <T>(schema: z.ZodType<T>) =>
   (request: FastifyRequest): Read<T> => {
     const json: Read<unknown> = readJson(request);
+    if (!json.ok) return json;
     // A body that is not there is an empty one: every field of it may be left out.
-    return json.ok ? readBy(schema, json.value ?? {}) : json;
+    const body = json.value === undefined ? {} : json.value;
+    return isObject(body) ? readBy(schema, withoutNulls(body)) : invalid(BODY_NOT_OBJECT);
   };
 
 const readRegistration = readAs(WebhookEndpointRequest);

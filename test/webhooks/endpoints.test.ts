@@ -306,6 +306,7 @@ describe('registration', () => {
       { eventTypes: ['payment.captured', 5] },
       'eventTypes[1] must be a string',
     ],
+    ['null as absent', { url: null }, 'url is required'],
   ])('a detail names %s as it does for a payment', async (_what, body, detail) => {
     const { status, json } = await service.ask(
       'POST',
@@ -314,6 +315,11 @@ describe('registration', () => {
       mine,
     );
     expect([status, json.details]).toEqual([400, [detail]]);
+  });
+
+  test.each([null, [], '"x"', 5])('a body that is no object is rejected: %j', async (body) => {
+    const { status, json } = await service.ask('POST', ENDPOINTS, body, mine);
+    expect([status, json.details]).toEqual([400, ['the body must be a JSON object']]);
   });
 
   test('operators read the endpoints and attempts of all merchants', async () => {
