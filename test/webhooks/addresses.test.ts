@@ -46,7 +46,7 @@ test.each([
 test('a network that the operator allows is allowed, also over http', () => {
   expect(loopback('127.3.2.1')).toBe('allowed');
   expect(urlProblem('http://127.0.0.1:9000/hook', loopback)).toBeUndefined();
-  expect(urlProblem('http://8.8.8.8/hook', loopback)).toBe('must be an https address');
+  expect(urlProblem('http://8.8.8.8/hook', loopback)).toBe('must be a public https address');
 });
 
 describe('connections', () => {
