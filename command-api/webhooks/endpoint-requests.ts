@@ -46,7 +46,9 @@ export const handled = async (
   const context = contextOf(principal, reply.request);
   const outcome = await handleEndpointCommand(store, principal.merchantId, command, context);
   if (outcome.kind === 'events') return outcome;
-  if (outcome.kind === 'rejected') reject(reply, 'WEBHOOK_NOT_ALLOWED', [outcome.why]);
+  // One endpoint too many breaks a rule of the merchant; there is no endpoint yet that could forbid it.
+  const code = command.kind === 'create' ? 'BUSINESS_RULE_VIOLATION' : 'WEBHOOK_NOT_ALLOWED';
+  if (outcome.kind === 'rejected') reject(reply, code, [outcome.why]);
   else reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
   return undefined;
 };

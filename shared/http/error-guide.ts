@@ -66,8 +66,8 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   },
   BUSINESS_RULE_VIOLATION: {
     means:
-      'The create is well formed and a rule of the merchant forbids it: the amount is over the maximum, the currency is not USD, the card brand is not accepted, or the merchantReference has to be unique and is taken. `details` say which.',
-    todo: 'Change the payment; the same one is refused again.',
+      'The create is well formed and a rule of the merchant forbids it: the amount is over the maximum, the currency is not USD, the card brand is not accepted, or the merchantReference has to be unique and is taken. Or the merchant has 10 webhook endpoints already. `details` say which.',
+    todo: 'Change the payment; the same one is refused again. Delete a webhook endpoint that is not used.',
     stored: 'Nothing. The card was not charged.',
   },
   CAPTURE_NOT_ALLOWED: {
@@ -90,8 +90,8 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   },
   WEBHOOK_NOT_ALLOWED: {
     means:
-      'The request is well formed and the webhook endpoints do not allow it: there are 10 already, the endpoint is DISABLED, or the event is not among its attempts. `details` say which.',
-    todo: 'Delete an endpoint that is not used, enable the endpoint first, or send again by `since`.',
+      'The request is well formed and the webhook endpoint does not allow it: it is DISABLED, or the event is not among its attempts. `details` say which.',
+    todo: 'Enable the endpoint first, or send again by `since`.',
     stored: NOTHING,
   },
   IDEMPOTENCY_KEY_REUSED: {

@@ -279,7 +279,7 @@ describe('registration', () => {
     const all = [];
     for (let n = 0; n < 10; n += 1) all.push(await register());
     const { status, json } = await service.ask('POST', ENDPOINTS, { url: receiver.url }, mine);
-    expect([status, json.error]).toEqual([422, 'WEBHOOK_NOT_ALLOWED']);
+    expect([status, json.error]).toEqual([422, 'BUSINESS_RULE_VIOLATION']);
     expect((await service.ask('DELETE', at(all[0] as Endpoint), undefined, mine)).status).toBe(200);
     await register();
   });
