@@ -6,7 +6,7 @@ import { CommandFailed } from './command-failed.ts';
 import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
 
 type Endpoint = {
-  endpointId: string;
+  id: string;
   url: string;
   status: string;
   failingSince: string | null;
@@ -35,8 +35,8 @@ const pathOf = (endpointId: string, rest = ''): string =>
 const clientFor = ({ merchant }: Options): Promise<Client> =>
   openClient({ scope: 'payments:read webhooks:write', merchant });
 
-const rowOf = ({ endpointId, url, status, oldestWaiting }: Endpoint): string[] => [
-  endpointId,
+const rowOf = ({ id, url, status, oldestWaiting }: Endpoint): string[] => [
+  id,
   status,
   oldestWaiting ?? '-',
   url,
@@ -55,7 +55,7 @@ const showSecret = (endpoint: Endpoint, { format }: Options): void => {
     printJson(endpoint);
     return;
   }
-  print(`${endpoint.endpointId}  ${endpoint.url}`, `secret  ${endpoint.secret}`);
+  print(`${endpoint.id}  ${endpoint.url}`, `secret  ${endpoint.secret}`);
   note('The secret is shown this once. Lost, it is rotated: payments webhooks rotate <endpointId>');
 };
 

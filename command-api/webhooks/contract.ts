@@ -88,7 +88,7 @@ export const AllEndpointsParameters = z.object({
 
 const time = z.string().meta({ format: 'date-time' });
 const endpoint = {
-  endpointId: z.string(),
+  id: z.string(),
   url: z.string(),
   eventTypes: z.array(z.string()),
   description: z.string().optional(),

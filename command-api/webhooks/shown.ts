@@ -25,7 +25,7 @@ const shown = (
   const { endpointId, url, description, apiVersion, disabled, createdAt, updatedAt } = endpoint;
   const { oldSecretExpiresAt } = endpoint;
   return {
-    endpointId,
+    id: endpointId,
     url,
     eventTypes: SUBSCRIBABLE_TYPES.filter((type) => isWanted(endpoint, type)),
     ...(description !== undefined && { description }),

@@ -7,7 +7,7 @@ import { ProblemBox, Raw, Time, Waiting } from './parts.js';
 import { hasScope } from './session.js';
 import { useAsk } from './use-ask.js';
 
-/** @typedef {{ endpointId: string, merchantId?: string, url: string, status: 'ENABLED' | 'FAILING' | 'DISABLED', failingSince: string | null, disabledReason: string | null, oldestWaiting: string | null, createdAt: string }} Endpoint */
+/** @typedef {{ id: string, merchantId?: string, url: string, status: 'ENABLED' | 'FAILING' | 'DISABLED', failingSince: string | null, disabledReason: string | null, oldestWaiting: string | null, createdAt: string }} Endpoint */
 /** @typedef {{ eventId: string, type: string, paymentId: string | null, attempt: number, at: string, status: number | null, error: string | null, latencyMs: number, nextAt: string | null, outcome: 'ACCEPTED' | 'RETRYING' | 'GIVEN_UP' }} Attempt */
 /** @typedef {import('./api.js').Problem} Problem */
 
@@ -62,8 +62,15 @@ const Attempts = ({ base, endpointId }) => {
 /** @param {{ base: string, endpoint: Endpoint, again: () => void }} props */
 const Row = ({ base, endpoint, again }) => {
   const [said, setSaid] = useState('');
-  const { endpointId, merchantId, url, status, failingSince, disabledReason, oldestWaiting } =
-    endpoint;
+  const {
+    id: endpointId,
+    merchantId,
+    url,
+    status,
+    failingSince,
+    disabledReason,
+    oldestWaiting,
+  } = endpoint;
   // Whoever comes because of an endpoint of his own that fails wants to see why.
   const [isOpen, setOpen] = useState(base === OWN_ENDPOINTS && status === 'FAILING');
   const test = async () => {
@@ -91,5 +98,5 @@ export const Endpoints = ({ base }) => {
   return html`<${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
     ${endpoints === undefined && loaded.problem === undefined && html`<${Waiting} what="the endpoints" />`}
     ${endpoints?.length === 0 && html`<p>No endpoint is registered. <code>npx payments webhooks --help</code></p>`}
-    <ul class="cards">${endpoints?.map((endpoint) => html`<${Row} key=${endpoint.endpointId} base=${base} endpoint=${endpoint} again=${loaded.again} />`)}</ul>`;
+    <ul class="cards">${endpoints?.map((endpoint) => html`<${Row} key=${endpoint.id} base=${base} endpoint=${endpoint} again=${loaded.again} />`)}</ul>`;
 };

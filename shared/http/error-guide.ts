@@ -51,7 +51,7 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   WEBHOOK_ENDPOINT_NOT_FOUND: {
     means:
       'The merchant of the token has no such webhook endpoint, or deleted it. Whether another merchant has it is not told.',
-    todo: 'Use an `endpointId` of `GET /api/v1/webhook-endpoints`, with a token of the merchant who registered it.',
+    todo: 'Use an `id` of `GET /api/v1/webhook-endpoints`, with a token of the merchant who registered it.',
     stored: NOTHING,
   },
   METHOD_NOT_ALLOWED: {

@@ -97,11 +97,11 @@ test('kill -9 while it delivers, and while somebody listens: none lost, order ke
     );
 
     const secrets = [endpoint.secret, listenSecret];
-    const rotate = `/api/v1/webhook-endpoints/${endpoint.endpointId}/rotate-secret`;
+    const rotate = `/api/v1/webhook-endpoints/${endpoint.id}/rotate-secret`;
     secrets.push(String((await request(merchant, 'POST', rotate, {})).json.secret));
     const admin = await service.token('*', 'ops:admin audit:read');
     const paths = [
-      ...['', `/${endpoint.endpointId}`, `/${endpoint.endpointId}/attempts`].map(
+      ...['', `/${endpoint.id}`, `/${endpoint.id}/attempts`].map(
         (path) => `/api/v1/webhook-endpoints${path}`,
       ),
       ...['/ops/v1/webhook-endpoints', '/audit/v1/events?limit=500', '/metrics', '/health/ready'],
@@ -245,7 +245,7 @@ test('a backlog of 100,000 events is delivered in flat memory', async () => {
     });
     const token = await service.token('m_demo', 'payments:read payments:write webhooks:write');
     const merchant = { url: service.url, token };
-    const { endpointId } = await register(merchant, receiver.url);
+    const { id: endpointId } = await register(merchant, receiver.url);
     const began = performance.now();
     const since = '2020-01-01T00:00:00.000Z';
     await request(merchant, 'POST', `/api/v1/webhook-endpoints/${endpointId}/resend`, { since });

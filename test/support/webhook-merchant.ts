@@ -6,7 +6,7 @@ import { verified } from './webhook-receiver.ts';
 /** A deployment as this merchant sees it; `url` may change when it starts again elsewhere. */
 export type Merchant = { url: string; token: string };
 
-export type Endpoint = { endpointId: string; secret: string; status: string };
+export type Endpoint = { id: string; secret: string; status: string };
 
 /** Loopback, where the receivers of the tests are. */
 export const ALLOW_LOOPBACK = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };

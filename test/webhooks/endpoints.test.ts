@@ -42,7 +42,7 @@ const register = async (fields: object = {}): Promise<Endpoint> => {
   expect(status).toBe(201);
   return json as unknown as Endpoint;
 };
-const at = ({ endpointId }: Endpoint, rest = '') => `${ENDPOINTS}/${endpointId}${rest}`;
+const at = ({ id }: Endpoint, rest = '') => `${ENDPOINTS}/${id}${rest}`;
 const show = async (endpoint: Endpoint): Promise<Endpoint> =>
   (await service.ask('GET', at(endpoint), undefined, mine)).json as unknown as Endpoint;
 const types = () => receiver.received.map(({ json }) => json.type);
@@ -145,7 +145,7 @@ describe('a failing endpoint', () => {
       path: '/hook/other',
       json: {
         type: 'webhook_endpoint.disabled',
-        data: { endpointId: endpoint.endpointId, reason: 'REQUESTED' },
+        data: { endpointId: endpoint.id, reason: 'REQUESTED' },
       },
     });
     if (received !== undefined) verified(other.secret, received);
@@ -331,10 +331,8 @@ describe('registration', () => {
       undefined,
       ops,
     );
-    expect(all.json.endpoints).toMatchObject([
-      { merchantId: merchant, endpointId: endpoint.endpointId },
-    ]);
-    const path = `/ops/v1/webhook-endpoints/${endpoint.endpointId}/attempts`;
+    expect(all.json.endpoints).toMatchObject([{ merchantId: merchant, id: endpoint.id }]);
+    const path = `/ops/v1/webhook-endpoints/${endpoint.id}/attempts`;
     expect((await service.ask('GET', path, undefined, ops)).json).toEqual({ attempts: [] });
     expect((await service.ask('GET', path, undefined, mine)).status).toBe(403);
   });
