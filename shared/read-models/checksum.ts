@@ -9,14 +9,17 @@ const HASH_BYTES = 32;
 export const startChecksum = () => {
   const combined = new Uint8Array(HASH_BYTES);
   let documents = 0;
+  const addContent = (content: string): void => {
+    // A character is a byte: a text of 32 characters costs less to make than a buffer of 32 bytes.
+    const hash = digestOf('sha256', content, 'binary');
+    for (let at = 0; at < HASH_BYTES; at += 1)
+      combined[at] = (combined[at] ?? 0) ^ hash.charCodeAt(at);
+    documents += 1;
+  };
   return {
-    add: (row: DocumentRow): void => {
-      // A character is a byte: a text of 32 characters costs less to make than a buffer of 32 bytes.
-      const hash = digestOf('sha256', contentOf(row), 'binary');
-      for (let at = 0; at < HASH_BYTES; at += 1)
-        combined[at] = (combined[at] ?? 0) ^ hash.charCodeAt(at);
-      documents += 1;
-    },
+    add: (row: DocumentRow): void => addContent(contentOf(row)),
+    /** A document by its `contentOf`. */
+    addContent,
     result: (): ReadModelsChecksum => ({ documents, hash: Buffer.from(combined).toString('hex') }),
   };
 };

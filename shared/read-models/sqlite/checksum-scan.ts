@@ -5,7 +5,7 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Scan } from '../../runtime/scan.ts';
 import { startChecksum } from '../checksum.ts';
-import type { DocumentRow } from '../document-row.ts';
+import { contentOfColumns } from '../document-row.ts';
 import type { ReadModelsChecksum } from '../port.ts';
 import type { ColumnList } from './columns.ts';
 import { openForReading } from './search-scan.ts';
@@ -18,20 +18,11 @@ export type ChecksumArgs = { file: string };
 /** After each page searches take their turn. */
 const PAGE = 250;
 
-type Row = [rowid: number, ...columns: ColumnList, body: string];
+type Row = [...columns: ColumnList, body: string, rowid: number];
 
-const ROWS = `SELECT rowid, payment_id, merchant_id, revision, status, created_at, amount, last4,
-  merchant_reference, unresolved_since, unresolved, body
+const ROWS = `SELECT payment_id, merchant_id, revision, status, created_at, amount, last4,
+  merchant_reference, unresolved_since, unresolved, body, rowid
   FROM payment WHERE rowid > ? ORDER BY rowid LIMIT ${PAGE}`;
-
-const rowOf = (row: Row): DocumentRow => {
-  const [, paymentId, merchantId, revision, status, createdAt, amount, last4] = row;
-  const [, , , , , , , , merchantReference, unresolvedSince, unresolved, body] = row;
-  return {
-    ...{ paymentId, merchantId, revision, status, createdAt, amount, last4 },
-    ...{ merchantReference, unresolvedSince, unresolved, body },
-  };
-};
 
 /** Of the documents that were committed before. Throws SQLite's errors. */
 export const scan: Scan<ChecksumArgs, never, ReadModelsChecksum> = async ({ file }) => {
@@ -42,9 +33,12 @@ export const scan: Scan<ChecksumArgs, never, ReadModelsChecksum> = async ({ file
     const checksum = startChecksum();
     for (let last = Number.MIN_SAFE_INTEGER; ; ) {
       const page = rows.all(last) as unknown as Row[];
-      for (const row of page) checksum.add(rowOf(row));
+      for (const row of page) {
+        last = row.pop() as number;
+        const body = row.pop() as string;
+        checksum.addContent(contentOfColumns(row, body));
+      }
       if (page.length < PAGE) return checksum.result();
-      last = page.at(-1)?.[0] ?? last;
       await immediate();
     }
   } finally {
