@@ -1346,6 +1346,7 @@ const READ_MODELS: SeededBug[] = [
     at: 'one-projector',
     change: { replace: /return .*/, by: 'return true;' },
     test: 'test/projector/lease.test.ts',
+    needs: 'MONGODB_URL',
   },
   {
     name: 'GET gives a document that is known to be behind',

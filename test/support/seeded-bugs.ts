@@ -2,7 +2,8 @@
  * Deliberate bugs, one at a time: each is put into a copy of the project, the test file named with
  * it is run there, and has to fail. test/support/seeded-bug-list.ts lists them.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   cpSync,
   mkdtempSync,
@@ -37,6 +38,8 @@ type Placed = {
 export type SeededBug = Placed & {
   /** The test file that has to notice it. */
   readonly test: string;
+  /** The variable that names the engine without which that file has no test to run. */
+  readonly needs?: string;
 };
 
 export type UnnoticedBug = Placed & { readonly reason: string };
@@ -55,10 +58,8 @@ const MISSING_NAME = /error TS(2304|2339|2551|2552|18004): (?!.*'never')/;
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
 const NOT_COPIED = new Set(['node_modules', '.git', '.types', '.stryker-tmp', 'reports', 'data']);
 const NOT_SEARCHED = new Set([...NOT_COPIED, 'test', 'docs']);
-/** Of one test file with a bug, many of whose tests may wait until their time is over. */
+/** Of one test file, on a busy machine. */
 const RUN_MS_MAX = 400_000;
-/** Of all of the test files, on a busy machine. */
-const ALL_MS_MAX = 1_800_000;
 
 const sourcesIn = (folder: string): string[] =>
   readdirSync(join(ROOT, folder), { withFileTypes: true })
@@ -156,25 +157,74 @@ export const missingNames = (copy: string, bugs: readonly SeededBug[]): string[]
   });
 };
 
-/** Whether the bug's test file ends and fails in the copy, which is as before afterwards. */
-export const isNoticed = (copy: string, bug: SeededBug, place: Place): boolean => {
-  const path = join(copy, place.file);
-  writeFileSync(path, withBug(place, bug));
-  const { status, error } = spawnSync(NODE, ['scripts/test.ts', bug.test, '--forceExit'], {
-    cwd: copy,
-    stdio: 'ignore',
-    timeout: RUN_MS_MAX,
-  });
-  writeFileSync(path, `${place.before}${place.text}${place.after}`);
-  return status !== 0 && error === undefined;
+/** Ends what a run started and left behind. */
+const endGroup = (leader: number): void => {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // All of it has ended by itself.
+  }
 };
 
-/** Whether the tests pass in the untouched copy: else noticing a bug there says nothing. */
-export const passes = (copy: string, tests: readonly string[]): boolean =>
-  spawnSync(NODE, ['scripts/test.ts', ...tests], {
+/** The exit code of a test file in the copy, which ends at its first failure; null if it hangs. */
+const run = async (copy: string, test: string): Promise<number | null> => {
+  const child = spawn(NODE, ['scripts/test.ts', test, '--forceExit'], {
     cwd: copy,
     stdio: 'ignore',
-    timeout: ALL_MS_MAX,
-  }).status === 0;
+    // A group of its own.
+    detached: true,
+    env: { ...process.env, TEST_END_AT_FAILURE: '1' },
+  });
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${NODE} could not be started`);
+  const timer = setTimeout(() => endGroup(pid), RUN_MS_MAX);
+  const [code] = await once(child, 'exit');
+  clearTimeout(timer);
+  endGroup(pid);
+  return code;
+};
+
+/** Whether the bug's test file ends and fails in the copy, which is as before afterwards. */
+export const isNoticed = async (copy: string, bug: SeededBug, place: Place): Promise<boolean> => {
+  const path = join(copy, place.file);
+  writeFileSync(path, withBug(place, bug));
+  const code = await run(copy, bug.test);
+  writeFileSync(path, `${place.before}${place.text}${place.after}`);
+  return code !== 0 && code !== null;
+};
+
+/** The items for which `isFound` is false, one after the other in each copy; progress on stderr. */
+export const missedIn = async <T>(
+  copies: readonly string[],
+  items: readonly T[],
+  nameOf: (item: T) => string,
+  isFound: (copy: string, item: T) => Promise<boolean>,
+): Promise<T[]> => {
+  const missed: T[] = [];
+  const waiting = items.entries();
+  const work = async (copy: string): Promise<void> => {
+    for (const [index, item] of waiting) {
+      const line = `seeded bugs: ${index + 1} of ${items.length}: ${nameOf(item)}`;
+      const isMissed = !(await isFound(copy, item));
+      if (isMissed) missed.push(item);
+      process.stderr.write(`${line}${isMissed ? ': NO' : ''}\n`);
+    }
+  };
+  await Promise.all(copies.map(work));
+  return missed;
+};
+
+/**
+ * The test files that fail in the untouched copies, where noticing a bug would say nothing: first as
+ * the bugs are driven, then, as a busy machine is no failure, once more with nothing beside them.
+ */
+export const failingUntouched = async (
+  copies: readonly string[],
+  tests: readonly string[],
+): Promise<string[]> => {
+  const isPassing = async (copy: string, test: string) => (await run(copy, test)) === 0;
+  const failed = await missedIn(copies, tests, (test) => `untouched, ${test}`, isPassing);
+  return missedIn(copies.slice(0, 1), failed, (test) => `untouched, alone, ${test}`, isPassing);
+};
 
 export const removeCopy = (copy: string): void => rmSync(copy, { recursive: true, force: true });
