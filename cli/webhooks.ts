@@ -140,9 +140,12 @@ export const webhooksCommand = (): Command =>
       }),
     )
     .addCommand(
-      ofOne('attempts', 'Lists the last requests to an endpoint.').action(
+      ofOne('attempts', 'Lists the last 1,000 requests to an endpoint.').action(
         async (endpointId: string, options: Options) =>
-          showAttempts(await listAttempts(await clientFor(options), endpointId), options),
+          showAttempts(
+            await listAttempts(await clientFor(options), endpointId, '?limit=1000'),
+            options,
+          ),
       ),
     )
     .addCommand(ofOne('test', 'Sends a test message and waits for the response.').action(test))

@@ -72,6 +72,7 @@ export const WebhookResend = object({
 
 const LIMIT_FORM = `must be an integer from 1 to ${ATTEMPTS_MAX}`;
 const LIMIT_DEFAULT = 100;
+const CURSOR_FORM = 'must be the next of a page';
 export const AttemptParameters = z.object({
   limit: z
     .string()
@@ -81,6 +82,12 @@ export const AttemptParameters = z.object({
     .meta(asNumber(1, ATTEMPTS_MAX))
     .default(LIMIT_DEFAULT),
   eventId: z.uuid({ error: 'must be the id of an event' }).optional(),
+  cursor: z
+    .string()
+    .regex(/^[0-9]{1,15}$/, CURSOR_FORM)
+    .transform(Number)
+    .optional()
+    .meta({ description: 'The `next` of the page before.' }),
 });
 export const AllEndpointsParameters = z.object({
   merchant: z.string().min(1).max(255).optional(),
@@ -139,5 +146,6 @@ export const WebhookAttemptList = z
         })
         .meta({ id: 'WebhookAttempt' }),
     ),
+    next: z.string().nullable().describe('`cursor` of the next page; null where there is none.'),
   })
   .meta({ id: 'WebhookAttemptList' });

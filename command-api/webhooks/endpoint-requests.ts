@@ -83,19 +83,26 @@ export const withSecret = async ({ deliveries, secret }: Webhooks, endpoint: End
   return { ...(await showEndpoint(deliveries, endpoint)), secret: secretTextOf(key) };
 };
 
-/** The last attempts at an endpoint, as the parameters choose them. */
+/** A page of the attempts at an endpoint, the latest first; `next` is the cursor of the next one. */
 export const sendAttempts = async (
   { deliveries }: Webhooks,
   endpointId: string,
-  { limit, eventId }: z.output<typeof AttemptParameters>,
+  { limit, eventId, cursor: before }: z.output<typeof AttemptParameters>,
   reply: FastifyReply,
-): Promise<FastifyReply> =>
-  sendJson(reply, { attempts: await deliveries.attempts(endpointId, limit, eventId) });
+): Promise<FastifyReply> => {
+  const found = await deliveries.attempts(endpointId, { limit: limit + 1, eventId, before });
+  const shown = found.slice(0, limit);
+  return sendJson(reply, {
+    attempts: shown.map(({ attempt }) => attempt),
+    next: found.length > limit ? String(shown.at(-1)?.number) : null,
+  });
+};
 
 /** The payment's event of an attempt; undefined where no kept attempt has it. */
 export const eventOf = async ({ deliveries }: Webhooks, endpointId: string, eventId: string) => {
-  const [attempt] = await deliveries.attempts(endpointId, 1, eventId);
-  if (attempt === undefined || attempt.paymentId === null || attempt.revision === null)
-    return undefined;
+  const [found] = await deliveries.attempts(endpointId, { limit: 1, eventId });
+  if (found === undefined) return undefined;
+  const { attempt } = found;
+  if (attempt.paymentId === null || attempt.revision === null) return undefined;
   return { eventId, paymentId: attempt.paymentId, revision: attempt.revision };
 };

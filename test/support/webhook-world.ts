@@ -30,7 +30,10 @@ export const memoryDeliveries = () => {
       attempts.set(id, [...made.toReversed(), ...(attempts.get(id) ?? [])].slice(0, 1_000));
       return true;
     },
-    attempts: async (id, limit) => (attempts.get(id) ?? []).slice(0, limit),
+    attempts: async (id, { limit }) => {
+      const own = attempts.get(id) ?? [];
+      return own.slice(0, limit).map((attempt, at) => ({ number: own.length - at, attempt }));
+    },
     remove: async (id) => {
       rows.delete(id);
       attempts.delete(id);

@@ -142,7 +142,7 @@ test('what a crash would repeat is bounded: outcomes wait for their save in smal
   let mostUnsaved = 0;
   let accepted = 0;
   world.outcome = async () => {
-    const saved = await world.deliveries.attempts(endpointId, 1_000);
+    const saved = await world.deliveries.attempts(endpointId, { limit: 1_000 });
     mostUnsaved = Math.max(mostUnsaved, accepted - saved.length);
     accepted += 1;
     return {};

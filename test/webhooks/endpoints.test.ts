@@ -116,6 +116,14 @@ describe('a failing endpoint', () => {
       },
     ]);
     expect((await show(endpoint)).oldestWaiting).not.toBeNull();
+
+    const page = async (query: string) =>
+      (await service.ask('GET', at(endpoint, `/attempts?${query}`), undefined, mine)).json;
+    const latest = await page('limit=1');
+    expect(latest).toMatchObject({ attempts: [{ status: 200 }], next: expect.any(String) });
+    const earlier = await page(`limit=1&cursor=${latest.next}`);
+    expect(earlier).toMatchObject({ attempts: [{ status: 500 }], next: null });
+    expect((await page('cursor=x')).details).toEqual(['cursor must be the next of a page']);
   });
 
   test('410 disables it; enabled again it gets what it missed', async () => {
@@ -333,7 +341,10 @@ describe('registration', () => {
     );
     expect(all.json.endpoints).toMatchObject([{ merchantId: merchant, id: endpoint.id }]);
     const path = `/ops/v1/webhook-endpoints/${endpoint.id}/attempts`;
-    expect((await service.ask('GET', path, undefined, ops)).json).toEqual({ attempts: [] });
+    expect((await service.ask('GET', path, undefined, ops)).json).toEqual({
+      attempts: [],
+      next: null,
+    });
     expect((await service.ask('GET', path, undefined, mine)).status).toBe(403);
   });
 });

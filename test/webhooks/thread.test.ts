@@ -110,8 +110,8 @@ test('a thread that dies under load is started again: one line each time, nothin
     [Symbol.asyncDispose]: async () => undefined,
   });
   await until('the last attempt', async () => {
-    const [last] = await reading.attempts(endpointId, 1);
-    return last?.eventId === receiver.received.at(-1)?.id;
+    const [last] = await reading.attempts(endpointId, { limit: 1 });
+    return last?.attempt.eventId === receiver.received.at(-1)?.id;
   });
   await reading.close();
 });

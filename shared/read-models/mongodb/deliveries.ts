@@ -13,11 +13,19 @@ const TRIM_EVERY = 64;
 
 type StoredRow = { _id: string; version: number; text: string };
 type StoredAttempt = { _id: string; eventId: string; body: string };
+type Search = { limit: number; eventId?: string | undefined; before?: number | undefined };
 
 const idOf = (endpointId: string, number: number): string =>
   `${endpointId}/${String(number).padStart(NUMBER_DIGITS, '0')}`;
-/** All attempts of an endpoint: their ids begin with its own and a slash, which `0` follows. */
-const allOf = (endpointId: string) => ({ $gt: `${endpointId}/`, $lt: `${endpointId}0` });
+const numberOf = (id: string): number => Number(id.slice(-NUMBER_DIGITS));
+/**
+ * The attempts of an endpoint below a number, or all of them: their ids begin with its own and a slash,
+ * which `0` follows.
+ */
+const allOf = (endpointId: string, before?: number) => ({
+  $gt: `${endpointId}/`,
+  $lt: before === undefined ? `${endpointId}0` : idOf(endpointId, before),
+});
 
 /** Connects when it is first used. `attemptsMax` of an endpoint are kept at least. */
 export const mongoDeliveries = <A extends { eventId: string }>({
@@ -79,10 +87,16 @@ export const mongoDeliveries = <A extends { eventId: string }>({
       if (expectedVersion % TRIM_EVERY === 0) await trim(endpointId);
       return true;
     },
-    attempts: async (endpointId: string, limit: number, eventId?: string): Promise<A[]> => {
-      const filter = { _id: allOf(endpointId), ...(eventId !== undefined && { eventId }) };
+    attempts: async (
+      endpointId: string,
+      { limit, eventId, before }: Search,
+    ): Promise<{ number: number; attempt: A }[]> => {
+      const filter = { _id: allOf(endpointId, before), ...(eventId !== undefined && { eventId }) };
       const found = await kept.find(filter, quick).sort({ _id: -1 }).limit(limit).toArray();
-      return found.map(({ body }) => JSON.parse(body) as A);
+      return found.map(({ _id, body }) => ({
+        number: numberOf(_id),
+        attempt: JSON.parse(body) as A,
+      }));
     },
     remove: async (endpointId: string): Promise<void> => {
       await rows.deleteOne({ _id: endpointId });

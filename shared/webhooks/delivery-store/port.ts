@@ -13,6 +13,16 @@ import type { Attempt } from '../delivery-row.ts';
 /** How many attempts of an endpoint are kept. */
 export const ATTEMPTS_MAX = 1_000;
 
+/** Which attempts to read: `limit` at most, of one event, with numbers below `before`. */
+export type AttemptSearch = {
+  limit: number;
+  eventId?: string | undefined;
+  before?: number | undefined;
+};
+
+/** A kept attempt and its number at its endpoint; later ones have higher numbers. */
+export type NumberedAttempt<A = Attempt> = { number: number; attempt: A };
+
 export type DeliveryStore = {
   /** The last row saved of an endpoint, as text. Throws when the engine is out of reach. */
   load(endpointId: string): Promise<{ version: number; text: string } | undefined>;
@@ -27,8 +37,8 @@ export type DeliveryStore = {
     expectedVersion: number,
     attempts: readonly Attempt[],
   ): Promise<boolean>;
-  /** The latest first; of one event where `eventId` is given. */
-  attempts(endpointId: string, limit: number, eventId?: string): Promise<Attempt[]>;
+  /** The latest first. */
+  attempts(endpointId: string, search: AttemptSearch): Promise<NumberedAttempt[]>;
   /** Forgets an endpoint that was deleted. */
   remove(endpointId: string): Promise<void>;
   close(): Promise<void>;

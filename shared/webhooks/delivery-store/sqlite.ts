@@ -39,7 +39,8 @@ const connect = (file: string) => {
     ),
     trim: db.prepare('DELETE FROM attempt WHERE endpoint_id = ? AND number <= ?'),
     attempts: db.prepare(
-      `SELECT body FROM attempt WHERE endpoint_id = ?1 AND (?3 = '' OR event_id = ?3)
+      `SELECT number, body FROM attempt
+       WHERE endpoint_id = ?1 AND number < ?4 AND (?3 = '' OR event_id = ?3)
        ORDER BY number DESC LIMIT ?2`,
     ),
     remove: db.prepare('DELETE FROM delivery WHERE endpoint_id = ?'),
@@ -125,10 +126,13 @@ export const sqliteDeliveries = (file: string): DeliveryStore => {
         queued.push({ endpointId, text, expectedVersion, attempts, resolve, reject });
         if (queued.length === 1) setImmediate(flush);
       }),
-    attempts: async (endpointId, limit, eventId = '') =>
+    attempts: async (endpointId, { limit, eventId = '', before = Number.MAX_SAFE_INTEGER }) =>
       connection()
-        .attempts.all(endpointId, Math.min(limit, ATTEMPTS_MAX), eventId)
-        .map(({ body }) => JSON.parse(String(body)) as Attempt),
+        .attempts.all(endpointId, limit, eventId, before)
+        .map(({ number, body }) => ({
+          number: Number(number),
+          attempt: JSON.parse(String(body)) as Attempt,
+        })),
     remove: async (endpointId) =>
       inTransaction(() => {
         connection().remove.run(endpointId);

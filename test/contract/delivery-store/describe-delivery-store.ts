@@ -1,7 +1,11 @@
 /** The promises of shared/webhooks/delivery-store/port.ts, asked of one driver. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Attempt } from '../../../shared/webhooks/delivery-row.ts';
-import { ATTEMPTS_MAX, type DeliveryStore } from '../../../shared/webhooks/delivery-store/port.ts';
+import {
+  ATTEMPTS_MAX,
+  type DeliveryStore,
+  type NumberedAttempt,
+} from '../../../shared/webhooks/delivery-store/port.ts';
 import { type Driver, describeDriver } from '../../support/describe-driver.ts';
 
 /** `open` opens the same store each time, as the next start of the service would. */
@@ -20,7 +24,7 @@ const attempt = (n: number, eventId = `evt_${n}`): Attempt => ({
   nextAt: null,
   outcome: 'ACCEPTED',
 });
-const revisions = (attempts: Attempt[]) => attempts.map(({ revision }) => revision);
+const revisions = (found: NumberedAttempt[]) => found.map(({ attempt }) => attempt.revision);
 
 export const describeDeliveryStore = (driver: DeliveryStoreDriver): void =>
   describeDriver('delivery store', driver, () => {
@@ -48,7 +52,7 @@ export const describeDeliveryStore = (driver: DeliveryStoreDriver): void =>
       for (const version of [0, 1, 3])
         expect(await store.save(endpoint, 'x', version, [attempt(2)])).toBe(false);
       expect(await store.load(endpoint)).toEqual({ version: 2, text: '2' });
-      expect(await store.attempts(endpoint, 10)).toEqual([]);
+      expect(await store.attempts(endpoint, { limit: 10 })).toEqual([]);
     });
 
     test('the last attempts are kept, the latest first; those of one event are found', async () => {
@@ -56,10 +60,24 @@ export const describeDeliveryStore = (driver: DeliveryStoreDriver): void =>
       const second = Array.from({ length: 600 }, (_one, n) => attempt(600 + n));
       await store.save(endpoint, '1', 0, first);
       await store.save(endpoint, '2', 1, [...second, attempt(5, 'evt_700')]);
-      expect(revisions(await store.attempts(endpoint, 3))).toEqual([5, 1199, 1198]);
-      expect((await store.attempts(endpoint, ATTEMPTS_MAX)).length).toBe(ATTEMPTS_MAX);
-      expect(revisions(await store.attempts(endpoint, 9, 'evt_700'))).toEqual([5, 700]);
-      expect(await store.attempts(`${endpoint}0`, 9)).toEqual([]);
+      expect(revisions(await store.attempts(endpoint, { limit: 3 }))).toEqual([5, 1199, 1198]);
+      expect((await store.attempts(endpoint, { limit: ATTEMPTS_MAX })).length).toBe(ATTEMPTS_MAX);
+      expect(revisions(await store.attempts(endpoint, { limit: 9, eventId: 'evt_700' }))).toEqual([
+        5, 700,
+      ]);
+      expect(await store.attempts(`${endpoint}0`, { limit: 9 })).toEqual([]);
+    });
+
+    test('those before a number go on where a page ended, over saves too', async () => {
+      await store.save(endpoint, '1', 0, [attempt(1), attempt(2), attempt(3)]);
+      await store.save(endpoint, '2', 1, [attempt(4)]);
+      const first = await store.attempts(endpoint, { limit: 2 });
+      await store.save(endpoint, '3', 2, [attempt(5)]);
+      const before = first.at(-1)?.number;
+      expect(revisions(first)).toEqual([4, 3]);
+      expect(revisions(await store.attempts(endpoint, { limit: 9, before }))).toEqual([2, 1]);
+      const ofOne = { limit: 9, before, eventId: 'evt_1' };
+      expect(revisions(await store.attempts(endpoint, ofOne))).toEqual([1]);
     });
 
     test('a removed endpoint leaves nothing, and the others stay', async () => {
@@ -67,7 +85,7 @@ export const describeDeliveryStore = (driver: DeliveryStoreDriver): void =>
       await store.save(`${endpoint}x`, '1', 0, [attempt(2)]);
       await store.remove(endpoint);
       expect(await store.load(endpoint)).toBeUndefined();
-      expect(await store.attempts(endpoint, 9)).toEqual([]);
-      expect(revisions(await store.attempts(`${endpoint}x`, 9))).toEqual([2]);
+      expect(await store.attempts(endpoint, { limit: 9 })).toEqual([]);
+      expect(revisions(await store.attempts(`${endpoint}x`, { limit: 9 }))).toEqual([2]);
     });
   });
