@@ -78,8 +78,9 @@ export const createReader = (
   };
   // By the id alone: FerretDB reads everything for a filter of more.
   const getAny = async (paymentId: string): Promise<PaymentDocument | undefined> => {
+    const _id = text(paymentId);
     const { payments } = await now();
-    return documentOf(await read(() => payments.findOne({ _id: text(paymentId) }, quick)));
+    return documentOf(await read(() => payments.findOne({ _id }, quick)));
   };
 
   return {
