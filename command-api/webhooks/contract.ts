@@ -19,7 +19,8 @@ const url = z
   .meta({
     format: 'uri',
     maxLength: 2048,
-    description: 'https, port 443 or from 1024, a public address.',
+    description:
+      'https, port 443 or from 1024, a public address, no user name, password or fragment.',
   });
 const eventTypes = z
   .array(choice(SUBSCRIBABLE_TYPES), { error: 'must be an array' })

@@ -78,24 +78,25 @@ export const literalOf = ({ hostname }: URL): string | undefined => {
   return isIP(host) === 0 ? undefined : host;
 };
 
-const NOT_PUBLIC = 'must be a public https address';
+/** Whether the form of an address is one that may be sent to. */
+const isAllowed = (text: string, kindOf: AddressKindOf): boolean => {
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text) || text.includes('#')) return false;
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '') return false;
+  const literal = literalOf(url);
+  const kind = literal === undefined ? 'public' : kindOf(literal);
+  if (kind === 'allowed') return true;
+  const port = url.port === '' ? HTTPS_PORT : Number(url.port);
+  const isPortAllowed = port === HTTPS_PORT || port >= UNPRIVILEGED_PORT_MIN;
+  return kind === 'public' && url.protocol === 'https:' && isPortAllowed;
+};
 
 /**
- * What is wrong with the address of an endpoint; undefined where nothing is. Over http only a literal
- * address of an allowed network. What a name stands for is looked at when a connection is made.
+ * What is wrong with the address of an endpoint (gaps §20); undefined where nothing is. Over http
+ * only a literal address of an allowed network. What a name stands for is looked at when a connection
+ * is made.
  */
 export const urlProblem = (text: string, kindOf: AddressKindOf): string | undefined => {
   if (text.length > URL_CHARACTERS_MAX) return `must be at most ${URL_CHARACTERS_MAX} characters`;
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return NOT_PUBLIC;
-  const url = new URL(text);
-  if (url.username !== '' || url.password !== '') return 'must not hold a user name or a password';
-  if (text.includes('#')) return 'must not hold a fragment';
-  const literal = literalOf(url);
-  const kind = literal === undefined ? 'public' : kindOf(literal);
-  if (kind === 'refused') return NOT_PUBLIC;
-  if (url.protocol !== 'https:' && kind !== 'allowed') return NOT_PUBLIC;
-  const port = url.port === '' ? HTTPS_PORT : Number(url.port);
-  if (port !== HTTPS_PORT && port < UNPRIVILEGED_PORT_MIN && kind !== 'allowed')
-    return 'must have port 443 or a port from 1024';
-  return undefined;
+  return isAllowed(text, kindOf) ? undefined : 'must be a public https address';
 };

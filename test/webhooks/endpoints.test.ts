@@ -294,12 +294,12 @@ describe('registration', () => {
 
   test.each([
     ['http://shop.example/hook', 'url must be a public https address'],
-    ['https://user:secret@shop.example/', 'url must not hold a user name or a password'],
-    ['https://shop.example/#part', 'url must not hold a fragment'],
+    ['https://user:secret@shop.example/', 'url must be a public https address'],
+    ['https://shop.example/#part', 'url must be a public https address'],
     ['https://10.0.0.1/', 'url must be a public https address'],
     ['https://2130706433.0x7f/', 'url must be a public https address'],
     ['https://[::1]/', 'url must be a public https address'],
-    ['https://shop.example:80/', 'url must have port 443 or a port from 1024'],
+    ['https://shop.example:80/', 'url must be a public https address'],
     [`https://shop.example/${'a'.repeat(2048)}`, 'url must be at most 2048 characters'],
     ['https://shop.example/?pan=4242424242424242', 'url must not hold a card number'],
     ['', 'url is required'],
