@@ -15,10 +15,10 @@ import { createLogReader, headOf } from './log-reader.ts';
 import {
   comparePositions,
   fromServer,
+  isOfTypes,
   type LogPosition,
   parsePosition,
   positionText,
-  type ServerEvent,
   storedFormOf,
 } from './records.ts';
 import { createRemovals } from './removals.ts';
@@ -86,8 +86,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const lags = async (from: LogPosition | undefined, types?: readonly EventType[]) => {
     if (types === undefined) return comparePositions(await log.end(), from) > 0;
     const next = await log.ownIn({ after: from, limit: PASSED_OVER_MAX, upTo: undefined });
-    const isWanted = ({ type }: ServerEvent) => types.some((wanted) => wanted === type);
-    return next.length === PASSED_OVER_MAX || next.some(isWanted);
+    return next.length === PASSED_OVER_MAX || next.some((event) => isOfTypes(event, types));
   };
 
   return {

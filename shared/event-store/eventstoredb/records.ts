@@ -31,6 +31,10 @@ const isOurStream = (stream: string): boolean =>
 export const isOurs = ({ streamId, type }: ServerEvent): boolean =>
   isOurStream(streamId) && !type.startsWith('$');
 
+/** True for an event of one of these types; for any event where they are left out. */
+export const isOfTypes = ({ type }: ServerEvent, types: readonly string[] | undefined): boolean =>
+  types === undefined || types.includes(type);
+
 /**
  * The stream of ours that an event of the server's own is about: it was deleted for good, or its
  * metadata changed, which deletes or cuts it as well. Undefined for any other event.

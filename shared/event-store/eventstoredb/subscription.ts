@@ -12,6 +12,7 @@ import {
   changedAtServer,
   comparePositions,
   fromServer,
+  isOfTypes,
   isOurs,
   type LogPosition,
   parsePosition,
@@ -102,8 +103,7 @@ function startSession(options: Subscribing, after: LogPosition | undefined, sign
   };
 
   const isWanted = (event: ServerEvent): boolean =>
-    isOurs(event) &&
-    (options.types === undefined || options.types.some((type) => type === event.type));
+    isOurs(event) && isOfTypes(event, options.types);
   const isNext = (event: ServerEvent): boolean =>
     ended === undefined &&
     (isWanted(event) || changedAtServer(event) !== undefined) &&
