@@ -77,7 +77,11 @@ const showAttempts = (attempts: Attempt[], { format }: Options): void => {
   else print(...columns([ATTEMPT_HEAD, ...attempts.map(attemptRow)]));
 };
 
-const listAttempts = async (client: Client, endpointId: string, query = ''): Promise<Attempt[]> =>
+const listAttempts = async (
+  client: Client,
+  endpointId: string,
+  query: string,
+): Promise<Attempt[]> =>
   (await jsonOf<{ attempts: Attempt[] }>(client.get(pathOf(endpointId, `/attempts${query}`))))
     .attempts;
 

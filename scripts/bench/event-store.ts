@@ -142,13 +142,8 @@ export const benchEventStore = async (
     servers.push(bare);
     const [create, get] = loadsOf(workplace, sqlite, bare, ownIds);
     const [create64] = loadsOf(workplace, commands, bare, ids);
-    const createThere: typeof create64 =
-      projector === undefined
-        ? create64
-        : {
-            ...create64,
-            order: () => ({ ...create64.order(), connections: CONNECTIONS_WAITING }),
-          };
+    const waiting = projector === undefined ? {} : { connections: CONNECTIONS_WAITING };
+    const createThere = { ...create64, order: () => ({ ...create64.order(), ...waiting }) };
     const [, getThere] = loadsOf(workplace, queries, bare, ids);
     const gets = [
       { ...get, name: 'SQLite: GET' as const },

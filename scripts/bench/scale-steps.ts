@@ -17,7 +17,7 @@ const metricOf = async (url: string, name: string): Promise<number> => {
   return Number(line?.slice(name.length + 1));
 };
 
-/** Resolves when the projector in this process has applied every event. */
+/** Resolves when the projector of the process at this address has applied every event. */
 export const untilCaughtUp = async (url: string): Promise<void> => {
   while ((await metricOf(url, 'payments_projection_lag_events')) !== 0) await setTimeout(POLL_MS);
 };
