@@ -220,7 +220,7 @@ describe('F2: what two persons resolve is recorded as the outcome, with both of 
   test('the body of the payment names neither the person nor the evidence', async () => {
     const id = await leaveUnresolved();
     await resolve(id, 'approved');
-    expect(await processes.body(id)).not.toMatch(/jane|john|4711|resolve|evidence/);
+    expect(await processes.body(id)).not.toMatch(/jane|john|(?<![0-9a-f-])4711|resolve|evidence/);
   });
 });
 
