@@ -6,7 +6,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
-import type { ScanThread } from '../../shared/runtime/scan-thread.ts';
+import { createScanThread, type ScanThread } from '../../shared/runtime/scan-thread.ts';
 import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts';
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { newEvent, timeOf, wholeLife } from './payment-events.ts';
@@ -61,7 +61,8 @@ export const threadedDeliverer = async ({
       turn,
       onAttempt: (attempt) => void attempts.push(attempt),
       newThread: () => {
-        const thread = createDelivererThread();
+        // On a full CPU a thread of low priority takes seconds to end, which is not what a deaf one shows.
+        const thread = isDeaf ? createScanThread() : createDelivererThread();
         threads.push(thread);
         if (!isDeaf) return thread;
         return { ...thread, run: (order) => thread.run({ ...order, signal: undefined }) };
