@@ -1,8 +1,10 @@
-/** The server of MONGODB_URL, and a database of its own for each test. */
+/** The server of MONGODB_URL, else the stand-in, and a database of its own for each test. */
 import type { MongoClient } from 'mongodb';
+import { startMongoStandIn } from './mongodb-stand-in.ts';
 
 export type MongoDatabase = { url: string; drop(): Promise<void> };
-export type MongoServer = { database(): MongoDatabase };
+/** `name` is the driver's in the titles of its tests. */
+export type MongoServer = { name: string; database(): MongoDatabase };
 
 const SELECTION_MS = 2000;
 
@@ -25,17 +27,19 @@ const drop = async (url: string): Promise<void> => {
 let found: Promise<MongoServer | { skip: string }> | undefined;
 
 const find = async (): Promise<MongoServer | { skip: string }> => {
-  const url = process.env.MONGODB_URL;
-  if (url === undefined || url === '') return { skip: 'MONGODB_URL is not set' };
+  const own = process.env.MONGODB_URL;
+  const isStandIn = own === undefined || own === '';
+  const url = isStandIn ? await startMongoStandIn() : own;
   try {
     await (await connect(url)).close();
   } catch {
     return { skip: `nothing answers at MONGODB_URL within ${SELECTION_MS} ms` };
   }
   return {
+    name: isStandIn ? 'mongodb (stand-in)' : 'mongodb',
     database: () => {
-      const own = urlOf(url, `test_${crypto.randomUUID().replaceAll('-', '').slice(0, 24)}`);
-      return { url: own, drop: () => drop(own) };
+      const database = urlOf(url, `test_${crypto.randomUUID().replaceAll('-', '').slice(0, 24)}`);
+      return { url: database, drop: () => drop(database) };
     },
   };
 };
