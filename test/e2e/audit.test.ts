@@ -7,12 +7,13 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
-import { freePort, NODE, ROOT, type Service, startService } from '../support/service.ts';
+import { freePort } from '../support/free-port.ts';
+import { NODE, ROOT, type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
-const WAIT_MS_MAX = 30_000;
+const WAIT_MS_MAX = 60_000;
 /** From SIGTERM to the exit (docs/settings.md, V2). */
 const STOP_MS_MAX = 10_000;
 

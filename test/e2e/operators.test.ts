@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
+import { freePort } from '../support/free-port.ts';
 import { payment, SECRET } from '../support/in-process.ts';
-import { freePort, type Service, startService } from '../support/service.ts';
+import { type Service, startService } from '../support/service.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(240_000);
 
 const PASSWORD = 'a-password-that-nobody-may-see----';
 

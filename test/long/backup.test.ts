@@ -6,12 +6,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { freePort } from '../support/free-port.ts';
 import { SECRET, token } from '../support/in-process.ts';
 import { commandsOf, runInShell } from '../support/operations-page.ts';
 import { newSeed, randomOf } from '../support/random.ts';
 import {
   type Body,
-  freePort,
   type ServiceProcess,
   spawnService,
   startService,

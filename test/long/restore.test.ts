@@ -1,9 +1,10 @@
 /** The drill of test/e2e/restore.test.ts with a provider over HTTP, which is not put back either. */
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { freePort } from '../support/free-port.ts';
 import { entriesOfLedger, expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
 import { drill, inFolder, SETTINGS, stopped } from '../support/restore-drill.ts';
-import { freePort, NODE, spawnService, untilReady } from '../support/service.ts';
+import { NODE, spawnService, untilReady } from '../support/service.ts';
 
 test('F3: backup, charge, restore, acknowledge, repeat, with a provider in a process of its own', async () => {
   await inFolder(async (folder) => {

@@ -5,8 +5,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import sale from '../../examples/token.json' with { type: 'json' };
+import { freePort } from '../support/free-port.ts';
 import { openPaymentsIn } from '../support/ledger-and-log.ts';
-import { cleanEnv, freePort, NODE, ROOT, runCliProcess, startService } from '../support/service.ts';
+import { cleanEnv, NODE, ROOT, runCliProcess, startService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

@@ -8,8 +8,9 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { ferretdb } from '../../scripts/engine-ferretdb.ts';
+import { freePort } from '../support/free-port.ts';
 import { signToken } from '../support/in-process.ts';
-import { freePort, metricOf } from '../support/service.ts';
+import { metricOf } from '../support/service.ts';
 import { startThreeProcesses, type ThreeProcesses } from '../support/three-processes.ts';
 import { until } from '../support/until.ts';
 

@@ -10,8 +10,9 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { fillFolder } from '../../scripts/bench/fill.ts';
+import { freePort } from '../support/free-port.ts';
 import { newSeed, randomOf } from '../support/random.ts';
-import { freePort, NODE, ROOT, runCliProcess, startService } from '../support/service.ts';
+import { NODE, ROOT, runCliProcess, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import {
   ALLOW_LOOPBACK,

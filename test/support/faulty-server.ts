@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { createServer, type RequestListener } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
+import { freePort } from './free-port.ts';
 
 export type FaultyServer = { url: string; requests: string[]; close(): Promise<void> };
 
@@ -48,11 +49,7 @@ const listening = async (
 };
 
 /** The address of a port where nothing listens. */
-export const refusedUrl = async (): Promise<string> => {
-  const server = await rawServer(() => undefined);
-  await server.close();
-  return server.url;
-};
+export const refusedUrl = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`;
 
 const SLEEPER = `
   const server = require('node:net').createServer();

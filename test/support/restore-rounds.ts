@@ -6,12 +6,12 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
+import { freePort } from './free-port.ts';
 import { payment, SECRET, token } from './in-process.ts';
 import { entriesOfLedger, expectLedgerMatchesLog } from './ledger-and-log.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
 import {
   type Body,
-  freePort,
   NODE,
   runCliProcess,
   type Service,

@@ -5,19 +5,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeToken } from '../../cli/settings.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { expectDescribed } from './api-description.ts';
+import { freePort } from './free-port.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 /** The Node that came with the packages, whatever the machine's own is. */
 export const NODE = join(ROOT, 'node_modules/.bin/node');
 
-const READY_MS_MAX = 60_000;
-const CLI_MS_MAX = 30_000;
+const READY_MS_MAX = 120_000;
+const CLI_MS_MAX = 120_000;
 const POLL_MS = 20;
 
 export type ServiceOptions = {
@@ -82,35 +82,6 @@ export type Service = ServiceProcess & {
   /** POST as JSON with a token of `m_demo`; a text or undefined is sent as it is. */
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<CommandResponse>;
   get(path: string, headers?: Record<string, string>): Promise<CommandResponse>;
-};
-
-/**
- * Below the ports that systems give to clients, and apart for each of Jest's workers: a port that
- * was free a moment ago must not be somebody else's service when ours comes to listen.
- */
-const PORTS = { first: 20_000, perWorker: 1_000 };
-let portsTaken = Math.floor(Math.random() * PORTS.perWorker);
-
-const isFree = async (port: number): Promise<boolean> => {
-  const server = createServer().listen(port, '127.0.0.1');
-  try {
-    await once(server, 'listening');
-  } catch {
-    return false;
-  }
-  await new Promise((resolve) => server.close(resolve));
-  return true;
-};
-
-/** A port that was free a moment ago. */
-export const freePort = async (): Promise<number> => {
-  const worker = Number(process.env.JEST_WORKER_ID ?? 1) % 10;
-  for (let attempts = 0; attempts < PORTS.perWorker; attempts += 1) {
-    portsTaken += 1;
-    const port = PORTS.first + worker * PORTS.perWorker + (portsTaken % PORTS.perWorker);
-    if (await isFree(port)) return port;
-  }
-  throw new Error('no port');
 };
 
 const collect = (stream: NodeJS.ReadableStream | null): (() => string) => {

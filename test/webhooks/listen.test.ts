@@ -5,28 +5,20 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { endpointKey, secretTextOf, signedHeaders } from '../../shared/webhooks/signer.ts';
+import { freePort } from '../support/free-port.ts';
 import { NODE, ROOT, type Service, startService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
-jest.setTimeout(90_000);
+jest.setTimeout(240_000);
 
 const guide = readFileSync(join(ROOT, 'docs/webhooks.md'), 'utf8');
 const codeOf = (language: string): string =>
   new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(guide)?.[1] ?? '';
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
-};
 
 describe('the receivers of the guide', () => {
   const folder = temporaryFolder();
@@ -125,7 +117,7 @@ describe('payments listen --forward-to', () => {
       noted += chunk;
     });
     try {
-      await until('it listens', () => noted.includes('forwarding to'), 30_000);
+      await until('it listens', () => noted.includes('forwarding to'));
       const secret = /whsec_[A-Za-z0-9+/=]+/.exec(noted)?.[0] ?? '';
       const example = JSON.parse(readFileSync(join(ROOT, 'examples/payment.json'), 'utf8'));
       const other = { authorization: `Bearer ${await service.token('m_other')}` };

@@ -9,6 +9,7 @@ import { Partitioners } from 'kafkajs';
 import { FeedUnavailable } from '../../../projector/event-feed/errors.ts';
 import { kafkaFeed } from '../../../projector/event-feed/kafka.ts';
 import { partitionOf } from '../../../projector/event-feed/partition.ts';
+import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/until.ts';
 
 const servers: Server[] = [];
@@ -34,9 +35,7 @@ const feedTo = (...brokers: string[]) =>
 
 describe('the Kafka feed without a broker', () => {
   test('rejects within its bound where nothing listens', async () => {
-    const address = await listen(() => undefined);
-    await new Promise((done) => servers.pop()?.close(done));
-    const feed = feedTo(address);
+    const feed = feedTo(`127.0.0.1:${await freePort()}`);
     const startedAtMs = performance.now();
     await expect(feed.partitions()).rejects.toThrow(FeedUnavailable);
     await expect(feed.publish('events', [])).rejects.toThrow(FeedUnavailable);
