@@ -145,7 +145,9 @@ const loggedOf = async (
   await app.inject('/nowhere');
   await app.close();
   flush();
-  await until('the last line is in the file', () => readFileSync(file, 'utf8').includes('404'));
+  await until('the last line is in the file', () =>
+    readFileSync(file, 'utf8').includes('"status":404'),
+  );
   return readFileSync(file, 'utf8');
 };
 
