@@ -21,6 +21,8 @@ export type ThreadedOptions = {
   turn?: () => 'own' | 'of another';
   /** The thread is never sent a word to end. */
   isDeaf?: boolean;
+  /** Of low priority, as in the product: on a full CPU it takes minutes for what else takes seconds. */
+  yieldsCpu?: boolean;
 };
 
 /** Opens it. `start` makes a further deliverer over the same folder, once the one before has stopped. */
@@ -28,6 +30,7 @@ export const threadedDeliverer = async ({
   store: wrapped = (own) => own,
   turn = () => 'own',
   isDeaf = false,
+  yieldsCpu = false,
 }: ThreadedOptions = {}) => {
   const folder = temporaryFolder();
   const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
@@ -61,8 +64,7 @@ export const threadedDeliverer = async ({
       turn,
       onAttempt: (attempt) => void attempts.push(attempt),
       newThread: () => {
-        // On a full CPU a thread of low priority takes seconds to end, which is not what a deaf one shows.
-        const thread = isDeaf ? createScanThread() : createDelivererThread();
+        const thread = yieldsCpu ? createDelivererThread() : createScanThread();
         threads.push(thread);
         if (!isDeaf) return thread;
         return { ...thread, run: (order) => thread.run({ ...order, signal: undefined }) };
