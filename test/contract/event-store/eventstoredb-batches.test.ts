@@ -91,11 +91,10 @@ describe('each answer reaches its own append', () => {
   );
 
   test('a lost answer is asked for on another stream, and the neighbours keep theirs', async () => {
-    const brisk = await open(1500);
     standIn.fail('append', 'answer lost', 2);
-    await storedOnce(appendMany(20, brisk));
+    await storedOnce(appendMany(20));
     expect(standIn.calls.append).toBe(22);
-    expect(brisk.stats()).toMatchObject({ retries: 2, appends: 20 });
+    expect(store.stats()).toMatchObject({ retries: 2, appends: 20 });
   });
 
   test('a wrong revision among good neighbours is the only one that fails', async () => {
@@ -145,7 +144,15 @@ describe('a stream that breaks', () => {
       async () => (await store.readAll(null, 100)).length === 20,
     );
     await storedOnce([store.append('payment-other', 'none', one())]);
-    await storedOnce([hasty.append('payment-another', 'none', one())]);
+    const events = one();
+    // Its time is so short that a busy machine may need a few.
+    await until('the hasty one appends again', () =>
+      hasty.append('payment-another', 'none', events).then(
+        () => true,
+        () => false,
+      ),
+    );
+    expect(await store.readStream('payment-another')).toHaveLength(1);
   });
 });
 
