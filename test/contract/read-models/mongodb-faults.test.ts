@@ -7,6 +7,7 @@ import {
   openMongoReadModels,
 } from '../../../shared/read-models/mongodb/read-models.ts';
 import type { ReadModelChange } from '../../../shared/read-models/port.ts';
+import { freePort } from '../../support/free-port.ts';
 import { type MongoDatabase, mongoServer } from '../../support/mongo-server.ts';
 import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
 import { type TcpProxy, tcpProxy } from '../../support/tcp-proxy.ts';
@@ -18,8 +19,10 @@ const change = (paymentId: string, revision: number): ReadModelChange => ({
   readModel: readModelAt(paymentId, revision),
 });
 
-/** The longest that any one call may take, with what a busy machine adds. */
-const BUDGET_MS = 5000 + 1000;
+/** The longest that any one call may take, with what a busy machine adds; the driver's own is 30 s. */
+const BUDGET_MS = 5000 + 5000;
+/** For all calls that are made of no server: less than one of them would take. */
+const AT_ONCE_MS = 2000;
 
 const everyCall = (readModels: MongoReadModels): [string, () => Promise<unknown>][] => [
   ['get', () => readModels.get('pay_1', 'm_1')],
@@ -53,15 +56,7 @@ const expectRefusals = async (readModels: MongoReadModels): Promise<void> => {
   const began = performance.now();
   for (const [, call] of everyCall(readModels)) await expectUnavailable(call);
   expect(await readModels.waitForRevision('pay_9', 0, 60_000)).toBe(false);
-  expect(performance.now() - began).toBeLessThan(500);
-};
-
-const deadPort = async (): Promise<number> => {
-  const listening = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => listening.once('listening', resolve));
-  const { port } = listening.address() as AddressInfo;
-  await new Promise((resolve) => listening.close(resolve));
-  return port;
+  expect(performance.now() - began).toBeLessThan(AT_ONCE_MS);
 };
 
 describe('read models in MongoDB without their server', () => {
@@ -102,7 +97,7 @@ describe('read models in MongoDB without their server', () => {
     await new Promise((resolve) => server?.once('listening', resolve));
     const silent = (server.address() as AddressInfo).port;
     const opened = await Promise.all(
-      [silent, await deadPort()].map((port) =>
+      [silent, await freePort()].map((port) =>
         openMongoReadModels({
           url: `mongodb://127.0.0.1:${port}/payments`,
           secrets: READ_MODEL_SECRETS,
@@ -151,17 +146,14 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     await database.drop();
   });
   const expectBack = async (): Promise<void> => {
-    await until(
-      'the read models are back',
-      () =>
-        readModels.ping().then(
-          () => true,
-          () => false,
-        ),
-      10_000,
+    await until('the read models are back', () =>
+      readModels.ping().then(
+        () => true,
+        () => false,
+      ),
     );
     expect(await readModels.checkpoint()).toBe('p1');
-    const wait = readModels.waitForRevision('pay_1', 1, 10_000);
+    const wait = readModels.waitForRevision('pay_1', 1, 60_000);
     await readModels.apply([change('pay_1', 1)], 'p1', 'p2');
     expect(await wait).toBe(true);
     expect(await readModels.get('pay_1', 'm_1')).toMatchObject({ revision: 1 });
@@ -172,14 +164,14 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     await expectRefusals(readModels);
     proxy.open();
     await expectBack();
-  }, 30_000);
+  }, 240_000);
 
   test('frozen: the same, although its connections stay', async () => {
     proxy.freeze();
     await expectRefusals(readModels);
     proxy.thaw();
     await expectBack();
-  }, 30_000);
+  }, 240_000);
 
   test('a broken connection is replaced, and no call fails', async () => {
     for (let round = 0; round < 5; round += 1) {
@@ -191,11 +183,11 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
 
   test('when the server stops, every running wait ends with false', async () => {
     const waits = Array.from({ length: 256 }, (_, n) =>
-      readModels.waitForRevision(`pay_${n}`, 9, 60_000),
+      readModels.waitForRevision(`pay_${n}`, 9, 600_000),
     );
     proxy.shut();
     expect(await Promise.all(waits)).toEqual(waits.map(() => false));
-  }, 30_000);
+  }, 240_000);
 
   test('wiped: the writer is refused, starts from the beginning, and fills it again', async () => {
     await readModels.apply([change('pay_1', 1)], 'p1', 'p2');
@@ -233,7 +225,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
 
   test('256 waits end with true once their documents are written', async () => {
     const waits = Array.from({ length: 256 }, (_, n) =>
-      readModels.waitForRevision(`pay_${n}`, 2, 10_000),
+      readModels.waitForRevision(`pay_${n}`, 2, 60_000),
     );
     const changes = Array.from({ length: 256 }, (_, n) => change(`pay_${n}`, 2));
     await readModels.apply(changes, 'p1', 'p2');
