@@ -17,7 +17,7 @@ import { until } from '../support/until.ts';
 
 let service: InProcess;
 beforeAll(async () => {
-  service = await openInProcess({ ...NO_RETRIES, PROVIDER_TIMEOUT_MS: '200' });
+  service = await openInProcess({ ...NO_RETRIES, PROVIDER_TIMEOUT_MS: '800' });
 });
 afterEach(() => {
   service.faults.respondsToLookUps = true;

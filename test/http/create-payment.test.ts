@@ -21,7 +21,7 @@ let service: InProcess;
 
 beforeAll(async () => {
   service = await openInProcess({
-    PROVIDER_TIMEOUT_MS: '200',
+    PROVIDER_TIMEOUT_MS: '800',
     RECOVERY_DELAYS_MS: '20',
     MAX_AMOUNT: '500000',
   });

@@ -374,8 +374,8 @@ describe('gaps §8: equal requests at the same time', () => {
 
   test('past the request budget: 409 with Retry-After, and the outcome once it is recorded', async () => {
     await using hasty = await openInProcess({
-      REQUEST_BUDGET_MS: '1000',
-      PROVIDER_TIMEOUT_MS: '1000',
+      REQUEST_BUDGET_MS: '1500',
+      PROVIDER_TIMEOUT_MS: '1500',
     });
     // The first request of a process is the slowest; the budget is to be spent at the provider.
     await hasty.create();

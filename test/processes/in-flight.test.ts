@@ -62,8 +62,8 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
   test('V1: past the request budget: 503 SERVICE_UNAVAILABLE with Retry-After, under a key 409', async () => {
     await using processes = await openTwoCommandProcesses({
       ...NO_RETRIES,
-      PROVIDER_TIMEOUT_MS: '1000',
-      REQUEST_BUDGET_MS: '1000',
+      PROVIDER_TIMEOUT_MS: '2000',
+      REQUEST_BUDGET_MS: '2000',
     });
     const { a, b } = processes;
     await warmUp(a, b);
@@ -89,8 +89,8 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
   test('no process fences an operation before its intent is older than PROVIDER_TIMEOUT_MS + 2 s', async () => {
     await using processes = await openTwoCommandProcesses({
       ...NO_RETRIES,
-      REQUEST_BUDGET_MS: '1000',
-      PROVIDER_TIMEOUT_MS: '300',
+      REQUEST_BUDGET_MS: '2000',
+      PROVIDER_TIMEOUT_MS: '2000',
     });
     const { a, b } = processes;
     await warmUp(a, b);
@@ -100,11 +100,11 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
     void a.change('capture', id);
     await held.begun;
     const intentAtMs = Date.parse((await processes.events(id)).at(-1)?.time ?? '');
-    b.clock.standsAtMs = intentAtMs + 2_200;
+    b.clock.standsAtMs = intentAtMs + 3_900;
     b.side.unresolved.track(id);
     expect((await b.change('void', id)).status).toBe(503);
     expect(b.faults.questions).toBe(0);
-    b.clock.standsAtMs = intentAtMs + 2_301;
+    b.clock.standsAtMs = intentAtMs + 4_001;
     const voided = await b.change('void', id);
     expect([voided.status, voided.json.status]).toEqual([200, 'VOIDED']);
     held.release();

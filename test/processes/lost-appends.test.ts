@@ -35,11 +35,11 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
   });
 
   test('an intent whose append has an unknown outcome: 503, and no provider call follows', async () => {
-    // Well below the second in which a call has to begin: the spent budget alone keeps the call back.
+    // Below the second in which a call has to begin: the spent budget alone keeps the call back.
     await using processes = await openTwoCommandProcesses({
       ...NO_RETRIES,
-      REQUEST_BUDGET_MS: '400',
-      PROVIDER_TIMEOUT_MS: '400',
+      REQUEST_BUDGET_MS: '800',
+      PROVIDER_TIMEOUT_MS: '800',
     });
     const { a } = processes;
     await warmUp(a);
@@ -60,8 +60,8 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
   test('an intent whose append has an unknown outcome is looked up while the store still fails', async () => {
     await using processes = await openTwoCommandProcesses({
       RECOVERY_DELAYS_MS: Array(50).fill('100').join(),
-      REQUEST_BUDGET_MS: '400',
-      PROVIDER_TIMEOUT_MS: '400',
+      REQUEST_BUDGET_MS: '2000',
+      PROVIDER_TIMEOUT_MS: '2000',
     });
     const { a } = processes;
     await warmUp(a);
@@ -78,8 +78,8 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
   test('appends that conflict until the request budget is spent: 503 with Retry-After, never 500', async () => {
     await using processes = await openTwoCommandProcesses({
       ...NO_RETRIES,
-      REQUEST_BUDGET_MS: '400',
-      PROVIDER_TIMEOUT_MS: '400',
+      REQUEST_BUDGET_MS: '2000',
+      PROVIDER_TIMEOUT_MS: '2000',
     });
     const { a, b } = processes;
     await warmUp(a, b);

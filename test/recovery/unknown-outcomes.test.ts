@@ -303,8 +303,8 @@ describe('gaps §7: a call in flight is not unresolved', () => {
 
   test('a request past its budget is 503; its call goes on and its outcome is recorded', async () => {
     await using hasty = await openInProcess({
-      REQUEST_BUDGET_MS: '1000',
-      PROVIDER_TIMEOUT_MS: '1000',
+      REQUEST_BUDGET_MS: '2000',
+      PROVIDER_TIMEOUT_MS: '2000',
     });
     // The first request of a process is the slowest; the budget is to be spent at the provider.
     await hasty.create();
