@@ -21,7 +21,7 @@ const folder = temporaryFolder();
 let original: Original;
 beforeAll(async () => {
   original = await makeOriginal(folder.path, 60);
-}, 60_000);
+}, 240_000);
 afterAll(() => folder.remove());
 
 test.each(SHARE.map((tampering) => [tampering.name, tampering] as const))(
@@ -31,5 +31,5 @@ test.each(SHARE.map((tampering) => [tampering.name, tampering] as const))(
     expect(lineOf(row)).toBe(rowsOnPage().get(name));
     expect(wronglyFine(row)).toEqual([]);
   },
-  60_000,
+  240_000,
 );

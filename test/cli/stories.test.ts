@@ -8,12 +8,12 @@ import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import { runCli } from '../support/cli.ts';
 import { type Service, startService } from '../support/service.ts';
 
-jest.setTimeout(30_000);
+jest.setTimeout(240_000);
 
 let service: Service;
 beforeAll(async () => {
   service = await startService();
-}, 30_000);
+}, 240_000);
 afterAll(() => service[Symbol.asyncDispose]());
 
 const cli = (...args: string[]) =>

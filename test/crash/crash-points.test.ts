@@ -12,4 +12,4 @@ const SHARE: CrashPoint[] = [
 test('L1, M4, M6, gaps §6, §7: a process that dies at an await: the repeat gets its response, and money moves once', async () => {
   expect(CRASH_POINTS).toEqual(expect.arrayContaining(SHARE));
   expect(await surviveCrashes(SHARE)).toBe(SHARE.length);
-}, 60_000);
+}, 240_000);

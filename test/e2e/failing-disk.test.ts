@@ -25,6 +25,6 @@ about(`a failed fsync${missing === undefined ? '' : ` (skipped: ${missing})`}`, 
       if (disk === undefined) throw new Error(missing);
       await surviveFailedSync(disk, { ...round, writers: WRITERS });
     },
-    120_000,
+    240_000,
   );
 });

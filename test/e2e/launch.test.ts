@@ -189,7 +189,7 @@ describe.each(shareOf(BOTH.toReversed(), 2))(
       run.child.kill('SIGTERM');
       await run.ended;
       rmSync(root, { recursive: true });
-    }, 40_000);
+    }, 240_000);
   },
 );
 

@@ -80,6 +80,6 @@ describe('README: the first payment, the auditor, the operator', () => {
       const asRun = lines.map(({ command }, at) => ({ command, prints: printed[at] }));
       expect(asRun).toEqual(lines);
     },
-    60_000,
+    240_000,
   );
 });

@@ -12,7 +12,7 @@ import { openPaymentsIn } from '../support/ledger-and-log.ts';
 import { bodiesOf, end, onePaymentOfEachKind, PAYMENTS } from '../support/restarts.ts';
 import { startService } from '../support/service.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(240_000);
 
 const dataDir = mkdtempSync(join(tmpdir(), 'payments-restart-'));
 afterAll(() => rmSync(dataDir, { recursive: true }));

@@ -12,4 +12,4 @@ test('F3: backup, charge, restore, acknowledge, repeat: the provider has one cha
     expect((await expectLedgerMatchesLog(restored)).size).toBe(2);
     expect(await entriesOfLedger(restored)).toHaveLength(2);
   });
-}, 90_000);
+}, 240_000);

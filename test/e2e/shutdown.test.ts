@@ -19,7 +19,7 @@ const IN_FLIGHT = 12;
 /** From SIGTERM or SIGINT to the exit (docs/settings.md, V2). */
 const STOP_MS_MAX = 10_000;
 
-jest.setTimeout(60_000);
+jest.setTimeout(240_000);
 
 const { card } = payment.paymentMethod;
 const slow = {

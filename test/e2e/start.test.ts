@@ -30,7 +30,7 @@ import { expectOneLine, rejection } from '../support/refused-start.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(240_000);
 
 const folder = mkdtempSync(join(tmpdir(), 'payments-start-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -202,5 +202,5 @@ describe('docs/errors.md', () => {
     }
     expect(responses.UNAUTHORIZED.headers.link).toBe('</docs/errors#unauthorized>; rel="help"');
     expect((await service.get(json.paymentId)).headers).not.toHaveProperty('link');
-  }, 30_000);
+  }, 240_000);
 });

@@ -39,7 +39,7 @@ beforeAll(async () => {
     const fields = { captureNow: index % 5 === 0, merchantReference: `order-${index % 3}` };
     created.push(await service.create(fields));
   }
-}, 30_000);
+}, 240_000);
 afterAll(() => service[Symbol.asyncDispose]());
 
 describe('interface, list: a page', () => {

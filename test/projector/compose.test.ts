@@ -99,7 +99,7 @@ describe('the projector', () => {
     expect(started.isBehind('pay_0')).toBe(true);
     expect(await started.lag()).toMatchObject({ events: LIFE });
     store.hold(false);
-    expect(await readModels.waitForRevision('pay_0', LIFE - 1, 15_000)).toBe(true);
+    expect(await readModels.waitForRevision('pay_0', LIFE - 1, 60_000)).toBe(true);
     await until('no longer behind', () => !started.isBehind('pay_0'));
     expect(freshness.size()).toBe(0);
   });
@@ -323,7 +323,7 @@ describe('the projector', () => {
       const last = stored.at(-1);
       if (last === undefined) throw new Error('nothing stored');
       await freshness.store.append(streamOf(`pay_${n}`), last, events.slice(2));
-      expect(await readModels.waitForRevision(`pay_${n}`, LIFE - 1, 15_000)).toBe(true);
+      expect(await readModels.waitForRevision(`pay_${n}`, LIFE - 1, 60_000)).toBe(true);
       const readModel = foldStream(await real.readStream(streamOf(`pay_${n}`)), foldReadModel);
       expect((await readModels.getAny(`pay_${n}`))?.body).toBe(readModel && bodyOf(readModel));
     });

@@ -10,7 +10,7 @@ const suite = skip === undefined ? describe : describe.skip;
 suite(`the example of a reader${skip === undefined ? '' : ` (skipped: ${skip})`}`, () => {
   test('reads each event once, resumes where it was, and notices a gap', async () => {
     const brokers = String(process.env.KAFKA_BROKERS);
-    const { events, read, restarts, gap } = await runExample(brokers, 20, 'SIGTERM', 30_000);
+    const { events, read, restarts, gap } = await runExample(brokers, 20, 'SIGTERM', 120_000);
     expect(restarts).toBeGreaterThan(0);
     expect(read).toHaveLength(20 * LIFE);
     expectWhole(
@@ -18,5 +18,5 @@ suite(`the example of a reader${skip === undefined ? '' : ` (skipped: ${skip})`}
       events,
     );
     expect(gap).toEqual({ code: 3, said: expect.stringMatching(/is missing/) });
-  }, 60_000);
+  }, 240_000);
 });

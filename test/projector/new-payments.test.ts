@@ -176,7 +176,7 @@ for (const driver of readModelDrivers) {
 
     test('a response that waits for the first revision has it at once', async () => {
       await givenHeld();
-      const wait = readModels.waitForRevision('pay_1', 0, 10_000);
+      const wait = readModels.waitForRevision('pay_1', 0, 60_000);
       projection.waitedFor('pay_1', 0);
       expect(await wait).toBe(true);
       await expectWhole('pay_1');

@@ -72,4 +72,4 @@ test(`P5: ${POISON_EVENTS.length} kinds of poison stop their own payments only (
     `poison: seed ${seed}, ${POISON_EVENTS.length} kinds, ${HEALTHY} others whole after ${tookMs} ms, ` +
       `${expected.length} parked, all restored to the byte\n`,
   );
-}, 60_000);
+}, 240_000);

@@ -65,7 +65,7 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     await start();
     const paymentIds = Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`);
     await appendLives(store, paymentIds);
-    await readModels.waitForRevision(`pay_${PAYMENTS - 1}`, LIFE - 1, 10_000);
+    await readModels.waitForRevision(`pay_${PAYMENTS - 1}`, LIFE - 1, 60_000);
     await stop();
   });
   afterAll(() => made.remove());
@@ -90,7 +90,7 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     expect(reported.at(-1)).toBe(PAYMENTS * LIFE);
     expect(indexes()).toEqual(before);
     await appendLives(store, ['pay_new']);
-    expect(await readModels.waitForRevision('pay_new', LIFE - 1, 5_000)).toBe(true);
+    expect(await readModels.waitForRevision('pay_new', LIFE - 1, 60_000)).toBe(true);
     const page = await readModels.search({ merchantId: 'm_1' }, PAYMENTS + 9);
     expect(page.documents).toHaveLength(PAYMENTS + 1);
     expect(errors).toEqual([]);
@@ -123,7 +123,7 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
       const second = newEvent(created({ paymentId: 'pay_0' }));
       await store.append(streamOf('pay_0'), last ?? 'none', [second]);
       await appendLives(store, ['pay_last']);
-      await readModels.waitForRevision('pay_last', LIFE - 1, 5_000);
+      await readModels.waitForRevision('pay_last', LIFE - 1, 60_000);
       const { parked } = await refill();
       expect(parked).toMatchObject([{ paymentId: 'pay_0', revision: LIFE }]);
     });
@@ -147,7 +147,7 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     const last = (await store.readStream(streamOf('pay_0'))).at(-1);
     await store.append(streamOf('pay_0'), last ?? 'none', [second]);
     await appendLives(store, ['pay_last']);
-    await readModels.waitForRevision('pay_last', LIFE - 1, 5_000);
+    await readModels.waitForRevision('pay_last', LIFE - 1, 60_000);
     errors = [];
     const { parked } = await projector.rebuild();
     expect(parked).toMatchObject([{ paymentId: 'pay_0', revision: LIFE }]);

@@ -24,7 +24,7 @@ import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(240_000);
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 const LATER = 'of a later version';

@@ -81,7 +81,6 @@ const surviveOne = async (dataDir: string, point: CrashPoint): Promise<void> => 
   await until(
     `the provider's answer is recorded once after ${point}`,
     async () => (await typesOf(alive, paymentId)).at(-1) === 'PaymentOutcomeConfirmed',
-    15_000,
   );
   expect([point, await typesOf(alive, paymentId)]).toEqual([
     point,

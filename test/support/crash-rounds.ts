@@ -152,11 +152,7 @@ export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<num
       dead.push(was);
       await using alive = await start(dataDir);
       await repeat(alive, was);
-      await until(
-        `all is resolved after ${point}`,
-        async () => (await unresolvedIn(alive)) === 0,
-        15_000,
-      );
+      await until(`all is resolved after ${point}`, async () => (await unresolvedIn(alive)) === 0);
     }
     expectMovedOnce(dead, await expectLedgerMatchesLog(dataDir));
     return dead.length;

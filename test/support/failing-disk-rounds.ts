@@ -15,7 +15,7 @@ import { until } from './until.ts';
 
 const TAKEN_BEFORE = 100;
 const ENDED_MS_MAX = 60_000;
-const RESOLVED_MS_MAX = 15_000;
+const RESOLVED_MS_MAX = 60_000;
 const SETTINGS = { JWT_SECRET: SECRET, LOG_LEVEL: 'warn' };
 
 export type FailedSync = {

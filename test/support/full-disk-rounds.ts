@@ -17,10 +17,10 @@ import { until } from './until.ts';
 
 const MEGABYTES = 24;
 const WRITERS = 8;
-const CHANGED_MS_MAX = 10_000;
+const CHANGED_MS_MAX = 60_000;
 /** The log goes on in the room of its write-ahead log, slowly, for the read models' file has none. */
-const REFUSED_MS_MAX = 30_000;
-const RESOLVED_MS_MAX = 30_000;
+const REFUSED_MS_MAX = 60_000;
+const RESOLVED_MS_MAX = 60_000;
 const SETTINGS = {
   JWT_SECRET: SECRET,
   LOG_LEVEL: 'warn',

@@ -31,7 +31,7 @@ const SETTINGS = {
 /** What a busy machine may add to a budget. */
 const SLACK_MS = 3000;
 const AT_ONCE = 8;
-const RESOLVED_MS_MAX = 30_000;
+const RESOLVED_MS_MAX = 60_000;
 const KINDS = {
   auth: 'AUTHORIZE',
   sale: 'SALE',

@@ -4,7 +4,7 @@ import { type ServiceOptions, spawnService } from './service.ts';
 import { until } from './until.ts';
 
 /** No bound of the contract: a start that hangs fails the test. */
-const REFUSED_MS_MAX = 30_000;
+const REFUSED_MS_MAX = 60_000;
 
 /** Starts a service that refuses to start, and gives the lines of its stderr. */
 export const rejection = async (options: ServiceOptions): Promise<string[]> => {

@@ -21,7 +21,7 @@ import { type Step, type StripeDouble, stripeDouble } from './stripe-double/serv
 import { driverOver } from './stripe-fault-rounds.ts';
 import { until } from './until.ts';
 
-const RESOLVED_MS_MAX = 30_000;
+const RESOLVED_MS_MAX = 60_000;
 
 type World = { dataDir: string; double: StripeDouble; dead: UnderWay[] };
 

@@ -18,7 +18,7 @@ import { KEY_FILE, TAMPERINGS, type Tampering, type Target } from './tampered-fo
 import { until } from './until.ts';
 
 const MERCHANT = 'm_test';
-const CAUGHT_UP_MS_MAX = 30_000;
+const CAUGHT_UP_MS_MAX = 60_000;
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 
 const keyOf = (folder: string) => ({ SEALING_KEY_FILE: join(folder, KEY_FILE) });

@@ -7,7 +7,7 @@ import { describeDriver } from '../../support/describe-driver.ts';
 import type { FeedDriver, FeedUnderTest } from '../../support/feed-drivers.ts';
 
 // A new consumer group takes a broker some seconds.
-jest.setTimeout(30_000);
+jest.setTimeout(240_000);
 
 const message = (topic: Topic, key: string, n: number): FeedMessage => ({
   topic,

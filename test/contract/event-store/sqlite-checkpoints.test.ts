@@ -113,5 +113,5 @@ about(`a failed fsync${missing === undefined ? '' : ` (skipped: ${missing})`}`, 
     } finally {
       disk.remove();
     }
-  }, 90_000);
+  }, 240_000);
 });

@@ -36,7 +36,7 @@ export const subscribingCases = (driver: EventStoreDriver): void => {
         const own = seen.filter(({ stream }) => stream === named(n));
         expect(own.map(({ revision }) => revision)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
       }
-    }, 60_000);
+    }, 240_000);
 
     test('resume after any position with nothing lost or doubled', async () => {
       for (let n = 0; n < 4; n++) await store.append(named(n), 'none', batchOf(2));

@@ -18,7 +18,7 @@ export const waitingCases = (driver: ReadModelDriver): void => {
       const other = await openAnother();
       try {
         const waits = Array.from({ length: 50 }, (_, n) =>
-          readModels.waitForRevision(`pay_${n}`, 1, 10_000),
+          readModels.waitForRevision(`pay_${n}`, 1, 60_000),
         );
         const changes = Array.from({ length: 50 }, (_, n) => change(readModelAt(`pay_${n}`, 2)));
         await other.apply(changes, null, 'p1');

@@ -23,7 +23,7 @@ import { silent } from '../../support/silent-log.ts';
 import { until } from '../../support/until.ts';
 
 // A broker takes some seconds to make topics, and a busy machine is no failure.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 /** What the relay writes to: the feed, and the document of its checkpoint as the next start opens it. */
 export type RelayDriver = Driver & Pick<FeedDriver, 'make'> & { document(): () => KeyDocument };
