@@ -1403,6 +1403,12 @@ const READ_MODELS: SeededBug[] = [
     test: 'test/memory/behind.test.ts',
   },
   {
+    name: 'a GET gets a document of MongoDB that was read before the GET came',
+    at: 'look-up-after-it-came',
+    change: 'delete',
+    test: 'test/contract/read-models/mongodb-look-ups.test.ts',
+  },
+  {
     name: 'a look that ended before the end of the log counts as one at its end',
     at: 'look-to-the-end',
     change: 'delete',

@@ -9,8 +9,10 @@ import type {
   StoredDocument,
 } from '../port.ts';
 import type { RowCheck } from '../row-check.ts';
+import { oneOf } from './batch-writes.ts';
 import { type Database, type Generation, quick } from './database.ts';
 import { filtersOf, foundOf, isWhole, rowIn, type StoredPayment, text } from './documents.ts';
+import { shareLookUps } from './look-ups.ts';
 
 /** Timeout of reading a page of documents. */
 export const SEARCH_MS_MAX = 5000;
@@ -66,8 +68,8 @@ export const createReader = (
 ): Omit<ReadModelsReader, 'waitForRevision'> => {
   const { call, read } = database;
 
-  const documentOf = (stored: StoredPayment | null): PaymentDocument | undefined => {
-    if (stored === null) return undefined;
+  const documentOf = (stored: StoredPayment | undefined): PaymentDocument | undefined => {
+    if (stored === undefined) return undefined;
     if (isWhole(stored, rowCheck)) return documentsOf([foundOf(stored, rowCheck)])[0];
     reports.report(stored._id);
     return undefined;
@@ -76,12 +78,15 @@ export const createReader = (
     for (const { paymentId, damaged } of found) if (damaged) reports.report(paymentId);
     return found;
   };
-  // By the id alone: FerretDB reads everything for a filter of more.
-  const getAny = async (paymentId: string): Promise<PaymentDocument | undefined> => {
-    const _id = text(paymentId);
+  // By ids alone: FerretDB reads everything for a filter of more.
+  const lookUp = shareLookUps<StoredPayment>(async (ids) => {
     const { payments } = await now();
-    return documentOf(await read(() => payments.findOne({ _id }, quick)));
-  };
+    // With one more than there can be, the server knows the end and keeps no cursor.
+    const whole = { ...quick, batchSize: ids.length + 1 };
+    return read(() => payments.find({ _id: oneOf(ids) }, whole).toArray());
+  });
+  const getAny = async (paymentId: string): Promise<PaymentDocument | undefined> =>
+    documentOf(await lookUp(text(paymentId)));
 
   return {
     get: async (paymentId, merchantId) => {
