@@ -30,6 +30,8 @@ const STEPS_MAX = 60;
 
 /** Stripe's clock may be ahead of ours by so much, and a window that ended so long ago is complete. */
 const CLOCKS_S_MAX = 60;
+/** How far back the end of the ledger is looked for first. */
+const LOOK_BACK_S = 60;
 
 type Send = (request: StripeRequest) => Promise<StripeResponse>;
 /** The account that is read; `name` for what goes wrong with it. */
@@ -255,7 +257,8 @@ export const readLedgerEnd = async (
   const place = placeOf(after);
   const first = place?.second ?? FIRST_SECOND;
   const end = Math.floor(nowMs / 1_000) + CLOCKS_S_MAX;
-  let lengthS = 60;
+  // seeded bug: stripe-end-looks-back
+  let lengthS = CLOCKS_S_MAX + LOOK_BACK_S;
   for (let step = 0; step < STEPS_MAX; step += 1) {
     const window = { from: Math.max(first, end - lengthS), to: end };
     const read = await entriesOf(books, window);

@@ -339,6 +339,18 @@ describe('the ledger', () => {
     expect(end.map((entry) => entry.operationId)).toEqual([operation.operationId]);
   });
 
+  test('its end reaches back a minute, and not to the beginning of this second alone', async () => {
+    const earlier = await authorized();
+    const intent = double.books.intents.get(earlier.reference);
+    Object.assign(intent ?? {}, { created: Math.floor(nowMs / 1_000) - 30 });
+    const latest = await authorized();
+    const end = await provider.ledgerEnd(null);
+    expect(end.map(({ operationId }) => operationId)).toEqual([
+      earlier.operation.operationId,
+      latest.operation.operationId,
+    ]);
+  });
+
   test('of more than a window is read in order, each entry once, with few of them in memory', async () => {
     const first = Math.floor(nowMs / 1_000) - 100_000;
     for (let made = 0; made < 1_200; made += 1) {
