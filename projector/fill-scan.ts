@@ -6,6 +6,7 @@
 
 import { decodeForm } from '../shared/event-store/decode-form.ts';
 import type { Position } from '../shared/event-store/port.ts';
+import { readPatiently } from '../shared/event-store/read-page.ts';
 import type { LogScan } from '../shared/event-store/scan-log.ts';
 import { type Share, takes, WHOLE } from '../shared/event-store/shares.ts';
 import type { OpenGeneration } from '../shared/read-models/port.ts';
@@ -57,7 +58,7 @@ export const scan: LogScan<FillArgs, Filled, Filled> = async function* (
     let hash: string | undefined;
     const soFar = (): Filled => ({ events: projection.counts().events, at, hash });
     while (at !== until && !signal.aborted) {
-      const forms = await store.stored.readAll(at, PAGE, until);
+      const forms = await readPatiently(store.stored, at, PAGE, until);
       const last = forms.at(-1);
       if (last === undefined) break;
       await projection.events(forms.filter(({ stream }) => isOwn(stream)).map(decodeForm));

@@ -1,11 +1,33 @@
 /** A page of the log, also of a file of which a part cannot be read (a stopped folder that is looked at). */
-import { StoreFileUnusable } from './errors.ts';
+import { pause } from '../runtime/back-off.ts';
+import { StoreFileUnusable, StoreUnavailable } from './errors.ts';
 import type { Position, StoredForm, StoredForms } from './port.ts';
 import { breakAt } from './verify-chain.ts';
 
 type ReadAll = Pick<StoredForms, 'readAll'>;
 
 const LOG_START = { position: '0', stream: '', revision: 0 };
+
+/** A scan may last hours: a server that changes its leader, or is busy for a moment, does not end it. */
+const TRIES_MAX = 3;
+const PAUSE_MS = 1_000;
+
+/** `readAll` for a scan of the whole log: again where the store does not respond. Throws as it does. */
+export const readPatiently = async (
+  { readAll }: ReadAll,
+  ...range: Parameters<ReadAll['readAll']>
+): Promise<StoredForm[]> => {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await readAll(...range);
+    } catch (error) {
+      const mayPass = error instanceof StoreUnavailable && !(error instanceof StoreFileUnusable);
+      // seeded bug: page-read-once
+      if (!mayPass || tries === TRIES_MAX) throw error;
+      await pause(PAUSE_MS);
+    }
+  }
+};
 
 /** The events before the damage, each read by itself. */
 const oneByOne = async (
@@ -42,7 +64,7 @@ export const readPage = async (
   last?: Pick<StoredForm, 'position' | 'stream' | 'revision'>,
 ) => {
   try {
-    return { page: await stored.readAll(after, limit, upTo) };
+    return { page: await readPatiently(stored, after, limit, upTo) };
   } catch (error) {
     if (!(error instanceof StoreFileUnusable)) throw error;
     const page = await oneByOne(stored, after, limit, upTo);

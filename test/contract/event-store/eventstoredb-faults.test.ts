@@ -15,6 +15,7 @@ import {
   openEventStoreDb,
 } from '../../../shared/event-store/eventstoredb/event-store.ts';
 import type { NewEvent, RecordedEvent } from '../../../shared/event-store/port.ts';
+import { readPage } from '../../../shared/event-store/read-page.ts';
 import { verifyStream } from '../../../shared/event-store/verify-chain.ts';
 import type { AppendFault, Drop, Fault } from '../../support/eventstoredb-stand-in/faults.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
@@ -29,7 +30,7 @@ import { placed } from './opened.ts';
 // add to either.
 const BRISK_MS = 2500;
 const HASTY_MS = 200;
-const PATIENT_MS = 4000;
+const PATIENT_MS = 8000;
 const SLACK_MS = 5000;
 const FAULTS = shareOf<Fault>(
   ['clean end', 'not leader', 'silent', 'reset', 'unavailable', 'slow'],
@@ -203,6 +204,23 @@ describe('a read', () => {
       oldestAfter: second?.time,
     });
     await expect(store.readAll('here', 1)).rejects.toThrow(RangeError);
+  });
+});
+
+describe('a page of a scan of the whole log', () => {
+  test('is read again where the server does not respond', async () => {
+    const stored = await placed(store, store.append('payment-1', 'none', batch()));
+    const end = await brisk.end();
+    standIn.fail('read', 'silent', 1);
+    const { page } = await readPage(brisk.stored, null, 10, end);
+    expect(page.map(({ position }) => position)).toEqual(stored.map(({ position }) => position));
+  });
+
+  test('is not there where the server responds at no time', async () => {
+    await store.append('payment-1', 'none', batch());
+    const end = await store.end();
+    standIn.fail('read', 'unavailable');
+    await expect(readPage(store.stored, null, 10, end)).rejects.toThrow(StoreUnavailable);
   });
 });
 
