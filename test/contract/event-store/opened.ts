@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect } from '@jest/globals';
 import { isReadable } from '../../../shared/event-store/codec.ts';
-import { RevisionConflict } from '../../../shared/event-store/errors.ts';
+import { AppendOutcomeUnknown, RevisionConflict } from '../../../shared/event-store/errors.ts';
 import type {
   EventStore,
   Expected,
@@ -91,13 +91,28 @@ export const bytes = (events: (RecordedEvent | UnreadableEvent)[]): string =>
 export const batchOf = (count: number): NewEvent[] =>
   Array.from({ length: count }, (_, n) => newEvent(n === 0 ? created() : authorized(), timeOf(n)));
 
+/** An append of which the store did not say what came of it, as a busy one may not, is sent again. */
+const appendSurely = async (
+  store: EventStore,
+  ...append: Parameters<EventStore['append']>
+): Promise<void> => {
+  for (let attempt = 1; attempt <= 5; attempt++) {
+    try {
+      return void (await store.append(...append));
+    } catch (error) {
+      if (!(error instanceof AppendOutcomeUnknown)) throw error;
+    }
+  }
+  throw new Error('five times of unknown outcome');
+};
+
 /** Appends one event at the end of a stream, again after each lost race. */
 export async function appendWithRetry(store: EventStore, stream: string): Promise<void> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const last = (await store.readStream(stream)).at(-1);
+    const expected = last === undefined ? 'none' : at(last);
     try {
-      await store.append(stream, last === undefined ? 'none' : at(last), [newEvent(created())]);
-      return;
+      return await appendSurely(store, stream, expected, [newEvent(created())]);
     } catch (error) {
       if (!(error instanceof RevisionConflict)) throw error;
     }
