@@ -14,7 +14,8 @@ export type Options = {
 /** What `--help` prints. */
 export const HELP = `npm run bench [-- options]: CPU, rate and latency of a create and a GET, in turns with a bare server
 
-  --eventstoredb     on EventStoreDB at EVENTSTOREDB_URL, else on the stand-in of the tests, beside SQLite
+  --eventstoredb     a command API and a query API on EVENTSTOREDB_URL and MONGODB_URL, or on the stand-ins
+                     of the tests, beside SQLite
   --scale [payments] the curve at 10,000, 100,000, 300,000 and 1,000,000 payments, or up to so many
   --peers            beside Express, NestJS and emmett, installed in a temporary folder
   --webhooks         with one webhook endpoint, in turns with none
