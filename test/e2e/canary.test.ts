@@ -25,7 +25,7 @@ describe(`gaps §4, S1, S2: card data, seed ${random.seed}`, () => {
   });
 
   test('no card number and no CVV is in any file, log line, response or metric', async () => {
-    await expectNoCardData({ PROVIDER_TIMEOUT_MS: '300' }, [
+    await expectNoCardData({ PROVIDER_TIMEOUT_MS: '900' }, [
       testCard('4000000000000002', 402),
       testCard('4000000000000127', 402),
       testCard('4000000000004210', 503),
