@@ -25,7 +25,11 @@ const leaveUnresolvedAt = async (
 ) => {
   at.faults.respondsToLookUps = false;
   at.faults.next(fault);
-  return locatedId(await at.create());
+  const before = at.faults.calls.length;
+  let response = await at.create();
+  // A busy machine may be too late to begin the call: nothing was sent, and the fault waits for the next.
+  while (at.faults.calls.length === before) response = await at.create();
+  return locatedId(response);
 };
 
 let processes: TwoCommandProcesses;
