@@ -18,15 +18,25 @@ const escapeLength = (text: string, at: number): number => (text[at + 1] === 'u'
 const FOREIGN_DIGIT = /[[\p{Nd}\p{No}]--[0-9]]/v;
 
 const PLAIN = /^[\t\n -[\]-~]*$/;
-/** By the length of the shortest run that is looked for. */
-const WITHOUT_LETTER: Readonly<Record<number, RegExp>> = {
-  12: /[^A-Za-z]{12}/,
-  13: /[^A-Za-z]{13}/,
+
+/**
+ * Whether `length` signs in a row are no ASCII letters. It looks at the last sign of each such part first
+ * and skips to behind the letter that it meets: a pattern would begin at every sign, for 25 times as long.
+ */
+const holdsPartWithoutLetter = (text: string, length: number): boolean => {
+  let start = 0;
+  while (start + length <= text.length) {
+    let at = start + length - 1;
+    while (at >= start && !isAsciiLetter(text.charCodeAt(at))) at -= 1;
+    if (at < start) return true;
+    start = at + 1;
+  }
+  return false;
 };
 
-/** Two patterns tell of nearly every text: all ASCII, nothing escaped, and letters between its digits. */
+/** This tells of nearly every text: all ASCII, nothing escaped, and letters between its digits. */
 const mayHoldRun = (text: string, length: number, isJson: boolean): boolean =>
-  PLAIN.test(text) && WITHOUT_LETTER[length]?.test(text) === false
+  PLAIN.test(text) && !holdsPartWithoutLetter(text, length)
     ? false
     : mayHoldLongRun(text, length, isJson);
 

@@ -3,9 +3,11 @@
  * digits that letters stand between are no card number (gaps §4, ADR-0124).
  */
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import {
   holdsCardNumber,
   holdsLongNumber,
+  holdsManyDigits,
   looksLikeCard,
   scrubCardNumbers,
   textsHoldCard,
@@ -56,6 +58,24 @@ describe.each(PLACES)('F20: %s', (_place, finds) => {
   ])('leaves %j alone', (text) => {
     expect(finds(text)).toBe(false);
   });
+});
+
+test('F20: twelve digits count where no letter stands between them, wherever they begin and end', () => {
+  const signs = fc.constantFrom(...'0123456789-');
+  const letters = fc.constantFrom(...'aZ');
+  const text = fc.string({
+    unit: fc.oneof({ weight: 14, arbitrary: signs }, { weight: 1, arbitrary: letters }),
+    minLength: 12,
+    maxLength: 60,
+    size: 'max',
+  });
+  fc.assert(
+    fc.property(text, (text) => {
+      const counts = text.split(/[a-z]/i).map((part) => part.replace(/[^0-9]/g, '').length);
+      expect(holdsManyDigits(text)).toBe(Math.max(...counts) >= 12);
+    }),
+    { numRuns: 1000 },
+  );
 });
 
 describe('F20: what is left of a text', () => {
