@@ -96,6 +96,18 @@ export const framesOf = (error: unknown): string[] => {
   return lines.filter((line) => line.startsWith('at ')).slice(0, FRAMES_MAX);
 };
 
+const lastTime = { ms: 0, text: '' };
+
+/** The time as of now: lines of the same millisecond share its text. */
+const isoTime = (): string => {
+  const nowMs = Date.now();
+  if (nowMs !== lastTime.ms) {
+    lastTime.ms = nowMs;
+    lastTime.text = new Date(nowMs).toISOString();
+  }
+  return lastTime.text;
+};
+
 /**
  * Joins lines before the stream gets them: for each text that it gets it measures all that it holds,
  * which costs more than the rest of a line.
@@ -163,7 +175,7 @@ export const createLogger = ({
     if (!own.isLevelEnabled('info')) return;
     // The time is not looked at: it is no card number, its letter ends a run, and its digits beside the
     // signs around them would have each line looked at sign by sign.
-    const time = new Date().toISOString();
+    const time = isoTime();
     const rest = safe(JSON.stringify({ ...fields, msg }));
     lines.write(`{"level":"info","time":"${time}",${rest.slice(1)}\n`);
   };

@@ -37,6 +37,12 @@ const written = async (write: (log: Log) => void, level: 'info' | 'warn' = 'info
   };
 };
 
+const nextMillisecond = (): number => {
+  const ms = Date.now();
+  while (Date.now() === ms);
+  return ms + 1;
+};
+
 describe('gaps §4: a log line', () => {
   test('is JSON with level, UTC time and message, in a file for its owner alone', async () => {
     const { lines, file } = await written((log) => log.info({ requestId: 'r' }, 'request'));
@@ -68,6 +74,22 @@ describe('gaps §4: a log line', () => {
       log.warn('yes');
     }, 'warn');
     expect(lines.map(({ msg }) => msg)).toEqual(['yes']);
+  });
+
+  test('has the time at which it was written, to the millisecond', async () => {
+    const between: [beforeMs: number, afterMs: number][] = [];
+    const { lines } = await written((log) => {
+      for (let at = 0; at < 3; at += 1) {
+        const beforeMs = nextMillisecond();
+        log.flat({ at }, 'request');
+        between.push([beforeMs, Date.now()]);
+      }
+    });
+    for (const [at, [beforeMs, afterMs]] of between.entries()) {
+      const loggedMs = Date.parse(String(lines[at]?.time));
+      expect(loggedMs).toBeGreaterThanOrEqual(beforeMs);
+      expect(loggedMs).toBeLessThanOrEqual(afterMs);
+    }
   });
 
   test('stands in the order in which lines were written, by whom and however many, and without a flush', async () => {
