@@ -218,18 +218,17 @@ const serverOf = (
 /** A server without routes. Bodies reach the routes as raw bytes, or undefined: `readJson` of the command API reads them. */
 export const buildApp = (options: AppOptions): FastifyInstance => {
   const arrivalMs = options.arrivalMs ?? ARRIVAL_MS;
+  const lifecycle: Lifecycle = { inFlight: 0, closing: false };
+  const atOnce: { route?: AtOnce } = {};
+  const atOnceOptions = { ...options, lifecycle };
   const app = Fastify({
     logger: false,
     // seeded bug: body-limit
     bodyLimit: BODY_BYTES_MAX,
     serverFactory: (handler) =>
       serverOf(arrivalMs, (request, response) => {
-        const { route } = app.atOnce;
-        const { lifecycle } = app;
-        if (
-          route === undefined ||
-          !respondAtOnce(route, { ...options, lifecycle }, request, response)
-        )
+        const { route } = atOnce;
+        if (route === undefined || !respondAtOnce(route, atOnceOptions, request, response))
           handler(request, response);
       }),
     exposeHeadRoutes: false,
@@ -244,8 +243,8 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     clientErrorHandler: respondToClientError,
     frameworkErrors: (_error, request, reply) => rejectAddress(request, reply, options),
   });
-  app.decorate('lifecycle', { inFlight: 0, closing: false });
-  app.decorate('atOnce', {});
+  app.decorate('lifecycle', lifecycle);
+  app.decorate('atOnce', atOnce);
   app.decorateRequest('principal', undefined);
   app.decorateRequest('paymentId', undefined);
   app.decorateRequest('errorCode', undefined);
