@@ -1,6 +1,8 @@
 /** GETs of one payment that are served before the framework sees them: over a real connection. */
 import { once } from 'node:events';
 import { get as httpGet, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { paymentAtOnce } from '../../query-api/get-at-once.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
@@ -83,6 +85,20 @@ test('gaps §11: each GET draws once on the rate of its merchant', async () => {
   const served = all.filter(({ status }) => status === 200).length;
   expect(served).toBeLessThanOrEqual(PER_SECOND * (1 + seconds));
   expect(served).toBeGreaterThanOrEqual(Math.min(all.length, PER_SECOND - 1));
+});
+
+test('GETs on one connection get their responses in turn, also after one with a large body', async () => {
+  const created = await service.create();
+  const target = `${PAYMENTS}/${idOf(created)}`;
+  const head = `GET ${target} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${own}\r\n`;
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const body = ' '.repeat(1_000_000);
+  socket.write(`${head}\r\n${head}content-length: ${body.length}\r\n\r\n${body}`);
+  socket.write(`${head}connection: close\r\n\r\n`);
+  const responses = (await text(socket)).split('HTTP/1.1 200 OK').slice(1);
+  expect(responses.map((response) => response.split('\r\n\r\n')[1])).toEqual(
+    Array(3).fill(created.text),
+  );
 });
 
 test('every GET is measured under its route', async () => {

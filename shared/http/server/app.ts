@@ -208,6 +208,8 @@ const serverOf = (
       connectionsCheckingInterval: arrivalMs.check,
       maxHeaderSize: HEADER_BYTES_MAX,
       requireHostHeader: false,
+      // A request that announces no body has none to be read to its end, which costs 2 µs.
+      optimizeEmptyRequests: true,
     },
     onRequest,
   );
