@@ -30,7 +30,9 @@ type LogOptions = {
 const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
 /** A write costs more than making many lines, so lines are written at this size or after this delay. */
-const CHUNK_BYTES = 16_000;
+const CHUNK_BYTES = 64_000;
+/** Of one write; the stream's own bound is below the size of a piece. */
+const WRITE_BYTES_MAX = 128 * 1024;
 const DELAY_MS_MAX = 100;
 
 const WRITE_IN_FLIGHT_MS = 20;
@@ -150,6 +152,7 @@ export const createLogger = ({
     dest,
     sync: false,
     minLength: CHUNK_BYTES,
+    maxWrite: WRITE_BYTES_MAX,
     maxLength: BUFFER_BYTES_MAX,
   });
   // A full disk or a closed pipe loses log lines and must not end the service.
