@@ -8,7 +8,9 @@ import { describeEventStore } from './describe-event-store.ts';
 const logger = { debug: () => undefined, warn: () => undefined };
 // Low, so that few events are more than a page, and more than are counted.
 const bounds = { pageEventsMax: 20, countedEventsMax: 4 };
-const open = ({ url }: StandIn) => openEventStoreDb({ url, logger, ...bounds });
+// None of the cases shows a time-out: a busy machine must not reach one.
+const callTimeoutMs = 30_000;
+const open = ({ url }: StandIn) => openEventStoreDb({ url, logger, callTimeoutMs, ...bounds });
 
 const startUsed = async (): Promise<StandIn> => {
   const standIn = await startStandIn({ noisy: true });
