@@ -8,6 +8,8 @@ export type Budget = {
   appending?: boolean;
   /** The request has its response, without its outcome: no provider call may begin for it. */
   spent?: true;
+  /** Ends the request's wait for its command, while it waits. */
+  spend?: (() => void) | undefined;
 };
 
 /** The request's budget is spent. An operation that was begun goes on without it (gaps §7). */
@@ -21,8 +23,11 @@ export const startBudget = (totalMs: number, startMs: number = performance.now()
   return { leftMs: () => Math.max(0, end - performance.now()) };
 };
 
-/** What ends the wait of each request that waits for its command. */
-export type Waiting = Set<() => void>;
+/**
+ * The requests that wait for their command. An entry may be held by a table that the set has grown out
+ * of, until all garbage is collected: so no more than the budget, which lets go of the wait (ADR-0246).
+ */
+export type Waiting = Set<Budget>;
 
 /** The task's result, or BudgetSpent; the task itself is not stopped. */
 export const withinBudget = async <T>(
@@ -31,16 +36,17 @@ export const withinBudget = async <T>(
   waiting: Waiting,
 ): Promise<T> => {
   const { promise: spent, reject } = Promise.withResolvers<never>();
-  const spend = (): void => {
+  budget.spend = () => {
     budget.spent = true;
     reject(new BudgetSpent());
   };
-  const timer = setTimeout(spend, budget.leftMs());
-  waiting.add(spend);
+  const timer = setTimeout(budget.spend, budget.leftMs());
+  waiting.add(budget);
   try {
     return await Promise.race([task, spent]);
   } finally {
     clearTimeout(timer);
-    waiting.delete(spend);
+    waiting.delete(budget);
+    budget.spend = undefined;
   }
 };

@@ -27,7 +27,7 @@ export const createStop = (
       unresolved.stopAsking();
       // A provider call may outlast the stop: its request is answered with an unknown outcome.
       setTimeout(() => {
-        for (const spend of waiting) spend();
+        for (const { spend } of waiting) spend?.();
       }, RESPONSES_MS_MAX).unref();
     },
     finish: async () => {
