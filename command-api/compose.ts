@@ -89,8 +89,8 @@ export type CommandSide = {
   stop(): Promise<void>;
 };
 
-/** Payments that were changed last: more of them would be garbage that is collected late (ADR-0183). */
-const CACHED_PAYMENTS_MAX = 512;
+/** Payments that were changed last: more of them would be garbage that is collected late (ADR-0246). */
+const CACHED_PAYMENTS_MAX = 128;
 /** Some thirty of the largest payments; the usual ones are a few kB each. */
 const CACHED_BYTES_MAX = 64 * 1024 * 1024;
 const createDeps = (options: CommandSideOptions, provider: Provider): CommandDeps => {

@@ -341,7 +341,10 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
       throw new Error(`operation ${operationId} has an outcome and no intent`);
     const context = { ...intent.context, ...by, causationId: intent.id };
     const budget = startBudget(RECORD_BUDGET_MS);
-    const recorded = await execute(payment.state.paymentId, command, context, budget);
+    const { paymentId } = payment.state;
+    // Where more operations run at once than payments are kept, theirs are not read again for it.
+    remember(paymentId, payment);
+    const recorded = await execute(paymentId, command, context, budget);
     if (recorded.kind !== 'done')
       throw new Error(`the ${command.kind} of operation ${operationId} was ${recorded.kind}`);
     return recorded.payment;

@@ -13,7 +13,7 @@ import {
 } from '../../shared/event-store/memory/event-store.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { capture, NEW_OPERATION, record } from '../support/commands.ts';
+import { APPROVED, capture, NEW_OPERATION, record } from '../support/commands.ts';
 import { authorized, created, newEvent } from '../support/payment-events.ts';
 
 const context = { actor: 'm_1', causationId: 'c', correlationId: 'c', requestId: 'r' };
@@ -82,6 +82,23 @@ describe('gaps §6: a process keeps in memory what it has appended', () => {
     expect(log.peek(ID)?.events).toHaveLength(2);
     await log.execute(ID, record(NEW_OPERATION), context, startBudget(1000));
     expect((await types()).at(-1)).toBe('PaymentCaptured');
+  });
+
+  test('an outcome needs no read of a payment that others have displaced from memory meanwhile', async () => {
+    await store.append(streamOf('pay_2'), 'none', [newEvent(created({ paymentId: 'pay_2' }))]);
+    const read: string[] = [];
+    const readStream: EventStore['readStream'] = (stream) => {
+      read.push(stream);
+      return store.readStream(stream);
+    };
+    const log = logOver({ readStream }, 1);
+    const begun = await begin(log);
+    if (begun.kind !== 'done') throw new Error(begun.kind);
+    await log.load('pay_2', 'cache');
+    expect(log.peek(ID)).toBeUndefined();
+    await log.recordOutcome(begun.payment, NEW_OPERATION, APPROVED);
+    expect((await types()).at(-1)).toBe('PaymentCaptured');
+    expect(read).toEqual([streamOf(ID), streamOf('pay_2')]);
   });
 });
 

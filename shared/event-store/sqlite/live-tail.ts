@@ -4,9 +4,9 @@
  */
 import type { Position, RecordedEvent, SubscriptionItem, UnreadableEvent } from '../port.ts';
 
-// What a subscriber can lag behind before it has to read from the store: about 1.5 MB of events. Many
-// more would outlive two collections of garbage before they are let go (ADR-0183).
-const KEPT_EVENTS = 1024;
+// What a subscriber can lag behind before it has to read from the store: about 0.8 MB of events. Many
+// more would outlive two collections of garbage before they are let go (ADR-0246).
+const KEPT_EVENTS = 512;
 const BATCH_EVENTS_MAX = 1000;
 
 /** The last events of the log in the order of their positions, without a gap. */

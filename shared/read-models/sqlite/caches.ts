@@ -6,9 +6,9 @@ import type { DocumentAtOnce } from '../port.ts';
 
 /**
  * How many read models are kept (some 3 kB each), and how many bytes: of large ones fewer. The next event
- * of most comes within milliseconds or much later (ADR-0183).
+ * of most comes within milliseconds or much later (ADR-0246).
  */
-const READ_MODELS_MAX = 1024;
+const READ_MODELS_MAX = 128;
 const READ_MODELS_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Documents are kept by their bytes: some 22,000 of an ordinary payment. */
