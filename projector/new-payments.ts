@@ -20,12 +20,21 @@ export const placeOf = (event: LogEvent): Place => {
 /** Some 5 MB, and 10 ms to write. Any beyond are written at once. */
 const HELD_MAX = 1_000;
 
+/** What an entry is left with: a table that the map has grown out of may hold it for long (ADR-0246). */
+const NOTHING: Folded = { readModel: undefined };
+
 type Held = { folded: Folded; before: Place; sinceMs: number };
 
 /** What one projection holds. `nowMs` only goes forward. */
 export const createNewPayments = (nowMs = (): number => performance.now()) => {
   /** In the order of the log, so that the first one has the earliest place. */
   const held = new Map<string, Held>();
+
+  const letGo = (paymentId: string): void => {
+    const entry = held.get(paymentId);
+    if (entry !== undefined) entry.folded = NOTHING;
+    held.delete(paymentId);
+  };
 
   return {
     /** The read model of a payment that is held. */
@@ -43,7 +52,7 @@ export const createNewPayments = (nowMs = (): number => performance.now()) => {
         const folded = paymentId === undefined ? undefined : payments.get(paymentId);
         if (paymentId !== undefined && folded !== undefined) {
           const isNew = folded.readModel?.revision === 0 && folded.poison === undefined;
-          if (!isNew) held.delete(paymentId);
+          if (!isNew) letGo(paymentId);
           else if (held.has(paymentId)) payments.delete(paymentId);
           else if (held.size < HELD_MAX) {
             const previous = events[index - 1];
@@ -61,7 +70,7 @@ export const createNewPayments = (nowMs = (): number => performance.now()) => {
       return new Map(due.map(([paymentId, { folded }]) => [paymentId, folded]));
     },
     release(paymentIds: Iterable<string>): void {
-      for (const paymentId of paymentIds) held.delete(paymentId);
+      for (const paymentId of paymentIds) letGo(paymentId);
     },
     /** The place before the first one that is held and not among `released`; undefined without one. */
     before: (released?: ReadonlyMap<string, unknown>): Place | undefined => {
