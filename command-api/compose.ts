@@ -63,7 +63,7 @@ export type CommandSide = {
   inFlight: InFlight;
   unresolved: Unresolved;
   /** Whether the provider holds what the log does not; its `start` comes before the first request. */
-  providerAhead: Pick<ProviderAhead, 'now' | 'start'>;
+  providerAhead: Pick<ProviderAhead, 'now' | 'isComparing' | 'start'>;
   /**
    * Starts the sweep for intents without an outcome that this process does not know; `ready` is
    * what the first sweep may wait for (recovery/sweep.ts). Ends with `beginStop`.

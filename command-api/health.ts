@@ -23,10 +23,14 @@ export const providerState = (
 const readOnlyReason = (operations: number): string =>
   `the provider holds at least ${operations} operations that the event log does not, as after a restore; merchants can only read until payments reconcile --acknowledge`;
 
-/** The line of the banner; empty where the provider is not ahead. */
+const COMPARING =
+  "the provider's ledger is still compared with the event log; merchants can only read until it is";
+
+/** The line of the banner; empty where the provider is known not to be ahead. */
 export const readOnlyWarnings = ({
   providerAhead,
 }: Pick<CommandSide, 'providerAhead'>): string[] => {
   const ahead = providerAhead.now();
-  return ahead === undefined ? [] : [readOnlyReason(ahead.operations)];
+  if (ahead !== undefined) return [readOnlyReason(ahead.operations)];
+  return providerAhead.isComparing() ? [COMPARING] : [];
 };

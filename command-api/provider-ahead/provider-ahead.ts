@@ -29,6 +29,8 @@ export type ReadOnly = 'ahead' | 'comparing';
 export type ProviderAhead = {
   /** Undefined where the provider is not known to be ahead. */
   now(): Ahead | undefined;
+  /** Whether the first comparison still runs: until it ends, nothing that moves money is served. */
+  isComparing(): boolean;
   /**
    * Undefined where a request that moves money is served. One that comes while the first comparison
    * runs waits for it for a moment.
@@ -159,6 +161,7 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
 
   return {
     now: () => ahead,
+    isComparing: () => first !== undefined,
     readOnly: async () => {
       if (first !== undefined) await inTime(REQUEST_MS_MAX, first);
       if (first !== undefined) return 'comparing';

@@ -1,5 +1,6 @@
 /** When the ledger is compared with the log, and what requests that move money get meanwhile. */
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { readOnlyWarnings } from '../../command-api/health.ts';
 import {
   createProviderAhead,
   type ProviderAhead,
@@ -51,6 +52,7 @@ describe('F3: a provider that is ahead of the log', () => {
     const ahead = open();
     await ahead.start();
     expect(await ahead.readOnly()).toBeUndefined();
+    expect(readOnlyWarnings({ providerAhead: ahead })).toEqual([]);
     provider.reachable = true;
     await until('the ledger is compared', async () => (await ahead.readOnly()) === 'ahead');
     expect(ahead.now()).toEqual({ operations: 1, cursor: '7' });
@@ -74,7 +76,14 @@ describe('F3: a provider that is ahead of the log', () => {
     const ahead = open();
     await ahead.start();
     expect(await ahead.readOnly()).toBe('comparing');
+    expect(readOnlyWarnings({ providerAhead: ahead })).toEqual([
+      expect.stringContaining('still compared with the event log; merchants can only read'),
+    ]);
     held.resolve();
+    await until('it is compared', () => !ahead.isComparing());
+    expect(readOnlyWarnings({ providerAhead: ahead })).toEqual([
+      expect.stringContaining('payments reconcile --acknowledge'),
+    ]);
   });
 
   test('F3: an acknowledgement in one process opens the others, and the next start is level', async () => {
