@@ -1342,12 +1342,6 @@ const READ_MODELS: SeededBug[] = [
     test: 'test/projector/rebuild-thread.test.ts',
   },
   {
-    name: 'a thread that has written to the file that several fill keeps the turn',
-    at: 'turn-given-back',
-    change: 'delete',
-    test: 'test/contract/read-models/sqlite-write-turn.test.ts',
-  },
-  {
     name: 'one event that cannot be applied stops all',
     at: 'poison-parks-one',
     change: { replace: /return .*/, by: 'throw error;' },

@@ -9,7 +9,6 @@ import { ROW } from './columns.ts';
 import { GENERATION, NO_INDEXES, schemaOf } from './schema.ts';
 import type { SearchBounds } from './search.ts';
 import { MOVED_IN_COMMIT_AT_PAGES } from './wal-moves.ts';
-import type { WriteTurn } from './write-turn.ts';
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
@@ -28,8 +27,6 @@ export type SqliteReadModelsOptions = {
    * afterwards (generation-elsewhere.ts). Another file never takes its place.
    */
   isFilling?: true;
-  /** The turn of the threads that fill it. */
-  turn?: WriteTurn;
   /** How many payments a search looks at (search.ts). */
   searchBounds?: SearchBounds;
   logger?: { warn(fields: object, message: string): void };
@@ -95,8 +92,6 @@ export type Connection = ReturnType<typeof prepare> & {
   rowCheck: RowCheck;
   /** Whether any payment may be parked: spares each read and write a look into an empty table. */
   anyParked: boolean;
-  /** See SqliteReadModelsOptions. */
-  turn: WriteTurn | undefined;
 };
 
 /** Makes the tables of a new file; throws UnusableFile at another generation's, or another key's. */
@@ -115,7 +110,6 @@ const connect = ({
   secrets,
   timeoutMs = 5000,
   isFilling,
-  turn,
 }: SqliteReadModelsOptions): Connection => {
   // To open and close a file ends the locks that other connections of this process have on it.
   if (!isFilling) ensurePrivateFile(file);
@@ -138,7 +132,7 @@ const connect = ({
     // Damage that the first reads meet is found here, where the file can still be replaced.
     const anyParked = statements.parked.get('', '', 1) !== undefined;
     statements.checkpoint.get();
-    return { ...statements, db, rowCheck, anyParked, turn };
+    return { ...statements, db, rowCheck, anyParked };
   } catch (error) {
     db.close();
     throw error;

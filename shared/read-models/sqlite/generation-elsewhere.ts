@@ -41,10 +41,10 @@ const inShare = ({ apply, ...readModels }: Opened): Opened => {
 
 /** See OpenGeneration. What comes after the first filling is little, and is written as to a served file. */
 export const open: OpenGeneration = (args, { of } = { of: 1 }) => {
-  const { file, secrets, isEmpty, turn } = args as FillingArgs;
+  const { file, secrets, isEmpty } = args as FillingArgs;
   if (!isEmpty) return openSqliteReadModels({ file, secrets });
   const filling = { file, secrets, isFilling: true, timeoutMs: WAIT_MS_MAX } as const;
-  if (of > 1) return inShare(openSqliteReadModels({ ...filling, turn }));
+  if (of > 1) return inShare(openSqliteReadModels(filling));
   const { close, ...readModels } = openSqliteReadModels(filling);
   return {
     ...readModels,

@@ -3,15 +3,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, ReadModels } from '../port.ts';
 import { removeFile, unavailable } from './connection.ts';
-import { createWriteTurn, type WriteTurn } from './write-turn.ts';
 
 /** The file, and what the checks of its rows are made with; `isEmpty` while nothing was filled into it. */
 export type FillingArgs = {
   file: string;
   secrets: readonly [string, ...string[]];
   isEmpty: boolean;
-  /** Of the threads that fill it, where several do. */
-  turn: WriteTurn;
 };
 
 const ELSEWHERE = new URL('./generation-elsewhere.ts', import.meta.url).href;
@@ -84,7 +81,7 @@ export const createGenerations = ({
         await next.close();
         try {
           if (isEmpty) withoutWal(file);
-          const args: FillingArgs = { file, secrets, isEmpty, turn: createWriteTurn() };
+          const args: FillingArgs = { file, secrets, isEmpty };
           return await step({ module: ELSEWHERE, args });
         } finally {
           next = open(file);

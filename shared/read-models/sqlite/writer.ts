@@ -9,7 +9,6 @@ import type { CheckedRow } from './columns.ts';
 import type { Connection } from './connection.ts';
 import type { ReplaceableFile } from './replaceable-file.ts';
 import type { WalMoves } from './wal-moves.ts';
-import { inWriteTurn } from './write-turn.ts';
 
 type Repair = ReadModelChange & { kind: 'repair' };
 
@@ -56,20 +55,6 @@ const park = (at: Connection, change: ReadModelChange & { kind: 'park' }): void 
   at.anyParked = true;
 };
 
-/** A transaction of its own, rolled back where the step fails. */
-const inTransaction = <T>(at: Connection, step: () => T): T =>
-  inWriteTurn(at.turn, () => {
-    at.begin.run();
-    try {
-      const result = step();
-      at.commit.run();
-      return result;
-    } catch (error) {
-      if (at.db.isTransaction) at.rollback.run();
-      throw error;
-    }
-  });
-
 /** One transaction; gives the read models that were written, not those that were skipped. */
 const writeBatch = (
   at: Connection,
@@ -81,7 +66,8 @@ const writeBatch = (
     const readModel = change.kind === 'park' ? undefined : change.readModel;
     return readModel && { readModel, values: valuesOf(at, readModel) };
   });
-  return inTransaction(at, () => {
+  at.begin.run();
+  try {
     // seeded bug: checkpoint-compared
     if (at.move.run(to, hash ?? null, from).changes !== 1)
       throw new CheckpointMoved(`the read models' checkpoint is no longer ${from}`);
@@ -91,8 +77,12 @@ const writeBatch = (
       const row = rows[index];
       if (row !== undefined && writeValues(at, row.values)) written.push(row.readModel);
     }
+    at.commit.run();
     return written;
-  });
+  } catch (error) {
+    if (at.db.isTransaction) at.rollback.run();
+    throw error;
+  }
 };
 
 /** The writing half of the port; `onWritten` is called after the commit, once for each document. */
