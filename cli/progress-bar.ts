@@ -20,11 +20,15 @@ const LINE_EVERY_MS = 2_000;
 
 const count = new Intl.NumberFormat('en-US');
 
-/** The rate per second, and the seconds left, computed from the time since `startedAtMs`. */
+/**
+ * The rate per second, and the seconds left, computed from the time since `startedAtMs`. All may be counted
+ * before the work has ended: a rebuild then makes indexes and compares.
+ */
 const rateOf = (done: number, total: number, startedAtMs: number) => {
   const seconds = Math.max((performance.now() - startedAtMs) / 1000, 0.001);
   const perSecond = done / seconds;
-  const left = done === 0 ? '?' : String(Math.ceil((total - done) / perSecond));
+  const secondsLeft = done === 0 ? '?' : Math.ceil((total - done) / perSecond);
+  const left = done > 0 && done >= total ? 'finishing' : `${secondsLeft} s left`;
   return { rate: count.format(Math.round(perSecond)), left };
 };
 
@@ -32,9 +36,9 @@ const aboutOf = ({ estimated }: Total): string => (estimated === true ? 'about '
 
 const bar = (what: string, first: number, startedAtMs: number): Progress => {
   let known: Total = { total: first };
-  const format = `${what} {bar} {percentage}%  {value}/{about}{total}  {rate}/s  {left} s left`;
+  const format = `${what} {bar} {percentage}%  {value}/{about}{total}  {rate}/s  {left}`;
   const shown = new SingleBar({ format, stream: process.stderr, barsize: 30, hideCursor: true });
-  shown.start(first, 0, { rate: 0, left: '?', about: '' });
+  shown.start(first, 0, { rate: 0, left: '? s left', about: '' });
   return {
     update: (done, changed = known) => {
       known = changed;
@@ -42,21 +46,24 @@ const bar = (what: string, first: number, startedAtMs: number): Progress => {
       const rate = rateOf(done, known.total, startedAtMs);
       shown.update(done, { ...rate, about: aboutOf(known) });
     },
-    stop: () => shown.stop(),
+    stop: () => {
+      shown.update({ left: '' });
+      shown.stop();
+    },
   };
 };
 
 const lines = (what: string, first: number, startedAtMs: number): Progress => {
   let known: Total = { total: first };
   let doneSoFar = 0;
-  const line = (): void => {
+  const line = (isLast = false): void => {
     const { total } = known;
     const { rate, left } = rateOf(doneSoFar, total, startedAtMs);
     const percent = total === 0 ? 100 : Math.floor((doneSoFar / total) * 100);
     const done = `${count.format(doneSoFar)}/${aboutOf(known)}${count.format(total)}`;
-    note(`${what} ${percent}%  ${done}  ${rate}/s  ${left} s left`);
+    note(`${what} ${percent}%  ${done}  ${rate}/s${isLast ? '' : `  ${left}`}`);
   };
-  const timer = setInterval(line, LINE_EVERY_MS).unref();
+  const timer = setInterval(() => line(), LINE_EVERY_MS).unref();
   return {
     update: (done, changed = known) => {
       doneSoFar = done;
@@ -64,7 +71,7 @@ const lines = (what: string, first: number, startedAtMs: number): Progress => {
     },
     stop: () => {
       clearInterval(timer);
-      if (doneSoFar > 0) line();
+      if (doneSoFar > 0) line(true);
     },
   };
 };
