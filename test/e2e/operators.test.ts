@@ -50,9 +50,7 @@ test('payments projections: status shows how far the read models are, rebuild fi
     ),
   ]);
   // Plain lines in a pipe, with rate and time left: one where it is over before the next is due.
-  expect(rebuilt.stderr).toMatch(
-    /^(rebuild .*\n)*rebuild 100% {2}6\/6 {2}[\d,]+\/s\n$/,
-  );
+  expect(rebuilt.stderr).toMatch(/^(rebuild .*\n)*rebuild 100% {2}6\/6 {2}[\d,]+\/s\n$/);
   const [shown, asJson] = await Promise.all([
     cli(['projections', 'status']),
     cli(['projections', 'status', '--format', 'json']),
