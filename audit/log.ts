@@ -115,7 +115,7 @@ export async function* logLines(
   let chain = LINES_START;
   while (after !== end && wanted > 0) {
     if (signal.aborted) throw new Error('the export was aborted');
-    const { page, unreadable } = await readPage(log.stored, after, PAGE, end);
+    const { page, unreadable } = await readPage(log.stored, signal, after, PAGE, end);
     const forms = linked === undefined ? page : page.map(linked);
     for (const [index, form] of forms.entries()) {
       const pause = pauseAt(index);

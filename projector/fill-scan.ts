@@ -58,7 +58,7 @@ export const scan: LogScan<FillArgs, Filled, Filled> = async function* (
     let hash: string | undefined;
     const soFar = (): Filled => ({ events: projection.counts().events, at, hash });
     while (at !== until && !signal.aborted) {
-      const forms = await readPatiently(store.stored, at, PAGE, until);
+      const forms = await readPatiently(store.stored, signal, at, PAGE, until);
       const last = forms.at(-1);
       if (last === undefined) break;
       await projection.events(forms.filter(({ stream }) => isOwn(stream)).map(decodeForm));

@@ -12,9 +12,13 @@ const LOG_START = { position: '0', stream: '', revision: 0 };
 const TRIES_MAX = 3;
 const PAUSE_MS = 1_000;
 
-/** `readAll` for a scan of the whole log: again where the store does not respond. Throws as it does. */
+/**
+ * `readAll` for a scan of the whole log: again where the store does not respond, until `signal` is aborted.
+ * Throws as it does.
+ */
 export const readPatiently = async (
   { readAll }: ReadAll,
+  signal: AbortSignal,
   ...range: Parameters<ReadAll['readAll']>
 ): Promise<StoredForm[]> => {
   for (let tries = 1; ; tries += 1) {
@@ -24,7 +28,9 @@ export const readPatiently = async (
       const mayPass = error instanceof StoreUnavailable && !(error instanceof StoreFileUnusable);
       // seeded bug: page-read-once
       if (!mayPass || tries === TRIES_MAX) throw error;
-      await pause(PAUSE_MS);
+      await pause(PAUSE_MS, signal);
+      // A stop has less time than three reads.
+      if (signal.aborted) throw error;
     }
   }
 };
@@ -58,13 +64,14 @@ const oneByOne = async (
  */
 export const readPage = async (
   stored: ReadAll,
+  signal: AbortSignal,
   after: Position | null,
   limit: number,
   upTo: Position | null,
   last?: Pick<StoredForm, 'position' | 'stream' | 'revision'>,
 ) => {
   try {
-    return { page: await readPatiently(stored, after, limit, upTo) };
+    return { page: await readPatiently(stored, signal, after, limit, upTo) };
   } catch (error) {
     if (!(error instanceof StoreFileUnusable)) throw error;
     const page = await oneByOne(stored, after, limit, upTo);

@@ -98,7 +98,14 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   let after: Position | null = null;
   for (let pages = 0; !signal.aborted; pages += 1) {
     if (end === null || after === end) return walked;
-    const { page, unreadable }: LogPage = await readPage(stored, after, PAGE, end, walked.last);
+    const { page, unreadable }: LogPage = await readPage(
+      stored,
+      signal,
+      after,
+      PAGE,
+      end,
+      walked.last,
+    );
     for (const [index, form] of page.map(linked).entries()) {
       const pause = pauseAt(index);
       if (pause !== undefined) await pause;

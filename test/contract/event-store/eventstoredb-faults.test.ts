@@ -209,11 +209,13 @@ describe('a read', () => {
 });
 
 describe('a page of a scan of the whole log', () => {
+  const goesOn = new AbortController().signal;
+
   test('is read again where the server does not respond', async () => {
     const stored = await placed(store, store.append('payment-1', 'none', batch()));
     const end = await brisk.end();
     standIn.fail('read', 'silent', 1);
-    const { page } = await readPage(brisk.stored, null, 10, end);
+    const { page } = await readPage(brisk.stored, goesOn, null, 10, end);
     expect(page.map(({ position }) => position)).toEqual(stored.map(({ position }) => position));
   });
 
@@ -221,7 +223,16 @@ describe('a page of a scan of the whole log', () => {
     await store.append('payment-1', 'none', batch());
     const end = await store.end();
     standIn.fail('read', 'unavailable');
-    await expect(readPage(store.stored, null, 10, end)).rejects.toThrow(StoreUnavailable);
+    await expect(readPage(store.stored, goesOn, null, 10, end)).rejects.toThrow(StoreUnavailable);
+  });
+
+  test('is not read again for a scan that was stopped, so that no stop waits for it', async () => {
+    await store.append('payment-1', 'none', batch());
+    const end = await brisk.end();
+    standIn.fail('read', 'silent', 1);
+    await expect(readPage(brisk.stored, AbortSignal.abort(), null, 10, end)).rejects.toThrow(
+      StoreUnavailable,
+    );
   });
 });
 
