@@ -24,16 +24,19 @@ const drop = async (url: string): Promise<void> => {
   await client.close();
 };
 
-let found: Promise<MongoServer | { skip: string }> | undefined;
+/** Without a server there is a name all the same, and the reason. */
+type Missing = { name: string; skip: string };
 
-const find = async (): Promise<MongoServer | { skip: string }> => {
+let found: Promise<MongoServer | Missing> | undefined;
+
+const find = async (): Promise<MongoServer | Missing> => {
   const own = process.env.MONGODB_URL;
   const isStandIn = own === undefined || own === '';
   const url = isStandIn ? await startMongoStandIn() : own;
   try {
     await (await connect(url)).close();
   } catch {
-    return { skip: `nothing answers at MONGODB_URL within ${SELECTION_MS} ms` };
+    return { name: 'mongodb', skip: `nothing answers at MONGODB_URL within ${SELECTION_MS} ms` };
   }
   return {
     name: isStandIn ? 'mongodb (stand-in)' : 'mongodb',
@@ -45,7 +48,7 @@ const find = async (): Promise<MongoServer | { skip: string }> => {
 };
 
 /** The server to test against, or in a few words why there is none. */
-export const mongoServer = (): Promise<MongoServer | { skip: string }> => {
+export const mongoServer = (): Promise<MongoServer | Missing> => {
   found ??= find();
   return found;
 };

@@ -82,7 +82,7 @@ export const sqliteReadModels: ReadModelDriver = {
 };
 
 export const mongoReadModels: ReadModelDriver = {
-  name: 'skip' in mongo ? 'mongodb' : mongo.name,
+  name: mongo.name,
   runsMax: 5,
   skip: 'skip' in mongo ? mongo.skip : undefined,
   make: async () => {

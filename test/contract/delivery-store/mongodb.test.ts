@@ -9,7 +9,7 @@ const database = 'skip' in mongo ? undefined : mongo.database();
 afterAll(() => database?.drop());
 
 describeDeliveryStore({
-  name: 'skip' in mongo ? 'mongodb' : mongo.name,
+  name: mongo.name,
   skip: 'skip' in mongo ? mongo.skip : undefined,
   open: () => mongoDeliveries({ url: database?.url ?? '', attemptsMax: ATTEMPTS_MAX }),
 });

@@ -8,7 +8,7 @@ const database = 'skip' in mongo ? undefined : mongo.database();
 afterAll(() => database?.drop());
 
 describeKeyDocument({
-  name: 'skip' in mongo ? 'mongodb' : mongo.name,
+  name: mongo.name,
   skip: 'skip' in mongo ? mongo.skip : undefined,
   open: (name) => mongoKeyDocument({ url: database?.url ?? '', name }),
 });

@@ -10,7 +10,7 @@ afterAll(() => database?.drop());
 
 describeRelayRetry({
   ...memoryFeedDriver,
-  name: `checkpoint in ${'skip' in mongo ? 'mongodb' : mongo.name}`,
+  name: `checkpoint in ${mongo.name}`,
   skip: 'skip' in mongo ? mongo.skip : undefined,
   document: () => {
     const name = crypto.randomUUID();
