@@ -38,7 +38,7 @@ const bar = (what: string, first: number, startedAtMs: number): Progress => {
   let known: Total = { total: first };
   const format = `${what} {bar} {percentage}%  {value}/{about}{total}  {rate}/s  {left}`;
   const shown = new SingleBar({ format, stream: process.stderr, barsize: 30, hideCursor: true });
-  shown.start(first, 0, { rate: 0, left: '? s left', about: '' });
+  shown.start(first, 0, { ...rateOf(0, first, startedAtMs), about: '' });
   return {
     update: (done, changed = known) => {
       known = changed;
