@@ -1,6 +1,6 @@
 # One image for every process; without a command it is the embedded service on port 8080:
 #   docker run --read-only --tmpfs /tmp -v payments-data:/data -p 127.0.0.1:8080:8080 payments:1.0.0
-# The others: node command-api/main.ts, query-api/main.ts, projector/main.ts,
+# The others: node scripts/launch.cjs and command-api/main.ts, query-api/main.ts, projector/main.ts or
 # provider-simulator/main.ts. docker-compose.yml runs each; docs/containers.md is the page.
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
@@ -34,4 +34,4 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=10s --start-period=120s --retries=6 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/ready`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT []
-CMD ["node", "embedded/main.ts"]
+CMD ["node", "scripts/launch.cjs", "embedded/main.ts"]

@@ -98,8 +98,10 @@ describe.each(Object.entries(OURS))('the container of our process %s', (name, mo
     expect(Number.parseInt(container.stop_grace_period ?? '', 10)).toBeGreaterThanOrEqual(12);
     // F21: a core file would hold card numbers.
     expect(container).toMatchObject({ ulimits: { core: 0 } });
-    expect(command[0]).toBe('node');
-    expect(existsSync(join(ROOT, command[1] ?? ''))).toBe(true);
+    // ADR-0228: by the launcher, as npm starts it.
+    const [node, launcher, main = ''] = command;
+    expect([node, launcher]).toEqual(['node', 'scripts/launch.cjs']);
+    expect(existsSync(join(ROOT, main))).toBe(true);
     expect(container.healthcheck.test.join(' ')).toContain('/health/ready');
   });
 

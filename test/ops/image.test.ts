@@ -21,12 +21,24 @@ test('every stage is based on the version of Node that npm ci installs', () => {
 test('the image runs as the user node, and signals reach the process', () => {
   expect([...finalStage.matchAll(/^USER (.*)$/gm)].map(([, user]) => user)).toEqual(['node']);
   expect(finalStage).toContain('STOPSIGNAL SIGTERM');
-  expect(finalStage).toMatch(/^ENTRYPOINT \[\]\nCMD \["node", "embedded\/main\.ts"\]$/m);
+  expect(finalStage).toMatch(
+    /^ENTRYPOINT \[\]\nCMD \["node", "scripts\/launch\.cjs", "embedded\/main\.ts"\]$/m,
+  );
   expect(finalStage).toMatch(/^HEALTHCHECK .*\\\n {2}CMD \["node", "-e"/m);
 });
 
-test('only production packages are installed, and no install script runs', () => {
-  expect(dockerfile).toContain('RUN npm ci --omit=dev --omit=optional --ignore-scripts');
+test('ADR-0228: the image starts Node with the flags of npm start, and by the same launcher', () => {
+  const [, flags, started] =
+    /node (--.*) (scripts\/launch\.cjs .*)$/.exec(manifest.scripts.start) ?? [];
+  expect(/^ENV .*NODE_OPTIONS="(.*?)"/m.exec(finalStage)?.[1]).toContain(flags);
+  expect(JSON.parse(/^CMD (.*)$/m.exec(finalStage)?.[1] ?? '')).toEqual([
+    'node',
+    ...(started ?? '').split(' '),
+  ]);
+});
+
+test('ADR-0228: only production packages are installed, those that send traces too, and no install script runs', () => {
+  expect(dockerfile).toMatch(/^RUN npm ci --omit=dev --omit=optional --ignore-scripts$/m);
 });
 
 test('only named folders reach the image: no test, no secret, no data', () => {
