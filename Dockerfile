@@ -7,9 +7,9 @@ ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The base image has Node 24, so the optional package that contains it (190 MB) is left out.
-# No other package has an install script that may run.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts
+# The base image has Node 24: without its install script the package `node` brings no other one (190 MB).
+# No other package has an install script that may run. The optional packages are those that send traces.
+RUN npm ci --omit=dev --ignore-scripts
 
 FROM ${NODE_IMAGE} AS sources
 WORKDIR /app

@@ -38,7 +38,7 @@ test('ADR-0228: the image starts Node with the flags of npm start, and by the sa
 });
 
 test('ADR-0228: only production packages are installed, those that send traces too, and no install script runs', () => {
-  expect(dockerfile).toMatch(/^RUN npm ci --omit=dev --omit=optional --ignore-scripts$/m);
+  expect(dockerfile).toMatch(/^RUN npm ci --omit=dev --ignore-scripts$/m);
 });
 
 test('only named folders reach the image: no test, no secret, no data', () => {
