@@ -18,8 +18,8 @@ import {
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
+import { type LoadedPayment, notInLog, operationOf } from './loaded-payment.ts';
 import { operate } from './operate.ts';
-import { type LoadedPayment, notInLog, operationOf } from './payment-log.ts';
 import { resolveByAsking, responseUnlessFenced } from './recovery/ask.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, keyReused, replayed, responseTo } from './responses.ts';

@@ -8,7 +8,7 @@
 import { type Operation, unresolvedOperations } from '../shared/payment/payment-state.ts';
 import { jittered, WIDE_JITTER, pause as wait } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
-import type { LoadedPayment } from './payment-log.ts';
+import type { LoadedPayment } from './loaded-payment.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 
 /**

@@ -13,12 +13,12 @@ import { isOfSameRequest } from '../shared/payment/payment-state.ts';
 import { bodyOf } from '../shared/payment/response.ts';
 import type { CommandDeps } from './deps.ts';
 import { pauses } from './in-flight.ts';
-import { contextOf, type LoadedPayment } from './payment-log.ts';
+import type { LoadedPayment } from './loaded-payment.ts';
 import { resolvedInTurn } from './recovery/ask.ts';
 import type { Claims } from './reference-claims.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, rejection, responseTo, unknownOutcome } from './responses.ts';
-import type { Sender } from './sender.ts';
+import { contextOf, type Sender } from './sender.ts';
 
 /** How long a claimant has from its claim to its PaymentCreated; then its claim no longer counts. */
 const CLAIM_MS_MAX = 2_000;

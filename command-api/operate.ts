@@ -8,11 +8,12 @@ import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts
 import type { FinalOutcome, FinalOutcomeDetails } from '../shared/payment/outcome.ts';
 import type { Operation } from '../shared/payment/payment-state.ts';
 import type { CommandDeps } from './deps.ts';
-import { contextOf, type Executed, type LoadedPayment, operationOf } from './payment-log.ts';
+import { type LoadedPayment, operationOf } from './loaded-payment.ts';
+import type { Executed } from './payment-log.ts';
 import type { CallDetails, Fenced, NotFound, ProviderOutcome } from './provider/port.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, rejection, responseTo, unknownOutcome } from './responses.ts';
-import type { Sender } from './sender.ts';
+import { contextOf, type Sender } from './sender.ts';
 
 /** One operation to be begun on a payment. */
 export type OperationRequest = {

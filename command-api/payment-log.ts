@@ -2,18 +2,13 @@
  * The streams of payments, read and appended to: load, decide, append; again on a conflict of
  * revisions. The only loop around an append, and it holds no effect but the append itself (gaps §6).
  */
-import {
-  AppendOutcomeUnknown,
-  RevisionConflict,
-  StoreUnavailable,
-  StreamNotWhole,
-} from '../shared/event-store/errors.ts';
+import { RevisionConflict } from '../shared/event-store/errors.ts';
 import {
   asPaymentEvent,
   foldInSlices,
   type RecordedPaymentEvent,
 } from '../shared/event-store/fold-stream.ts';
-import type { EventContext, EventStore, NewEvent } from '../shared/event-store/port.ts';
+import type { EventContext, EventStore } from '../shared/event-store/port.ts';
 import type {
   Command,
   LaterCommand,
@@ -27,30 +22,28 @@ import { decideResolution } from '../shared/payment/decide-resolution.ts';
 import { decideLater } from '../shared/payment/later.ts';
 import { bytesOfPayment } from '../shared/payment/memory.ts';
 import type { FinalOutcomeDetails, LaterResult } from '../shared/payment/outcome.ts';
-import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
-import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
-import type { Operation, PaymentState } from '../shared/payment/payment-state.ts';
-import { project } from '../shared/payment/response.ts';
-import { evolve } from '../shared/payment/state.ts';
-import { jittered, pause, WIDE_JITTER } from '../shared/runtime/back-off.ts';
+import { streamOf } from '../shared/payment/payment-events.ts';
+import type { PaymentState } from '../shared/payment/payment-state.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
-import { newEventId, newOperationId } from '../shared/runtime/ids.ts';
-import { currentTraceparent } from '../shared/runtime/tracing.ts';
+import { newOperationId } from '../shared/runtime/ids.ts';
+import { append, newEvents } from './append-events.ts';
+import {
+  after,
+  foldOne,
+  isIntentOf,
+  knows,
+  type LoadedPayment,
+  notInLog,
+  operationOf,
+} from './loaded-payment.ts';
 import { type Budget, BudgetSpent, startBudget } from './request-budget.ts';
-import type { Sender } from './sender.ts';
+import { contextOf, type Sender } from './sender.ts';
 
 /** Everything that leads to events of a payment. */
 type AnyCommand = Command | ResolutionCommand | LaterCommand;
 
 /** What an operator says of an operation's outcome (gaps §16). */
 export type Word = Pick<ResolveCommand, 'outcome' | 'evidence' | 'withoutFence'>;
-
-/** An existing payment, folded from its stream. */
-export type LoadedPayment = {
-  events: readonly RecordedPaymentEvent[];
-  state: PaymentState;
-  readModel: PaymentReadModel;
-};
 
 export type Executed =
   /** Appended; or nothing to append, for the operation was known already. */
@@ -134,63 +127,10 @@ export type PaymentLogOptions = {
   cachedBytesMax: number;
 };
 
-type Folds = Pick<LoadedPayment, 'state' | 'readModel'>;
-
-const foldOne = (before: Folds | undefined, recorded: RecordedPaymentEvent): Folds => ({
-  state: evolve(before?.state, recorded),
-  readModel: project(before?.readModel, recorded),
-});
-
-/** The payment with further events; undefined while it has none at all. */
-const after = (
-  payment: LoadedPayment | undefined,
-  appended: readonly RecordedPaymentEvent[],
-): LoadedPayment | undefined => {
-  let folds: Folds | undefined = payment;
-  for (const recorded of appended) folds = foldOne(folds, recorded);
-  if (folds === undefined) return undefined;
-  const { state, readModel } = folds;
-  return { events: [...(payment?.events ?? []), ...appended], state, readModel };
-};
-
 /** What the provider has opened may not be used: the operation has its outcome, or another reference. */
 export class OperationEnded extends Error {
   override name = 'OperationEnded';
 }
-
-/** The operation as the payment knows it now. Throws Error where it has no such operation. */
-export const operationOf = (
-  { state }: Pick<LoadedPayment, 'state'>,
-  operationId: string,
-): Operation => {
-  const found = state.operations.find((one) => one.operationId === operationId);
-  if (found === undefined)
-    throw new Error(`payment ${state.paymentId} has no operation ${operationId}`);
-  return found;
-};
-
-const knows = (payment: LoadedPayment | undefined, operationId: string): boolean =>
-  payment?.state.operations.some((o) => o.operationId === operationId) ?? false;
-
-/**
- * Whether one of these appends stored the operation's intent. Under a key the operation id is derived
- * (gaps §17), so another process may have begun the very same operation: its call is its own.
- */
-const isIntentOf = (
-  { events, state }: LoadedPayment,
-  operationId: string,
-  tried: ReadonlySet<string>,
-): boolean => {
-  const operation = state.operations.find((o) => o.operationId === operationId);
-  return operation !== undefined && tried.has(events[operation.requestedAt]?.id ?? '');
-};
-
-/** The context that a request's intent is stored with. */
-export const contextOf = ({ actor, requestId }: Sender): EventContext => {
-  const context = { actor, requestId, correlationId: requestId, causationId: requestId };
-  const traceparent = currentTraceparent();
-  return traceparent === undefined ? context : { ...context, traceparent };
-};
 
 /** The decision on a command; what is resolved by hand has rules of its own. */
 const decided = (state: PaymentState | undefined, command: AnyCommand): Decision =>
@@ -206,12 +146,6 @@ const isOnKnownOperation = ({ kind }: AnyCommand): boolean =>
 
 const BY_RECOVERY = { actor: 'recovery' };
 
-/** The error for a payment that was seen, and that the log no longer has. */
-export const notInLog = (paymentId: string): StreamNotWhole =>
-  new StreamNotWhole(`payment ${paymentId}: it was seen before, and the log does not have it`);
-
-/** A pause between attempts of one append, so that a store in trouble is not flooded. */
-const PAUSE_MS = 50;
 /** How long the store may take to accept an outcome; the request's own budget does not bound it. */
 const RECORD_BUDGET_MS = 10_000;
 
@@ -253,43 +187,6 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     return payment;
   };
 
-  const newEvents = (
-    payment: LoadedPayment | undefined,
-    decided: readonly PaymentEvent[],
-    context: EventContext,
-  ): NewEvent[] => {
-    const last = payment?.events.at(-1)?.time ?? '';
-    const now = new Date(nowMs()).toISOString();
-    // seeded bug: time-never-back
-    const time = now < last ? last : now;
-    return decided.map((event) => ({ id: newEventId(), time, event, context }));
-  };
-
-  /** The very same append again while its outcome is unknown: same ids, same expected revision. */
-  const append = async (
-    paymentId: string,
-    payment: LoadedPayment | undefined,
-    events: NewEvent[],
-    budget: Budget,
-  ): Promise<RecordedPaymentEvent[]> => {
-    const last = payment?.events.at(-1);
-    const expected = last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
-    let unknown: AppendOutcomeUnknown | undefined;
-    for (;;) {
-      try {
-        // seeded bug: append-repeated
-        return (await store.append(streamOf(paymentId), expected, events)).map(asPaymentEvent);
-      } catch (error) {
-        if (error instanceof AppendOutcomeUnknown) unknown = error;
-        // That the store rejects this attempt says nothing of the attempt before it.
-        // seeded bug: refusal-after-unknown
-        else if (unknown === undefined || !(error instanceof StoreUnavailable)) throw error;
-        if (budget.leftMs() === 0) throw unknown;
-        await pause(jittered(PAUSE_MS, WIDE_JITTER));
-      }
-    }
-  };
-
   const execute: PaymentLog['execute'] = async (paymentId, command, context, budget) => {
     // A create knows its revision: the exact expectation protects it, not the read.
     let payment = command.kind === 'create' ? undefined : await load(paymentId, 'cache');
@@ -310,10 +207,10 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
           return { kind: 'done', payment };
         if (justRead) return { kind: 'repeated', payment };
       } else {
-        const events = newEvents(payment, decision.events, context);
+        const events = newEvents(payment, decision.events, context, nowMs());
         for (const { id } of events) tried.add(id);
         try {
-          const appended = await append(paymentId, payment, events, budget);
+          const appended = await append(store, paymentId, payment, events, budget);
           const next = afterAppend(paymentId, payment, appended);
           onAppended(appended);
           return { kind: 'done', payment: next };

@@ -5,7 +5,7 @@ import {
   type PaymentState,
 } from '../shared/payment/payment-state.ts';
 import { intentTimeOf } from './in-flight.ts';
-import type { LoadedPayment } from './payment-log.ts';
+import type { LoadedPayment } from './loaded-payment.ts';
 import type { OperationQuestion, ProviderOperationKind } from './provider/port.ts';
 
 const KINDS = { capture: 'CAPTURE', void: 'VOID', refund: 'REFUND' } as const;

@@ -11,7 +11,7 @@ import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import type { Operation, OperationKind } from '../shared/payment/payment-state.ts';
 import { bodyOf, failureBodyOf, foldReadModel } from '../shared/payment/response.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
-import type { LoadedPayment } from './payment-log.ts';
+import type { LoadedPayment } from './loaded-payment.ts';
 import { type Budget, BudgetSpent, type Waiting, withinBudget } from './request-budget.ts';
 
 export type CommandResponse = {

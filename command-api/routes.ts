@@ -25,8 +25,8 @@ import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts'
 import { type Change, type ChangeKind, changePayment, recognisedBy } from './change-payment.ts';
 import { createPayment } from './create-payment.ts';
 import type { CommandDeps } from './deps.ts';
+import { type LoadedPayment, notInLog } from './loaded-payment.ts';
 import { OPERATOR_ROUTES, type OperatorDeps } from './operator/routes.ts';
-import { type LoadedPayment, notInLog } from './payment-log.ts';
 import type { ProviderAhead, ReadOnly } from './provider-ahead/provider-ahead.ts';
 import { ACKNOWLEDGE_ROUTES, type AcknowledgeDeps } from './provider-ahead/routes.ts';
 import {

@@ -1,7 +1,7 @@
 /** Waits for calls to the provider that may be running in another process. */
 import type { CommandDeps } from './deps.ts';
 import { pauses } from './in-flight.ts';
-import type { LoadedPayment } from './payment-log.ts';
+import type { LoadedPayment } from './loaded-payment.ts';
 import type { Budget } from './request-budget.ts';
 
 /**

@@ -11,7 +11,8 @@ import {
   unresolvedOperations,
 } from '../../shared/payment/payment-state.ts';
 import type { CommandDeps } from '../deps.ts';
-import { type LoadedPayment, operationOf, type Word } from '../payment-log.ts';
+import { type LoadedPayment, operationOf } from '../loaded-payment.ts';
+import type { Word } from '../payment-log.ts';
 import { ask } from '../recovery/ask.ts';
 import type { Sender } from '../sender.ts';
 

@@ -11,7 +11,7 @@ import {
   type RoutesOf,
   sendJson,
 } from '../../shared/http/route.ts';
-import { contextOf } from '../payment-log.ts';
+import { contextOf } from '../sender.ts';
 import { Acknowledgement } from './contract.ts';
 import type { ProviderAhead } from './provider-ahead.ts';
 

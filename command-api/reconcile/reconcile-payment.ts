@@ -4,7 +4,7 @@
  */
 import type { Operation } from '../../shared/payment/payment-state.ts';
 import { within } from '../../shared/runtime/back-off.ts';
-import type { LoadedPayment } from '../payment-log.ts';
+import type { LoadedPayment } from '../loaded-payment.ts';
 import { MISMATCH, type Provider, type ProviderOperationKind } from '../provider/port.ts';
 import { questionAbout } from '../question.ts';
 import type { Difference } from './differences.ts';

@@ -17,7 +17,7 @@ import {
   sendJson,
 } from '../../shared/http/route.ts';
 import type { CommandDeps } from '../deps.ts';
-import type { LoadedPayment } from '../payment-log.ts';
+import type { LoadedPayment } from '../loaded-payment.ts';
 import * as contract from './contract.ts';
 import { LedgerUnavailable, type Reconciliation } from './reconcile.ts';
 import { reconcilePayment } from './reconcile-payment.ts';

@@ -7,8 +7,8 @@
 import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import { type Operation, unresolvedOperations } from '../../shared/payment/payment-state.ts';
 import type { CommandDeps } from '../deps.ts';
+import { type LoadedPayment, operationOf } from '../loaded-payment.ts';
 import { outcomeOf } from '../operate.ts';
-import { type LoadedPayment, operationOf } from '../payment-log.ts';
 import { AT_WORK } from '../provider/port.ts';
 import { questionAbout } from '../question.ts';
 import type { Budget } from '../request-budget.ts';

@@ -6,7 +6,7 @@
  */
 import { type Operation, unconfirmedOperations } from '../../shared/payment/payment-state.ts';
 import type { CommandDeps } from '../deps.ts';
-import { type LoadedPayment, operationOf } from '../payment-log.ts';
+import { type LoadedPayment, operationOf } from '../loaded-payment.ts';
 import { ask } from './ask.ts';
 
 /**

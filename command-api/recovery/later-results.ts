@@ -13,7 +13,7 @@ import type {
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { CommandDeps } from '../deps.ts';
-import type { LoadedPayment } from '../payment-log.ts';
+import type { LoadedPayment } from '../loaded-payment.ts';
 import type { PaymentQuestion } from '../provider/port.ts';
 import { resolveByAsking } from './ask.ts';
 

@@ -12,7 +12,7 @@ import {
   unresolvedOperations,
 } from '../../shared/payment/payment-state.ts';
 import { type InFlight, intentTimeOf } from '../in-flight.ts';
-import type { LoadedPayment } from '../payment-log.ts';
+import type { LoadedPayment } from '../loaded-payment.ts';
 
 /** Resolved by hand: UNCONFIRMED, or CONTRADICTED by the provider (ADR-0099). */
 export const OPERATION_STATES = ['UNRESOLVED', 'UNCONFIRMED', 'CONTRADICTED'] as const;

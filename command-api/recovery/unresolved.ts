@@ -6,7 +6,8 @@
  */
 import { unconfirmedOperations, unresolvedOperations } from '../../shared/payment/payment-state.ts';
 import type { InFlight, Queues } from '../in-flight.ts';
-import type { LoadedPayment, PaymentLog } from '../payment-log.ts';
+import type { LoadedPayment } from '../loaded-payment.ts';
+import type { PaymentLog } from '../payment-log.ts';
 import { type Attempted, createRetrySchedules, type FailedAttempt } from './retry-schedule.ts';
 import { createUnresolvedIndex, isDone, type KnownOperation } from './unresolved-index.ts';
 

@@ -1,0 +1,68 @@
+/**
+ * A payment as this process has it: its events, and what they add up to.
+ */
+import { StreamNotWhole } from '../shared/event-store/errors.ts';
+import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
+import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
+import type { Operation, PaymentState } from '../shared/payment/payment-state.ts';
+import { project } from '../shared/payment/response.ts';
+import { evolve } from '../shared/payment/state.ts';
+
+/** An existing payment, folded from its stream. */
+export type LoadedPayment = {
+  events: readonly RecordedPaymentEvent[];
+  state: PaymentState;
+  readModel: PaymentReadModel;
+};
+
+type Folds = Pick<LoadedPayment, 'state' | 'readModel'>;
+
+/** The folds with one more event. */
+export const foldOne = (before: Folds | undefined, recorded: RecordedPaymentEvent): Folds => ({
+  state: evolve(before?.state, recorded),
+  readModel: project(before?.readModel, recorded),
+});
+
+/** The payment with further events; undefined while it has none at all. */
+export const after = (
+  payment: LoadedPayment | undefined,
+  appended: readonly RecordedPaymentEvent[],
+): LoadedPayment | undefined => {
+  let folds: Folds | undefined = payment;
+  for (const recorded of appended) folds = foldOne(folds, recorded);
+  if (folds === undefined) return undefined;
+  const { state, readModel } = folds;
+  return { events: [...(payment?.events ?? []), ...appended], state, readModel };
+};
+
+/** The operation as the payment knows it now. Throws Error where it has no such operation. */
+export const operationOf = (
+  { state }: Pick<LoadedPayment, 'state'>,
+  operationId: string,
+): Operation => {
+  const found = state.operations.find((one) => one.operationId === operationId);
+  if (found === undefined)
+    throw new Error(`payment ${state.paymentId} has no operation ${operationId}`);
+  return found;
+};
+
+/** Whether the payment has the operation. */
+export const knows = (payment: LoadedPayment | undefined, operationId: string): boolean =>
+  payment?.state.operations.some((o) => o.operationId === operationId) ?? false;
+
+/**
+ * Whether one of these appends stored the operation's intent. Under a key the operation id is derived
+ * (gaps §17), so another process may have begun the very same operation: its call is its own.
+ */
+export const isIntentOf = (
+  { events, state }: LoadedPayment,
+  operationId: string,
+  tried: ReadonlySet<string>,
+): boolean => {
+  const operation = state.operations.find((o) => o.operationId === operationId);
+  return operation !== undefined && tried.has(events[operation.requestedAt]?.id ?? '');
+};
+
+/** The error for a payment that was seen, and that the log no longer has. */
+export const notInLog = (paymentId: string): StreamNotWhole =>
+  new StreamNotWhole(`payment ${paymentId}: it was seen before, and the log does not have it`);
