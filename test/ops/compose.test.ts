@@ -15,7 +15,8 @@ type Service = {
   command?: string[];
   environment?: Record<string, string>;
   ports?: string[];
-  volumes?: string[];
+  volumes?: (string | { target: string })[];
+  tmpfs?: string[];
   networks: string[];
   depends_on?: Record<string, { condition: string }>;
   healthcheck: { test: string[] };
@@ -69,6 +70,17 @@ describe.each(services)('the container of %s', (name, container) => {
     for (const port of container.ports ?? []) {
       expect(port).toMatch(/^127\.0\.0\.1:\$\{[A-Z_]+_PORT:-\d+\}:\d+$/);
     }
+  });
+
+  // Compose refuses the whole file otherwise.
+  test('has one thing mounted in a place', () => {
+    const targets = [
+      ...(container.tmpfs ?? []).map((mount) => mount.split(':')[0]),
+      ...(container.volumes ?? []).map((mount) =>
+        typeof mount === 'string' ? mount.split(':')[1] : mount.target,
+      ),
+    ];
+    expect(targets).toEqual([...new Set(targets)]);
   });
 
   test('starts once the services that it cannot do without are healthy', () => {
