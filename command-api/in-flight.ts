@@ -130,7 +130,9 @@ export const createInFlight = ({ inFlightMsMax, nowMs }: InFlightOptions): InFli
   return {
     begin: (operationId) => void live.add(operationId),
     end: (operationId) => void live.delete(operationId),
-    sawIntent: (operationId) => void see(operationId),
+    sawIntent: (operationId) => {
+      if (inFlightMsMax > 0) see(operationId);
+    },
     sawEnd: (paymentId, operationId) =>
       void ended.set(paymentId, (ended.get(paymentId) ?? new Set()).add(operationId)),
     forget: (paymentId) => void ended.delete(paymentId),

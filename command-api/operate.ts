@@ -101,7 +101,7 @@ const carryOut = async (
 
 /** Decides and appends the intent. Where nobody knows whether it is stored, no call follows it. */
 const appendIntent = async (
-  { paymentLog }: CommandDeps,
+  { paymentLog, inFlight }: CommandDeps,
   { paymentId, command, sender, budget }: OperationRequest,
   progress: Progress,
 ): Promise<Executed> => {
@@ -109,9 +109,14 @@ const appendIntent = async (
   if (budget.leftMs() === 0) throw new BudgetSpent();
   budget.appending = true;
   try {
-    return await paymentLog.execute(paymentId, command, contextOf(sender), budget);
+    const executed = await paymentLog.execute(paymentId, command, contextOf(sender), budget);
+    // The log does not bring it back to this process (ADR-0207).
+    // seeded bug: own-intent-seen
+    if (executed.kind === 'done') inFlight.sawIntent(command.operationId);
+    return executed;
   } catch (error) {
     progress.intentUnknown = error instanceof AppendOutcomeUnknown;
+    if (progress.intentUnknown) inFlight.sawIntent(command.operationId);
     throw error;
   } finally {
     budget.appending = false;

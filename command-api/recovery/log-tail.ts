@@ -2,7 +2,7 @@
  * Follows the intents of the log from the start of this process on, where other processes append to
  * it. An intent that comes then has just been stored, whatever the clock of its process says (gaps
  * §7, ADR-0129): this process waits for its call by a clock of its own that only goes forward. How
- * far the clocks differ is measured on the way.
+ * far the clocks differ is measured on the way. Its own intents it knows without the log (operate.ts).
  */
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
@@ -89,7 +89,7 @@ export const followLogTail = (options: LogTailOptions): LogTail => {
 
   const followOnce = async (): Promise<void> => {
     after ??= await store.end();
-    for await (const item of store.subscribe(after, stopping.signal, INTENTS)) {
+    for await (const item of store.subscribe(after, stopping.signal, INTENTS, 'others')) {
       if (item.kind === 'events') item.events.forEach(note);
       if (item.kind === 'caught-up') {
         isLive = true;

@@ -189,12 +189,14 @@ export type EventStore = {
   /**
    * Delivers everything after a position (null: from the start) until `signal` is aborted. With
    * `types` no event of another type, so that a store that can leaves them out at its source; one
-   * that cannot be read may still come, and so may a removal.
+   * that cannot be read may still come, and so may a removal. With `others` a store may leave out
+   * the events that were appended through it meanwhile.
    */
   subscribe(
     after: Position | null,
     signal: AbortSignal,
     types?: readonly EventType[],
+    whose?: 'all' | 'others',
   ): AsyncIterable<SubscriptionItem>;
   /**
    * Stores a value under a key that has none, and returns the stored value, which is the first

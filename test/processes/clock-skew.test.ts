@@ -46,6 +46,23 @@ test('F6: a call of a process an hour behind is waited for, not looked up and no
   );
 });
 
+test('F6: an own intent counts by a clock that only goes forward, without the log', async () => {
+  const { a } = processes;
+  const id = await authorizedAt(a);
+  const held = a.faults.holdNext();
+  const capturing = a.change('capture', id);
+  await held.begun;
+  a.clock.aheadMs = HOUR_MS;
+  const payment = {
+    events: await processes.events(id),
+    state: await processes.state(id),
+    readModel: undefined,
+  };
+  expect(a.side.inFlight.leftMs(payment)).toBeGreaterThan(0);
+  held.release();
+  expect((await capturing).json.status).toBe('CAPTURED');
+});
+
 test('F6: an intent from before the start counts by its time, so that nobody waits for what is long over', async () => {
   const { a } = processes;
   a.faults.respondsToLookUps = false;

@@ -56,14 +56,16 @@ export function requestOf(correlationId: string, { stream, after, batch }: Appen
 const hexOf = (number: string): string =>
   BigInt.asUintN(64, BigInt(number)).toString(16).padStart(16, '0');
 
-/** The correlation id of a response: the server gives it back as text or as two numbers. */
-export function correlationOf(response: Response): string {
-  const id = response.getCorrelationId();
+/** An id as the server sends it, as text or as two numbers; empty where there is none. */
+export function textOfId(id: Id | undefined): string {
   const numbers = id?.getStructured();
   if (numbers === undefined) return id?.getString() ?? '';
   const hex = hexOf(numbers.getMostSignificantBits()) + hexOf(numbers.getLeastSignificantBits());
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
+
+/** The correlation id of a response. */
+export const correlationOf = (response: Response): string => textOfId(response.getCorrelationId());
 
 /** What came of an append. Throws an error with the `type` that the client gives the same rejection. */
 export function storedOf(response: Response): Stored {

@@ -3,8 +3,7 @@
  * correlation id in a list of our own (ADR-0007). Nothing here tries again: see `createSender`.
  */
 import { randomUUID } from 'node:crypto';
-import { EventStoreDBClient } from '@eventstore/db-client';
-import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { Client, Credentials } from './address.ts';
 import {
   type AppendRequest,
@@ -14,26 +13,10 @@ import {
   storedOf,
 } from './batch-messages.ts';
 import type { Call } from './call-outcome.ts';
+import { type GrpcError, openCall } from './open-call.ts';
 
 type Duplex = ReturnType<InstanceType<typeof streamsGrpc.StreamsClient>['batchAppend']>;
 type Waiting = { resolve(stored: Stored): void; reject(error: unknown): void };
-type GrpcError = Error & { code?: number; metadata?: { get(name: string): unknown[] } };
-
-/** Opens streams as the client opens its own: what finds the leader is a protected member of it. */
-class Opener extends EventStoreDBClient {
-  static open(client: Client, credentials: Credentials, seen: (duplex: Duplex) => void) {
-    const { GRPCStreamCreator, callArguments } = client as Opener;
-    const [metadata, options] = callArguments(
-      { credentials, requiresLeader: true },
-      { deadline: Number.POSITIVE_INFINITY },
-    );
-    return GRPCStreamCreator(streamsGrpc.StreamsClient, 'batchAppend', (stubs) => {
-      const duplex = stubs.batchAppend(metadata, options);
-      seen(duplex);
-      return duplex;
-    })();
-  }
-}
 
 /**
  * What the end of the stream says about the appends that had no answer. A call that was rejected
@@ -119,8 +102,14 @@ export function createBatchStream(client: Client, credentials: Credentials) {
       if (current === opening) current = undefined;
     };
     const { promise, resolve } = Promise.withResolvers<BatchStream>();
-    const opening = Opener.open(client, credentials, (duplex) =>
-      resolve(follow(duplex, left)),
+    const opening = openCall(
+      client,
+      { credentials, requiresLeader: true },
+      (stubs, metadata, options) => {
+        const duplex = stubs.batchAppend(metadata, options);
+        resolve(follow(duplex, left));
+        return duplex;
+      },
     ).then(() => promise);
     opening.catch(left);
     return opening;

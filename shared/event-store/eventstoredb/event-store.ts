@@ -12,6 +12,8 @@ import { createAppender, createSender, rejectAny } from './append.ts';
 import { createMetaClaims } from './claim-meta.ts';
 import { connect, type EventStoreDbOptions, type EventStoreDbStats } from './connection.ts';
 import { createLogReader, headOf } from './log-reader.ts';
+import { createOwnEvents } from './own-events.ts';
+import { PASSED_OVER_MAX } from './read-messages.ts';
 import {
   comparePositions,
   fromServer,
@@ -29,8 +31,6 @@ import { subscribeAndResume } from './subscription.ts';
 const PING_TIMEOUT_MS = 2000;
 const PING_GOOD_FOR_MS = 1000;
 const SILENCE_MS_MAX = 10_000;
-// The server says that it is alive each time that it has passed over so many.
-const PASSED_OVER_MAX = 1000;
 
 /** The port, and what health and the metrics ask of this driver. */
 export type EventStoreDb = EventStore & {
@@ -53,6 +53,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const removals = createRemovals();
   const streams = createStreamReader(connection, ends, removals);
   const log = createLogReader(connection, options);
+  const own = createOwnEvents();
   // seeded bug: health-asks-once
   const ping = shareCall(() => streams.ping(pingMs(callTimeoutMs)), PING_GOOD_FOR_MS);
   const send = createSender(connection);
@@ -93,7 +94,9 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     append: (stream, expected, events) =>
       whileOpen(async () => {
         rejectAny(expected);
-        return appendBatch(stream, expected, encode(stream, expected, events));
+        const encoded = encode(stream, expected, events);
+        own.note(encoded);
+        return appendBatch(stream, expected, encoded);
       }),
     readStream: (stream) => whileOpen(() => streams.readStream(stream)),
     lastRevision: (stream) => whileOpen(() => streams.lastRevision(stream)),
@@ -104,11 +107,13 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     claimMeta: (key, value) => whileOpen(() => claim(key, value)),
     ping: () => whileOpen(ping),
     stats: () => ({ ...stats }),
-    subscribe: (after, signal, types) =>
-      subscribeAndResume(
+    subscribe: (after, signal, types, whose = 'all') => {
+      const until = AbortSignal.any([signal, closing.signal]);
+      const isLeftOut = whose === 'all' ? () => false : own.follow(types, until);
+      return subscribeAndResume(
         {
           types,
-          open: (from, alive) => sourceOf(connection, { from, types, alive }),
+          open: (from, listener) => sourceOf(connection, { from, types, isLeftOut }, listener),
           lags: (from) => lags(from, types),
           confirmMsMax: callTimeoutMs,
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,
@@ -120,8 +125,9 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
           },
         },
         after,
-        AbortSignal.any([signal, closing.signal]),
-      ),
+        until,
+      );
+    },
     stored: {
       guarantee: 'stream',
       readStream: (stream) =>
