@@ -2,7 +2,7 @@
 import { READ_MODEL_VERSION } from '../../payment/response.ts';
 
 /** Names the tables below; raise it with any change of them. */
-const SCHEMA_VERSION = 7;
+const SCHEMA_VERSION = 8;
 /** Stored as user_version: a file with another number is filled anew. */
 export const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
 
