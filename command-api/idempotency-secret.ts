@@ -18,13 +18,28 @@ const STREAM = auditStreamOf('idempotency-secret');
 
 type SecretStore = Pick<EventStore, 'claimMeta' | 'readStream' | 'append'>;
 
-/** The check value of the secret that the events were last written with, and where that stands. */
-const currentOf = async (store: SecretStore, own: string) => {
+const checkOf = ({ event }: RecordedEvent): string[] =>
+  event.type === 'IdempotencySecretChanged' ? [event.data.check] : [];
+
+/** The check values of the secrets that the events were written with, and where the last stands. */
+const knownTo = async (store: SecretStore, own: string) => {
   const first = await store.claimMeta('idempotency-check', own);
-  const last = (await store.readStream(STREAM)).at(-1);
-  const event = last?.event;
-  const check = event?.type === 'IdempotencySecretChanged' ? event.data.check : first;
-  return { check, last };
+  const changes = await store.readStream(STREAM);
+  const older = [first, ...changes.flatMap(checkOf)];
+  return { check: older.pop(), older, last: changes.at(-1) };
+};
+
+/**
+ * Once the secret was changed, another text in the older one's place would let repeats of what was
+ * sent before be charged again, and nobody would see it. None at all is the operator's choice.
+ */
+const refuseForeign = (own: string, older: readonly string[], previous?: string): void => {
+  if (previous === undefined || older.length === 0) return;
+  // seeded bug: older-secret-known
+  if (previous !== own && older.includes(previous)) return;
+  throw new SecretRefused(
+    'IDEMPOTENCY_SECRET_PREVIOUS: no events were written with this secret before the current one; with it repeated requests from before the rotation would be charged again. Name the secret before the current one',
+  );
 };
 
 /** Throws RevisionConflict where another process changed it at the same moment. */
@@ -47,11 +62,12 @@ const LOOKS_MAX = 5;
 
 const checkSecret = async (store: SecretStore, identities: Identities): Promise<void> => {
   const own = identities.checkValue();
+  const previous = identities.previous?.checkValue();
   for (let looks = 0; looks < LOOKS_MAX; looks += 1) {
-    const { check, last } = await currentOf(store, own);
-    if (check === own) return;
+    const { check, older, last } = await knownTo(store, own);
+    if (check === own) return refuseForeign(own, older, previous);
     // seeded bug: previous-secret-matches
-    if (check !== identities.previous?.checkValue()) break;
+    if (check === undefined || check !== previous) break;
     try {
       return await recordChange(store, last, { check: own, previousCheck: check });
     } catch (error) {

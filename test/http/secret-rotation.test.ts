@@ -87,3 +87,21 @@ test('F26: a change is accepted only where the secret before it is named', async
   await startWith(OTHER, NEW);
   await startWith(OTHER);
 });
+
+test('F26: an older secret that wrote nothing is refused, for what it stands in for is charged again', async () => {
+  const store = memoryEventStore();
+  const startWith = async (...secrets: [string, ...string[]]): Promise<void> => {
+    await withCheckedSecret(store, createIdentities(secrets), () => undefined);
+  };
+  await startWith(OLD);
+  // Nothing has been changed yet, so nothing can be charged again.
+  await startWith(OLD, OTHER);
+  await startWith(NEW, OLD);
+  await startWith(NEW, OLD);
+  for (const wrong of [OTHER, `${OLD},${OTHER}`, NEW]) {
+    await expect(startWith(NEW, wrong)).rejects.toThrow(/^IDEMPOTENCY_SECRET_PREVIOUS: /);
+  }
+  await startWith(OTHER, NEW);
+  await startWith(OTHER, OLD);
+  await startWith(OTHER);
+});
