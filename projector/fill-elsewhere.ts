@@ -68,6 +68,7 @@ export const fillElsewhere = async (
       events = more;
       report(until, { events: before + events, at });
     }
+    signal?.throwIfAborted();
     return events;
   };
 

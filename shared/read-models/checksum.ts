@@ -5,6 +5,21 @@ import type { ReadModelsChecksum } from './port.ts';
 
 const HASH_BYTES = 32;
 
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+/** The checksum of all documents from those of its parts. */
+export const checksumOfParts = (parts: readonly ReadModelsChecksum[]): ReadModelsChecksum => {
+  const combined = new Uint8Array(HASH_BYTES);
+  let documents = 0;
+  for (const part of parts) {
+    const bytes = Buffer.from(part.hash, 'hex');
+    for (let at = 0; at < HASH_BYTES; at += 1)
+      combined[at] = (combined[at] ?? 0) ^ (bytes[at] ?? 0);
+    documents += part.documents;
+  }
+  return { documents, hash: hex(combined) };
+};
+
 /** Takes documents one by one: each is hashed alone, and the hashes are combined with XOR. */
 export const startChecksum = () => {
   const combined = new Uint8Array(HASH_BYTES);
@@ -20,6 +35,6 @@ export const startChecksum = () => {
     add: (row: DocumentRow): void => addContent(contentOf(row)),
     /** A document by its `contentOf`. */
     addContent,
-    result: (): ReadModelsChecksum => ({ documents, hash: Buffer.from(combined).toString('hex') }),
+    result: (): ReadModelsChecksum => ({ documents, hash: hex(combined) }),
   };
 };

@@ -184,9 +184,9 @@ export type NextGeneration = Pick<ReadModelsWriter, 'checkpoint' | 'load' | 'app
   };
 
 /**
- * Opens a generation in another thread, to be filled there; `close` makes it whole. Where several threads
- * fill an empty one, each opens it for a share: then its checkpoint is its own and not stored, and `close`
- * only closes it. Whoever opens it for the whole next stores the checkpoint of all, and makes it whole.
+ * Opens a generation in another thread, to be filled there. Where several threads fill an empty one, each
+ * opens it for a share: then its checkpoint is its own and not stored. Whoever opens it for the whole next
+ * stores the checkpoint of all.
  */
 export type OpenGeneration = (
   args: unknown,

@@ -1360,6 +1360,12 @@ const READ_MODELS: SeededBug[] = [
     test: 'test/projector/rebuild-thread.test.ts',
   },
   {
+    name: 'new read models are compared as they were before their last events',
+    at: 'early-checksum-forgotten',
+    change: 'delete',
+    test: 'test/contract/read-models/sqlite-generation.test.ts',
+  },
+  {
     name: 'one event that cannot be applied stops all',
     at: 'poison-parks-one',
     change: { replace: /return .*/, by: 'throw error;' },

@@ -13,7 +13,8 @@ import { openForReading } from './search-scan.ts';
 /** The address of this module, for who orders the scan. */
 export const CHECKSUM_SCAN = import.meta.url;
 
-export type ChecksumArgs = { file: string };
+/** Of the rows behind `after`, up to and with `upTo`: left out, of all. */
+export type ChecksumArgs = { file: string; after?: number; upTo?: number };
 
 /** After each page searches take their turn. */
 const PAGE = 250;
@@ -22,17 +23,23 @@ type Row = [...columns: ColumnList, body: string, rowid: number];
 
 const ROWS = `SELECT payment_id, merchant_id, revision, status, created_at, amount, last4,
   merchant_reference, unresolved_since, unresolved, body, rowid
-  FROM payment WHERE rowid > ? ORDER BY rowid LIMIT ${PAGE}`;
+  FROM payment WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ${PAGE}`;
 
-/** Of the documents that were committed before. Throws SQLite's errors. */
-export const scan: Scan<ChecksumArgs, never, ReadModelsChecksum> = async ({ file }) => {
+/** Of the documents as they are when it calls `opened`. Throws SQLite's errors. */
+export const scan: Scan<ChecksumArgs, never, ReadModelsChecksum> = async (
+  { file, after = Number.MIN_SAFE_INTEGER, upTo = Number.MAX_SAFE_INTEGER },
+  { call },
+) => {
   const db = openForReading(file);
   try {
+    // What is written from here on is not read, nor is the schema again.
+    db.exec('BEGIN; SELECT 1 FROM payment LIMIT 1');
+    await call('opened');
     const rows = db.prepare(ROWS);
     rows.setReturnArrays(true);
     const checksum = startChecksum();
-    for (let last = Number.MIN_SAFE_INTEGER; ; ) {
-      const page = rows.all(last) as unknown as Row[];
+    for (let last = after; ; ) {
+      const page = rows.all(last, upTo) as unknown as Row[];
       for (const row of page) {
         last = row.pop() as number;
         const body = row.pop() as string;

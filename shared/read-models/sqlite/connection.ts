@@ -52,6 +52,7 @@ const prepare = (db: DatabaseSync) => ({
   idsAfter: db.prepare(
     `SELECT payment_id AS paymentId FROM payment WHERE payment_id > ? ORDER BY payment_id LIMIT ?`,
   ),
+  lastRow: db.prepare('SELECT max(rowid) AS last FROM payment'),
   isParked: db.prepare('SELECT 1 FROM parked WHERE payment_id = ?'),
   revision: db.prepare('SELECT revision FROM payment WHERE payment_id = ?'),
   // seeded bug: newer-revision

@@ -41,6 +41,8 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     file.run((at) => at.revision.get(paymentId)?.revision as number | undefined) ??
     -1;
 
+  const writer = createWriter(file, caches, reports, walMoves, waiters.reached);
+
   return {
     ...createReader(file, caches, reports, searches),
     waitForRevision: async (paymentId, revision, timeoutMs) => {
@@ -51,12 +53,13 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
       }
       return waiters.wait(paymentId, revision, timeoutMs);
     },
-    ...createWriter(file, caches, reports, walMoves, waiters.reached),
+    ...writer,
     openGeneration: createGenerations({
       file: `${options.file}.next`,
       secrets: options.secrets,
       open: (next) => openSqliteReadModels({ ...options, file: next }),
       isOpen: file.isOpen,
+      checkpoint: writer.checkpoint,
       replaceBy: (next) => searches.whileClosed(() => file.replaceBy(next)),
     }),
     close: async () => {

@@ -1,0 +1,87 @@
+/** ADR-0199: a new generation's checksum is made while its indexes are, and holds until it is written to. */
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { startChecksum } from '../../../shared/read-models/checksum.ts';
+import { rowOf } from '../../../shared/read-models/document-row.ts';
+import type {
+  NextGeneration,
+  OpenGeneration,
+  ReadModels,
+  ReadModelsChecksum,
+} from '../../../shared/read-models/port.ts';
+import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
+import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { change, readModelAt } from './opened.ts';
+
+const checksumOf = (readModels: Iterable<Parameters<typeof rowOf>[0]>): ReadModelsChecksum => {
+  const checksum = startChecksum();
+  for (const readModel of readModels) checksum.add(rowOf(readModel));
+  return checksum.result();
+};
+
+describe('the checksum of read models in a SQLite file', () => {
+  let folder: ReturnType<typeof temporaryFolder>;
+  let readModels: ReadModels;
+
+  beforeEach(() => {
+    folder = temporaryFolder();
+    const file = join(folder.path, 'read models.db');
+    readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
+  });
+  afterEach(async () => {
+    await readModels.close();
+    folder.remove();
+  });
+
+  /** Writes a payment as another thread would, up to the next checkpoint. */
+  const write = async (next: NextGeneration, paymentId: string, revision: number) =>
+    next.handOver?.(async ({ module, args }) => {
+      const { open }: { open: OpenGeneration } = await import(module);
+      const there = open(args);
+      const from = await there.checkpoint();
+      await there.apply([change(readModelAt(paymentId, revision))], from, `${from}+`);
+      await there.close();
+    });
+
+  test('of a new generation is that of its file, whoever wrote to it last', async () => {
+    const next = await readModels.openGeneration();
+    await write(next, 'pay_1', 0);
+    expect(await next.checksum()).toEqual(checksumOf([readModelAt('pay_1', 0)]));
+    await write(next, 'pay_1', 1);
+    expect(await next.checksum()).toEqual(checksumOf([readModelAt('pay_1', 1)]));
+    await next.end();
+  });
+
+  test('is not kept from before an event that came later', async () => {
+    const next = await readModels.openGeneration();
+    await write(next, 'pay_1', 0);
+    const at = await next.checkpoint();
+    await next.apply([change(readModelAt('pay_1', 1))], at, at);
+    expect(await next.checksum()).toEqual(checksumOf([readModelAt('pay_1', 1)]));
+    await next.end();
+  });
+
+  test('of a generation that was filled beside new events counts those that it has', async () => {
+    const next = await readModels.openGeneration();
+    await next.handOver?.(async ({ module, args }) => {
+      const { open }: { open: OpenGeneration } = await import(module);
+      const there = open(args);
+      await there.apply([change(readModelAt('pay_1', 0))], null, 'p1');
+      await there.close();
+      await readModels.apply([], null, 'p2');
+    });
+    expect(await next.checksum()).toEqual(checksumOf([readModelAt('pay_1', 0)]));
+    await next.end();
+  });
+
+  test('of many documents, made in two threads, counts each of them once', async () => {
+    const one = readModelAt('pay_1', 0);
+    const all = Array.from({ length: 20_003 }, (_, n) => ({
+      ...one,
+      response: { ...one.response, paymentId: `pay_${n}` },
+    }));
+    await readModels.apply(all.map(change), null, 'p1');
+    expect(await readModels.checksum()).toEqual(checksumOf(all));
+  });
+});
