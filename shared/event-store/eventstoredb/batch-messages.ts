@@ -1,57 +1,74 @@
-/** The messages of a BatchAppend stream, on the client's generated stubs: 64-bit numbers are text. */
+/**
+ * The messages of a BatchAppend stream. What each append sends, and the response to one that was stored,
+ * is written and read here, the rest by the client's generated classes (ADR-0227).
+ */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { LogPosition, Proposed } from './records.ts';
+import { bigintAt, messageOf, numberAt, partOf, textAt, type Writer } from './wire.ts';
 
-const { BatchAppendReq } = streamsPb;
-const { Empty, MaximumAppendSizeExceeded, StreamIdentifier, UUID, WrongExpectedVersion } = sharedPb;
+const { BatchAppendResp } = streamsPb;
+const { MaximumAppendSizeExceeded, WrongExpectedVersion } = sharedPb;
 
 /** One append: events for a stream that ends at revision `after`, or -1 where there is none yet. */
 export type AppendRequest = { stream: string; after: number; batch: Proposed[] };
 /** Stored: the stream's last revision, and the place of the last event where the server names it. */
 export type Stored = { last: number; position: LogPosition | undefined };
 
-type Request = InstanceType<typeof BatchAppendReq>;
-type Response = InstanceType<typeof streamsPb.BatchAppendResp>;
-type ServerStatus = NonNullable<ReturnType<Response['getError']>>;
-type Id = InstanceType<typeof UUID>;
+/** What came of the append with this correlation id. */
+export type AppendResponse = { id: string; outcome: Stored | Error };
 
-const utf8 = new TextEncoder();
+type ServerStatus = NonNullable<ReturnType<InstanceType<typeof BatchAppendResp>['getError']>>;
+type Id = InstanceType<typeof sharedPb.UUID>;
 
-const uuidOf = (text: string): Id => {
-  const id = new UUID();
-  id.setString(text);
-  return id;
-};
+/** More than the heads of all fields take, and what is the same in each. */
+const REQUEST_BYTES = 160;
+const EVENT_BYTES = 160;
+/** In UTF-8 a unit of a text takes up to three. */
+const bytesMaxOf = ({ stream, batch }: AppendRequest): number =>
+  batch.reduce(
+    (sum, { type, data, metadata }) =>
+      sum + EVENT_BYTES + 3 * type.length + data.length + metadata.length,
+    REQUEST_BYTES + 3 * stream.length,
+  );
 
-function proposedOf({ id, type, data, metadata }: Proposed) {
-  const message = new BatchAppendReq.ProposedMessage();
-  message.setId(uuidOf(id));
-  message.getMetadataMap().set('type', type).set('content-type', 'application/json');
-  message.setData(data);
-  message.setCustomMetadata(metadata);
-  return message;
-}
+/** A UUID of the server's messages, as text. */
+const writeId = (to: Writer, field: number, id: string): void =>
+  to.message(field, () => to.text(2, id));
+
+const writeEntry = (to: Writer, field: number, name: string, value: string): void =>
+  to.message(field, () => {
+    to.text(2, value);
+    to.text(1, name);
+  });
+
+const writeProposed = (to: Writer, { id, type, data, metadata }: Proposed): void =>
+  to.message(3, () => {
+    to.bytes(4, data);
+    to.bytes(3, metadata);
+    writeEntry(to, 2, 'type', type);
+    writeEntry(to, 2, 'content-type', 'application/json');
+    writeId(to, 1, id);
+  });
 
 /**
  * The whole append in one message. It names no deadline: that would be a time of the server's clock,
  * and a clock that differs would have every append rejected.
  */
-export function requestOf(correlationId: string, { stream, after, batch }: AppendRequest): Request {
-  const identifier = new StreamIdentifier();
-  identifier.setStreamName(utf8.encode(stream));
-  const options = new BatchAppendReq.Options();
-  options.setStreamIdentifier(identifier);
-  // seeded bug: eventstoredb-batch-expected
-  if (after >= 0) options.setStreamPosition(String(after));
-  else options.setNoStream(new Empty());
-  const request = new BatchAppendReq();
-  request.setCorrelationId(uuidOf(correlationId));
-  request.setOptions(options);
-  request.setProposedMessagesList(batch.map(proposedOf));
-  request.setIsFinal(true);
-  return request;
-}
+export const requestOf = (correlationId: string, request: AppendRequest): Buffer =>
+  messageOf(bytesMaxOf(request), (to) => {
+    const { stream, after, batch } = request;
+    // It is final: no more of this append follows.
+    to.number(4, 1);
+    for (const event of batch.toReversed()) writeProposed(to, event);
+    to.message(2, () => {
+      // seeded bug: eventstoredb-batch-expected
+      if (after >= 0) to.number(2, after);
+      else to.message(3, () => undefined);
+      to.message(1, () => to.text(3, stream));
+    });
+    writeId(to, 1, correlationId);
+  });
 
 const hexOf = (number: string): string =>
   BigInt.asUintN(64, BigInt(number)).toString(16).padStart(16, '0');
@@ -64,20 +81,34 @@ export function textOfId(id: Id | undefined): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** The correlation id of a response. */
-export const correlationOf = (response: Response): string => textOfId(response.getCorrelationId());
+/** What was stored, where the response says so. */
+function storedIn(bytes: Buffer): Stored | undefined {
+  const success = partOf(bytes, 3);
+  if (success === undefined || partOf(bytes, 2) !== undefined) return undefined;
+  const place = partOf(bytes, 3, success);
+  return {
+    last: numberAt(bytes, partOf(bytes, 1, success)),
+    position: place && {
+      commit: bigintAt(bytes, partOf(bytes, 1, place)),
+      prepare: bigintAt(bytes, partOf(bytes, 2, place)),
+    },
+  };
+}
 
-/** What came of an append. Throws an error with the `type` that the client gives the same rejection. */
-export function storedOf(response: Response): Stored {
+/**
+ * Reads a response of the server. An error has the `type` that the client gives the same rejection.
+ * Throws RangeError or Error for bytes that are none.
+ */
+export function responseOf(bytes: Buffer): AppendResponse {
+  const correlation = partOf(bytes, 1);
+  const id = correlation && partOf(bytes, 2, correlation);
+  const stored = storedIn(bytes);
+  if (id !== undefined && stored !== undefined) return { id: textAt(bytes, id), outcome: stored };
+  const response = BatchAppendResp.deserializeBinary(bytes);
   const error = response.getError();
-  if (error !== undefined) throw rejectionOf(error);
-  const success = response.getSuccess();
-  if (success === undefined) throw new Error('an answer that says nothing');
-  const last = Number(success.getCurrentRevision());
-  const place = success.getPosition();
-  if (place === undefined) return { last, position: undefined };
-  const [commit, prepare] = [place.getCommitPosition(), place.getPreparePosition()];
-  return { last, position: { commit: BigInt(commit), prepare: BigInt(prepare) } };
+  const rejection =
+    error === undefined ? new Error('a response that says nothing') : rejectionOf(error);
+  return { id: textOfId(response.getCorrelationId()), outcome: stored ?? rejection };
 }
 
 const TYPE_BY_DETAILS: Record<string, string> = {

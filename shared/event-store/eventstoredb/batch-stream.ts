@@ -3,20 +3,29 @@
  * correlation id in a list of our own (ADR-0007). Nothing here tries again: see `createSender`.
  */
 import { randomUUID } from 'node:crypto';
-import type streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { Client, Credentials } from './address.ts';
 import {
   type AppendRequest,
-  correlationOf,
+  type AppendResponse,
   requestOf,
+  responseOf,
   type Stored,
-  storedOf,
 } from './batch-messages.ts';
 import type { Call } from './call-outcome.ts';
-import { type GrpcError, openCall } from './open-call.ts';
+import { type CallArguments, type GrpcError, openCall, type Stubs } from './open-call.ts';
 
-type Duplex = ReturnType<InstanceType<typeof streamsGrpc.StreamsClient>['batchAppend']>;
+const { StreamsService } = streamsGrpc;
+
 type Waiting = { resolve(stored: Stored): void; reject(error: unknown): void };
+
+const asIs = (bytes: Buffer): Buffer => bytes;
+
+/** Requests are written as bytes, and responses come read. */
+const startAppends = (stubs: Stubs, ...args: CallArguments) =>
+  stubs.makeBidiStreamRequest(StreamsService.batchAppend.path, asIs, responseOf, ...args);
+
+type AppendStream = ReturnType<typeof startAppends>;
 
 /**
  * What the end of the stream says about the appends that had no answer. A call that was rejected
@@ -34,7 +43,7 @@ function errorOfEnd(error: GrpcError | undefined, hadResponse: boolean, isAlone:
 }
 
 /** The appends under way on one stream. `left` is called when the next append needs another one. */
-function follow(duplex: Duplex, left: () => void) {
+function follow(duplex: AppendStream, left: () => void) {
   const waiting = new Map<string, Waiting>();
   let hadResponse = false;
   let isSuspect = false;
@@ -53,19 +62,15 @@ function follow(duplex: Duplex, left: () => void) {
   const endWhenLeft = (): void => {
     if (isSuspect && waiting.size === 0) end();
   };
-  duplex.on('data', (response) => {
-    const id = correlationOf(response);
+  duplex.on('data', ({ id, outcome }: AppendResponse) => {
     // seeded bug: eventstoredb-correlation
     const append = waiting.get(id);
     // Given up, answered before, or never sent: nobody waits for it.
     if (append === undefined) return;
     waiting.delete(id);
     hadResponse = true;
-    try {
-      append.resolve(storedOf(response));
-    } catch (error) {
-      append.reject(error);
-    }
+    if (outcome instanceof Error) append.reject(outcome);
+    else append.resolve(outcome);
     endWhenLeft();
   });
   // The listener stays after the end: an 'error' event without a listener would end the process.
@@ -102,15 +107,11 @@ export function createBatchStream(client: Client, credentials: Credentials) {
       if (current === opening) current = undefined;
     };
     const { promise, resolve } = Promise.withResolvers<BatchStream>();
-    const opening = openCall(
-      client,
-      { credentials, requiresLeader: true },
-      (stubs, metadata, options) => {
-        const duplex = stubs.batchAppend(metadata, options);
-        resolve(follow(duplex, left));
-        return duplex;
-      },
-    ).then(() => promise);
+    const opening = openCall(client, { credentials, requiresLeader: true }, (...args) => {
+      const duplex = startAppends(...args);
+      resolve(follow(duplex, left));
+      return duplex;
+    }).then(() => promise);
     opening.catch(left);
     return opening;
   }

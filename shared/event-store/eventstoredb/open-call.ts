@@ -4,8 +4,10 @@ import { type BaseOptions, EventStoreDBClient } from '@eventstore/db-client';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { Client } from './address.ts';
 
-type Stubs = InstanceType<typeof streamsGrpc.StreamsClient>;
-type CallArguments = ReturnType<Opener['callArguments']>;
+/** What calls are made on. */
+export type Stubs = InstanceType<typeof streamsGrpc.StreamsClient>;
+/** What each call is sent with. */
+export type CallArguments = ReturnType<Opener['callArguments']>;
 
 /** The error that a call of the stubs ends with. */
 export type GrpcError = Error & { code?: number; metadata?: { get(name: string): unknown[] } };

@@ -10,6 +10,7 @@ import {
   type ServerEvent,
   STREAM_PREFIXES,
 } from './records.ts';
+import { bigintAt, partOf, textAt } from './wire.ts';
 
 const { Options } = streamsPb.ReadReq;
 const { Empty } = sharedPb;
@@ -79,26 +80,34 @@ function parsed(bytes: Uint8Array): unknown {
   }
 }
 
-/** Where an event lies in the server's log. */
-export const positionOf = (event: Recorded): LogPosition => ({
-  commit: BigInt(event.getCommitPosition()),
-  prepare: BigInt(event.getPreparePosition()),
-});
-
-/** The id of an event. */
-export const idOf = (event: Recorded): string => textOfId(event.getId());
+/** The id and the place of an event that the server sends, read from its bytes alone. */
+export function headOf(bytes: Buffer): { id: string; position: LogPosition } | undefined {
+  const resolved = partOf(bytes, 1);
+  const event = resolved && partOf(bytes, 1, resolved);
+  const ids = event && partOf(bytes, 1, event);
+  const id = ids && partOf(bytes, 2, ids);
+  if (event === undefined || id === undefined) return undefined;
+  const [prepare, commit] = [partOf(bytes, 4, event), partOf(bytes, 5, event)];
+  return {
+    id: textAt(bytes, id),
+    position: { commit: bigintAt(bytes, commit), prepare: bigintAt(bytes, prepare) },
+  };
+}
 
 /** The event with its data and metadata parsed. */
-export function serverEventOf(event: Recorded, position: LogPosition): ServerEvent {
+export function serverEventOf(event: Recorded): ServerEvent {
   const fields = event.getMetadataMap();
   const data = event.getData_asU8();
   return {
     streamId: textOf(event.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array()),
-    id: idOf(event),
+    id: textOfId(event.getId()),
     revision: BigInt(event.getStreamRevision()),
     type: fields.get('type') ?? '',
     data: fields.get('content-type') === 'application/json' ? parsed(data) : data,
     metadata: parsed(event.getCustomMetadata_asU8()),
-    position,
+    position: {
+      commit: BigInt(event.getCommitPosition()),
+      prepare: BigInt(event.getPreparePosition()),
+    },
   };
 }

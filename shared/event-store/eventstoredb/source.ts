@@ -1,9 +1,10 @@
 /** A subscription of the server, to all streams of ours or to some types of events. */
-import type streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { EventType } from '../../payment/events.ts';
 import type { Connection } from './connection.ts';
 import { openCall } from './open-call.ts';
-import { idOf, positionOf, serverEventOf, subscriptionOf } from './read-messages.ts';
+import { headOf, serverEventOf, subscriptionOf } from './read-messages.ts';
 import type { LogPosition } from './records.ts';
 import type { Source, SourceListener } from './subscription.ts';
 
@@ -12,11 +13,13 @@ type SourceOptions = {
   from: LogPosition | undefined;
   /** The types to send; undefined: all. */
   types: readonly EventType[] | undefined;
-  /** True for the id of an event that nobody needs: it is not parsed. */
-  isLeftOut: (id: string) => boolean;
+  /** True for the id of an event that nobody needs: it is not parsed. Undefined: all are needed. */
+  isLeftOut: ((id: string) => boolean) | undefined;
 };
 
-type Response = InstanceType<typeof streamsPb.ReadResp>;
+const { ReadResp } = streamsPb;
+type Response = InstanceType<typeof ReadResp>;
+type Passed = { passed: LogPosition };
 
 /** Subscribes on a client's stubs. The client itself would parse each event, and copy it twice. */
 export function sourceOf(
@@ -30,19 +33,35 @@ export function sourceOf(
   let isCancelled = false;
   let hold: { pause(): void; resume(): void } | undefined;
 
-  const onResponse = (response: Response): void => {
+  const responseOf = (bytes: Buffer): Response | Passed => {
+    const head = isLeftOut && headOf(bytes);
+    return head && isLeftOut(head.id)
+      ? { passed: head.position }
+      : ReadResp.deserializeBinary(bytes);
+  };
+  const onResponse = (response: Response | Passed): void => {
     listener.sign();
+    if ('passed' in response) {
+      listener.passed(response.passed);
+      return;
+    }
     const recorded = response.getEvent()?.getEvent();
-    if (recorded !== undefined) {
-      const position = positionOf(recorded);
-      if (isLeftOut(idOf(recorded))) listener.passed(position);
-      else listener.event(serverEventOf(recorded, position));
-    } else if (response.hasCaughtUp()) listener.caughtUp();
+    if (recorded !== undefined) listener.event(serverEventOf(recorded));
+    else if (response.hasCaughtUp()) listener.caughtUp();
     else if (response.hasFellBehind()) listener.fellBehind();
   };
 
   const opening = openCall(current(), {}, (stubs, metadata, options) => {
-    const call = stubs.read(subscriptionOf(from, types), metadata, options);
+    const { path, requestSerialize } = streamsGrpc.StreamsService.read;
+    const request = subscriptionOf(from, types);
+    const call = stubs.makeServerStreamRequest(
+      path,
+      requestSerialize,
+      responseOf,
+      request,
+      metadata,
+      options,
+    );
     hold = call;
     // In a turn of its own: a call that is cancelled as it starts or in its own listener may throw.
     cancel = () => void setImmediate(() => call.cancel());

@@ -1,0 +1,134 @@
+/**
+ * As much of protobuf's wire format as each append and each event that is passed over need (ADR-0227).
+ * Only field numbers below 16 can be written.
+ */
+const VARINT = 0;
+const EIGHT_BYTES = 1;
+const BYTES = 2;
+const FOUR_BYTES = 5;
+
+/** Writes the fields of a message, the last one first. */
+export type Writer = {
+  number(field: number, value: number): void;
+  bytes(field: number, value: Uint8Array): void;
+  text(field: number, value: string): void;
+  /** A message in the message: `write` writes its fields, the last one first. */
+  message(field: number, write: () => void): void;
+};
+
+/**
+ * The bytes of a message that has no more than `bytesMax` of them. It is written from its end, so that
+ * the length of a part is known where it has to stand. Throws RangeError where there is no room.
+ */
+export function messageOf(bytesMax: number, write: (writer: Writer) => void): Buffer {
+  const buffer = Buffer.allocUnsafe(bytesMax);
+  let start = bytesMax;
+
+  const varint = (value: number): void => {
+    let length = 1;
+    for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) length += 1;
+    start -= length;
+    let rest = value;
+    for (let at = start; at < start + length - 1; at += 1) {
+      buffer.writeUInt8((rest % 128) + 128, at);
+      rest = Math.floor(rest / 128);
+    }
+    buffer.writeUInt8(rest, start + length - 1);
+  };
+  const head = (field: number, end: number): void => {
+    varint(end - start);
+    varint(field * 8 + BYTES);
+  };
+
+  write({
+    number: (field, value) => {
+      varint(value);
+      varint(field * 8 + VARINT);
+    },
+    bytes: (field, value) => {
+      const end = start;
+      start -= value.length;
+      buffer.set(value, start);
+      head(field, end);
+    },
+    text: (field, value) => {
+      const end = start;
+      start -= Buffer.byteLength(value);
+      buffer.write(value, start);
+      head(field, end);
+    },
+    message: (field, writeParts) => {
+      const end = start;
+      writeParts();
+      head(field, end);
+    },
+  });
+  return buffer.subarray(start);
+}
+
+/** Where a value lies in the bytes of a message. */
+type Part = { from: number; to: number };
+
+const cutOff = (): RangeError => new RangeError('a message that ends before its last field does');
+
+/** The place behind a varint. */
+function afterVarint(bytes: Uint8Array, from: number): number {
+  for (let at = from; at < bytes.length; at += 1) {
+    if ((bytes[at] as number) < 128) return at + 1;
+  }
+  throw cutOff();
+}
+
+/** A varint as a number: exact up to 2^53. */
+function varintAt(bytes: Uint8Array, from: number): number {
+  let value = 0;
+  for (let at = afterVarint(bytes, from) - 1; at >= from; at -= 1) {
+    value = value * 128 + ((bytes[at] as number) % 128);
+  }
+  return value;
+}
+
+/** The last value of a field in a message, or undefined. Throws RangeError where bytes are missing. */
+export function partOf(
+  bytes: Uint8Array,
+  field: number,
+  { from, to }: Part = { from: 0, to: bytes.length },
+): Part | undefined {
+  let found: Part | undefined;
+  let at = from;
+  while (at < to) {
+    const tag = varintAt(bytes, at);
+    const kind = tag % 8;
+    let start = afterVarint(bytes, at);
+    if (kind === VARINT) at = afterVarint(bytes, start);
+    else if (kind === EIGHT_BYTES) at = start + 8;
+    else if (kind === FOUR_BYTES) at = start + 4;
+    else if (kind === BYTES) {
+      const length = varintAt(bytes, start);
+      start = afterVarint(bytes, start);
+      at = start + length;
+    } else throw new RangeError('a field of no known kind');
+    if (at > to) throw cutOff();
+    if (tag === field * 8 + kind) found = { from: start, to: at };
+  }
+  return found;
+}
+
+/** The text of a part. */
+export const textAt = (bytes: Buffer, { from, to }: Part): string =>
+  bytes.toString('utf8', from, to);
+
+/** The whole number of a part, up to 2^53 exactly; 0 where it is left out, as the format has it. */
+export const numberAt = (bytes: Uint8Array, part: Part | undefined): number =>
+  part === undefined ? 0 : varintAt(bytes, part.from);
+
+/** The same for any number of 64 bits without a sign. */
+export function bigintAt(bytes: Uint8Array, part: Part | undefined): bigint {
+  const { from, to } = part ?? { from: 0, to: 0 };
+  // Seven bytes of a varint have 49 bits.
+  if (to - from <= 7) return BigInt(numberAt(bytes, part));
+  let value = 0n;
+  for (const byte of bytes.subarray(from, to).toReversed())
+    value = value * 128n + BigInt(byte % 128);
+  return value;
+}

@@ -1,0 +1,139 @@
+/**
+ * ADR-0227: what the EventStoreDB driver writes and reads of the server's messages by itself is what the
+ * client's generated classes write and read, byte for byte.
+ */
+import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
+import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import { describe, expect, test } from '@jest/globals';
+import {
+  type AppendRequest,
+  requestOf,
+  responseOf,
+} from '../../../shared/event-store/eventstoredb/batch-messages.ts';
+import { headOf } from '../../../shared/event-store/eventstoredb/read-messages.ts';
+import { messageOf } from '../../support/eventstoredb-stand-in/messages.ts';
+
+const { BatchAppendReq, BatchAppendResp } = streamsPb;
+const { AllStreamPosition, Empty, StreamIdentifier, UUID } = sharedPb;
+
+const ID = '0190b3c1-7a5e-7d31-8f6b-0123456789ab';
+const OTHER_ID = '0190b3c1-7a5e-7d31-8f6b-ba9876543210';
+
+const uuid = (text: string) => new UUID().setString(text);
+
+const generated = ({ stream, after, batch }: AppendRequest): Uint8Array => {
+  const options = new BatchAppendReq.Options();
+  options.setStreamIdentifier(new StreamIdentifier().setStreamName(Buffer.from(stream)));
+  if (after < 0) options.setNoStream(new Empty());
+  else options.setStreamPosition(String(after));
+  const request = new BatchAppendReq().setCorrelationId(uuid(ID)).setOptions(options);
+  const messages = batch.map(({ id, type, data, metadata }) => {
+    const message = new BatchAppendReq.ProposedMessage().setId(uuid(id));
+    message.getMetadataMap().set('type', type).set('content-type', 'application/json');
+    return message.setData(data).setCustomMetadata(metadata);
+  });
+  return request.setProposedMessagesList(messages).setIsFinal(true).serializeBinary();
+};
+
+const event = (dataBytes: number, metadataBytes = 300) => ({
+  id: OTHER_ID,
+  type: 'PaymentCreated',
+  data: Buffer.alloc(dataBytes, 'd'),
+  metadata: Buffer.alloc(metadataBytes, 'm'),
+});
+
+describe('an append is written as the generated classes write it', () => {
+  // A length takes another byte from 128, 16,384 and 2,097,152 on.
+  test.each([1, 127, 128, 16_383, 16_384, 1_048_576, 2_097_152])(
+    'with %d bytes of data',
+    (bytes) => {
+      const request = { stream: 'payment-1', after: -1, batch: [event(bytes)] };
+      expect(requestOf(ID, request).equals(generated(request))).toBe(true);
+    },
+  );
+
+  test.each([-1, 0, 1, 127, 128, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER])(
+    'behind revision %d',
+    (after) => {
+      const request = { stream: 'payment-1', after, batch: [event(900)] };
+      expect(requestOf(ID, request).equals(generated(request))).toBe(true);
+    },
+  );
+
+  test.each(['p', 'merchant-reference-ä€😀'.repeat(40), '€'.repeat(2_000)])(
+    'to any name of a stream, in any number of events (%#)',
+    (stream) => {
+      for (const count of [1, 2, 50]) {
+        const batch = Array.from({ length: count }, (_, n) => event(n + 1, n + 1));
+        const request = { stream, after: 4, batch };
+        expect(requestOf(ID, request).equals(generated(request))).toBe(true);
+      }
+    },
+  );
+});
+
+const success = (revision: string, place?: [commit: string, prepare: string]) => {
+  const stored = new BatchAppendResp.Success().setCurrentRevision(revision);
+  if (place === undefined) return stored.setNoPosition(new Empty());
+  const [commit, prepare] = place;
+  return stored.setPosition(
+    new AllStreamPosition().setCommitPosition(commit).setPreparePosition(prepare),
+  );
+};
+
+describe('a response is read as the generated classes write it', () => {
+  test.each([
+    ['0', '0', '0'],
+    ['1', '127', '128'],
+    ['9007199254740991', '562949953421311', '562949953421312'],
+    ['3', '9223372036854775807', '18446744073709551615'],
+  ])('stored at revision %s, commit %s, prepare %s', (revision, commit, prepare) => {
+    const response = new BatchAppendResp()
+      .setCorrelationId(uuid(ID))
+      .setStreamIdentifier(new StreamIdentifier().setStreamName(Buffer.from('payment-1')))
+      .setSuccess(success(revision, [commit, prepare]));
+    expect(responseOf(Buffer.from(response.serializeBinary()))).toEqual({
+      id: ID,
+      outcome: {
+        last: Number(revision),
+        position: { commit: BigInt(commit), prepare: BigInt(prepare) },
+      },
+    });
+  });
+
+  test('stored at a place that the server does not name', () => {
+    const response = new BatchAppendResp().setCorrelationId(uuid(ID)).setSuccess(success('2'));
+    const read = responseOf(Buffer.from(response.serializeBinary()));
+    expect(read).toEqual({ id: ID, outcome: { last: 2, position: undefined } });
+  });
+
+  test('which says nothing, or of which bytes are missing: nothing is taken for stored', () => {
+    const empty = new BatchAppendResp().setCorrelationId(uuid(ID));
+    expect(responseOf(Buffer.from(empty.serializeBinary())).outcome).toBeInstanceOf(Error);
+    const whole = Buffer.from(empty.setSuccess(success('2', ['7', '7'])).serializeBinary());
+    for (let length = 40; length < whole.length; length += 1) {
+      const cut = (): unknown => responseOf(whole.subarray(0, length)).outcome;
+      if (length === 40) expect(cut()).toBeInstanceOf(Error);
+      else expect(cut).toThrow(RangeError);
+    }
+  });
+});
+
+test('the id and the place of an event are read as the generated classes write them', () => {
+  const stored = {
+    stream: 'payment-1',
+    id: ID,
+    revision: 3,
+    position: 281_474_976_710_656n,
+    type: 'PaymentCreated',
+    contentType: 'application/json',
+    data: Buffer.from('{"a":1}').toString('base64'),
+    metadata: Buffer.from('{}').toString('base64'),
+    created: 1_700_000_000_000,
+  };
+  const position = { commit: stored.position, prepare: stored.position };
+  const bytes = Buffer.from(messageOf(stored).serializeBinary());
+  expect(headOf(bytes)).toEqual({ id: ID, position });
+  const caughtUp = new streamsPb.ReadResp().setCaughtUp(new streamsPb.ReadResp.CaughtUp());
+  expect(headOf(Buffer.from(caughtUp.serializeBinary()))).toBeUndefined();
+});
