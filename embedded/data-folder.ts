@@ -33,20 +33,34 @@ export type DataFolder = {
 const IS_OWN =
   /^(events|read-models|webhook-deliveries|webhook|provider-ledger|idempotency|signing-key|sealing-key|relay-checkpoint|service|\.write-test)(\.|$)/;
 
+const OTHERS = 0o077;
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777;
+
+/** Gives a path this mode where others have rights on it; a stricter mode stays. */
+const closeToOthers = (path: string, mode: number): void => {
+  try {
+    if ((modeOf(path) & OTHERS) !== 0) chmodSync(path, mode);
+  } catch {
+    // Another user's, or gone meanwhile: the folder's mode, read afterwards, says if that matters.
+  }
+};
+
 /**
- * Gives the folder mode 0700 when it holds our own files alone: one with other files, such as a home
- * folder, may be meant for others too. Returns a warning when others can still look into it.
+ * Gives our own files mode 0600, which a copy may have lost, and the folder 0700 when it holds nothing
+ * else: one with other files, such as a home folder, may be meant for others too. Returns a warning
+ * when others can still look into it.
  */
 const makePrivate = (folder: string): string[] => {
-  if (readdirSync(folder).every((name) => IS_OWN.test(name))) {
-    try {
-      chmodSync(folder, 0o700);
-    } catch {
-      // The folder of another user: its mode, read below, says whether that matters.
-    }
+  const entries = readdirSync(folder, { withFileTypes: true });
+  const own = entries.filter(({ name }) => IS_OWN.test(name));
+  for (const entry of own) {
+    // Not where a link leads: that file belongs to another folder.
+    if (entry.isFile()) closeToOthers(join(folder, entry.name), 0o600);
   }
-  const mode = statSync(folder).mode & 0o777;
-  if ((mode & 0o077) === 0) return [];
+  if (own.length === entries.length) closeToOthers(folder, 0o700);
+  const mode = modeOf(folder);
+  if ((mode & OTHERS) === 0) return [];
   return [
     `DATA_DIR: other users have rights in ${folder} (mode ${mode.toString(8)}); type: chmod 700 ${folder}`,
   ];

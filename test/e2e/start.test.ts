@@ -154,4 +154,18 @@ describe('settings: npm start', () => {
       opened.release();
     }
   });
+
+  test('F28: own files that others may read are 0600 from the next start on, and no other files', () => {
+    const modeOf = (name: string) => (statSync(join(dataDir, name)).mode & 0o777).toString(8);
+    for (const name of ['idempotency.secret', 'webhook.secret', 'signing-key.json', 'notes.txt']) {
+      writeFileSync(join(dataDir, name), 'as a copy without its modes leaves it');
+      chmodSync(join(dataDir, name), 0o644);
+    }
+    chmodSync(join(dataDir, 'webhook.secret'), 0o400);
+    openDataFolder(dataDir).release();
+    expect(modeOf('idempotency.secret')).toBe('600');
+    expect(modeOf('signing-key.json')).toBe('600');
+    expect(modeOf('webhook.secret')).toBe('400');
+    expect(modeOf('notes.txt')).toBe('644');
+  });
 });
