@@ -1,5 +1,6 @@
 /** The bodies of the operator's routes over what is unresolved, as schemas. */
 import { z } from 'zod';
+import { REQUIRED, requiredChoice, requiredOr } from '../../shared/http/fields.ts';
 import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
 import type { ResolutionRequest } from '../../shared/payment/payment-state.ts';
 import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
@@ -56,9 +57,10 @@ const EVIDENCE_MAX = 1000;
 export const ResolveRequest = z
   .strictObject(
     {
-      outcome: z.enum(['approved', 'declined'], { error: 'must be one of approved, declined' }),
+      outcome: requiredChoice(['approved', 'declined']),
       evidence: z
-        .string({ error: 'must be a string' })
+        .string({ error: requiredOr('must be a string') })
+        .min(1, { error: REQUIRED, abort: true })
         .refine((text) => text.trim() !== '' && text.length <= EVIDENCE_MAX, {
           error: `must be 1 to ${EVIDENCE_MAX} characters`,
         })

@@ -14,7 +14,8 @@ type Issue = { readonly input?: unknown };
 
 const isAbsent = (input: unknown): boolean => input === undefined || input === null;
 
-const requiredOr =
+/** The wording of a wrong value, and that of a missing one. */
+export const requiredOr =
   (wording: string) =>
   ({ input }: Issue): string =>
     isAbsent(input) ? REQUIRED : wording;

@@ -307,9 +307,11 @@ describe('gaps §16: resolving by hand is rejected', () => {
   });
 
   test.each<[string, object, unknown]>([
-    ['no outcome', { outcome: undefined }, 'outcome must be one of approved, declined'],
+    ['no outcome', { outcome: undefined }, 'outcome is required'],
     ['another outcome', { outcome: 'maybe' }, 'outcome must be one of approved, declined'],
-    ['no evidence', { evidence: ' ' }, 'evidence must be 1 to 1000 characters'],
+    ['no evidence', { evidence: undefined }, 'evidence is required'],
+    ['empty evidence', { evidence: '' }, 'evidence is required'],
+    ['white evidence', { evidence: ' ' }, 'evidence must be 1 to 1000 characters'],
     [
       'a card number in the evidence',
       { evidence: 'card 4242 4242-4242 4242' },
