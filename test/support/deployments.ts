@@ -1,9 +1,10 @@
 /**
  * The ways in which the service runs, each behind one base URL: the end-to-end story is told to
- * every one of them. `BASE_URL` adds one that is running already, such as the compose file's;
- * `JWT_SECRET` then has to be that one's.
+ * every one of them. `BASE_URL` adds one that is running already, such as the compose file's; `DATA_DIR`
+ * then has to hold the key that its tokens are signed with, as for the command line.
  */
 import { randomUUID } from 'node:crypto';
+import { openLocalKeys, signToken as signByKey } from '../../shared/http/auth/local-keys.ts';
 import { signToken } from './in-process.ts';
 import { shareOf } from './long-run-share.ts';
 import { type Body, type CommandResponse, startService } from './service.ts';
@@ -90,16 +91,26 @@ const threeProcesses: Deployment = {
   },
 };
 
-const running = ({ BASE_URL, JWT_SECRET }: NodeJS.ProcessEnv): Deployment[] =>
-  BASE_URL === undefined
-    ? []
-    : [
-        {
-          name: BASE_URL,
-          ...(JWT_SECRET === undefined && { skip: 'JWT_SECRET of that service is not set' }),
-          start: async () => deployed(BASE_URL, tokensBy(JWT_SECRET ?? ''), async () => {}),
-        },
-      ];
+const HOUR_SECONDS = 3_600;
+
+const tokensByKeyIn = async ({
+  DATA_DIR = '',
+  JWT_ISSUER: issuer,
+  JWT_AUDIENCE: audience,
+}: NodeJS.ProcessEnv): Promise<Deployed['token']> => {
+  const { signer } = await openLocalKeys(DATA_DIR);
+  const claims = { merchantClaim: 'merchant_id', subject: 'tester', ttlSeconds: HOUR_SECONDS };
+  return (merchantId, scope) =>
+    signByKey(signer, { ...claims, merchantId, scope, issuer, audience });
+};
+
+const running = (env: NodeJS.ProcessEnv): Deployment[] => {
+  const { BASE_URL: url, DATA_DIR } = env;
+  if (url === undefined) return [];
+  const start = async () => deployed(url, await tokensByKeyIn(env), async () => {});
+  if (DATA_DIR !== undefined) return [{ name: url, start }];
+  return [{ name: url, skip: 'DATA_DIR with the key of its tokens is not set', start }];
+};
 
 /** `npm test` takes the processes where their engines are, else the embedded service. */
 const started =
