@@ -66,6 +66,16 @@ const makePrivate = (folder: string): string[] => {
   ];
 };
 
+const IS_FULL = /disk is full|ENOSPC/;
+
+/** Nothing is wrong with the files of a full disk, so `otherwise` would be the wrong advice. */
+const refusedFor = (error: unknown, folder: string, otherwise: string): DataFolderRefused =>
+  new DataFolderRefused(
+    error instanceof Error && IS_FULL.test(error.message)
+      ? `DATA_DIR: the disk of ${folder} is full; make room on it and start again`
+      : `DATA_DIR: ${otherwise}`,
+  );
+
 /** Makes the folder where it is missing and takes its lock. Throws DataFolderRefused. */
 export const openDataFolder = (folder: string): DataFolder => {
   let warnings: string[];
@@ -76,8 +86,10 @@ export const openDataFolder = (folder: string): DataFolder => {
     writeFileSync(probe, '', { mode: 0o600 });
     rmSync(probe);
   } catch (error) {
-    throw new DataFolderRefused(
-      `DATA_DIR: cannot write to ${folder} (${codeOf(error)}); give the service a folder of its own`,
+    throw refusedFor(
+      error,
+      folder,
+      `cannot write to ${folder} (${codeOf(error)}); give the service a folder of its own`,
     );
   }
   const lock = takeLock(folder);
@@ -88,10 +100,12 @@ const takeLock = (folder: string): FileLock => {
   try {
     return takeFileLock(join(folder, SERVICE_LOCK));
   } catch (error) {
-    throw new DataFolderRefused(
+    throw refusedFor(
+      error,
+      folder,
       isLockHeld(error)
-        ? `DATA_DIR: ${folder} is held by another running service, or read with --data; stop it, or set another DATA_DIR`
-        : `DATA_DIR: ${folder}/${SERVICE_LOCK} cannot be locked; delete that file and start again`,
+        ? `${folder} is held by another running service, or read with --data; stop it, or set another DATA_DIR`
+        : `${folder}/${SERVICE_LOCK} cannot be locked (${firstLineOf(error)}); give it back to the service's user, or delete it and start again`,
     );
   }
 };
@@ -114,8 +128,10 @@ export const asDataFolderRefused = (error: unknown, folder: string): unknown => 
   }
   if (!isAboutAFile(error)) return error;
   const why = firstLineOf(error);
-  return new DataFolderRefused(
-    `DATA_DIR: a file in ${folder} cannot be used (${why}); give it back to the service's user, or put its last good copy there`,
+  return refusedFor(
+    error,
+    folder,
+    `a file in ${folder} cannot be used (${why}); give it back to the service's user, or put its last good copy there`,
   );
 };
 

@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -17,6 +18,7 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import {
   asDataFolderRefused,
@@ -34,6 +36,14 @@ jest.setTimeout(240_000);
 
 const folder = mkdtempSync(join(tmpdir(), 'payments-start-'));
 afterAll(() => rmSync(folder, { recursive: true }));
+
+const refusedBy = (act: () => void, dataDir: string): unknown => {
+  try {
+    return act();
+  } catch (error) {
+    return asDataFolderRefused(error, dataDir);
+  }
+};
 
 describe('settings: a start that is refused', () => {
   test('a busy port is one line that names PORT', async () => {
@@ -58,6 +68,32 @@ describe('settings: a start that is refused', () => {
     const refused = await opened.catch((error: unknown) => asDataFolderRefused(error, dataDir));
     expect(refused).toBeInstanceOf(DataFolderRefused);
     expect(refused).toMatchObject({ message: expect.stringContaining(`DATA_DIR: ${dataDir}`) });
+  });
+
+  test('a data folder on a full disk is told to get room, not its last good copy', () => {
+    const file = new DatabaseSync(':memory:');
+    const filling = () => file.exec('PRAGMA max_page_count = 1; CREATE TABLE t (x)');
+    expect(filling).toThrow('disk is full');
+    const writing = () => writeFileSync('/dev/full', 'x');
+    for (const fill of existsSync('/dev/full') ? [filling, writing] : [filling]) {
+      expect(refusedBy(fill, folder)).toMatchObject({
+        name: 'DataFolderRefused',
+        message: `DATA_DIR: the disk of ${folder} is full; make room on it and start again`,
+      });
+    }
+    file.close();
+  });
+
+  test('a lock file that cannot be locked is refused with the reason', () => {
+    const dataDir = join(folder, 'no-lock');
+    mkdirSync(dataDir);
+    writeFileSync(
+      join(dataDir, 'service.lock'),
+      'no database at all, and longer than a header'.repeat(9),
+    );
+    expect(() => openDataFolder(dataDir)).toThrow(
+      /service\.lock cannot be locked \(file is not a data/,
+    );
   });
 
   test('gaps §8: an empty idempotency.secret is refused, for repeats would be charged again', async () => {
