@@ -5,10 +5,10 @@
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { LogPosition, Proposed } from './records.ts';
-import { bigintAt, messageOf, numberAt, partOf, textAt, type Writer } from './wire.ts';
+import { bigintAt, messageOf, numberAt, type Part, partOf, textAt, type Writer } from './wire.ts';
 
 const { BatchAppendResp } = streamsPb;
-const { MaximumAppendSizeExceeded, WrongExpectedVersion } = sharedPb;
+const { MaximumAppendSizeExceeded, UUID, WrongExpectedVersion } = sharedPb;
 
 /** One append: events for a stream that ends at revision `after`, or -1 where there is none yet. */
 export type AppendRequest = { stream: string; after: number; batch: Proposed[] };
@@ -19,7 +19,6 @@ export type Stored = { last: number; position: LogPosition | undefined };
 export type AppendResponse = { id: string; outcome: Stored | Error };
 
 type ServerStatus = NonNullable<ReturnType<InstanceType<typeof BatchAppendResp>['getError']>>;
-type Id = InstanceType<typeof sharedPb.UUID>;
 
 /** More than the heads of all fields take, and what is the same in each. */
 const REQUEST_BYTES = 160;
@@ -74,9 +73,12 @@ const hexOf = (number: string): string =>
   BigInt.asUintN(64, BigInt(number)).toString(16).padStart(16, '0');
 
 /** An id as the server sends it, as text or as two numbers; empty where there is none. */
-export function textOfId(id: Id | undefined): string {
-  const numbers = id?.getStructured();
-  if (numbers === undefined) return id?.getString() ?? '';
+export function idAt(bytes: Buffer, part: Part | undefined): string {
+  if (part === undefined) return '';
+  const text = partOf(bytes, 2, part);
+  if (text !== undefined) return textAt(bytes, text);
+  const numbers = UUID.deserializeBinary(bytes.subarray(part.from, part.to)).getStructured();
+  if (numbers === undefined) return '';
   const hex = hexOf(numbers.getMostSignificantBits()) + hexOf(numbers.getLeastSignificantBits());
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
@@ -99,16 +101,14 @@ function storedIn(bytes: Buffer): Stored | undefined {
  * Reads a response of the server. An error has the `type` that the client gives the same rejection.
  * Throws RangeError or Error for bytes that are none.
  */
-export function responseOf(bytes: Buffer): AppendResponse {
-  const correlation = partOf(bytes, 1);
-  const id = correlation && partOf(bytes, 2, correlation);
-  const stored = storedIn(bytes);
-  if (id !== undefined && stored !== undefined) return { id: textAt(bytes, id), outcome: stored };
-  const response = BatchAppendResp.deserializeBinary(bytes);
-  const error = response.getError();
-  const rejection =
-    error === undefined ? new Error('a response that says nothing') : rejectionOf(error);
-  return { id: textOfId(response.getCorrelationId()), outcome: stored ?? rejection };
+export const responseOf = (bytes: Buffer): AppendResponse => ({
+  id: idAt(bytes, partOf(bytes, 1)),
+  outcome: storedIn(bytes) ?? rejectionIn(bytes),
+});
+
+function rejectionIn(bytes: Buffer): Error {
+  const error = BatchAppendResp.deserializeBinary(bytes).getError();
+  return error === undefined ? new Error('a response that says nothing') : rejectionOf(error);
 }
 
 const TYPE_BY_DETAILS: Record<string, string> = {

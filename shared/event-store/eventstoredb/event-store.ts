@@ -109,7 +109,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     stats: () => ({ ...stats }),
     subscribe: (after, signal, types, whose = 'all') => {
       const until = AbortSignal.any([signal, closing.signal]);
-      const isLeftOut = whose === 'all' ? undefined : own.follow(types, until);
+      const isLeftOut = whose === 'all' ? () => false : own.follow(types, until);
       return subscribeAndResume(
         {
           types,

@@ -1,8 +1,11 @@
-/** The messages of a subscription, on the client's generated stubs: 64-bit numbers are text. */
+/**
+ * The messages of a subscription: its request by the client's generated classes, events read as bytes
+ * (ADR-0227).
+ */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { EventType } from '../../payment/events.ts';
-import { textOfId } from './batch-messages.ts';
+import { idAt } from './batch-messages.ts';
 import {
   CHANGED_TYPES,
   type LogPosition,
@@ -10,12 +13,10 @@ import {
   type ServerEvent,
   STREAM_PREFIXES,
 } from './records.ts';
-import { bigintAt, partOf, textAt } from './wire.ts';
+import { bigintAt, eachField, type Part, partOf, textAt } from './wire.ts';
 
 const { Options } = streamsPb.ReadReq;
 const { Empty } = sharedPb;
-
-type Recorded = InstanceType<typeof streamsPb.ReadResp.ReadEvent.RecordedEvent>;
 
 /** The server says that it is alive each time that it has passed over some times so many events. */
 export const PASSED_OVER_MAX = 1000;
@@ -67,12 +68,8 @@ export function subscriptionOf(
   return request;
 }
 
-const textOf = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
-
 /** What is no JSON stays text: the reader finds that it is no event of ours. */
-function parsed(bytes: Uint8Array): unknown {
-  const text = textOf(bytes);
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -80,34 +77,50 @@ function parsed(bytes: Uint8Array): unknown {
   }
 }
 
-/** The id and the place of an event that the server sends, read from its bytes alone. */
-export function headOf(bytes: Buffer): { id: string; position: LogPosition } | undefined {
+/** The fields of an entry of a map: a name and a value. */
+const entryAt = (bytes: Buffer, entry: Part): [name: string, value: string] => {
+  const [name, value] = [partOf(bytes, 1, entry), partOf(bytes, 2, entry)];
+  return [
+    name === undefined ? '' : textAt(bytes, name),
+    value === undefined ? '' : textAt(bytes, value),
+  ];
+};
+
+/** An event as the server sends it. `read` parses its data and metadata, and never throws. */
+export type SentEvent = { id: string; position: LogPosition; read(): ServerEvent };
+
+/** The event of a response; undefined where it holds none. Throws RangeError for bytes that are none. */
+export function sentEventOf(bytes: Buffer): SentEvent | undefined {
   const resolved = partOf(bytes, 1);
   const event = resolved && partOf(bytes, 1, resolved);
-  const ids = event && partOf(bytes, 1, event);
-  const id = ids && partOf(bytes, 2, ids);
-  if (event === undefined || id === undefined) return undefined;
-  const [prepare, commit] = [partOf(bytes, 4, event), partOf(bytes, 5, event)];
+  if (event === undefined) return undefined;
+  const parts: (Part | undefined)[] = [];
+  const entries: Part[] = [];
+  eachField(bytes, event, (field, part) => {
+    if (field === 6) entries.push(part);
+    else parts[field] = part;
+  });
+  const [, ids, streams, revision, prepare, commit, , metadata, data] = parts;
+  const textIn = (part: Part | undefined): string =>
+    part === undefined ? '' : textAt(bytes, part);
+  const id = idAt(bytes, ids);
+  const stream = streams && partOf(bytes, 3, streams);
+  const fields = new Map(entries.map((entry) => entryAt(bytes, entry)));
+  const position = { commit: bigintAt(bytes, commit), prepare: bigintAt(bytes, prepare) };
   return {
-    id: textAt(bytes, id),
-    position: { commit: bigintAt(bytes, commit), prepare: bigintAt(bytes, prepare) },
-  };
-}
-
-/** The event with its data and metadata parsed. */
-export function serverEventOf(event: Recorded): ServerEvent {
-  const fields = event.getMetadataMap();
-  const data = event.getData_asU8();
-  return {
-    streamId: textOf(event.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array()),
-    id: textOfId(event.getId()),
-    revision: BigInt(event.getStreamRevision()),
-    type: fields.get('type') ?? '',
-    data: fields.get('content-type') === 'application/json' ? parsed(data) : data,
-    metadata: parsed(event.getCustomMetadata_asU8()),
-    position: {
-      commit: BigInt(event.getCommitPosition()),
-      prepare: BigInt(event.getPreparePosition()),
+    id,
+    position,
+    read: () => {
+      const content = textIn(data);
+      return {
+        streamId: textIn(stream),
+        id,
+        revision: bigintAt(bytes, revision),
+        type: fields.get('type') ?? '',
+        data: fields.get('content-type') === 'application/json' ? parsed(content) : content,
+        metadata: parsed(textIn(metadata)),
+        position,
+      };
     },
   };
 }

@@ -4,7 +4,7 @@ import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { EventType } from '../../payment/events.ts';
 import type { Connection } from './connection.ts';
 import { openCall } from './open-call.ts';
-import { headOf, serverEventOf, subscriptionOf } from './read-messages.ts';
+import { type SentEvent, sentEventOf, subscriptionOf } from './read-messages.ts';
 import type { LogPosition } from './records.ts';
 import type { Source, SourceListener } from './subscription.ts';
 
@@ -13,13 +13,14 @@ type SourceOptions = {
   from: LogPosition | undefined;
   /** The types to send; undefined: all. */
   types: readonly EventType[] | undefined;
-  /** True for the id of an event that nobody needs: it is not parsed. Undefined: all are needed. */
-  isLeftOut: ((id: string) => boolean) | undefined;
+  /** True for the id of an event that nobody needs: it is not parsed. */
+  isLeftOut: (id: string) => boolean;
 };
 
 const { ReadResp } = streamsPb;
 type Response = InstanceType<typeof ReadResp>;
-type Passed = { passed: LogPosition };
+const responseOf = (bytes: Buffer): Response | SentEvent =>
+  sentEventOf(bytes) ?? ReadResp.deserializeBinary(bytes);
 
 /** Subscribes on a client's stubs. The client itself would parse each event, and copy it twice. */
 export function sourceOf(
@@ -33,21 +34,12 @@ export function sourceOf(
   let isCancelled = false;
   let hold: { pause(): void; resume(): void } | undefined;
 
-  const responseOf = (bytes: Buffer): Response | Passed => {
-    const head = isLeftOut && headOf(bytes);
-    return head && isLeftOut(head.id)
-      ? { passed: head.position }
-      : ReadResp.deserializeBinary(bytes);
-  };
-  const onResponse = (response: Response | Passed): void => {
+  const onResponse = (response: Response | SentEvent): void => {
     listener.sign();
-    if ('passed' in response) {
-      listener.passed(response.passed);
-      return;
-    }
-    const recorded = response.getEvent()?.getEvent();
-    if (recorded !== undefined) listener.event(serverEventOf(recorded));
-    else if (response.hasCaughtUp()) listener.caughtUp();
+    if ('read' in response) {
+      if (isLeftOut(response.id)) listener.passed(response.position);
+      else listener.event(response.read());
+    } else if (response.hasCaughtUp()) listener.caughtUp();
     else if (response.hasFellBehind()) listener.fellBehind();
   };
 

@@ -67,7 +67,7 @@ export function messageOf(bytesMax: number, write: (writer: Writer) => void): Bu
 }
 
 /** Where a value lies in the bytes of a message. */
-type Part = { from: number; to: number };
+export type Part = { from: number; to: number };
 
 const cutOff = (): RangeError => new RangeError('a message that ends before its last field does');
 
@@ -88,13 +88,12 @@ function varintAt(bytes: Uint8Array, from: number): number {
   return value;
 }
 
-/** The last value of a field in a message, or undefined. Throws RangeError where bytes are missing. */
-export function partOf(
+/** Calls `visit` with each field of a message, in their order. Throws RangeError where bytes are missing. */
+export function eachField(
   bytes: Uint8Array,
-  field: number,
-  { from, to }: Part = { from: 0, to: bytes.length },
-): Part | undefined {
-  let found: Part | undefined;
+  { from, to }: Part,
+  visit: (field: number, part: Part) => void,
+): void {
   let at = from;
   while (at < to) {
     const tag = varintAt(bytes, at);
@@ -109,8 +108,16 @@ export function partOf(
       at = start + length;
     } else throw new RangeError('a field of no known kind');
     if (at > to) throw cutOff();
-    if (tag === field * 8 + kind) found = { from: start, to: at };
+    visit((tag - kind) / 8, { from: start, to: at });
   }
+}
+
+/** The last value of a field in a message, or undefined. Throws as `eachField`. */
+export function partOf(bytes: Uint8Array, field: number, within?: Part): Part | undefined {
+  let found: Part | undefined;
+  eachField(bytes, within ?? { from: 0, to: bytes.length }, (number, part) => {
+    if (number === field) found = part;
+  });
   return found;
 }
 

@@ -10,7 +10,7 @@ import {
   requestOf,
   responseOf,
 } from '../../../shared/event-store/eventstoredb/batch-messages.ts';
-import { headOf } from '../../../shared/event-store/eventstoredb/read-messages.ts';
+import { sentEventOf } from '../../../shared/event-store/eventstoredb/read-messages.ts';
 import { messageOf } from '../../support/eventstoredb-stand-in/messages.ts';
 
 const { BatchAppendReq, BatchAppendResp } = streamsPb;
@@ -119,21 +119,49 @@ describe('a response is read as the generated classes write it', () => {
   });
 });
 
-test('the id and the place of an event are read as the generated classes write them', () => {
+describe('an event is read as the generated classes write it', () => {
   const stored = {
-    stream: 'payment-1',
+    stream: 'merchant-reference-ä€😀',
     id: ID,
     revision: 3,
     position: 281_474_976_710_656n,
     type: 'PaymentCreated',
     contentType: 'application/json',
-    data: Buffer.from('{"a":1}').toString('base64'),
-    metadata: Buffer.from('{}').toString('base64'),
+    data: Buffer.from('{"a":"€"}').toString('base64'),
+    metadata: Buffer.from('{"b":2}').toString('base64'),
     created: 1_700_000_000_000,
   };
-  const position = { commit: stored.position, prepare: stored.position };
-  const bytes = Buffer.from(messageOf(stored).serializeBinary());
-  expect(headOf(bytes)).toEqual({ id: ID, position });
-  const caughtUp = new streamsPb.ReadResp().setCaughtUp(new streamsPb.ReadResp.CaughtUp());
-  expect(headOf(Buffer.from(caughtUp.serializeBinary()))).toBeUndefined();
+  const read = (message: InstanceType<typeof streamsPb.ReadResp>) =>
+    sentEventOf(Buffer.from(message.serializeBinary()))?.read();
+  const event = {
+    streamId: stored.stream,
+    id: ID,
+    revision: 3n,
+    type: 'PaymentCreated',
+    data: { a: '€' },
+    metadata: { b: 2 },
+    position: { commit: stored.position, prepare: stored.position },
+  };
+
+  test('with all its parts', () => expect(read(messageOf(stored))).toEqual(event));
+
+  test('with its id as two numbers', () => {
+    const message = messageOf(stored);
+    const numbers = new UUID.Structured()
+      .setMostSignificantBits(String(BigInt.asIntN(64, 0x0190b3c17a5e7d31n)))
+      .setLeastSignificantBits(String(BigInt.asIntN(64, 0x8f6b0123456789abn)));
+    message.getEvent()?.getEvent()?.setId(new UUID().setStructured(numbers));
+    expect(read(message)).toEqual(event);
+  });
+
+  test("a server's own event: no JSON, no metadata, the largest revision", () => {
+    const message = messageOf({ ...stored, type: '$streamDeleted', data: '', metadata: '' });
+    const { type, data, metadata, revision } = read(message) ?? {};
+    expect([type, data, metadata, revision]).toEqual(['$streamDeleted', '', '', 2n ** 63n - 1n]);
+  });
+
+  test('no event', () => {
+    const caughtUp = new streamsPb.ReadResp().setCaughtUp(new streamsPb.ReadResp.CaughtUp());
+    expect(read(caughtUp)).toBeUndefined();
+  });
 });
