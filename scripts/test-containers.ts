@@ -93,8 +93,9 @@ const startEngines = async (
   if (!events || !readModels || !broker) throw new Error('one of the three containers is missing');
   return {
     EVENTSTOREDB_URL: `esdb://${at(events, 2113)}?tls=false`,
-    // Direct, because the replica set announces a host name that is unknown outside of it.
-    MONGODB_URL: `mongodb://projector:${TRIAL_SECRET}@${at(readModels, 27_017)}/payments?directConnection=true`,
+    // Direct, because the replica set announces a host name that is unknown outside of it. As root, for the
+    // tests make databases of their own, where the projector has no rights.
+    MONGODB_URL: `mongodb://root:${TRIAL_SECRET}@${at(readModels, 27_017)}/payments?authSource=admin&directConnection=true`,
     KAFKA_BROKERS: at(broker, 9094),
     KAFKA_SASL_MECHANISM: 'PLAIN',
     KAFKA_SASL_USERNAME: 'projector',
