@@ -25,7 +25,7 @@ registerHooks({
 });
 
 const ADDRESS = /file:\/+/g;
-const FILE = /\?file=\d+/g;
+const FILE = /\?file=[\w./%-]+/g;
 const RUNNER = /\n.*\/test\/jest\/runner\.mjs.*/g;
 
 /** Errors name files as an editor opens them, and as Jest finds the line that it shows. */
@@ -46,11 +46,10 @@ const setTimeoutOfTests = (ms) => {
   globalThis[Symbol.for('TEST_TIMEOUT_SYMBOL')] = ms;
 };
 
-let files = 0;
-
+/** Named, not numbered: the next run finds the compiled modules again, whichever worker has the file. */
 const importTests = (file) => {
-  files += 1;
-  return import(`${pathToFileURL(file).href}?file=${files}`);
+  const { href } = pathToFileURL(file);
+  return import(`${href}?file=${href.slice(TESTS.length + 1)}`);
 };
 
 /** Jest's runtime, but for the loading of modules. */
