@@ -44,9 +44,15 @@ const body = (reference: string, fields: object = {}, number = APPROVED) => ({
 const start = (dataDir: string, point?: CrashPoint): Promise<Service> =>
   startService({
     dataDir,
-    env: { ...ENV, ...(point && { CRASH_AT: point }) },
+    env: { ...ENV, CRASH_ARMED: 'later', ...(point && { CRASH_AT: point }) },
     command: [NODE, 'test/support/crashing-main.ts'],
   });
+
+/** From now on a process dies at its point. */
+export const arm = async (service: Service): Promise<void> => {
+  service.kill('SIGUSR2');
+  await until('it is armed', () => service.stderr().includes('armed'));
+};
 
 /** The payment that the operation is about, made before the process is to die. */
 const prepared = async (service: Service, operation: Operation, reference: string) => {
@@ -140,23 +146,28 @@ export const expectMovedOnce = (
 export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<number> => {
   const dataDir = mkdtempSync(join(tmpdir(), 'payments-crash-'));
   const dead: UnderWay[] = [];
+  let service: Service | undefined;
   try {
+    service = await start(dataDir, points[0]);
     for (const [at, point] of points.entries()) {
-      const reference = `crash-${at}`;
-      const service = await start(dataDir, point);
-      const was = await underWayAt(service, point, reference);
+      const was = await underWayAt(service, point, `crash-${at}`);
+      await arm(service);
       // It may have died with the answer on its way: that is one of the points.
       await send(service, was).catch(() => undefined);
       const { signal } = await service.exited;
       expect([point, signal]).toEqual([point, 'SIGKILL']);
       dead.push(was);
-      await using alive = await start(dataDir);
+      // What recovers from this one is what dies at the next one.
+      const alive = await start(dataDir, points[at + 1]);
+      service = alive;
       await repeat(alive, was);
       await until(`all is resolved after ${point}`, async () => (await unresolvedIn(alive)) === 0);
     }
+    await service[Symbol.asyncDispose]();
     expectMovedOnce(dead, await expectLedgerMatchesLog(dataDir));
     return dead.length;
   } finally {
+    await service?.[Symbol.asyncDispose]();
     rmSync(dataDir, { recursive: true, force: true });
   }
 };

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import type { CrashPoint, Operation } from './crash-points.ts';
-import { expectMovedOnce, repeat, send, type UnderWay, underWay } from './crash-rounds.ts';
+import { arm, expectMovedOnce, repeat, send, type UnderWay, underWay } from './crash-rounds.ts';
 import {
   entriesOfEvents,
   type LoggedPayment,
@@ -45,11 +45,6 @@ const start = (world: World, point?: CrashPoint): Promise<Service> =>
     env: { ...settingsOf(world), CRASH_ARMED: 'later', ...(point && { CRASH_AT: point }) },
     command: [NODE, 'test/support/crashing-main.ts'],
   });
-
-const arm = async (service: Service): Promise<void> => {
-  service.kill('SIGUSR2');
-  await until('it is armed', () => service.stderr().includes('armed'));
-};
 
 /** The response of its request gets lost, so that recovery has something to ask about. */
 const loseOne = ({ double }: World, point: CrashPoint): void =>
