@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { NODE, ROOT } from '../support/service.ts';
+import { cleanEnv, NODE, ROOT } from '../support/service.ts';
 
 const LANE_MS_MAX = 30_000;
 
@@ -10,7 +10,7 @@ const LANE_MS_MAX = 30_000;
 const withoutDocker = (env: Record<string, string> = {}) =>
   spawnSync(NODE, [join(ROOT, 'scripts/test-containers.ts')], {
     encoding: 'utf8',
-    env: { PATH: process.env.PATH, DOCKER_HOST: 'tcp://127.0.0.1:1', HOME: '/nonexistent', ...env },
+    env: { ...cleanEnv(), DOCKER_HOST: 'tcp://127.0.0.1:1', HOME: '/nonexistent', ...env },
   });
 
 test(
