@@ -25,7 +25,7 @@ let signals = 0;
 /** Megabytes of the young generation, once much was allocated of which some lives on. */
 function youngAfterGarbage(): number {
   let kept: number[][] = [];
-  for (let at = 0; at < 300_000; at += 1) {
+  for (let at = 0; at < 100_000; at += 1) {
     if (kept.length === 10_000) kept = [];
     kept.push(new Array(100).fill(at));
   }

@@ -18,8 +18,9 @@ import { created, newEvent } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const PAYMENTS = 700;
 const LIFE = 6;
+/** Three rounds of a rebuild, and a bit. */
+const PAYMENTS = 510;
 /** No payment is sampled before the test is over. */
 const NEVER = 600_000;
 
