@@ -48,7 +48,7 @@ export type ScheduledVerification = {
   status(): VerificationRecord;
   /** Notes what somebody's own verification of the whole log found. */
   note(broken: LogBreak | undefined): void;
-  /** Ends the run under way. */
+  /** Ends the run under way. What was noted is kept when it resolves. */
   stop(): Promise<void>;
 };
 
@@ -75,6 +75,7 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
   const record = openRecord(document, nowMs);
   const stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
+  let noted: Promise<void> = Promise.resolve();
   let cancel = (): void => undefined;
 
   const note = async (broken: LogBreak | undefined): Promise<void> => {
@@ -115,11 +116,14 @@ export const startVerification = (options: VerificationOptions): ScheduledVerifi
 
   return {
     status: record.now,
-    note: (broken) => void note(broken),
+    note: (broken) => {
+      noted = note(broken);
+    },
     stop: async () => {
       stopping.abort();
       cancel();
       await running;
+      await noted;
       await document.close();
     },
   };

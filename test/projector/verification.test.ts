@@ -110,3 +110,11 @@ test('F18: with 0 nothing runs by itself, and what a person finds is noted all t
   expect(clock.timers()).toBe(0);
   await running.stop();
 });
+
+test('F18: what was noted is kept when a stop has ended', async () => {
+  const running = start(0);
+  running.note({ position: '4', stream: 'payment-pay_3', revision: 0, reason: 'changed' });
+  await running.stop();
+  const kept = await fileDocument(`${log.folder}/log-verification.json`).load();
+  expect(kept?.text).toContain('payment-pay_3');
+});
