@@ -14,7 +14,7 @@ const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
  * More than there are cores, for tests wait for processes, disks and clocks; each takes up to 1 GB. A
  * long one has several processes of its own.
  */
-const workers = (isLong: boolean): number => Math.min(availableParallelism() + (isLong ? 1 : 3), 8);
+const workers = (isLong: boolean): number => Math.min(availableParallelism() + (isLong ? 1 : 4), 8);
 
 const install = (): void => {
   const { status } = spawnSync('npm', ['ci'], { cwd: ROOT, stdio: 'inherit' });
