@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { asNumber, moment } from '../shared/http/fields.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/payment-status.ts';
+import { NO_POSITION, NO_POSITION_NOR_NOW, POSITION } from './positions.ts';
 
 const ONCE = 'must be given once';
 const text = () => z.string({ error: ONCE });
@@ -29,9 +30,7 @@ const merchant = () => short().normalize('NFC');
 const oneOf = <const T extends readonly string[]>(values: T) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` });
 
-/** The form of a position in any store. Whether the log has such a position is checked by the store. */
-const position = () =>
-  text().regex(/^[A-Za-z0-9_.:/-]{1,64}$/, 'must be start or a position of the log');
+const position = (otherwise = NO_POSITION) => text().regex(POSITION, otherwise);
 
 const parameters = <const T extends z.core.$ZodLooseShape>(shape: T) =>
   z.strictObject(shape, {
@@ -75,7 +74,7 @@ export const LogParameters = parameters({
 });
 
 export const StreamParameters = parameters({
-  from: position()
+  from: position(NO_POSITION_NOR_NOW)
     .optional()
     .describe('`start`, `now`, or a position; the header `Last-Event-ID` takes precedence.'),
 });

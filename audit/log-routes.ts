@@ -1,13 +1,11 @@
 /** The audit routes over the whole log: in pages, as an export, live, and verified. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE, RETRY_LATER, reject } from '../shared/http/errors.ts';
-import { soleHeader } from '../shared/http/headers.ts';
 import {
   asJson,
-  type Read,
   type RequestForm,
   type Route,
   type RoutesOf,
@@ -30,7 +28,7 @@ import {
   StreamParameters,
   VerifyParameters,
 } from './contract.ts';
-import { type AuditDeps, asEvents, asLines, onlyOf, rejectPosition, startOf } from './deps.ts';
+import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import {
   COMPLETENESS_HEADER,
   type Completeness,
@@ -40,24 +38,16 @@ import {
 import { EXPORT_SCAN, type ExportArgs } from './export-scan.ts';
 import { type LogRequest, liveTexts, logPage, openSubscription } from './log.ts';
 import { isLongPage, PAGE_SCAN, type PageArgs } from './page-scan.ts';
+import { readLastEventId, rejectBeginning, rejectFrom, startOf } from './positions.ts';
 import { scanCalls } from './scan-calls.ts';
 import { untilExpiry } from './token-expiry.ts';
 import { type LogVerification, verifyLogForms } from './verification.ts';
-
-const POSITION = /^[A-Za-z0-9_.:/-]{1,64}$/;
 
 const rejectBusy = (reply: FastifyReply, why: string): FastifyReply =>
   reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
 
 const TOO_MANY = 'too many streams are open; try again later';
 const VERIFYING = 'the log is being verified for another client; try again later';
-
-const readLastEventId = ({ raw }: FastifyRequest): Read<string | undefined> => {
-  const value = soleHeader(raw.rawHeaders, 'last-event-id');
-  return value === null || (value !== undefined && !POSITION.test(value))
-    ? { ok: false, details: ['Last-Event-ID must be a position of the log'] }
-    : { ok: true, value };
-};
 
 /** How much of the log an export of it holds. */
 const completenessOf = (
@@ -145,7 +135,7 @@ export const AUDIT_LOG_ROUTES = {
         await deps.record(reply.request, { action: exporting ? 'EXPORT' : 'LOG' });
         if (!exporting) return sendPage(deps, input, reply);
       } catch (error) {
-        return rejectPosition(reply, error);
+        return rejectFrom(reply, error);
       }
       return exportLog(deps, input, reply);
     },
@@ -170,7 +160,7 @@ export const AUDIT_LOG_ROUTES = {
         };
         return deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
       } catch (error) {
-        return rejectPosition(reply, error);
+        return rejectBeginning(reply, error, lastId);
       }
     },
   }),

@@ -15,10 +15,11 @@ import { serverSent } from '../shared/http/server/streams.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 import { pauseAt } from '../shared/runtime/slices.ts';
 import type { AuditBreak, LogParameters } from './contract.ts';
-import { type AuditDeps, startOf } from './deps.ts';
+import type { AuditDeps } from './deps.ts';
 import { breakLine, exportLine, LINES_START } from './export-lines.ts';
 import { auditEvent } from './history.ts';
 import type { MerchantLookup } from './merchants.ts';
+import { startOf } from './positions.ts';
 
 /** A log, and who its payments belong to. */
 type Owned = { log: Pick<LogReader, 'end' | 'stored'>; merchants: MerchantLookup };

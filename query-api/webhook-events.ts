@@ -3,19 +3,25 @@
  * merchants without a public address: the very bodies that a webhook endpoint is sent, in the order
  * of the log, each with its position as id.
  */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { asEvents, rejectPosition, startOf } from '../audit/deps.ts';
+import { asEvents } from '../audit/deps.ts';
 import { openSubscription } from '../audit/log.ts';
 import { createMerchantLookup, type MerchantLookup } from '../audit/merchants.ts';
+import {
+  NO_POSITION_NOR_NOW,
+  POSITION,
+  readLastEventId,
+  rejectBeginning,
+  startOf,
+} from '../audit/positions.ts';
 import { untilExpiry } from '../audit/token-expiry.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { isOfPayment } from '../shared/event-store/fold-stream.ts';
 import { followPaymentStates, type PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, SubscriptionItem } from '../shared/event-store/port.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
-import { soleHeader } from '../shared/http/headers.ts';
-import type { Read, RequestForm, Route, RoutesOf } from '../shared/http/route.ts';
+import type { RequestForm, Route, RoutesOf } from '../shared/http/route.ts';
 import {
   EVENT_STREAM,
   KEEP_ALIVE,
@@ -52,26 +58,17 @@ export const openWebhookEvents = (
   ...own,
 });
 
-const POSITION = /^[A-Za-z0-9_.:/-]{1,64}$/;
-const NO_POSITION = 'must be start, now or a position of the log';
 const NO_TYPES = `must be a comma list of ${SUBSCRIBABLE_TYPES.join(', ')}`;
 const isType = (type: string): boolean => SUBSCRIBABLE_TYPES.some((one) => one === type);
 
 const Parameters = z.object({
-  from: z.string().regex(POSITION, NO_POSITION).default('now'),
+  from: z.string().regex(POSITION, NO_POSITION_NOR_NOW).default('now'),
   types: z
     .string()
     .transform((types) => types.split(','))
     .refine((types) => types.every(isType), NO_TYPES)
     .optional(),
 });
-
-const readLastEventId = ({ raw }: FastifyRequest): Read<string | undefined> => {
-  const value = soleHeader(raw.rawHeaders, 'last-event-id');
-  return value === null || (value !== undefined && !POSITION.test(value))
-    ? { ok: false, details: ['Last-Event-ID must be a position of the log'] }
-    : { ok: true, value };
-};
 
 const messageOf = async (
   { merchants, states }: Deps,
@@ -156,7 +153,7 @@ export const WEBHOOK_EVENT_ROUTES = {
           KEEP_ALIVE,
         );
       } catch (error) {
-        return rejectPosition(reply, error);
+        return rejectBeginning(reply, error, lastId);
       }
     },
   }),

@@ -306,7 +306,7 @@ describe('docs/audit.md: malformed parameters', () => {
     ],
     ['/payments?from=yesterday', 'from must be a date-time'],
     ['/payments/ID/state?at=9999-12-31T23:59:59-01:00', 'at must be a date-time'],
-    ['/events/stream?from=here', 'from must be start or a position of the log'],
+    ['/events/stream?from=here', 'from must be start, now or a position of the log'],
     ['/payments?minAmount=-1', 'minAmount must be a whole number from 0 to 9007199254740991'],
     ['/payments?cursor=nonsense', 'cursor must be the next of an earlier page'],
     ['/payments?statsu=CAPTURED', 'a parameter of another name is not known here'],
@@ -325,10 +325,19 @@ describe('docs/audit.md: malformed parameters', () => {
     ],
     ['/events?from=here', 'from must be start or a position of the log'],
     ['/events?limit=1001', 'limit must be a whole number from 1 to 1000'],
-    ['/events/stream?from=99999', 'from must be start or a position of the log'],
+    ['/events/stream?from=99999', 'from must be start, now or a position of the log'],
     ['/verify?position=1', 'hash must be given together with position'],
   ])('400: %s', async (route, detail) => {
     expectError(await read(at(route)), 400, 'INVALID_REQUEST', [detail]);
+  });
+
+  test('400: a Last-Event-ID that is no position of the log is named, not from', async () => {
+    for (const lastId of ['99999', 'a b']) {
+      const response = await read('/events/stream', all, { 'last-event-id': lastId });
+      expectError(response, 400, 'INVALID_REQUEST', [
+        'Last-Event-ID must be a position of the log',
+      ]);
+    }
   });
 });
 
