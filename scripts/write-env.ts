@@ -33,7 +33,10 @@ const file = resolve(process.argv[2] ?? join(import.meta.dirname, '../.env'));
 const keys = join(dirname(file), '.keys');
 
 /** What a shell on this host needs to talk to the containers: `. .keys/cli.sh`. */
-const CLI = `export PAYMENTS_URL=http://localhost:8080 DATA_DIR='${keys}' JWT_ISSUER=payments JWT_AUDIENCE=payments\n`;
+const CLI = [
+  `export PAYMENTS_URL="http://localhost:\${GATEWAY_PORT:-8080}"`,
+  `DATA_DIR='${keys.replaceAll("'", "'\\''")}' JWT_ISSUER=payments JWT_AUDIENCE=payments\n`,
+].join(' ');
 
 try {
   writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600, flag: 'wx' });

@@ -59,6 +59,21 @@ test('F27: the containers get the public key of a pair, with whose private key t
   expect(partOf(claims)).toMatchObject({ iss: 'payments', aud: 'payments' });
 });
 
+test('the shell file finds the gateway at GATEWAY_PORT, and the keys in a folder of any name', () => {
+  const installation = join(folder, "o'clock");
+  mkdirSync(installation);
+  write(join(installation, '.env'));
+  const shownWith = (env: NodeJS.ProcessEnv): string =>
+    spawnSync('sh', ['-c', '. ./.keys/cli.sh; echo "$PAYMENTS_URL $DATA_DIR"'], {
+      cwd: installation,
+      env: { ...process.env, ...env },
+      encoding: 'utf8',
+    }).stdout;
+  const keys = join(installation, '.keys');
+  expect(shownWith({})).toBe(`http://localhost:8080 ${keys}\n`);
+  expect(shownWith({ GATEWAY_PORT: '9000' })).toBe(`http://localhost:9000 ${keys}\n`);
+});
+
 test('npm run env leaves an existing file as it is, for with other secrets repeats would be charged again', () => {
   const file = join(folder, 'kept');
   write(file);
