@@ -1,3 +1,4 @@
+/** What the audit routes work with, and what several of them share. */
 import { z } from 'zod';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { SealedHead } from '../shared/event-store/seals.ts';
