@@ -15,6 +15,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
 import { Command } from 'commander';
 import { makeDataDir } from '../shared/runtime/data-folder.ts';
+import { isDiskFull, reasonOf } from '../shared/runtime/error-text.ts';
 import { syncPath } from '../shared/runtime/private-files.ts';
 import { CommandFailed } from './command-failed.ts';
 import { type Format, formatOption, note, print, printJson } from './output.ts';
@@ -42,7 +43,6 @@ const EVENTS = 'events.sqlite';
 /** All pages in one step: between two steps a commit would make SQLite start the copy again. */
 const ALL_PAGES = 2 ** 31 - 1;
 const BUSY_MS = 5_000;
-const SQLITE_FULL = 13;
 
 const copyLive = async (from: string, to: string): Promise<void> => {
   const source = new DatabaseSync(from, { readOnly: true, timeout: BUSY_MS });
@@ -92,12 +92,8 @@ const copyParts = async (from: string, to: string): Promise<Copied['files']> => 
   return files;
 };
 
-const whyOf = (error: unknown): string => {
-  const { code, errcode, message } = error as { code?: string; errcode?: number; message?: string };
-  return code === 'ENOSPC' || errcode === SQLITE_FULL
-    ? 'the disk is full'
-    : (message ?? 'unknown error');
-};
+const whyOf = (error: unknown): string =>
+  isDiskFull(error) ? 'the disk is full' : reasonOf(error);
 
 /** Copies into a folder of another name first, so that an interrupted copy never looks whole. */
 const copyFolder = async (from: string, to: string): Promise<Copied> => {

@@ -17,7 +17,7 @@ import { LogMisfit } from '../projector/errors.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import { DataFolderRefused, makeDataDir, SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
-import { firstLineOf } from '../shared/runtime/error-text.ts';
+import { firstLineOf, isDiskFull } from '../shared/runtime/error-text.ts';
 import { type FileLock, isLockHeld, takeFileLock } from '../shared/runtime/file-lock.ts';
 import { addPrivateFile } from '../shared/runtime/private-files.ts';
 
@@ -66,12 +66,10 @@ const makePrivate = (folder: string): string[] => {
   ];
 };
 
-const IS_FULL = /disk is full|ENOSPC/;
-
 /** Nothing is wrong with the files of a full disk, so `otherwise` would be the wrong advice. */
 const refusedFor = (error: unknown, folder: string, otherwise: string): DataFolderRefused =>
   new DataFolderRefused(
-    error instanceof Error && IS_FULL.test(error.message)
+    isDiskFull(error)
       ? `DATA_DIR: the disk of ${folder} is full; make room on it and start again`
       : `DATA_DIR: ${otherwise}`,
   );
