@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from 'node:os';
 import { resultOf } from '../../runtime/scan.ts';
-import { createScanThread, type ScanThread } from '../../runtime/scan-thread.ts';
+import { createScanThread } from '../../runtime/scan-thread.ts';
 import { checksumOfParts } from '../checksum.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import type { PaymentSearch, PaymentSearchPage, ReadModelsChecksum } from '../port.ts';
@@ -57,7 +57,8 @@ export const createSearches = ({
   let replacing: Promise<void> = Promise.resolve();
   let isOpen = false;
   // Two files are compared at once, and searches go on beside it.
-  const checksums = [1, 2].map(() => createScanThread({ priorityLoweredBy: CHECKSUM_LOWERED_BY }));
+  const lower = createScanThread({ priorityLoweredBy: CHECKSUM_LOWERED_BY });
+  const upper = createScanThread({ priorityLoweredBy: CHECKSUM_LOWERED_BY });
 
   const inThread = (wanted?: SearchArgs['wanted']) => {
     isOpen = wanted !== undefined;
@@ -67,6 +68,11 @@ export const createSearches = ({
   const close = async (): Promise<void> => {
     // A thread that is gone has closed the file with it.
     if (isOpen) await inThread().catch(() => undefined);
+  };
+
+  const checksumIn = ({ run }: typeof lower, rows: Omit<ChecksumArgs, 'file'>) => {
+    const args: ChecksumArgs = { file, ...rows };
+    return resultOf(run<never, ReadModelsChecksum>({ module: CHECKSUM_SCAN, args }));
   };
 
   const whileOpen = async <T>(order: () => Promise<T>): Promise<T> => {
@@ -81,18 +87,11 @@ export const createSearches = ({
     checksum: (last) => {
       const half = Math.floor(last / 2);
       const isSplit = last > ROWS_FOR_TWO && availableParallelism() > 1;
-      const parts = isSplit ? [{ upTo: half }, { after: half }] : [{}];
-      return whileOpen(async () =>
-        checksumOfParts(
-          await Promise.all(
-            parts.map((part, at) => {
-              const args: ChecksumArgs = { file, ...part };
-              const order = { module: CHECKSUM_SCAN, args };
-              return resultOf((checksums[at] as ScanThread).run<never, ReadModelsChecksum>(order));
-            }),
-          ),
-        ),
-      );
+      return whileOpen(async () => {
+        if (!isSplit) return checksumIn(lower, {});
+        const halves = [checksumIn(lower, { upTo: half }), checksumIn(upper, { after: half })];
+        return checksumOfParts(await Promise.all(halves));
+      });
     },
     whileClosed: (step) => {
       const replaced = replacing.then(async () => {
@@ -104,7 +103,7 @@ export const createSearches = ({
       return replaced;
     },
     close: async () => {
-      await Promise.all([close(), ...checksums.map((one) => one.end())]);
+      await Promise.all([close(), lower.end(), upper.end()]);
     },
   };
 };
