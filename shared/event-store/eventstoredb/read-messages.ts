@@ -18,7 +18,7 @@ import { bigintAt, eachField, type Part, partOf, textAt } from './wire.ts';
 const { Options } = streamsPb.ReadReq;
 const { Empty } = sharedPb;
 
-/** The server says that it is alive each time that it has passed over some times so many events. */
+/** The server says that it is alive each time that it has passed over a multiple of so many events. */
 export const PASSED_OVER_MAX = 1000;
 const CHECKPOINT_INTERVAL = 32;
 
