@@ -4,6 +4,7 @@
  */
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
 import { annotate } from '../../shared/runtime/tracing.ts';
+import { parseResponse } from './response-json.ts';
 
 export type TransportRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -15,7 +16,7 @@ export type TransportRequest = {
   bytesMax: number;
 };
 
-/** A whole response. `body` is the parsed JSON, undefined where it is none. */
+/** A whole response. `body` is the parsed JSON, undefined where it is none (response-json.ts). */
 export type RawResponse = {
   status: number;
   headers: Dispatcher.ResponseData['headers'];
@@ -39,7 +40,7 @@ class TooLarge extends Error {}
 const readCapped = async (
   body: Dispatcher.ResponseData['body'],
   bytesMax: number,
-): Promise<string> => {
+): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body) {
@@ -49,15 +50,7 @@ const readCapped = async (
     if (bytes > bytesMax) throw new TooLarge();
     chunks.push(chunk as Buffer);
   }
-  return Buffer.concat(chunks).toString('utf8');
-};
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return Buffer.concat(chunks);
 };
 
 type Failure = { code?: string; syscall?: string; errors?: Failure[] };
@@ -122,7 +115,7 @@ export const openTransport = (origin: string, connectTimeoutMs: number): Transpo
         return {
           status: response.statusCode,
           headers: response.headers,
-          body: parseJson(await readCapped(response.body, bytesMax)),
+          body: parseResponse(await readCapped(response.body, bytesMax)),
         };
       } catch (error) {
         return noResponse(error, signal.aborted);

@@ -5,9 +5,9 @@
 import type { FastifyRequest } from 'fastify';
 import { soleHeader } from '../../shared/http/headers.ts';
 import type { Read } from '../../shared/http/route.ts';
+import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
 import type { ChangeRequest, ParsedChange } from './change-request.ts';
 import { BODY_NOT_JSON, type Invalid, invalid } from './invalid.ts';
-import { parseText, textOf } from './json.ts';
 import { type CreateRequest, parseCreate } from './payment-request.ts';
 
 type Keyed = { key: string | undefined };

@@ -3,7 +3,7 @@
  * the card number in each of its texts would find nothing (gaps §4, ADR-0161).
  */
 import { CARD_DIGITS_MIN } from '../../shared/payment/card-digits.ts';
-import { needsCare } from './json.ts';
+import { needsCare } from '../../shared/runtime/exact-json.ts';
 
 /** As many digits as a card number has at least, or more, without a letter between them. */
 const RUNS = new RegExp(`[0-9](?:[^A-Za-z0-9]*[0-9]){${CARD_DIGITS_MIN - 1},}`, 'g');

@@ -2,8 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parseCapture, parseRefund } from '../../command-api/request/change-request.ts';
-import { parseText, textOf } from '../../command-api/request/json.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
+import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
 import { textOf as pageOf } from '../support/project-files.ts';
 
 /** The JSON value of a text that is a whole body. */

@@ -1,9 +1,9 @@
 /** Which create requests are read, what is kept of them, and what the details of a 400 say (gaps §3, §4). */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { parseText, textOf } from '../../command-api/request/json.ts';
 import { parseCreate } from '../../command-api/request/payment-request.ts';
 import { paymentDetails } from '../../shared/payment/payment-events.ts';
+import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 
 const NUMBER = '4242424242424242';

@@ -1,7 +1,7 @@
 /** A request body is read as JSON (gaps §3), and no body keeps the service busy for long (A5). */
 import { describe, expect, test } from '@jest/globals';
-import { parseText, textOf } from '../../command-api/request/json.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
+import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
 
 /** The JSON value of a text that is a whole body. */
 const json = (text: string) => {

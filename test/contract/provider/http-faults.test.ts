@@ -167,6 +167,41 @@ describe('provider.md: everything else is Unknown, in time', () => {
   test.each(endless)('%s', (_name, fault) => expectUnknown(fault, HASTY, HASTY.timeoutMs));
   test.each(httpFaults)('%s', (_name, fault) => expectUnknown(fault, PATIENT, 0));
 
+  const text = JSON.stringify(outcome);
+  const withAmount = (amount: string) => text.replace(/"amount":[0-9]+/, `"amount":${amount}`);
+  test.each<[string, string | Buffer]>([
+    ['an amount with a fraction too small for a double', withAmount('2000.00000000000000001')],
+    ['an amount with an exponent and a fraction', withAmount('2.0000000000000000000001e3')],
+    ['outcome twice', text.replace('"outcome"', '"outcome":"DECLINED","outcome"')],
+    ['amount twice, once as an escape', text.replace('"amount"', '"\\u0061mount":1,"amount"')],
+    ['a key twice in an object inside', text.replace('{', '{"more":[{"a":1,"a":2}],')],
+    ['bytes that are no UTF-8', Buffer.from(text.replace('{', '{"more":"\xff",'), 'latin1')],
+    ['half of a surrogate pair', text.replace('{', '{"more":"\\ud83d",')],
+  ])('an answer with %s', async (_name, body) => {
+    server = await httpServer((_request, response) => response.writeHead(200).end(body));
+    const client = clientOf(server.url);
+    expect(await client.execute(operation)).toEqual(unknown);
+    expect(await client.lookUp(operation)).toEqual(unknown);
+    await expect(client.ledger(null, 1)).rejects.toThrow('ledger');
+  });
+
+  test.each<[string, string]>([
+    ['2000.00', withAmount('2000.00')],
+    ['2e3', withAmount('2e3')],
+    [
+      'colons, quotes and braces inside texts',
+      text.replace('{', '{"a:\\"b":"\\\\","c":"{\\":\\":",'),
+    ],
+    [
+      'one key in many objects',
+      text.replace('{', '{"__proto__":{"a":1},"more":[{"a":1},{"a":2}],'),
+    ],
+    ['line breaks and a byte order mark', `\ufeff${JSON.stringify(outcome, null, 2)}`],
+  ])('but one with %s is read', async (_name, body) => {
+    const client = await answering(200, body);
+    expect(await client.execute(operation)).toMatchObject({ outcome: 'APPROVED' });
+  });
+
   test('a body of just under 64 KiB is read, unknown fields and all', async () => {
     const client = await answering(200, pad(65_000));
     expect(await client.execute(operation)).toEqual({
