@@ -80,6 +80,40 @@ describe('gaps §10: the Authorization header', () => {
   );
 });
 
+describe('ADR-0258: a token of which one character was changed is not valid', () => {
+  const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  const isValid = async (settings: TokenSettings, token: string) =>
+    (await authenticated(settings, `Bearer ${token}`)).ok;
+  const local: TokenSettings = { ...sharedSecret, keys: { kind: 'local', folder } };
+  const localToken = async () => {
+    const { signer } = await openLocalKeys(folder);
+    return signToken(signer, { merchantId: 'm_1', merchantClaim: 'merchant_id', ttlSeconds: 60 });
+  };
+
+  test.each<[string, TokenSettings, () => Promise<string>]>([
+    ['HS256', sharedSecret, () => signed(good())],
+    ['ES256', local, localToken],
+  ])('the last one of %s', async (_name, settings, makeToken) => {
+    const token = await makeToken();
+    const start = token.slice(0, -1);
+    const accepted: string[] = [];
+    for (const last of BASE64URL)
+      if (await isValid(settings, start + last)) accepted.push(start + last);
+    expect(accepted).toEqual([token]);
+  });
+
+  test('padding, and the other alphabet of base64', async () => {
+    const tokens = [];
+    for (let n = 0; n < 20; n += 1) tokens.push(await signed({ ...good(), jti: String(n) }));
+    const token = tokens.find((one) => /[-_][^.]*$/.test(one)) ?? '';
+    const at = token.lastIndexOf('.');
+    const plain = token.slice(at).replaceAll('-', '+').replaceAll('_', '/');
+    expect(await isValid(sharedSecret, token)).toBe(true);
+    for (const changed of [`${token}=`, `${token}==`, `${token}.`, token.slice(0, at) + plain])
+      expect(await isValid(sharedSecret, changed)).toBe(false);
+  });
+});
+
 describe('gaps §10: the claims', () => {
   test.each<[string, Record<string, unknown>, string[]]>([
     ['no exp', { exp: undefined }, MALFORMED],

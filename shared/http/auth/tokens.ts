@@ -131,6 +131,16 @@ const failureOf = (error: unknown): Authentication => {
   return error instanceof KeysOutOfReach ? UNCHECKED : MALFORMED;
 };
 
+/**
+ * Whether the signature is written in the one form that base64url has (ADR-0258). A decoder drops
+ * padding and the last bits that belong to no byte, so that a changed character might still verify;
+ * header and payload are signed as texts.
+ */
+const hasPlainSignature = (token: string): boolean => {
+  const signature = token.slice(token.lastIndexOf('.') + 1);
+  return Buffer.from(signature, 'base64url').toString('base64url') === signature;
+};
+
 const ACCESS_TOKEN_TYPE = /^(application\/)?(at\+)?jwt$/i;
 const BEARER = /^bearer +([^\s]+)$/i;
 
@@ -196,6 +206,8 @@ export const createAuthenticator = async (
     digest: string,
     mayLoad: () => boolean,
   ): Promise<Authentication> => {
+    // seeded bug: signature-form
+    if (!hasPlainSignature(token)) return MALFORMED;
     try {
       const known = accept(await verifiedBy(token, mayLoad), digest, Date.now());
       if (known.ok === false) rejections.keep(digest, known, Date.now());
