@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { barChart, lineChart } from '../../scripts/bench/chart.ts';
 import { responseIn } from '../../scripts/bench/load-connection.ts';
 import { BadArguments, optionsOf } from '../../scripts/bench/options.ts';
-import { between } from '../../scripts/bench/page.ts';
+import { between, withAllGoals } from '../../scripts/bench/page.ts';
 import { judge, outcomeOf, type Pair, type Round } from '../../scripts/bench/rounds.ts';
 import { curveText } from '../../scripts/bench/scale-text.ts';
 import { isPinned, onCpu, ROOT } from '../../scripts/bench/server.ts';
@@ -187,6 +187,28 @@ test('what a bench found stands between its marks, and the rest of the page stay
   expect(written).toBe('a\n<!-- bench x -->\n\nnew\n\n<!-- end of bench x -->\nb\n');
   expect(between(written, 'x', 'new')).toBe(written);
   expect(() => between(page, 'y', 'new')).toThrow('<!-- bench y -->');
+});
+
+test('the goals of all benches stand in one table at the top, each with its section', () => {
+  const goals = '| goal | aim | before | now |\n| --- | --- | --- | --- |\n';
+  const page = [
+    '<!-- bench goals -->\nold\n<!-- end of bench goals -->',
+    `## A create, and a GET\n\n${goals}| a | ≥ 1 | 0 | 2 |\n| b | ≥ 2 | 0 | 1 |\n\ntext`,
+    `## Beside others\n\n| load | CPU |\n| --- | --- |\n| c | 3 |\n\n${goals}| d | ≥ 3 | | 4 |\n`,
+  ].join('\n\n');
+  const written = withAllGoals(page);
+  expect(written).toContain(
+    [
+      '| goal | aim | before | now | where |',
+      '| --- | --- | --- | --- | --- |',
+      '| a | ≥ 1 | 0 | 2 | [A create, and a GET](#a-create-and-a-get) |',
+      '| b | ≥ 2 | 0 | 1 | [A create, and a GET](#a-create-and-a-get) |',
+      '| d | ≥ 3 | | 4 | [Beside others](#beside-others) |',
+      '',
+      '<!-- end of bench goals -->',
+    ].join('\n'),
+  );
+  expect(withAllGoals(written)).toBe(written);
 });
 
 test('ten million are reckoned on the line through the last three sizes', () => {
