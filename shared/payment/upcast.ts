@@ -4,6 +4,7 @@
  * upcasts (codec.ts).
  */
 import { EVENT_VERSIONS, type EventType } from './events.ts';
+import { withNamesOfToday } from './first-names.ts';
 
 /** Turns an event's data as stored with version n into its data at version n + 1. Pure. */
 type Hop = (data: unknown) => unknown;
@@ -50,5 +51,8 @@ const HOPS: Hops = {
   },
 };
 
+const throughHops = upcastOver(HOPS, EVENT_VERSIONS);
+
 /** The upcast of the stored events of this service. */
-export const upcast: Upcast = upcastOver(HOPS, EVENT_VERSIONS);
+export const upcast: Upcast = (type, version, data) =>
+  throughHops(type, version, withNamesOfToday(type, version, data));

@@ -6,7 +6,10 @@
 import { expect, test } from '@jest/globals';
 import { projectFiles, textOf } from '../support/project-files.ts';
 
-/** The glossary and the changelog name the old words; the other four pages are the contract's. */
+/**
+ * The glossary and the changelog name the old words, and so do old events and what reads them; the
+ * other four pages are the contract's.
+ */
 const PAGES_OF_THEIR_OWN = [
   'docs/glossary.md',
   'docs/interface.md',
@@ -15,6 +18,9 @@ const PAGES_OF_THEIR_OWN = [
   'docs/provider.md',
   'CHANGELOG.md',
   'test/docs/glossary.test.ts',
+  'shared/payment/first-names.ts',
+  'test/domain/stored-events/PaymentAuthorized.v1.first-names.json',
+  'test/domain/stored-events/PaymentRefundDeclined.v1.first-names.json',
 ];
 const CODE = /\.(ts|js|cjs|mjs)$/;
 /** What runs in production; tests, scripts and pages measure and show figures. */

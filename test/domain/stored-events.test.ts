@@ -36,7 +36,7 @@ const dataOf = (event: ReturnType<typeof decode>): unknown => {
   return event.event.data;
 };
 
-type Form = { type: EventType; version: number; variant?: string };
+type Form = { type: EventType; version: number; variant?: string; isPast?: true };
 const types = Object.keys(EVENT_SCHEMAS) as EventType[];
 const forms: Form[] = [
   ...types.flatMap((type) =>
@@ -47,6 +47,10 @@ const forms: Form[] = [
   { type: 'PaymentRefundDeclined', version: 1, variant: '.by-hand' },
   { type: 'PaymentFailed', version: 1, variant: '.by-two-hands' },
   { type: 'LogSealed', version: 1, variant: '.with-next-due' },
+  // As version 1 was written before two of its fields got other names (ADR-0251).
+  { type: 'PaymentAuthorized', version: 1, variant: '.first-names', isPast: true },
+  { type: 'PaymentFailed', version: 1, variant: '.first-names', isPast: true },
+  { type: 'PaymentRefundDeclined', version: 1, variant: '.first-names', isPast: true },
 ];
 const fileOf = ({ type, version, variant = '' }: Form) => `${type}.v${version}${variant}.json`;
 
@@ -69,7 +73,7 @@ describe('gaps §6: every stored form is read by the code of today', () => {
     expect(createHash('sha256').update(text).digest('hex')).toBe(hash);
   });
 
-  test.each(forms.filter(({ type, version }) => version === EVENT_VERSIONS[type]))(
+  test.each(forms.filter((form) => form.version === EVENT_VERSIONS[form.type] && !form.isPast))(
     '$type is still stored in the very form of its version $version',
     (form: Form) => {
       const { stored, hash } = frozenForm(fileOf(form));
@@ -83,6 +87,22 @@ describe('gaps §6: every stored form is read by the code of today', () => {
       expect(encoded?.recorded.hash).toBe(hash);
     },
   );
+});
+
+describe('ADR-0251: version 1 under its first names is read under those of today', () => {
+  test.each(['PaymentAuthorized', 'PaymentRefundDeclined'])(
+    'what was resolved by hand is not taken for the word of the provider: %s',
+    (type) => {
+      const atFirst = frozenForm(`${type}.v1.first-names.json`).stored;
+      const today = frozenForm(`${type}.v1.by-hand.json`).stored;
+      expect(dataOf(decode(rowOf(atFirst)))).toEqual(dataOf(decode(rowOf(today))));
+    },
+  );
+
+  test('the outcome of a declined payment is what was stored as its cause', () => {
+    const event = decode(rowOf(frozenForm('PaymentFailed.v1.first-names.json').stored));
+    expect(dataOf(event)).toMatchObject({ outcome: 'DECLINED' });
+  });
 });
 
 describe('gaps §6: the hash covers canonical JSON (RFC 8785)', () => {

@@ -1,0 +1,28 @@
+/** Two fields of version 1 of outcome events as they were called at first (ADR-0251). */
+import type { EventType } from './events.ts';
+
+/** From the first name to the one that the field got within version 1. */
+const NAMES = new Map([
+  ['cause', 'outcome'],
+  ['settlement', 'resolution'],
+]);
+const TYPES: ReadonlySet<EventType> = new Set([
+  'PaymentAuthorized',
+  'PaymentCaptured',
+  'PaymentVoided',
+  'PaymentRefunded',
+  'PaymentFailed',
+  'PaymentCaptureDeclined',
+  'PaymentVoidDeclined',
+  'PaymentRefundDeclined',
+]);
+
+/** Stored data with its first names replaced; the very data where it has none. Pure. */
+export const withNamesOfToday = (type: EventType, version: number, data: unknown): unknown => {
+  if (version !== 1 || !TYPES.has(type) || typeof data !== 'object' || data === null) return data;
+  const names = Object.keys(data);
+  if (!names.some((name) => NAMES.has(name))) return data;
+  return Object.fromEntries(
+    Object.entries(data).map(([name, value]) => [NAMES.get(name) ?? name, value]),
+  );
+};
