@@ -29,45 +29,53 @@ export const withoutNulls = (value: unknown, depth = 0): unknown => {
 export const requestedAmount = (amount: number): RequestedAmount =>
   amount > Number.MAX_SAFE_INTEGER ? 'too large' : amount;
 
-/** Nothing deeper than 4 is ever kept; this is as deep as the stack surely reaches. */
-const DEPTH_MAX = 2000;
 /** Below this, a number has fewer digits than any card number. */
 const NUMBER_MIN = 10 ** (CARD_DIGITS_MIN - 1);
 
 /** Meets one text; `path` is undefined below a key that the contract does not know. */
 type Meet = (text: string, path: string | undefined) => void;
 
-const meetEntries = (
-  value: object,
-  path: string | undefined,
-  knownKeys: ReadonlySet<string>,
-  meet: Meet,
-  depth: number,
-): void => {
-  for (const key of Object.keys(value)) {
-    const known = path !== undefined && knownKeys.has(key);
-    const inner = known ? (path === '' ? key : `${path}.${key}`) : undefined;
-    if (!known) meet(key, undefined);
-    eachText((value as Record<string, unknown>)[key], inner, knownKeys, meet, depth + 1);
-  }
-};
+/** A value and where it stands; `unknownKey` is the key above it, where the contract does not know that. */
+type Place = { value: unknown; path: string | undefined; unknownKey?: string };
 
-/** Meets every text, long number (also one below zero) and unknown key of a JSON value, in the order of the sender. */
-export const eachText = (
-  value: unknown,
+const itemsOf = (items: readonly unknown[], path: string | undefined): Place[] =>
+  items.map((value, index) => ({
+    value,
+    path: path === undefined ? undefined : `${path}[${index}]`,
+  }));
+
+const entriesOf = (
+  object: object,
   path: string | undefined,
   knownKeys: ReadonlySet<string>,
+): Place[] =>
+  Object.entries(object).map(([key, value]) =>
+    path !== undefined && knownKeys.has(key)
+      ? { value, path: path === '' ? key : `${path}.${key}` }
+      : { value, path: undefined, unknownKey: key },
+  );
+
+/**
+ * Meets every text, long number (also one below zero) and unknown key of a JSON value, in the order of
+ * the sender. A loop, for a body may be nested deeper than the stack.
+ */
+export const eachText = (
+  body: unknown,
+  bodyPath: string | undefined,
+  knownKeys: ReadonlySet<string>,
   meet: Meet,
-  depth = 0,
 ): void => {
-  if (typeof value === 'string') meet(value, path);
-  else if (typeof value === 'number' && Math.abs(value) >= NUMBER_MIN) meet(String(value), path);
-  else if (typeof value !== 'object' || value === null || depth > DEPTH_MAX) return;
-  else if (!Array.isArray(value)) meetEntries(value, path, knownKeys, meet, depth);
-  else {
-    for (const [index, item] of value.entries()) {
-      const inner = path === undefined ? undefined : `${path}[${index}]`;
-      eachText(item, inner, knownKeys, meet, depth + 1);
+  const left: Place[] = [{ value: body, path: bodyPath }];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { value, path, unknownKey } = next;
+    if (unknownKey !== undefined) meet(unknownKey, undefined);
+    if (typeof value === 'string') meet(value, path);
+    else if (typeof value === 'number' && Math.abs(value) >= NUMBER_MIN) meet(String(value), path);
+    else if (typeof value === 'object' && value !== null) {
+      const inside = Array.isArray(value)
+        ? itemsOf(value, path)
+        : entriesOf(value, path, knownKeys);
+      for (const place of inside.toReversed()) left.push(place);
     }
   }
 };

@@ -1,5 +1,6 @@
 /** A request body is read as JSON (gaps §3), and no body keeps the service busy for long (A5). */
 import { describe, expect, test } from '@jest/globals';
+import { textsOf } from '../../command-api/request/json.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
 import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
 
@@ -49,6 +50,13 @@ describe('A5: no body keeps the service busy for long', () => {
     const { user, system } = process.threadCpuUsage(before);
     return (user + system) / 1000;
   };
+
+  test('every text of a body that is nested deeper than the stack is met', () => {
+    const depth = 9_000;
+    const text = `${'{"a":'.repeat(depth)}["b"]${'}'.repeat(depth)}`;
+    expect(textsOf(json(text)).slice(-2)).toEqual(['a', 'b']);
+    expect(textsOf(json(`${'['.repeat(30_000)}"b"${']'.repeat(30_000)}`))).toEqual(['b']);
+  });
 
   test('a number of 60,000 zeros is read in 300 ms of processor time', () => {
     const body = Buffer.from(`{"amount":1${'0'.repeat(60_000)}1}`);
