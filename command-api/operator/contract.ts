@@ -63,6 +63,8 @@ export const ResolveRequest = z
         .min(1, { error: REQUIRED, abort: true })
         .refine((text) => text.trim() !== '' && text.length <= EVIDENCE_MAX, {
           error: `must be 1 to ${EVIDENCE_MAX} characters`,
+          // A text of a whole body would be searched for seconds.
+          abort: true,
         })
         .refine((text) => !holdsLongNumber(text), {
           error: 'must not hold a run of 12 digits or more: no card number may be kept',

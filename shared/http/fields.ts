@@ -23,7 +23,8 @@ export const requiredOr =
 /** In UTF-16 units: the library's own `max` counts code points. */
 const short = (text: z.ZodString) =>
   text
-    .refine((value) => value.length <= TEXT_UNITS_MAX, TOO_LONG)
+    // What is searched for cards, or parsed, is never as long as a whole body.
+    .refine((value) => value.length <= TEXT_UNITS_MAX, { error: TOO_LONG, abort: true })
     .meta({
       maxLength: TEXT_UNITS_MAX,
     });

@@ -1,8 +1,11 @@
 /** A request body is read as JSON (gaps §3), and no body keeps the service busy for long (A5). */
 import { describe, expect, test } from '@jest/globals';
+import { ResolveRequest } from '../../command-api/operator/contract.ts';
 import { textsOf } from '../../command-api/request/json.ts';
+import { WebhookEndpointRequest } from '../../command-api/webhooks/contract.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
 import { parseText, textOf } from '../../shared/runtime/exact-json.ts';
+import { receivedTraceparent } from '../../shared/runtime/traceparent.ts';
 
 /** The JSON value of a text that is a whole body. */
 const json = (text: string) => {
@@ -68,5 +71,18 @@ describe('A5: no body keeps the service busy for long', () => {
     expect(
       cpuMsOf(() => expect(textsHoldCard([digits], '444444', '4448')).toBe(false)),
     ).toBeLessThan(CPU_MS_MAX);
+  });
+
+  test("an operator's evidence, a webhook's description and a trace's header are not searched beyond their sizes", () => {
+    const evidence = '4 '.repeat(30_000);
+    const description = '4 '.repeat(1_000_000);
+    const later = `01-${'a'.repeat(32)}-${'b'.repeat(16)}-01-${description}`;
+    const searched = () => {
+      expect(ResolveRequest.safeParse({ outcome: 'approved', evidence }).success).toBe(false);
+      const endpoint = { url: 'https://shop.example/', description };
+      expect(WebhookEndpointRequest.safeParse(endpoint).success).toBe(false);
+      expect(receivedTraceparent(later)).toBeDefined();
+    };
+    expect(cpuMsOf(searched)).toBeLessThan(CPU_MS_MAX);
   });
 });

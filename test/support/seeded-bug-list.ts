@@ -1791,6 +1791,12 @@ const WEBHOOKS: SeededBug[] = [
     test: MESSAGES,
   },
   {
+    name: 'webhooks: an address may hold a card number behind escapes',
+    at: 'escaped-card-in-url',
+    change: { replace: /\|\| looksLikeCard\(decoded\(url\)\) /, by: '' },
+    test: 'test/webhooks/endpoints.test.ts',
+  },
+  {
     name: 'webhooks: whoever listens gets the payments of all merchants',
     at: 'listen-of-merchant',
     change: 'delete',

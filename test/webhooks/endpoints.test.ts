@@ -315,6 +315,12 @@ describe('registration', () => {
     ['https://shop.example:80/', 'url must be a public https address'],
     [`https://shop.example/${'a'.repeat(2048)}`, 'url must be at most 2048 characters'],
     ['https://shop.example/?pan=4242424242424242', 'url must not hold a card number'],
+    ['https://shop.example/?pan=4242%204242%204242%204242', 'url must not hold a card number'],
+    [
+      'https://shop.example/?pan=5555%205555%205555%204444&x=%&y=%ff',
+      'url must not hold a card number',
+    ],
+    ['https://shop.example/4111%2D1111%2D1111%2D1111', 'url must not hold a card number'],
     ['', 'url is required'],
   ])('an address is rejected: %#', async (url, detail) => {
     const { status, json } = await service.ask('POST', ENDPOINTS, { url }, mine);
