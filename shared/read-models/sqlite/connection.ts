@@ -166,7 +166,9 @@ const openOrReplace = (options: SqliteReadModelsOptions): Connection => {
       throw error;
     logger?.warn(
       { file, reason: firstLineOf(error) },
-      'read models thrown away: the file could not be used; they are filled again',
+      error instanceof UnusableFile
+        ? 'read models are filled anew from the event log, as after each upgrade; nothing is lost'
+        : 'read models thrown away: the file is damaged; they are filled anew from the event log',
     );
     removeFile(file);
     return connect(options);

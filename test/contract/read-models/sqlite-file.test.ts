@@ -94,7 +94,12 @@ describe('the file of the read models', () => {
       db.exec(`PRAGMA user_version = ${version}`);
       db.close();
       await expectEmptyAndUsable();
-      expect(warn).toHaveBeenCalledTimes(1);
+      expect(warn.mock.calls).toEqual([
+        [
+          { file, reason: expect.stringContaining(`it has the form ${version}, this version`) },
+          expect.stringContaining('nothing is lost'),
+        ],
+      ]);
       rmSync(file);
     }
   });
@@ -118,6 +123,7 @@ describe('the file of the read models', () => {
     writeFileSync(file, damage(readFileSync(file)));
     await expectEmptyAndUsable();
     expect(warn).toHaveBeenCalledTimes(1);
+    expect(warn).toHaveBeenCalledWith(expect.anything(), expect.stringContaining('damaged'));
   });
 
   test('found damaged only while running is replaced then, and says so', async () => {
