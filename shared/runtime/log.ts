@@ -37,6 +37,9 @@ const DELAY_MS_MAX = 100;
 
 const WRITE_IN_FLIGHT_MS = 20;
 
+/** How long the last lines wait for a reader of stdout that does not read; it holds up the exit. */
+const LAST_LINES_MS = 300;
+
 const SECRETS: ReadonlySet<string> = new Set([
   'authorization',
   'cookie',
@@ -110,11 +113,54 @@ const isoTime = (): string => {
   return lastTime.text;
 };
 
+type Destination = {
+  write(text: string): void;
+  flush(): void;
+  /** Writes what is left. What nobody takes in LAST_LINES_MS is lost. */
+  flushSync(): void;
+};
+
+/** The destination of a log, which never ends the process and never keeps it from ending. */
+const openDestination = (dest: number): Destination => {
+  let lastTryMs = Number.POSITIVE_INFINITY;
+  const stream = pino.destination({
+    dest,
+    sync: false,
+    minLength: CHUNK_BYTES,
+    maxWrite: WRITE_BYTES_MAX,
+    maxLength: BUFFER_BYTES_MAX,
+    // EAGAIN is a pipe that is full. The stream's own bound is none.
+    retryEAGAIN: () => performance.now() < lastTryMs,
+  });
+  // A full disk or a closed pipe loses log lines and must not end the service.
+  stream.on('error', () => undefined);
+  let isGone = false;
+  return {
+    write: (text) => {
+      if (!isGone) stream.write(text);
+    },
+    flush: () => {
+      if (!isGone) stream.flush();
+    },
+    flushSync: () => {
+      if (isGone) return;
+      lastTryMs = performance.now() + LAST_LINES_MS;
+      try {
+        stream.flushSync();
+      } catch {
+        // There is nowhere to report this. Unless the stream is destroyed, pino tries again at the exit.
+        isGone = true;
+        stream.destroy();
+      }
+    },
+  };
+};
+
 /**
  * Joins lines before the stream gets them: for each text that it gets it measures all that it holds,
  * which costs more than the rest of a line.
  */
-const joinLines = (stream: ReturnType<typeof pino.destination>) => {
+const joinLines = (stream: Destination) => {
   let lines = '';
   const handOver = (): void => {
     const joined = lines;
@@ -140,7 +186,7 @@ const joinLines = (stream: ReturnType<typeof pino.destination>) => {
 
 /**
  * Opens the log. Lines are written asynchronously; `flush` writes the rest synchronously and is
- * called once, before the process ends. Throws when the file cannot be opened.
+ * called once, before the process ends and before pino's own listener to its exit. Throws when the file cannot be opened.
  */
 export const createLogger = ({
   level,
@@ -148,16 +194,7 @@ export const createLogger = ({
   also,
 }: LogOptions): { log: Log; flush: () => void } => {
   const dest = destination === 'stdout' ? 1 : openSync(destination.file, 'a', 0o600);
-  const stream = pino.destination({
-    dest,
-    sync: false,
-    minLength: CHUNK_BYTES,
-    maxWrite: WRITE_BYTES_MAX,
-    maxLength: BUFFER_BYTES_MAX,
-  });
-  // A full disk or a closed pipe loses log lines and must not end the service.
-  stream.on('error', () => undefined);
-  const lines = joinLines(stream);
+  const lines = joinLines(openDestination(dest));
   // seeded bug: scrubber
   const safe = (line: string): string => withoutControlSigns(scrubCardNumbers(line));
   const own = pino(
@@ -187,11 +224,7 @@ export const createLogger = ({
     lines.handOver();
     // A write in flight runs in another thread, and flushSync cannot wait for it: give it a moment.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WRITE_IN_FLIGHT_MS);
-    try {
-      lines.flushSync();
-    } catch {
-      // The destination is gone, so there is nowhere to report this.
-    }
+    lines.flushSync();
   };
   return { log, flush };
 };

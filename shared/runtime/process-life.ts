@@ -109,6 +109,8 @@ export const runProcess = async <P, O extends Opened>(
     process.stdout.write(`payments ${manifest.version}\n`);
     process.exit(0);
   }
+  // A terminal or a pipe that nobody reads any more loses texts and must not end the service.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   await keepTickObject();
   // Files that libraries make are readable by their owner alone, too.
   process.umask(0o077);
@@ -120,7 +122,7 @@ export const runProcess = async <P, O extends Opened>(
     also: config.traces && traceOfLine,
   });
   // On every way out: log lines are buffered for a moment before they are written.
-  process.on('exit', flush);
+  process.prependListener('exit', flush);
 
   const die = (error: unknown, message: string): never => {
     const why = error instanceof Error ? error.message : 'unknown error';
@@ -154,8 +156,8 @@ export const runProcess = async <P, O extends Opened>(
   };
   // Without a listener Node opens its debugger at this signal, and memory holds card numbers (gaps §4).
   process.on('SIGUSR1', () => log.warn('SIGUSR1 is ignored: no debugger is opened'));
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
+  // SIGHUP: the terminal is gone.
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, stop);
 
   traces = await orExit(() => tracesOf(config, log));
   opened = await orExit(() => options.open({ config, log, prepared, onFatal }));

@@ -45,6 +45,9 @@ const rawClient = (port: number, sends: string): Raw => {
   return { socket, received: () => received, closed };
 };
 
+/** Their lines fill the pipe of the log, and what Node reads of it by itself. */
+const LOGGED = 1_500;
+
 const isRefused = async (url: string): Promise<boolean> =>
   fetch(`${url}/health/live`).then(
     ({ status }) => status === 503,
@@ -103,6 +106,24 @@ describe('V2: a stop', () => {
       expect(service.stdout()).toContain('all events are on disk');
     },
   );
+
+  test('SIGHUP where nobody reads stdout and stderr is closed: what is in flight gets its response, exit code 0 within 10 s', async () => {
+    await using service = await startService({ unread: true });
+    const request = 'GET /api/v1/payments/pay_1 HTTP/1.1\r\nhost: a\r\n\r\n';
+    const busy = rawClient(service.port, request.repeat(LOGGED));
+    await until(
+      'all are logged',
+      () => busy.received().split('HTTP/1.1 401 ').length === LOGGED + 1,
+    );
+    const inFlight = service.post('/api/v1/payments', slow);
+    await until('it is in flight', () => openPaymentsIn(service.dataDir).length === 1);
+    const signalledAtMs = performance.now();
+    service.kill('SIGHUP');
+    expect((await inFlight).status).toBe(200);
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+    expect(performance.now() - signalledAtMs).toBeLessThan(STOP_MS_MAX);
+    busy.socket.destroy();
+  });
 
   // The second time limit is as long as the stop may take.
   test.each(shareOf([{ timeoutMs: 700 }, { timeoutMs: 10_000 }], 1))(

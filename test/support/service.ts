@@ -27,6 +27,8 @@ export type ServiceOptions = {
   dataDir?: string | undefined;
   /** Instead of `node scripts/launch.cjs embedded/main.ts`, for example `['npm', 'start']`. */
   command?: readonly string[] | undefined;
+  /** Its stdout is open and never read, its stderr is closed. */
+  unread?: boolean | undefined;
 };
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };
@@ -92,8 +94,9 @@ const collect = (stream: NodeJS.ReadableStream | null): (() => string) => {
   return () => text;
 };
 
-const exitOf = async (child: ChildProcess): Promise<Exit> => {
-  const [code, signal] = await once(child, 'close');
+/** `close` comes once the output has ended, too; of one that nobody reads it never does. */
+const exitOf = async (child: ChildProcess, when: 'close' | 'exit' = 'close'): Promise<Exit> => {
+  const [code, signal] = await once(child, when);
   return { code, signal };
 };
 
@@ -119,14 +122,16 @@ export const spawnService = async (options: ServiceOptions = {}): Promise<Servic
   ];
   const env = { ...cleanEnv(), DATA_DIR: dataDir, PORT: String(port), ...options.env };
   const child = spawn(file, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const exited = exitOf(child);
+  const { unread = false } = options;
+  const exited = exitOf(child, unread ? 'exit' : 'close');
+  if (unread) child.stderr.destroy();
   const running = () => child.exitCode === null && child.signalCode === null;
   return {
     pid: child.pid ?? 0,
     url: `http://127.0.0.1:${port}`,
     port,
     dataDir,
-    stdout: collect(child.stdout),
+    stdout: unread ? () => '' : collect(child.stdout),
     stderr: collect(child.stderr),
     kill: (signal = 'SIGTERM') => void child.kill(signal),
     exited,
@@ -134,6 +139,7 @@ export const spawnService = async (options: ServiceOptions = {}): Promise<Servic
     [Symbol.asyncDispose]: async () => {
       if (running()) child.kill('SIGKILL');
       await exited;
+      child.stdout.destroy();
       if (own) rmSync(dataDir, { recursive: true, force: true });
     },
   };
