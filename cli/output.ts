@@ -14,13 +14,24 @@ export type Format = 'pretty' | 'json';
 export const formatOption = (): Option =>
   new Option('--format <format>', 'how to print').choices(['pretty', 'json']).default('pretty');
 
-const STYLES = /(\p{Cc}\[[0-9;]*m)/u;
+const STYLES = ['red', 'green', 'yellow', 'bold', 'dim'] as const;
+type Style = (typeof STYLES)[number];
 
-/** Stored texts may hold anything, so control signs other than styles are shown as escapes. */
+/** What those styles write before and after a text. */
+const OWN_SEQUENCES: ReadonlySet<string> = new Set(
+  STYLES.flatMap((style) => styleText(style, ' ', { validateStream: false }).split(' ')),
+);
+const SEQUENCE = /(\p{Cc}\[[0-9;]*m)/u;
+
+/**
+ * Stored texts may hold anything, so control signs are shown as escapes: all but the sequences of our
+ * own styles. Others would hide what follows (`[8m`), and any control sign may stand before the `[`.
+ */
 const shown = (text: string): string =>
   text
-    .split(STYLES)
-    .map((part) => (STYLES.test(part) ? part : withoutControlSigns(part)))
+    .split(SEQUENCE)
+    // seeded bug: own-styles-alone
+    .map((part) => (OWN_SEQUENCES.has(part) ? part : withoutControlSigns(part)))
     .join('');
 
 /** Writes lines of data to stdout. */
@@ -35,8 +46,6 @@ export const printJson = (value: unknown): void => print(JSON.stringify(value, n
 export const note = (...lines: string[]): void => {
   process.stderr.write(lines.map((line) => `${shown(line)}\n`).join(''));
 };
-
-type Style = Parameters<typeof styleText>[0];
 
 /** The text in a style, where stdout is a terminal with colours. */
 export const styled = (style: Style, text: string): string =>

@@ -17,6 +17,12 @@ describe('the columns of a table', () => {
     ]);
   });
 
+  test('print a sequence as an escape that is none of our styles, so a cell hides nothing', () => {
+    expect(columns([['a\u001b[8mb\u001b[0;30;40mc\r[md\u0008[0me\u009b[1m', 'f']])).toEqual([
+      'a\\u001b[8mb\\u001b[0;30;40mc\\u000d[md\\u0008[0me\\u009b[1m  f',
+    ]);
+  });
+
   test('keep colours, and letters of every script', () => {
     expect(columns([['\u001b[31mfailed\u001b[39m', 'é 金 🏦']])).toEqual([
       '\u001b[31mfailed\u001b[39m  é 金 🏦',
