@@ -185,6 +185,7 @@ const permissionOf = (
       return { allowed: false, code, details, forbiddenBy: by };
     }
     case 'exists':
+    case 'other provider':
     case 'repeated':
       throw new Error(`${request.command} without a key cannot be a repeat, and is no create`);
   }
@@ -222,6 +223,8 @@ export const explain = (
     operationId: newOperationId(),
     amountMinor: request.amount,
     operationsMax: request.operationsMax,
+    // Which provider is set is the command side's to know.
+    providers: [],
     identity: { fingerprint: 'explain' },
   });
   return {

@@ -14,6 +14,7 @@ type Unresolved = {
   since: string;
   attempts: number;
   nextAttemptAt: string | null;
+  otherProvider?: string;
   request?: { outcome: string; withoutFence: boolean; requestedBy: string; expiresAt: string };
 };
 
@@ -32,7 +33,8 @@ const span = (ms: number): string => {
   return `${Math.floor(seconds / size)} ${name}`;
 };
 
-const nextOf = ({ nextAttemptAt, attempts }: Unresolved): string => {
+const nextOf = ({ nextAttemptAt, attempts, otherProvider }: Unresolved): string => {
+  if (otherProvider !== undefined) return `not asked: ${otherProvider}`;
   if (nextAttemptAt !== null) return `in ${span(Date.parse(nextAttemptAt) - Date.now())}`;
   return attempts > 0 ? 'now' : 'by the process that sent it';
 };
@@ -83,6 +85,10 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
   if (unconfirmed.length > 0)
     note(
       `Resolved by hand, and the provider is asked on: ${unconfirmed.map(({ paymentId }) => paymentId).join(', ')}`,
+    );
+  if (unresolved.some(({ otherProvider }) => otherProvider !== undefined))
+    note(
+      'Some were sent to another provider than the one that is set, and are neither asked about nor fenced. Start with that provider again; or, where it is the same at another address, name it in PROVIDER_SAME_AS; or: payments resolve',
     );
   if (unresolved.length > 0)
     note('Where the provider will never report the outcome: payments resolve --help');

@@ -108,8 +108,8 @@ const changeAnew = async (
   const barred = notSent && (await responseUnlessFenced(deps, payment, notSent));
   if (barred !== undefined) return barred;
   const operationId = operationIdOf(deps, attempt, payment);
-  const { operationsMax } = deps;
-  const command = { kind, operationId, amountMinor, reason, ...request, operationsMax };
+  const { operationsMax, providers } = deps;
+  const command = { kind, operationId, amountMinor, reason, ...request, operationsMax, providers };
   const call = { kind: CALL_KINDS[kind], ...authorizationOf(payment.state) };
   return operate(deps, { paymentId, command, call, sender, budget });
 };

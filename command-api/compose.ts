@@ -20,6 +20,7 @@ import { createInFlight, createQueues, type InFlight, inFlightMsMaxOf } from './
 import { recordMetrics } from './metrics.ts';
 import { serviceSettings } from './operator/settings.ts';
 import { createPaymentLog } from './payment-log.ts';
+import { forOwnOperations } from './provider/own-operations.ts';
 import type { Provider } from './provider/port.ts';
 import { noteRejections } from './provider/rejections.ts';
 import { type ResilientProvider, resilient } from './provider/resilience.ts';
@@ -111,6 +112,7 @@ const createDeps = (options: CommandSideOptions, provider: Provider): CommandDep
     resolve: (paymentId, goOn) => resolveByAsking(deps, paymentId, goOn),
     // seeded bug: asked-on
     confirm: (payment, goOn) => confirmByAsking(deps, payment, goOn),
+    providers: config.provider.names,
     delaysMs: config.recoveryDelaysMs,
     nowMs,
     logger,
@@ -125,6 +127,7 @@ const createDeps = (options: CommandSideOptions, provider: Provider): CommandDep
     claims: createReferenceClaims({ store, identities, nowMs }),
     sharedStore,
     rulesOf: rulesOf(config),
+    providers: config.provider.names,
     operationsMax: config.maxOperationsPerPayment,
     nowMs,
     logger,
@@ -149,7 +152,8 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   };
   const nowMs = () => performance.now();
   const onReason = noteRejections({ onRejection, logger: log, nowMs });
-  const provider = resilient(spansAround(options.provider, config), { onCall, onReason });
+  const own = resilient(spansAround(options.provider, config), { onCall, onReason });
+  const provider = forOwnOperations(own, config.provider.names);
   const deps = createDeps(options, provider);
   const { inFlight, unresolved } = deps;
   const reconciling = openReconciling({

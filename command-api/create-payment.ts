@@ -72,7 +72,7 @@ export const rulesOf =
   };
 
 const commandOf = (
-  { identities, rulesOf }: CommandDeps,
+  { identities, rulesOf, providers }: CommandDeps,
   { merchantId }: Sender,
   request: CreateRequest,
   shown: Attempt['shown'],
@@ -92,6 +92,7 @@ const commandOf = (
     identity: { fingerprint },
     previousIdentity: previous === undefined ? undefined : { fingerprint: previous },
     rules: rulesOf(merchantId),
+    providers,
   };
 };
 

@@ -21,6 +21,8 @@ export type CommandDeps = {
    */
   sharedStore: boolean;
   rulesOf(merchantId: string): MerchantRules;
+  /** The names of the provider that is set (ADR-0247). */
+  providers: readonly string[];
   /** `MAX_OPERATIONS_PER_PAYMENT` (gaps §18). */
   operationsMax: number;
   /** Wall clock in milliseconds. */

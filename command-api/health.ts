@@ -5,11 +5,23 @@ import type { CommandSide } from './compose.ts';
 
 /** A provider that is ahead of the log makes nothing unready: payments can be read (gaps §17). */
 export const providerState = (
-  { provider, providerAhead }: Pick<CommandSide, 'provider' | 'providerAhead'>,
-  { stripe }: Pick<Config, 'stripe'>,
+  {
+    provider,
+    providerAhead,
+    unresolved,
+  }: Pick<CommandSide, 'provider' | 'providerAhead' | 'unresolved'>,
+  { stripe, provider: { names } }: Pick<Config, 'stripe' | 'provider'>,
 ): EngineState => {
   const ahead = providerAhead.now();
   const mode = stripe === undefined ? {} : { stripe: stripe.live ? 'live' : 'test' };
+  const { atOtherProvider } = unresolved.metrics();
+  if (ahead === undefined && atOtherProvider > 0)
+    return {
+      ...mode,
+      state: 'not the earlier one',
+      reason: elsewhereReason(atOtherProvider, names[0]),
+      unresolvedAtOther: atOtherProvider,
+    };
   if (ahead === undefined)
     return { state: provider.breakerOpen() ? 'breaker open' : 'up', ...mode };
   return {
@@ -19,6 +31,9 @@ export const providerState = (
     missingInLog: ahead.operations,
   };
 };
+
+const elsewhereReason = (operations: number, name = ''): string =>
+  `${operations} unresolved operations were sent to another provider than ${name}, and nobody asks for their outcome; payments unresolved names it: start with it again, or payments resolve`;
 
 const readOnlyReason = (operations: number): string =>
   `the provider holds at least ${operations} operations that the event log does not, as after a restore; merchants can only read until payments reconcile --acknowledge`;

@@ -12,7 +12,13 @@ import { type LoadedPayment, operationOf } from './loaded-payment.ts';
 import type { Executed } from './payment-log.ts';
 import type { CallDetails, Fenced, NotFound, ProviderOutcome } from './provider/port.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
-import { type CommandResponse, rejection, responseTo, unknownOutcome } from './responses.ts';
+import {
+  atOtherProvider,
+  type CommandResponse,
+  rejection,
+  responseTo,
+  unknownOutcome,
+} from './responses.ts';
 import { contextOf, type Sender } from './sender.ts';
 
 /** One operation to be begun on a payment. */
@@ -136,6 +142,8 @@ const responseWithoutIntent = (
       return rejection(422, executed.code, executed.details);
     case 'unresolved':
       return unknownOutcome(paymentId);
+    case 'other provider':
+      return atOtherProvider();
     case 'exists':
     case 'repeated':
       return undefined;

@@ -20,7 +20,7 @@ export const questionAbout = (
   { events, state }: Pick<LoadedPayment, 'events' | 'state'>,
   operation: Operation,
 ): OperationQuestion => {
-  const { operationId, amountMinor: amount, kind, reference } = operation;
+  const { operationId, amountMinor: amount, kind, provider, reference } = operation;
   const { paymentId, merchantId, currency } = state;
   return {
     operationId,
@@ -30,6 +30,7 @@ export const questionAbout = (
     amount,
     currency,
     requestedAt: intentTimeOf({ events, state }, operation),
+    ...(provider !== undefined && { provider }),
     ...(reference !== undefined && { reference }),
     ...(kind !== 'create' && authorizationOf(state)),
   };

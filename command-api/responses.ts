@@ -74,6 +74,21 @@ export const tokenNotDescribed = (): CommandResponse => ({
   outcome: 'unavailable',
 });
 
+/** Seconds: it takes an operator to set the earlier provider again, or to say that it is the same. */
+const OTHER_PROVIDER_RETRY_AFTER = '60';
+
+/** The payment was made at another provider than the one that is set (ADR-0247). */
+export const atOtherProvider = (): CommandResponse => ({
+  ...tryLater(
+    'PROVIDER_UNAVAILABLE',
+    [
+      'the payment was made at another provider than the one in use now; nothing was stored or sent',
+    ],
+    { 'retry-after': OTHER_PROVIDER_RETRY_AFTER },
+  ),
+  outcome: 'unavailable',
+});
+
 const locationOf = (paymentId: string) => ({ location: `/api/v1/payments/${paymentId}` });
 
 /** The intent is durable, its outcome is not known: nothing is guessed (gaps §7). */

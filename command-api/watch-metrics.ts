@@ -17,7 +17,9 @@ export const watchCommandMetrics = (
     metrics.breakerOpen.set(Number(provider.breakerOpen()));
     metrics.clockSkewSeconds.set(tail?.clockSkewSeconds() ?? 0);
     metrics.providerAhead.set(Number(providerAhead.now() !== undefined));
-    const { count, oldestSeconds, unconfirmed, contradicted } = unresolved.metrics();
+    const { count, oldestSeconds, unconfirmed, contradicted, atOtherProvider } =
+      unresolved.metrics();
+    metrics.atOtherProvider.set(atOtherProvider);
     metrics.unconfirmed.set(unconfirmed);
     metrics.contradicted.set(contradicted);
     metrics.unresolved.set(count);

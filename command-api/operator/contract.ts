@@ -40,6 +40,12 @@ const listed = z.object({
   amountMinor,
   currency: z.string(),
   since: time().describe('When the operation was requested.'),
+  otherProvider: z
+    .string()
+    .optional()
+    .describe(
+      'It was sent to this provider, which is not the one that is set: nobody asks about it, nor fences it.',
+    ),
   attempts: z.int().min(0).describe('How often the provider was asked in vain.'),
   nextAttemptAt: time().nullable(),
   request: request.optional(),

@@ -13,6 +13,7 @@ export type UnresolvedDeps = {
   paymentLog: Pick<CommandDeps['paymentLog'], 'load'>;
   inFlight: Pick<CommandDeps['inFlight'], 'mayRun'>;
   unresolved: Pick<CommandDeps['unresolved'], 'list'>;
+  providers: CommandDeps['providers'];
 };
 
 const LISTED_MAX = 1_000;
@@ -53,7 +54,7 @@ const readUnresolved = async (
 ): Promise<UnresolvedOperation[]> => {
   const payment = await readable(deps, paymentId);
   if (payment === undefined) return [];
-  return knownOperations(payment, deps.inFlight).map((operation) => ({
+  return knownOperations(payment, deps.inFlight, deps.providers).map((operation) => ({
     ...operation,
     attempts: 0,
     nextAttemptAt: null,

@@ -35,6 +35,8 @@ export type OperationOrder = {
 } & CallDetails;
 /** Whose payment it is: a merchant may have an account of its own at the provider. */
 type OfMerchant = { merchantId: string };
+/** The name of the provider that was sent it; absent where the log does not say (ADR-0247). */
+type SentTo = { provider?: string | undefined };
 /** One operation to carry out. */
 export type ProviderOperation = OperationOrder & OfMerchant;
 
@@ -73,6 +75,8 @@ export type NotSent = Extract<FinalOutcomeDetails, { outcome: 'NOT_SENT' }> & {
 export type Unknown = { outcome: 'UNKNOWN'; reason: string; account?: string };
 /** The reason of an Unknown by which the provider says itself that it still works on it (202). */
 export const AT_WORK = 'at_work';
+/** The reason of an Unknown where another provider was sent it, so that this one is not asked. */
+export const OTHER_PROVIDER = 'other_provider';
 /** The reason of an Unknown where the provider holds something else under this operation id. */
 export const MISMATCH = 'mismatch';
 /** From now on this operation id is never carried out. */
@@ -108,7 +112,8 @@ export type OperationQuestion = {
    */
   reference?: string | undefined;
 } & Partial<Authorization> &
-  OfMerchant;
+  OfMerchant &
+  SentTo;
 
 /**
  * A payment whose later results are asked for. `refunds` are those that were approved; `observed` are
@@ -122,7 +127,8 @@ export type PaymentQuestion = {
   refunds: { operationId: string; amount: number }[];
   observed: { operationId: string; refundId: string }[];
 } & Authorization &
-  OfMerchant;
+  OfMerchant &
+  SentTo;
 
 /** All that has become of a payment as of now, in the order in which it came. */
 export type LaterResults = { outcome: 'FOUND'; results: LaterResult[] };

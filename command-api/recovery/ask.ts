@@ -9,7 +9,7 @@ import { type Operation, unresolvedOperations } from '../../shared/payment/payme
 import type { CommandDeps } from '../deps.ts';
 import { type LoadedPayment, operationOf } from '../loaded-payment.ts';
 import { outcomeOf } from '../operate.ts';
-import { AT_WORK } from '../provider/port.ts';
+import { AT_WORK, type OperationQuestion } from '../provider/port.ts';
 import { questionAbout } from '../question.ts';
 import type { Budget } from '../request-budget.ts';
 import { type CommandResponse, responseTo, unknownOutcome } from '../responses.ts';
@@ -98,6 +98,10 @@ export const resolvedInTurn = (
       : payment;
   });
 
+/** The next attempt goes to the provider that is set, so that one fences it, whoever was set before. */
+const neverSentHere = ({ provider: _, ...question }: OperationQuestion): OperationQuestion =>
+  question;
+
 /**
  * Has the provider fence an attempt that was never sent, before its key gets another one (ADR-0103).
  * The provider has heard nothing of such an attempt: a log that was put back to a state before it
@@ -113,7 +117,7 @@ export const responseUnlessFenced = async (
   const { paymentId } = payment.state;
   const { kind } = operation;
   // seeded bug: fence-before-next-attempt
-  const { outcome } = await provider.fence(questionAbout(payment, operation));
+  const { outcome } = await provider.fence(neverSentHere(questionAbout(payment, operation)));
   if (outcome === 'UNKNOWN') return responseTo(payment, operation);
   if (outcome === 'FENCED') return undefined;
   logger.error(

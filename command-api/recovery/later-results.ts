@@ -4,7 +4,11 @@
  * notice of the provider's is a reason to ask now, never the truth; an authorization older than the
  * provider keeps one is asked about without a notice as well.
  */
-import { authorizationOf, type PaymentState } from '../../shared/payment/payment-state.ts';
+import {
+  authorizationOf,
+  type PaymentState,
+  providerOf,
+} from '../../shared/payment/payment-state.ts';
 import type {
   PaymentSearch,
   PaymentSearchPage,
@@ -29,6 +33,7 @@ const questionAbout = (state: PaymentState): PaymentQuestion => ({
   amount: state.amount,
   currency: state.currency,
   ...authorizationOf(state),
+  provider: providerOf(state),
   refunds: state.operations
     .filter(isApprovedRefund)
     .map(({ operationId, amountMinor: amount }) => ({ operationId, amount })),

@@ -4,6 +4,7 @@
  * metrics and the joining of equal creates are made from it.
  */
 import {
+  isOtherProvider,
   type Operation,
   type OperationKind,
   type PaymentState,
@@ -28,6 +29,8 @@ export type KnownOperation = {
   currency: string;
   /** The time of its intent. */
   since: string;
+  /** The name of the provider that it was sent to, where another one is set: nobody asks about it. */
+  otherProvider?: string;
   /** An operator's word that waits for another one's. */
   request?: ResolutionRequest | undefined;
 };
@@ -51,7 +54,11 @@ export type UnresolvedIndex = {
 
 type Known = { operations: KnownOperation[]; createFingerprint: string | undefined };
 
-const knownOf = (payment: LoadedPayment, operation: Operation): KnownOperation => ({
+const knownOf = (
+  payment: LoadedPayment,
+  operation: Operation,
+  providers: readonly string[],
+): KnownOperation => ({
   paymentId: payment.state.paymentId,
   merchantId: payment.state.merchantId,
   operation: operation.kind,
@@ -60,19 +67,24 @@ const knownOf = (payment: LoadedPayment, operation: Operation): KnownOperation =
   currency: payment.state.currency,
   state: operation.confirmation ?? 'UNRESOLVED',
   since: intentTimeOf(payment, operation),
+  ...(isOtherProvider(operation.provider, providers) && { otherProvider: operation.provider }),
   ...(operation.resolutionRequest && { request: operation.resolutionRequest }),
 });
 
-/** Of one payment; an operation that may be in flight is left out. */
+/** Of one payment; an operation that may be in flight is left out. `providers`: of the one that is set. */
 export const knownOperations = (
   payment: LoadedPayment,
   { mayRun }: Pick<InFlight, 'mayRun'>,
+  providers: readonly string[],
 ): KnownOperation[] =>
   [...unresolvedOperations(payment.state), ...unconfirmedOperations(payment.state)]
     .filter((one) => one.ended !== undefined || !mayRun(payment, one))
-    .map((one) => knownOf(payment, one));
+    .map((one) => knownOf(payment, one, providers));
 
-export const createUnresolvedIndex = (inFlight: Pick<InFlight, 'mayRun'>): UnresolvedIndex => {
+export const createUnresolvedIndex = (
+  inFlight: Pick<InFlight, 'mayRun'>,
+  providers: readonly string[],
+): UnresolvedIndex => {
   const byPayment = new Map<string, Known>();
   /** Payments by the fingerprint of their create: equal creates can have run side by side. */
   const byFingerprint = new Map<string, Set<string>>();
@@ -89,7 +101,7 @@ export const createUnresolvedIndex = (inFlight: Pick<InFlight, 'mayRun'>): Unres
   const put = (payment: LoadedPayment): void => {
     const { paymentId } = payment.state;
     remove(paymentId);
-    const operations = knownOperations(payment, inFlight);
+    const operations = knownOperations(payment, inFlight, providers);
     if (operations.length === 0) return;
     const isUnresolvedCreate = operations.some(
       ({ operation, state }) => operation === 'create' && state === 'UNRESOLVED',

@@ -36,13 +36,15 @@ export type Unresolved = {
   equalCreate(fingerprint: string): string | undefined;
   /**
    * How many payments are unresolved, and the age of the oldest in seconds; how many operations that
-   * were resolved by hand are not confirmed, and how many the provider contradicts.
+   * were resolved by hand are not confirmed, and how many the provider contradicts; how many of all
+   * were sent to another provider than the one that is set.
    */
   metrics(): {
     count: number;
     oldestSeconds: number;
     unconfirmed: number;
     contradicted: number;
+    atOtherProvider: number;
   };
   list(): UnresolvedOperation[];
   /**
@@ -60,10 +62,15 @@ export type UnresolvedOptions = {
   resolve(paymentId: string, goOn: () => boolean): Promise<LoadedPayment | undefined>;
   /** Asks about what was resolved by hand, outside of the queue, and records (confirm.ts). */
   confirm(payment: LoadedPayment, goOn: () => boolean): Promise<LoadedPayment>;
+  /** The names of the provider that is set. */
+  providers: readonly string[];
   /** Waits between attempts, in milliseconds; after the last one, hourly (`RECOVERY_DELAYS_MS`). */
   delaysMs: readonly number[];
   nowMs: () => number;
-  logger: { warn(fields: object, message: string): void };
+  logger: {
+    warn(fields: object, message: string): void;
+    error(fields: object, message: string): void;
+  };
 };
 
 /** What an attempt in vain is logged as, by the state of the payment's oldest operation. */
@@ -73,9 +80,17 @@ const STILL = {
   CONTRADICTED: 'the provider still contradicts what was resolved by hand',
 } as const;
 
+/** Somebody has to act on it; what was resolved by hand can wait for its confirmation. */
+const isElsewhere = ({ otherProvider, state }: KnownOperation): boolean =>
+  otherProvider !== undefined && state !== 'UNCONFIRMED';
+
+const ELSEWHERE =
+  'it was sent to another provider than the one that is set, and is not asked about: start with that one again, or payments resolve';
+
 export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
   const { paymentLog, queues, inFlight, resolve, confirm, delaysMs, nowMs, logger } = options;
-  const index = createUnresolvedIndex(inFlight);
+  const { providers } = options;
+  const index = createUnresolvedIndex(inFlight, providers);
   let stopped = false;
 
   const drop = (paymentId: string): void => {
@@ -114,7 +129,10 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
         ageSeconds: Math.round((nowMs() - Date.parse(oldest.since)) / 1000),
       }),
     };
-    if (error === undefined) logger.warn(fields, STILL[oldest?.state ?? 'UNRESOLVED']);
+    const { otherProvider } = index.of(paymentId).find(isElsewhere) ?? {};
+    if (otherProvider !== undefined)
+      logger.error({ ...fields, sentTo: otherProvider, provider: providers[0] }, ELSEWHERE);
+    else if (error === undefined) logger.warn(fields, STILL[oldest?.state ?? 'UNRESOLVED']);
     else
       logger.warn(
         { ...fields, err: error },
@@ -168,6 +186,7 @@ export const createUnresolved = (options: UnresolvedOptions): Unresolved => {
         oldestSeconds: Math.max(0, oldestSeconds),
         unconfirmed: inState('UNCONFIRMED').length,
         contradicted: inState('CONTRADICTED').length,
+        atOtherProvider: index.all().filter(isElsewhere).length,
       };
     },
     list: () =>

@@ -112,10 +112,10 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   },
   PROVIDER_UNAVAILABLE: {
     means:
-      'The card provider could not be reached, or its answer was lost. `details` name the paymentId and say which: `nothing was charged` is certain; an outcome that is `not known yet` may have moved money.',
-    todo: 'Where nothing was charged: try again. Where the outcome is not known: read the payment at `Location` until it has one, or repeat with the same `Idempotency-Key`. Never send a new payment in its place.',
+      'The card provider could not be reached, or its answer was lost. `details` name the paymentId and say which: `nothing was charged` is certain; an outcome that is `not known yet` may have moved money. Or the payment was made at another provider than the one in use now: `details` say so, and no paymentId.',
+    todo: 'Where nothing was charged: try again. Where the outcome is not known: read the payment at `Location` until it has one, or repeat with the same `Idempotency-Key`. Never send a new payment in its place. Where it was made at another provider, ask the operator: it cannot be changed here until that one is in use again.',
     stored:
-      'The intent. Its outcome is looked up at the provider and recorded; until then a new payment is PENDING, any other keeps its status.',
+      'The intent. Its outcome is looked up at the provider and recorded; until then a new payment is PENDING, any other keeps its status. Nothing where the payment was made at another provider.',
   },
   SERVICE_UNAVAILABLE: {
     means:

@@ -17,8 +17,14 @@ export type MerchantRules = {
   uniqueReferences?: boolean;
 };
 
+/**
+ * The names of the provider that is set: the first one is stored with an intent, the others mean the
+ * same one in older events. Empty: nothing is stored or compared, for a decision that is only explained.
+ */
+type ToProvider = { providers: readonly string[] };
+
 /** Begins a payment: a sale where `captureNow` is true, else an authorization. */
-export type CreateCommand = {
+export type CreateCommand = ToProvider & {
   kind: 'create';
   operationId: string;
   paymentId: string;
@@ -39,7 +45,7 @@ export type CreateCommand = {
  * A change of a payment. An omitted amount is the whole authorized amount, or what is left to refund
  * (gaps §5).
  */
-export type ChangeCommand = {
+export type ChangeCommand = ToProvider & {
   kind: 'capture' | 'void' | 'refund';
   operationId: string;
   amountMinor?: RequestedAmount | undefined;

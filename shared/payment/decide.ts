@@ -15,13 +15,16 @@ import { outcomeEvents } from './outcome-events.ts';
 import type { PaymentEvent } from './payment-events.ts';
 import {
   isFree,
+  isOtherProvider,
   type Operation,
   operationUnder,
   type PaymentState,
+  providerOf,
   unresolvedOperations,
 } from './payment-state.ts';
 import {
   type AlreadyExists,
+  type AtOtherProvider,
   type Refused,
   type Repeated,
   refused,
@@ -34,6 +37,7 @@ export type Decision =
   | Refused
   | Unresolved
   | AlreadyExists
+  | AtOtherProvider
   | Repeated;
 
 const eventsOf = (...events: PaymentEvent[]): Decision => ({ kind: 'events', events });
@@ -80,6 +84,10 @@ const NOT_ALLOWED = {
 const refusedAtCeiling = ({ kind, operationsMax }: ChangeCommand): Refused =>
   refused(NOT_ALLOWED[kind], `the payment has reached ${operationsMax} operations`);
 
+/** The provider that an intent names. */
+const sentTo = ({ providers: [provider] }: ChangeCommand | CreateCommand) =>
+  provider === undefined ? {} : { provider };
+
 const brokenRules = (command: CreateCommand): string[] => {
   const { maxAmountMinor, acceptedBrands } = command.rules;
   const { amountMinor, currency, numberBrand } = command;
@@ -118,6 +126,7 @@ const create = (state: PaymentState | undefined, command: CreateCommand): Decisi
       card,
       details: command.details,
       identity,
+      ...sentTo(command),
     },
   });
 };
@@ -129,13 +138,21 @@ const unresolvedExclusive = (state: PaymentState): Unresolved | undefined => {
   return operation === undefined ? undefined : { kind: 'unresolved', operation };
 };
 
-const intentData = (state: PaymentState, command: ChangeCommand, amountMinor: number) => ({
-  operationId: command.operationId,
-  amount: amountMinor,
-  currency: state.currency,
-  identity: command.identity,
-  ...(command.reason === undefined ? {} : { reason: command.reason }),
-});
+/** The intent of a change; none where the payment is at another provider, which alone knows it. */
+const intent = (
+  type: 'PaymentCaptureRequested' | 'PaymentVoidRequested' | 'PaymentRefundRequested',
+  state: PaymentState,
+  command: ChangeCommand,
+  amount: number,
+): Decision => {
+  const { operationId, identity, reason, providers } = command;
+  const provider = providerOf(state);
+  // seeded bug: change-at-other-provider
+  if (providers.length > 0 && isOtherProvider(provider, providers))
+    return { kind: 'other provider', provider };
+  const data = { operationId, amount, currency: state.currency, identity, ...sentTo(command) };
+  return eventsOf({ type, data: reason === undefined ? data : { ...data, reason } });
+};
 
 const capture = (state: PaymentState, command: ChangeCommand): Decision => {
   const unresolved = unresolvedExclusive(state);
@@ -154,10 +171,7 @@ const capture = (state: PaymentState, command: ChangeCommand): Decision => {
       `captureAmount must not exceed the authorized amount of ${state.authorizedAmount}`,
     );
   }
-  return eventsOf({
-    type: 'PaymentCaptureRequested',
-    data: intentData(state, command, amountMinor),
-  });
+  return intent('PaymentCaptureRequested', state, command, amountMinor);
 };
 
 const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
@@ -170,10 +184,7 @@ const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
       `only an AUTHORIZED payment can be voided; this one is ${state.status}`,
     );
   }
-  return eventsOf({
-    type: 'PaymentVoidRequested',
-    data: intentData(state, command, state.authorizedAmount),
-  });
+  return intent('PaymentVoidRequested', state, command, state.authorizedAmount);
 };
 
 const disputesOf = ({ disputes = [] }: PaymentState, status: 'OPEN' | 'LOST') =>
@@ -201,10 +212,7 @@ const refund = (state: PaymentState, command: ChangeCommand): Decision => {
   if (amountMinor === 'too large' || amountMinor > left || amountMinor < 1) {
     return refused('REFUND_NOT_ALLOWED', `refundAmount must not exceed the ${left} left to refund`);
   }
-  return eventsOf({
-    type: 'PaymentRefundRequested',
-    data: intentData(state, command, amountMinor),
-  });
+  return intent('PaymentRefundRequested', state, command, amountMinor);
 };
 
 const begunOperation = (state: PaymentState, operationId: string): Operation => {

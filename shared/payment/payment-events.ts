@@ -153,7 +153,12 @@ const decline = {
   outcome: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
 };
 const approval = { ...ended, providerReference: providerCode.optional() };
-const requested = { ...operation, identity, reason: optionalText };
+/**
+ * The name of the provider that the operation is sent to (ADR-0247), as `http:pay.example/v1`. Absent in
+ * events from before there were names: such an operation is asked about at whatever provider is set.
+ */
+const provider = text.optional();
+const requested = { ...operation, identity, provider, reason: optionalText };
 /** What a provider can say for good of an operation that it is asked about. */
 const providerOutcome = z.enum(['APPROVED', 'DECLINED', 'FENCED']);
 
@@ -168,6 +173,7 @@ export const paymentSchemas = {
     card: maskedCard,
     details: paymentDetails,
     identity,
+    provider,
   }),
   /**
    * The provider has opened what it will authorize or sell on, and calls it `providerReference`;

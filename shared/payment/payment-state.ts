@@ -19,6 +19,8 @@ export type Operation = {
   identity: RequestIdentity;
   /** The revision of the intent event. */
   requestedAt: number;
+  /** The name of the provider that it was sent to; absent where the intent is older than the names. */
+  provider?: string;
   /** What the provider calls it: of a create, as soon as the provider has opened or approved it. */
   reference?: string;
   /** `revision` is that of the last event of the outcome: the response is the fold up to it. */
@@ -118,6 +120,22 @@ export const authorizationOf = (
     ...(reference !== undefined && { authorizationReference: reference }),
   };
 };
+
+/**
+ * The name of the provider that the payment is made at: no other one can capture, void or refund it
+ * (ADR-0247). Undefined where no event of the payment says so.
+ */
+export const providerOf = (state: PaymentState): string | undefined =>
+  createOf(state).provider ??
+  // A change that an older payment's provider carried out; a declined one may have gone astray.
+  state.operations.find(({ provider, ended }) => provider && ended?.outcome === 'APPROVED')
+    ?.provider;
+
+/** True for a provider that is none of `providers`, the names of the one that is set. */
+export const isOtherProvider = (
+  provider: string | undefined,
+  providers: readonly string[],
+): provider is string => provider !== undefined && !providers.includes(provider);
 
 /** The create, which every payment begins with. Throws Error where there is none. */
 export const createOf = ({ operations, paymentId }: PaymentState): Operation => {

@@ -23,6 +23,9 @@ export type AlreadyExists = { kind: 'exists' };
 /** An operation with the command's idempotency key exists: the command is its repeat (gaps §8). */
 export type Repeated = { kind: 'repeated' };
 
+/** The payment was made at `provider`, and another one is set: nothing may be sent there (ADR-0247). */
+export type AtOtherProvider = { kind: 'other provider'; provider: string };
+
 /** A refusal with its reasons. */
 export const refused = (code: RefusalCode, ...details: string[]): Refused => ({
   kind: 'refused',

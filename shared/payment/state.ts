@@ -6,7 +6,7 @@ import {
   afterRefundFailed,
   afterRefundObserved,
 } from './later.ts';
-import type { EventData, PlacedEvent, RequestIdentity } from './payment-events.ts';
+import type { EventData, PlacedEvent } from './payment-events.ts';
 import {
   createOf,
   type Operation,
@@ -127,11 +127,12 @@ const created = (data: EventData<'PaymentCreated'>, revision: number): PaymentSt
 
 const newOperation = (
   kind: OperationKind,
-  data: { operationId: string; amount: number; identity: RequestIdentity },
+  data: Pick<EventData<'PaymentCreated'>, 'operationId' | 'amount' | 'identity' | 'provider'>,
   requestedAt: number,
 ): Operation => {
-  const { operationId, amount, identity } = data;
-  return { kind, operationId, amountMinor: amount, identity, requestedAt };
+  const { operationId, amount, identity, provider } = data;
+  const operation = { kind, operationId, amountMinor: amount, identity, requestedAt };
+  return provider === undefined ? operation : { ...operation, provider };
 };
 
 type Ended = NonNullable<Operation['ended']>;

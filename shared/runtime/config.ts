@@ -100,6 +100,8 @@ export type Config = {
   };
   provider: {
     kind: (typeof PROVIDERS)[number];
+    /** The first one is stored with each intent; the others mean the same provider in older events. */
+    names: readonly string[];
     /** With `http` alone. */
     url: string | undefined;
     token: string | undefined;

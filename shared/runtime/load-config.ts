@@ -46,6 +46,7 @@ import {
   kafkaProblems,
   plaintextProblems,
   providerKindOf,
+  providerNamesOf,
   providerProblems,
   rateProblems,
   ratesOf,
@@ -145,6 +146,7 @@ const configOf = (mode: Mode, parsed: ParsedSettings, files: Files): Config => {
     },
     provider: {
       kind: providerKindOf(parsed),
+      names: providerNamesOf(parsed),
       url: parsed.PROVIDER_URL,
       token: parsed.PROVIDER_TOKEN,
       ...providerTimes,

@@ -233,6 +233,10 @@ export const createMetrics = () => {
       'payments_contradicted',
       'Operations of which the provider says other than what was resolved by hand.',
     ),
+    atOtherProvider: gauge(
+      'payments_unresolved_at_other_provider',
+      'Unresolved operations that were sent to another provider than the one that is set.',
+    ),
     headPosition: gauge('payments_store_head_position', 'Position of the last event in the log.'),
     projectionPosition: new Gauge({
       name: 'payments_projection_position',

@@ -24,6 +24,20 @@ const isEncryptedOrLocal = (url: string): boolean => {
 export const providerKindOf = ({ PROVIDER, PROVIDER_URL }: ParsedSettings) =>
   PROVIDER ?? (PROVIDER_URL === undefined ? 'simulator' : 'http');
 
+const PROVIDER_NAME_MAX = 255;
+
+/**
+ * The names of the provider that the settings name, the one that events get first (ADR-0247). It has no
+ * secret in it, so that it outlives the rotation of one; another address is another provider unless
+ * `PROVIDER_SAME_AS` says that it is the same.
+ */
+export const providerNamesOf = (parsed: ParsedSettings): [name: string, ...sameAs: string[]] => {
+  const { PROVIDER_URL: address, PROVIDER_SAME_AS: sameAs = [] } = parsed;
+  if (address === undefined) return [providerKindOf(parsed), ...sameAs];
+  const { host, pathname } = new URL(address);
+  return [`http:${host}${pathname.replace(/\/+$/, '')}`.slice(0, PROVIDER_NAME_MAX), ...sameAs];
+};
+
 /** A call to Stripe is two round trips, the second one to the issuer. */
 const TIMES_MS = {
   others: { timeout: 5_000, budget: 10_000 },

@@ -201,6 +201,14 @@ export const settings = {
     'base address of a provider that speaks provider.md, https unless its host is loopback; unset: the simulator runs in this process; required by a command API of its own',
     httpUrl,
   ),
+  PROVIDER_SAME_AS: setting(
+    'none',
+    'comma list of earlier names of the provider that is set, as events have them (`simulator`, `stripe`, `http:host/path`): for the same provider at another address',
+    listOf(
+      (item) => /^(simulator|stripe|http:[\x21-\x7e]{1,250})$/.test(item),
+      'must be a comma list of simulator, stripe and http:host/path',
+    ),
+  ),
   PROVIDER_TOKEN: secret(
     'none',
     'bearer token for the provider',

@@ -129,6 +129,30 @@ describe('settings: what is set and right', () => {
     },
   );
 
+  test.each<[NodeJS.ProcessEnv, string[]]>([
+    [{}, ['simulator']],
+    [{ PROVIDER: 'stripe', STRIPE_SECRET_KEY: 'rk_test_1' }, ['stripe']],
+    [{ PROVIDER_URL: 'https://Pay.example/' }, ['http:pay.example']],
+    [{ PROVIDER_URL: 'https://pay.example:8443/v1/?a=b' }, ['http:pay.example:8443/v1']],
+    [
+      { PROVIDER_URL: 'http://localhost:8090', PROVIDER_SAME_AS: 'simulator, http:old.example/v1' },
+      ['http:localhost:8090', 'simulator', 'http:old.example/v1'],
+    ],
+  ])('ADR-0247: with %j events name the provider, and know it by, %j', (env, names) => {
+    expect(load(env).provider.names).toEqual(names);
+  });
+
+  test('ADR-0247: another key or token is no other provider', () => {
+    const env = { PROVIDER_URL: 'https://pay.example' };
+    const { names } = load({ ...env, PROVIDER_TOKEN: 'old' }).provider;
+    expect(load({ ...env, PROVIDER_TOKEN: 'new' }).provider.names).toEqual(names);
+  });
+
+  test('ADR-0247: a name fits the field of an event, however long the address is', () => {
+    const { names } = load({ PROVIDER_URL: `https://pay.example/${'a'.repeat(1_000)}` }).provider;
+    expect(names.map(({ length }) => length)).toEqual([255]);
+  });
+
   test('Stripe: a test key sends test tokens and has the time of two round trips', () => {
     const { provider, stripe, requestBudgetMs } = load({
       PROVIDER: 'stripe',
@@ -188,6 +212,10 @@ describe('settings: what is set and wrong', () => {
     [{ PROVIDER_URL: 'http://provider.example' }, 'PROVIDER_URL must be https'],
     [{ PROVIDER_URL: 'http://localhost.example' }, 'PROVIDER_URL must be https'],
     [{ PROVIDER_URL: 'https://u:p@provider.example' }, 'PROVIDER_URL must not hold a user name'],
+    [
+      { PROVIDER_SAME_AS: 'https://old.example' },
+      'PROVIDER_SAME_AS must be a comma list of simulator, stripe and http:host/path',
+    ],
     [{ PROVIDER: 'paypal' }, 'PROVIDER must be one of simulator, http, stripe'],
     [{ PROVIDER: 'http' }, 'PROVIDER_URL must be set with PROVIDER=http'],
     [

@@ -47,6 +47,10 @@ const forms: Form[] = [
   { type: 'PaymentRefundDeclined', version: 1, variant: '.by-hand' },
   { type: 'PaymentFailed', version: 1, variant: '.by-two-hands' },
   { type: 'LogSealed', version: 1, variant: '.with-next-due' },
+  { type: 'PaymentCreated', version: 1, variant: '.with-provider' },
+  { type: 'PaymentCaptureRequested', version: 1, variant: '.with-provider' },
+  { type: 'PaymentVoidRequested', version: 1, variant: '.with-provider' },
+  { type: 'PaymentRefundRequested', version: 1, variant: '.with-provider' },
   // As version 1 was written before two of its fields got other names (ADR-0251).
   { type: 'PaymentAuthorized', version: 1, variant: '.first-names', isPast: true },
   { type: 'PaymentFailed', version: 1, variant: '.first-names', isPast: true },

@@ -110,7 +110,8 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
     });
     const inFlight = { mayRun: () => false };
     const unresolved = { list: () => [] };
-    const listed = await listUnresolved({ paymentLog, inFlight, unresolved }, readModels, '*');
+    const deps = { paymentLog, inFlight, unresolved, providers: ['simulator'] };
+    const listed = await listUnresolved(deps, readModels, '*');
     expect(listed).toMatchObject([{ paymentId: GOOD, operation: 'create' }]);
   });
 });

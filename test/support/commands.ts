@@ -29,6 +29,7 @@ export const create = (fields: Partial<CreateCommand> = {}): CreateCommand => ({
   details,
   identity,
   rules: { maxAmountMinor: 99_999_999 },
+  providers: [],
   ...fields,
 });
 
@@ -39,6 +40,7 @@ const change =
     operationId: NEW_OPERATION,
     identity,
     operationsMax: 1000,
+    providers: [],
     ...fields,
   });
 export const capture = change('capture');

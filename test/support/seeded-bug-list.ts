@@ -367,6 +367,21 @@ const RECOVERY: SeededBug[] = [
     test: 'test/recovery/recovery.test.ts',
   },
   {
+    name: 'a provider is asked about, and fences, what another one was sent',
+    at: 'asked-at-other-provider',
+    change: {
+      replace: /isOtherProvider\(sentTo, names\)/,
+      by: "sentTo === '' && names.length === 0",
+    },
+    test: 'test/recovery/other-provider.test.ts',
+  },
+  {
+    name: 'a capture is sent to another provider than the one that authorized it',
+    at: 'change-at-other-provider',
+    change: { replace: /providers\.length > 0/, by: 'providers.length < 0' },
+    test: 'test/domain/other-provider.test.ts',
+  },
+  {
     name: 'a person may end what the provider still answers for',
     at: 'person-asks-provider',
     change: { replace: /await .*(?=;)/, by: 'undefined' },

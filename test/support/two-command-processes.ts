@@ -83,12 +83,15 @@ export type CommandProcess = {
   ): Promise<CommandResponse>;
 };
 
+/** A provider in the place of the one that all processes share, and settings over theirs. */
+export type OtherProvider = { settings: Record<string, string>; provider?: Provider };
+
 export type TwoCommandProcesses = {
   /** The processes, in the order in which they were opened. */
   a: CommandProcess;
   b: CommandProcess;
-  /** A process that starts now. */
-  open(): Promise<CommandProcess>;
+  /** A process that starts now; with another provider, and settings that name it, where one is given. */
+  open(other?: OtherProvider): Promise<CommandProcess>;
   store: EventStore;
   readModels: ReadModels;
   projector: Projector;
@@ -180,7 +183,9 @@ export const openTwoCommandProcesses = async (
   const deliveries = sqliteDeliveries(join(folder.path, 'webhook-deliveries.sqlite'));
   const opened: CommandProcess[] = [];
 
-  const open = async (): Promise<CommandProcess> => {
+  const open = async (other?: OtherProvider): Promise<CommandProcess> => {
+    const ownConfig = other ? configOf({ ...settings, ...other.settings }) : config;
+    const ownProvider = other?.provider ?? provider;
     const faults = providerFaults();
     const storeFaults: StoreFaults = { streamReads: 0, loseResponses: 0, beforeAppend: undefined };
     const clock: CommandProcess['clock'] = { aheadMs: 0 };
@@ -188,7 +193,7 @@ export const openTwoCommandProcesses = async (
     const write = (level: LogLine['level']) => (fields: object, message: string) =>
       void lines.push({ level, message, fields });
     const side = openCommandSide({
-      config,
+      config: ownConfig,
       store: withFaults(store, storeFaults),
       sharedStore: true,
       readModels,
@@ -198,7 +203,7 @@ export const openTwoCommandProcesses = async (
         kindOf: addressKinds([]),
       },
       identities: createIdentities([SECRET]),
-      provider: faults.wrap({ ...around(provider), close: async () => undefined }),
+      provider: faults.wrap({ ...around(ownProvider), close: async () => undefined }),
       metrics: createMetrics(),
       log: Object.assign(Object.create(log), {
         info: write('info'),

@@ -1,0 +1,24 @@
+/**
+ * The one place between the log and a provider that another one may have stood before (ADR-0247). A
+ * provider knows nothing of what was sent to another one: it would say "not found", and fence an
+ * operation that moved money. So it is neither asked nor told to fence: the outcome stays unknown.
+ */
+import { isOtherProvider } from '../../shared/payment/payment-state.ts';
+import { OTHER_PROVIDER, type Provider, type Unknown } from './port.ts';
+
+const AT_OTHER_PROVIDER: Unknown = { outcome: 'UNKNOWN', reason: OTHER_PROVIDER };
+
+/** The provider, for questions about what was sent to one of its own names or to none that is known. */
+export const forOwnOperations = <P extends Provider>(provider: P, names: readonly string[]): P => {
+  // seeded bug: asked-at-other-provider
+  const isOther = (sentTo: string | undefined): boolean => isOtherProvider(sentTo, names);
+  return {
+    ...provider,
+    lookUp: async (question) =>
+      isOther(question.provider) ? AT_OTHER_PROVIDER : provider.lookUp(question),
+    fence: async (question) =>
+      isOther(question.provider) ? AT_OTHER_PROVIDER : provider.fence(question),
+    laterResults: async (question) =>
+      isOther(question.provider) ? AT_OTHER_PROVIDER : provider.laterResults(question),
+  };
+};

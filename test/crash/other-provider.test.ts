@@ -1,0 +1,88 @@
+/**
+ * ADR-0247: the process dies between an intent and its outcome, and is started with another provider. The
+ * money that the earlier one moved is recorded once that one is set again, and nothing before.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, jest, test } from '@jest/globals';
+import type { CrashPoint } from '../support/crash-points.ts';
+import { arm, repeat, send, underWay } from '../support/crash-rounds.ts';
+import { expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
+import { providerThatCanBeSilent } from '../support/restarts.ts';
+import {
+  metricOf,
+  NODE,
+  runCliProcess,
+  type Service,
+  startService,
+  unresolvedIn,
+} from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+jest.setTimeout(240_000);
+
+const folders: string[] = [];
+const newFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'payments-other-provider-'));
+  folders.push(folder);
+  return folder;
+};
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true });
+});
+
+const start = (dataDir: string, env: NodeJS.ProcessEnv): Promise<Service> =>
+  startService({
+    dataDir,
+    env: { LOG_LEVEL: 'error', RECOVERY_DELAYS_MS: '50,100', CRASH_ARMED: 'later', ...env },
+    command: [NODE, 'test/support/crashing-main.ts'],
+  });
+
+test.each<CrashPoint>(['sale: after provider', 'refund: after provider'])(
+  'M4, M5: dead at %s and started with another provider: unresolved until the earlier one is back',
+  async (point) => {
+    const dataDir = newFolder();
+    await using other = await providerThatCanBeSilent(newFolder());
+    await using first = await start(dataDir, { CRASH_AT: point });
+    const operation = point.startsWith('sale') ? 'sale' : 'refund';
+    const was = await underWay(first, point, operation, 'other-provider');
+    await arm(first);
+    await send(first, was).catch(() => undefined);
+    expect((await first.exited).signal).toBe('SIGKILL');
+
+    await using second = await start(dataDir, { PROVIDER_URL: other.url });
+    const atOther = () => metricOf(second, 'payments_unresolved_at_other_provider');
+    await until('recovery has found it', async () => (await atOther()) === 1);
+    expect((await send(second, was)).status).toBe(503);
+    expect(await unresolvedIn(second)).toBe(1);
+    const health = await (await fetch(`${second.url}/health/ready`)).json();
+    expect(health).toMatchObject({
+      engines: {
+        provider: {
+          state: 'not the earlier one',
+          reason: expect.stringContaining('payments unresolved'),
+          unresolvedAtOther: 1,
+        },
+      },
+    });
+    const { stdout, stderr } = await runCliProcess(['unresolved'], {
+      PORT: String(second.port),
+      DATA_DIR: dataDir,
+    });
+    expect(stdout).toContain('not asked: simulator');
+    expect(stderr).toContain('PROVIDER_SAME_AS');
+    await until('it is logged', () => second.stdout().includes('"sentTo":"simulator"'));
+    expect(other.entries()).toEqual([]);
+    second.kill('SIGTERM');
+    await second.exited;
+
+    await using third = await start(dataDir, {});
+    await until('it is recovered', async () => (await unresolvedIn(third)) === 0);
+    await repeat(third, was);
+    third.kill('SIGTERM');
+    await third.exited;
+    const [payment] = (await expectLedgerMatchesLog(dataDir)).values();
+    expect(payment?.state.status).toBe(operation === 'sale' ? 'CAPTURED' : 'REFUNDED');
+  },
+);
