@@ -1,4 +1,5 @@
 /** Events of a payment, as they are stored, and the one append that stores them. */
+import { expectedAfter, timeAfter } from '../shared/event-store/append-after.ts';
 import { AppendOutcomeUnknown, StoreUnavailable } from '../shared/event-store/errors.ts';
 import { asPaymentEvent, type RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { EventContext, EventStore, NewEvent } from '../shared/event-store/port.ts';
@@ -18,10 +19,7 @@ export const newEvents = (
   context: EventContext,
   nowMs: number,
 ): NewEvent[] => {
-  const last = payment?.events.at(-1)?.time ?? '';
-  const now = new Date(nowMs).toISOString();
-  // seeded bug: time-never-back
-  const time = now < last ? last : now;
+  const time = timeAfter(payment?.events.at(-1), nowMs);
   return decided.map((event) => ({ id: newEventId(), time, event, context }));
 };
 
@@ -36,8 +34,7 @@ export const append = async (
   events: NewEvent[],
   budget: Budget,
 ): Promise<RecordedPaymentEvent[]> => {
-  const last = payment?.events.at(-1);
-  const expected = last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
+  const expected = expectedAfter(payment?.events.at(-1));
   let unknown: AppendOutcomeUnknown | undefined;
   for (;;) {
     try {

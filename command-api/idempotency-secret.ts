@@ -3,6 +3,7 @@
  * process with another secret appends nothing, for it would charge repeats again. The secret may be
  * changed where the one before it is named too (ADR-0105); each change is an event.
  */
+import { expectedAfter, timeAfter } from '../shared/event-store/append-after.ts';
 import { RevisionConflict, StoreUnavailable } from '../shared/event-store/errors.ts';
 import type { EventStore, RecordedEvent } from '../shared/event-store/port.ts';
 import { auditStreamOf } from '../shared/payment/audit-events.ts';
@@ -48,13 +49,10 @@ const recordChange = async (
   last: RecordedEvent | undefined,
   data: { check: string; previousCheck: string },
 ): Promise<void> => {
-  const expected = last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
   const id = newEventId();
   const context = { actor: 'service', requestId: id, correlationId: id, causationId: id };
-  const now = new Date().toISOString();
-  const time = last !== undefined && now < last.time ? last.time : now;
   const event = { type: 'IdempotencySecretChanged', data } as const;
-  await store.append(STREAM, expected, [{ id, time, event, context }]);
+  await store.append(STREAM, expectedAfter(last), [{ id, time: timeAfter(last), event, context }]);
 };
 
 /** How often a change that another process made at the same moment is looked at again. */

@@ -2,6 +2,7 @@
  * The claims of merchant references (gaps §8): one stream per reference, named by a keyed hash, to
  * which each claimant appends its payment at the exact revision it has read.
  */
+import { expectedAfter, timeAfter } from '../shared/event-store/append-after.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../shared/event-store/port.ts';
 import { type ClaimEvent, referenceStreamOf } from '../shared/payment/claim-events.ts';
@@ -57,13 +58,11 @@ export const createReferenceClaims = (options: ReferenceClaimsOptions): Referenc
     },
     claim: async ({ stream, events }, data, context) => {
       const last = events.at(-1);
-      const now = new Date(nowMs()).toISOString();
-      const time = last !== undefined && now < last.time ? last.time : now;
+      const time = timeAfter(last, nowMs());
       const event: ClaimEvent = { type: 'MerchantReferenceClaimed', data };
-      const expected = last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
       const id = newEventId();
       try {
-        await store.append(stream, expected, [{ id, time, event, context }]);
+        await store.append(stream, expectedAfter(last), [{ id, time, event, context }]);
       } catch (error) {
         // Reading the stream again shows whose claim is in it.
         const looksAgain =

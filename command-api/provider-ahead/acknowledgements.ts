@@ -2,6 +2,7 @@
  * What operators have acknowledged of a provider that was ahead of the log (gaps §17): one stream of
  * the audit family, which every command process reads.
  */
+import { expectedAfter, timeAfter } from '../../shared/event-store/append-after.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { auditStreamOf } from '../../shared/payment/audit-events.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
@@ -35,9 +36,7 @@ export const recordAcknowledgement = async (
   data: { cursor: string; operations: number },
   context: EventContext,
 ): Promise<void> => {
-  const now = new Date().toISOString();
-  const time = last !== undefined && now < last.time ? last.time : now;
-  const expected = last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
   const event = { type: 'ProviderAheadAcknowledged', data } as const;
-  await store.append(STREAM, expected, [{ id: newEventId(), time, event, context }]);
+  const next = { id: newEventId(), time: timeAfter(last), event, context };
+  await store.append(STREAM, expectedAfter(last), [next]);
 };

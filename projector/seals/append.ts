@@ -1,4 +1,5 @@
 /** Appends to the stream of seals. */
+import { expectedAfter, timeAfter } from '../../shared/event-store/append-after.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import type { SealedHead } from '../../shared/event-store/seals.ts';
 import type { SealEvent } from '../../shared/payment/seal-events.ts';
@@ -26,9 +27,8 @@ export const appendSeal = async (
   actor: string,
 ): Promise<RecordedSeal> => {
   const id = newEventId();
-  const now = new Date().toISOString();
-  const time = last !== undefined && now < last.time ? last.time : now;
   const context = { actor, requestId: id, correlationId: id, causationId: id };
-  const [stored] = await store.append(SEALS_STREAM, last ?? 'none', [{ id, time, event, context }]);
+  const next = { id, time: timeAfter(last), event, context };
+  const [stored] = await store.append(SEALS_STREAM, expectedAfter(last), [next]);
   return stored as RecordedSeal;
 };

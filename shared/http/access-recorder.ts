@@ -3,8 +3,9 @@
  * the response leaves. A process writes into streams of its own, so it never meets another writer.
  */
 import type { FastifyRequest } from 'fastify';
+import { expectedAfter, timeAfter } from '../event-store/append-after.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts';
-import type { EventStore, Expected, NewEvent, RecordedEvent } from '../event-store/port.ts';
+import type { EventStore, NewEvent, RecordedEvent } from '../event-store/port.ts';
 import { type AccessEvent, auditStreamOf } from '../payment/audit-events.ts';
 import { withoutLongNumbers } from '../runtime/card-numbers.ts';
 import { newEventId, newUlid } from '../runtime/ids.ts';
@@ -44,9 +45,6 @@ type End = { stream: string; last: RecordedEvent | undefined };
 
 const newStream = (): End => ({ stream: auditStreamOf(newUlid()), last: undefined });
 
-const expectedAt = ({ last }: End): Expected =>
-  last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
-
 /** Makes what records the readers of one process. */
 export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
   let end = newStream();
@@ -54,7 +52,7 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
 
   const append = async (event: NewEvent): Promise<void> => {
     if ((end.last?.revision ?? 0) >= EVENTS_MAX) end = newStream();
-    const again = () => store.append(end.stream, expectedAt(end), [event]);
+    const again = () => store.append(end.stream, expectedAfter(end.last), [event]);
     try {
       const [stored] = await again().catch((error: unknown) => {
         // The very same append again stores nothing twice.
@@ -79,8 +77,6 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     if (request.principal === undefined)
       throw new Error('the audit route has no authenticate hook');
     const { merchantId, actor } = request.principal;
-    const now = new Date().toISOString();
-    const { last } = end;
     const data = {
       action,
       merchantId,
@@ -90,7 +86,7 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     const { id: requestId } = request;
     return {
       id: newEventId(),
-      time: last !== undefined && now < last.time ? last.time : now,
+      time: timeAfter(end.last),
       event: { type: 'AuditAccessed', data },
       context: { actor, requestId, correlationId: requestId, causationId: requestId },
     };

@@ -2,8 +2,9 @@
  * The endpoints of merchants in the event store: read, decided and appended. The command side appends
  * what merchants request, the deliverer that an endpoint was disabled.
  */
+import { expectedAfter, timeAfter } from '../event-store/append-after.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts';
-import type { EventContext, EventStore, Expected, RecordedEvent } from '../event-store/port.ts';
+import type { EventContext, EventStore, RecordedEvent } from '../event-store/port.ts';
 import { WEBHOOK_MERCHANTS_STREAM, type WebhookEvent } from '../payment/webhook-events.ts';
 import { newEventId } from '../runtime/ids.ts';
 import { type Decided, decideEndpoint, type EndpointCommand } from './decide.ts';
@@ -45,12 +46,9 @@ const appendTo = async (
   events: readonly WebhookEvent[],
   context: EventContext,
 ): Promise<RecordedEvent[]> => {
-  const now = new Date().toISOString();
-  const time = last !== undefined && now < last.time ? last.time : now;
-  const expected: Expected =
-    last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
+  const time = timeAfter(last);
   const batch = events.map((event) => ({ id: newEventId(), time, event, context }));
-  const append = () => store.append(stream, expected, batch);
+  const append = () => store.append(stream, expectedAfter(last), batch);
   return append().catch((error: unknown) => {
     // The very same append again stores nothing twice.
     if (error instanceof AppendOutcomeUnknown) return append();
