@@ -124,6 +124,7 @@ describe('gaps §10: the claims', () => {
     ['an empty merchant', { merchant_id: '' }, MALFORMED],
     ['a merchant that is a number', { merchant_id: 7 }, MALFORMED],
     ['a merchant that is null', { merchant_id: null }, MALFORMED],
+    ['a merchant with half of a surrogate pair', { merchant_id: 'm\ud800' }, MALFORMED],
     ['a merchant of 256', { merchant_id: 'x'.repeat(256) }, MALFORMED],
     ['no merchant at all', { merchant_id: undefined, sub: undefined }, MALFORMED],
     ['a scope that is a number', { scope: 7 }, MALFORMED],

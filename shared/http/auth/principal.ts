@@ -21,9 +21,13 @@ export type Scope =
 
 const NAME_UNITS_MAX = 255;
 
-/** A name in the one form that counts (NFC, ADR-0132), composed or decomposed as it was typed. */
+/**
+ * A name in the one form that counts (NFC, ADR-0132), composed or decomposed as it was typed. Half of a
+ * surrogate pair is none: no event could name it.
+ */
 const nameOf = (value: unknown): string | undefined => {
   if (typeof value !== 'string' || value === '' || value.length > NAME_UNITS_MAX) return undefined;
+  if (!value.isWellFormed()) return undefined;
   // seeded bug: one-form-of-a-name
   const name = value.normalize('NFC');
   return name.length <= NAME_UNITS_MAX ? name : undefined;
