@@ -165,6 +165,7 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
     ['a header of 20,000 bytes', 431, `GET / HTTP/1.1\r\n${host}a: ${'x'.repeat(20_000)}\r\n\r\n`],
     ['a path of 20,000 bytes', 431, `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n${host}\r\n`],
     ['no Host', 400, `GET /health/live HTTP/1.1\r\nconnection: close\r\n\r\n`],
+    ['two Hosts', 400, `GET /health/live HTTP/1.1\r\n${host}${host}connection: close\r\n\r\n`],
     ['an expectation', 417, `POST /slow HTTP/1.1\r\n${host}expect: x\r\ncontent-length: 1\r\n\r\n`],
     [
       'two lengths',

@@ -22,6 +22,7 @@ import { isTracing } from '../../runtime/tracing.ts';
 import type { Principal } from '../auth/principal.ts';
 import { helpLink, PAYMENT_FAILED } from '../error-guide.ts';
 import { RETRY_LATER, reject } from '../errors.ts';
+import { soleHeader } from '../headers.ts';
 import { type AtOnce, respondAtOnce } from './at-once.ts';
 import { watchRoutes } from './known-routes.ts';
 import {
@@ -97,12 +98,15 @@ const addRefusals = (app: FastifyInstance, options: AppOptions): void => {
   };
   app.setNotFoundHandler(rejectUnknown);
   app.addHook('onRequest', (request, reply, done) => {
-    const { headers, httpVersion } = request.raw;
+    const { headers, httpVersion, rawHeaders } = request.raw;
+    const host = soleHeader(rawHeaders, 'host');
     // A body is JSON whatever its content type says: the framework must not reject it (gaps §3).
     headers['content-type'] = undefined;
     // seeded bug: requests-at-once
-    if (headers.host === undefined && httpVersion === '1.1') {
+    if (host === undefined && httpVersion === '1.1') {
       reject(reply, 'INVALID_REQUEST', ['the Host header is required']);
+    } else if (host === null) {
+      reject(reply, 'INVALID_REQUEST', ['the Host header must be given once']);
     } else if (lifecycle.closing) {
       reject(reply, 'SERVICE_UNAVAILABLE', ['the service is shutting down'], RETRY_LATER);
     } else if (lifecycle.inFlight > maxInFlight && !isHealth(request.routeOptions.url)) {
