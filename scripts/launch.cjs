@@ -48,11 +48,6 @@ const bundledNode = () =>
 const runHere = (main, args) => {
   const file = inRoot(main);
   process.argv = [process.argv[0], file, ...args];
-  const { enableCompileCache } = require('node:module');
-  const compiled = inRoot('node_modules', '.cache', 'compile');
-  if (enableCompileCache) enableCompileCache(compiled);
-  // The threads of a service load modules of their own, and learn of the folder from here alone.
-  process.env.NODE_COMPILE_CACHE = process.env.NODE_COMPILE_CACHE || compiled;
   const { setFlagsFromString } = require('node:v8');
   // The heap of this thread has taken the flag. The engine would also put it over the limits of the threads
   // that the service starts (ADR-0177).
@@ -62,6 +57,13 @@ const runHere = (main, args) => {
   // What the engine would put into the old generation at once is soon garbage there, and keeps alive what
   // it names until all of it is collected (ADR-0246).
   setFlagsFromString('--no-allocation-site-pretenuring');
+  // Behind the flags, for the engine refuses what was compiled under others, and the name of the folder
+  // that Node takes in here says which they are (ADR-0249).
+  const { enableCompileCache } = require('node:module');
+  const compiled = inRoot('node_modules', '.cache', 'compile');
+  if (enableCompileCache) enableCompileCache(compiled);
+  // The threads of a service load modules of their own, and learn of the folder from here alone.
+  process.env.NODE_COMPILE_CACHE = process.env.NODE_COMPILE_CACHE || compiled;
   if (process.channel) {
     // After kill -9 of the launcher no service must keep running and hold port and data folder.
     process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));

@@ -48,7 +48,7 @@ const runJest = async (args: string[]): Promise<number> => {
     env: {
       ...process.env,
       TEST_LONG: process.argv.includes('--long') ? '1' : '',
-      // Compiled once for Jest's workers and for the processes that tests start.
+      // Compiled once for Jest's workers and their threads.
       NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile'),
     },
   });

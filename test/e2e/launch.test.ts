@@ -2,7 +2,7 @@
  * The launcher (ADR-0001) on the machine's own Node, with a small main: what `npm start` and
  * `npx payments` promise about signals, exit codes and output.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   cpSync,
   mkdirSync,
@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { shareOf } from '../support/long-run-share.ts';
-import { NODE, ROOT, spawnService, untilReady } from '../support/service.ts';
+import { cleanEnv, LAUNCHER, NODE, ROOT, spawnService, untilReady } from '../support/service.ts';
 
 const MAIN = `
 const word: string = process.argv[2] ?? 'nothing';
@@ -87,9 +87,17 @@ afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGTERM');
 });
 
-const launch = (flags: string[], words: string | string[], root = whole) => {
+const launch = (
+  flags: string[],
+  words: string | string[],
+  root = whole,
+  env: NodeJS.ProcessEnv = {},
+) => {
   const args = [...flags, join(root, 'scripts/launch.cjs'), 'main.ts', ...[words].flat()];
-  const child = spawn(realpathSync(NODE), args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(realpathSync(NODE), args, {
+    env: { ...cleanEnv(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   started.push(child);
   let output = '';
   const awaited: { text: string; resolve: () => void }[] = [];
@@ -194,7 +202,7 @@ describe.each(shareOf(BOTH.toReversed(), 2))(
 );
 
 const WATCHED: [string, string[]][] = [
-  ['the launcher', [join(ROOT, 'scripts/launch.cjs'), 'embedded/main.ts', '--watch']],
+  ['the launcher', [LAUNCHER, 'embedded/main.ts', '--watch']],
   ['node itself', ['--watch', 'embedded/main.ts']],
 ];
 test.each(shareOf(WATCHED, 1))(
@@ -213,6 +221,16 @@ test.each(shareOf(WATCHED, 1))(
     rmSync(service.dataDir, { recursive: true });
   },
 );
+
+test('ADR-0249: a start takes what the one before it has compiled, also after a run without the launcher', async () => {
+  const compiled = join(whole, 'node_modules/.cache/compile');
+  await launch([], 'hello').ended;
+  spawnSync(NODE, [join(whole, 'main.ts')], { env: { NODE_COMPILE_CACHE: compiled } });
+  const again = launch([], 'hello', whole, { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' });
+  await again.ended;
+  expect(again.output()).toMatch(/cache for ESM \S+\/main\.ts was accepted/);
+  expect(again.output()).not.toContain('was rejected');
+});
 
 test('a main that a signal ends gives the exit code 128 + the number of the signal', async () => {
   const run = launch(OLD_NODE, 'wait');

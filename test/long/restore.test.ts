@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import { freePort } from '../support/free-port.ts';
 import { entriesOfLedger, expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
 import { drill, inFolder, SETTINGS, stopped } from '../support/restore-drill.ts';
-import { NODE, spawnService, untilReady } from '../support/service.ts';
+import { LAUNCHER, NODE, spawnService, untilReady } from '../support/service.ts';
 
 test('F3: backup, charge, restore, acknowledge, repeat, with a provider in a process of its own', async () => {
   await inFolder(async (folder) => {
@@ -12,7 +12,7 @@ test('F3: backup, charge, restore, acknowledge, repeat, with a provider in a pro
     const provider = await spawnService({
       dataDir: ledgerDir,
       env: { PORT: String(await freePort()), LOG_LEVEL: 'warn' },
-      command: [NODE, 'provider-simulator/main.ts'],
+      command: [NODE, LAUNCHER, 'provider-simulator/main.ts'],
     });
     try {
       await untilReady(provider);

@@ -15,6 +15,7 @@ import { timesOf } from '../support/long-run-share.ts';
 import { authorized, created, newEvent, timeOf } from '../support/payment-events.ts';
 import {
   cleanEnv,
+  LAUNCHER,
   metricOf,
   metricsOf,
   NODE,
@@ -104,7 +105,7 @@ const measured = async () => {
 };
 
 const start = (...args: string[]): ChildProcess =>
-  spawn(NODE, ['test/support/scan-clients.ts', ...args], {
+  spawn(NODE, [LAUNCHER, 'test/support/scan-clients.ts', ...args], {
     cwd: ROOT,
     env: cleanEnv(),
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -6,7 +6,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { SECRET, signToken } from '../support/in-process.ts';
-import { cleanEnv, metricOf, NODE, ROOT, type Service, startService } from '../support/service.ts';
+import {
+  cleanEnv,
+  LAUNCHER,
+  metricOf,
+  NODE,
+  ROOT,
+  type Service,
+  startService,
+} from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -20,7 +28,7 @@ afterEach(() => {
 
 const startProvider = async () => {
   const env = { ...cleanEnv(), PORT: '0', DATA_DIR: join(folder.path, 'provider') };
-  const child = spawn(NODE, ['provider-simulator/main.ts'], {
+  const child = spawn(NODE, [LAUNCHER, 'provider-simulator/main.ts'], {
     cwd: ROOT,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import sale from '../../examples/token.json' with { type: 'json' };
 import { freePort } from '../support/free-port.ts';
 import { openPaymentsIn } from '../support/ledger-and-log.ts';
-import { cleanEnv, NODE, ROOT, runCliProcess, startService } from '../support/service.ts';
+import { cleanEnv, LAUNCHER, NODE, ROOT, runCliProcess, startService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -21,7 +21,7 @@ let address = '';
 
 beforeAll(async () => {
   const env = { ...cleanEnv(), PORT: String(await freePort()), SLOW_MS: String(SLOW_MS) };
-  double = spawn(NODE, ['test/support/stripe-double/main.ts'], { cwd: ROOT, env });
+  double = spawn(NODE, [LAUNCHER, 'test/support/stripe-double/main.ts'], { cwd: ROOT, env });
   let said = '';
   double.stdout?.setEncoding('utf8').on('data', (text: string) => {
     said += text;

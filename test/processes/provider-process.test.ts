@@ -10,12 +10,10 @@ import { noFailingDisk, openFailingDisk } from '../support/failing-disk.ts';
 import { withLog } from '../support/logged-provider.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import { authorize } from '../support/provider-operations.ts';
-import { cleanEnv } from '../support/service.ts';
+import { cleanEnv, LAUNCHER, NODE } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-const MAIN = join(import.meta.dirname, '../../provider-simulator/main.ts');
-const NODE = process.execPath;
 const TOKEN = 'token-of-the-process';
 /** From SIGTERM or SIGINT to the exit (docs/settings.md, V2). */
 const STOP_MS_MAX = 10_000;
@@ -35,7 +33,10 @@ afterEach(async () => {
 
 const run = (settings: NodeJS.ProcessEnv) => {
   const env = { ...cleanEnv(), PORT: '0', DATA_DIR: folder.path, ...settings };
-  const child = spawn(NODE, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(NODE, [LAUNCHER, 'provider-simulator/main.ts'], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   children.push(child);
   const exited = once(child, 'exit').then(([code]) => code as number | null);
   return { child, exited };

@@ -1,14 +1,13 @@
 /** `npm run test:containers` on a machine without Docker. */
 import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { cleanEnv, NODE, ROOT } from '../support/service.ts';
+import { cleanEnv, LAUNCHER, NODE } from '../support/service.ts';
 
 const LANE_MS_MAX = 30_000;
 
 /** Nothing listens on port 1, and the Docker settings of the user who runs the tests are not read. */
 const withoutDocker = (env: Record<string, string> = {}) =>
-  spawnSync(NODE, [join(ROOT, 'scripts/test-containers.ts')], {
+  spawnSync(NODE, [LAUNCHER, 'scripts/test-containers.ts'], {
     encoding: 'utf8',
     env: { ...cleanEnv(), DOCKER_HOST: 'tcp://127.0.0.1:1', HOME: '/nonexistent', ...env },
   });

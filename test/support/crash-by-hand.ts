@@ -10,7 +10,7 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import { APPROVER, type CrashPoint } from './crash-points.ts';
 import { SECRET, signToken } from './in-process.ts';
 import { expectLedgerMatchesLog } from './ledger-and-log.ts';
-import { NODE, type Service, startService, unresolvedIn } from './service.ts';
+import { LAUNCHER, NODE, type Service, startService, unresolvedIn } from './service.ts';
 import { until } from './until.ts';
 
 const RESPONSE_LOST = '4000000000004236';
@@ -25,7 +25,7 @@ const start = (dataDir: string, env: NodeJS.ProcessEnv): Promise<Service> =>
   startService({
     dataDir,
     env: { JWT_SECRET: SECRET, LOG_LEVEL: 'silent', RECOVERY_DELAYS_MS: '50,100,200', ...env },
-    command: [NODE, 'test/support/crashing-main.ts'],
+    command: [NODE, LAUNCHER, 'test/support/crashing-main.ts'],
   });
 
 const SILENT = { LOOK_UPS: 'none' };

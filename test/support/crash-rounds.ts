@@ -9,7 +9,14 @@ import { expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import type { CrashPoint, Operation } from './crash-points.ts';
 import { expectLedgerMatchesLog, type LoggedPayment } from './ledger-and-log.ts';
-import { type CommandResponse, NODE, type Service, startService, unresolvedIn } from './service.ts';
+import {
+  type CommandResponse,
+  LAUNCHER,
+  NODE,
+  type Service,
+  startService,
+  unresolvedIn,
+} from './service.ts';
 import { until } from './until.ts';
 
 const PAYMENTS = '/api/v1/payments';
@@ -45,7 +52,7 @@ const start = (dataDir: string, point?: CrashPoint): Promise<Service> =>
   startService({
     dataDir,
     env: { ...ENV, CRASH_ARMED: 'later', ...(point && { CRASH_AT: point }) },
-    command: [NODE, 'test/support/crashing-main.ts'],
+    command: [NODE, LAUNCHER, 'test/support/crashing-main.ts'],
   });
 
 /** From now on a process dies at its point. */

@@ -12,6 +12,7 @@ import { entriesOfLedger, expectLedgerMatchesLog } from './ledger-and-log.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
 import {
   type Body,
+  LAUNCHER,
   NODE,
   runCliProcess,
   type Service,
@@ -161,7 +162,7 @@ export const surviveRestores = async (rounds: number): Promise<void> => {
   const provider = await spawnService({
     dataDir: ledgerDir,
     env: { PORT: String(await freePort()), LOG_LEVEL: 'warn' },
-    command: [NODE, 'provider-simulator/main.ts'],
+    command: [NODE, LAUNCHER, 'provider-simulator/main.ts'],
   });
   await untilReady(provider);
   const port = String(await freePort());

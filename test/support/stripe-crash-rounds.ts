@@ -15,7 +15,7 @@ import {
   openPaymentsIn,
   paymentsOfLog,
 } from './ledger-and-log.ts';
-import { NODE, type Service, startService, unresolvedIn } from './service.ts';
+import { LAUNCHER, NODE, type Service, startService, unresolvedIn } from './service.ts';
 import { AT_STRIPE, nameOf, type StripePoint } from './stripe-crash-points.ts';
 import { type Step, type StripeDouble, stripeDouble } from './stripe-double/server.ts';
 import { driverOver } from './stripe-fault-rounds.ts';
@@ -43,7 +43,7 @@ const start = (world: World, point?: CrashPoint): Promise<Service> =>
   startService({
     dataDir: world.dataDir,
     env: { ...settingsOf(world), CRASH_ARMED: 'later', ...(point && { CRASH_AT: point }) },
-    command: [NODE, 'test/support/crashing-main.ts'],
+    command: [NODE, LAUNCHER, 'test/support/crashing-main.ts'],
   });
 
 /** The response of its request gets lost, so that recovery has something to ask about. */
