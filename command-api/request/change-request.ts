@@ -7,9 +7,13 @@ import { isObject, type JsonObject, requestedAmount, textsOf } from './json.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 
-/** Without an amount no field but the reason may stand there, in the words of JSON Schema. */
+/**
+ * Without an amount no field but the reason may stand there, in the words of JSON Schema. At the top it
+ * is no `anyOf`: generators of clients take that for a choice of types, and lose the fields beside it.
+ */
 const amountOrReason = (name: AmountName) => ({
-  anyOf: [{ required: [name] }, { required: ['amount'] }, { propertyNames: { const: 'reason' } }],
+  if: { propertyNames: { const: 'reason' } },
+  else: { anyOf: [{ required: [name] }, { required: ['amount'] }] },
 });
 
 export const CaptureRequest = object({
