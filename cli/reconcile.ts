@@ -47,10 +47,12 @@ const agreement = ({ ok, notCompared, differences }: Reconciliation): string => 
 };
 
 const show = (result: Reconciliation): void => {
-  const { operations, entries, unreadableEvents, differences, more } = result;
+  const { operations, atOtherProviders, entries, unreadableEvents, differences, more } = result;
   print(
     `log and provider ${agreement(result)}: ${operations} operations, ${entries} ledger entries`,
   );
+  if (atOtherProviders > 0)
+    print(`not compared: ${count(atOtherProviders, 'operation')} that other providers were sent`);
   for (const { paymentId, position, revision, reason } of unreadableEvents) {
     print(`not readable: ${paymentId}, revision ${revision}, position ${position}: ${reason}`);
   }

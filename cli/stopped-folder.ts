@@ -9,7 +9,7 @@ import { Readable } from 'node:stream';
 import { registerAuditApi } from '../audit/routes.ts';
 import { httpProvider } from '../command-api/provider/http/provider.ts';
 import type { Provider } from '../command-api/provider/port.ts';
-import { reconcile } from '../command-api/reconcile/reconcile.ts';
+import { type ReconcileOptions, reconcile } from '../command-api/reconcile/reconcile.ts';
 import { RECONCILE_ROUTES } from '../command-api/reconcile/routes.ts';
 import { readLedger } from '../provider-simulator/ledger.ts';
 import { pageOf } from '../provider-simulator/simulator.ts';
@@ -61,12 +61,14 @@ const openStore = async (folder: string): Promise<EventStore> => {
   }
 };
 
-/** The provider of the settings, or the simulator's ledger in the folder. Only its ledger is read. */
-const ledgerOf = (folder: string): Pick<Provider, 'ledger'> => {
-  const { url, ...options } = readSettings().provider;
-  if (url !== undefined) return httpProvider({ url, ...options });
+/** The provider of the settings with its names, or the simulator's ledger in the folder. Only its ledger is read. */
+const booksOf = (folder: string): Pick<ReconcileOptions, 'provider' | 'providers'> => {
+  const { url, names, ...options } = readSettings().provider;
+  if (url !== undefined) return { provider: httpProvider({ url, ...options }), providers: names };
   const { list } = readLedger(fileIn(folder, LEDGER, 'set PROVIDER_URL to ask the provider'));
-  return { ledger: async (after, limit) => pageOf(list(Number(after ?? 0), limit)) };
+  const ledger: Provider['ledger'] = async (after, limit) =>
+    pageOf(list(Number(after ?? 0), limit));
+  return { provider: { ledger }, providers: ['simulator', ...names.slice(1)] };
 };
 
 /** Whoever can read the folder sees all of it, or as much as the merchant `merchant` would see. */
@@ -102,7 +104,7 @@ const appOver = (folder: string, store: EventStore, merchant: string, sealingKey
   });
   registerRoutes(app, trusting(merchant), RECONCILE_ROUTES, {
     record,
-    reconcileOnce: () => reconcile({ store, provider: ledgerOf(folder) }),
+    reconcileOnce: () => reconcile({ store, ...booksOf(folder) }),
   });
   return app;
 };

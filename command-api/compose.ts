@@ -159,6 +159,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   const reconciling = openReconciling({
     store,
     provider,
+    providers: config.provider.names,
     everyMs: config.reconcileIntervalMs,
     metrics,
     logger: log,

@@ -8,6 +8,7 @@ import { isOfPayment, type RecordedPaymentEvent } from '../../shared/event-store
 import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
 import { sumsCheck } from '../../shared/event-store/verify-sums.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
+import { isOtherProvider } from '../../shared/payment/payment-state.ts';
 import type { LedgerEntry } from '../provider/port.ts';
 import {
   DIFFERENCE_KINDS,
@@ -35,7 +36,7 @@ const LISTED_MAX = 1000;
 const createFindings = () => {
   const differences: Difference[] = [];
   const unreadableEvents: UnreadableFinding[] = [];
-  const counts = { operations: 0, entries: 0, unreadable: 0, more: 0 };
+  const counts = { operations: 0, atOtherProviders: 0, entries: 0, unreadable: 0, more: 0 };
   const byKind = Object.fromEntries(DIFFERENCE_KINDS.map((kind) => [kind, 0])) as Record<
     Difference['kind'],
     number
@@ -58,14 +59,29 @@ const createFindings = () => {
   };
 };
 
-/** Empty books; `stored` is the store's. */
-export const createBooks = ({ stored }: Pick<EventStore, 'stored'>) => {
+/**
+ * Empty books; `stored` is the store's. `providers` are the names of the provider whose ledger it is: what
+ * another one was sent has no entry there. Undefined: everything was sent to this one.
+ */
+export const createBooks = (
+  { stored }: Pick<EventStore, 'stored'>,
+  providers: readonly string[] | undefined,
+) => {
   /** Of the log: operations without an outcome, or with one that the ledger has not shown yet. */
   const logged = new Map<string, Logged>();
   /** Of the ledger: entries that the log has not shown yet. */
   const entries = new Map<string, LedgerEntry>();
   const findings = createFindings();
   const sumsOf = sumsCheck(stored);
+
+  /** True where another provider was sent it (ADR-0248). */
+  const isElsewhere = (provider: string | undefined): boolean =>
+    providers !== undefined && isOtherProvider(provider, providers);
+
+  /** True where this provider's ledger has to have an entry. */
+  const hasEntry = (own: Logged): boolean =>
+    // seeded bug: entry-at-other-provider
+    isAtProvider(own) && !isElsewhere(own.provider);
 
   const compare = (own: Logged, entry: LedgerEntry): void => {
     logged.delete(own.operationId);
@@ -85,7 +101,7 @@ export const createBooks = ({ stored }: Pick<EventStore, 'stored'>) => {
   const takeWhole = (own: Logged): void => {
     const entry = entries.get(own.operationId);
     if (entry !== undefined) compareSoFar(own, entry);
-    else if (!isAtProvider(own)) {
+    else if (!hasEntry(own)) {
       // An entry that still comes finds the operation in its stream.
       logged.delete(own.operationId);
       if (own.reason !== undefined) findings.differ(differenceOf('AMOUNT_DIFFERS', own, undefined));
@@ -98,6 +114,7 @@ export const createBooks = ({ stored }: Pick<EventStore, 'stored'>) => {
     const own = loggedAfter(known, event);
     if (own === undefined) return;
     if (known === undefined) findings.counts.operations += 1;
+    if (known === undefined && isElsewhere(own.provider)) findings.counts.atOtherProviders += 1;
     if (reason !== undefined) own.reason ??= reason;
     logged.set(operationId, own);
     if (isWhole(own)) takeWhole(own);
@@ -119,7 +136,7 @@ export const createBooks = ({ stored }: Pick<EventStore, 'stored'>) => {
     else entries.set(entry.operationId, entry);
   };
 
-  return { ...findings, logged, entries, compare, takeEvent, takeEntry };
+  return { ...findings, logged, entries, isElsewhere, hasEntry, compare, takeEvent, takeEntry };
 };
 
 /** See `createBooks`. */

@@ -12,6 +12,12 @@ export const Reconciliation = z
   .object({
     ok: z.boolean().describe('True where everything was compared and there is no difference.'),
     operations: z.int().min(0).describe('Operations in the log.'),
+    atOtherProviders: z
+      .int()
+      .min(0)
+      .describe(
+        'Of these operations, those that were sent to another provider than the one that is set: not compared.',
+      ),
     entries: z.int().min(0).describe("Entries in the provider's ledger."),
     unreadable: z
       .int()

@@ -15,6 +15,10 @@ export type Logged = {
   currency: string;
   /** The revision of the intent. */
   revision: number;
+  /** The name of the provider that it was sent to, where the intent says so. */
+  provider?: string;
+  /** A refund that was made elsewhere: what it was made at stands in its payment's create. */
+  isObserved?: true;
   outcome?: 'APPROVED' | 'DECLINED' | 'NOT_SENT' | 'FENCED';
   /** A sale's second event, PaymentCaptured, has been read. */
   captured?: true;
@@ -47,7 +51,7 @@ export type Difference = {
   kind: (typeof DIFFERENCE_KINDS)[number];
   operationId: string;
   paymentId: string;
-  log?: Omit<Logged, 'operationId' | 'captured' | 'failedLater'>;
+  log?: Omit<Logged, 'operationId' | 'captured' | 'failedLater' | 'isObserved'>;
   provider?: Omit<LedgerEntry, 'operationId' | 'providerReference'>;
 };
 
@@ -84,12 +88,22 @@ export const loggedAfter = (
   const { operationId, amount, currency } = event.data;
   const kind = kindOfIntent(event);
   if (kind !== undefined) {
-    return { operationId, paymentId: paymentOf(stream) ?? '', kind, amount, currency, revision };
+    const provider = 'provider' in event.data ? event.data.provider : undefined;
+    const own = {
+      operationId,
+      paymentId: paymentOf(stream) ?? '',
+      kind,
+      amount,
+      currency,
+      revision,
+    };
+    return provider === undefined ? own : { ...own, provider };
   }
   if (event.type === 'PaymentRefundObserved') {
     const about = { paymentId: paymentOf(stream) ?? '', kind: 'REFUND' as const };
     const operationId = ledgerIdOf(event);
-    return { operationId, ...about, amount, currency, revision, outcome: 'APPROVED' };
+    const outcome = 'APPROVED';
+    return { operationId, ...about, amount, currency, revision, outcome, isObserved: true };
   }
   if (event.type === 'PaymentRefundFailed') return own && { ...own, failedLater: true };
   const outcome = outcomeOf(event);
@@ -132,8 +146,13 @@ export const differenceOf = (
   own: Logged | undefined,
   entry: LedgerEntry | undefined,
 ): Difference => {
-  const { operationId: _, captured: __, failedLater: ___, ...log } = own ?? ({} as Logged);
-  const { operationId: ____, providerReference: _____, ...provider } = entry ?? ({} as LedgerEntry);
+  const { operationId: _, captured: __, failedLater: ___, ...known } = own ?? ({} as Logged);
+  const { isObserved: ____, ...log } = known;
+  const {
+    operationId: _____,
+    providerReference: ______,
+    ...provider
+  } = entry ?? ({} as LedgerEntry);
   return {
     kind,
     operationId: own?.operationId ?? entry?.operationId ?? '',

@@ -5,7 +5,12 @@
 import type { Operation } from '../../shared/payment/payment-state.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
-import { MISMATCH, type Provider, type ProviderOperationKind } from '../provider/port.ts';
+import {
+  MISMATCH,
+  OTHER_PROVIDER,
+  type Provider,
+  type ProviderOperationKind,
+} from '../provider/port.ts';
 import { questionAbout } from '../question.ts';
 import type { Difference } from './differences.ts';
 
@@ -73,6 +78,11 @@ const judgedWithoutEntry = ({ ended }: Operation): Judged => {
   }
 };
 
+const whyNotKnown = ({ provider }: Operation, reason: string): string =>
+  reason === OTHER_PROVIDER
+    ? `it was sent to ${provider}, and another provider is set`
+    : `the provider did not say (${reason})`;
+
 /** What an operation of the log and the provider's word about it come to. */
 export const judge = (operation: Operation, found: Found): Judged => {
   const { ended, failedLater } = operation;
@@ -80,7 +90,7 @@ export const judge = (operation: Operation, found: Found): Judged => {
   if (found.outcome === 'UNKNOWN') {
     return found.reason === MISMATCH
       ? differs('OPERATION_DIFFERS', 'the provider has another amount, currency or payment there')
-      : { finding: 'NOT_KNOWN', why: `the provider did not say (${found.reason})` };
+      : { finding: 'NOT_KNOWN', why: whyNotKnown(operation, found.reason) };
   }
   const said = found.outcome;
   if (ended === undefined)

@@ -10,7 +10,7 @@ import {
   reconcile,
 } from './reconcile.ts';
 
-type Args = Pick<ReconcileOptions, 'waitingMax'>;
+type Args = Pick<ReconcileOptions, 'waitingMax' | 'providers'>;
 
 /** Compares everything. Throws what `reconcile` throws. */
 export const scan: LogScan<Args, never, Reconciliation> = (store, args, { signal, call }) => {

@@ -10,14 +10,13 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { LogReader, Position } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { pauseAt } from '../../shared/runtime/slices.ts';
 import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
 import { type Books, createBooks, type UnreadableFinding } from './books.ts';
 import {
   type Difference,
   differenceOf,
-  isAtProvider,
   type Logged,
   ledgerIdOf,
   loggedAfter,
@@ -33,6 +32,8 @@ export type Reconciliation = {
   ok: boolean;
   /** Operations in the log, entries in the ledger. */
   operations: number;
+  /** Of these operations, those that were sent to other providers: this ledger has no entry of them. */
+  atOtherProviders: number;
   entries: number;
   /** Events that cannot be read; the first of them are listed. */
   unreadable: number;
@@ -53,6 +54,8 @@ export type ReconcileOptions = {
   store: LogReader;
   provider: Pick<Provider, 'ledger'>;
   signal?: AbortSignal;
+  /** The names of the provider whose ledger it is; left out: every operation was sent to it. */
+  providers?: readonly string[] | undefined;
   /** How many operations, and how many entries, may wait for their counterpart. */
   waitingMax?: number;
 };
@@ -150,17 +153,17 @@ const readTail = async (
   }
 };
 
-/** What a payment's stream says of an operation now; `unreadable` where it cannot be read. */
+/** What these events of a payment's stream say of an operation now; `unreadable` where it cannot be read. */
 const lookUp = async (
   { store, signal }: ReconcileOptions,
   paymentId: string,
-  operationId: string,
+  isOfIt: (event: PaymentEvent) => boolean,
 ): Promise<Logged | 'unreadable' | undefined> => {
   signal?.throwIfAborted();
   try {
     let own: Logged | undefined;
     for (const event of await store.readStream(streamOf(paymentId))) {
-      if (!isOfPayment(event) || ledgerIdOf(event.event) !== operationId) continue;
+      if (!isOfPayment(event) || !isOfIt(event.event)) continue;
       own = loggedAfter(own, event);
     }
     return own;
@@ -178,7 +181,8 @@ const judge = async (
 ): Promise<void> => {
   const waiting = books.logged.get(entry.operationId);
   const paymentId = waiting?.paymentId ?? entry.paymentId;
-  const now = await lookUp(options, paymentId, entry.operationId);
+  const isOfEntry = (event: PaymentEvent) => ledgerIdOf(event) === entry.operationId;
+  const now = await lookUp(options, paymentId, isOfEntry);
   if (now === 'unreadable') {
     books.logged.delete(entry.operationId);
     books.differ(differenceOf('UNREADABLE_IN_LOG', waiting, entry));
@@ -189,6 +193,17 @@ const judge = async (
   books.compare(reason === undefined ? now : { ...now, reason }, entry);
 };
 
+/** A refund that was seen at another provider than the one whose ledger it is. */
+const isObservedElsewhere = async (
+  options: ReconcileOptions,
+  { isElsewhere }: Books,
+  { isObserved, paymentId }: Logged,
+): Promise<boolean> => {
+  if (!isObserved) return false;
+  const create = await lookUp(options, paymentId, ({ type }) => type === 'PaymentCreated');
+  return typeof create === 'object' && isElsewhere(create.provider);
+};
+
 const judgeWaiting = async (
   options: ReconcileOptions,
   books: Books,
@@ -196,8 +211,9 @@ const judgeWaiting = async (
 ): Promise<void> => {
   for (const entry of books.entries.values()) await judge(options, books, entry);
   for (const own of books.logged.values()) {
-    const hasEntry = isAtProvider(own) && (keepsDeclines || own.outcome !== 'DECLINED');
-    if (hasEntry) books.differ(differenceOf('MISSING_AT_PROVIDER', own, undefined));
+    const isKept = keepsDeclines || own.outcome !== 'DECLINED';
+    if (books.hasEntry(own) && isKept && !(await isObservedElsewhere(options, books, own)))
+      books.differ(differenceOf('MISSING_AT_PROVIDER', own, undefined));
     else if (own.reason !== undefined) {
       books.differ(differenceOf('AMOUNT_DIFFERS', own, undefined));
     }
@@ -206,7 +222,7 @@ const judgeWaiting = async (
 
 /** Compares everything. Throws what the store throws, and LedgerUnavailable. */
 export const reconcile = async (options: ReconcileOptions): Promise<Reconciliation> => {
-  const books = createBooks(options.store);
+  const books = createBooks(options.store, options.providers);
   const { end, stopped, keepsDeclines } = await readBoth(options, books);
   const notCompared = stopped ? books.logged.size + books.entries.size : 0;
   if (!stopped) {

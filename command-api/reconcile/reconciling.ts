@@ -18,7 +18,10 @@ type Logger = {
   error(fields: object, message: string): void;
 };
 
-export type ReconcilingOptions = Pick<ReconcileOptions, 'store' | 'provider' | 'waitingMax'> & {
+export type ReconcilingOptions = Pick<
+  ReconcileOptions,
+  'store' | 'provider' | 'providers' | 'waitingMax'
+> & {
   /** 0: only when somebody requests it. */
   everyMs: number;
   metrics: Pick<Metrics, 'reconciled' | 'reconcileScheduled'>;

@@ -18,6 +18,7 @@ import {
   newEvent,
   operationId,
   refunded,
+  refundObserved,
   refundRequested,
   voided,
   voidRequested,
@@ -60,7 +61,11 @@ const ledgerOf = (entries: LedgerEntry[]) => ({
   },
 });
 
-const compare = async (events: PaymentEvent[], entries: LedgerEntry[]) => {
+const compare = async (
+  events: PaymentEvent[],
+  entries: LedgerEntry[],
+  providers?: readonly string[],
+) => {
   const store = memoryEventStore();
   if (events.length > 0) {
     await store.append(
@@ -69,7 +74,7 @@ const compare = async (events: PaymentEvent[], entries: LedgerEntry[]) => {
       events.map((event) => newEvent(event)),
     );
   }
-  return reconcile({ store, provider: ledgerOf(entries) });
+  return reconcile({ store, provider: ledgerOf(entries), providers });
 };
 
 const authorization = [created(), authorized()];
@@ -100,6 +105,47 @@ describe('M5: ledger and log agree', () => {
     ['that an unresolved intent was not carried out', capturing, [entry()]],
   ])('%s', async (_name, events, entries) => {
     expect(await compare(events, entries)).toMatchObject({ ok: true, differences: [], more: 0 });
+  });
+});
+
+describe('ADR-0248: what other providers were sent', () => {
+  const provider = 'http:a.example';
+  const elsewhere = [created({ provider }), authorized()];
+  const captures = [...elsewhere, captureRequested({ provider })];
+  const capturedThere = [...captures, captured({ operationId: CAPTURE })];
+
+  test.each<[string, PaymentEvent[], number]>([
+    ['an authorization', elsewhere, 1],
+    ['a decline', [created({ provider }), failed()], 1],
+    ['a capture beside it', capturedThere, 2],
+    ['what is unresolved', captures, 2],
+    ['half a sale', [created({ captureNow: true, provider }), authorized()], 1],
+    ['a refund that was seen there', [...capturedThere, refundObserved()], 2],
+  ])('%s: counted, and missing at no ledger', async (_name, events, atOtherProviders) => {
+    const result = await compare(events, [], ['stripe']);
+    expect(result).toMatchObject({ ok: true, differences: [], atOtherProviders });
+  });
+
+  test('what this provider was sent, by an earlier name too, and what has no name is compared', async () => {
+    expect(await compare(elsewhere, [], ['stripe', provider])).toMatchObject({
+      ok: false,
+      atOtherProviders: 0,
+      byKind: { MISSING_AT_PROVIDER: 1 },
+    });
+    expect((await compare(authorization, [], ['stripe'])).byKind.MISSING_AT_PROVIDER).toBe(1);
+  });
+
+  test('an entry that the ledger has all the same is compared', async () => {
+    const { differences } = await compare(elsewhere, [entry({ amount: 1 })], ['stripe']);
+    expect(differences).toMatchObject([{ kind: 'AMOUNT_DIFFERS', log: { provider } }]);
+  });
+
+  test('of one payment: the provider is not said to be silent', () => {
+    const found = { outcome: 'UNKNOWN', reason: 'other_provider' } as const;
+    expect(judge({ ...OPERATION, provider }, found)).toEqual({
+      finding: 'NOT_KNOWN',
+      why: 'it was sent to http:a.example, and another provider is set',
+    });
   });
 });
 

@@ -382,6 +382,12 @@ const RECOVERY: SeededBug[] = [
     test: 'test/domain/other-provider.test.ts',
   },
   {
+    name: 'what another provider was sent counts as missing at the one that is set',
+    at: 'entry-at-other-provider',
+    change: without(/ && !isElsewhere\(own\.provider\)/),
+    test: 'test/audit/reconcile.test.ts',
+  },
+  {
     name: 'a person may end what the provider still answers for',
     at: 'person-asks-provider',
     change: { replace: /await .*(?=;)/, by: 'undefined' },

@@ -8,7 +8,7 @@ import { ToPayment } from './links.js';
 
 /** @typedef {{ kind: string, amount: number, currency: string, outcome?: string, reason?: string }} Side */
 /** @typedef {{ kind: string, operationId: string, paymentId: string, log?: Side, provider?: Side }} Difference */
-/** @typedef {{ ok: boolean, operations: number, entries: number, unreadable: number, notCompared: number, differences: Difference[], more: number }} Reconciliation */
+/** @typedef {{ ok: boolean, operations: number, atOtherProviders: number, entries: number, unreadable: number, notCompared: number, differences: Difference[], more: number }} Reconciliation */
 
 /**
  * One side of a difference in the words of the command line.
@@ -21,9 +21,11 @@ export const sideOf = (side) =>
 
 /** @param {{ found: Reconciliation }} props */
 const Result = ({ found }) => {
-  const { ok, operations, entries, unreadable, notCompared, differences, more } = found;
+  const { ok, operations, atOtherProviders, entries, unreadable, notCompared, differences, more } =
+    found;
   return html`<${Finding} isGood=${ok}>${ok ? 'Log and provider agree' : 'Log and provider do not agree'}: <a href="/console/find">${counted(operations)} operations</a>, <a href="#compared">${counted(entries)} ledger entries</a><//>
     ${unreadable > 0 && html`<p><a href="/console/verify">${counted(unreadable)} events</a> cannot be read.</p>`}
+    ${atOtherProviders > 0 && html`<p>${counted(atOtherProviders)} were sent to other providers and not compared.</p>`}
     ${notCompared > 0 && html`<p>${counted(notCompared)} were not compared: too many waited for a counterpart.</p>`}
     ${
       differences.length > 0 &&
