@@ -40,7 +40,7 @@ export const describeToken = async (
       return { card: maskToken(described, given), numberBrand: described.brand };
     case 'NOT_FOUND':
       return {
-        response: rejection(400, 'INVALID_REQUEST', ['paymentMethod.card.token is not known']),
+        response: rejection('INVALID_REQUEST', ['paymentMethod.card.token is not known']),
       };
     case 'UNKNOWN':
       return { response: tokenNotDescribed() };

@@ -270,7 +270,7 @@ const createUnique = async (
 ): Promise<CommandResponse | undefined> => {
   // What the rules refuse claims nothing.
   const decision = decide(undefined, command);
-  if (decision.kind === 'refused') return rejection(422, decision.code, decision.details);
+  if (decision.kind === 'refused') return rejection(decision.code, decision.details);
   const { sender, budget } = request;
   const claimed = await claimReference(deps, sender, command, reference, budget);
   if (claimed.kind === 'held') return claimed.response;

@@ -104,7 +104,7 @@ const responseOf = (payment: LoadedPayment, id: string, create: CreateCommand): 
   const { state, readModel } = payment;
   const [first] = state.operations;
   if (first === undefined || !isOfSameRequest(first, create)) {
-    return rejection(422, 'BUSINESS_RULE_VIOLATION', [
+    return rejection('BUSINESS_RULE_VIOLATION', [
       `merchantReference names another payment already, ${id}`,
     ]);
   }

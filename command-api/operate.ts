@@ -139,7 +139,7 @@ const responseWithoutIntent = (
   if (inFlight.leftMs(executed.payment) > 0) return undefined;
   switch (executed.kind) {
     case 'refused':
-      return rejection(422, executed.code, executed.details);
+      return rejection(executed.code, executed.details);
     case 'unresolved':
       return unknownOutcome(paymentId);
     case 'other provider':

@@ -5,7 +5,13 @@
  */
 import type { FastifyReply } from 'fastify';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
-import { type ErrorCode, errorBody, JSON_TYPE } from '../shared/http/errors.ts';
+import {
+  type ErrorCode,
+  errorBody,
+  JSON_TYPE,
+  RETRY_LATER,
+  statusOf,
+} from '../shared/http/errors.ts';
 import type {} from '../shared/http/server/app.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import type { Operation, OperationKind } from '../shared/payment/payment-state.ts';
@@ -31,38 +37,31 @@ const NOT_ALLOWED = {
   refund: 'REFUND_NOT_ALLOWED',
 } as const satisfies Record<Exclude<OperationKind, 'create'>, ErrorCode>;
 
-const STATUS = {
-  PROVIDER_UNAVAILABLE: 503,
-  SERVICE_UNAVAILABLE: 503,
-  IDEMPOTENCY_IN_PROGRESS: 409,
-} as const;
-
-/** Seconds after which a client may send its request again. */
-const RETRY_AFTER = '1';
+const errorResponse = (code: ErrorCode, details: string[]) => ({
+  status: statusOf(code),
+  body: errorBody(code, details, new Date().toISOString()),
+});
 
 /** A rejection that stored nothing. */
-export const rejection = (
-  status: number,
-  code: ErrorCode,
-  details: string[],
-  at: string = new Date().toISOString(),
-): CommandResponse => ({ status, body: errorBody(code, details, at), outcome: 'refused' });
+export const rejection = (code: ErrorCode, details: string[]): CommandResponse => ({
+  ...errorResponse(code, details),
+  outcome: 'refused',
+});
 
 /** The Idempotency-Key stands for another request already (gaps §8). */
 export const keyReused = (): CommandResponse =>
-  rejection(422, 'IDEMPOTENCY_KEY_REUSED', [
+  rejection('IDEMPOTENCY_KEY_REUSED', [
     'the Idempotency-Key was used for another request; use a new key',
   ]);
 
 /** A rejection that a later attempt may not meet. */
 const tryLater = (
-  code: keyof typeof STATUS,
+  code: 'PROVIDER_UNAVAILABLE' | 'SERVICE_UNAVAILABLE' | 'IDEMPOTENCY_IN_PROGRESS',
   details: string[],
   headers: Record<string, string> = {},
 ): CommandResponse => ({
-  status: STATUS[code],
-  body: errorBody(code, details, new Date().toISOString()),
-  headers: { 'retry-after': RETRY_AFTER, ...headers },
+  ...errorResponse(code, details),
+  headers: { ...RETRY_LATER, ...headers },
   outcome: code === 'PROVIDER_UNAVAILABLE' ? 'unknown' : 'unavailable',
 });
 

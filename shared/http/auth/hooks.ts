@@ -8,7 +8,7 @@ import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify
 import { type Config, merchantRules } from '../../runtime/config.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { RETRY_AFTER_SECONDS, reject } from '../errors.ts';
+import { RETRY_LATER, reject } from '../errors.ts';
 import type { Principal, Scope } from './principal.ts';
 import { createRateLimiter, type Rate } from './rate-limit.ts';
 import type { Authentication } from './seen-tokens.ts';
@@ -38,15 +38,15 @@ export type AuthAtOnce = {
   draw(merchantId: string): boolean;
 };
 
-const retryAfter = (seconds: number) => ({ 'retry-after': String(seconds) });
-
 const rejectRate = (reply: FastifyReply, seconds: number): void => {
-  reject(reply, 'RATE_LIMITED', ['too many requests; try again later'], retryAfter(seconds));
+  reject(reply, 'RATE_LIMITED', ['too many requests; try again later'], {
+    'retry-after': String(seconds),
+  });
 };
 
 const rejectUnchecked = (reply: FastifyReply): void => {
   const details = ['the keys that tokens are checked with are out of reach'];
-  reject(reply, 'SERVICE_UNAVAILABLE', details, retryAfter(RETRY_AFTER_SECONDS));
+  reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);
 };
 
 const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scope): void => {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ReadModels } from '../../read-models/port.ts';
 import { reasonOf } from '../../runtime/error-text.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { JSON_TYPE, messageOf, RETRY_AFTER_SECONDS, statusOf } from '../errors.ts';
+import { JSON_TYPE, messageOf, RETRY_LATER, statusOf } from '../errors.ts';
 
 /** An engine by its state, `up` or another word, and what else helps its operator. */
 export type EngineState = { state: string; [more: string]: string | number | boolean };
@@ -66,7 +66,7 @@ export const registerHealth = (app: FastifyInstance, { ready, metrics }: HealthO
     if (isReady) return reply.send(JSON.stringify({ status: 'ready', engines }));
     return reply
       .code(statusOf('SERVICE_UNAVAILABLE'))
-      .header('retry-after', String(RETRY_AFTER_SECONDS))
+      .headers(RETRY_LATER)
       .send(notReadyBody(engines));
   });
   app.get('/metrics', WITH_HEAD, async (_request, reply) =>
