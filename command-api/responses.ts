@@ -14,7 +14,8 @@ import {
 } from '../shared/http/errors.ts';
 import type {} from '../shared/http/server/app.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
-import type { Operation, OperationKind } from '../shared/payment/payment-state.ts';
+import type { Operation } from '../shared/payment/payment-state.ts';
+import { NOT_ALLOWED } from '../shared/payment/refusals.ts';
 import { bodyOf, failureBodyOf, foldReadModel } from '../shared/payment/response.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { LoadedPayment } from './loaded-payment.ts';
@@ -30,12 +31,6 @@ export type CommandResponse = {
   /** One word for the metrics. */
   outcome: 'approved' | 'declined' | 'refused' | 'unknown' | 'not_sent' | 'unavailable';
 };
-
-const NOT_ALLOWED = {
-  capture: 'CAPTURE_NOT_ALLOWED',
-  void: 'VOID_NOT_ALLOWED',
-  refund: 'REFUND_NOT_ALLOWED',
-} as const satisfies Record<Exclude<OperationKind, 'create'>, ErrorCode>;
 
 const errorResponse = (code: ErrorCode, details: string[]) => ({
   status: statusOf(code),

@@ -25,6 +25,7 @@ import {
 import {
   type AlreadyExists,
   type AtOtherProvider,
+  NOT_ALLOWED,
   type Refused,
   type Repeated,
   refused,
@@ -74,12 +75,6 @@ export const hasReachedCeiling = (
   state: PaymentState,
   { operationsMax }: Pick<ChangeCommand, 'operationsMax'>,
 ): boolean => state.operations.length >= operationsMax;
-
-const NOT_ALLOWED = {
-  capture: 'CAPTURE_NOT_ALLOWED',
-  void: 'VOID_NOT_ALLOWED',
-  refund: 'REFUND_NOT_ALLOWED',
-} as const;
 
 const refusedAtCeiling = ({ kind, operationsMax }: ChangeCommand): Refused =>
   refused(NOT_ALLOWED[kind], `the payment has reached ${operationsMax} operations`);

@@ -4,12 +4,14 @@
  */
 import type { Operation } from './payment-state.ts';
 
-/** Codes of the contract (interface, "Errors"). */
-type RefusalCode =
-  | 'BUSINESS_RULE_VIOLATION'
-  | 'CAPTURE_NOT_ALLOWED'
-  | 'VOID_NOT_ALLOWED'
-  | 'REFUND_NOT_ALLOWED';
+/** The code of each refused change (interface, "Errors"). */
+export const NOT_ALLOWED = {
+  capture: 'CAPTURE_NOT_ALLOWED',
+  void: 'VOID_NOT_ALLOWED',
+  refund: 'REFUND_NOT_ALLOWED',
+} as const;
+
+type RefusalCode = 'BUSINESS_RULE_VIOLATION' | (typeof NOT_ALLOWED)[keyof typeof NOT_ALLOWED];
 
 /** The rules of payments do not allow the command; `details` says why, for the merchant. */
 export type Refused = { kind: 'refused'; code: RefusalCode; details: string[] };
