@@ -7,9 +7,9 @@ import { CardSecret, type TokenInput } from '../shared/payment/card.ts';
 import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import {
+  createOf,
   isFree,
   isOfSameRequest,
-  type Operation,
   type Recognised,
 } from '../shared/payment/payment-state.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
@@ -131,12 +131,6 @@ const createWithoutKey = async (deps: CommandDeps, attempt: Attempt): Promise<Co
   throw new BudgetSpent();
 };
 
-const createOf = ({ state }: LoadedPayment): Operation => {
-  const [create] = state.operations;
-  if (create === undefined) throw new Error(`payment ${state.paymentId} has no create`);
-  return create;
-};
-
 /** Undefined where the create was proven never carried out before this request had its turn. */
 const joinUnresolved = (
   deps: CommandDeps,
@@ -148,7 +142,9 @@ const joinUnresolved = (
     // Also where the create has its outcome already: the unresolved index drops it then.
     const payment = await resolveByAsking(deps, paymentId);
     if (before === undefined || payment === undefined) throw notInLog(paymentId);
-    return isFree(createOf(before)) ? undefined : responseTo(payment, createOf(payment));
+    return isFree(createOf(before.state))
+      ? undefined
+      : responseTo(payment, createOf(payment.state));
   });
 
 /** One repeat at a time: the first finds or makes the payment, the others find it. */
@@ -211,7 +207,7 @@ const createOrRepeat = async (
 ): Promise<Tried> => {
   const repeated = await repeatOf(deps, attempt, ids.paymentId);
   if (repeated !== undefined) return repeated;
-  const barred = before && (await responseUnlessFenced(deps, before, createOf(before)));
+  const barred = before && (await responseUnlessFenced(deps, before, createOf(before.state)));
   const response = barred ?? (await createNew(deps, attempt, ids));
   // Undefined where another process was faster under the same key, or with the same reference.
   return response === undefined ? createOrRepeat(deps, attempt, ids, before) : { response };
@@ -225,7 +221,7 @@ const repeatOf = async (
 ): Promise<Tried | undefined> => {
   const payment = await deps.paymentLog.load(paymentId, 'store');
   if (payment === undefined) return undefined;
-  const create = createOf(payment);
+  const create = createOf(payment.state);
   if (isFree(create)) return { free: payment };
   if (!isOfSameRequest(create, attempt.command)) return { response: keyReused() };
   if (create.ended !== undefined) return { response: replayed(responseTo(payment, create)) };
@@ -239,7 +235,7 @@ const repeatUnresolved = async (
 ): Promise<Tried> => {
   const payment = await resolvedInTurn(deps, paymentId, budget);
   if (payment === undefined) throw new Error(`payment ${paymentId} does not exist any more`);
-  const create = createOf(payment);
+  const create = createOf(payment.state);
   if (isFree(create)) return { free: payment };
   const response = responseTo(payment, create);
   return { response: create.ended === undefined ? response : replayed(response) };

@@ -9,7 +9,7 @@
  * So every payment that ever claimed is looked at, not the last one alone.
  */
 import type { CreateCommand } from '../shared/payment/commands.ts';
-import { isOfSameRequest } from '../shared/payment/payment-state.ts';
+import { createOf, isOfSameRequest } from '../shared/payment/payment-state.ts';
 import { bodyOf } from '../shared/payment/response.ts';
 import type { CommandDeps } from './deps.ts';
 import { pauses } from './in-flight.ts';
@@ -102,8 +102,8 @@ const ended = async (
 
 const responseOf = (payment: LoadedPayment, id: string, create: CreateCommand): CommandResponse => {
   const { state, readModel } = payment;
-  const [first] = state.operations;
-  if (first === undefined || !isOfSameRequest(first, create)) {
+  const first = createOf(state);
+  if (!isOfSameRequest(first, create)) {
     return rejection('BUSINESS_RULE_VIOLATION', [
       `merchantReference names another payment already, ${id}`,
     ]);
