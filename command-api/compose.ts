@@ -166,7 +166,8 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
   });
   const waiting: Waiting = new Set();
   const stop = createStop(deps, waiting);
-  const providerAhead = createProviderAhead({ store, provider, logger: log });
+  const { names: providers } = config.provider;
+  const providerAhead = createProviderAhead({ store, provider, providers, logger: log });
   let sweep: Sweep | undefined;
   let tail: LogTail | undefined;
   let old: ReturnType<typeof watchOldAuthorizations> | undefined;

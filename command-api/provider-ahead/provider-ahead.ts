@@ -49,6 +49,8 @@ export type ProviderAhead = {
 export type ProviderAheadOptions = {
   store: Pick<EventStore, 'append' | 'readStream' | 'lastRevision'>;
   provider: Pick<Provider, 'ledgerEnd'>;
+  /** The names of that provider, the one that is stored first. */
+  providers: readonly string[];
   logger: {
     info(fields: object, message: string): void;
     warn(fields: object, message: string): void;
@@ -107,13 +109,14 @@ const inTime = (ms: number, work: Promise<void>): Promise<void> =>
   within(ms, work, () => new Error('late')).catch(() => undefined);
 
 export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhead => {
-  const { store, provider, logger } = options;
+  const { store, provider, providers, logger } = options;
+  const [name] = providers;
   const stopping = new AbortController();
   let ahead: Ahead | undefined;
   let first: Promise<void> | undefined;
 
   const compare = async () => {
-    const acknowledged = await readAcknowledgements(store);
+    const acknowledged = await readAcknowledgements(store, providers);
     const end = await provider.ledgerEnd(acknowledged.cursor);
     const operations = (await missingInLog(store, end)).length;
     const cursor = end.at(-1)?.cursor;
@@ -177,7 +180,12 @@ export const createProviderAhead = (options: ProviderAheadOptions): ProviderAhea
     acknowledge: async (context) => {
       const found = await compare();
       if (found.ahead !== undefined)
-        await recordAcknowledgement(store, found.acknowledged, found.ahead, context);
+        await recordAcknowledgement(
+          store,
+          found.acknowledged,
+          { ...found.ahead, ...(name !== undefined && { provider: name }) },
+          context,
+        );
       note(undefined);
       return found.ahead;
     },

@@ -36,11 +36,12 @@ export const auditSchemas = {
    * An operator has seen that the provider holds operations which the log does not, and lets
    * merchants move money again (gaps §17). `cursor` is where the provider's ledger ended then,
    * `operations` how many of its last page the log did not hold. The event's context names the
-   * operator.
+   * operator; `provider` names whose cursor it is (ADR-0247), and is absent in older events.
    */
   ProviderAheadAcknowledged: z.strictObject({
     cursor: text,
     operations: z.int().min(1),
+    provider: text.optional(),
   }),
   /**
    * The idempotency secret was changed (ADR-0105). Both are check values: keyed hashes that tell

@@ -51,6 +51,7 @@ const forms: Form[] = [
   { type: 'PaymentCaptureRequested', version: 1, variant: '.with-provider' },
   { type: 'PaymentVoidRequested', version: 1, variant: '.with-provider' },
   { type: 'PaymentRefundRequested', version: 1, variant: '.with-provider' },
+  { type: 'ProviderAheadAcknowledged', version: 2, variant: '.with-provider' },
   // As version 1 was written before two of its fields got other names (ADR-0251).
   { type: 'PaymentAuthorized', version: 1, variant: '.first-names', isPast: true },
   { type: 'PaymentFailed', version: 1, variant: '.first-names', isPast: true },

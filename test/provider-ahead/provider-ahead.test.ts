@@ -27,7 +27,7 @@ afterEach(() => {
 });
 
 /** A provider that may be out of reach, or not answer yet, with one operation the log does not hold. */
-const openOver = (store = memoryEventStore()) => {
+const openOver = (store = memoryEventStore(), providers = ['http:pay.example']) => {
   const provider = {
     reachable: true,
     responds: Promise.resolve(),
@@ -38,7 +38,7 @@ const openOver = (store = memoryEventStore()) => {
     },
   };
   const open = (): ProviderAhead => {
-    const ahead = createProviderAhead({ store, provider, logger: silent });
+    const ahead = createProviderAhead({ store, provider, providers, logger: silent });
     opened.push(ahead);
     return ahead;
   };
@@ -98,5 +98,22 @@ describe('F3: a provider that is ahead of the log', () => {
     await next.start();
     expect(await next.readOnly()).toBeUndefined();
     expect(await next.acknowledge(OPERATOR)).toBeUndefined();
+  });
+
+  test('ADR-0247: what was acknowledged of another provider opens nothing at this one', async () => {
+    const store = memoryEventStore();
+    const startOf = async (...names: string[]) => {
+      const ahead = openOver(store, names).open();
+      await ahead.start();
+      return ahead;
+    };
+    const earlier = await startOf('stripe');
+    await earlier.acknowledge(OPERATOR);
+    const other = await startOf('http:pay.example');
+    expect(await other.readOnly()).toBe('ahead');
+    expect(await (await startOf('http:pay.example', 'stripe')).readOnly()).toBeUndefined();
+    await other.acknowledge(OPERATOR);
+    expect(await (await startOf('stripe')).readOnly()).toBeUndefined();
+    expect(await (await startOf('http:other.example')).readOnly()).toBe('ahead');
   });
 });
