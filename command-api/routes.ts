@@ -6,7 +6,6 @@
 import type { FastifyReply } from 'fastify';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { isUnreadableOf } from '../shared/event-store/fold-stream.ts';
-import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
 import { PaymentFailureResponse, PaymentResponse } from '../shared/http/payment-schemas.ts';
 import {
@@ -44,7 +43,7 @@ import { PaymentRequest } from './request/payment-request.ts';
 import { type ChangeContent, readChange, readCreate, readVoid } from './request/read-request.ts';
 import { startBudget } from './request-budget.ts';
 import { type RespondDeps, respondInBudget } from './responses.ts';
-import type { Sender } from './sender.ts';
+import { type Sender, senderOf } from './sender.ts';
 import type { WebhookDeps } from './webhooks/endpoint-requests.ts';
 import { WEBHOOK_OPERATOR_ROUTES } from './webhooks/operator-routes.ts';
 import { WEBHOOK_ROUTES } from './webhooks/routes.ts';
@@ -70,12 +69,6 @@ const ended = (description: string, notAllowed: string): Record<number, Response
       'The provider could not be reached, or its answer was lost (then `Location` is the payment, and its outcome is looked up), or the service cannot take the request now.',
     headers: ['Retry-After', 'Location', REPLAYED],
   },
-});
-
-const senderOf = ({ merchantId, actor }: Principal, { request }: FastifyReply): Sender => ({
-  merchantId,
-  actor,
-  requestId: request.id,
 });
 
 const route = <const F extends RequestForm>(own: Route<CommandApi, F>) => own;

@@ -20,6 +20,7 @@ import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { UnresolvedOperation } from '../recovery/unresolved.ts';
 import { readJson } from '../request/read-request.ts';
+import { senderOf } from '../sender.ts';
 import {
   Resolution,
   ResolutionRequested,
@@ -84,10 +85,8 @@ export const OPERATOR_ROUTES = {
       422: { description: 'There is nothing to resolve, or something better can be had.' },
     },
     handle: async ({ commands }, { principal, paymentId, content }, reply) => {
-      const { merchantId, actor } = principal;
-      const operator = { merchantId, actor, requestId: reply.request.id };
       const { outcome, evidence, withoutFence = false, operationId } = content;
-      const resolved = await resolveByHand(commands, operator, {
+      const resolved = await resolveByHand(commands, senderOf(principal, reply), {
         paymentId,
         operationId,
         outcome: OUTCOMES[outcome],

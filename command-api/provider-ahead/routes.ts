@@ -11,7 +11,7 @@ import {
   type RoutesOf,
   sendJson,
 } from '../../shared/http/route.ts';
-import { contextOf } from '../sender.ts';
+import { contextOf, senderOf } from '../sender.ts';
 import { Acknowledgement } from './contract.ts';
 import type { ProviderAhead } from './provider-ahead.ts';
 
@@ -27,8 +27,7 @@ export const ACKNOWLEDGE_ROUTES = {
     request: { allMerchants: true },
     responses: okJson(Acknowledgement),
     handle: async ({ providerAhead }, { principal }, reply) => {
-      const { merchantId, actor } = principal;
-      const context = contextOf({ merchantId, actor, requestId: reply.request.id });
+      const context = contextOf(senderOf(principal, reply));
       try {
         const ahead = await providerAhead.acknowledge(context);
         const response = { acknowledged: ahead !== undefined, ...(ahead ?? { operations: 0 }) };
