@@ -112,23 +112,19 @@ export type CreateRequest = {
 /** `holdsOtherCard`: a text that is kept looks like the number of another card. */
 type ParsedCreate = { ok: true; request: CreateRequest; holdsOtherCard: boolean } | Invalid;
 
-const copyByNumber = compileSchema(RequestByNumber);
-const copyByToken = compileSchema(RequestByToken);
-
 /** A `null` counts as absent; nearly no request has one, so only a body that does not fit is read again. */
-const readByNumber = (body: JsonObject) => {
-  const data = copyByNumber(body);
-  return data === undefined
-    ? RequestByNumber.safeParse(withoutNulls(body))
-    : { success: true as const, data };
+const readerOf = <T extends z.ZodType>(schema: T) => {
+  const copy = compileSchema(schema);
+  return (body: JsonObject) => {
+    const data = copy(body);
+    return data === undefined
+      ? schema.safeParse(withoutNulls(body))
+      : { success: true as const, data };
+  };
 };
 
-const readByToken = (body: JsonObject) => {
-  const data = copyByToken(body);
-  return data === undefined
-    ? RequestByToken.safeParse(withoutNulls(body))
-    : { success: true as const, data };
-};
+const readByNumber = readerOf(RequestByNumber);
+const readByToken = readerOf(RequestByToken);
 
 /** The card of a body, where it is an object. */
 const cardIn = ({ paymentMethod }: JsonObject): JsonObject | undefined => {
