@@ -94,6 +94,7 @@ export type CommandSide = {
 const CACHED_PAYMENTS_MAX = 128;
 /** Some thirty of the largest payments; the usual ones are a few kB each. */
 const CACHED_BYTES_MAX = 64 * 1024 * 1024;
+
 const createDeps = (options: CommandSideOptions, provider: Provider): CommandDeps => {
   const { config, store, sharedStore, identities, log: logger, nowMs = Date.now } = options;
   const { onAppended, onConflict } = recordMetrics(options.metrics);

@@ -13,7 +13,7 @@ export type Stop = {
 /** Below the 9 s after which the process stops hard (shared/runtime/process-life.ts). */
 const STOP_MS_MAX = 8_300;
 const STOP_MS_MIN = 200;
-/** Below the 8 s after which connections are cut (shared/http/server/app.ts). */
+/** Below the 8 s after which connections are cut (shared/http/server/close-gracefully.ts). */
 const RESPONSES_MS_MAX = 7_000;
 
 export const createStop = (

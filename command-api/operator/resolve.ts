@@ -138,8 +138,7 @@ const resolvedOf = (
   { operationId, ended: endedBefore }: Operation,
   operator: Sender,
 ): Resolved => {
-  const operation = state.operations.find((o) => o.operationId === operationId);
-  if (operation === undefined) throw new Error(`operation ${operationId} is gone`);
+  const operation = operationOf({ state }, operationId);
   const { status } = state;
   if (operation.resolutionRequest !== undefined)
     return { kind: 'requested', operation, status, revision: events.length - 1 };
