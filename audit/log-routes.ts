@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
-import { JSON_TYPE, RETRY_LATER, reject } from '../shared/http/errors.ts';
+import { JSON_TYPE } from '../shared/http/errors.ts';
 import {
   asJson,
   type RequestForm,
@@ -36,17 +36,13 @@ import {
   scopeHeaders,
 } from './export-lines.ts';
 import { EXPORT_SCAN, type ExportArgs } from './export-scan.ts';
-import { type LogRequest, liveTexts, logPage, openSubscription } from './log.ts';
+import { rejectBusy, sendLive } from './live.ts';
+import { type LogRequest, liveTexts, logPage } from './log.ts';
 import { isLongPage, PAGE_SCAN, type PageArgs } from './page-scan.ts';
-import { readLastEventId, rejectBeginning, rejectFrom, startOf } from './positions.ts';
+import { readLastEventId, rejectFrom, startOf } from './positions.ts';
 import { scanCalls } from './scan-calls.ts';
-import { untilExpiry } from './token-expiry.ts';
 import { type LogVerification, verifyLogForms } from './verification.ts';
 
-const rejectBusy = (reply: FastifyReply, why: string): FastifyReply =>
-  reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
-
-const TOO_MANY = 'too many streams are open; try again later';
 const VERIFYING = 'the log is being verified for another client; try again later';
 
 /** How much of the log an export of it holds. */
@@ -128,7 +124,7 @@ export const AUDIT_LOG_ROUTES = {
     handle: async (deps, input, reply) => {
       const { query } = input;
       const exporting = accepts(reply, NDJSON);
-      if (exporting && !deps.streams.take(reply)) return rejectBusy(reply, TOO_MANY);
+      if (exporting && !deps.streams.take(reply)) return rejectBusy(reply);
       try {
         // Throws for a wrong position, before anything is recorded or sent.
         await deps.store.readAll(startOf(query.from), 0);
@@ -144,24 +140,13 @@ export const AUDIT_LOG_ROUTES = {
     request: { query: StreamParameters, read: readLastEventId },
     responses: { 200: { description: 'The response.', content: asEvents, unrecorded: true } },
     handle: async (deps, { principal, query, content: lastId }, reply) => {
-      if (!deps.streams.take(reply)) return rejectBusy(reply, TOO_MANY);
-      const from = lastId ?? query.from;
-      const parameters = { from: from ?? 'start' };
+      if (!deps.streams.take(reply)) return rejectBusy(reply);
+      const { from = 'start' } = query;
+      const parameters = { from: lastId ?? from };
       await deps.record(reply.request, { action: 'STREAM', parameters });
-      const after = from === 'now' ? await deps.store.end() : startOf(from);
-      const opening = new AbortController();
-      whenGone(reply, () => opening.abort());
-      try {
-        const items = await openSubscription(deps, after, opening.signal);
-        const source = (signal: AbortSignal) => {
-          signal.addEventListener('abort', () => opening.abort());
-          const texts = liveTexts(deps, items, after, onlyOf(principal));
-          return untilExpiry(principal, texts, () => opening.abort());
-        };
-        return deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
-      } catch (error) {
-        return rejectBeginning(reply, error, lastId);
-      }
+      return sendLive(deps, { principal, from, lastId }, reply, (items, after) =>
+        liveTexts(deps, items, after, onlyOf(principal)),
+      );
     },
   }),
   verifyLog: route({

@@ -18,6 +18,7 @@ import type { AuditBreak, LogParameters } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import { breakLine, exportLine, LINES_START } from './export-lines.ts';
 import { auditEvent } from './history.ts';
+import { RETRY } from './live.ts';
 import type { MerchantLookup } from './merchants.ts';
 import { startOf } from './positions.ts';
 
@@ -134,26 +135,6 @@ export async function* logLines(
     await turn();
   }
 }
-
-/** The subscription, once it has its first item. Throws RangeError where `after` is no position. */
-export const openSubscription = async (
-  { store }: Pick<AuditDeps, 'store'>,
-  after: Position | null,
-  signal: AbortSignal,
-): Promise<AsyncGenerator<SubscriptionItem>> => {
-  const items = store.subscribe(after, signal)[Symbol.asyncIterator]();
-  const first = await items.next();
-  return (async function* () {
-    let item = first;
-    while (item.done !== true) {
-      yield item.value;
-      item = await items.next();
-    }
-  })();
-};
-
-/** How soon a client should connect again after a drop, in milliseconds. */
-const RETRY = 'retry: 1000\n\n';
 
 /** The server-sent events of a live client: each event with its position as id, and `caught-up`. */
 export async function* liveTexts(

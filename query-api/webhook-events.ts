@@ -3,32 +3,17 @@
  * merchants without a public address: the very bodies that a webhook endpoint is sent, in the order
  * of the log, each with its position as id.
  */
-import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { asEvents } from '../audit/deps.ts';
-import { openSubscription } from '../audit/log.ts';
+import { RETRY, rejectBusy, sendLive } from '../audit/live.ts';
 import { createMerchantLookup, type MerchantLookup } from '../audit/merchants.ts';
-import {
-  NO_POSITION_NOR_NOW,
-  POSITION,
-  readLastEventId,
-  rejectBeginning,
-  startOf,
-} from '../audit/positions.ts';
-import { untilExpiry } from '../audit/token-expiry.ts';
+import { NO_POSITION_NOR_NOW, POSITION, readLastEventId } from '../audit/positions.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { isOfPayment } from '../shared/event-store/fold-stream.ts';
 import { followPaymentStates, type PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, SubscriptionItem } from '../shared/event-store/port.ts';
-import { RETRY_LATER, reject } from '../shared/http/errors.ts';
 import type { RequestForm, Route, RoutesOf } from '../shared/http/route.ts';
-import {
-  EVENT_STREAM,
-  KEEP_ALIVE,
-  type Streams,
-  serverSent,
-  whenGone,
-} from '../shared/http/server/streams.ts';
+import { type Streams, serverSent } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { type Message, paymentMessage } from '../shared/webhooks/message.ts';
 import { isWanted, SUBSCRIBABLE_TYPES } from '../shared/webhooks/message-types.ts';
@@ -91,8 +76,6 @@ const messageOf = async (
 const sentAs = ({ type, body }: Message, position: string): string =>
   `id: ${position}\nevent: ${type}\ndata: ${body}\n\n`;
 
-const RETRY = 'retry: 1000\n\n';
-
 async function* texts(
   deps: Deps,
   items: AsyncGenerator<SubscriptionItem>,
@@ -121,9 +104,6 @@ async function* texts(
   }
 }
 
-const rejectBusy = (reply: FastifyReply): FastifyReply =>
-  reject(reply, 'SERVICE_UNAVAILABLE', ['too many streams are open; try again later'], RETRY_LATER);
-
 const route = <const F extends RequestForm>(own: Route<WebhookEventDeps, F>) => own;
 
 export const WEBHOOK_EVENT_ROUTES = {
@@ -135,26 +115,10 @@ export const WEBHOOK_EVENT_ROUTES = {
     },
     handle: async ({ webhookEvents: deps }, { principal, query, content: lastId }, reply) => {
       if (!deps.streams.take(reply)) return rejectBusy(reply);
-      const from = lastId ?? query.from;
-      const after = from === 'now' ? await deps.store.end() : startOf(from);
-      const opening = new AbortController();
-      whenGone(reply, () => opening.abort());
-      try {
-        const items = await openSubscription(deps, after, opening.signal);
-        const { merchantId } = principal;
-        return deps.streams.send(
-          reply,
-          EVENT_STREAM,
-          (signal) => {
-            signal.addEventListener('abort', () => opening.abort());
-            const own = texts(deps, items, merchantId, query.types, after);
-            return untilExpiry(principal, own, () => opening.abort());
-          },
-          KEEP_ALIVE,
-        );
-      } catch (error) {
-        return rejectBeginning(reply, error, lastId);
-      }
+      const { from, types } = query;
+      return sendLive(deps, { principal, from, lastId }, reply, (items, after) =>
+        texts(deps, items, principal.merchantId, types, after),
+      );
     },
   }),
 } satisfies Partial<RoutesOf<'query-api', WebhookEventDeps>>;

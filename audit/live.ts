@@ -1,0 +1,66 @@
+/** A live stream of the log: begun after a place, kept alive, and ended with its token. */
+import type { FastifyReply } from 'fastify';
+import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
+import type { Principal } from '../shared/http/auth/principal.ts';
+import { RETRY_LATER, reject } from '../shared/http/errors.ts';
+import { EVENT_STREAM, KEEP_ALIVE, type Streams, whenGone } from '../shared/http/server/streams.ts';
+import { rejectBeginning, startOf } from './positions.ts';
+import { untilExpiry } from './token-expiry.ts';
+
+/** How soon a client should connect again after a drop, in milliseconds. */
+export const RETRY = 'retry: 1000\n\n';
+
+/** Rejects what would be one too many at a time. */
+export const rejectBusy = (
+  reply: FastifyReply,
+  why = 'too many streams are open; try again later',
+): FastifyReply => reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
+
+/** The subscription, once it has its first item. Throws RangeError where `after` is no position. */
+const openSubscription = async (
+  store: Pick<EventStore, 'subscribe'>,
+  after: Position | null,
+  signal: AbortSignal,
+): Promise<AsyncGenerator<SubscriptionItem>> => {
+  const items = store.subscribe(after, signal)[Symbol.asyncIterator]();
+  const first = await items.next();
+  return (async function* () {
+    let item = first;
+    while (item.done !== true) {
+      yield item.value;
+      item = await items.next();
+    }
+  })();
+};
+
+/** Where a client begins: at its `from`, or after the event that it got last. */
+type Beginning = { principal: Principal; from: string | undefined; lastId: string | undefined };
+
+/**
+ * Responds with the texts that `textsOf` makes of the log from there on. The place in `streams` has
+ * been taken. Rejects where there is no such place.
+ */
+export const sendLive = async (
+  { store, streams }: { store: Pick<EventStore, 'subscribe' | 'end'>; streams: Streams },
+  { principal, from = 'start', lastId }: Beginning,
+  reply: FastifyReply,
+  textsOf: (
+    items: AsyncGenerator<SubscriptionItem>,
+    after: Position | null,
+  ) => AsyncGenerator<string>,
+): Promise<FastifyReply> => {
+  const place = lastId ?? from;
+  const after = place === 'now' ? await store.end() : startOf(place);
+  const opening = new AbortController();
+  whenGone(reply, () => opening.abort());
+  try {
+    const items = await openSubscription(store, after, opening.signal);
+    const source = (signal: AbortSignal) => {
+      signal.addEventListener('abort', () => opening.abort());
+      return untilExpiry(principal, textsOf(items, after), () => opening.abort());
+    };
+    return streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
+  } catch (error) {
+    return rejectBeginning(reply, error, lastId);
+  }
+};
