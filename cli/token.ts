@@ -1,5 +1,6 @@
 /** `payments token`: a token for one merchant, and nothing else on stdout (gaps §10). */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { SCOPES } from '../shared/http/auth/principal.ts';
 import { makeToken, readSettings } from './settings.ts';
 
 type Options = { merchant: string; subject?: string; scope?: string; ttl: number };
@@ -20,6 +21,14 @@ const claimText = (text: string): string => {
   if (text === '' || text.length > 255)
     throw new InvalidArgumentError('It must be 1 to 255 characters long.');
   return text;
+};
+
+/** A mistyped scope would be a token that every route rejects. */
+const scopesText = (text: string): string => {
+  const known: readonly string[] = SCOPES;
+  const unknown = text.split(' ').find((name) => name !== '' && !known.includes(name));
+  if (unknown === undefined) return text;
+  throw new InvalidArgumentError(`There is no scope ${unknown}; there are ${SCOPES.join(', ')}.`);
 };
 
 const printToken = async ({ merchant, subject, scope, ttl }: Options): Promise<void> => {
@@ -43,6 +52,7 @@ export const tokenCommand = (): Command =>
     .option(
       '--scope <scopes>',
       'the scopes, separated by spaces; left out: all scopes of a merchant',
+      scopesText,
     )
     .addOption(
       new Option('--ttl <time>', 'how long the token is valid, such as 30s, 15m or 7d')

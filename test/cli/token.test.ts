@@ -51,6 +51,13 @@ describe('gaps §10: payments token', () => {
     expect(lifetime(stdout)).toBe(900);
   });
 
+  test('a scope that there is not is refused by name, with those that there are', async () => {
+    const args = ['token', '--scope', 'payments:read audit:reads'];
+    const { code, stdout, stderr } = await runCli(args, env);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('There is no scope audit:reads; there are payments:read, ');
+  });
+
   test('the merchant is in the claim that the service reads first', async () => {
     const { stdout } = await runCli(['token'], { ...env, JWT_MERCHANT_CLAIM: 'org,sub' });
     expect(decodeJwt(stdout)).toMatchObject({ org: 'm_demo' });

@@ -11,13 +11,16 @@ export type Principal = {
   expiresAtSeconds?: number;
 };
 
-export type Scope =
-  | 'payments:read'
-  | 'payments:write'
-  | 'webhooks:write'
-  | 'audit:read'
-  | 'ops:admin'
-  | 'ops:resolve';
+/** Every right that a token can name (gaps §10). */
+export const SCOPES = [
+  'payments:read',
+  'payments:write',
+  'webhooks:write',
+  'audit:read',
+  'ops:admin',
+  'ops:resolve',
+] as const;
+export type Scope = (typeof SCOPES)[number];
 
 const NAME_UNITS_MAX = 255;
 
