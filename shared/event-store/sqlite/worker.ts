@@ -17,7 +17,16 @@ import {
   type Statements,
 } from './database.ts';
 import { packOutcomes, unpackGroup } from './group-message.ts';
-import { Failed, type Failure, type Reply, type Request, type WorkerOptions } from './messages.ts';
+import { notePlace } from './in-place.ts';
+import {
+  type AppendJob,
+  type AppendOutcome,
+  Failed,
+  type Failure,
+  type Reply,
+  type Request,
+  type WorkerOptions,
+} from './messages.ts';
 import { versionOf } from './schema.ts';
 
 const TAIL_EVENTS = 100;
@@ -31,6 +40,7 @@ let database: DatabaseSync;
 let statements: Statements;
 let append: ReturnType<typeof appender>;
 let moves: ReturnType<typeof checkpoints>;
+let isInPlace: () => boolean;
 let stopped: Failure | undefined;
 let diskFull = false;
 
@@ -59,12 +69,26 @@ function checkpoint(): void {
   } else moves.afterWrite();
 }
 
+/** Before a group is acknowledged. Throws Failed where the file is not the one that a start would open. */
+function requireInPlace(): void {
+  if (isInPlace()) return;
+  const message = `${file} or its -wal was moved, deleted or replaced while it was open`;
+  throw new Failed({ kind: 'fatal', message, unknown: true });
+}
+
+/** Stores the group. Throws Failed. */
+function appendGroup(jobs: AppendJob[]): AppendOutcome[] {
+  const outcomes = append(jobs);
+  requireInPlace();
+  return outcomes;
+}
+
 function response(request: Exclude<Request, { name: 'close' }>): unknown {
   const { name, args } = request;
   switch (name) {
     case 'append':
       if (stopped !== undefined) throw new Failed(stopped);
-      return packOutcomes(append(unpackGroup(args.group)));
+      return packOutcomes(appendGroup(unpackGroup(args.group)));
     case 'readStream':
       return statements.readStream.all(args.stream);
     case 'lastRevision':
@@ -135,6 +159,7 @@ try {
   moves = checkpoints({ file, database, statements, isStopped, onError: failed });
   // seeded bug: tail-verified
   const { position } = readOnly ? logEnd() : verifyTail();
+  isInPlace = notePlace(file);
   port.on('message', handle);
   reply({ call: 0, value: position });
 } catch (error) {

@@ -1,7 +1,7 @@
 /** What only the SQLite driver of the event store promises. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
@@ -448,6 +448,33 @@ describe('faults of the disk', () => {
     expect(fatal[0]).toBeInstanceOf(StoreUnavailable);
     expect(await opened.readAll(null, 10)).toHaveLength(1);
   });
+});
+
+describe('L1: a file that its name no longer leads to', () => {
+  const WAYS: Record<string, () => void> = {
+    deleted: () => folder.remove(),
+    'moved away': () => renameSync(file, `${file}.moved`),
+    'replaced by a copy of itself': () => {
+      copyFileSync(file, `${file}.copy`);
+      renameSync(`${file}.copy`, file);
+    },
+    'without its write-ahead log': () => rmSync(`${file}-wal`),
+  };
+
+  test.each(Object.entries(WAYS))(
+    '%s: nothing is acknowledged, and onFatal is called',
+    async (_, way) => {
+      const fatal: Error[] = [];
+      const opened = await open({ onFatal: (error) => void fatal.push(error) });
+      await append(opened, 'payment-1');
+      way();
+      await expect(append(opened, 'payment-2')).rejects.toThrow(AppendOutcomeUnknown);
+      await expect(append(opened, 'payment-3')).rejects.toThrow(StoreUnavailable);
+      expect(fatal.map(({ message }) => message)).toEqual([
+        expect.stringContaining(`${file} or its -wal was moved, deleted or replaced`),
+      ]);
+    },
+  );
 });
 
 describe('gaps §8: a check value stands in the event store', () => {
