@@ -91,19 +91,7 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX): Fre
   };
 
   return {
-    store: {
-      append,
-      readStream: (stream) => store.readStream(stream),
-      lastRevision: (stream) => store.lastRevision(stream),
-      claimMeta: (key, value) => store.claimMeta(key, value),
-      readAll: (after, limit, upTo) => store.readAll(after, limit, upTo),
-      end: () => store.end(),
-      hashAt: (position) => store.hashAt(position),
-      head: (after) => store.head(after),
-      subscribe: (after, signal) => store.subscribe(after, signal),
-      stored: store.stored,
-      close: () => store.close(),
-    },
+    store: { ...store, append },
     applied,
     // A batch whose apply was stored but not acknowledged is not delivered again, and an append of
     // unknown outcome may never be delivered: after `caughtUp`, no event from before `starting` is

@@ -24,6 +24,19 @@ describe('gaps §9: which payments are behind', () => {
       [created({ paymentId }), authorized()].slice(0, count).map((event) => newEvent(event)),
     );
 
+  test('a subscription names its types to the store that is tracked (ADR-0217)', async () => {
+    await append('pay_1', 2);
+    const leaving = new AbortController();
+    const types: string[] = [];
+    const items = freshness.store.subscribe(null, leaving.signal, ['PaymentAuthorized']);
+    for await (const item of items) {
+      if (item.kind !== 'events') break;
+      types.push(...item.events.map((one) => ('event' in one ? one.event.type : 'unreadable')));
+    }
+    leaving.abort();
+    expect(types).toEqual(['PaymentAuthorized']);
+  });
+
   test('every payment, until the first catch-up is complete', () => {
     expect(freshness.isBehind('pay_1')).toBe(true);
     freshness.starting();
