@@ -7,12 +7,11 @@ import type { EventStore } from '../shared/event-store/port.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
+import { fewAtOnce } from '../shared/runtime/few-at-once.ts';
 
 /** How many are named. */
 const NAMED_MAX = 100;
 const PAGE = 250;
-/** How many are looked up at once: few, since merchants are served meanwhile. */
-const AT_ONCE = 4;
 
 type Deps = {
   store: Pick<EventStore, 'lastRevision'>;
@@ -30,13 +29,8 @@ const isMissing = async ({ store, readModels }: Deps, paymentId: string): Promis
 };
 
 const missingOf = async (deps: Deps, ids: string[]): Promise<string[]> => {
-  const missing: string[] = [];
-  for (let at = 0; at < ids.length; at += AT_ONCE) {
-    const some = ids.slice(at, at + AT_ONCE);
-    const are = await Promise.all(some.map((paymentId) => isMissing(deps, paymentId)));
-    missing.push(...some.filter((_, n) => are[n]));
-  }
-  return missing;
+  const are = await fewAtOnce(ids, (paymentId) => isMissing(deps, paymentId));
+  return ids.filter((_, n) => are[n]);
 };
 
 /**

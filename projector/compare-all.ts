@@ -5,13 +5,12 @@
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
+import { fewAtOnce } from '../shared/runtime/few-at-once.ts';
 import { comparePayment, type Difference, type DifferenceKind } from './compare-payment.ts';
 
 /** How many differences are named. */
 const NAMED_MAX = 100;
 const PAGE = 250;
-/** How many payments are looked up at once: few, since merchants are served meanwhile. */
-const AT_ONCE = 4;
 
 /** Documents and payments of the log that were compared, and about how many there are of both. */
 export type ComparisonProgress = { done: number; total: number };
@@ -32,13 +31,6 @@ export type CompareAllOptions = {
   readModels: Pick<ReadModels, 'checkpoint' | 'inspect' | 'idsAfter'>;
   onProgress?(progress: ComparisonProgress): void;
   signal?: AbortSignal;
-};
-
-const fewAtOnce = async <T>(ids: string[], look: (id: string) => Promise<T>): Promise<T[]> => {
-  const results: T[] = [];
-  for (let at = 0; at < ids.length; at += AT_ONCE)
-    results.push(...(await Promise.all(ids.slice(at, at + AT_ONCE).map(look))));
-  return results;
 };
 
 type Step = (paymentIds: string[]) => Promise<void>;

@@ -1,6 +1,7 @@
 /** The state of webhook deliveries in MongoDB: see DeliveryStore (shared/webhooks/delivery-store/port.ts). */
-import { clientOf, isDuplicate } from './client.ts';
+import { clientOf } from './client.ts';
 import { quick } from './database.ts';
+import { loadText, saveText, type VersionedText } from './versioned-text.ts';
 
 /** Not of the read models' collections: dropping those keeps these. */
 const ROWS = 'webhook_deliveries';
@@ -11,7 +12,6 @@ const NUMBER_DIGITS = 15;
 /** Old attempts are looked for once in so many saves. */
 const TRIM_EVERY = 64;
 
-type StoredRow = { _id: string; version: number; text: string };
 type StoredAttempt = { _id: string; eventId: string; body: string };
 type Search = { limit: number; eventId?: string | undefined; before?: number | undefined };
 
@@ -36,22 +36,8 @@ export const mongoDeliveries = <A extends { eventId: string }>({
   attemptsMax: number;
 }) => {
   const client = clientOf(url);
-  const rows = client.db().collection<StoredRow>(ROWS);
+  const rows = client.db().collection<VersionedText>(ROWS);
   const kept = client.db().collection<StoredAttempt>(ATTEMPTS);
-
-  const change = async (endpointId: string, text: string, version: number): Promise<boolean> => {
-    try {
-      const { matchedCount, upsertedCount } = await rows.updateOne(
-        { _id: endpointId, version },
-        { $set: { version: version + 1, text } },
-        { upsert: version === 0 },
-      );
-      return matchedCount + upsertedCount > 0;
-    } catch (error) {
-      if (isDuplicate(error)) return false;
-      throw error;
-    }
-  };
 
   const trim = async (endpointId: string): Promise<void> => {
     const _id = allOf(endpointId);
@@ -65,17 +51,14 @@ export const mongoDeliveries = <A extends { eventId: string }>({
   };
 
   return {
-    load: async (endpointId: string): Promise<{ version: number; text: string } | undefined> => {
-      const found = await rows.findOne({ _id: endpointId }, quick);
-      return found === null ? undefined : { version: found.version, text: found.text };
-    },
+    load: (endpointId: string) => loadText(rows, endpointId),
     save: async (
       endpointId: string,
       text: string,
       expectedVersion: number,
       attempts: readonly A[],
     ): Promise<boolean> => {
-      if (!(await change(endpointId, text, expectedVersion))) return false;
+      if (!(await saveText(rows, endpointId, text, expectedVersion))) return false;
       if (attempts.length === 0) return true;
       const first = (expectedVersion + 1) * PER_SAVE;
       const documents = attempts.map((attempt, at) => ({

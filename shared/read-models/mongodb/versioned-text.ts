@@ -1,0 +1,39 @@
+/** Texts under names in a collection, each changed only by a writer that saw its last change. */
+import type { Collection } from 'mongodb';
+import { isDuplicate } from './client.ts';
+import { quick } from './database.ts';
+
+/** A text and how often it was changed; `_id` is its name. */
+export type VersionedText = { _id: string; version: number; text: string };
+
+/** The text under a name; undefined where there is none. Throws what the client throws. */
+export const loadText = async (
+  texts: Collection<VersionedText>,
+  name: string,
+): Promise<{ version: number; text: string } | undefined> => {
+  const found = await texts.findOne({ _id: name }, quick);
+  return found === null ? undefined : { version: found.version, text: found.text };
+};
+
+/**
+ * Replaces the text and raises its version by one. False, and nothing changed, where the stored version
+ * is another one; 0 is a text that does not exist yet. Throws what the client throws.
+ */
+export const saveText = async (
+  texts: Collection<VersionedText>,
+  name: string,
+  text: string,
+  version: number,
+): Promise<boolean> => {
+  try {
+    const { matchedCount, upsertedCount } = await texts.updateOne(
+      { _id: name, version },
+      { $set: { version: version + 1, text } },
+      { upsert: version === 0 },
+    );
+    return matchedCount + upsertedCount > 0;
+  } catch (error) {
+    if (isDuplicate(error)) return false;
+    throw error;
+  }
+};
