@@ -1,6 +1,7 @@
 /**
  * A reader of payments.events.v1 that stores every event once and detects a missing one:
- *   node examples/consumer.ts 127.0.0.1:9092 events.jsonl
+ *   npx node examples/consumer.ts 127.0.0.1:9092 events.jsonl
+ * npx takes the Node of the packages; one of your own reads TypeScript from 22.18 on.
  * With a login: KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD.
  * It needs kafkajs and nothing else of this project. Exit code 3: messages are missing.
  */

@@ -28,3 +28,10 @@ test('F32: the topics and the flags of the page are those of the command line', 
   const flags = [...page.matchAll(/topics tail .*?(--\w+)/g)].map(([, flag = '']) => flag);
   expect(flags.filter((flag) => !verbs.includes(flag))).toEqual([]);
 });
+
+test('the reader is started with a Node that reads TypeScript, whatever Node is installed', () => {
+  for (const text of [page, read('examples/consumer.ts')]) {
+    expect(text).toContain('npx node examples/consumer.ts');
+    expect(text).not.toMatch(/(?<!npx )node examples/);
+  }
+});
