@@ -36,6 +36,20 @@ const FILES: Readonly<Record<string, Served>> = {
 
 const HEADERS = pageHeaders();
 
+/**
+ * The bytes of a file, read at its first request: however many clients do not read their response,
+ * they hold one copy.
+ */
+const createFileReader = (): ((file: string) => Promise<Buffer>) => {
+  const known = new Map<string, Promise<Buffer>>();
+  return (file) => {
+    const bytes = known.get(file) ?? readFile(file);
+    known.set(file, bytes);
+    bytes.catch(() => known.delete(file));
+    return bytes;
+  };
+};
+
 const asPage = (reply: FastifyReply, type: string): FastifyReply =>
   type === HTML ? reply.type(type).headers(HEADERS) : reply.type(type);
 
@@ -57,11 +71,12 @@ const INDEX = JSON.stringify({
 const acceptsHtml = ({ headers: { accept = '' } }: FastifyRequest): boolean =>
   /\btext\/html\b/i.test(accept);
 
-/** Registers the pages; files are read at each request. */
+/** Registers the pages. */
 export const registerDocs = (app: FastifyInstance): void => {
+  const bytesOf = createFileReader();
   for (const [path, { type, file }] of Object.entries(FILES)) {
     app.get(path, WITH_HEAD, async (_request, reply) =>
-      asPage(reply, type).send(await readFile(file)),
+      asPage(reply, type).send(await bytesOf(file)),
     );
   }
   app.get(ERRORS_PATH, WITH_HEAD, (_request, reply) => {

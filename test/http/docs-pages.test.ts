@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import Fastify from 'fastify';
 import manifest from '../../package.json' with { type: 'json' };
+import { registerDocs } from '../../query-api/docs/routes.ts';
 import { helpLink } from '../../shared/http/error-guide.ts';
 import { ERROR_CODES } from '../../shared/http/errors.ts';
 import {
@@ -26,6 +28,22 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const open = (path: string): Promise<CommandResponse> =>
   service.ask('GET', path, undefined, { token: null });
+
+describe('A5: the bytes of a page', () => {
+  test('are held once, however many clients wait for them', async () => {
+    const sent: unknown[] = [];
+    const app = Fastify();
+    app.addHook('onSend', (_request, _reply, payload, done) => {
+      sent.push(payload);
+      done();
+    });
+    registerDocs(app);
+    for (let n = 0; n < 2; n += 1) await app.inject('/docs/swagger-ui-bundle.js');
+    expect(sent[0]).toBeInstanceOf(Buffer);
+    expect(sent[1]).toBe(sent[0]);
+    await app.close();
+  });
+});
 
 describe('F31: what is at the root, and HEAD', () => {
   const atRoot = (accept?: string) =>

@@ -20,6 +20,9 @@ import { until } from '../support/until.ts';
 
 type Line = Record<string, unknown>;
 
+/** More than the kernel keeps for a client that does not read. */
+const LONG_BYTES = 20_000_000;
+
 let lines: Line[];
 let app: FastifyInstance;
 let port: number;
@@ -69,6 +72,9 @@ const addRoutes = (): void => {
     await released;
     return reply.send({ done: true });
   });
+  app.get('/long', (_request, reply) => {
+    reply.send('x'.repeat(LONG_BYTES));
+  });
   app.post('/broken', async () => {
     throw new Error('card 4242424242424242 in a message');
   });
@@ -83,13 +89,23 @@ const ARRIVAL_MS = {
   short: { request: 300, headers: 200, keepAlive: 60_000, check: 50 },
 };
 
-const start = async ({ maxInFlight = 100, arrivalMs = ARRIVAL_MS.long } = {}): Promise<void> => {
+type Started = {
+  maxInFlight?: number;
+  arrivalMs?: (typeof ARRIVAL_MS)['long'];
+  stalledMs?: number;
+};
+
+const start = async ({
+  maxInFlight = 100,
+  arrivalMs = ARRIVAL_MS.long,
+  stalledMs = 60_000,
+}: Started = {}): Promise<void> => {
   const own: Line[] = [];
   lines = own;
   const write = (line: Line) => own.push(line);
   const log = { debug: write, info: write, error: write, flat: write } as unknown as Log;
   const metrics = createMetrics();
-  app = buildApp({ log, metrics, maxInFlight, arrivalMs });
+  app = buildApp({ log, metrics, maxInFlight, arrivalMs, stalledMs });
   addRoutes();
   registerHealth(app, { metrics, ready: async () => ({ ready: true, engines: {} }) });
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -394,6 +410,37 @@ describe('gaps §1, §7: faults of the service itself', () => {
     expect((await raw(request('GET /api/v1/payments/x'))).status).toBe(200);
     expect(app.lifecycle.inFlight).toBe(0);
     expect(lines.filter(({ route }) => route === '/slow')).toMatchObject([{ status: 499 }]);
+  });
+});
+
+describe('A5: a client that does not read a long response', () => {
+  const connections = () =>
+    new Promise<number>((resolve) => app.server.getConnections((_error, open) => resolve(open)));
+
+  test('is let go', async () => {
+    await closeGracefully(app, 1000);
+    await start({ stalledMs: 200 });
+    const socket = connect(port, '127.0.0.1', () => socket.write(request('GET /long')));
+    socket.on('error', () => undefined);
+    await until('its request is there', async () => (await connections()) === 1);
+    await until('its connection is closed', async () => (await connections()) === 0);
+    socket.destroy();
+  });
+
+  test('is not let go while it reads, and its connection may wait for the next request', async () => {
+    await closeGracefully(app, 1000);
+    await start({ stalledMs: 200 });
+    const kept = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`;
+    let received = 0;
+    const socket = connect(port, '127.0.0.1', () => socket.write(kept('/long')));
+    socket.on('data', (chunk) => {
+      received += chunk.length;
+    });
+    await until('it has the response', () => received > LONG_BYTES);
+    const before = received;
+    socket.write(kept('/health/live'));
+    await until('it has the next one', () => received > before);
+    socket.destroy();
   });
 });
 

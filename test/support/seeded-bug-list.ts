@@ -1605,6 +1605,12 @@ const PROVIDER_AND_LIMITS: SeededBug[] = [
     test: 'test/cli/output.test.ts',
   },
   {
+    name: 'a client that does not read its response keeps it for ever',
+    at: 'stalled-client',
+    change: 'delete',
+    test: 'test/http/framework-rejections.test.ts',
+  },
+  {
     name: 'the breaker never opens',
     at: 'breaker-opens',
     change: { replace: /[\w.]+ \?\? \d+/, by: 'Number.POSITIVE_INFINITY' },

@@ -32,6 +32,7 @@ import {
   watchConnections,
 } from './raw-responses.ts';
 import { isHealth, recordAtEnd } from './records.ts';
+import { letGoIfStalled } from './stalled.ts';
 import { traceRequests } from './traced-requests.ts';
 
 declare module 'fastify' {
@@ -64,6 +65,8 @@ export type AppOptions = {
   maxInFlight: number;
   /** What other processes serve under the same base URL (known-routes.ts). */
   servedElsewhere?: readonly string[];
+  /** How long a client may take nothing of a long response; tests shorten it. */
+  stalledMs?: number;
   /** The time that one request may take to arrive, and how often Node looks; tests shorten them. */
   arrivalMs?: { request: number; headers: number; keepAlive: number; check: number };
 };
@@ -143,6 +146,8 @@ const addRecords = (app: FastifyInstance, options: AppOptions): void => {
     lifecycle.inFlight -= 1;
     if (lifecycle.closing) reply.header('connection', 'close');
     if (reply.statusCode >= 400) addErrorCode(request, reply, payload);
+    if (typeof payload === 'string' || Buffer.isBuffer(payload))
+      letGoIfStalled(request.raw.socket, payload.length, options.stalledMs);
     done();
   });
 };

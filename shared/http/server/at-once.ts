@@ -11,6 +11,7 @@ import { JSON_TYPE } from '../errors.ts';
 import { soleHeader } from '../headers.ts';
 import { responseHeaders } from './raw-responses.ts';
 import { type RecordOptions, recordRequest } from './records.ts';
+import { letGoIfStalled } from './stalled.ts';
 import { requestSpan } from './traced-requests.ts';
 
 /** A response of status 200 in JSON, and what the log says of its request. */
@@ -61,6 +62,7 @@ export const respondAtOnce = (
   headers.etag = etag;
   headers['content-type'] = JSON_TYPE;
   headers['content-length'] = String(bodyBytes);
+  letGoIfStalled(request.socket, bodyBytes);
   response.writeHead(200, headers);
   response.end(body);
   const recorded = { requestId, method: 'GET', route, status: 200, startedAtMs };
