@@ -21,13 +21,8 @@ import {
 } from '../shared/http/server/streams.ts';
 import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
-import {
-  AuditLogPage,
-  AuditVerification,
-  LogParameters,
-  StreamParameters,
-  VerifyParameters,
-} from './contract.ts';
+import { AuditLogPage, AuditVerification } from './contract.ts';
+import { LogParameters, StreamParameters, VerifyParameters } from './parameters.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import {
   COMPLETENESS_HEADER,

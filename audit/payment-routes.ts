@@ -16,17 +16,8 @@ import {
 } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { accepts, NDJSON } from '../shared/http/server/streams.ts';
-import {
-  AuditExplanation,
-  AuditSearchPage,
-  AuditStateOrNone,
-  AuditTimeline,
-  AuditVerification,
-  ExplainParameters,
-  NoParameters,
-  SearchParameters,
-  StateParameters,
-} from './contract.ts';
+import { AuditExplanation, AuditSearchPage, AuditStateOrNone, AuditTimeline, AuditVerification } from './contract.ts';
+import { ExplainParameters, NoParameters, SearchParameters, StateParameters } from './parameters.ts';
 import { type AuditDeps, asLines, onlyOf } from './deps.ts';
 import { explain, explainBroken } from './explain.ts';
 import { COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';

@@ -4,7 +4,8 @@ import { cursorOf, type Place } from '../shared/http/cursor.ts';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import { foundInLog } from '../shared/read-models/found-in-log.ts';
 import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
-import { type AuditFound, SEARCH_LIMIT_DEFAULT, type SearchParameters } from './contract.ts';
+import { type AuditFound } from './contract.ts';
+import { SEARCH_LIMIT_DEFAULT, type SearchParameters } from './parameters.ts';
 import type { AuditDeps } from './deps.ts';
 
 const foundOf = ({ merchantId, revision, body }: PaymentDocument): AuditFound => {

@@ -5,7 +5,8 @@ import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts'
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { foldReadModel } from '../shared/payment/response.ts';
-import type { AuditBreak, AuditDifference, AuditState, StateParameters } from './contract.ts';
+import type { AuditBreak, AuditDifference, AuditState } from './contract.ts';
+import type { StateParameters } from './parameters.ts';
 import { auditEvent } from './history.ts';
 
 type Difference = z.infer<typeof AuditDifference>;

@@ -1,6 +1,6 @@
 /** One payment's events from an export, shown as the service would show them, without the service. */
 import { readFileSync } from 'node:fs';
-import { StateParameters } from '../audit/contract.ts';
+import { StateParameters } from '../audit/parameters.ts';
 import { readExportLine } from '../audit/export-lines.ts';
 import { provenOf, streamBreak, timelineOf } from '../audit/history.ts';
 import { stateOf } from '../audit/state.ts';

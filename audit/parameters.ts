@@ -1,0 +1,112 @@
+/**
+ * The parameters of the audit routes, as schemas: requests are parsed with them, and
+ * docs/openapi-audit.json is written from them. Every amount is in minor units, every time is RFC 3339,
+ * every position is opaque.
+ */
+import { z } from 'zod';
+import { asNumber, moment } from '../shared/http/fields.ts';
+import { PAYMENT_STATUSES } from '../shared/payment/payment-status.ts';
+import { NO_POSITION, NO_POSITION_NOR_NOW, POSITION } from './positions.ts';
+
+const ONCE = 'must be given once';
+const text = () => z.string({ error: ONCE });
+
+const wholeNumber = (min: number, max: number, more: { default?: number } = {}) => {
+  const wording = `must be a whole number from ${min} to ${max}`;
+  const isInRange = (value: string) =>
+    /^[0-9]{1,16}$/.test(value) && Number(value) >= min && Number(value) <= max;
+  const highest = max === Number.MAX_SAFE_INTEGER ? undefined : max;
+  return text()
+    .refine(isInRange, wording)
+    .meta({ ...asNumber(min, highest), ...more })
+    .transform(Number)
+    .optional();
+};
+
+const amount = () => wholeNumber(0, Number.MAX_SAFE_INTEGER);
+const short = () => text().min(1, 'must not be empty').max(255, 'must be at most 255 characters');
+/** In the one form of a name that a token's merchant has (ADR-0132). */
+const merchant = () => short().normalize('NFC');
+const oneOf = <const T extends readonly string[]>(values: T) =>
+  z.enum(values, { error: `must be one of ${values.join(', ')}` });
+
+const position = (otherwise = NO_POSITION) => text().regex(POSITION, otherwise);
+
+const parameters = <const T extends z.core.$ZodLooseShape>(shape: T) =>
+  z.strictObject(shape, {
+    error: ({ code }) =>
+      code === 'unrecognized_keys' ? 'a parameter of another name is not known here' : undefined,
+  });
+
+export const SEARCH_LIMIT_DEFAULT = 50;
+
+export const SearchParameters = parameters({
+  q: short()
+    .optional()
+    .describe(
+      'A paymentId, a merchantReference or the last four digits of a card, whole and exact.',
+    ),
+  status: oneOf(PAYMENT_STATUSES).optional().describe('Payments in this state alone.'),
+  from: moment().describe('Created at this time or later.'),
+  to: moment().describe('Created before this time.'),
+  minAmount: amount().describe('At least this amount, in minor units.'),
+  maxAmount: amount().describe('At most this amount, in minor units.'),
+  merchant: merchant().optional().describe('Of this merchant alone; for a token of all merchants.'),
+  cursor: text().optional().describe('The `next` of the page before.'),
+  limit: wholeNumber(1, 200, { default: SEARCH_LIMIT_DEFAULT }).describe('How many at most.'),
+});
+
+export const StateParameters = parameters({
+  revision: wholeNumber(0, Number.MAX_SAFE_INTEGER).describe('The payment at this revision.'),
+  at: moment().describe('The payment as it was at this time.'),
+}).refine(({ revision, at }) => revision === undefined || at === undefined, {
+  error: 'must not be given beside revision',
+  path: ['at'],
+});
+
+export const LogParameters = parameters({
+  from: position().optional().describe('`start`, or a position: everything after it.'),
+  fromTime: moment().describe('Events of this time or later.'),
+  toTime: moment().describe('Events before this time.'),
+  limit: wholeNumber(1, 1000).describe(
+    'How many at most; an export has no limit unless one is given.',
+  ),
+});
+
+export const StreamParameters = parameters({
+  from: position(NO_POSITION_NOR_NOW)
+    .optional()
+    .describe('`start`, `now`, or a position; the header `Last-Event-ID` takes precedence.'),
+});
+
+export const ExplainParameters = parameters({
+  command: oneOf(['capture', 'void', 'refund']).describe('The command to explain.'),
+  amount: wholeNumber(1, Number.MAX_SAFE_INTEGER).describe(
+    'The amount of the command, in minor units.',
+  ),
+}).refine(({ command, amount: requested }) => command !== 'void' || requested === undefined, {
+  error: 'is not for void, which releases the whole authorization',
+  path: ['amount'],
+});
+
+export const VerifyParameters = parameters({
+  position: position()
+    .optional()
+    .describe('With `hash`: the head of an earlier export, which the log must still hold.'),
+  hash: text()
+    .regex(/^[0-9a-f]{64}$/, 'must be a hash of 64 hexadecimal digits')
+    .optional()
+    .describe('See `position`.'),
+  log: text()
+    .regex(/^[0-9a-f-]{36}$/, 'must be the id of a log')
+    .optional()
+    .describe('With `position`: the id of the log that the head is of, as its manifest names it.'),
+  merchant: merchant()
+    .optional()
+    .describe('With `position`: the one merchant whose events were exported.'),
+}).refine(({ position: at, hash }) => (at === undefined) === (hash === undefined), {
+  error: 'must be given together with position',
+  path: ['hash'],
+});
+
+export const NoParameters = parameters({});
