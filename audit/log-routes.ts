@@ -22,7 +22,6 @@ import {
 import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
-import { LogParameters, StreamParameters, VerifyParameters } from './parameters.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import {
   COMPLETENESS_HEADER,
@@ -34,6 +33,7 @@ import { EXPORT_SCAN, type ExportArgs } from './export-scan.ts';
 import { rejectBusy, sendLive } from './live.ts';
 import { type LogRequest, liveTexts, logPage } from './log.ts';
 import { isLongPage, PAGE_SCAN, type PageArgs } from './page-scan.ts';
+import { LogParameters, StreamParameters, VerifyParameters } from './parameters.ts';
 import { readLastEventId, rejectFrom, startOf } from './positions.ts';
 import { scanCalls } from './scan-calls.ts';
 import { type LogVerification, verifyLogForms } from './verification.ts';

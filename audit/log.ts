@@ -15,12 +15,12 @@ import { serverSent } from '../shared/http/server/streams.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 import { pauseAt } from '../shared/runtime/slices.ts';
 import type { AuditBreak } from './contract.ts';
-import type { LogParameters } from './parameters.ts';
 import type { AuditDeps } from './deps.ts';
 import { breakLine, exportLine, LINES_START } from './export-lines.ts';
 import { auditEvent } from './history.ts';
 import { RETRY } from './live.ts';
 import type { MerchantLookup } from './merchants.ts';
+import type { LogParameters } from './parameters.ts';
 import { startOf } from './positions.ts';
 
 /** A log, and who its payments belong to. */

@@ -16,13 +16,24 @@ import {
 } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { accepts, NDJSON } from '../shared/http/server/streams.ts';
-import { AuditExplanation, AuditSearchPage, AuditStateOrNone, AuditTimeline, AuditVerification } from './contract.ts';
-import { ExplainParameters, NoParameters, SearchParameters, StateParameters } from './parameters.ts';
+import {
+  AuditExplanation,
+  AuditSearchPage,
+  AuditStateOrNone,
+  AuditTimeline,
+  AuditVerification,
+} from './contract.ts';
 import { type AuditDeps, asLines, onlyOf } from './deps.ts';
 import { explain, explainBroken } from './explain.ts';
 import { COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
 import { type History, historyOf, provenOf, timelineOf } from './history.ts';
 import { linesOf } from './log.ts';
+import {
+  ExplainParameters,
+  NoParameters,
+  SearchParameters,
+  StateParameters,
+} from './parameters.ts';
 import { searchPage } from './search.ts';
 import { stateOf } from './state.ts';
 import { verifyPayment } from './verification.ts';

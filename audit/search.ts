@@ -4,9 +4,9 @@ import { cursorOf, type Place } from '../shared/http/cursor.ts';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import { foundInLog } from '../shared/read-models/found-in-log.ts';
 import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
-import { type AuditFound } from './contract.ts';
-import { SEARCH_LIMIT_DEFAULT, type SearchParameters } from './parameters.ts';
+import type { AuditFound } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
+import { SEARCH_LIMIT_DEFAULT, type SearchParameters } from './parameters.ts';
 
 const foundOf = ({ merchantId, revision, body }: PaymentDocument): AuditFound => {
   const payment = JSON.parse(body) as PaymentResponse;

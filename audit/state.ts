@@ -6,8 +6,8 @@ import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { foldReadModel } from '../shared/payment/response.ts';
 import type { AuditBreak, AuditDifference, AuditState } from './contract.ts';
-import type { StateParameters } from './parameters.ts';
 import { auditEvent } from './history.ts';
+import type { StateParameters } from './parameters.ts';
 
 type Difference = z.infer<typeof AuditDifference>;
 type Requested = z.output<typeof StateParameters>;

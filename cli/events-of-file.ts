@@ -1,8 +1,8 @@
 /** One payment's events from an export, shown as the service would show them, without the service. */
 import { readFileSync } from 'node:fs';
-import { StateParameters } from '../audit/parameters.ts';
 import { readExportLine } from '../audit/export-lines.ts';
 import { provenOf, streamBreak, timelineOf } from '../audit/history.ts';
+import { StateParameters } from '../audit/parameters.ts';
 import { stateOf } from '../audit/state.ts';
 import { decode, isReadable } from '../shared/event-store/codec.ts';
 import { isOfPayment } from '../shared/event-store/fold-stream.ts';
