@@ -23,18 +23,16 @@ const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
 export const verifyPayment = (
   paymentId: string,
   { merchantId, forms, broken }: Pick<History, 'merchantId' | 'forms' | 'broken'>,
-): AuditVerification => {
-  return {
-    ok: broken === undefined,
-    finding: broken === undefined ? 'INTACT' : 'BROKEN',
-    guarantee: 'stream',
-    paymentId,
-    merchantId,
-    events: forms.length,
-    head: headOf(forms.at(-1)),
-    ...(broken === undefined ? {} : { broken }),
-  };
-};
+): AuditVerification => ({
+  ok: broken === undefined,
+  finding: broken === undefined ? 'INTACT' : 'BROKEN',
+  guarantee: 'stream',
+  paymentId,
+  merchantId,
+  events: forms.length,
+  head: headOf(forms.at(-1)),
+  ...(broken === undefined ? {} : { broken }),
+});
 
 /** What to verify of the log. */
 export type LogVerification = {

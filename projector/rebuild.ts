@@ -1,8 +1,7 @@
 /**
  * Fills a new generation of read models from the log. The served generation is read and updated
  * meanwhile; the last step compares both at one checkpoint and switches in one step, unless the old
- * read models say other money than the log. The relay has its
- * own checkpoint: a rebuild publishes nothing.
+ * read models say other money than the log. The relay has its own checkpoint: a rebuild publishes nothing.
  */
 import { totalUpTo } from '../shared/event-store/log-progress.ts';
 import type { LogReader, Position } from '../shared/event-store/port.ts';

@@ -1,6 +1,6 @@
 /**
- * Makes the two messages of a payment's event, and the one of a seal. Pure: the same event gives the same bytes, whether they are sent
- * to a broker or computed from the log. CloudEvents 1.0, structured JSON; the attributes are repeated
+ * Makes the two messages of a payment's event, and the one of a seal. Pure: the same event gives the same
+ * bytes, whether they are sent to a broker or computed from the log. CloudEvents 1.0, structured JSON; the attributes are repeated
  * as `ce_` headers, for consumers that route without parsing.
  */
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';

@@ -1,6 +1,6 @@
 /**
- * The relay: follows the log and sends each event of a payment, the payment's state after it, and each seal to the feed. Its
- * checkpoint is saved after the broker has stored everything; after a fault before that, the same
+ * The relay: follows the log and sends each event of a payment, the payment's state after it, and each
+ * seal to the feed. Its checkpoint is saved after the broker has stored everything; after a fault before that, the same
  * messages are sent again, to the byte. A relay that fails delays neither commands nor reads.
  *
  * An event that cannot be read parks its own payment and nothing else: no later event of that payment

@@ -35,8 +35,8 @@ const headNow = async (
 /**
  * Makes a new key and lets it follow the old one, whose file it replaces. Of a change that was broken off
  * it only finishes what is left. No service may run on a log of SQLite; what follows a server's log seals
- * no more until it has the new key. Throws LogMisfit where the log is empty or
- * not the one that the key has sealed, and what store and files throw.
+ * no more until it has the new key. Throws LogMisfit where the log is empty or not the one that the
+ * key has sealed, and what store and files throw.
  */
 export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Promise<Rotated> => {
   const { keyFile, keepsHead } = place;

@@ -150,9 +150,9 @@ export type SubscriptionItem =
 export type EventStore = {
   /**
    * Stores a batch at the end of one stream and resolves, once it is durable, with the events as
-   * they were stored; the position of an event before the last may be empty, for a store that names
-   * one place for a batch is not read for the others (ADR-0150). Throws RevisionConflict when the stream does not end where expected,
-   * StreamNotWhole when it is known to be deleted or cut,
+   * they were stored. The position of each event but the last may be empty: a store that names one
+   * place for a batch is not asked for the others (ADR-0150). Throws RevisionConflict when the stream
+   * does not end where expected, StreamNotWhole when it is known to be deleted or cut,
    * StoreUnavailable when the store cannot take writes now (nothing was stored), and
    * AppendOutcomeUnknown when it cannot be known whether the batch was stored.
    */

@@ -58,9 +58,9 @@ const oneByOne = async (
 };
 
 /**
- * Up to `limit` events after a position, up to another (`end` of the store). Where the file cannot be read on, the events before that place,
- * and `unreadable`, the break for a reader whose last event before this page was `last`. Throws any
- * other StoreUnavailable.
+ * Up to `limit` events after a position, up to another (`end` of the store). Where the file cannot be
+ * read on, the events before that place, and `unreadable`, the break for a reader whose last event before
+ * this page was `last`. Throws any other StoreUnavailable.
  */
 export const readPage = async (
   stored: ReadAll,

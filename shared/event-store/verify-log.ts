@@ -86,8 +86,8 @@ const formCheck = ({ stored, guarantee, share = WHOLE }: LogWalk) => {
 
 /**
  * Verifies page after page up to the end, and lets other work take its turn in between. Yields how far
- * it is after the first page, some times a second and at the end, and returns undefined when `signal` is aborted. Throws
- * StoreUnavailable.
+ * it is after the first page, some times a second and at the end, and returns undefined when `signal` is
+ * aborted. Throws StoreUnavailable.
  */
 export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWalked | undefined> {
   const { stored, includes, also, end, signal } = walk;

@@ -5,10 +5,10 @@ import type { RecordedEvent, UnreadableEvent } from './port.ts';
 import { previousReason, revisionReason } from './verify-chain.ts';
 
 /**
- * The events of a stream from revision 0. Throws StreamNotWhole where its first event is another one,
- * UnreadableStream at the first that cannot be read or
- * does not follow the event before it: commands and reads never work on a stream that was changed.
- * That each event has its own hash is the driver's to check.
+ * The events of a stream from revision 0. Throws StreamNotWhole where its first event has another
+ * revision, and UnreadableStream at the first event that cannot be read or does not follow the one before
+ * it: commands and reads never work on a stream that was changed. The driver checks that each event has
+ * its own hash.
  */
 export const wholeStream = (
   events: readonly (RecordedEvent | UnreadableEvent)[],

@@ -1,7 +1,7 @@
 /**
  * Every route under the service's base URL that needs a token or a signature, written once: where it
- * is, the scope it takes, the service that serves it, and what it is for. Each service binds what the route reads,
- * responds and does in its own routes.ts. The API documents, `405` with `Allow` in every process
+ * is, the scope it takes, the service that serves it, and what it is for. Each service binds what the
+ * route reads, responds and does in its own routes.ts. The API documents, `405` with `Allow` in every process
  * (server/known-routes.ts) and the check of the gateway's paths come from here.
  */
 import type { Scope } from './auth/principal.ts';

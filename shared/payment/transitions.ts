@@ -168,8 +168,7 @@ const isCaptureOfSale = ({ type, data }: FollowingEvent, known: Known): boolean 
 
 /**
  * Throws Error where an intent begins an operation that has no outcome yet, or one that was resolved
- * by hand and is not confirmed, and where an outcome
- * has no unresolved intent. A capture of a sale under another id than the create's is found only by
+ * by hand and is not confirmed, and where an outcome has no unresolved intent. A capture of a sale under another id than the create's is found only by
  * a fold that gives `createOperationId`.
  */
 export const checkOperation = (event: FollowingEvent, known: Known): void => {

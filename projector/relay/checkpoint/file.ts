@@ -1,5 +1,5 @@
 /**
- * The checkpoint as a file of the data folder, which one service locks at a time. The new text is
+ * A key document, such as the relay's checkpoint, as a file of the data folder, which one service locks at a time. The new text is
  * written beside the file, synced and renamed over it: after any crash the file is the old one or the
  * new one.
  */

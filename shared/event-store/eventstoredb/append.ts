@@ -1,7 +1,6 @@
 /** Appending to EventStoreDB: always the same batch at the same revision, until its outcome is known. */
 import { backOffMs, pause } from '../../runtime/back-off.ts';
-import type { EncodedEvent } from '../codec.ts';
-import { allReadable } from '../codec.ts';
+import { allReadable, type EncodedEvent } from '../codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../errors.ts';
 import type { Expected, RecordedEvent } from '../port.ts';
 import { createAppendCall } from './append-call.ts';

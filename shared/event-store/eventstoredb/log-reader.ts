@@ -27,9 +27,6 @@ const COUNTED_EVENTS_MAX = 1000;
 
 type LogReaderOptions = Pick<EventStoreDbOptions, 'pageEventsMax' | 'countedEventsMax'>;
 
-/** Where an event lies in the server's log. */
-export const placeOf = (event: ServerEvent | undefined): LogPosition | undefined => event?.position;
-
 const isBetween = (
   place: LogPosition | undefined,
   oldest: LogPosition | undefined,
@@ -94,7 +91,7 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
       left -= own.length;
       // Where none is ours, the server has written there, perhaps much.
       size = own.length === 0 ? 2 * size : Math.max(2 * left, PAGE_EVENTS_MIN);
-      from = placeOf(fresh.at(-1));
+      from = fresh.at(-1)?.position;
     }
   }
 
@@ -115,8 +112,8 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
     for (let count = 32; ; count = pageEventsMax) {
       const page = (await backwards(from, count)) ?? [];
       if (page.length === 0 && from === undefined) throw endedWithoutResponse();
-      newestPlace ??= placeOf(page[0]);
-      const oldest = placeOf(page.at(-1));
+      newestPlace ??= page[0]?.position;
+      const oldest = page.at(-1)?.position;
       const own = page.find(isOurs);
       // An idle log ends with more and more events of the server's own: each is passed once.
       // seeded bug: end-remembered
@@ -125,7 +122,7 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
       const isStart = page.length === 0 || comparePositions(oldest, from) === 0;
       if (own !== undefined || isSeen || isStart) {
         const before = isSeen ? seen?.end : undefined;
-        seen = { end: own === undefined ? before : placeOf(own), upTo: newestPlace };
+        seen = { end: own === undefined ? before : own.position, upTo: newestPlace };
         return seen.end;
       }
       from = oldest;

@@ -115,9 +115,9 @@ export const followIssuerKeys = ({
       keysYoungerThan(FRESH_MS) === undefined &&
       (loading !== undefined || nowMs() >= retryAtMs)
     ) {
-      const load = loadOnce();
+      const underWay = loadOnce();
       // While the address fails nobody waits for it who has keys already.
-      if (failures === 0 || keysYoungerThan(LAST_GOOD_MS) === undefined) await load;
+      if (failures === 0 || keysYoungerThan(LAST_GOOD_MS) === undefined) await underWay;
     }
     // seeded bug: last-good-keys
     const keys = keysYoungerThan(LAST_GOOD_MS);

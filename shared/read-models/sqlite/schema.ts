@@ -6,10 +6,6 @@ const SCHEMA_VERSION = 8;
 /** Stored as user_version: a file with another number is filled anew. */
 export const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
 
-// What never changes in a payment is written once, so that an update leaves its indexes alone; what
-// is searched stands before the body, so that a scan stops short of it. An index of last4 would cost
-// a new payment a third of its time, since its places are random; as the end of another one it is
-// read along, in order.
 /**
  * The statuses that have an index. A sale is in none of them, so it pays nothing for the index; payments
  * that are PENDING have the index of the unresolved ones, and those that are CAPTURED are most of all.
@@ -22,7 +18,10 @@ export const HAS_INDEXED_STATUS = `status IN (${INDEXED_STATUSES.map((one) => `'
 const UNRESOLVED_INDEX = `
   CREATE INDEX payment_unresolved ON payment (unresolved_since) WHERE unresolved_since IS NOT NULL;`;
 
-/** The indexes by which payments are searched. */
+/**
+ * The indexes by which payments are searched. One of last4 would cost a new payment a third of its time,
+ * since its places are random; as the end of another index last4 is read along, in order.
+ */
 export const INDEXES = `
   CREATE INDEX payment_status ON payment (status, merchant_id, created_at, payment_id, last4, amount)
     WHERE ${HAS_INDEXED_STATUS};
@@ -39,7 +38,9 @@ export const NO_INDEXES = `
 
 /**
  * The statements that make an empty file's tables. `keyId` names the key of its rows' checks
- * (row-check.ts): a file of a key that is known no more is filled anew.
+ * (row-check.ts): a file of a key that is known no more is filled anew. What never changes in a payment is
+ * written once, so that an update leaves its indexes alone; what is searched stands before the body, so
+ * that a scan stops short of it.
  */
 export const schemaOf = (keyId: string): string => `
   CREATE TABLE payment (
