@@ -5,7 +5,7 @@
  */
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { createRateLimiter, type Rate } from '../../shared/http/auth/rate-limit.ts';
+import { createRateLimiter, type Rate, senderOf } from '../../shared/http/auth/rate-limit.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { type RoutesOf, type SignedRoute, sendJson } from '../../shared/http/route.ts';
 import { unresolvedOperations } from '../../shared/payment/payment-state.ts';
@@ -102,7 +102,7 @@ const rejectUnsigned = (
   reply: FastifyReply,
   { limiter, rate }: StripeWebhookDeps['stripeNotices']['unsigned'],
 ): FastifyReply => {
-  const seconds = limiter.take(reply.request.raw.socket.remoteAddress ?? '', rate);
+  const seconds = limiter.take(senderOf(reply.request.raw.socket), rate);
   if (seconds === undefined)
     return reject(reply, 'UNAUTHORIZED', ['the signature is missing or not valid']);
   const retry = { 'retry-after': String(seconds) };

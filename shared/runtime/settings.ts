@@ -325,7 +325,7 @@ export const settings = {
   ),
   RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: setting(
     '0 (three processes: 50)',
-    'per address, requests without a valid token; 0 is off',
+    'per address (IPv6: per /64), requests without a valid token; 0 is off',
     wholeNumber(0, 1_000_000),
   ),
   MAX_IN_FLIGHT: setting(

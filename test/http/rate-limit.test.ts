@@ -1,6 +1,6 @@
 /** The token buckets by which requests are limited (gaps §11). */
 import { describe, expect, test } from '@jest/globals';
-import { createRateLimiter } from '../../shared/http/auth/rate-limit.ts';
+import { createRateLimiter, senderOf } from '../../shared/http/auth/rate-limit.ts';
 
 describe('gaps §11: the token buckets of a rate limiter', () => {
   test('are bounded: a forgotten bucket starts full again', () => {
@@ -54,5 +54,21 @@ describe('gaps §11: the token buckets of a rate limiter', () => {
     for (let i = 0; i < 1000; i += 1) {
       expect(limiter.take('a', { perSecond: 0, burst: 0 })).toBeUndefined();
     }
+  });
+});
+
+describe('gaps §11: a sender without a valid token', () => {
+  test.each([
+    ['203.0.113.7', '203.0.113.7'],
+    ['::ffff:203.0.113.7', '::ffff:203.0.113.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+    ['2001:db8:1:2::6', '2001:db8:1:2'],
+    ['2001:db8::6', '2001:db8:0:0'],
+    ['fe80::1%eth0', 'fe80:0:0:0'],
+    ['::1', '0:0:0:0'],
+    ['2001:db8:1:2:3:4:5::', '2001:db8:1:2'],
+    [undefined, ''],
+  ])('%s counts as %j', (remoteAddress, name) => {
+    expect(senderOf({ remoteAddress })).toBe(name);
   });
 });

@@ -10,7 +10,7 @@ import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { RETRY_LATER, reject } from '../errors.ts';
 import type { Principal, Scope } from './principal.ts';
-import { createRateLimiter, type Rate } from './rate-limit.ts';
+import { createRateLimiter, type Rate, senderOf } from './rate-limit.ts';
 import type { Authentication } from './seen-tokens.ts';
 import { type Authenticator, createAuthenticator, isOfMerchants, mayUse } from './tokens.ts';
 
@@ -59,7 +59,7 @@ const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scop
 
 const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) => {
   const addresses = createRateLimiter();
-  const addressOf = ({ raw }: FastifyRequest): string => raw.socket.remoteAddress ?? '';
+  const addressOf = ({ raw }: FastifyRequest): string => senderOf(raw.socket);
 
   const rejectToken = (reply: FastifyReply, details: string[]): void => {
     const seconds = addresses.take(addressOf(reply.request), unauthenticatedRate);

@@ -2,6 +2,7 @@
  * Token buckets by name (gaps §11): one per merchant, and one per address that only requests
  * without a valid token draw on.
  */
+import { isIP } from 'node:net';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
 
 /** `perSecond` 0 is off; `burst` is what may come at once. */
@@ -12,6 +13,28 @@ export type RateLimiter = {
   take(name: string, rate: Rate): number | undefined;
   /** Whether `take` would draw one. */
   hasOne(name: string, rate: Rate): boolean;
+};
+
+const IPV6_PARTS = 8;
+const NETWORK_PARTS = 4;
+const partsOf = (text = ''): string[] => text.split(':').filter((part) => part !== '');
+
+/**
+ * What a sender is counted by: its IPv4 address, or the /64 of its IPv6 address, for whoever has one of
+ * those has all of them.
+ */
+export const senderOf = ({
+  remoteAddress = '',
+}: {
+  remoteAddress?: string | undefined;
+}): string => {
+  // One with a dot is an IPv4 address in IPv6.
+  // seeded bug: sender-network
+  if (isIP(remoteAddress) !== 6 || remoteAddress.includes('.')) return remoteAddress;
+  const [first, second] = remoteAddress.replace(/%.*/, '').split('::');
+  const [head, tail] = [partsOf(first), partsOf(second)];
+  const zeros = Array<string>(IPV6_PARTS - head.length - tail.length).fill('0');
+  return [...head, ...zeros, ...tail].slice(0, NETWORK_PARTS).join(':');
 };
 
 /** A forgotten bucket starts full again, so a flood of names only ever helps itself. */
