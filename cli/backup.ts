@@ -138,7 +138,9 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
   if (format === 'json') return printJson(copied);
   print(`${folder}  ${count.format(copied.events)} events`);
   for (const { name, bytes } of copied.files) print(`  ${name}  ${count.format(bytes)} bytes`);
-  note(`It holds secrets: keep it as safe as the service. To try it: DATA_DIR=${folder} npm start`);
+  note('It holds secrets: keep it as safe as the service.');
+  // A service changes the folder that it starts on, and this may be the only backup.
+  note(`To restore it, start on a copy: cp -a ${folder} /restored && DATA_DIR=/restored npm start`);
 };
 
 /** The verb `backup`. */

@@ -182,6 +182,10 @@ test('payments backup copies every file, for its owner alone, and replaces nothi
   );
   expect(statSync(target).mode & 0o777).toBe(0o700);
   expect(readdirSync(join(folder, 'copies'))).toEqual(['first']);
+  const other = join(folder, 'copies', 'other');
+  const { stderr } = await cli(['backup', other]);
+  expect(stderr).toContain(`start on a copy: cp -a ${other} /restored`);
+  expect(stderr).not.toContain(`DATA_DIR=${other}`);
   const [again, nothing] = await Promise.all([
     cli(['backup', target]),
     cli(['backup', join(folder, 'second')], { DATA_DIR: folder }),
