@@ -12,7 +12,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { LogMisfit } from '../projector/errors.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
@@ -74,8 +74,20 @@ const refusedFor = (error: unknown, folder: string, otherwise: string): DataFold
       : `DATA_DIR: ${otherwise}`,
   );
 
+/** SQLite takes paths of 512 bytes, with the names of our files and its own endings to them. */
+const PATH_BYTES_MAX = 470;
+
+const requireShortPath = (folder: string): void => {
+  const bytes = Buffer.byteLength(resolve(folder));
+  if (bytes <= PATH_BYTES_MAX) return;
+  throw new DataFolderRefused(
+    `DATA_DIR: the path has ${bytes} bytes and SQLite takes ${PATH_BYTES_MAX}; set a shorter one`,
+  );
+};
+
 /** Makes the folder where it is missing and takes its lock. Throws DataFolderRefused. */
 export const openDataFolder = (folder: string): DataFolder => {
+  requireShortPath(folder);
   let warnings: string[];
   try {
     makeDataDir(folder);

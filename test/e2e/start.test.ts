@@ -70,6 +70,18 @@ describe('settings: a start that is refused', () => {
     expect(refused).toMatchObject({ message: expect.stringContaining(`DATA_DIR: ${dataDir}`) });
   });
 
+  test('a data folder whose path SQLite does not take is told so, and is not made', async () => {
+    const long = join(folder, ...Array<string>(3).fill('a'.repeat(200)));
+    expect(() => openDataFolder(long)).toThrow(/^DATA_DIR: the path has \d+ bytes/);
+    expect(existsSync(join(folder, 'a'.repeat(200)))).toBe(false);
+    const longest = join(folder, 'b'.repeat(200), 'c'.repeat(470 - 202 - folder.length));
+    const opened = openDataFolder(longest);
+    const store = await openSqliteEventStore({ file: opened.path('events.sqlite') });
+    const copy = await openSqliteEventStore({ file: opened.path('webhook-deliveries.sqlite') });
+    await Promise.all([store.close(), copy.close()]);
+    opened.release();
+  });
+
   test('a data folder on a full disk is told to get room, not its last good copy', () => {
     const file = new DatabaseSync(':memory:');
     const filling = () => file.exec('PRAGMA max_page_count = 1; CREATE TABLE t (x)');
