@@ -1,6 +1,7 @@
 /** `payments webhooks`: a merchant's endpoints, on the API. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { Command } from 'commander';
+import type { Attempt } from '../shared/webhooks/delivery-row.ts';
 import { type Client, jsonOf, openClient, orFail } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
@@ -12,19 +13,6 @@ type Endpoint = {
   failingSince: string | null;
   oldestWaiting: string | null;
   secret?: string;
-};
-type Attempt = {
-  eventId: string;
-  type: string;
-  paymentId: string | null;
-  revision: number | null;
-  attempt: number;
-  at: string;
-  status: number | null;
-  error: string | null;
-  latencyMs: number;
-  nextAt: string | null;
-  outcome: string;
 };
 type Options = { merchant?: string; format: Format };
 

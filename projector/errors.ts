@@ -29,6 +29,3 @@ export class ComparisonRunning extends Error {
   readonly code = 'COMPARISON_RUNNING';
   override name = 'ComparisonRunning';
 }
-
-/** Every error that the projector rejects a request or its own start with. */
-export type ProjectorError = StandingBy | LogMisfit | RebuildImpossible | ComparisonRunning;

@@ -20,8 +20,6 @@ export type ResilienceOptions = {
   onCall?: (operation: string, outcome: string, seconds: number) => void;
   /** Called with the operation and the reason, if any, of each outcome, and whose account it is of. */
   onReason?: (operation: string, reason: string | undefined, account: string | undefined) => void;
-  /** Calls in a row that could not be sent before the breaker opens. */
-  failuresToOpen?: number;
   halfOpenAfterMs?: number;
   /** Calls at once, and calls that may wait for a place. */
   callsMax?: number;
@@ -40,6 +38,9 @@ export type ResilientProvider = Provider & {
   /** True from the fifth failure until a call has been sent again; for metrics. */
   breakerOpen(): boolean;
 };
+
+/** Calls in a row that could not be sent before the breaker opens. */
+const FAILURES_TO_OPEN = 5;
 
 const NOT_SENT: ProviderOutcome = { outcome: 'NOT_SENT' };
 
@@ -85,7 +86,7 @@ export const resilient = (
   const breaker = circuitBreaker(handleWhenResult(couldNotBeSent), {
     halfOpenAfter: onlyForward(options.halfOpenAfterMs ?? 1000, nowMs),
     // seeded bug: breaker-opens
-    breaker: new ConsecutiveBreaker(options.failuresToOpen ?? 5),
+    breaker: new ConsecutiveBreaker(FAILURES_TO_OPEN),
   });
 
   const measured = async <T extends { outcome: string; reason?: string; account?: string }>(

@@ -18,6 +18,3 @@ export class MessageTooLarge extends Error {
   readonly code = 'MESSAGE_TOO_LARGE';
   override name = 'MessageTooLarge';
 }
-
-/** Everything that a call of the port may throw. */
-export type EventFeedError = FeedUnavailable | MessageTooLarge;

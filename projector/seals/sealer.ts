@@ -28,7 +28,6 @@ export type SealerOptions = {
   /** Keeps the sealed head outside the log. */
   keep(head: SealedHead): Promise<void>;
   logger: Log;
-  lookMs?: number;
 };
 
 export type Sealer = {
@@ -43,7 +42,6 @@ export type Sealer = {
 /** Starts looking. */
 export const startSealer = (options: SealerOptions): Sealer => {
   const { store, source, privateKey, eventsMax, promised, everyMs, keep, logger } = options;
-  const { lookMs = LOOK_MS } = options;
   let sealedAtMs = performance.now();
   let sealing: Promise<void> = Promise.resolve();
   let reported = false;
@@ -84,7 +82,7 @@ export const startSealer = (options: SealerOptions): Sealer => {
       reported = true;
     }
   };
-  const timer = setInterval(() => void look(), lookMs);
+  const timer = setInterval(() => void look(), LOOK_MS);
   timer.unref();
 
   return {

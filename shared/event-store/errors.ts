@@ -61,12 +61,3 @@ export class StreamNotWhole extends UnreadableStream {
   override readonly code = 'STREAM_NOT_WHOLE';
   override name = 'StreamNotWhole';
 }
-
-/** Everything that a call of the port may throw: `switch` on `code` handles each of them. */
-export type EventStoreError =
-  | RevisionConflict
-  | StoreUnavailable
-  | StoreFileUnusable
-  | AppendOutcomeUnknown
-  | UnreadableStream
-  | StreamNotWhole;

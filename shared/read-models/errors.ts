@@ -37,10 +37,3 @@ export class RebuildRunning extends Error {
   readonly code = 'REBUILD_RUNNING';
   override name = 'RebuildRunning';
 }
-
-/** Everything that a call of the port may throw: `switch` on `code` handles each of them. */
-export type ReadModelsError =
-  | ReadModelsUnavailable
-  | CheckpointMoved
-  | DocumentTooLarge
-  | RebuildRunning;

@@ -1619,7 +1619,7 @@ const PROVIDER_AND_LIMITS: SeededBug[] = [
   {
     name: 'the breaker never opens',
     at: 'breaker-opens',
-    change: { replace: /[\w.]+ \?\? \d+/, by: 'Number.POSITIVE_INFINITY' },
+    change: { replace: /FAILURES_TO_OPEN/, by: 'Number.POSITIVE_INFINITY' },
     test: 'test/contract/provider/resilience.test.ts',
   },
   {
