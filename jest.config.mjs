@@ -7,6 +7,8 @@ export default {
   // A worker frees hundreds of megabytes and writes what it compiled, on busy cores for longer than
   // Jest's half second.
   workerGracefulExitTimeout: 10_000,
+  // Not among the temporary files, which end with the run: how long each file took orders the next run.
+  cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // For --watch and --coverage, where Jest itself loads the modules.
   extensionsToTreatAsEsm: ['.ts'],

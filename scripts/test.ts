@@ -6,6 +6,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { memoryFolder } from './memory-folder.ts';
 import { type JestReport, summaryOf } from './test-summary.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -47,7 +48,8 @@ const runJest = async (args: string[]): Promise<number> => {
     stdio: ['inherit', 'ignore', 'inherit'],
     env: {
       ...process.env,
-      TEST_LONG: process.argv.includes('--long') ? '1' : '',
+      TMPDIR: folder,
+      TEST_LONG: isLong ? '1' : '',
       // Compiled once for Jest's workers and their threads.
       NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile'),
     },
@@ -60,11 +62,16 @@ const readReport = (file: string): JestReport | undefined =>
   existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as JestReport) : undefined;
 
 if (!existsSync(JEST)) install();
-const folder = mkdtempSync(join(tmpdir(), 'payments-test-'));
+const isLong = process.argv.includes('--long');
+const isChosen = process.env.TMPDIR !== undefined;
+const folder = mkdtempSync(
+  join((isLong || isChosen ? undefined : memoryFolder()) ?? tmpdir(), 'payments-test-'),
+);
 const reportFile = join(folder, 'report.json');
 const code = await runJest(jestArgs(process.argv.slice(2), reportFile));
 const required = process.env.REQUIRE_ENGINES?.split(',').filter((name) => name !== '');
 const summary = summaryOf(readReport(reportFile), code, required);
-rmSync(folder, { recursive: true });
 process.stdout.write(`${summary.lines.join('\n')}\n`);
 process.exitCode = summary.exitCode;
+// A process that a failed test has left behind may still be writing.
+rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
