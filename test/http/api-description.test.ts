@@ -8,8 +8,8 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { generatedDocs } from '../../scripts/openapi/generated.ts';
-import { expectDescribed, type Received } from '../support/api-description.ts';
 import { openInProcess } from '../support/in-process.ts';
+import { expectDescribed, type Received } from '../support/once/api-description.ts';
 
 type Content = Record<
   string,

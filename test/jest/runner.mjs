@@ -1,6 +1,7 @@
 /**
  * Runs a test file with Jest's own test runner, but has Node load the modules: those of the product
- * and of its packages once in a worker, those below test/ once for each test file (ADR-0176).
+ * and of its packages once in a worker, those below test/ once for each test file, but for those that hold
+ * nothing of a file, below test/support/once/ (ADR-0176).
  */
 import { createRequire, registerHooks } from 'node:module';
 import { join } from 'node:path';
@@ -10,6 +11,7 @@ const require = createRequire(import.meta.url);
 const { default: circus } = require('jest-circus/runner');
 
 const TESTS = pathToFileURL(join(import.meta.dirname, '..')).href;
+const ONCE = new URL('support/once/', `${TESTS}/`).href;
 const GLOBALS = new URL('globals.mjs', import.meta.url).href;
 
 /** The part of an address that tells the modules of one test file from those of another. */
@@ -20,7 +22,8 @@ registerHooks({
     const file = fileOf(context.parentURL);
     if (specifier === '@jest/globals') return { url: GLOBALS + file, shortCircuit: true };
     const found = next(specifier, context);
-    return found.url.startsWith(TESTS) ? { ...found, url: found.url + file } : found;
+    const isOfFile = found.url.startsWith(TESTS) && !found.url.startsWith(ONCE);
+    return isOfFile ? { ...found, url: found.url + file } : found;
   },
 });
 

@@ -13,13 +13,13 @@ import { openDataFolder } from '../../embedded/data-folder.ts';
 import { type ErrorCode, messageOf } from '../../shared/http/errors.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger, type Log } from '../../shared/runtime/log.ts';
-import { expectDescribed } from './api-description.ts';
 import {
   type ProviderFaults,
   providerFaults,
   type ReadModelsFaults,
   readModelsFaults,
 } from './faults-on-demand.ts';
+import { expectDescribed } from './once/api-description.ts';
 import type { Body } from './service.ts';
 import { until } from './until.ts';
 

@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeToken } from '../../cli/settings.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
-import { expectDescribed } from './api-description.ts';
 import { freePort } from './free-port.ts';
+import { expectDescribed } from './once/api-description.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 /** The Node that came with the packages, whatever the machine's own is. */

@@ -33,7 +33,6 @@ import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
 import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts';
-import { expectDescribed } from './api-description.ts';
 import { type ProviderFaults, providerFaults } from './faults-on-demand.ts';
 import {
   type Asking,
@@ -44,6 +43,7 @@ import {
   SECRET,
   token,
 } from './in-process.ts';
+import { expectDescribed } from './once/api-description.ts';
 import { READ_MODEL_SECRETS } from './read-model-secrets.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';

@@ -25,7 +25,7 @@ export type Received = {
   text: string;
 };
 
-const FILE = join(import.meta.dirname, '../../docs/openapi.json');
+const FILE = join(import.meta.dirname, '../../../docs/openapi.json');
 /** Where an operation has no such status: the router's refusals and the transport's. */
 const OUTSIDE = [404, 405, 408, 413, 417, 431, 503];
 const TRANSPORT = [405, 408, 417, 431];
