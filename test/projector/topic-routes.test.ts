@@ -134,6 +134,22 @@ describe('GET /ops/v1/topics/{topic}/messages', () => {
     folder.remove();
   });
 
+  test.each(['2026-11-01', 'yesterday', '-1', '99999999999999999999'])(
+    'A4: from=%s, which is no position of the store, is rejected with what from takes',
+    async (from) => {
+      const folder = temporaryFolder();
+      const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
+      await writePayment(store, 'pay_1');
+      const { status, body } = await pageOf(served(store), 'events', { from });
+      expect([status, JSON.parse(body).details]).toEqual([
+        400,
+        ['from must be start, latest or the position of an event'],
+      ]);
+      await store.close();
+      folder.remove();
+    },
+  );
+
   test('F32: partition and key stand beside the message where they are wanted', async () => {
     const store = await filled(3);
     const plain = await pageOf(served(store), 'state', {});
