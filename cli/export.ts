@@ -4,6 +4,7 @@ import { auditClient, dataOption, failIfBroken, pathOf, paymentPath } from './au
 import { orFail } from './client.ts';
 import { manifestFileOf } from './export-manifest.ts';
 import { type Format, formatOption, note, print, printJson } from './output.ts';
+import { isTime, timeOrPosition, timeValue } from './time-option.ts';
 import { refuseExisting, writeExport } from './write-export.ts';
 
 type Options = {
@@ -16,14 +17,12 @@ type Options = {
   format: Format;
 };
 
-const IS_TIME = /^\d{4}-\d\d-\d\d[Tt]/;
-
 const routeOf = (paymentId: string | undefined, { from, to }: Options): string => {
   if (paymentId !== undefined) return paymentPath(paymentId, 'events');
-  const isTime = from !== undefined && IS_TIME.test(from);
+  const fromTime = from !== undefined && isTime(from) ? from : undefined;
   return pathOf('/audit/v1/events', {
-    from: isTime ? undefined : from,
-    fromTime: isTime ? from : undefined,
+    from: fromTime === undefined ? from : undefined,
+    fromTime,
     toTime: to,
   });
 };
@@ -63,8 +62,12 @@ export const exportCommand = (): Command =>
     .description('Writes events as JSON lines, and a manifest to verify them with.')
     .argument('[paymentId]', 'one payment; left out: the whole log')
     .requiredOption('--out <file>', 'the file to write; its manifest is written beside it')
-    .option('--from <from>', 'a time (inclusive), or a position (everything after it)')
-    .option('--to <time>', 'a time (exclusive)')
+    .option(
+      '--from <from>',
+      'a time (inclusive), or a position (everything after it)',
+      timeOrPosition,
+    )
+    .option('--to <time>', 'a time (exclusive)', timeValue)
     .option('--force', 'replace the file and its manifest where they are there already')
     .addOption(dataOption())
     .option('--merchant <id>', 'only this merchant')

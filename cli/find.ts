@@ -13,6 +13,7 @@ import {
   printJson,
   styled,
 } from './output.ts';
+import { timeValue } from './time-option.ts';
 
 type Options = {
   status?: string;
@@ -65,8 +66,8 @@ export const findCommand = (): Command =>
     .description('Finds payments by id, reference, last four digits, status, amount and time.')
     .argument('[q]', 'a paymentId, a merchantReference or the last four digits of a card')
     .option('--status <status>', 'such as CAPTURED')
-    .option('--from <time>', 'created at this time or later (RFC 3339)')
-    .option('--to <time>', 'created before this time')
+    .option('--from <time>', 'created at this time or later (RFC 3339)', timeValue)
+    .option('--to <time>', 'created before this time', timeValue)
     .option('--min-amount <minor>', 'in minor units: 1500 is 15.00 USD')
     .option('--max-amount <minor>', 'in minor units')
     .option('--merchant <id>', 'only this merchant')

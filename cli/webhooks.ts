@@ -5,6 +5,7 @@ import type { Attempt } from '../shared/webhooks/delivery-row.ts';
 import { type Client, jsonOf, openClient, orFail } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
+import { timeValue } from './time-option.ts';
 
 type Endpoint = {
   id: string;
@@ -163,7 +164,7 @@ export const webhooksCommand = (): Command =>
     )
     .addCommand(
       ofOne('resend', 'Sends events again, each under the id that it had.')
-        .option('--since <time>', 'all since then, as 2026-11-22T12:00:00Z')
+        .option('--since <time>', 'all since then, as 2026-11-22T12:00:00Z', timeValue)
         .option('--event <eventId>', 'this one')
         .action(
           async (endpointId: string, options: Options & { since?: string; event?: string }) => {

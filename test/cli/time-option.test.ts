@@ -1,0 +1,40 @@
+/** Options that take a time: any other text is refused with the form that a time has. */
+import { describe, expect, test } from '@jest/globals';
+import { timeOrPosition, timeValue } from '../../cli/time-option.ts';
+import { runCli } from '../support/cli.ts';
+
+const FORM = 'It must be a time with its zone, such as 2026-11-01T00:00:00Z';
+
+describe('a day alone is refused before any request, with the option and what it takes', () => {
+  test.each([
+    ['--from <from>', ['export', '--out', 'out.jsonl', '--from'], ', or a position'],
+    ['--to <time>', ['export', '--out', 'out.jsonl', '--to'], '.'],
+    ['--from <time>', ['find', '--from'], '.'],
+    ['--to <time>', ['find', '--to'], '.'],
+    ['--since <time>', ['webhooks', 'resend', 'we_1', '--since'], '.'],
+  ])('%s of %j', async (option, args, more) => {
+    const { code, stderr } = await runCli([...args, '2026-11-01']);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`option '${option}' argument '2026-11-01' is invalid. ${FORM}${more}`);
+  });
+});
+
+test.each(['2026-11-01T00:00:00', '2026-11-01T00:00Z', '2026-11', 'yesterday', ''])(
+  '%j is neither a time nor a position',
+  (text) => {
+    expect(() => timeValue(text)).toThrow(FORM);
+    expect(() => timeOrPosition(text)).toThrow(FORM);
+  },
+);
+
+test.each(['2026-11-01T00:00:00Z', '2026-11-01t00:00:00.5z', '2026-11-01T00:00:00+01:00'])(
+  '%s is a time',
+  (text) => {
+    expect([timeValue(text), timeOrPosition(text)]).toEqual([text, text]);
+  },
+);
+
+test.each(['start', '12', '1202/1202'])('%s is a place of the log, and no time', (text) => {
+  expect(timeOrPosition(text)).toBe(text);
+  expect(() => timeValue(text)).toThrow(FORM);
+});
