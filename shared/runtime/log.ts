@@ -132,15 +132,26 @@ const openDestination = (dest: number): Destination => {
     // EAGAIN is a pipe that is full. The stream's own bound is none.
     retryEAGAIN: () => performance.now() < lastTryMs,
   });
+  // The stream passes even nothing on to the file, in a thread and at the price of a line.
+  let mayHold = false;
+  stream.on('write', (bytes: number) => {
+    mayHold ||= bytes > 0;
+  });
   // A full disk or a closed pipe loses log lines and must not end the service.
-  stream.on('error', () => undefined);
+  stream.on('error', () => {
+    mayHold = true;
+  });
   let isGone = false;
   return {
     write: (text) => {
-      if (!isGone) stream.write(text);
+      if (isGone) return;
+      mayHold = true;
+      stream.write(text);
     },
     flush: () => {
-      if (!isGone) stream.flush();
+      if (isGone || !mayHold) return;
+      mayHold = false;
+      stream.flush();
     },
     flushSync: () => {
       if (isGone) return;

@@ -1,8 +1,8 @@
 /** gaps §4: what the log and the metrics hold, and what they never hold. */
-import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs';
+import fs, { fstatSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
@@ -104,6 +104,27 @@ describe('gaps §4: a log line', () => {
     await until('all lines are in the file', () => lines().length === count);
     const places = lines().map((line) => JSON.parse(line).at);
     expect(places).toEqual(Array.from({ length: count }, (_, at) => at));
+  });
+
+  test('costs nothing while nothing is logged', async () => {
+    const [still, busy] = [join(folder, 'still.log'), join(folder, 'busy.log')];
+    const write = jest.spyOn(fs, 'write');
+    const { log: once } = createLogger({ level: 'info', destination: { file: still } });
+    const { log: often } = createLogger({ level: 'info', destination: { file: busy } });
+    const lines = (file: string) => readFileSync(file, 'utf8').split('\n').length - 1;
+    once.info('once');
+    await until('its line is in the file', () => lines(still) === 1);
+    write.mockClear();
+    // Each takes a turn of the timers that both logs have.
+    for (let count = 1; count <= 4; count++) {
+      often.info('often');
+      await until('the line is in the file', () => lines(busy) === count);
+    }
+    const { ino } = statSync(still);
+    const toStill = write.mock.calls.filter(([fd]) => fstatSync(fd).ino === ino);
+    write.mockRestore();
+    // The one after the line, for more lines may have come while it was written.
+    expect(toStill.length).toBeLessThanOrEqual(1);
   });
 
   test('F28: goes on at the start of a file that a rotation has emptied', async () => {
