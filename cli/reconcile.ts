@@ -18,6 +18,7 @@ import {
   printJson,
   styled,
 } from './output.ts';
+import { failureOf } from './reconcile-next.ts';
 import { reconcilePayment } from './reconcile-payment.ts';
 
 const sideOf = (side: Difference['log'] | Difference['provider']): string =>
@@ -59,25 +60,6 @@ const show = (result: Reconciliation): void => {
   if (differences.length > 0) print(...columns([HEADER, ...differences.map(rowOf)]));
   print(...reasonsOf(differences));
   if (more > 0) print(`and ${count(more, 'more difference')}`);
-};
-
-/** What is wrong, and what to do next. */
-const failureOf = ({ differences, more, unreadable, notCompared }: Reconciliation): string => {
-  const found = differences.length + more;
-  const parts = [
-    ...(found > 0
-      ? [`${count(found, 'difference')}; next: payments events <payment> for each`]
-      : []),
-    ...(unreadable > 0
-      ? [`${count(unreadable, 'event')} cannot be read; next: payments verify --all`]
-      : []),
-    ...(notCompared > 0
-      ? [
-          `${notCompared} operations had no counterpart where the comparison stopped; is it the ledger of this log?`,
-        ]
-      : []),
-  ];
-  return parts.join('; ');
 };
 
 type Acknowledged = { acknowledged: boolean; operations: number; cursor?: string };
