@@ -3,11 +3,7 @@ import { expect, test } from '@jest/globals';
 import { CRASH_POINTS, type CrashPoint } from '../support/crash-points.ts';
 import { surviveCrashes } from '../support/crash-rounds.ts';
 
-const SHARE: CrashPoint[] = [
-  'sale: before append intent',
-  'sale: after append opened',
-  'capture: after provider',
-];
+const SHARE: CrashPoint[] = ['sale: after append opened', 'capture: after provider'];
 
 test('L1, M4, M6, gaps §6, §7: a process that dies at an await: the repeat gets its response, and money moves once', async () => {
   expect(CRASH_POINTS).toEqual(expect.arrayContaining(SHARE));

@@ -6,14 +6,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, jest, test } from '@jest/globals';
+import { runCli } from '../support/cli.ts';
 import type { CrashPoint } from '../support/crash-points.ts';
 import { arm, repeat, send, underWay } from '../support/crash-rounds.ts';
 import { expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
+import { shareOf } from '../support/long-run-share.ts';
 import { providerThatCanBeSilent } from '../support/restarts.ts';
 import {
+  LAUNCHER,
   metricOf,
   NODE,
-  runCliProcess,
   type Service,
   startService,
   unresolvedIn,
@@ -36,10 +38,12 @@ const start = (dataDir: string, env: NodeJS.ProcessEnv): Promise<Service> =>
   startService({
     dataDir,
     env: { LOG_LEVEL: 'error', RECOVERY_DELAYS_MS: '50,100', CRASH_ARMED: 'later', ...env },
-    command: [NODE, 'test/support/crashing-main.ts'],
+    command: [NODE, LAUNCHER, 'test/support/crashing-main.ts'],
   });
 
-test.each<CrashPoint>(['sale: after provider', 'refund: after provider'])(
+const POINTS: CrashPoint[] = ['refund: after provider', 'sale: after provider'];
+
+test.each(shareOf(POINTS, 1))(
   'M4, M5: dead at %s and started with another provider: unresolved until the earlier one is back',
   async (point) => {
     const dataDir = newFolder();
@@ -66,7 +70,7 @@ test.each<CrashPoint>(['sale: after provider', 'refund: after provider'])(
         },
       },
     });
-    const { stdout, stderr } = await runCliProcess(['unresolved'], {
+    const { stdout, stderr } = await runCli(['unresolved'], {
       PORT: String(second.port),
       DATA_DIR: dataDir,
     });
