@@ -6,13 +6,13 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { withOverrides } from '../../cli/dev/overrides.ts';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import { runCli } from '../support/cli.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
 
 jest.setTimeout(240_000);
 
-let service: Service;
+let service: ServiceHere;
 beforeAll(async () => {
-  service = await startService();
+  service = await startServiceHere();
 }, 240_000);
 afterAll(() => service[Symbol.asyncDispose]());
 

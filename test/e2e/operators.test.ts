@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { payment, SECRET } from '../support/in-process.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
 
 jest.setTimeout(240_000);
 
@@ -14,7 +14,7 @@ const PASSWORD = 'a-password-that-nobody-may-see----';
 
 let folder: string;
 let env: Record<string, string>;
-let service: Service;
+let service: ServiceHere;
 const cli = (args: readonly string[], more: Record<string, string> = {}) =>
   runCli(args, { ...env, ...more });
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
     JWT_SECRET: SECRET,
     LOG_LEVEL: 'warn',
   };
-  service = await startService({ dataDir: join(folder, 'data'), env });
+  service = await startServiceHere({ dataDir: join(folder, 'data'), env });
   for (let n = 0; n < 3; n += 1) await service.post('/api/v1/payments', payment());
 });
 afterAll(async () => {

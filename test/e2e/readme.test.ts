@@ -8,7 +8,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
-import { NODE, ROOT, type Service, startService } from '../support/service.ts';
+import { openCliForShells } from '../support/cli-for-shells.ts';
+import { ROOT } from '../support/service.ts';
+import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
 
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
 const ADDRESS = 'http://127.0.0.1:8080';
@@ -33,22 +35,16 @@ const storyIn = (readme: string): Line[] => {
     });
 };
 
-/** What `npx payments` starts, without npm's second each time; the first line uses npx itself. */
-const WITHOUT_NPM = `npx() { shift; "${NODE}" cli/payments.mjs "$@"; }`;
-
 const MARK = '\u001e';
 
-/** Runs the lines in one shell and gives what each of them wrote to stdout. */
-const pasteInto = async (service: Service, lines: readonly Line[]): Promise<string[]> => {
+/** Runs the lines in one shell and gives what each wrote to stdout; the first one uses npx itself. */
+const pasteInto = async (service: ServiceHere, lines: readonly Line[]): Promise<string[]> => {
   const [first = '', ...others] = lines.map(({ command }) => `${command}\nprintf '${MARK}'\n`);
-  const script = [first, `${WITHOUT_NPM}\n`, ...others].join('');
-  const env = {
-    PATH: process.env.PATH,
-    HOME: process.env.HOME,
-    DATA_DIR: service.dataDir,
-    PAYMENTS_URL: service.url,
-    npm_config_loglevel: 'error',
-  };
+  const own = { DATA_DIR: service.dataDir, PAYMENTS_URL: service.url };
+  await using cli = await openCliForShells(own);
+  const script = [first, `${cli.definition}\n`, ...others].join('');
+  const { PATH, HOME, TMPDIR } = process.env;
+  const env = { PATH, HOME, TMPDIR, ...own, npm_config_loglevel: 'error' };
   const bash = spawn('bash', ['-s'], { cwd: ROOT, env, stdio: ['pipe', 'pipe', 'inherit'] });
   bash.stdin.end(script.replaceAll(ADDRESS, service.url));
   const [printed] = await Promise.all([text(bash.stdout), once(bash, 'close')]);
@@ -74,7 +70,7 @@ describe('README: the first payment, the auditor, the operator', () => {
   story(
     `each line prints what the README shows behind it${reason}`,
     async () => {
-      await using service = await startService();
+      await using service = await startServiceHere();
       const lines = storyIn(README);
       const printed = await pasteInto(service, lines);
       const asRun = lines.map(({ command }, at) => ({ command, prints: printed[at] }));

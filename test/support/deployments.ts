@@ -7,7 +7,8 @@ import { randomUUID } from 'node:crypto';
 import { openLocalKeys, signToken as signByKey } from '../../shared/http/auth/local-keys.ts';
 import { signToken } from './in-process.ts';
 import { shareOf } from './long-run-share.ts';
-import { type Body, type CommandResponse, startService } from './service.ts';
+import type { Body, CommandResponse } from './service.ts';
+import { startServiceHere } from './service-here.ts';
 import { noThreeProcesses, startThreeProcesses } from './three-processes.ts';
 
 /** A deployment as a merchant sees it; each gets merchants of its own run. */
@@ -74,7 +75,7 @@ const tokensBy =
 const embedded: Deployment = {
   name: 'embedded',
   start: async () => {
-    const service = await startService();
+    const service = await startServiceHere();
     return deployed(service.url, service.token, () => service[Symbol.asyncDispose]());
   },
 };

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { type CliRun, runCli } from './cli.ts';
 import { ROOT } from './service.ts';
 
 const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
@@ -18,6 +19,18 @@ export const commandsOf = (name: string, folder: string): string => {
 };
 
 const BASH = { PATH: process.env.PATH, HOME: process.env.HOME, npm_config_loglevel: 'error' };
+
+/** Runs a named block of one `npx payments` line, in this process. */
+export const runCommandOf = (
+  name: string,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): Promise<CliRun> => {
+  const block = commandsOf(name, folder);
+  const [, args] = /^npx payments (.+)\n$/.exec(block) ?? [];
+  if (args === undefined) throw new Error(`not one command: ${block}`);
+  return runCli(args.split(' '), env);
+};
 
 /** npx takes longer than the command that it runs; test/e2e/readme.test.ts uses npx itself. */
 const NPX = 'npx() { shift; node_modules/.bin/node cli/payments.mjs "$@"; }';

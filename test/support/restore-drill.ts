@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import sale from '../../examples/sale.json' with { type: 'json' };
 import { SECRET, token } from './in-process.ts';
-import { commandsOf, runInShell } from './operations-page.ts';
+import { commandsOf, runCommandOf, runInShell } from './operations-page.ts';
 import { type CommandResponse, type ServiceProcess, startService } from './service.ts';
 import { until } from './until.ts';
 
@@ -37,7 +37,7 @@ export const drill = async (folder: string, settings: NodeJS.ProcessEnv, ledgerD
   expect(
     (await service.post(PAYMENTS, sale, { ...headers, 'idempotency-key': 'before' })).status,
   ).toBe(200);
-  expect(await runInShell(commandsOf('backup', folder), own)).toMatchObject({ code: 0 });
+  expect(await runCommandOf('backup', folder, own)).toMatchObject({ code: 0 });
   const first = await service.post(PAYMENTS, sale, headers);
   expect(first.status).toBe(200);
   await stopped(service);
@@ -61,7 +61,7 @@ export const drill = async (folder: string, settings: NodeJS.ProcessEnv, ledgerD
   // On a busy machine, or over HTTP, the comparison may end after the banner.
   expect(again.stderr()).toMatch(/only read until (payments reconcile --acknowledge|it is)/);
 
-  const opened = await runInShell(commandsOf('open', folder), there);
+  const opened = await runCommandOf('open', folder, there);
   expect(opened).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/MISSING_IN_LOG .*\nacknowledged up to entry 2 of the ledger/s),

@@ -78,13 +78,15 @@ export type ServiceProcess = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-export type Service = ServiceProcess & {
+export type Client = {
   /** A token as the command line makes it; kept per merchant and scope. */
   token(merchant?: string, scope?: string): Promise<string>;
   /** POST as JSON with a token of `m_demo`; a text or undefined is sent as it is. */
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<CommandResponse>;
   get(path: string, headers?: Record<string, string>): Promise<CommandResponse>;
 };
+
+export type Service = ServiceProcess & Client;
 
 const collect = (stream: NodeJS.ReadableStream | null): (() => string) => {
   let text = '';
@@ -165,7 +167,8 @@ export const metricsOf = async (
 export const unresolvedIn = (service: { url: string }): Promise<number> =>
   metricOf(service, 'payments_unresolved');
 
-const isReady = async (url: string): Promise<boolean> => {
+/** True when the service at the address says that it is ready. */
+export const isReady = async (url: string): Promise<boolean> => {
   try {
     const response = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(2000) });
     await response.arrayBuffer();
@@ -228,14 +231,42 @@ const send = async (url: string, init: RequestInit): Promise<CommandResponse> =>
 
 /** Signed as `payments token` signs it, with the settings of the service. */
 const tokenOf = (
-  { dataDir }: ServiceProcess,
-  { env }: ServiceOptions,
+  dataDir: string,
+  env: NodeJS.ProcessEnv | undefined,
   merchant: string,
   scope: string | undefined,
 ): Promise<string> => {
   const read = loadConfig({ ...env, DATA_DIR: dataDir });
   if (!read.ok) throw new Error(read.problems.join('; '));
   return makeToken(read.config, { merchant, scope, ttlSeconds: 3600 });
+};
+
+/** Whoever has tokens of a service that listens at `url` over a data folder, with these settings. */
+export const clientOf = (
+  { url, dataDir }: { url: string; dataDir: string },
+  env: NodeJS.ProcessEnv | undefined,
+): Client => {
+  const tokens = new Map<string, Promise<string>>();
+  const token = (merchant = 'm_demo', scope?: string): Promise<string> => {
+    const name = `${merchant} ${scope}`;
+    const made = tokens.get(name) ?? tokenOf(dataDir, env, merchant, scope);
+    tokens.set(name, made);
+    return made;
+  };
+  const authorized = async (headers: Record<string, string>) =>
+    headers.authorization === undefined
+      ? { ...headers, authorization: `Bearer ${await token()}` }
+      : headers;
+  return {
+    token,
+    post: async (path, body, headers = {}) =>
+      send(url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(await authorized(headers)) },
+        body: asBody(body) ?? null,
+      }),
+    get: async (path, headers = {}) => send(url + path, { headers: await authorized(headers) }),
+  };
 };
 
 /** Starts the service and waits until it is ready. `await using` ends it and cleans up. */
@@ -247,27 +278,5 @@ export const startService = async (options: ServiceOptions = {}): Promise<Servic
     await started[Symbol.asyncDispose]();
     throw error;
   }
-  const tokens = new Map<string, Promise<string>>();
-  const token = (merchant = 'm_demo', scope?: string): Promise<string> => {
-    const name = `${merchant} ${scope}`;
-    const made = tokens.get(name) ?? tokenOf(started, options, merchant, scope);
-    tokens.set(name, made);
-    return made;
-  };
-  const authorized = async (headers: Record<string, string>) =>
-    headers.authorization === undefined
-      ? { ...headers, authorization: `Bearer ${await token()}` }
-      : headers;
-  return {
-    ...started,
-    token,
-    post: async (path, body, headers = {}) =>
-      send(started.url + path, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...(await authorized(headers)) },
-        body: asBody(body) ?? null,
-      }),
-    get: async (path, headers = {}) =>
-      send(started.url + path, { headers: await authorized(headers) }),
-  };
+  return { ...started, ...clientOf(started, options.env) };
 };

@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { endpointKey, secretTextOf, signedHeaders } from '../../shared/webhooks/signer.ts';
 import { freePort } from '../support/free-port.ts';
-import { NODE, ROOT, type Service, startService } from '../support/service.ts';
+import { NODE, ROOT } from '../support/service.ts';
+import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -82,10 +83,10 @@ describe('the receivers of the guide', () => {
 });
 
 describe('payments listen --forward-to', () => {
-  let service: Service;
+  let service: ServiceHere;
   let receiver: WebhookReceiver;
   beforeAll(async () => {
-    service = await startService({ env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
+    service = await startServiceHere({ env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
     receiver = await startReceiver();
   });
   afterAll(async () => {

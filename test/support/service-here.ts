@@ -1,0 +1,50 @@
+/**
+ * The service in this process, at an address of its own: for tests of what it answers, and of commands
+ * beside it. A process of its own costs most of a second (ADR-0171).
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openService } from '../../embedded/compose.ts';
+import { openDataFolder } from '../../embedded/data-folder.ts';
+import { loadConfig } from '../../shared/runtime/load-config.ts';
+import { createLogger } from '../../shared/runtime/log.ts';
+import { freePort } from './free-port.ts';
+import { type Client, clientOf, isReady, type ServiceOptions } from './service.ts';
+import { until } from './until.ts';
+
+const { log: silent } = createLogger({ level: 'silent', destination: 'stdout' });
+
+export type ServiceHere = Client & {
+  url: string;
+  port: number;
+  dataDir: string;
+  /** Stops the service in good order and removes the data folder, unless it is the caller's. */
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** Opens it with the settings of `env` and waits until it is ready. It logs nothing. */
+export const startServiceHere = async ({
+  env,
+  dataDir: given,
+}: Pick<ServiceOptions, 'env' | 'dataDir'> = {}): Promise<ServiceHere> => {
+  const dataDir = given ?? mkdtempSync(join(tmpdir(), 'payments-here-'));
+  const PORT = env?.PORT ?? String(await freePort());
+  const read = loadConfig({ ...env, DATA_DIR: dataDir, PORT });
+  if (!read.ok) throw new Error(read.problems.join('; '));
+  const { host, port } = read.config;
+  const opened = await openService(read.config, openDataFolder(dataDir), silent, (error) => {
+    throw error;
+  });
+  await opened.app.listen({ host, port });
+  const at = { url: `http://127.0.0.1:${port}`, port, dataDir };
+  await until('the service is ready', () => isReady(at.url));
+  return {
+    ...at,
+    ...clientOf(at, env),
+    [Symbol.asyncDispose]: async () => {
+      await opened.stop();
+      if (given === undefined) rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+};
