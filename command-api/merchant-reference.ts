@@ -8,6 +8,7 @@
  * yields, or it is appended afterwards, and its create then finds that the last claim is another's.
  * So every payment that ever claimed is looked at, not the last one alone.
  */
+import { contextOf } from '../shared/http/event-context.ts';
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { createOf, isOfSameRequest } from '../shared/payment/payment-state.ts';
 import { bodyOf } from '../shared/payment/response.ts';
@@ -18,7 +19,7 @@ import { resolvedInTurn } from './recovery/ask.ts';
 import type { Claims } from './reference-claims.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import { type CommandResponse, rejection, responseTo, unknownOutcome } from './responses.ts';
-import { contextOf, type Sender } from './sender.ts';
+import type { Sender } from './sender.ts';
 
 /** How long a claimant has from its claim to its PaymentCreated; then its claim no longer counts. */
 const CLAIM_MS_MAX = 2_000;

@@ -3,7 +3,9 @@
  * provider once with the intent's operation id and outside any retry loop, record the outcome,
  * respond. An operation that leaves the road without a recorded outcome is given to `unresolved`.
  */
+
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
+import { contextOf } from '../shared/http/event-context.ts';
 import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
 import type { FinalOutcome, FinalOutcomeDetails } from '../shared/payment/outcome.ts';
 import type { Operation } from '../shared/payment/payment-state.ts';
@@ -19,7 +21,7 @@ import {
   responseTo,
   unknownOutcome,
 } from './responses.ts';
-import { contextOf, type Sender } from './sender.ts';
+import type { Sender } from './sender.ts';
 
 /** One operation to be begun on a payment. */
 export type OperationRequest = {

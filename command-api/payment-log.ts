@@ -2,6 +2,7 @@
  * The streams of payments, read and appended to: load, decide, append; again on a conflict of
  * revisions. The only loop around an append, and it holds no effect but the append itself (gaps §6).
  */
+
 import { RevisionConflict } from '../shared/event-store/errors.ts';
 import {
   asPaymentEvent,
@@ -9,6 +10,7 @@ import {
   type RecordedPaymentEvent,
 } from '../shared/event-store/fold-stream.ts';
 import type { EventContext, EventStore } from '../shared/event-store/port.ts';
+import { contextOf } from '../shared/http/event-context.ts';
 import type {
   Command,
   LaterCommand,
@@ -37,7 +39,7 @@ import {
   operationOf,
 } from './loaded-payment.ts';
 import { type Budget, BudgetSpent, startBudget } from './request-budget.ts';
-import { contextOf, type Sender } from './sender.ts';
+import type { Sender } from './sender.ts';
 
 /** Everything that leads to events of a payment. */
 type AnyCommand = Command | ResolutionCommand | LaterCommand;

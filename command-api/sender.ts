@@ -1,8 +1,6 @@
-/** Who sent a request to the command side, and what an event says of it. */
+/** Who sent a request to the command side. */
 import type { FastifyReply } from 'fastify';
-import type { EventContext } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
-import { currentTraceparent } from '../shared/runtime/tracing.ts';
 
 /** Who sent a request, as its token says, and which request it was. */
 export type Sender = { merchantId: string; actor: string; requestId: string };
@@ -12,10 +10,3 @@ export const senderOf = (
   { merchantId, actor }: Principal,
   { request }: Pick<FastifyReply, 'request'>,
 ): Sender => ({ merchantId, actor, requestId: request.id });
-
-/** The context that a request's intent is stored with. */
-export const contextOf = ({ actor, requestId }: Sender): EventContext => {
-  const context = { actor, requestId, correlationId: requestId, causationId: requestId };
-  const traceparent = currentTraceparent();
-  return traceparent === undefined ? context : { ...context, traceparent };
-};

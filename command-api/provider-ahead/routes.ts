@@ -4,6 +4,7 @@
  */
 import { RevisionConflict, StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
+import { contextOf } from '../../shared/http/event-context.ts';
 import {
   okJson,
   type RequestForm,
@@ -11,7 +12,7 @@ import {
   type RoutesOf,
   sendJson,
 } from '../../shared/http/route.ts';
-import { contextOf, senderOf } from '../sender.ts';
+import { senderOf } from '../sender.ts';
 import { Acknowledgement } from './contract.ts';
 import type { ProviderAhead } from './provider-ahead.ts';
 

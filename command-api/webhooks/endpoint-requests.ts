@@ -1,9 +1,10 @@
 /** What the routes of webhook endpoints share: a command handled, an endpoint found and shown. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
 import { reject } from '../../shared/http/errors.ts';
+import { contextOf } from '../../shared/http/event-context.ts';
 import { sendJson } from '../../shared/http/route.ts';
 import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
 import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
@@ -16,6 +17,7 @@ import {
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
 import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
+import { senderOf } from '../sender.ts';
 import type { AttemptParameters } from './contract.ts';
 import { showEndpoint } from './shown.ts';
 
@@ -29,13 +31,6 @@ export type WebhookDeps = {
 };
 export type Webhooks = WebhookDeps['webhooks'];
 
-const contextOf = ({ actor }: Principal, { id }: FastifyRequest) => ({
-  actor,
-  requestId: id,
-  correlationId: id,
-  causationId: id,
-});
-
 /** Handles a command; undefined once it is rejected. */
 export const handled = async (
   { store }: Webhooks,
@@ -43,7 +38,7 @@ export const handled = async (
   command: EndpointCommand,
   reply: FastifyReply,
 ): Promise<Extract<Handled, { kind: 'events' }> | undefined> => {
-  const context = contextOf(principal, reply.request);
+  const context = contextOf(senderOf(principal, reply));
   const outcome = await handleEndpointCommand(store, principal.merchantId, command, context);
   if (outcome.kind === 'events') return outcome;
   // One endpoint too many breaks a rule of the merchant; there is no endpoint yet that could forbid it.

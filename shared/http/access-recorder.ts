@@ -2,6 +2,7 @@
  * Reading is itself recorded, in the log (ADR-0011): who read what and when stands there before
  * the response leaves. A process writes into streams of its own, so it never meets another writer.
  */
+
 import type { FastifyRequest } from 'fastify';
 import { expectedAfter, timeAfter } from '../event-store/append-after.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts';
@@ -9,6 +10,7 @@ import type { EventStore, NewEvent, RecordedEvent } from '../event-store/port.ts
 import { type AccessEvent, auditStreamOf } from '../payment/audit-events.ts';
 import { withoutLongNumbers } from '../runtime/card-numbers.ts';
 import { newEventId, newUlid } from '../runtime/ids.ts';
+import { contextOf } from './event-context.ts';
 
 export type Access = {
   action: AccessEvent['data']['action'];
@@ -83,12 +85,11 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
       ...(isPlain ? named : {}),
       ...parametersOf({ ...Object(request.query), ...parameters, ...(isPlain ? {} : named) }),
     };
-    const { id: requestId } = request;
     return {
       id: newEventId(),
       time: timeAfter(end.last),
       event: { type: 'AuditAccessed', data },
-      context: { actor, requestId, correlationId: requestId, causationId: requestId },
+      context: contextOf({ actor, requestId: request.id }),
     };
   };
 

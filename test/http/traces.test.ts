@@ -175,6 +175,36 @@ describe('one payment that a client creates in a trace of its own', () => {
   });
 });
 
+test('the events of endpoints and of reading name the trace of their request too', async () => {
+  const own = '7bf92f3577b34da6a3ce929d0e0e4737';
+  const headers = { traceparent: `00-${own}-${SPAN}-01` };
+  const made = await service.ask(
+    'POST',
+    '/api/v1/webhook-endpoints',
+    { url: receiver.url },
+    { headers },
+  );
+  const auditor = { token: await token('*', 'audit:read') };
+  await service.ask('GET', `/audit/v1/payments/${paymentId}/events`, undefined, {
+    ...auditor,
+    headers,
+  });
+  const { text } = await service.ask('GET', '/audit/v1/events', undefined, {
+    ...auditor,
+    headers: { accept: 'application/x-ndjson' },
+  });
+  const stored = text
+    .split('\n')
+    .filter((line) => line.includes(own))
+    .map((line) => JSON.parse(line).event);
+  expect(stored.map(({ type }) => type)).toEqual(['WebhookEndpointCreated', 'AuditAccessed']);
+  expect(stored[0]?.data.endpointId).toBe(made.json.id);
+  await traces.flush();
+  const spans = ofTrace(own).map((span) => `00-${own}-${span.spanContext().spanId}-01`);
+  for (const { traceparent } of stored.map(({ context }) => context))
+    expect(spans).toContain(traceparent);
+});
+
 test('a text that could be a card number leaves without it', () => {
   const said = cleaned({ 'payments.payment_id': APPROVED, 'payments.attempt': 1 });
   expect(said).toEqual({

@@ -1,0 +1,13 @@
+/** What an event says of the request that led to it. */
+import type { EventContext } from '../event-store/port.ts';
+import { currentTraceparent } from '../runtime/tracing.ts';
+
+/** The context that the first event of a request is stored with; it names the request's trace (ADR-0234). */
+export const contextOf = ({
+  actor,
+  requestId,
+}: Pick<EventContext, 'actor' | 'requestId'>): EventContext => {
+  const context = { actor, requestId, correlationId: requestId, causationId: requestId };
+  const traceparent = currentTraceparent();
+  return traceparent === undefined ? context : { ...context, traceparent };
+};
