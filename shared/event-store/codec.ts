@@ -117,13 +117,17 @@ function eventOf(forms: Forms, type: EventType, data: unknown): DomainEvent {
 
 /**
  * Makes the stored form of a batch that follows `expected` in a stream. Throws TypeError for what
- * only a bug can produce: an invalid stream name, an empty batch, an event that does not fit its
- * schema; and Error for text with half a surrogate pair, which has no canonical form.
+ * only a bug can produce: an invalid stream name, an empty batch, a place to append at that is none,
+ * an event that does not fit its schema; and Error for text with half a surrogate pair, which has no
+ * canonical form.
  */
 export function encode(stream: string, expected: Expected, events: NewEvent[]): EncodedEvent[] {
   if (!STREAM_NAME.test(stream)) throw new TypeError('not a name for a stream');
   if (events.length === 0) throw new TypeError('an append needs at least one event');
   let last = expected === 'none' ? { revision: -1, hash: GENESIS_HASH } : expected;
+  if (!Number.isInteger(last.revision) || typeof last.hash !== 'string') {
+    throw new TypeError('an append needs the revision and the hash of the event that it follows');
+  }
   return events.map((event) => {
     const encoded = encodeOne(stream, last.revision + 1, last.hash, event);
     last = encoded.recorded;

@@ -86,9 +86,11 @@ export const appendingCases = (driver: EventStoreDriver): void => {
       test('there is no "any" revision', async () => {
         await store.append(named(1), 'none', batchOf(1));
         for (const any of ['any', undefined, {}, { revision: 0 }]) {
-          await expect(store.append(named(1), any as never, batchOf(1))).rejects.toThrow();
+          const append = store.append(named(1), any as never, batchOf(1));
+          await expect(append).rejects.toThrow(TypeError);
         }
         expect(await store.readStream(named(1))).toHaveLength(1);
+        expect(await store.append(named(2), 'none', batchOf(1))).toHaveLength(1);
       });
     });
 
