@@ -9,14 +9,14 @@ import {
   created,
   newEvent,
 } from '../../support/payment-events.ts';
-import { at, batchOf, type EventStoreDriver, openBeforeEach, placed } from './opened.ts';
+import { at, batchOf, type EventStoreDriver, openForGroup, placed } from './opened.ts';
 
 export const appendingCases = (driver: EventStoreDriver): void => {
   describe('appending', () => {
     let store: EventStore;
     let run: string;
     let start: Position | null;
-    const { named } = openBeforeEach(driver, (opened) => {
+    const { named } = openForGroup(driver, (opened) => {
       ({ store, start, run } = opened);
     });
 

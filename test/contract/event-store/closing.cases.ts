@@ -8,7 +8,7 @@ import {
   collect,
   type EventStoreDriver,
   eventsOf,
-  openBeforeEach,
+  openForGroup,
   placed,
 } from './opened.ts';
 
@@ -16,7 +16,7 @@ export const closingCases = (driver: EventStoreDriver): void => {
   describe('closing', () => {
     let store: EventStore;
     let start: Position | null;
-    const { named, reopen } = openBeforeEach(driver, (opened) => {
+    const { named, reopen } = openForGroup(driver, (opened) => {
       ({ store, start } = opened);
     });
 
@@ -42,6 +42,7 @@ export const closingCases = (driver: EventStoreDriver): void => {
       await expect(store.append(named(1), 'none', batchOf(1))).rejects.toThrow(StoreUnavailable);
       await expect(store.readStream(named(1))).rejects.toThrow(StoreUnavailable);
       expect(eventsOf(await live)).toEqual([]);
+      store = await reopen();
     });
   });
 };

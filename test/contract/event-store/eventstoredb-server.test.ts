@@ -23,7 +23,6 @@ const unreachable = async (): Promise<string | undefined> => {
 describeEventStore({
   name: 'eventstoredb (server)',
   skip: await unreachable(),
-  shared: true,
   connectionless: 'only the operator can drop its connections',
   administrator: async () => administratorOf(url as string),
   make: async () => ({ open, remove: async () => undefined }),

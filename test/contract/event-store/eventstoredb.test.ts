@@ -29,7 +29,6 @@ let used: Promise<StandIn> | undefined;
 
 describeEventStore({
   name: 'eventstoredb (stand-in with a past)',
-  shared: true,
   countedEventsMax: bounds.countedEventsMax,
   make: async () => {
     used ??= startUsed();

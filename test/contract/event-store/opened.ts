@@ -1,6 +1,6 @@
 /** How the cases of the event-store port open a store, and the events that they append. */
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, expect } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
 import { isReadable } from '../../../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../../../shared/event-store/errors.ts';
 import type {
@@ -35,35 +35,37 @@ export type EventStoreDriver = Driver & {
   administrator?(): Promise<Administrator>;
   /** Why there is no administrator; printed in place of those tests. */
   undeletable?: string;
-  /** Every test opens the same log. */
-  shared?: boolean;
   /** A store to open; whether others have written to it does not matter. */
   make(): Promise<EventStoreUnderTest>;
   /** Called once after the last test. */
   end?(): Promise<void>;
 };
 
-/** `start` is the end of the log before the test, `run` a name that no other test has. */
+/** `start` is the end of the log before the test or its group, `run` a name that no other has. */
 export type OpenedStore = { store: EventStore; start: Position | null; run: string };
 
 /**
- * Opens a store before each test of the group and hands it to `use`. A log that others have
- * written to is as good as an empty one: each test has its own streams (`named`), and looks at
- * what comes after `start`.
+ * Opens one store for the tests of the group, empty where the driver can make such a one, and hands it
+ * to `use` before each of them, or before all. A log that others have written to is as good as an empty
+ * one: each test, or the group, has its own streams (`named`), and looks at what comes after `start`.
  */
-export const openBeforeEach = (driver: EventStoreDriver, use: (opened: OpenedStore) => void) => {
+export const openForGroup = (
+  driver: EventStoreDriver,
+  use: (opened: OpenedStore) => void,
+  before: typeof beforeEach = beforeEach,
+) => {
   let place: EventStoreUnderTest;
   let store: EventStore;
   let run: string;
-  let start: Position | null = null;
-  beforeEach(async () => {
+  beforeAll(async () => {
     place = await driver.make();
     store = await place.open();
-    run = randomUUID();
-    start = await store.end();
-    use({ store, start, run });
   });
-  afterEach(async () => {
+  before(async () => {
+    run = randomUUID();
+    use({ store, start: await store.end(), run });
+  });
+  afterAll(async () => {
     await store.close();
     await place.remove();
   });

@@ -9,7 +9,7 @@ import {
   collect,
   type EventStoreDriver,
   eventsOf,
-  openBeforeEach,
+  openForGroup,
   placed,
 } from './opened.ts';
 
@@ -17,7 +17,7 @@ export const readingCases = (driver: EventStoreDriver): void => {
   describe('reading', () => {
     let store: EventStore;
     let start: Position | null;
-    const { named, reopen } = openBeforeEach(driver, (opened) => {
+    const { named, reopen } = openForGroup(driver, (opened) => {
       ({ store, start } = opened);
     });
 

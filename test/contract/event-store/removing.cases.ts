@@ -6,7 +6,7 @@ import { isOfPayment } from '../../../shared/event-store/fold-stream.ts';
 import type { EventStore, Position } from '../../../shared/event-store/port.ts';
 import type { Administrator } from '../../support/eventstoredb-administrator.ts';
 import { authorized, newEvent, timeOf } from '../../support/payment-events.ts';
-import { at, batchOf, collect, type EventStoreDriver, eventsOf, openBeforeEach } from './opened.ts';
+import { at, batchOf, collect, type EventStoreDriver, eventsOf, openForGroup } from './opened.ts';
 
 const WAYS = {
   'a soft delete': (by: Administrator, stream: string) => by.softDelete(stream),
@@ -32,7 +32,7 @@ export const removingCases = (driver: EventStoreDriver): void => {
       await store.append(after(), 'none', batchOf(1));
       await administrator.close();
     });
-    const { named, reopen } = openBeforeEach(driver, (opened) => {
+    const { named, reopen } = openForGroup(driver, (opened) => {
       ({ store, start } = opened);
     });
     beforeEach(async () => {

@@ -2,13 +2,13 @@
  * F35, F40: the end of the log is a place, never a count (shared/event-store/port.ts). Whoever reads the
  * whole log gets all of it, from a driver that counts few events as from one that counts them all.
  */
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { type LogRequest, logLines, logPage } from '../../../audit/log.ts';
 import { createMerchantLookup } from '../../../audit/merchants.ts';
 import type { EventStore, Position, StoredForm } from '../../../shared/event-store/port.ts';
 import { walkLog } from '../../../shared/event-store/verify-log.ts';
 import { newEvent, wholeLife } from '../../support/payment-events.ts';
-import { batchOf, type EventStoreDriver, openBeforeEach, placed } from './opened.ts';
+import { batchOf, type EventStoreDriver, openForGroup, placed } from './opened.ts';
 
 // More than one page of each reader.
 const PAYMENTS = 50;
@@ -25,12 +25,9 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
   describe('the end of the log', () => {
     let store: EventStore;
     let start: Position | null;
-    let run: string;
-    const { named } = openBeforeEach(driver, (opened) => {
-      ({ store, start, run } = opened);
+    const { named } = openForGroup(driver, (opened) => {
+      ({ store, start } = opened);
     });
-    const deps = () => ({ store, log: store, merchants: createMerchantLookup(store, nobody) });
-    const isOwn = async ({ stream }: StoredForm): Promise<boolean> => stream.includes(run);
 
     test('is the place of the last event: no page goes beyond it, whatever is appended', async () => {
       const events = await placed(store, store.append(named(1), 'none', batchOf(5)));
@@ -51,55 +48,67 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
       }
       expect(await store.end()).toBe(later.at(-1)?.position);
     });
+  });
 
-    describe(`of ${EVENTS} events`, () => {
-      beforeEach(async () => {
-        const append = (_: unknown, n: number) => {
-          const life = wholeLife(`${run.slice(0, 8)}${n}`).map((event) => newEvent(event));
-          return store.append(named(n), 'none', life);
-        };
-        await Promise.all(Array.from({ length: PAYMENTS }, append));
-      });
+  describe(`a log of ${EVENTS} events`, () => {
+    let store: EventStore;
+    let start: Position | null;
+    let run: string;
+    const { named } = openForGroup(
+      driver,
+      (opened) => {
+        ({ store, start, run } = opened);
+      },
+      beforeAll,
+    );
+    const deps = () => ({ store, log: store, merchants: createMerchantLookup(store, nobody) });
+    const isOwn = async ({ stream }: StoredForm): Promise<boolean> => stream.includes(run);
+    beforeAll(async () => {
+      const append = (_: unknown, n: number) => {
+        const life = wholeLife(`${run.slice(0, 8)}${n}`).map((event) => newEvent(event));
+        return store.append(named(n), 'none', life);
+      };
+      await Promise.all(Array.from({ length: PAYMENTS }, append));
+    });
 
-      test('F35: a count that ended early says so', async () => {
-        const { countedEventsMax: counted = EVENTS } = driver;
-        const isExact = counted === EVENTS;
-        expect(await store.head(start)).toMatchObject({ eventsAfter: counted, isExact });
-      });
+    test('F35: a count that ended early says so', async () => {
+      const { countedEventsMax: counted = EVENTS } = driver;
+      const isExact = counted === EVENTS;
+      expect(await store.head(start)).toMatchObject({ eventsAfter: counted, isExact });
+    });
 
-      test('F35: a verification of the whole log sees every event', async () => {
-        const { signal } = new AbortController();
-        const { stored } = store;
-        const end = await store.end();
-        const steps = walkLog({ stored, guarantee: 'stream', includes: isOwn, end, signal });
-        let step = await steps.next();
-        while (step.done !== true) step = await steps.next();
-        expect(step.value).toMatchObject({ events: EVENTS, last: { position: end } });
-        expect(step.value).not.toHaveProperty('broken');
-      });
+    test('F35: a verification of the whole log sees every event', async () => {
+      const { signal } = new AbortController();
+      const { stored } = store;
+      const end = await store.end();
+      const steps = walkLog({ stored, guarantee: 'stream', includes: isOwn, end, signal });
+      let step = await steps.next();
+      while (step.done !== true) step = await steps.next();
+      expect(step.value).toMatchObject({ events: EVENTS, last: { position: end } });
+      expect(step.value).not.toHaveProperty('broken');
+    });
 
-      test('F35: an export has every line', async () => {
-        const { signal } = new AbortController();
-        const lines = logLines(deps(), onFrom(start), undefined, signal);
-        const positions: string[] = [];
-        for await (const line of lines) positions.push(JSON.parse(line).position);
-        expect(positions).toHaveLength(EVENTS);
-        expect(positions.at(-1)).toBe(await store.end());
-      });
+    test('F35: an export has every line', async () => {
+      const { signal } = new AbortController();
+      const lines = logLines(deps(), onFrom(start), undefined, signal);
+      const positions: string[] = [];
+      for await (const line of lines) positions.push(JSON.parse(line).position);
+      expect(positions).toHaveLength(EVENTS);
+      expect(positions.at(-1)).toBe(await store.end());
+    });
 
-      test('F40: pages hold every event, and the last page alone is at the end', async () => {
-        const positions: string[] = [];
-        const atEnd: boolean[] = [];
-        while (atEnd.at(-1) !== true) {
-          const requested = { ...onFrom(positions.at(-1) ?? start), limit: EVENTS / 3 };
-          const page = await logPage(deps(), requested, undefined);
-          positions.push(...page.events.map(({ position }) => position));
-          atEnd.push(page.atEnd);
-        }
-        expect(positions).toHaveLength(EVENTS);
-        expect(new Set(positions).size).toBe(EVENTS);
-        expect(atEnd).toEqual([false, false, true]);
-      });
+    test('F40: pages hold every event, and the last page alone is at the end', async () => {
+      const positions: string[] = [];
+      const atEnd: boolean[] = [];
+      while (atEnd.at(-1) !== true) {
+        const requested = { ...onFrom(positions.at(-1) ?? start), limit: EVENTS / 3 };
+        const page = await logPage(deps(), requested, undefined);
+        positions.push(...page.events.map(({ position }) => position));
+        atEnd.push(page.atEnd);
+      }
+      expect(positions).toHaveLength(EVENTS);
+      expect(new Set(positions).size).toBe(EVENTS);
+      expect(atEnd).toEqual([false, false, true]);
     });
   });
 };
