@@ -105,9 +105,9 @@ const rotate = async (options: Options): Promise<void> => {
 
 /** The verb `keys`. */
 export const keysCommand = (): Command => {
-  const keys = new Command('keys').description(
-    'The key that seals the log (docs/audit.md, Seals).',
-  );
+  const keys = new Command('keys')
+    .description('The key that seals the log (docs/audit.md, Seals).')
+    .addHelpText('after', '\nExample:\n  payments keys show');
   keys
     .command('show')
     .description('Prints the id and the public key (PEM) of the key that seals the log.')

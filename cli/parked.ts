@@ -32,9 +32,11 @@ const retry = async (paymentId: string, { format }: Options): Promise<void> => {
 
 /** The verb `parked` with its verbs `list` and `retry`. */
 export const parkedCommand = (): Command => {
-  const command = new Command('parked').description(
-    'Lists and retries payments parked at an event that cannot be applied; GET serves them from their events.',
-  );
+  const command = new Command('parked')
+    .description(
+      'Lists and retries payments parked at an event that cannot be applied; GET serves them from their events.',
+    )
+    .addHelpText('after', '\nExample:\n  payments parked list');
   command
     .command('list')
     .description('Lists the parked payments, the oldest first.')

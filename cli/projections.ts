@@ -219,9 +219,9 @@ const rebuild = async (options: RebuildOptions, command: Command): Promise<void>
 
 /** The verb `projections` with its verbs `status` and `rebuild`. */
 export const projectionsCommand = (): Command => {
-  const command = new Command('projections').description(
-    'Shows how far the read models are, and rebuilds them from the event log.',
-  );
+  const command = new Command('projections')
+    .description('Shows how far the read models are, and rebuilds them from the event log.')
+    .addHelpText('after', '\nExample:\n  payments projections status');
   command
     .command('status')
     .description('Shows the checkpoint, how far it is behind, and the running or the last rebuild.')
