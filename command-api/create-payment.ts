@@ -234,7 +234,7 @@ const repeatUnresolved = async (
   paymentId: string,
 ): Promise<Tried> => {
   const payment = await resolvedInTurn(deps, paymentId, budget);
-  if (payment === undefined) throw new Error(`payment ${paymentId} does not exist any more`);
+  if (payment === undefined) throw notInLog(paymentId);
   const create = createOf(payment.state);
   if (isFree(create)) return { free: payment };
   const response = responseTo(payment, create);
