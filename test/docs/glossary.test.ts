@@ -72,40 +72,50 @@ const NO_IDENTIFIERS = new RegExp(
   ].join('|'),
   'g',
 );
+const blank = (text: string): string => text.replace(/[^\n]/g, ' ');
+const IDENTIFIER = /[A-Za-z_$][\w$]*/g;
 
-const linesOf = (path: string, text = textOf(path)): [string, string][] =>
-  text.split('\n').map((line, index) => [`${path}:${index + 1}`, line]);
+type Line = [place: string, line: string];
+
+/** The lines of a file that hold what the pattern matches; as a whole most files hold none. */
+const linesWith = (pattern: RegExp, path: string, text: string): Line[] =>
+  pattern.test(text)
+    ? text
+        .split('\n')
+        .map((line, index): Line => [`${path}:${index + 1}`, line])
+        .filter(([, line]) => pattern.test(line))
+    : [];
 
 const files = projectFiles.filter((path) => !PAGES_OF_THEIR_OWN.includes(path));
+const texts = new Map(files.map((path) => [path, textOf(path)]));
 
 test.each(IN_TEXT)('text: say "$say"', ({ not, in: where = /./ }) => {
   const found = files
     .filter((path) => where.test(path))
-    .flatMap((path) => linesOf(path))
-    .filter(([, line]) => not.test(line));
+    .flatMap((path) => linesWith(not, path, texts.get(path) ?? ''));
   expect(found.map(([place, line]) => `${place} ${line.trim().slice(0, 100)}`)).toEqual([]);
 });
 
-const identifiers = files
-  .filter((path) => CODE.test(path))
-  .flatMap((path) =>
-    linesOf(
-      path,
-      textOf(path).replace(NO_IDENTIFIERS, (text) => text.replace(/[^\n]/g, ' ')),
-    ),
-  )
-  .flatMap(([place, line]) =>
-    (line.match(/[A-Za-z_$][\w$]*/g) ?? []).map((name) => ({
-      place,
-      name,
-      parts: name.split(/(?<=[a-z0-9])(?=[A-Z])|_/).map((part) => part.toLowerCase()),
-    })),
-  )
-  .filter(({ name }) => !NAMED_BY_OTHERS.has(name));
+const code = new Map(
+  files
+    .filter((path) => CODE.test(path))
+    .map((path) => [path, (texts.get(path) ?? '').replace(NO_IDENTIFIERS, blank)]),
+);
+const identifiers = [...new Set([...code.values()].flatMap((text) => text.match(IDENTIFIER) ?? []))]
+  .filter((name) => !NAMED_BY_OTHERS.has(name))
+  .map((name) => ({
+    name,
+    parts: name.split(/(?<=[a-z0-9])(?=[A-Z])|_/).map((part) => part.toLowerCase()),
+  }));
 
 test.each(IN_IDENTIFIERS)('identifiers: say "$say"', ({ not }) => {
-  const found = identifiers.filter(({ parts }) => parts.some((part) => not.includes(part)));
-  expect(found.map(({ place, name }) => `${place} ${name}`)).toEqual([]);
+  const found = identifiers
+    .filter(({ parts }) => parts.some((part) => not.includes(part)))
+    .flatMap(({ name }) => {
+      const named = new RegExp(String.raw`(?<![\w$])${name.replaceAll('$', '\\$')}(?![\w$])`);
+      return [...code].flatMap(([path, text]) => linesWith(named, path, text));
+    });
+  expect(found.map(([place, line]) => `${place} ${line.trim().slice(0, 100)}`)).toEqual([]);
 });
 
 test('names of files follow the same words', () => {
