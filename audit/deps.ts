@@ -18,6 +18,8 @@ export type AuditDeps = {
   streams: Streams;
   /** `MAX_OPERATIONS_PER_PAYMENT` (gaps §18). */
   operationsMax: number;
+  /** The names of the provider that is set (ADR-0247); empty where this process does not know it. */
+  providers: readonly string[];
   /** Called with what every verification of the whole log found: the break, or undefined. */
   onVerified: (broken: LogBreak | undefined) => void;
   /** The public key whose seals are trusted; undefined where this process has none. */

@@ -6,7 +6,11 @@ import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts'
 import { describeBreak } from '../shared/event-store/verify-chain.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
 import type { EventData } from '../shared/payment/payment-events.ts';
-import type { PaymentState } from '../shared/payment/payment-state.ts';
+import {
+  isOtherProvider,
+  type Operation,
+  type PaymentState,
+} from '../shared/payment/payment-state.ts';
 import { foldReadModel } from '../shared/payment/response.ts';
 import { foldState } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
@@ -18,6 +22,8 @@ export type ExplainedCommand = {
   amount?: number | undefined;
   /** As in `ChangeCommand`. */
   operationsMax: number;
+  /** The names of the provider that is set (ADR-0247); empty where the process does not know it. */
+  providers: readonly string[];
 };
 
 /** Why an event forbids the command; undefined where it does not. */
@@ -29,11 +35,28 @@ const amountText = (amountMinor: number, currency: string): string =>
 const unresolvedIntents = (state: PaymentState): ReadonlySet<number> =>
   new Set(state.operations.filter((o) => o.ended === undefined).map((o) => o.requestedAt));
 
+/** Whether a provider that an event names is another one than the one that is set. */
+const isElsewhere = (
+  provider: string | undefined,
+  { providers }: ExplainedCommand,
+): provider is string => providers.length > 0 && isOtherProvider(provider, providers);
+
 const whyUnresolved =
-  (revisions: ReadonlySet<number>): ReasonOf =>
-  ({ revision, event }) =>
-    revisions.has(revision)
-      ? `${event.type} has no outcome yet: the provider is asked about it first`
+  ({ requestedAt, provider }: Operation, request: ExplainedCommand): ReasonOf =>
+  ({ revision, event }) => {
+    if (revision !== requestedAt) return undefined;
+    const next = isElsewhere(provider, request)
+      ? `it was sent to ${provider}, and nobody asks for its outcome while the provider that is set is ${request.providers[0]}`
+      : 'the provider is asked about it first';
+    return `${event.type} has no outcome yet: ${next}`;
+  };
+
+/** The create, or the change by which the log knows where an older payment was made. */
+const whyElsewhere =
+  (provider: string, { providers }: ExplainedCommand): ReasonOf =>
+  ({ event }) =>
+    'provider' in event.data && event.data.provider === provider
+      ? `${event.type} was sent to ${provider}; the provider that is set is ${providers[0]}`
       : undefined;
 
 /** Why a payment cannot be captured or voided any more. */
@@ -175,8 +198,7 @@ const permissionOf = (
     }
     case 'unresolved': {
       const details = [`the outcome of a ${decision.operation.kind} is not known yet`];
-      const unresolved = new Set([decision.operation.requestedAt]);
-      const by = forbiddenBy(events, whyUnresolved(unresolved));
+      const by = forbiddenBy(events, whyUnresolved(decision.operation, request));
       return { allowed: false, code: 'UNRESOLVED', details, forbiddenBy: by };
     }
     case 'refused': {
@@ -184,8 +206,12 @@ const permissionOf = (
       const by = forbiddenBy(events, reasonFor(state, request));
       return { allowed: false, code, details, forbiddenBy: by };
     }
+    case 'other provider': {
+      const details = ['the payment was made at another provider than the one in use now'];
+      const by = forbiddenBy(events, whyElsewhere(decision.provider, request));
+      return { allowed: false, code: 'PROVIDER_UNAVAILABLE', details, forbiddenBy: by.slice(0, 1) };
+    }
     case 'exists':
-    case 'other provider':
     case 'repeated':
       throw new Error(`${request.command} without a key cannot be a repeat, and is no create`);
   }
@@ -223,8 +249,7 @@ export const explain = (
     operationId: newOperationId(),
     amountMinor: request.amount,
     operationsMax: request.operationsMax,
-    // Which provider is set is the command side's to know.
-    providers: [],
+    providers: request.providers,
     identity: { fingerprint: 'explain' },
   });
   return {

@@ -151,6 +151,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     request: { query: ExplainParameters, paymentId },
     responses: okJson(AuditExplanation),
     handle: async (deps, input, reply) => {
+      const { operationsMax, providers } = deps;
       const found = await find(deps, input, reply, 'EXPLAIN');
       if (found?.broken !== undefined) {
         return sendJson(reply, explainBroken(found.paymentId, input.query, found.broken));
@@ -158,7 +159,7 @@ export const AUDIT_PAYMENT_ROUTES = {
       const events = found === undefined ? undefined : readable(reply, found);
       return events === undefined
         ? reply
-        : sendJson(reply, explain(events, { ...input.query, operationsMax: deps.operationsMax }));
+        : sendJson(reply, explain(events, { ...input.query, operationsMax, providers }));
     },
   }),
 } satisfies Partial<RoutesOf<'audit', AuditDeps>>;

@@ -15,6 +15,8 @@ export type AuditApi = {
   readModels: AuditDeps['readModels'];
   /** `MAX_OPERATIONS_PER_PAYMENT`, for `explain` (gaps §18). */
   operationsMax: number;
+  /** The names of the provider that is set, for `explain`; left out where this process does not know it. */
+  providers?: readonly string[];
   /** Called with what every verification of the whole log found, the break or undefined; not where it was aborted. */
   onVerified?: AuditDeps['onVerified'];
   /** Left out: every reading is recorded in the log. */
@@ -41,6 +43,7 @@ export const registerAuditApi = (
     store,
     readModels,
     operationsMax,
+    providers = [],
     record,
     limits,
     onVerified = () => undefined,
@@ -55,6 +58,7 @@ export const registerAuditApi = (
     merchants: createMerchantLookup(store, readModels),
     streams: createStreams(app, limits),
     operationsMax,
+    providers,
     onVerified,
     sealingKey,
     sealedHead,

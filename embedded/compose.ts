@@ -206,6 +206,7 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
     store,
     readModels,
     operationsMax: config.maxOperationsPerPayment,
+    providers: config.provider.names,
     onVerified: verification.note,
     sealingKey: sealer.publicKey,
     sealedHead: sealer.sealedHead,

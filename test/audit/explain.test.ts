@@ -1,7 +1,11 @@
 /** `GET …/explain`: whether a command would be allowed, and which events forbid it (docs/audit.md). */
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
 import { type AuditStory, openAuditStory, type TimelineEvent } from '../support/audit-story.ts';
 import { idOf, leaveUnresolved } from '../support/in-process.ts';
+import { authorized, captureRequested, created, newEvent } from '../support/payment-events.ts';
 
 let service: AuditStory['service'];
 let read: AuditStory['read'];
@@ -67,5 +71,45 @@ describe('docs/audit.md: explain says whether a command would be allowed now', (
     expect((await explain(paymentId, 'command=refund')).declined).toEqual([
       expect.objectContaining({ failureCode: 'TRANSACTION_NOT_PERMITTED', outcome: 'DECLINED' }),
     ]);
+  });
+
+  test('ADR-0247: what another provider was sent than the one that is set is said to be there', async () => {
+    const [whole, unresolved] = ['pay_ELSEWHERE', 'pay_UNRESOLVED'];
+    const stripe = { provider: 'stripe' };
+    const life = (paymentId: string) => [
+      created({ paymentId, merchantId: 'm_test', ...stripe }),
+      authorized(),
+    ];
+    await service.restart(async (folder) => {
+      const store = await openSqliteEventStore({ file: join(folder, 'events.sqlite') });
+      const append = (id: string, events: ReturnType<typeof life>) =>
+        store.append(
+          streamOf(id),
+          'none',
+          events.map((event) => newEvent(event)),
+        );
+      await append(whole, life(whole));
+      await append(unresolved, [...life(unresolved), captureRequested(stripe)]);
+      await store.close();
+    });
+    const refused = await service.change('capture', whole);
+    const json = await explain(whole, 'command=capture');
+    expect([json.allowed, json.code]).toEqual([false, refused.json.error]);
+    expect(json.forbiddenBy).toMatchObject([
+      {
+        revision: 0,
+        why: 'PaymentCreated was sent to stripe; the provider that is set is simulator',
+      },
+    ]);
+    const waiting = await explain(unresolved, 'command=capture');
+    expect(waiting).toMatchObject({
+      code: 'UNRESOLVED',
+      forbiddenBy: [
+        {
+          revision: 2,
+          why: 'PaymentCaptureRequested has no outcome yet: it was sent to stripe, and nobody asks for its outcome while the provider that is set is simulator',
+        },
+      ],
+    });
   });
 });
