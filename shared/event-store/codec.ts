@@ -80,14 +80,15 @@ const formOf = <T extends z.core.$ZodType>(schema: T): Form<T> => ({
   copy: compileSchema(schema),
 });
 
-type Forms = Record<EventType, Form<z.core.$ZodType>>;
+type FormOfType = (type: EventType) => Form<z.core.$ZodType>;
 
-function formsOf(strict: boolean): Forms {
-  const all = Object.entries(EVENT_SCHEMAS).map(([type, schema]) => [
-    type,
-    formOf(inCanonicalOrder(schema, strict)),
-  ]);
-  return Object.fromEntries(all) as Forms;
+/** A form is made with the first event of its type: a process, and each thread of it, meets few of all. */
+function formsOf(strict: boolean): FormOfType {
+  const made: Partial<Record<EventType, Form<z.core.$ZodType>>> = {};
+  return (type) => {
+    made[type] ??= formOf(inCanonicalOrder(EVENT_SCHEMAS[type], strict));
+    return made[type];
+  };
 }
 // seeded bug: strict-events
 const strictForms = formsOf(true);
@@ -111,8 +112,8 @@ function conform<T extends z.core.$ZodType>(
 }
 
 /** An event whose data fits the schema of its type, with the fields in canonical order. */
-function eventOf(forms: Forms, type: EventType, data: unknown): DomainEvent {
-  return { type, data: conform(forms[type], data) } as DomainEvent;
+function eventOf(formOfType: FormOfType, type: EventType, data: unknown): DomainEvent {
+  return { type, data: conform(formOfType(type), data) } as DomainEvent;
 }
 
 /**
