@@ -34,12 +34,8 @@ import { type AuthHooks, openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully } from '../shared/http/server/close-gracefully.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
-import {
-  type OpenedStore,
-  openDeliveries,
-  openEventStore,
-  openReadModels,
-} from '../shared/open-drivers.ts';
+import { openDeliveries } from '../shared/open-deliveries.ts';
+import { type OpenedStore, openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';

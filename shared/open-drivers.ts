@@ -11,8 +11,6 @@ import { tracedReadModels } from './read-models/traced.ts';
 import type { Config } from './runtime/config.ts';
 import type { Log } from './runtime/log.ts';
 import { isTracing } from './runtime/tracing.ts';
-import { ATTEMPTS_MAX, type DeliveryStore } from './webhooks/delivery-store/port.ts';
-import { sqliteDeliveries } from './webhooks/delivery-store/sqlite.ts';
 
 /** The event store, and what differs between its drivers. */
 export type OpenedStore = {
@@ -85,16 +83,4 @@ export const openReadModels = async (
   const { openMongoReadModels } = await import('./read-models/mongodb/read-models.ts');
   const readModels = await openMongoReadModels({ url: config.mongoUrl, secrets });
   return withSpans(tracedReadModels, readModels, 'mongodb');
-};
-
-/** Opens the state of webhook deliveries; nothing is read or made before its first use. */
-export const openDeliveries = async ({
-  config,
-  fileOf,
-}: Pick<DriverOptions, 'fileOf'> & {
-  config: Pick<Config, 'mongoUrl'>;
-}): Promise<DeliveryStore> => {
-  if (config.mongoUrl === undefined) return sqliteDeliveries(fileOf('webhook-deliveries.sqlite'));
-  const { mongoDeliveries } = await import('./read-models/mongodb/deliveries.ts');
-  return mongoDeliveries({ url: config.mongoUrl, attemptsMax: ATTEMPTS_MAX });
 };

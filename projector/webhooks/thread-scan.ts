@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import type { LogScan } from '../../shared/event-store/scan-log.ts';
-import { openDeliveries } from '../../shared/open-drivers.ts';
+import { openDeliveries } from '../../shared/open-deliveries.ts';
 import { pause } from '../../shared/runtime/back-off.ts';
 import { openTraces } from '../../shared/runtime/traces.ts';
 import { spanCounts } from '../../shared/runtime/tracing.ts';
