@@ -10,7 +10,7 @@ import type { SealEvent } from '../../shared/payment/seal-events.ts';
 import { eventMessage, sealMessage, stateMessage } from '../event-feed/messages.ts';
 import { partitionOf } from '../event-feed/partition.ts';
 import { type FeedMessage, SEALS_KEY, type Topic } from '../event-feed/port.ts';
-import type { RelayCheckpoint } from './checkpoint/port.ts';
+import type { RelayCheckpoint } from './checkpoint.ts';
 
 /** Large enough that a batch costs little per event, small enough to repeat; the broker takes 1 MB at most. */
 const BATCH_EVENTS_MAX = 500;

@@ -5,9 +5,9 @@ import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings.ts';
 import { isTracing } from '../../shared/runtime/tracing.ts';
 import type { Projector } from '../compose.ts';
 import { noRelay } from '../event-feed/none.ts';
+import { openKeyDocument } from '../key-document/open.ts';
 import type { Log } from '../subscription.ts';
 import { tracedFeed } from '../traces.ts';
-import { openKeyDocument } from './checkpoint/open.ts';
 import { type Relay, startRelay } from './relay.ts';
 
 export type OpenRelay = {

@@ -1,6 +1,6 @@
 /** The payments that the relay has parked, as its checkpoint notes them. */
 import type { LogEvent } from '../../shared/event-store/port.ts';
-import type { RelayCheckpoint } from './checkpoint/port.ts';
+import type { RelayCheckpoint } from './checkpoint.ts';
 
 /**
  * How many payments may be parked (ADR-0111): their notes are 4 MB then, and a document of MongoDB

@@ -11,7 +11,7 @@ import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { checkpointHashOf } from '../log-check.ts';
 import type { Log } from '../subscription.ts';
 import { addEvent, addSeal, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
-import type { RelayCheckpoint } from './checkpoint/port.ts';
+import type { RelayCheckpoint } from './checkpoint.ts';
 import { noteParked } from './parked-payments.ts';
 import { createParkedSender, type ParkedSender } from './send-parked.ts';
 import { createSender, type Sender, type SenderOptions } from './sender.ts';

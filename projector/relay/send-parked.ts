@@ -13,7 +13,7 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Log } from '../subscription.ts';
 import { addEvent, type Batch, batchFrom, hasMessages, isFull } from './batch.ts';
-import type { OwnCheckpoint } from './checkpoint/own-checkpoint.ts';
+import type { OwnCheckpoint } from './own-checkpoint.ts';
 import { noteSent, noteStillParked } from './parked-payments.ts';
 import type { Sender } from './sender.ts';
 

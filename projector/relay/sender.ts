@@ -3,7 +3,7 @@ import type { LogEvent } from '../../shared/event-store/port.ts';
 import { MessageTooLarge } from '../event-feed/errors.ts';
 import type { EventFeed } from '../event-feed/port.ts';
 import type { Batch } from './batch.ts';
-import type { OwnCheckpoint } from './checkpoint/own-checkpoint.ts';
+import type { OwnCheckpoint } from './own-checkpoint.ts';
 
 /**
  * The state first: where the broker does not take it for its size, no number of the events topic has

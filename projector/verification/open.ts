@@ -2,7 +2,7 @@
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import type { Projector } from '../compose.ts';
-import { openKeyDocument } from '../relay/checkpoint/open.ts';
+import { openKeyDocument } from '../key-document/open.ts';
 import type { Log } from '../subscription.ts';
 import {
   type ScheduledVerification,

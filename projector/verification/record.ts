@@ -1,7 +1,7 @@
 /** What the verifications of the whole log came to, kept over restarts in one document. */
 import { z } from 'zod';
 import type { LogBreak } from '../../shared/event-store/verify-log.ts';
-import type { KeyDocument } from '../relay/checkpoint/port.ts';
+import type { KeyDocument } from '../key-document/port.ts';
 
 const broken = z.object({
   position: z.string(),

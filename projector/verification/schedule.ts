@@ -18,7 +18,7 @@ import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
-import type { KeyDocument } from '../relay/checkpoint/port.ts';
+import type { KeyDocument } from '../key-document/port.ts';
 import type { Log } from '../subscription.ts';
 import { openRecord, type VerificationRecord } from './record.ts';
 

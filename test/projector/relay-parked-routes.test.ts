@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { noRelay } from '../../projector/event-feed/none.ts';
-import type { KeyDocument } from '../../projector/relay/checkpoint/port.ts';
+import type { KeyDocument } from '../../projector/key-document/port.ts';
 import { RETRIED_MAX, type Relay, startRelay } from '../../projector/relay/relay.ts';
 import { RELAY_PARKED_ROUTES } from '../../projector/relay/relay-parked-routes.ts';
 import {

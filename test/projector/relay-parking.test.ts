@@ -4,7 +4,7 @@ import {
   checkpointAtStart,
   parseCheckpoint,
   type RelayCheckpoint,
-} from '../../projector/relay/checkpoint/port.ts';
+} from '../../projector/relay/checkpoint.ts';
 import { noteParked, noteSent, PARKED_MAX } from '../../projector/relay/parked-payments.ts';
 import { type Relay, startRelay } from '../../projector/relay/relay.ts';
 import {

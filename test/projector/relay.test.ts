@@ -5,7 +5,8 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { noRelay } from '../../projector/event-feed/none.ts';
 import { partitionOf } from '../../projector/event-feed/partition.ts';
-import { type KeyDocument, parseCheckpoint } from '../../projector/relay/checkpoint/port.ts';
+import type { KeyDocument } from '../../projector/key-document/port.ts';
+import { parseCheckpoint } from '../../projector/relay/checkpoint.ts';
 import { relayState, watchRelayMetrics } from '../../projector/relay/metrics.ts';
 import { type Relay, type RelayOptions, startRelay } from '../../projector/relay/relay.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { FeedUnavailable } from '../../projector/event-feed/errors.ts';
 import { kafkaFeed } from '../../projector/event-feed/kafka.ts';
 import type { EventFeed } from '../../projector/event-feed/port.ts';
-import { fileDocument } from '../../projector/relay/checkpoint/file.ts';
+import { fileDocument } from '../../projector/key-document/file.ts';
 import { startRelay } from '../../projector/relay/relay.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';

@@ -5,7 +5,7 @@ import { loadText, saveText, type VersionedText } from './versioned-text.ts';
 /** Not one of the read models' collections: dropping those keeps this one. */
 const KEPT = 'kept';
 
-/** See KeyDocument (projector/relay/checkpoint/port.ts). Connects when it is first used. */
+/** See KeyDocument (projector/key-document/port.ts). Connects when it is first used. */
 export const mongoKeyDocument = ({ url, name }: { url: string; name: string }) => {
   const client = clientOf(url);
   const kept = client.db().collection<VersionedText>(KEPT);

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { FeedUnavailable } from '../../../projector/event-feed/errors.ts';
 import { partitionOf } from '../../../projector/event-feed/partition.ts';
 import type { EventFeed } from '../../../projector/event-feed/port.ts';
-import type { KeyDocument } from '../../../projector/relay/checkpoint/port.ts';
+import type { KeyDocument } from '../../../projector/key-document/port.ts';
 import { RelayNotReady } from '../../../projector/relay/errors.ts';
 import { type Relay, startRelay } from '../../../projector/relay/relay.ts';
 import {

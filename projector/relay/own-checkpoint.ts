@@ -1,11 +1,7 @@
 /** The checkpoint as one relay has taken it: a save fails once another relay has saved. */
-import type { Partitions } from '../../event-feed/port.ts';
-import {
-  checkpointAtStart,
-  type KeyDocument,
-  parseCheckpoint,
-  type RelayCheckpoint,
-} from './port.ts';
+import type { Partitions } from '../event-feed/port.ts';
+import type { KeyDocument } from '../key-document/port.ts';
+import { checkpointAtStart, parseCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
 
 export type OwnCheckpoint = {
   /** The last checkpoint taken or saved; undefined before `take`. */

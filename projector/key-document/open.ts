@@ -1,5 +1,5 @@
 /** Opens a document of the projector where its settings say: a file of the data folder, or MongoDB. */
-import type { Config } from '../../../shared/runtime/config.ts';
+import type { Config } from '../../shared/runtime/config.ts';
 import { fileDocument } from './file.ts';
 import type { KeyDocument } from './port.ts';
 
@@ -15,6 +15,6 @@ export const openKeyDocument = async (
   name: string,
 ): Promise<KeyDocument> => {
   if (config.mongoUrl === undefined) return fileDocument(fileOf(`${name}.json`));
-  const { mongoKeyDocument } = await import('../../../shared/read-models/mongodb/key-document.ts');
+  const { mongoKeyDocument } = await import('../../shared/read-models/mongodb/key-document.ts');
   return mongoKeyDocument({ url: config.mongoUrl, name });
 };

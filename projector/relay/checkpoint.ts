@@ -1,25 +1,9 @@
 /**
- * The checkpoint of the relay, in one document: the document changes as a whole or not at all, and only
- * for a writer that saw the last change. It is not one of the read models: after a wipe or a rebuild of
- * them, no message is sent again.
+ * The checkpoint of the relay, in one key document. It is not one of the read models: after a wipe or a
+ * rebuild of them, no message is sent again.
  */
 import { z } from 'zod';
-import { PARTITIONS_DEFAULT } from '../../event-feed/port.ts';
-
-/**
- * The port that an engine implements: one text under a fixed name, with a version that every change
- * raises. Version 0 is a document that does not exist yet.
- */
-export type KeyDocument = {
-  /** The last text saved, durable. Throws when the engine is out of reach. */
-  load(): Promise<{ version: number; text: string } | undefined>;
-  /**
-   * Replaces the text and raises the version by one. False, and nothing changed, when the stored
-   * version is not `expectedVersion`. Throws when it is not known whether it was saved.
-   */
-  save(text: string, expectedVersion: number): Promise<boolean>;
-  close(): Promise<void>;
-};
+import { PARTITIONS_DEFAULT } from '../event-feed/port.ts';
 
 const count = z.int().min(0);
 const partitions = z.int().min(1);

@@ -1,11 +1,10 @@
 /**
- * A key document, such as the relay's checkpoint, as a file of the data folder, which one service locks at a time. The new text is
- * written beside the file, synced and renamed over it: after any crash the file is the old one or the
- * new one.
+ * A key document as a file of the data folder, which one service locks at a time. The new text is written
+ * beside the file, synced and renamed over it: after any crash the file is the old one or the new one.
  */
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { replacePrivateFile } from '../../../shared/runtime/private-files.ts';
+import { replacePrivateFile } from '../../shared/runtime/private-files.ts';
 import type { KeyDocument } from './port.ts';
 
 const stored = z.object({ version: z.int().min(1), text: z.string() });
