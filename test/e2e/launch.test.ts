@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, expect, test } from '@jest/globals';
 import { shareOf } from '../support/long-run-share.ts';
 import { cleanEnv, LAUNCHER, NODE, ROOT, spawnService, untilReady } from '../support/service.ts';
 
@@ -25,7 +25,7 @@ let signals = 0;
 /** Megabytes of the young generation, once much was allocated of which some lives on. */
 function youngAfterGarbage(): number {
   let kept: number[][] = [];
-  for (let at = 0; at < 300_000; at += 1) {
+  for (let at = 0; at < 150_000; at += 1) {
     if (kept.length === 10_000) kept = [];
     kept.push(new Array(100).fill(at));
   }
@@ -39,9 +39,9 @@ process.on('SIGTERM', () => {
 });
 if (word === 'wait') setInterval(() => {}, 1000);
 process.stdout.write(process.pid + ' ' + word + '\\n');
-if (word === 'debug') process.stdout.write('at ' + (await import('node:inspector')).url() + '\\n');
-if (['flags', 'young'].includes(word)) process.stdout.write('flags ' + process.execArgv + '\\n');
-if (word === 'young') {
+if (word === 'flags') {
+  process.stdout.write('at ' + (await import('node:inspector')).url() + '\\n');
+  process.stdout.write('flags ' + process.execArgv + '\\n');
   process.stdout.write('main ' + youngAfterGarbage() + '\\n');
   const { Worker } = await import('node:worker_threads');
   const source = 'console.log("thread", (' + youngAfterGarbage + ')())';
@@ -121,84 +121,74 @@ const launch = (
   };
 };
 
-describe.each(NODES)('ADR-0001: started by %s', (_, flags) => {
-  test('the main gets its arguments, and its output is all that is written', async () => {
-    const run = launch(flags, 'hello');
-    expect(await run.ended).toEqual({ code: 0, signal: null });
-    expect(run.output()).toMatch(/^\d+ hello\n$/);
-  });
-
-  test('every SIGTERM arrives, and the exit code of the main is the exit code', async () => {
+test.each(NODES)(
+  'ADR-0001: started by %s, the main gets its arguments and every SIGTERM; its output and its exit code are all there is',
+  async (_, flags) => {
     const run = launch(flags, 'wait');
     await run.writes('wait');
     run.child.kill('SIGTERM');
     await run.writes('TERM 1');
     run.child.kill('SIGTERM');
     expect(await run.ended).toEqual({ code: 7, signal: null });
-  });
+    expect(run.output()).toMatch(/^\d+ wait\nTERM 1\nTERM 2\n$/);
+  },
+);
 
-  test('kill -9 ends the main too', async () => {
-    const run = launch(flags, 'wait');
-    await run.writes('wait');
-    run.child.kill('SIGKILL');
-    expect(await run.ended).toEqual({ code: null, signal: 'SIGKILL' });
-  });
+test('ADR-0001: kill -9 of what an older Node has started ends the main too', async () => {
+  const run = launch(OLD_NODE, 'wait');
+  await run.writes('wait');
+  run.child.kill('SIGKILL');
+  expect(await run.ended).toEqual({ code: null, signal: 'SIGKILL' });
 });
 
+type Placed = (given: string[], flags: string[], word: string) => [string[], string[]];
 /** The two places of a flag: `npm start -- <flag>` and `node <flag> scripts/launch.cjs`. */
-const FLAGGED: [string, (flag: string, flags: string[], word: string) => [string[], string[]]][] = [
-  ['behind the main', (flag, flags, word) => [flags, [word, flag]]],
-  ['before the launcher', (flag, flags, word) => [[...flags, flag], [word]]],
+const FLAGGED: [string, Placed][] = [
+  ['before the launcher', (given, flags, word) => [[...flags, ...given], [word]]],
+  ['behind the main', (given, flags, word) => [flags, [word, ...given]]],
 ];
 const BOTH = NODES.flatMap(([node, flags]) =>
   FLAGGED.map(([place, placed]) => ({ node, flags, place, placed })),
+).toReversed();
+
+test.each(shareOf(BOTH, 2))(
+  'ADR-0001: flags $place, started by $node: the sizes of memory reach the main, the debugger attaches to it alone',
+  async ({ flags, placed }) => {
+    const given = ['--inspect=127.0.0.1:0', '--v8-pool-size=1', '--max-semi-space-size=32'];
+    const run = launch(...placed(given, flags, 'flags'));
+    expect(await run.ended).toEqual({ code: 0, signal: null });
+    const listening = [...run.output().matchAll(/listening on (ws:.+)/g)].map(([, url]) => url);
+    expect(/^at (ws:.+)$/m.exec(run.output())?.[1]).toBe(listening.at(-1));
+    // ADR-0178.
+    expect(run.output()).toMatch(/^flags .*--v8-pool-size=1,--max-semi-space-size=32$/m);
+    expect(run.output()).toMatch(/^main 64$/m);
+    // ADR-0177: a thread keeps to the limit that it was started with.
+    expect(run.output()).toMatch(/^thread [1-4]$/m);
+  },
 );
 
-describe.each(shareOf(BOTH.toReversed(), 2))(
-  'ADR-0001: a flag $place, started by $node',
-  ({ flags, placed }) => {
-    test('--inspect: the debugger attaches to the main alone', async () => {
-      const run = launch(...placed('--inspect=127.0.0.1:0', flags, 'debug'));
-      expect(await run.ended).toEqual({ code: 0, signal: null });
-      const listening = [...run.output().matchAll(/listening on (ws:.+)/g)].map(([, url]) => url);
-      expect(/^at (ws:.+)$/m.exec(run.output())?.[1]).toBe(listening.at(-1));
-    });
-
-    test('--max-semi-space-size: reaches the main', async () => {
-      const run = launch(...placed('--max-semi-space-size=32', flags, 'young'));
-      expect(await run.ended).toEqual({ code: 0, signal: null });
-      expect(run.output()).toMatch(/^flags .*--max-semi-space-size=32$/m);
-      expect(run.output()).toMatch(/^main 64$/m);
-      // ADR-0177: a thread keeps to the limit that it was started with.
-      expect(run.output()).toMatch(/^thread [1-4]$/m);
-    });
-
-    test('ADR-0178: --v8-pool-size reaches the main', async () => {
-      const run = launch(...placed('--v8-pool-size=1', flags, 'flags'));
-      expect(await run.ended).toEqual({ code: 0, signal: null });
-      expect(run.output()).toMatch(/^flags .*--v8-pool-size=1$/m);
-    });
-
-    test('--watch: a changed file restarts the main, and a signal ends both processes', async () => {
-      const root = projectWith((modules) =>
-        symlinkSync(join(ROOT, 'node_modules/node'), join(modules, 'node')),
-      );
-      const part = join(root, 'part.ts');
-      writeFileSync(part, "export const part: string = 'written first';");
-      const run = launch(...placed('--watch', flags, 'part'), root);
-      await run.writes('written first');
-      const again = run.writes('written anew').then(() => true);
-      // Node begins to watch a file at some moment after it was read: a change before that is lost.
-      for (const pauseMs of [200, 1_000, 5_000, 20_000]) {
-        writeFileSync(part, "export const part: string = 'written anew';");
-        if (await Promise.race([again, delay(pauseMs, false, { ref: false })])) break;
-      }
-      expect(run.output()).toContain('written anew');
-      run.child.kill('SIGTERM');
-      await run.ended;
-      rmSync(root, { recursive: true });
-    }, 240_000);
+test.each(shareOf(BOTH, 1))(
+  'ADR-0001: --watch $place, started by $node: a changed file restarts the main, and a signal ends both processes',
+  async ({ flags, placed }) => {
+    const root = projectWith((modules) =>
+      symlinkSync(join(ROOT, 'node_modules/node'), join(modules, 'node')),
+    );
+    const part = join(root, 'part.ts');
+    writeFileSync(part, "export const part: string = 'written first';");
+    const run = launch(...placed(['--watch'], flags, 'part'), root);
+    await run.writes('written first');
+    const again = run.writes('written anew').then(() => true);
+    // Node begins to watch a file at some moment after it was read: a change before that is lost.
+    for (const pauseMs of [200, 1_000, 5_000, 20_000]) {
+      writeFileSync(part, "export const part: string = 'written anew';");
+      if (await Promise.race([again, delay(pauseMs, false, { ref: false })])) break;
+    }
+    expect(run.output()).toContain('written anew');
+    run.child.kill('SIGTERM');
+    await run.ended;
+    rmSync(root, { recursive: true });
   },
+  240_000,
 );
 
 const WATCHED: [string, string[]][] = [
