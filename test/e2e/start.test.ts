@@ -4,7 +4,6 @@
  * are in test/long/start.test.ts.
  */
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -15,7 +14,6 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -46,18 +44,6 @@ const refusedBy = (act: () => void, dataDir: string): unknown => {
 };
 
 describe('settings: a start that is refused', () => {
-  test('a busy port is one line that names PORT', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const address = other.address();
-    const port = address !== null && typeof address !== 'string' ? String(address.port) : '';
-    try {
-      expectOneLine(await rejection({ env: { PORT: port } }), 'PORT', port, 'in use');
-    } finally {
-      other.close();
-    }
-  });
-
   test('a data folder that cannot be used names DATA_DIR', async () => {
     const file = join(folder, 'a-file');
     writeFileSync(file, '');
@@ -118,39 +104,24 @@ describe('settings: a start that is refused', () => {
     await expect(refused).rejects.toThrow(/^DATA_DIR: \S+idempotency\.secret holds no secret/);
     opened.release();
   });
-
-  test('all wrong settings are reported at once, a line for each', async () => {
-    const env = {
-      PROVIDER_TIMEOUT_MS: '20000',
-      MAX_AMOUNT: 'a lot',
-      LOG_LEVEL: 'loud',
-      MONGODB_URL: 'mongodb://localhost',
-      JWT_ALGORITHMS: 'none',
-    };
-    const lines = await rejection({ env });
-    expect(lines.toSorted()).toEqual([
-      expect.stringMatching(/^payments: JWT_ALGORITHMS must/),
-      expect.stringMatching(/^payments: LOG_LEVEL must be one of/),
-      expect.stringMatching(/^payments: MAX_AMOUNT must be a whole number/),
-      expect.stringMatching(/^payments: MONGODB_URL must be an address/),
-      expect.stringMatching(/^payments: PROVIDER_TIMEOUT_MS/),
-    ]);
-  });
 });
 
-describe('settings: a service that has started', () => {
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+describe('settings: npm start', () => {
+  const hostNode = spawnSync('node', ['--version'], { encoding: 'utf8' }).stdout?.trim();
   let service: Service;
   const dataDir = join(folder, 'of others too');
   beforeAll(async () => {
     mkdirSync(dataDir, { mode: 0o755 });
     writeFileSync(join(dataDir, 'notes.txt'), '');
-    service = await startService({ dataDir });
+    service = await startService({ dataDir, command: ['npm', 'start'] });
     // It is ready before its last lines are written.
     await until('the banner is whole', () => service.stderr().includes('Warning: DATA_DIR'));
   });
   afterAll(() => service[Symbol.asyncDispose]());
 
-  test('prints its address, that it is not for production, and what to type next', () => {
+  test(`on the machine's own Node (${hostNode}) prints its address, that it is not for production, and what to type next`, () => {
     // F28: a folder with other files keeps its mode, and the banner says what that means.
     expect(service.stderr()).toContain(
       `Warning: DATA_DIR: other users have rights in ${dataDir} (mode 755); type: chmod 700 ${dataDir}`,
@@ -167,53 +138,49 @@ describe('settings: a service that has started', () => {
     expect([kept.status, kept.text]).toEqual([200, paid.text]);
     expect((await service.post('/api/v1/payments', payment)).status).toBe(200);
   });
-});
 
-describe('settings: npm start', () => {
-  const dataDir = join(folder, 'modes');
-  const hostNode = spawnSync('node', ['--version'], { encoding: 'utf8' }).stdout?.trim();
-
-  test(`starts on the machine's own Node (${hostNode}), and SIGTERM to its process ends everything with exit code 0`, async () => {
-    mkdirSync(dataDir, { mode: 0o755 });
-    await using service = await startService({ dataDir, command: ['npm', 'start'] });
-    expect((await service.post('/api/v1/payments', payment)).status).toBe(200);
-    const modes = readdirSync(dataDir).map((name) => {
-      const { mode } = statSync(join(dataDir, name));
-      return `${name} ${(mode & 0o777).toString(8)}`;
-    });
-    // Only their owner may use the data folder (0700) and its files (0600).
-    expect((statSync(dataDir).mode & 0o777).toString(8)).toBe('700');
-    expect(modes.length).toBeGreaterThan(3);
+  test('each of its files is for their owner alone', () => {
+    const own = readdirSync(dataDir).filter((name) => name !== 'notes.txt');
+    expect(own.length).toBeGreaterThan(3);
+    const modes = own.map((name) => `${name} ${modeOf(join(dataDir, name))}`);
     expect(modes.filter((line) => !line.endsWith(' 600'))).toEqual([]);
+  });
+
+  test('SIGTERM to its process ends everything with exit code 0', async () => {
     service.kill('SIGTERM');
     expect(await service.exited).toEqual({ code: 0, signal: null });
     await expect(fetch(`${service.url}/health/live`)).rejects.toThrow();
     // A process that was left running would still lock the folder.
     openDataFolder(dataDir).release();
   });
+});
 
-  test('F28: a data folder that has files already, and that others may read, is 0700 from the next start on', () => {
-    chmodSync(dataDir, 0o755);
-    const opened = openDataFolder(dataDir);
-    try {
-      expect((statSync(dataDir).mode & 0o777).toString(8)).toBe('700');
-      expect(opened.warnings).toEqual([]);
-    } finally {
-      opened.release();
+describe('F28: the modes of a data folder', () => {
+  const dataDir = join(folder, 'modes');
+
+  test('one that is empty, or has files already, and that others may read, is 0700 from the next start on', () => {
+    mkdirSync(dataDir, { mode: 0o755 });
+    for (const was of ['empty', 'with files']) {
+      const opened = openDataFolder(dataDir);
+      try {
+        expect([was, modeOf(dataDir), opened.warnings]).toEqual([was, '700', []]);
+      } finally {
+        opened.release();
+      }
+      chmodSync(dataDir, 0o755);
     }
   });
 
-  test('F28: own files that others may read are 0600 from the next start on, and no other files', () => {
-    const modeOf = (name: string) => (statSync(join(dataDir, name)).mode & 0o777).toString(8);
+  test('own files that others may read are 0600 from the next start on, and no other files', () => {
     for (const name of ['idempotency.secret', 'webhook.secret', 'signing-key.json', 'notes.txt']) {
       writeFileSync(join(dataDir, name), 'as a copy without its modes leaves it');
       chmodSync(join(dataDir, name), 0o644);
     }
     chmodSync(join(dataDir, 'webhook.secret'), 0o400);
     openDataFolder(dataDir).release();
-    expect(modeOf('idempotency.secret')).toBe('600');
-    expect(modeOf('signing-key.json')).toBe('600');
-    expect(modeOf('webhook.secret')).toBe('400');
-    expect(modeOf('notes.txt')).toBe('644');
+    expect(modeOf(join(dataDir, 'idempotency.secret'))).toBe('600');
+    expect(modeOf(join(dataDir, 'signing-key.json'))).toBe('600');
+    expect(modeOf(join(dataDir, 'webhook.secret'))).toBe('400');
+    expect(modeOf(join(dataDir, 'notes.txt'))).toBe('644');
   });
 });

@@ -1,5 +1,7 @@
 /** The refused starts that test/e2e/start.test.ts takes a share of, each by a process. */
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
@@ -12,6 +14,36 @@ const folder = mkdtempSync(join(tmpdir(), 'payments-start-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('settings: a start that is refused', () => {
+  test('all wrong settings are reported at once, a line for each', async () => {
+    const env = {
+      PROVIDER_TIMEOUT_MS: '20000',
+      MAX_AMOUNT: 'a lot',
+      LOG_LEVEL: 'loud',
+      MONGODB_URL: 'mongodb://localhost',
+      JWT_ALGORITHMS: 'none',
+    };
+    const lines = await rejection({ env });
+    expect(lines.toSorted()).toEqual([
+      expect.stringMatching(/^payments: JWT_ALGORITHMS must/),
+      expect.stringMatching(/^payments: LOG_LEVEL must be one of/),
+      expect.stringMatching(/^payments: MAX_AMOUNT must be a whole number/),
+      expect.stringMatching(/^payments: MONGODB_URL must be an address/),
+      expect.stringMatching(/^payments: PROVIDER_TIMEOUT_MS/),
+    ]);
+  });
+
+  test('a busy port is one line that names PORT', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const address = other.address();
+    const port = address !== null && typeof address !== 'string' ? String(address.port) : '';
+    try {
+      expectOneLine(await rejection({ env: { PORT: port } }), 'PORT', port, 'in use');
+    } finally {
+      other.close();
+    }
+  });
+
   test('a data folder that cannot be written to is one line that names DATA_DIR', async () => {
     // Permissions do not hold root back; a file system of the kernel does.
     const asRoot = process.getuid?.() === 0;
