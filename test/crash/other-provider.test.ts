@@ -20,6 +20,7 @@ import {
   startService,
   unresolvedIn,
 } from '../support/service.ts';
+import { startServiceHere } from '../support/service-here.ts';
 import { until } from '../support/until.ts';
 
 jest.setTimeout(240_000);
@@ -81,11 +82,10 @@ test.each(shareOf(POINTS, 1))(
     second.kill('SIGTERM');
     await second.exited;
 
-    await using third = await start(dataDir, {});
+    await using third = await startServiceHere({ dataDir, env: { RECOVERY_DELAYS_MS: '50,100' } });
     await until('it is recovered', async () => (await unresolvedIn(third)) === 0);
     await repeat(third, was);
-    third.kill('SIGTERM');
-    await third.exited;
+    await third[Symbol.asyncDispose]();
     const [payment] = (await expectLedgerMatchesLog(dataDir)).values();
     expect(payment?.state.status).toBe(operation === 'sale' ? 'CAPTURED' : 'REFUNDED');
   },

@@ -11,6 +11,7 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import { openPaymentsIn } from '../support/ledger-and-log.ts';
 import { bodiesOf, end, onePaymentOfEachKind, PAYMENTS } from '../support/restarts.ts';
 import { startService } from '../support/service.ts';
+import { startServiceHere } from '../support/service-here.ts';
 
 jest.setTimeout(240_000);
 
@@ -40,7 +41,7 @@ describe('gaps §9: a restart', () => {
     await end(first, 'SIGKILL');
 
     expect(deleteReadModels()).toBeGreaterThan(0);
-    await using second = await startService({ dataDir });
+    await using second = await startServiceHere({ dataDir });
     expect(openPaymentsIn(dataDir)).toEqual([]);
     expect(await bodiesOf(second, ids)).toEqual(bodies);
     const repeat = await second.post(PAYMENTS, payment, { 'idempotency-key': 'kept' });

@@ -143,7 +143,7 @@ describe('V2: a stop', () => {
       const [calls, lookUps]: [string[], string[]] = [[], []];
       try {
         const env = { PROVIDER_URL: provider.url, PROVIDER_TIMEOUT_MS: String(timeoutMs) };
-        const service = await startServiceHere({ env });
+        await using service = await startServiceHere({ env });
         const response = service.post('/api/v1/payments', payment);
         await until('the provider is called', () => calls.length === 1);
         const stoppedAtMs = performance.now();

@@ -10,6 +10,7 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import type { CrashPoint, Operation } from './crash-points.ts';
 import { expectLedgerMatchesLog, type LoggedPayment } from './ledger-and-log.ts';
 import {
+  type Client,
   type CommandResponse,
   LAUNCHER,
   NODE,
@@ -105,12 +106,12 @@ const underWayAt = async (
 };
 
 export const send = (
-  service: Service,
+  service: Client,
   { path, body: sent, key }: UnderWay,
 ): Promise<CommandResponse> => service.post(path, sent, key);
 
 /** Sends it once more to a service that lives: its answer is that of the one operation. */
-export const repeat = async (service: Service, was: UnderWay): Promise<void> => {
+export const repeat = async (service: Client, was: UnderWay): Promise<void> => {
   const response = await send(service, was);
   if (!was.ends.includes(response.status)) {
     throw new Error(`${was.point}: the repeat got ${response.status} ${response.text}`);

@@ -10,6 +10,7 @@ import { openPaymentsIn } from './ledger-and-log.ts';
 import { newSeed, randomOf } from './random.ts';
 import { newWork, type Work, workTogether } from './rejected-writers.ts';
 import { metricOf, type Service, startService } from './service.ts';
+import { startServiceHere } from './service-here.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
@@ -46,13 +47,12 @@ const untilItEnds = async (
 };
 
 const resolved = async (dataDir: string): Promise<void> => {
-  await using again = await startService({ dataDir, env: SETTINGS });
+  await using again = await startServiceHere({ dataDir, env: SETTINGS });
   // The read models first: what they do not show yet may be open.
   const behind = () => metricOf(again, 'payments_projection_lag_events');
   await until('the read models are there', async () => (await behind()) === 0, RESOLVED_MS_MAX);
   await until('all is resolved', () => openPaymentsIn(dataDir).length === 0, RESOLVED_MS_MAX);
-  again.kill();
-  expect((await again.exited).code).toBe(0);
+  await again[Symbol.asyncDispose]();
 };
 
 /** Fails the fsync of one file; expects the end of the process, one line of it, and no loss. */

@@ -14,7 +14,8 @@ import {
 } from './faulty-provider.ts';
 import { expectLedgerMatchesLog } from './ledger-and-log.ts';
 import { newSeed, type Random, randomOf } from './random.ts';
-import { type CommandResponse, type Service, startService, unresolvedIn } from './service.ts';
+import { type CommandResponse, unresolvedIn } from './service.ts';
+import { type ServiceHere, startServiceHere } from './service-here.ts';
 import { until } from './until.ts';
 
 const PAYMENTS = '/api/v1/payments';
@@ -51,7 +52,7 @@ const roundsOf = (times: number, share: number, random: Random): Round[] =>
     .filter(() => random.chance(share))
     .map((cell, at) => ({ ...cell, amount: 1000 + at }));
 
-const create = (service: Service, { operation, amount }: Round): Promise<CommandResponse> =>
+const create = (service: ServiceHere, { operation, amount }: Round): Promise<CommandResponse> =>
   service.post(PAYMENTS, {
     ...payment,
     amount,
@@ -60,7 +61,7 @@ const create = (service: Service, { operation, amount }: Round): Promise<Command
 
 /** Sends the operation under its fault; gives its answer and how long it took. */
 const meet = async (
-  service: Service,
+  service: ServiceHere,
   provider: FaultyProvider,
   round: Round,
 ): Promise<[response: CommandResponse, tookMs: number]> => {
@@ -89,7 +90,11 @@ const expectInContract = (round: Round, { status }: CommandResponse, tookMs: num
   if (tookMs > BUDGET_MS + SLACK_MS) throw new Error(`past its budget: ${JSON.stringify(seen)}`);
 };
 
-const meetAll = async (service: Service, provider: FaultyProvider, rounds: readonly Round[]) => {
+const meetAll = async (
+  service: ServiceHere,
+  provider: FaultyProvider,
+  rounds: readonly Round[],
+) => {
   const left = rounds.values();
   const worker = async (): Promise<void> => {
     for (const round of left) {
@@ -108,15 +113,13 @@ export const surviveProviderFaults = async (times: number, share = 1): Promise<n
   const provider = await faultyProvider(join(dataDir, 'provider-ledger.sqlite'));
   try {
     const env = { ...SETTINGS, PROVIDER_URL: provider.url };
-    await using service = await startService({ dataDir, env });
+    await using service = await startServiceHere({ dataDir, env });
     await meetAll(service, provider, rounds);
     await until(
       'all is resolved',
       async () => (await unresolvedIn(service)) === 0,
       RESOLVED_MS_MAX,
     );
-    service.kill();
-    await service.exited;
   } finally {
     await provider.close();
   }

@@ -8,7 +8,7 @@ import type { SimulatedEntry } from '../../provider-simulator/ledger.ts';
 import { simulatorServer } from '../../provider-simulator/server.ts';
 import { openSimulation } from '../../provider-simulator/simulator.ts';
 import { openPaymentsIn } from './ledger-and-log.ts';
-import type { Service } from './service.ts';
+import type { Client, Service } from './service.ts';
 import { until } from './until.ts';
 
 export const PAYMENTS = '/api/v1/payments';
@@ -20,13 +20,13 @@ export const withCard = (number: string) => ({
 });
 
 /** Creates a payment and gives its id. */
-export const create = async (service: Service, body: unknown, key?: string): Promise<string> => {
+export const create = async (service: Client, body: unknown, key?: string): Promise<string> => {
   const response = await service.post(PAYMENTS, body, key ? { 'idempotency-key': key } : {});
   return response.json.paymentId;
 };
 
 /** Makes one payment in every status; gives their ids. */
-export const onePaymentOfEachKind = async (service: Service): Promise<string[]> => {
+export const onePaymentOfEachKind = async (service: Client): Promise<string[]> => {
   const [authorized, captured, refunded, voided, refusedCapture] = await Promise.all([
     create(service, payment, 'kept'),
     create(service, payment),
@@ -44,7 +44,7 @@ export const onePaymentOfEachKind = async (service: Service): Promise<string[]> 
 };
 
 /** Their bodies as GET serves them. */
-export const bodiesOf = (service: Service, ids: readonly string[]): Promise<string[]> =>
+export const bodiesOf = (service: Client, ids: readonly string[]): Promise<string[]> =>
   Promise.all(ids.map(async (id) => (await service.get(`${PAYMENTS}/${id}`)).text));
 
 /** Ends the process by a signal. */

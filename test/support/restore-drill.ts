@@ -7,6 +7,7 @@ import sale from '../../examples/sale.json' with { type: 'json' };
 import { SECRET, token } from './in-process.ts';
 import { commandsOf, runCommandOf, runInShell } from './operations-page.ts';
 import { type CommandResponse, type ServiceProcess, startService } from './service.ts';
+import { startServiceHere } from './service-here.ts';
 import { until } from './until.ts';
 
 const PAYMENTS = '/api/v1/payments';
@@ -32,7 +33,7 @@ export const drill = async (folder: string, settings: NodeJS.ProcessEnv, ledgerD
     'idempotency-key': 'order-1',
   };
   const dataDir = join(folder, 'data');
-  const service = await startService({ dataDir, env: settings });
+  await using service = await startServiceHere({ dataDir, env: settings });
   const own = { ...settings, DATA_DIR: dataDir, PORT: String(service.port) };
   expect(
     (await service.post(PAYMENTS, sale, { ...headers, 'idempotency-key': 'before' })).status,
@@ -40,7 +41,7 @@ export const drill = async (folder: string, settings: NodeJS.ProcessEnv, ledgerD
   expect(await runCommandOf('backup', folder, own)).toMatchObject({ code: 0 });
   const first = await service.post(PAYMENTS, sale, headers);
   expect(first.status).toBe(200);
-  await stopped(service);
+  await service[Symbol.asyncDispose]();
 
   const restored = join(folder, 'restored');
   const [copy = ''] = commandsOf('restore', folder).split('\n');

@@ -19,7 +19,7 @@ export type ServiceHere = Client & {
   url: string;
   port: number;
   dataDir: string;
-  /** Stops the service in good order and removes the data folder, unless it is the caller's. */
+  /** Stops the service in good order, once, and removes the data folder, unless it is the caller's. */
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -37,13 +37,15 @@ export const startServiceHere = async ({
     throw error;
   });
   await opened.app.listen({ host, port });
+  let stopped: Promise<void> | undefined;
   const at = { url: `http://127.0.0.1:${port}`, port, dataDir };
   await until('the service is ready', () => isReady(at.url));
   return {
     ...at,
     ...clientOf(at, env),
     [Symbol.asyncDispose]: async () => {
-      await opened.stop();
+      stopped ??= opened.stop();
+      await stopped;
       if (given === undefined) rmSync(dataDir, { recursive: true, force: true });
     },
   };
