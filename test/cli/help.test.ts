@@ -1,12 +1,12 @@
 /** Exit codes of usage, and an example in the help of every verb. */
 import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 import { buildProgram } from '../../cli/program.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { runCli } from '../support/cli.ts';
-import { NODE, ROOT, runCliProcess } from '../support/service.ts';
+import { shareOf } from '../support/long-run-share.ts';
+import { cleanEnv, LAUNCHER, NODE, runCliProcess } from '../support/service.ts';
 
 const helpOf = (command: Command): string => {
   let text = '';
@@ -39,16 +39,18 @@ describe('exit codes of help and of wrong usage', () => {
 });
 
 test('the exit code of a run is that of its process, which writes to its own streams', async () => {
-  const runs = await Promise.all([
-    runCliProcess(['find', '--help']),
-    runCliProcess(['token'], { PORT: 'x' }),
-    runCliProcess(['unknown']),
-  ]);
-  expect(runs).toEqual([
-    { code: 0, signal: null, stdout: expect.stringContaining('Example'), stderr: '' },
-    { code: 1, signal: null, stdout: '', stderr: expect.stringMatching(/^payments: PORT must be/) },
-    { code: 2, signal: null, stdout: '', stderr: expect.stringContaining('unknown') },
-  ]);
+  const runs: [string[], NodeJS.ProcessEnv, object][] = [
+    [['unknown'], {}, { code: 2, stdout: '', stderr: expect.stringContaining('unknown') }],
+    [['find', '--help'], {}, { code: 0, stdout: expect.stringContaining('Example'), stderr: '' }],
+    [
+      ['token'],
+      { PORT: 'x' },
+      { code: 1, stdout: '', stderr: expect.stringMatching(/^payments: PORT must be/) },
+    ],
+  ];
+  for (const [args, env, ended] of shareOf(runs, 1)) {
+    expect(await runCliProcess(args, env)).toEqual({ signal: null, ...ended });
+  }
 });
 
 describe('F31: --version', () => {
@@ -59,8 +61,8 @@ describe('F31: --version', () => {
   });
 
   test('of a main, which then does not start', () => {
-    const main = join(ROOT, 'embedded/main.ts');
-    const { status, stdout, stderr } = spawnSync(NODE, [main, '--version'], { encoding: 'utf8' });
+    const args = [LAUNCHER, 'provider-simulator/main.ts', '--version'];
+    const { status, stdout, stderr } = spawnSync(NODE, args, { encoding: 'utf8', env: cleanEnv() });
     expect([status, stdout, stderr]).toEqual([0, line, '']);
   });
 });

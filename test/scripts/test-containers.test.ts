@@ -1,26 +1,29 @@
 /** `npm run test:containers` on a machine without Docker. */
 import { spawnSync } from 'node:child_process';
 import { expect, test } from '@jest/globals';
+import { shareOf } from '../support/long-run-share.ts';
 import { cleanEnv, LAUNCHER, NODE } from '../support/service.ts';
 
 const LANE_MS_MAX = 30_000;
 
 /** Nothing listens on port 1, and the Docker settings of the user who runs the tests are not read. */
-const withoutDocker = (env: Record<string, string> = {}) =>
+const withoutDocker = (env: Record<string, string>) =>
   spawnSync(NODE, [LAUNCHER, 'scripts/test-containers.ts'], {
     encoding: 'utf8',
     env: { ...cleanEnv(), DOCKER_HOST: 'tcp://127.0.0.1:1', HOME: '/nonexistent', ...env },
   });
 
-test(
-  'npm run test:containers without Docker says in one line what to do; REQUIRE_DOCKER=1 makes that a failure',
-  () => {
-    const skipped = withoutDocker();
-    expect(skipped.status).toBe(0);
-    expect(skipped.stdout).toMatch(/^containers lane skipped: .*; install Docker .*\n$/);
-    const failed = withoutDocker({ REQUIRE_DOCKER: '1' });
-    expect(failed.status).toBe(1);
-    expect(failed.stdout).toMatch(/^containers lane failed: .*; install Docker .*\n$/);
+const LANES: [Record<string, string>, string, number][] = [
+  [{ REQUIRE_DOCKER: '1' }, 'failed', 1],
+  [{}, 'skipped', 0],
+];
+
+test.each(shareOf(LANES, 1))(
+  'npm run test:containers without Docker and with %j says in one line what to do: %s, exit code %i',
+  (env, word, code) => {
+    const { status, stdout } = withoutDocker(env);
+    expect(status).toBe(code);
+    expect(stdout).toMatch(new RegExp(`^containers lane ${word}: .*; install Docker .*\\n$`));
   },
   LANE_MS_MAX,
 );

@@ -3,14 +3,14 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, expect, test } from '@jest/globals';
-import { NODE, ROOT } from '../support/service.ts';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { cleanEnv, LAUNCHER, NODE, ROOT } from '../support/service.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'payments-env-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const write = (file: string) =>
-  spawnSync(NODE, [join(ROOT, 'scripts/write-env.ts'), file], { encoding: 'utf8' });
+  spawnSync(NODE, [LAUNCHER, 'scripts/write-env.ts', file], { encoding: 'utf8', env: cleanEnv() });
 const secretsIn = (file: string): Map<string, string> =>
   new Map(
     [...readFileSync(file, 'utf8').matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [
@@ -19,12 +19,18 @@ const secretsIn = (file: string): Map<string, string> =>
     ]),
   );
 
-test('npm run env writes a new value for every secret that docker-compose.yml needs, for its owner alone', () => {
-  const files = ['one', 'two'].map((name) => join(folder, name, '.env'));
+/** Two installations, one in a folder of any name. */
+const installation = join(folder, "o'clock");
+const files = [installation, join(folder, 'other')].map((place) => join(place, '.env'));
+const keyFile = (name: string): string => join(installation, '.keys', name);
+beforeAll(() => {
   for (const file of files) {
     mkdirSync(dirname(file));
     expect(write(file).status).toBe(0);
   }
+});
+
+test('npm run env writes a new value for every secret that docker-compose.yml needs, for its owner alone', () => {
   const compose = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
   const wanted = new Set([...compose.matchAll(/\$\{([A-Z_]+):\?/g)].map(([, name]) => name));
   const values = files.flatMap((file) => {
@@ -38,10 +44,6 @@ test('npm run env writes a new value for every secret that docker-compose.yml ne
 });
 
 test('F27: the containers get the public key of a pair, with whose private key this host makes tokens', () => {
-  const installation = join(folder, 'installation');
-  mkdirSync(installation);
-  expect(write(join(installation, '.env')).status).toBe(0);
-  const keyFile = (name: string): string => join(installation, '.keys', name);
   expect(statSync(join(installation, '.keys')).mode & 0o777).toBe(0o700);
   expect(statSync(keyFile('signing-key.json')).mode & 0o777).toBe(0o600);
   const [publicKey] = JSON.parse(readFileSync(keyFile('jwks.json'), 'utf8')).keys;
@@ -50,8 +52,8 @@ test('F27: the containers get the public key of a pair, with whose private key t
   expect(publicKey).toEqual(pair);
   const { stdout } = spawnSync(
     'sh',
-    ['-c', `. '${keyFile('cli.sh')}'; exec '${NODE}' '${join(ROOT, 'cli/main.ts')}' token`],
-    { encoding: 'utf8' },
+    ['-c', `. ./.keys/cli.sh; exec '${NODE}' '${join(ROOT, 'cli/payments.mjs')}' token`],
+    { cwd: installation, encoding: 'utf8', env: cleanEnv() },
   );
   const [header = '', claims = ''] = stdout.split('.');
   const partOf = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString());
@@ -60,23 +62,19 @@ test('F27: the containers get the public key of a pair, with whose private key t
 });
 
 test('the shell file finds the gateway at GATEWAY_PORT, and the keys in a folder of any name', () => {
-  const installation = join(folder, "o'clock");
-  mkdirSync(installation);
-  write(join(installation, '.env'));
   const shownWith = (env: NodeJS.ProcessEnv): string =>
     spawnSync('sh', ['-c', '. ./.keys/cli.sh; echo "$PAYMENTS_URL $DATA_DIR"'], {
       cwd: installation,
       env: { ...process.env, ...env },
       encoding: 'utf8',
     }).stdout;
-  const keys = join(installation, '.keys');
+  const keys = dirname(keyFile('cli.sh'));
   expect(shownWith({})).toBe(`http://localhost:8080 ${keys}\n`);
   expect(shownWith({ GATEWAY_PORT: '9000' })).toBe(`http://localhost:9000 ${keys}\n`);
 });
 
 test('npm run env leaves an existing file as it is, for with other secrets repeats would be charged again', () => {
-  const file = join(folder, 'kept');
-  write(file);
+  const [file = ''] = files;
   const before = readFileSync(file, 'utf8');
   const again = write(file);
   expect(again.status).toBe(1);
