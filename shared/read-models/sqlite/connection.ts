@@ -175,11 +175,16 @@ const openOrReplace = (options: SqliteReadModelsOptions): Connection => {
   }
 };
 
+/** What a file that cannot be opened or made ends with: of SQLite, of the file system, and of its limits. */
+const OF_THE_FILE = [
+  ...['ERR_SQLITE_ERROR', 'ERR_INVALID_STATE', 'EACCES', 'EROFS', 'ENOENT', 'EPERM'],
+  ...['EMFILE', 'ENFILE', 'ENOSPC', 'EDQUOT'],
+];
+
 /** ReadModelsUnavailable for an error of the file; any other error as it is. */
 export const unavailable = (error: unknown): unknown => {
   const { code } = error as { code?: string };
-  const expected = ['ERR_SQLITE_ERROR', 'ERR_INVALID_STATE', 'EACCES', 'EROFS', 'ENOENT', 'EPERM'];
-  if (code === undefined || !expected.includes(code)) return error;
+  if (code === undefined || !OF_THE_FILE.includes(code)) return error;
   return new ReadModelsUnavailable(
     `the file of the read models cannot be used: ${firstLineOf(error)}`,
   );

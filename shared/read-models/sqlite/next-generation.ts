@@ -19,13 +19,11 @@ const ELSEWHERE = new URL('./generation-elsewhere.ts', import.meta.url).href;
  * Only a connection that is alone can do it.
  */
 const withoutWal = (file: string): void => {
-  const db = new DatabaseSync(file);
   try {
+    using db = new DatabaseSync(file);
     db.exec('PRAGMA journal_mode = MEMORY');
   } catch (error) {
     throw unavailable(error);
-  } finally {
-    db.close();
   }
 };
 

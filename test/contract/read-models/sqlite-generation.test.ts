@@ -1,4 +1,5 @@
 /** ADR-0199: a new generation's checksum is made while its indexes are, and holds until it is written to. */
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startChecksum } from '../../../shared/read-models/checksum.ts';
@@ -11,6 +12,7 @@ import type {
 } from '../../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
 import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
+import { NODE, ROOT } from '../../support/service.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { change, readModelAt } from './opened.ts';
 
@@ -84,4 +86,35 @@ describe('the checksum of read models in a SQLite file', () => {
     await readModels.apply(all.map(change), null, 'p1');
     expect(await readModels.checksum()).toEqual(checksumOf(all));
   });
+});
+
+/** Takes every file descriptor, then opens a generation; when some are free again, another one. */
+const OUT_OF_DESCRIPTORS = `
+  const { openSync, closeSync } = await import('node:fs');
+  const { openSqliteReadModels } = await import(process.argv[1]);
+  const readModels = openSqliteReadModels({ file: process.argv[2], secrets: ['s'.repeat(32)] });
+  const held = [];
+  try { for (;;) held.push(openSync('/dev/null')); } catch {}
+  const tried = () => readModels.openGeneration().then(() => 'opened', ({ name, message }) => name + ': ' + message);
+  const first = await tried();
+  held.forEach((one) => closeSync(one));
+  console.log(JSON.stringify([first, await tried()]));
+`;
+
+test('V3: where no file descriptor is left, no generation is opened, the read models say so, and the next try may go well', () => {
+  const folder = temporaryFolder();
+  const module = join(ROOT, 'shared/read-models/sqlite/read-models.ts');
+  const file = join(folder.path, 'read-models.db');
+  const limited = 'ulimit -n 60; exec "$0" "$@"';
+  const { stdout, stderr } = spawnSync(
+    'sh',
+    ['-c', limited, NODE, '--input-type=module', '-e', OUT_OF_DESCRIPTORS, module, file],
+    { encoding: 'utf8' },
+  );
+  folder.remove();
+  expect(stderr).toBe('');
+  expect(JSON.parse(stdout)).toEqual([
+    expect.stringMatching(/^ReadModelsUnavailable: .*EMFILE: too many open files/),
+    'opened',
+  ]);
 });
