@@ -18,7 +18,7 @@ import { resultOf } from '../../../shared/runtime/scan.ts';
 import { appendLives } from '../../support/many-payments.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-const PAYMENTS = 600;
+const PAYMENTS = 300;
 const EVENTS = 6 * PAYMENTS;
 
 const requested = { from: undefined, fromTime: undefined, toTime: undefined, limit: undefined };

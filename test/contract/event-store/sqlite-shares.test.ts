@@ -17,19 +17,23 @@ import {
 import { SEALS_STREAM } from '../../../shared/payment/seals-stream.ts';
 import { newPaymentId } from '../../../shared/runtime/ids.ts';
 import { resultOf } from '../../../shared/runtime/scan.ts';
+import { timesOf } from '../../support/long-run-share.ts';
 import { appendLives } from '../../support/many-payments.ts';
 import { openRows, type Row } from '../../support/tampering.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const PAYMENTS = 4;
 const EVENTS = 6 * PAYMENTS;
-const SHARES = 3;
+const SHARES = 2;
+/** Every third event is of each of the streams in turn, at each of their revisions. */
+const STEP = timesOf(1, 3);
+
+const streams = Array.from({ length: 3000 }, () => `payment-${newPaymentId()}`);
 
 test.each([1, 2, 3, 4])('of %i shares every stream is of exactly one, and they are alike', (of) => {
-  const streams = Array.from({ length: 3000 }, () => `payment-${newPaymentId()}`);
   const shares = Array.from({ length: of }, (_, index) => takes({ index, of }));
   const taken = streams.map((stream) => shares.map((isOwn) => isOwn(stream)));
-  for (const one of taken) expect(one.filter(Boolean)).toHaveLength(1);
+  expect(taken.filter((one) => one.filter(Boolean).length !== 1)).toEqual([]);
   for (const index of shares.keys()) {
     const own = taken.filter((one) => one[index]).length;
     expect(Math.abs(own - streams.length / of)).toBeLessThan(streams.length / 10);
@@ -67,7 +71,7 @@ describe('the verification in shares', () => {
     const streams = Array.from({ length: PAYMENTS }, (_, n) => `payment-pay_${n}`);
     const own = (index: number) => streams.filter(takes({ index, of: SHARES })).length;
     // Else the cases below would prove nothing.
-    expect(Math.max(...[0, 1, 2].map(own))).toBeLessThan(PAYMENTS - 1);
+    expect(Math.max(...[0, 1].map(own))).toBeLessThan(PAYMENTS - 1);
     const alone = await verified(1);
     expect(alone).toMatchObject({ events: EVENTS, last: { position: String(EVENTS) } });
     expect(await verified(SHARES)).toEqual(alone);
@@ -90,7 +94,7 @@ describe('the verification in shares', () => {
   ];
   test.each(FORGERIES)('finds the same first break for %s, wherever it is', async (_, forged) => {
     const names = [...rows.streams, ...rows.streams.map((one) => ({ ...one, id: one.id + 100 }))];
-    for (let at = 0; at + 1 < EVENTS; at += 1) {
+    for (let at = 0; at + 1 < EVENTS; at += STEP) {
       const [row, next] = rows.rows.slice(at, at + 2) as [Row, Row];
       const changed = [...rows.rows.slice(0, at), ...forged(row, next), ...rows.rows.slice(at + 2)];
       rows.write(
@@ -106,7 +110,7 @@ describe('the verification in shares', () => {
 
   test('a break is met by the thread whose event it is, before any reader goes on alone', async () => {
     const end = await store.end();
-    for (const row of rows.rows) {
+    for (const row of rows.rows.filter((_, at) => at % STEP === 0)) {
       rows.write(rows.rows.map((one) => (one === row ? rehashed(row, `${row.text} `) : one)));
       const shares = scanShares<unknown, SealedWalked>(store, SHARES, (share) => {
         const { args, module } = order(end);
