@@ -4,6 +4,7 @@
  */
 import type { DistributedMode, Mode } from './config.ts';
 import { LOCAL_KEY_ALGORITHM, PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
+import { providerNameAt } from './provider-name.ts';
 import { type ParsedSettings, PLAINTEXT_ENGINES } from './settings.ts';
 
 const SECRET_BYTES_MIN = 32;
@@ -24,18 +25,13 @@ const isEncryptedOrLocal = (url: string): boolean => {
 export const providerKindOf = ({ PROVIDER, PROVIDER_URL }: ParsedSettings) =>
   PROVIDER ?? (PROVIDER_URL === undefined ? 'simulator' : 'http');
 
-const PROVIDER_NAME_MAX = 255;
-
 /**
- * The names of the provider that the settings name, the one that events get first (ADR-0247). It has no
- * secret in it, so that it outlives the rotation of one; another address is another provider unless
- * `PROVIDER_SAME_AS` says that it is the same.
+ * The names of the provider that the settings name, the one that events get first (ADR-0247). Another
+ * address is another provider unless `PROVIDER_SAME_AS` says that it is the same.
  */
 export const providerNamesOf = (parsed: ParsedSettings): [name: string, ...sameAs: string[]] => {
   const { PROVIDER_URL: address, PROVIDER_SAME_AS: sameAs = [] } = parsed;
-  if (address === undefined) return [providerKindOf(parsed), ...sameAs];
-  const { host, pathname } = new URL(address);
-  return [`http:${host}${pathname.replace(/\/+$/, '')}`.slice(0, PROVIDER_NAME_MAX), ...sameAs];
+  return [address === undefined ? providerKindOf(parsed) : providerNameAt(address), ...sameAs];
 };
 
 /** A call to Stripe is two round trips, the second one to the issuer. */

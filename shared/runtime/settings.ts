@@ -6,6 +6,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { CARD_BRANDS } from '../payment/card.ts';
 import { PUBLIC_KEY_ALGORITHMS, SECRET_ALGORITHM } from './key-algorithms.ts';
+import { isProviderName } from './provider-name.ts';
 
 /** The largest amount of gaps §3, in minor units. */
 export const MAX_AMOUNT_DEFAULT = 99_999_999;
@@ -205,8 +206,8 @@ export const settings = {
     'none',
     'comma list of earlier names of the provider that is set, as events have them (`simulator`, `stripe`, `http:host/path`): for the same provider at another address',
     listOf(
-      (item) => /^(simulator|stripe|http:[\x21-\x7e]{1,250})$/.test(item),
-      'must be a comma list of simulator, stripe and http:host/path',
+      isProviderName,
+      'must be a comma list of simulator, stripe and http:host/path, as events have them',
     ),
   ),
   PROVIDER_TOKEN: secret(

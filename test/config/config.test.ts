@@ -142,6 +142,28 @@ describe('settings: what is set and right', () => {
     expect(load(env).provider.names).toEqual(names);
   });
 
+  test.each([
+    'https://old.example/v1',
+    'http://old.example/v1',
+    'http:old.example/v1/',
+    'http:Old.example/v1',
+    'http:old.example/v1?a=b',
+    'http:',
+    'Stripe',
+  ])('ADR-0247: %s in PROVIDER_SAME_AS, which no event ever names, is refused', (name) => {
+    expect(() => load({ PROVIDER_SAME_AS: name })).toThrow(
+      'PROVIDER_SAME_AS must be a comma list of simulator, stripe and http:host/path, as events have them',
+    );
+  });
+
+  test.each(['https://pay.example:80/v1/', 'http://localhost:443', 'https://ü.example:8443/a%20b'])(
+    'ADR-0247: the name that events get at %s is taken in PROVIDER_SAME_AS',
+    (url) => {
+      const [name = ''] = load({ PROVIDER_URL: url }).provider.names;
+      expect(load({ PROVIDER_SAME_AS: name }).provider.names).toEqual(['simulator', name]);
+    },
+  );
+
   test('ADR-0247: another key or token is no other provider', () => {
     const env = { PROVIDER_URL: 'https://pay.example' };
     const { names } = load({ ...env, PROVIDER_TOKEN: 'old' }).provider;
