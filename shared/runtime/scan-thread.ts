@@ -127,3 +127,24 @@ export const createScanThread = ({
 
   return { run, end };
 };
+
+const unused = new Map<number, ScanThread[]>();
+
+/**
+ * Runs a step with a thread of the given priority (ScanThreadOptions) that no other step has meanwhile. The
+ * thread is there for later steps, until there was none for a while: see ADR-0263. A step whose scan
+ * may still run ends the thread.
+ */
+export const withScanThread = async <T>(
+  priorityLoweredBy: number,
+  step: (thread: ScanThread) => Promise<T>,
+): Promise<T> => {
+  const left = unused.get(priorityLoweredBy) ?? [];
+  unused.set(priorityLoweredBy, left);
+  const thread = left.pop() ?? createScanThread({ priorityLoweredBy });
+  try {
+    return await step(thread);
+  } finally {
+    left.push(thread);
+  }
+};

@@ -3,7 +3,11 @@ import { getPriority } from 'node:os';
 import { afterAll, expect, test } from '@jest/globals';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { AHEAD } from '../../shared/runtime/scan-messages.ts';
-import { createScanThread } from '../../shared/runtime/scan-thread.ts';
+import {
+  createScanThread,
+  type ScanThread,
+  withScanThread,
+} from '../../shared/runtime/scan-thread.ts';
 import type { TestScan } from '../support/scans.ts';
 
 const thread = createScanThread();
@@ -83,4 +87,18 @@ onLinux('a thread in the background has a lower priority than those of requests'
   expect(await resultOf(behind.run({ module, args }))).toBe(getPriority() + 10);
   expect(await resultOf(run(args))).toBe(getPriority());
   await behind.end();
+});
+
+test('ADR-0263: a step has a thread to itself, and leaves it to the next one of its priority', async () => {
+  const itself = async (own: ScanThread) => own;
+  const ending = Promise.withResolvers<void>();
+  const first = withScanThread(1, (own) => ending.promise.then(() => own));
+  const beside = await withScanThread(1, itself);
+  ending.resolve();
+  expect(await first).not.toBe(beside);
+  expect(await withScanThread(1, itself)).toBe(await first);
+  expect([await first, beside]).not.toContain(await withScanThread(2, itself));
+  const fail = (own: ScanThread) => Promise.reject(Object.assign(new Error('in vain'), { own }));
+  await expect(withScanThread(1, fail)).rejects.toMatchObject({ own: await first });
+  expect(await withScanThread(1, itself)).toBe(await first);
 });

@@ -4,7 +4,7 @@
  */
 import { pathToFileURL } from 'node:url';
 import { resultOf } from '../../runtime/scan.ts';
-import { createScanThread } from '../../runtime/scan-thread.ts';
+import { type ScanThread, withScanThread } from '../../runtime/scan-thread.ts';
 import type { ReadModelsChecksum } from '../port.ts';
 import { CHECKSUM_SCAN, type ChecksumArgs } from './checksum-scan.ts';
 import { unavailable } from './connection.ts';
@@ -19,16 +19,13 @@ const LOWERED_BY = 10;
  */
 const withoutLocks = (file: string): string => `${pathToFileURL(file).href}?immutable=1`;
 
-/**
- * Makes the indexes of a file that nobody else has open, and puts all of it on the disk; gives the checksum
- * of its documents where it is wanted. Throws ReadModelsUnavailable.
- */
-export const makeWhole = async (
+type Threads = { indexing: ScanThread; reading: ScanThread };
+
+const makeWholeIn = async (
+  { indexing, reading }: Threads,
   file: string,
   wantsChecksum: boolean,
 ): Promise<ReadModelsChecksum | undefined> => {
-  const indexing = createScanThread({ priorityLoweredBy: LOWERED_BY });
-  const reading = createScanThread({ priorityLoweredBy: LOWERED_BY });
   const opened = Promise.withResolvers<void>();
   const begin = () => opened.promise;
   const checksumBeside = () => {
@@ -45,8 +42,22 @@ export const makeWhole = async (
     ]);
     return checksum;
   } catch (error) {
-    throw unavailable(error);
-  } finally {
+    // The other one may still have the file open, or wait for the one that has failed.
     await Promise.all([indexing.end(), reading.end()]);
+    throw unavailable(error);
   }
 };
+
+/**
+ * Makes the indexes of a file that nobody else has open, and puts all of it on the disk; gives the checksum
+ * of its documents where it is wanted. Throws ReadModelsUnavailable.
+ */
+export const makeWhole = (
+  file: string,
+  wantsChecksum: boolean,
+): Promise<ReadModelsChecksum | undefined> =>
+  withScanThread(LOWERED_BY, (indexing) =>
+    withScanThread(LOWERED_BY, (reading) =>
+      makeWholeIn({ indexing, reading }, file, wantsChecksum),
+    ),
+  );

@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from 'node:os';
 import { resultOf } from '../../runtime/scan.ts';
-import { createScanThread } from '../../runtime/scan-thread.ts';
+import { createScanThread, type ScanThread, withScanThread } from '../../runtime/scan-thread.ts';
 import { checksumOfParts } from '../checksum.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import type { PaymentSearch, PaymentSearchPage, ReadModelsChecksum } from '../port.ts';
@@ -56,9 +56,7 @@ export const createSearches = ({
   const running = new Set<Promise<unknown>>();
   let replacing: Promise<void> = Promise.resolve();
   let isOpen = false;
-  // Two files are compared at once, and searches go on beside it.
-  const lower = createScanThread({ priorityLoweredBy: CHECKSUM_LOWERED_BY });
-  const upper = createScanThread({ priorityLoweredBy: CHECKSUM_LOWERED_BY });
+  const summing = new Set<ScanThread>();
 
   const inThread = (wanted?: SearchArgs['wanted']) => {
     isOpen = wanted !== undefined;
@@ -70,10 +68,17 @@ export const createSearches = ({
     if (isOpen) await inThread().catch(() => undefined);
   };
 
-  const checksumIn = ({ run }: typeof lower, rows: Omit<ChecksumArgs, 'file'>) => {
-    const args: ChecksumArgs = { file, ...rows };
-    return resultOf(run<never, ReadModelsChecksum>({ module: CHECKSUM_SCAN, args }));
-  };
+  /** Two files are compared at once, and searches go on beside it. */
+  const checksumOf = (rows: Omit<ChecksumArgs, 'file'>) =>
+    withScanThread(CHECKSUM_LOWERED_BY, async (own) => {
+      const args: ChecksumArgs = { file, ...rows };
+      summing.add(own);
+      try {
+        return await resultOf(own.run<never, ReadModelsChecksum>({ module: CHECKSUM_SCAN, args }));
+      } finally {
+        summing.delete(own);
+      }
+    });
 
   const whileOpen = async <T>(order: () => Promise<T>): Promise<T> => {
     await replacing;
@@ -88,8 +93,8 @@ export const createSearches = ({
       const half = Math.floor(last / 2);
       const isSplit = last > ROWS_FOR_TWO && availableParallelism() > 1;
       return whileOpen(async () => {
-        if (!isSplit) return checksumIn(lower, {});
-        const halves = [checksumIn(lower, { upTo: half }), checksumIn(upper, { after: half })];
+        if (!isSplit) return checksumOf({});
+        const halves = [checksumOf({ upTo: half }), checksumOf({ after: half })];
         return checksumOfParts(await Promise.all(halves));
       });
     },
@@ -103,7 +108,7 @@ export const createSearches = ({
       return replaced;
     },
     close: async () => {
-      await Promise.all([close(), lower.end(), upper.end()]);
+      await Promise.all([close(), ...[...summing].map((own) => own.end())]);
     },
   };
 };

@@ -1,9 +1,11 @@
 /** ADR-0199: a new generation's checksum is made while its indexes are, and holds until it is written to. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startChecksum } from '../../../shared/read-models/checksum.ts';
 import { rowOf } from '../../../shared/read-models/document-row.ts';
+import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
 import type {
   NextGeneration,
   OpenGeneration,
@@ -85,6 +87,11 @@ describe('the checksum of read models in a SQLite file', () => {
     }));
     await readModels.apply(all.map(change), null, 'p1');
     expect(await readModels.checksum()).toEqual(checksumOf(all));
+    // A thread that goes on reading would keep the file open.
+    const rejected = expect(readModels.checksum()).rejects.toThrow(ReadModelsUnavailable);
+    await immediate();
+    await readModels.close();
+    await rejected;
   });
 });
 
