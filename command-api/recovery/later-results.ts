@@ -18,11 +18,19 @@ import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
-import type { PaymentQuestion } from '../provider/port.ts';
+import { OTHER_PROVIDER, type PaymentQuestion } from '../provider/port.ts';
 import { resolveByAsking } from './ask.ts';
 
-/** `unknown payment`: none of that id. `unknown`: the provider did not say; ask again. */
-export type AfterAsking = 'recorded' | 'nothing new' | 'unknown payment' | 'unknown';
+/**
+ * `unknown payment`: none of that id. `unknown`: the provider did not say; ask again. `at other provider`:
+ * it was not asked, since the payment was made at another one (ADR-0247).
+ */
+export type AfterAsking =
+  | 'recorded'
+  | 'nothing new'
+  | 'unknown payment'
+  | 'unknown'
+  | 'at other provider';
 
 const isApprovedRefund = ({ kind, ended, failedLater }: PaymentState['operations'][number]) =>
   kind === 'refund' && ended?.outcome === 'APPROVED' && !failedLater;
@@ -47,7 +55,8 @@ const askInTurn = async (deps: CommandDeps, paymentId: string): Promise<AfterAsk
   if (payment === undefined) return 'unknown payment';
   const before = payment.events.length;
   const found = await deps.provider.laterResults(questionAbout(payment.state));
-  if (found.outcome === 'UNKNOWN') return 'unknown';
+  if (found.outcome === 'UNKNOWN')
+    return found.reason === OTHER_PROVIDER ? 'at other provider' : 'unknown';
   for (const result of found.results) payment = await deps.paymentLog.recordLater(payment, result);
   const recorded = payment.events.slice(before).map(({ event }) => event.type);
   if (recorded.length === 0) return 'nothing new';
@@ -62,17 +71,33 @@ const askInTurn = async (deps: CommandDeps, paymentId: string): Promise<AfterAsk
 export const askAbout = (deps: CommandDeps, paymentId: string): Promise<AfterAsking> =>
   deps.queues.run(paymentId, () => askInTurn(deps, paymentId));
 
-/** As askAbout, where nobody waits for the result: what fails is logged. */
+const logFailed = ({ logger }: CommandDeps, paymentId: string, error?: unknown): void =>
+  logger.warn(
+    { paymentId, err: error },
+    'the provider could not be asked what became of the payment',
+  );
+
+/** As askAbout, where nobody waits for the result: what fails is logged, and undefined. */
+const askAndLog = async (
+  deps: CommandDeps,
+  paymentId: string,
+): Promise<AfterAsking | undefined> => {
+  try {
+    const found = await askAbout(deps, paymentId);
+    if (found === 'unknown') logFailed(deps, paymentId);
+    return found;
+  } catch (error) {
+    logFailed(deps, paymentId, error);
+    return undefined;
+  }
+};
+
+/** Asks about the payment that a notice names; what fails is logged. */
 export const onNotice =
   (deps: CommandDeps) =>
   async (paymentId: string): Promise<void> => {
-    const failed = (error?: unknown) =>
-      deps.logger.warn(
-        { paymentId, err: error },
-        'the provider could not be asked what became of the payment',
-      );
-    const found = await askAbout(deps, paymentId).catch(failed);
-    if (found === 'unknown') failed();
+    const found = await askAndLog(deps, paymentId);
+    if (found === 'at other provider') logFailed(deps, paymentId);
   };
 
 export type OldAuthorizationsOptions = {
@@ -82,6 +107,8 @@ export type OldAuthorizationsOptions = {
   startTimer?: StartTimer;
 };
 
+const ELSEWHERE =
+  'old authorizations were made at another provider than the one that is set, and are not asked about: they may have run out there';
 const EVERY_MS = 3_600_000;
 const PAGE = 100;
 
@@ -96,24 +123,26 @@ const placeAfter = ({ documents, searchedTo }: PaymentSearchPage): PaymentSearch
 /** Asks about each authorization that is older than the provider keeps one, now and then hourly. */
 export const watchOldAuthorizations = (options: OldAuthorizationsOptions): { stop(): void } => {
   const { deps, readModels, everyMs = EVERY_MS, startTimer = startBackgroundTimer } = options;
-  // One that cannot be asked about stops none of the others.
-  const ask = onNotice(deps);
   let stopped = false;
   let cancel = (): void => undefined;
 
   const askAll = async (): Promise<void> => {
     const olderThan = deps.nowMs() - deps.provider.authorizationMsMax;
     const search = { status: 'AUTHORIZED' as const, to: new Date(olderThan).toISOString() };
+    let elsewhere = 0;
     let page = await readModels.search(search, PAGE);
     for (;;) {
       for (const { paymentId } of page.documents) {
         if (stopped) return;
-        await ask(paymentId);
+        // One that cannot be asked about stops none of the others.
+        if ((await askAndLog(deps, paymentId)) === 'at other provider') elsewhere += 1;
       }
       const after = placeAfter(page);
-      if (after === undefined) return;
+      if (after === undefined) break;
       page = await readModels.search({ ...search, after }, PAGE);
     }
+    // One line in all: they stay AUTHORIZED for as long as another provider is set.
+    if (elsewhere > 0) deps.logger.warn({ payments: elsewhere }, ELSEWHERE);
   };
   const round = async (): Promise<void> => {
     await askAll().catch((error: unknown) =>

@@ -78,7 +78,8 @@ const askAll = async (
   const payment = await resolvedInTurn(commands, paymentId, budget);
   if (payment === undefined) return true;
   if (unresolvedOperations(payment.state).length > 0) return false;
-  return (await askAbout(commands, paymentId)) !== 'unknown';
+  const found = await askAbout(commands, paymentId);
+  return found !== 'unknown' && found !== 'at other provider';
 };
 
 /** As askAll; false as well where it takes longer than Stripe waits. */

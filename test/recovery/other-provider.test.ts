@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSimulator } from '../../provider-simulator/simulator.ts';
 import { type Asking, expectError, idOf, locatedId, signToken } from '../support/in-process.ts';
+import { manualClock } from '../support/manual-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import {
   authorizedAt,
@@ -21,6 +22,7 @@ import { until } from '../support/until.ts';
 
 const OTHER = { PROVIDER_URL: 'https://pay.example/v1/' };
 const EARLIER = 'simulator';
+const EIGHT_DAYS_MS = 8 * 86_400_000;
 
 let processes: TwoCommandProcesses;
 let elsewhere: Awaited<ReturnType<typeof openSimulator>>;
@@ -121,6 +123,33 @@ describe('recovery at another provider than the one that was sent it', () => {
     expect([repeated.status, locatedId(repeated)]).toEqual([503, id]);
     expect(c.faults.calls).toEqual([]);
     expect(await statusOf(id)).toBe('PENDING');
+  });
+
+  test('gaps §15: old authorizations are not asked about, and one line a round says how many', async () => {
+    const ids = [idOf(await processes.a.create()), idOf(await processes.a.create())];
+    const listed = async () =>
+      (await processes.readModels.search({ status: 'AUTHORIZED' }, 200)).documents.map(
+        ({ paymentId }) => paymentId,
+      );
+    await until('both are listed', async () => {
+      const there = await listed();
+      return ids.every((id) => there.includes(id));
+    });
+    const payments = (await listed()).length;
+    const clock = manualClock();
+    c.clock.aheadMs = EIGHT_DAYS_MS;
+    c.side.watchAuthorizations(clock.startTimer);
+    await clock.advance(75_000);
+    await until('the round is over', () => clock.timers() === 1);
+    c.clock.aheadMs = PAST_FLIGHT_MS;
+    expect(c.faults.questions).toBe(0);
+    expect(c.lines).toEqual([
+      {
+        level: 'warn',
+        message: expect.stringMatching(/made at another provider.*not asked about/),
+        fields: { payments },
+      },
+    ]);
   });
 
   test('a name of PROVIDER_SAME_AS is the same provider: it is asked', async () => {
