@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { httpProvider } from '../../command-api/provider/http/provider.ts';
-import type { Provider } from '../../command-api/provider/port.ts';
+import type { Provider, ProviderOutcome } from '../../command-api/provider/port.ts';
 import { noFailingDisk, openFailingDisk } from '../support/failing-disk.ts';
 import { withLog } from '../support/logged-provider.ts';
 import { shareOf } from '../support/long-run-share.ts';
@@ -18,14 +18,11 @@ const TOKEN = 'token-of-the-process';
 /** From SIGTERM or SIGINT to the exit (docs/settings.md, V2). */
 const STOP_MS_MAX = 10_000;
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = temporaryFolder();
 const children: ChildProcess[] = [];
 const clients: Provider[] = [];
 
-beforeEach(() => {
-  folder = temporaryFolder();
-});
-afterEach(async () => {
+afterAll(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
   for (const client of clients.splice(0)) await client.close();
   folder.remove();
@@ -57,21 +54,41 @@ const start = async (settings: NodeJS.ProcessEnv = {}) => {
   clients.push(client);
   return { child, exited, url, client, output: () => out };
 };
+type Running = Awaited<ReturnType<typeof start>>;
 const rejection = async (settings: NodeJS.ProcessEnv) => {
   const { child, exited } = run(settings);
   const [code, stderr] = await Promise.all([exited, text(child.stderr)]);
   return { code, lines: stderr.trimEnd().split('\n') };
 };
 
+const missing = noFailingDisk();
+const testOfDisk = missing === undefined ? test : test.skip;
+
 describe('settings: the simulated provider as a process', () => {
+  const disk = missing === undefined ? openFailingDisk() : undefined;
+  const calls = Array.from({ length: 50 }, () => authorize());
+  let responses: ProviderOutcome[];
+  let first: Running;
+  let second: Running;
+  beforeAll(async () => {
+    first = await start(disk?.envOf('provider-ledger.sqlite-wal'));
+    responses = await Promise.all(calls.map((call) => first.client.execute(call)));
+  });
+
+  testOfDisk(
+    `F28: an operation is on the disk before its answer${missing === undefined ? '' : ` (skipped: ${missing})`}`,
+    async () => {
+      disk?.fail();
+      expect((await first.client.execute(authorize())).outcome).toBe('UNKNOWN');
+      disk?.remove();
+    },
+  );
+
   test('the provider responds, keeps its ledger over kill -9, logs no card, and asks for its token', async () => {
-    const first = await start();
-    const calls = Array.from({ length: 50 }, () => authorize());
-    const responses = await Promise.all(calls.map((call) => first.client.execute(call)));
     expect(new Set(responses.map(({ outcome }) => outcome))).toEqual(new Set(['APPROVED']));
     first.child.kill('SIGKILL');
     await first.exited;
-    const second = await start();
+    second = await start();
     expect(await Promise.all(calls.map((call) => second.client.lookUp(call)))).toEqual(responses);
     expect(first.output()).not.toMatch(/"4242"|42424242|Jane/);
 
@@ -90,43 +107,8 @@ describe('settings: the simulated provider as a process', () => {
     expect((await fetch(`${second.url}/operations`)).status).toBe(401);
   });
 
-  const missing = noFailingDisk();
-  (missing === undefined ? test : test.skip)(
-    `F28: an operation is on the disk before its answer${missing === undefined ? '' : ` (skipped: ${missing})`}`,
-    async () => {
-      const disk = openFailingDisk();
-      try {
-        const { client } = await start(disk.envOf('provider-ledger.sqlite-wal'));
-        expect((await client.execute(authorize())).outcome).toBe('APPROVED');
-        disk.fail();
-        expect((await client.execute(authorize())).outcome).toBe('UNKNOWN');
-      } finally {
-        disk.remove();
-      }
-    },
-  );
-
-  test.each(shareOf(['SIGTERM', 'SIGINT'] as const, 1))(
-    '%s, sent twice: exit code 0 within 10 s, with a kept-alive connection and a hanging call',
-    async (signal) => {
-      const { child, exited, client } = await start();
-      await client.execute(authorize());
-      const hanging = client.execute(authorize('4000000000004228'));
-      // This response comes after the hanging call has arrived, for one process gets both.
-      await client.lookUp(authorize());
-      const signalledAtMs = performance.now();
-      child.kill(signal);
-      child.kill(signal);
-      expect(await exited).toBe(0);
-      expect(performance.now() - signalledAtMs).toBeLessThan(STOP_MS_MAX);
-      // The ending process cuts the call off; the client would have waited for a minute.
-      expect(await hanging).toEqual({ outcome: 'UNKNOWN', reason: 'broken' });
-    },
-  );
-
-  test('a busy port, an impossible folder, a ledger in use and wrong settings each end the start with exit code 1', async () => {
-    const { url } = await start();
-    const port = new URL(url).port;
+  test('a ledger in use, a busy port, an impossible folder and wrong settings each end the start with exit code 1', async () => {
+    const port = new URL(second.url).port;
     const elsewhere = join(folder.path, 'second');
     const inFile = join(folder.path, 'provider-ledger.sqlite', 'x');
     const oneLine = (word: string) => ({ code: 1, lines: [expect.stringContaining(word)] });
@@ -143,4 +125,23 @@ describe('settings: the simulated provider as a process', () => {
     const starts = shareOf(refused, 2).map(([settings]) => rejection(settings));
     expect(await Promise.all(starts)).toEqual(shareOf(refused, 2).map(([, refusal]) => refusal));
   });
+
+  test.each(shareOf(['SIGTERM', 'SIGINT'] as const, 1))(
+    '%s, sent twice: exit code 0 within 10 s, with a kept-alive connection and a hanging call',
+    async (signal) => {
+      if (second.child.exitCode !== null) second = await start();
+      const { child, exited, client } = second;
+      await client.execute(authorize());
+      const hanging = client.execute(authorize('4000000000004228'));
+      // This response comes after the hanging call has arrived, for one process gets both.
+      await client.lookUp(authorize());
+      const signalledAtMs = performance.now();
+      child.kill(signal);
+      child.kill(signal);
+      expect(await exited).toBe(0);
+      expect(performance.now() - signalledAtMs).toBeLessThan(STOP_MS_MAX);
+      // The ending process cuts the call off; the client would have waited for a minute.
+      expect(await hanging).toEqual({ outcome: 'UNKNOWN', reason: 'broken' });
+    },
+  );
 });

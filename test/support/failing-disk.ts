@@ -15,18 +15,29 @@ export type FailingDisk = {
   remove(): void;
 };
 
-/** Builds the library that fails. Throws where there is no compiler, or nothing can be preloaded. */
-export const openFailingDisk = (): FailingDisk => {
+let built: string | undefined;
+
+/** The library that fails, built once; it goes with the folder of the run. */
+const libraryOf = (): string => {
+  if (built !== undefined) return built;
   if (process.platform !== 'linux') throw new Error('only Linux preloads a library by LD_PRELOAD');
   const folder = mkdtempSync(join(tmpdir(), 'payments-failing-disk-'));
   const library = join(folder, 'failing-disk.so');
-  const switchFile = join(folder, 'fail');
   const args = ['-shared', '-fPIC', '-O1', '-o', library, SOURCE, '-ldl'];
   const { status, stderr, error } = spawnSync('cc', args, { encoding: 'utf8' });
   if (status !== 0) {
     rmSync(folder, { recursive: true });
     throw new Error(`cc: ${error?.message ?? stderr.trim()}`);
   }
+  built = library;
+  return library;
+};
+
+/** Throws where there is no compiler, or nothing can be preloaded. */
+export const openFailingDisk = (): FailingDisk => {
+  const library = libraryOf();
+  const folder = mkdtempSync(join(tmpdir(), 'payments-failing-disk-'));
+  const switchFile = join(folder, 'fail');
   return {
     envOf: (file, once) => ({
       LD_PRELOAD: library,
@@ -36,7 +47,7 @@ export const openFailingDisk = (): FailingDisk => {
     }),
     fail: () => writeFileSync(switchFile, ''),
     mend: () => rmSync(switchFile, { force: true }),
-    remove: () => rmSync(folder, { recursive: true }),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 };
 
