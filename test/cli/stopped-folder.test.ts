@@ -9,6 +9,7 @@ import { asDataFolderRefused, openDataFolder } from '../../embedded/data-folder.
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { type AuditStory, openAuditStory } from '../support/audit-story.ts';
 import { runCli } from '../support/cli.ts';
+import { testOfLongRun } from '../support/long-run-share.ts';
 import { runCliProcess } from '../support/service.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -133,8 +134,7 @@ describe('F13: a damaged log', () => {
   test('can be verified, read and exported: each verb names the place and ends with 3', async () => {
     const out = join(folder.path, 'damaged.jsonl');
     const verbs = [
-      // In a process, which ends by itself.
-      await runCliProcess(['verify', '--data', damaged], { NO_COLOR: '1' }),
+      await cli(damaged, 'verify'),
       await cli(damaged, 'events', story),
       await cli(damaged, 'export', '--out', out),
     ];
@@ -146,6 +146,11 @@ describe('F13: a damaged log', () => {
     const events = readFileSync(out, 'utf8').trimEnd().split('\n');
     expect(events.length).toBeGreaterThan(5);
     expect(existsSync(`${out}.manifest.json`)).toBe(true);
+  });
+
+  testOfLongRun('is verified by a process that ends by itself', async () => {
+    const { code } = await runCliProcess(['verify', '--data', damaged]);
+    expect(code).toBe(3);
   });
 
   test('whose pages are gone is written out as far as it can be read', async () => {
