@@ -12,12 +12,23 @@ import {
 import { until } from '../support/until.ts';
 
 let processes: TwoCommandProcesses;
+/** Their budget is below the second in which a call has to begin: once spent, it alone keeps the call back. */
+let hurried: TwoCommandProcesses;
 
 beforeAll(async () => {
   processes = await openTwoCommandProcesses(NO_RETRIES);
+  const short = { REQUEST_BUDGET_MS: '800', PROVIDER_TIMEOUT_MS: '800' };
+  hurried = await openTwoCommandProcesses({ ...NO_RETRIES, ...short });
+  await warmUp(hurried.a, hurried.b);
 });
-afterEach(() => processes.calm());
-afterAll(() => processes[Symbol.asyncDispose]());
+afterEach(() => {
+  processes.calm();
+  hurried.calm();
+});
+afterAll(async () => {
+  await processes[Symbol.asyncDispose]();
+  await hurried[Symbol.asyncDispose]();
+});
 
 describe('gaps §6, §7: appends that fail or conflict', () => {
   test('an append whose response is lost is repeated: stored once, charged once', async () => {
@@ -35,14 +46,7 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
   });
 
   test('an intent whose append has an unknown outcome: 503, and no provider call follows', async () => {
-    // Below the second in which a call has to begin: the spent budget alone keeps the call back.
-    await using processes = await openTwoCommandProcesses({
-      ...NO_RETRIES,
-      REQUEST_BUDGET_MS: '800',
-      PROVIDER_TIMEOUT_MS: '800',
-    });
-    const { a } = processes;
-    await warmUp(a);
+    const { a } = hurried;
     const id = await authorizedAt(a);
     a.store.loseResponses = Number.POSITIVE_INFINITY;
     const response = await a.change('capture', id);
@@ -52,9 +56,9 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
     expect(response.headers).toMatchObject({ 'retry-after': '1' });
     a.store.loseResponses = 0;
     await until('the operation is resolved', async () =>
-      (await typesOf(processes, id)).includes('PaymentCaptureDeclined'),
+      (await typesOf(hurried, id)).includes('PaymentCaptureDeclined'),
     );
-    expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE']);
+    expect(await kindsOf(hurried, id)).toEqual(['AUTHORIZE']);
   });
 
   test('an intent whose append has an unknown outcome is looked up while the store still fails', async () => {
@@ -76,13 +80,7 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
   });
 
   test('appends that conflict until the request budget is spent: 503 with Retry-After, never 500', async () => {
-    await using processes = await openTwoCommandProcesses({
-      ...NO_RETRIES,
-      REQUEST_BUDGET_MS: '2000',
-      PROVIDER_TIMEOUT_MS: '2000',
-    });
-    const { a, b } = processes;
-    await warmUp(a, b);
+    const { a, b } = hurried;
     const id = idOf(await a.create({ captureNow: true, amount: 9_000_000 }));
     b.store.beforeAppend = async () => {
       await a.change('refund', id, { refundAmount: 1 });
