@@ -1,6 +1,6 @@
 /**
  * The service in this process, at an address of its own: for tests of what it answers, and of commands
- * beside it. A process of its own costs most of a second (ADR-0171).
+ * beside it (ADR-0259).
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
