@@ -21,8 +21,12 @@ export type ReplaceableFile = {
    * file is then replaced by an empty one, so that the next step can run.
    */
   run<T>(step: (at: Connection) => T): T;
-  /** Puts another file in the place of this one. Throws ReadModelsUnavailable. */
+  /**
+   * Puts another file in the place of this one. Throws ReadModelsUnavailable, also where the file that is
+   * there then cannot be opened: the next step opens it.
+   */
   replaceBy(file: string): void;
+  /** False once `close` was called. */
   isOpen(): boolean;
   close(): void;
 };
@@ -47,6 +51,13 @@ export const openReplaceableFile = (
   onReplaced: () => void,
 ): ReplaceableFile => {
   let at = openConnection(options);
+  let closed = false;
+
+  /** The disk may have been full, or no file descriptor left, when another file took the place. */
+  const opened = (): Connection => {
+    if (!closed && !at.db.isOpen) at = whileStill(() => openConnection(options));
+    return at;
+  };
 
   const replaceDamaged = (error: unknown): void => {
     options.logger?.warn(
@@ -61,7 +72,7 @@ export const openReplaceableFile = (
 
   const run: ReplaceableFile['run'] = (step) => {
     try {
-      return step(at);
+      return step(opened());
     } catch (error) {
       if (isDamage(error) && !options.isFilling) whileStill(() => replaceDamaged(error));
       throw unavailable(error);
@@ -85,8 +96,9 @@ export const openReplaceableFile = (
   return {
     run,
     replaceBy: (file) => run(() => whileStill(() => replace(file))),
-    isOpen: () => at.db.isOpen,
+    isOpen: () => !closed,
     close: () => {
+      closed = true;
       if (at.db.isOpen) at.db.close();
     },
   };

@@ -1,11 +1,12 @@
 /** What the read models' own file must withstand: it can always be filled again from the log. */
 
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { PaymentReadModel } from '../../../shared/payment/payment-response.ts';
 import { foldReadModel } from '../../../shared/payment/response.ts';
+import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
 import { placed, wholeLife } from '../../support/payment-events.ts';
@@ -159,6 +160,25 @@ describe('the file of the read models', () => {
       [{ reason: 'it was written under another secret' }, expect.any(String)],
     ]);
     await later.close();
+  });
+
+  test('that cannot be opened after it has taken the place is opened once it can be', async () => {
+    await filled(1);
+    const readModels = open();
+    const next = await readModels.openGeneration();
+    // The file of the next generation leads nowhere for now.
+    const volume = join(folder.path, 'volume');
+    rmSync(`${file}.next`);
+    symlinkSync(join(volume, 'new.db'), `${file}.next`);
+    await expect(next.serve()).rejects.toBeInstanceOf(ReadModelsUnavailable);
+    await next.end();
+    await expect(readModels.getAny('pay_0')).rejects.toBeInstanceOf(ReadModelsUnavailable);
+    mkdirSync(volume);
+    expect(await readModels.checkpoint()).toBeNull();
+    await fill(readModels, 1);
+    expect(await readModels.getAny('pay_0')).toMatchObject({ revision: 5 });
+    await readModels.close();
+    await expect(readModels.getAny('pay_0')).rejects.toBeInstanceOf(ReadModelsUnavailable);
   });
 
   test('deleted while stopped, its log left behind, starts empty', async () => {
