@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, expect, test } from '@jest/globals';
-import { shareOf } from '../support/long-run-share.ts';
+import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
 import { cleanEnv, LAUNCHER, NODE, ROOT, spawnService, untilReady } from '../support/service.ts';
 
 const MAIN = `
@@ -195,7 +195,7 @@ const WATCHED: [string, string[]][] = [
   ['the launcher', [LAUNCHER, 'embedded/main.ts', '--watch']],
   ['node itself', ['--watch', 'embedded/main.ts']],
 ];
-test.each(shareOf(WATCHED, 1))(
+testOfLongRun.each(WATCHED)(
   'F30: the service with its event store thread starts and stops under --watch of %s',
   async (_of, args) => {
     const service = await spawnService({ command: [realpathSync(NODE), ...args] });

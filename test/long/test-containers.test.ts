@@ -1,7 +1,6 @@
 /** `npm run test:containers` on a machine without Docker. */
 import { spawnSync } from 'node:child_process';
 import { expect, test } from '@jest/globals';
-import { shareOf } from '../support/long-run-share.ts';
 import { cleanEnv, LAUNCHER, NODE } from '../support/service.ts';
 
 const LANE_MS_MAX = 30_000;
@@ -18,7 +17,7 @@ const LANES: [Record<string, string>, string, number][] = [
   [{}, 'skipped', 0],
 ];
 
-test.each(shareOf(LANES, 1))(
+test.each(LANES)(
   'npm run test:containers without Docker and with %j says in one line what to do: %s, exit code %i',
   (env, word, code) => {
     const { status, stdout } = withoutDocker(env);
