@@ -8,10 +8,7 @@ import type { ReadModels } from '../../../shared/read-models/port.ts';
 import { created, placed } from '../../support/payment-events.ts';
 import { newSeed, randomOf } from '../../support/random.ts';
 import type { ReadModelDriver } from '../../support/read-model-drivers.ts';
-import { change, openBeforeEach, readModelAt } from './opened.ts';
-
-/** More payments than any driver keeps in memory. */
-const MANY = 5_000;
+import { change, MANY, openBeforeEach, readModelAt } from './opened.ts';
 
 /** Of so many payments in turn. */
 const EVENTS = 20;

@@ -4,7 +4,7 @@ import { bodyOf, foldReadModel } from '../../../shared/payment/response.ts';
 import type { ReadModels } from '../../../shared/read-models/port.ts';
 import { authorized, created, placed, wholeLife } from '../../support/payment-events.ts';
 import type { ReadModelDriver } from '../../support/read-model-drivers.ts';
-import { change, openBeforeEach, readModelAt } from './opened.ts';
+import { change, MANY, openBeforeEach, readModelAt } from './opened.ts';
 
 export const documentCases = (driver: ReadModelDriver): void => {
   describe('documents', () => {
@@ -86,10 +86,10 @@ export const documentCases = (driver: ReadModelDriver): void => {
     });
 
     test('more payments than are kept in memory load as they were written', async () => {
-      const ids = Array.from({ length: 5000 }, (_, n) => `pay_${n}`);
+      const ids = Array.from({ length: MANY }, (_, n) => `pay_${n}`);
       const first = ids.map((paymentId) => change(readModelAt(paymentId, 0)));
       await readModels.apply(first, null, 'p1');
-      for (const paymentId of ['pay_0', 'pay_903', 'pay_904', 'pay_4999'])
+      for (const paymentId of ['pay_0', 'pay_471', 'pay_472', `pay_${MANY - 1}`])
         expect(await readModels.load(paymentId)).toEqual(readModelAt(paymentId, 0));
       const next = foldReadModel(placed([created({ paymentId: 'pay_0' }), authorized()]));
       if (next === undefined) throw new Error('no read model');

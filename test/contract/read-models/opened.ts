@@ -32,6 +32,9 @@ export const openBeforeEach = (driver: ReadModelDriver, use: (opened: ReadModels
   };
 };
 
+/** More payments than any driver keeps the read models of in memory, or writes at once. */
+export const MANY = 600;
+
 export const readModelAt = (
   paymentId: string,
   revision: number,

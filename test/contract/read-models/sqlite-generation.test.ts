@@ -1,6 +1,7 @@
 /** ADR-0199: a new generation's checksum is made while its indexes are, and holds until it is written to. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startChecksum } from '../../../shared/read-models/checksum.ts';
@@ -26,11 +27,12 @@ const checksumOf = (readModels: Iterable<Parameters<typeof rowOf>[0]>): ReadMode
 
 describe('the checksum of read models in a SQLite file', () => {
   let folder: ReturnType<typeof temporaryFolder>;
+  let file: string;
   let readModels: ReadModels;
 
   beforeEach(() => {
     folder = temporaryFolder();
-    const file = join(folder.path, 'read models.db');
+    file = join(folder.path, 'read models.db');
     readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
   });
   afterEach(async () => {
@@ -80,14 +82,16 @@ describe('the checksum of read models in a SQLite file', () => {
   });
 
   test('of many documents, made in two threads, counts each of them once', async () => {
-    const one = readModelAt('pay_1', 0);
-    const all = Array.from({ length: 20_003 }, (_, n) => ({
-      ...one,
-      response: { ...one.response, paymentId: `pay_${n}` },
-    }));
+    const all = Array.from({ length: 40 }, (_, n) => readModelAt(`pay_${n}`, 0));
     await readModels.apply(all.map(change), null, 'p1');
+    // Two threads share a file by the numbers of its rows: these are as if thousands more had gone, one
+    // of them at the end of the first half.
+    const db = new DatabaseSync(file, { timeout: 5000 });
+    db.exec('UPDATE payment SET rowid = 1000 * rowid');
     expect(await readModels.checksum()).toEqual(checksumOf(all));
-    // A thread that goes on reading would keep the file open.
+    // 40 MB take long to read, and a thread that goes on reading would keep the file open.
+    db.exec('UPDATE payment SET body = hex(zeroblob(500000))');
+    db.close();
     const rejected = expect(readModels.checksum()).rejects.toThrow(ReadModelsUnavailable);
     await immediate();
     await readModels.close();
