@@ -1,15 +1,19 @@
 /** For tests that hang: a busy machine needs a good part of it. A seeded bug makes many hang. */
 const HANGS_MS = process.env.TEST_END_AT_FAILURE === '1' ? 15_000 : 40_000;
 
+/** How long it looks often; what takes longer than that is looked for less often. */
+const SOON_MS = 300;
+
 /** Waits until a condition holds, looking every few milliseconds; fails after `timeoutMs`. */
 export const until = async (
   what: string,
   holds: () => boolean | Promise<boolean>,
   timeoutMs = HANGS_MS,
 ): Promise<void> => {
-  const deadline = performance.now() + timeoutMs;
+  const begun = performance.now();
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    const elapsedMs = performance.now() - begun;
+    if (elapsedMs > timeoutMs) throw new Error(`not within ${timeoutMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, elapsedMs < SOON_MS ? 5 : 20));
   }
 };

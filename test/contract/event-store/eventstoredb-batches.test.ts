@@ -17,10 +17,11 @@ import type { NewEvent, RecordedEvent } from '../../../shared/event-store/port.t
 import type { AppendFault } from '../../support/eventstoredb-stand-in/faults.ts';
 import type { StandInOptions } from '../../support/eventstoredb-stand-in/log.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
+import { timesOf } from '../../support/long-run-share.ts';
 import { authorized, captured, created, newEvent } from '../../support/payment-events.ts';
 import { until } from '../../support/until.ts';
 
-const PENDING = 200;
+const PENDING = timesOf(200, 40);
 const logger = { debug: () => undefined, warn: () => undefined };
 const closings: (() => Promise<void>)[] = [];
 let standIn: StandIn;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { TEST_CARDS } from '../../../provider-simulator/test-cards.ts';
 import type { LoggedProvider } from '../../support/logged-provider.ts';
+import { timesOf } from '../../support/long-run-share.ts';
 import { authorize, CVV, followUp } from '../../support/provider-operations.ts';
 import {
   declined,
@@ -13,6 +14,8 @@ import {
   SHORT_TIMEOUT_MS,
   takeAll,
 } from './opened.ts';
+
+const CALLS = timesOf(300, 60);
 
 export const ledgerCases = (driver: ProviderDriver): void => {
   const { declinesAs = 'INSUFFICIENT_FUNDS' } = driver;
@@ -87,13 +90,13 @@ export const ledgerCases = (driver: ProviderDriver): void => {
     });
 
     onlySimulated(driver, () => {
-      test('300 calls at once are all carried out, each once', async () => {
-        const calls = Array.from({ length: 300 }, () => authorize());
+      test(`${CALLS} calls at once are all carried out, each once`, async () => {
+        const calls = Array.from({ length: CALLS }, () => authorize());
         const responses = await Promise.all(calls.map((call) => provider.execute(call)));
-        expect(responses.filter(({ outcome }) => outcome === 'APPROVED')).toHaveLength(300);
+        expect(responses.filter(({ outcome }) => outcome === 'APPROVED')).toHaveLength(CALLS);
         const entries = await takeAll(provider, 1000);
-        expect(entries).toHaveLength(300);
-        expect(new Set(entries.map(({ operationId }) => operationId)).size).toBe(300);
+        expect(entries).toHaveLength(CALLS);
+        expect(new Set(entries.map(({ operationId }) => operationId)).size).toBe(CALLS);
       });
     });
 
@@ -102,9 +105,14 @@ export const ledgerCases = (driver: ProviderDriver): void => {
         const numbers = TEST_CARDS.map(({ number }) => number);
         const traces = numbers.flatMap((number) => [number, number.slice(-4)]);
         // Amounts and ids that no trace can be found in by chance.
-        const parts = { amount: 7, paymentId: 'pay_x' };
+        const parts = (n: number) => ({
+          amount: 7,
+          paymentId: 'pay_x',
+          operationId: `OP_${'x'.repeat(n + 1)}`,
+        });
         provider = await reopen(SHORT_TIMEOUT_MS);
-        await Promise.all(numbers.map((number) => provider.execute(authorize(number, parts))));
+        const calls = numbers.map((number, n) => authorize(number, parts(n)));
+        await Promise.all(calls.map((call) => provider.execute(call)));
         const bytes: string[] = [];
         provider = await reopen(SHORT_TIMEOUT_MS, () => {
           for (const name of readdirSync(folder())) {
