@@ -36,7 +36,7 @@ const exportEvents = async (
   if (paymentId !== undefined && (from ?? to) !== undefined) {
     command.error('error: --from and --to are for the whole log; leave out the payment');
   }
-  if (options.force !== true) refuseExisting(out);
+  refuseExisting(out, options.force === true);
   const client = await auditClient(options.merchant, options.data);
   const response = await orFail(
     await client.get(routeOf(paymentId, options), { accept: 'application/x-ndjson' }),

@@ -1,6 +1,6 @@
 /** Writes an export while it is received: the file, and its manifest beside it. */
 import { createHash } from 'node:crypto';
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { lstatSync, renameSync, rmSync, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { AuditBreak } from '../audit/contract.ts';
@@ -152,10 +152,26 @@ export const writeExport = async (
   return { manifest, broken: written.broken };
 };
 
-/** Throws CommandFailed where the file or its manifest is there already: an export replaces nothing. */
-export const refuseExisting = (out: string): void => {
+/** Undefined as well where nobody may look: to open the draft beside it fails then, and says why. */
+const thereAt = (file: string): Stats | undefined => {
+  try {
+    return lstatSync(file);
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Throws CommandFailed where the file or its manifest is there already: an export replaces nothing, and
+ * where that is forced, plain files alone. A device such as /dev/null would be gone for every process.
+ */
+export const refuseExisting = (out: string, isForced: boolean): void => {
   for (const file of [out, manifestFileOf(out)]) {
-    if (!existsSync(file)) continue;
+    const there = thereAt(file);
+    if (there === undefined) continue;
+    if (!there.isFile())
+      throw new CommandFailed(`${file} is no plain file to be replaced; choose another --out`);
+    if (isForced) continue;
     throw new CommandFailed(
       `${file} exists already, and an export replaces nothing; choose another --out, or add --force`,
     );

@@ -1,11 +1,20 @@
 /** What `payments export` writes, and what it never replaces; what `events --file` shows of an export. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readExportLine } from '../../audit/export-lines.ts';
 import { fileSource } from '../../cli/events-of-file.ts';
 import { manifestFileOf } from '../../cli/export-manifest.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
+import { runCli } from '../support/cli.ts';
 import { exportLog, type LogUnderTest, openFilledLog, openRows } from '../support/tampering.ts';
 
 let log: LogUnderTest;
@@ -20,6 +29,29 @@ describe('F19: an export', () => {
     mkdirSync(join(out, 'by-a-folder'), { recursive: true });
     await expect(exportLog(log, out)).rejects.toThrow();
     expect(existsSync(manifestFileOf(out))).toBe(true);
+  });
+});
+
+describe('F19: a forced export replaces plain files alone, and says so before any request', () => {
+  const MADE: Record<string, (path: string) => void> = {
+    'a folder': (path) => mkdirSync(path),
+    'a pipe': (path) => execFileSync('mkfifo', [path]),
+    'a link to a device': (path) => symlinkSync('/dev/null', path),
+    'a link that leads nowhere': (path) => symlinkSync('nowhere', path),
+  };
+
+  test.each(Object.entries(MADE))('%s stays as it is', async (name, make) => {
+    const out = join(log.folder, name);
+    make(out);
+    const before = lstatSync(out).ino;
+    for (const force of [['--force'], []]) {
+      const { code, stderr } = await runCli(['export', '--out', out, ...force]);
+      expect([code, stderr]).toEqual([
+        1,
+        `payments: ${out} is no plain file to be replaced; choose another --out\n`,
+      ]);
+    }
+    expect(lstatSync(out).ino).toBe(before);
   });
 });
 
