@@ -6,7 +6,7 @@
 
 // At every step of a property node's own: a matcher of Jest there takes longer than the folds.
 import assert from 'node:assert/strict';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Command, RequestedAmount } from '../../shared/payment/commands.ts';
 import { decide } from '../../shared/payment/decide.ts';
@@ -326,6 +326,15 @@ describe('L5: both folds accept the same streams', () => {
     })
     .map(eventOf);
   const candidates = fc.array(event, { maxLength: 120, size: 'max' });
+
+  // Thousands are thrown, and nobody reads where.
+  const { stackTraceLimit } = Error;
+  beforeAll(() => {
+    Error.stackTraceLimit = 0;
+  });
+  afterAll(() => {
+    Error.stackTraceLimit = stackTraceLimit;
+  });
 
   const orThrown = <T>(fold: () => T): T | Error => {
     try {
