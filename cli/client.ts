@@ -10,7 +10,7 @@ import { makeToken, readSettings } from './settings.ts';
 type ClientOptions = {
   /** The scopes of a signed token, separated by spaces; left out: all scopes of a merchant. */
   scope?: string | undefined;
-  /** Left out: `*` where the scope is for auditors or operators, else m_demo. */
+  /** Of the token that is signed. Left out: `*` where the scope is for auditors or operators, else m_demo. */
   merchant?: string | undefined;
 };
 
@@ -44,10 +44,25 @@ const serviceUrl = (): string => {
 
 const isForAll = (scope: string | undefined): boolean => /\b(audit|ops):/.test(scope ?? '');
 
+/**
+ * The token of the environment; undefined where none is set. Throws CommandFailed where a merchant is
+ * named beside it: the token alone says whose data are shown, and one of all merchants would show all
+ * (ADR-0265).
+ */
+export const givenToken = (merchant: string | undefined): string | undefined => {
+  const given = process.env.PAYMENTS_TOKEN?.trim();
+  if (given === undefined || given === '') return undefined;
+  if (merchant === undefined) return given;
+  throw new CommandFailed(
+    'PAYMENTS_TOKEN is set, and its merchant counts: --merchant would change nothing; leave it out, or unset PAYMENTS_TOKEN and a token of that merchant is signed',
+    2,
+  );
+};
+
 /** Gives a token with half its life left at least: a verb that follows the log outlives one token. */
 const tokens = ({ scope, merchant }: ClientOptions): (() => Promise<string>) => {
-  const given = process.env.PAYMENTS_TOKEN?.trim();
-  if (given !== undefined && given !== '') return async () => given;
+  const given = givenToken(merchant);
+  if (given !== undefined) return async () => given;
   let made: { token: string; atMs: number } | undefined;
   return async () => {
     if (made !== undefined && Date.now() - made.atMs < (TTL_SECONDS * 1000) / 2) return made.token;
@@ -84,7 +99,7 @@ const noResponse = (url: string, error: unknown): ServiceUnreachable => {
   );
 };
 
-/** Opens the client; nothing is sent yet. Throws CommandFailed where a setting is wrong. */
+/** Opens the client; nothing is sent yet. Throws CommandFailed where a setting is wrong, and as givenToken does. */
 export const openClient = async (options: ClientOptions = {}): Promise<Client> => {
   const url = serviceUrl();
   const tokenNow = tokens(options);

@@ -1,6 +1,6 @@
 /** `payments console`: the address of the console, with a token that the page takes. */
 import { Command, Option } from 'commander';
-import { openClient } from './client.ts';
+import { givenToken, openClient } from './client.ts';
 import { print } from './output.ts';
 import { makeToken, readSettings } from './settings.ts';
 
@@ -16,8 +16,8 @@ const SCOPES = {
 type Options = { as: keyof typeof SCOPES; merchant?: string; subject?: string };
 
 const tokenOf = async ({ as, merchant, subject }: Options): Promise<string> => {
-  const given = process.env.PAYMENTS_TOKEN?.trim();
-  if (given !== undefined && given !== '') return given;
+  const given = givenToken(merchant);
+  if (given !== undefined) return given;
   return makeToken(readSettings(), {
     merchant: merchant ?? (as === 'merchant' ? 'm_demo' : '*'),
     subject,
