@@ -43,26 +43,31 @@ describeConsole('the console', (world) => {
     idOf(await service.create());
   });
 
-  test('the token is taken from the address, and is stored nowhere unless the reader wants it', async () => {
-    const { page } = await world.visit('/console', await world.tokenOf('ann'));
-    expect(page.url()).toBe(`${world.url}/console`);
-    const stored = 'JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])';
-    expect(await page.evaluate(stored)).toBe('[{},{},""]');
-    await page.reload();
-    await page.fill('#token', await world.tokenOf('ann'));
-    await page.check('[name=keep]');
-    await page.click('button[type=submit]');
-    await page.waitForSelector('h1:has-text("Live")');
-    await page.reload();
-    await page.waitForSelector('h1:has-text("Live")');
-    await page.click('text=Forget the token');
-    await page.waitForSelector('#token');
-    expect(await page.evaluate(stored)).toBe('[{},{},""]');
-  });
+  /** What the browser keeps of the page; nothing is `[{},{},""]`. */
+  const STORED = 'JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])';
 
-  test('story: an auditor finds a payment by its last four digits and takes its events along', async () => {
+  testOfLongRun(
+    'the token is stored where the reader wants it, until it is forgotten',
+    async () => {
+      const { page } = await world.visit('/console', await world.tokenOf('ann'));
+      await page.reload();
+      await page.fill('#token', await world.tokenOf('ann'));
+      await page.check('[name=keep]');
+      await page.click('button[type=submit]');
+      await page.waitForSelector('h1:has-text("Live")');
+      await page.reload();
+      await page.waitForSelector('h1:has-text("Live")');
+      await page.click('text=Forget the token');
+      await page.waitForSelector('#token');
+      expect(await page.evaluate(STORED)).toBe('[{},{},""]');
+    },
+  );
+
+  test('story: an auditor finds a payment by its last four digits and takes its events along, and the token in the address is stored nowhere', async () => {
     const opened = await world.visit('/console/find', await world.tokenOf('ann'));
     const { page } = opened;
+    expect(page.url()).toBe(`${world.url}/console/find`);
+    expect(await page.evaluate(STORED)).toBe('[{},{},""]');
     await page.keyboard.type('9995');
     await page.keyboard.press('Enter');
     await page.waitForURL(/q=9995/);
