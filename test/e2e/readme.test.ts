@@ -4,11 +4,13 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
+import manifest from '../../package.json' with { type: 'json' };
 import { openCliForShells } from '../support/cli-for-shells.ts';
+import { timesOf } from '../support/long-run-share.ts';
 import { ROOT } from '../support/service.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
 
@@ -37,16 +39,19 @@ const storyIn = (readme: string): Line[] => {
 
 const MARK = '\u001e';
 
-/** Runs the lines in one shell and gives what each wrote to stdout; the first one uses npx itself. */
+/** npx itself takes a second for a line: none in `npm test`, the first one in the long run. */
+const BY_NPX = timesOf(1, 0);
+
+/** Runs the lines in one shell and gives what each wrote to stdout. */
 const pasteInto = async (service: ServiceHere, lines: readonly Line[]): Promise<string[]> => {
-  const [first = '', ...others] = lines.map(({ command }) => `${command}\nprintf '${MARK}'\n`);
+  const script = lines.map(({ command }) => `${command}\nprintf '${MARK}'\n`);
   const own = { DATA_DIR: service.dataDir, PAYMENTS_URL: service.url };
   await using cli = await openCliForShells(own);
-  const script = [first, `${cli.definition}\n`, ...others].join('');
+  script.splice(BY_NPX, 0, `${cli.definition}\n`);
   const { PATH, HOME, TMPDIR } = process.env;
   const env = { PATH, HOME, TMPDIR, ...own, npm_config_loglevel: 'error' };
   const bash = spawn('bash', ['-s'], { cwd: ROOT, env, stdio: ['pipe', 'pipe', 'inherit'] });
-  bash.stdin.end(script.replaceAll(ADDRESS, service.url));
+  bash.stdin.end(script.join('').replaceAll(ADDRESS, service.url));
   const [printed] = await Promise.all([text(bash.stdout), once(bash, 'close')]);
   return printed
     .split(MARK)
@@ -65,6 +70,13 @@ describe('README: the first payment, the auditor, the operator', () => {
     const shown = storyIn(README).map(({ prints }) => prints);
     expect(shown.filter((line) => line !== '').length).toBeGreaterThanOrEqual(7);
     expect(README).toContain(`API=${ADDRESS}/api/v1/payments`);
+  });
+
+  test('npx finds the command line in this folder, as a file that can be run', () => {
+    expect(manifest.bin).toEqual({ payments: 'cli/payments.mjs' });
+    const file = join(ROOT, manifest.bin.payments);
+    expect(() => accessSync(file, constants.X_OK)).not.toThrow();
+    expect(readFileSync(file, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
   });
 
   story(
