@@ -9,6 +9,7 @@ import { expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import type { CrashPoint, Operation } from './crash-points.ts';
 import { expectLedgerMatchesLog, type LoggedPayment } from './ledger-and-log.ts';
+import { opening } from './opening-provider.ts';
 import {
   type Client,
   type CommandResponse,
@@ -18,6 +19,7 @@ import {
   startService,
   unresolvedIn,
 } from './service.ts';
+import { type ServiceHere, startServiceHere } from './service-here.ts';
 import { until } from './until.ts';
 
 const PAYMENTS = '/api/v1/payments';
@@ -49,7 +51,7 @@ const body = (reference: string, fields: object = {}, number = APPROVED) => ({
   paymentMethod: { type: 'CARD', card: { ...payment.paymentMethod.card, number } },
 });
 
-const start = (dataDir: string, point?: CrashPoint): Promise<Service> =>
+const start = (dataDir: string, point: CrashPoint | undefined): Promise<Service> =>
   startService({
     dataDir,
     env: { ...ENV, CRASH_ARMED: 'later', ...(point && { CRASH_AT: point }) },
@@ -61,6 +63,10 @@ export const arm = async (service: Service): Promise<void> => {
   service.kill('SIGUSR2');
   await until('it is armed', () => service.stderr().includes('armed'));
 };
+
+/** What no crash follows is the service in this process. */
+const startLast = (dataDir: string): Promise<ServiceHere> =>
+  startServiceHere({ dataDir, env: ENV, wrappers: { provider: opening } });
 
 /** The payment that the operation is about, made before the process is to die. */
 const prepared = async (service: Service, operation: Operation, reference: string) => {
@@ -121,6 +127,12 @@ export const repeat = async (service: Client, was: UnderWay): Promise<void> => {
   expect([was.point, again.text]).toEqual([was.point, response.text]);
 };
 
+/** Its repeat gets its response, and nothing stays unresolved. */
+const recover = async (alive: Client & { url: string }, was: UnderWay): Promise<void> => {
+  await repeat(alive, was);
+  await until(`all is resolved after ${was.point}`, async () => (await unresolvedIn(alive)) === 0);
+};
+
 /** How often each kind of operation was approved, by the merchant's reference. */
 const approvedIn = (payments: ReadonlyMap<string, LoggedPayment>): Map<string, number> => {
   const approved = new Map<string, number>();
@@ -166,12 +178,14 @@ export const surviveCrashes = async (points: readonly CrashPoint[]): Promise<num
       expect([point, signal]).toEqual([point, 'SIGKILL']);
       dead.push(was);
       // What recovers from this one is what dies at the next one.
-      const alive = await start(dataDir, points[at + 1]);
-      service = alive;
-      await repeat(alive, was);
-      await until(`all is resolved after ${point}`, async () => (await unresolvedIn(alive)) === 0);
+      const next = points[at + 1];
+      if (next === undefined) break;
+      service = await start(dataDir, next);
+      await recover(service, was);
     }
-    await service[Symbol.asyncDispose]();
+    await using last = await startLast(dataDir);
+    for (const was of dead.slice(-1)) await recover(last, was);
+    await last[Symbol.asyncDispose]();
     expectMovedOnce(dead, await expectLedgerMatchesLog(dataDir));
     return dead.length;
   } finally {

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openService } from '../../embedded/compose.ts';
+import { openService, type Wrappers } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
@@ -27,15 +27,20 @@ export type ServiceHere = Client & {
 export const startServiceHere = async ({
   env,
   dataDir: given,
-}: Pick<ServiceOptions, 'env' | 'dataDir'> = {}): Promise<ServiceHere> => {
+  wrappers,
+}: Pick<ServiceOptions, 'env' | 'dataDir'> & {
+  wrappers?: Wrappers;
+} = {}): Promise<ServiceHere> => {
   const dataDir = given ?? mkdtempSync(join(tmpdir(), 'payments-here-'));
   const PORT = env?.PORT ?? String(await freePort());
   const read = loadConfig({ ...env, DATA_DIR: dataDir, PORT });
   if (!read.ok) throw new Error(read.problems.join('; '));
   const { host, port } = read.config;
-  const opened = await openService(read.config, openDataFolder(dataDir), silent, (error) => {
+  const fatal = (error: Error) => {
     throw error;
-  });
+  };
+  const folder = openDataFolder(dataDir);
+  const opened = await openService(read.config, folder, silent, fatal, wrappers);
   await opened.app.listen({ host, port });
   let stopped: Promise<void> | undefined;
   const at = { url: `http://127.0.0.1:${port}`, port, dataDir };
