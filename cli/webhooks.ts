@@ -1,6 +1,6 @@
 /** `payments webhooks`: a merchant's endpoints, on the API. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import type { Attempt } from '../shared/webhooks/delivery-row.ts';
 import { type Client, jsonOf, openClient, orFail } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
@@ -102,6 +102,12 @@ const verb = (name: string, description: string): Command =>
 
 const listOf = (text: string): string[] => text.split(',').map((one) => one.trim());
 
+/** An empty text is no 0, with which the old secret would sign nothing more. */
+const hours = (text: string): number => {
+  if (/^[0-9]{1,3}$/.test(text) && Number(text) <= 168) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of hours from 0 to 168.');
+};
+
 const ofOne = (name: string, description: string): Command =>
   verb(name, description).argument('<endpointId>', 'the endpoint');
 
@@ -144,10 +150,10 @@ export const webhooksCommand = (): Command =>
     .addCommand(ofOne('test', 'Sends a test message and waits for the response.').action(test))
     .addCommand(
       ofOne('rotate', 'Makes a new secret and prints it, this once.')
-        .option('--old-expires <hours>', 'how long the old one signs too: 0 to 168', '24')
-        .action(async (endpointId: string, options: Options & { oldExpires: string }) => {
+        .option('--old-expires <hours>', 'how long the old one signs too: 0 to 168', hours, 24)
+        .action(async (endpointId: string, options: Options & { oldExpires: number }) => {
           const client = await clientFor(options);
-          const body = { oldExpiresInHours: Number(options.oldExpires) };
+          const body = { oldExpiresInHours: options.oldExpires };
           const rotated = client.post(pathOf(endpointId, '/rotate-secret'), body);
           showSecret(await jsonOf<Endpoint>(rotated), options);
         }),
