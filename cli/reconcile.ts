@@ -88,6 +88,8 @@ const reconcile = async (paymentId: string | undefined, options: Options): Promi
     if (data === undefined && !opens) return reconcilePayment(paymentId, options);
     throw new CommandFailed('--data and --acknowledge are not for one payment', 2);
   }
+  if ((options.limit ?? options.merchant) !== undefined)
+    throw new CommandFailed('--limit and --merchant are for one payment: name it', 2);
   const client = await auditClient(undefined, data);
   const result = await jsonOf<Reconciliation>(client.post('/audit/v1/reconcile'));
   if (format !== 'json') show(result);
