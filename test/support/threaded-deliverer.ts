@@ -1,6 +1,6 @@
 /** The deliverer in its thread, over a SQLite log and a receiver on loopback. */
 import { join } from 'node:path';
-import { createDelivererThread, startDelivererThread } from '../../projector/webhooks/thread.ts';
+import { startDelivererThread } from '../../projector/webhooks/thread.ts';
 import type { CountedAttempt } from '../../projector/webhooks/thread-messages.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
@@ -13,31 +13,28 @@ import { newEvent, timeOf, wholeLife } from './payment-events.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { startReceiver } from './webhook-receiver.ts';
 
-const MERCHANT = 'm_1';
-
-export type ThreadedOptions = {
-  /** What stands between the thread and the log; the test itself appends past it. */
-  store?: (own: EventStore) => Pick<EventStore, 'append'>;
-  turn?: () => 'own' | 'of another';
-  /** The thread is never sent a word to end. */
-  isDeaf?: boolean;
-  /** Of low priority, as in the product: on a full CPU it takes minutes for what else takes seconds. */
-  yieldsCpu?: boolean;
+/** What tests change as it runs. */
+type Course = {
+  turn: 'own' | 'of another';
+  /** Appends of the thread throw these first, the test's own do not. */
+  failures: Error[];
+  /** The next thread is never sent a word to end. */
+  isDeaf: boolean;
 };
 
-/** Opens it. `start` makes a further deliverer over the same folder, once the one before has stopped. */
-export const threadedDeliverer = async ({
-  store: wrapped = (own) => own,
-  turn = () => 'own',
-  isDeaf = false,
-  yieldsCpu = false,
-}: ThreadedOptions = {}) => {
+/**
+ * Opens it: of ordinary priority, for one that yields the CPU takes minutes where all of it is taken.
+ * `start` makes a further deliverer over the same folder, once the one before has stopped.
+ */
+export const threadedDeliverer = async () => {
   const folder = temporaryFolder();
   const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
   const { scan } = store.stored;
   if (scan === undefined) throw new Error('a SQLite log is read by threads');
   const receiver = await startReceiver();
   const threads: ScanThread[] = [];
+  const course: Course = { turn: 'own', failures: [], isDeaf: false };
+  const appended: string[] = [];
   let looks = 0;
   const attempts: CountedAttempt[] = [];
   const lines: { level: string; fields: object; message: string }[] = [];
@@ -45,11 +42,17 @@ export const threadedDeliverer = async ({
     void lines.push({ level, fields, message });
 
   const deliveries = () => sqliteDeliveries(join(folder.path, 'webhook-deliveries.sqlite'));
+  const append: EventStore['append'] = async (stream, expected, events) => {
+    appended.push(events.map(({ id }) => id).join());
+    const failure = course.failures.shift();
+    if (failure !== undefined) throw failure;
+    return store.append(stream, expected, events);
+  };
   const start = () =>
     startDelivererThread({
       store: {
         ...store,
-        append: wrapped(store).append,
+        append,
         lastRevision: (stream) => {
           looks += 1;
           return store.lastRevision(stream);
@@ -61,34 +64,35 @@ export const threadedDeliverer = async ({
       allowedNetworks: ['127.0.0.0/8'],
       secret: async () => 'a secret of the tests, 32 bytes long at least',
       logger: { info: write('info'), warn: write('warn'), error: write('error') },
-      turn,
+      turn: () => course.turn,
       onAttempt: (attempt) => void attempts.push(attempt),
       newThread: () => {
-        const thread = yieldsCpu ? createDelivererThread() : createScanThread();
+        const thread = createScanThread();
         threads.push(thread);
-        if (!isDeaf) return thread;
+        if (!course.isDeaf) return thread;
         return { ...thread, run: (order) => thread.run({ ...order, signal: undefined }) };
       },
       backOff: { minMs: 20, maxMs: 50 },
     });
   const running = { deliverer: start() };
 
-  const register = async (path = ''): Promise<string> => {
+  /** Registers an endpoint of a merchant; it is sent to a path of that name. */
+  const register = async (merchantId: string): Promise<string> => {
     const endpointId = `we_${newUlid()}`;
-    const place = { endpointId, merchantId: MERCHANT, url: `${receiver.url}${path}` };
+    const place = { endpointId, merchantId, url: `${receiver.url}/${merchantId}` };
     const after = await store.end();
     const endpoint = {
       ...{ ...place, ...(after === null ? {} : { after }) },
       apiVersion: 'v1' as const,
     };
     const context = { actor: 'test', requestId: 'r', correlationId: 'r', causationId: 'r' };
-    await handleEndpointCommand(store, MERCHANT, { kind: 'create', endpoint }, context);
+    await handleEndpointCommand(store, merchantId, { kind: 'create', endpoint }, context);
     return endpointId;
   };
 
   /** Two messages: the payment is authorized, and captured. */
-  const pay = async (paymentId: string): Promise<void> => {
-    const events = wholeLife(paymentId, MERCHANT).slice(0, 4);
+  const pay = async (merchantId: string, paymentId = `pay_${newUlid()}`): Promise<void> => {
+    const events = wholeLife(paymentId, merchantId).slice(0, 4);
     await store.append(
       streamOf(paymentId),
       'none',
@@ -96,13 +100,18 @@ export const threadedDeliverer = async ({
     );
   };
 
+  /** What a merchant's endpoint was sent. */
+  const receivedBy = (merchantId: string) =>
+    receiver.received.filter(({ path }) => path.endsWith(`/${merchantId}`));
+
   return Object.assign(running, {
-    ...{ store, receiver, threads, attempts, lines, deliveries, start, register, pay },
+    ...{ store, receiver, threads, attempts, deliveries, start, register, pay, receivedBy },
+    ...{ course, appended },
     /** How often it has looked for the first endpoint. */
     looks: () => looks,
     said: (message: string) => lines.filter((line) => line.message.includes(message)),
     [Symbol.asyncDispose]: async () => {
-      await running.deliverer.stop();
+      if (running.deliverer.status().state !== 'stopped') await running.deliverer.stop();
       await receiver[Symbol.asyncDispose]();
       await store.close();
       folder.remove();

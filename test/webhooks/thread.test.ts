@@ -1,15 +1,16 @@
 /** ADR-0226: where one process has the log, the deliverer runs in a thread beside the requests. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
-import { expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { createDelivererThread } from '../../projector/webhooks/thread.ts';
 import {
   AppendOutcomeUnknown,
   RevisionConflict,
   StoreUnavailable,
 } from '../../shared/event-store/errors.ts';
-import type { EventStore } from '../../shared/event-store/port.ts';
+import { resultOf } from '../../shared/runtime/scan.ts';
 import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { timesOf } from '../support/long-run-share.ts';
+import type { TestScan } from '../support/scans.ts';
 import { threadedDeliverer } from '../support/threaded-deliverer.ts';
 import { until } from '../support/until.ts';
 import type { Received } from '../support/webhook-receiver.ts';
@@ -28,31 +29,25 @@ const revisionsOf = (received: readonly Received[]): Record<string, number[]> =>
 
 const count = (received: readonly Received[]): number => new Set(received.map(({ id }) => id)).size;
 
-/** The priority of each thread of this process: the larger the number, the less of the CPU. */
-const priorities = (): Map<string, number> => {
-  const found = new Map<string, number>();
-  for (const thread of readdirSync('/proc/self/task')) {
-    try {
-      const stat = readFileSync(`/proc/self/task/${thread}/stat`, 'utf8');
-      found.set(thread, Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]));
-    } catch {
-      // It has ended since.
-    }
-  }
-  return found;
-};
+const INTERRUPTED = 'webhook deliveries interrupted';
+
+/** One world for all tests, each with a merchant of its own: a thread takes a third of a second to start. */
+let world: Awaited<ReturnType<typeof threadedDeliverer>>;
+beforeAll(async () => {
+  world = await threadedDeliverer();
+});
+afterAll(() => world[Symbol.asyncDispose]());
 
 test('there is no thread before the first endpoint, and then one', async () => {
-  await using world = await threadedDeliverer();
-  const { threads, deliverer, receiver } = world;
-  await world.pay('pay_before');
+  const { threads, deliverer } = world;
+  await world.pay('m_first');
   await until('it has looked for one twice', () => world.looks() >= 2);
   expect(threads).toEqual([]);
   expect(deliverer.status()).toMatchObject({ state: 'idle', oldestWaitingMs: null });
-  await world.register();
-  await world.pay('pay_1');
-  await until('its messages', () => receiver.received.length === 2);
-  expect(revisionsOf(receiver.received)).toEqual({ pay_1: [1, 3] });
+  await world.register('m_first');
+  await world.pay('m_first', 'pay_1');
+  await until('its messages', () => world.receivedBy('m_first').length === 2);
+  expect(revisionsOf(world.receivedBy('m_first'))).toEqual({ pay_1: [1, 3] });
   expect(threads).toHaveLength(1);
   await until('it says that it runs', () => deliverer.status().state === 'running');
   expect(deliverer.status().endpoints).toMatchObject({ ENABLED: 1 });
@@ -61,128 +56,113 @@ test('there is no thread before the first endpoint, and then one', async () => {
 });
 
 const onLinux = process.platform === 'linux' ? test : test.skip;
-onLinux('its thread, and no other, yields the CPU to those that serve requests', async () => {
-  await using world = await threadedDeliverer({ yieldsCpu: true });
-  const before = priorities();
-  await world.register();
-  await world.pay('pay_1');
-  await until('its messages', () => world.receiver.received.length === 2);
-  const lowered = [...priorities()].filter(
-    ([thread, priority]) => !before.has(thread) && priority > getPriority(),
-  );
+onLinux('its thread yields the CPU to those that serve requests', async () => {
+  const thread = createDelivererThread();
+  const module = new URL('../support/scans.ts', import.meta.url).href;
+  const args: TestScan = { count: 0, ending: 'priority' };
   // 19 is the last one that there is.
-  expect(lowered.map(([, priority]) => priority)).toEqual([Math.min(getPriority() + 15, 19)]);
+  expect(await resultOf(thread.run({ module, args }))).toBe(Math.min(getPriority() + 15, 19));
+  await thread.end();
+});
+
+test('an append that is refused, or of unknown outcome, is that in the thread too', async () => {
+  const { appended, course, receiver } = world;
+  await world.register('m_gone');
+  receiver.respond = ({ path }, response) =>
+    response.writeHead(path.endsWith('/m_gone') ? 410 : 204).end();
+  course.failures.push(
+    new AppendOutcomeUnknown('the disk did not say'),
+    new RevisionConflict('another was first'),
+    new StoreUnavailable('the disk is full'),
+  );
+  await world.pay('m_gone');
+  const endpoint = async () => (await readEndpoints(world.store, 'm_gone')).endpoints[0];
+  await until('it is not disabled yet', () => world.said('not disabled yet').length === 1);
+  // Of unknown outcome: the very same append again. A conflict: decided again. Else: the next failure does it.
+  expect(appended).toHaveLength(3);
+  expect([appended[1] === appended[0], appended[2] === appended[0]]).toEqual([true, false]);
+  expect(world.said('not disabled yet')[0]?.fields).toMatchObject({ reason: 'the disk is full' });
+  await until('it is disabled', () => world.deliverer.status().endpoints.DISABLED === 1);
+  expect(await endpoint()).toMatchObject({ disabled: { reason: 'GONE' } });
+  receiver.respond = undefined;
+});
+
+test('a stop does not wait for an address that hangs; what was under way is sent after the next start', async () => {
+  const { receiver } = world;
+  receiver.respond = ({ path }, response) =>
+    path.endsWith('/m_hangs') ? undefined : response.writeHead(204).end();
+  await world.register('m_hangs');
+  await world.pay('m_hangs', 'pay_hangs');
+  await until('it hangs', () => world.receivedBy('m_hangs').length === 1);
+  const beganMs = performance.now();
+  await world.deliverer.stop();
+  expect(performance.now() - beganMs).toBeLessThan(4_000);
+  expect(world.deliverer.status().state).toBe('stopped');
+  expect(world.said(INTERRUPTED)).toEqual([]);
+  receiver.respond = undefined;
+  world.deliverer = world.start();
+  await until('both', () => count(world.receivedBy('m_hangs')) === 2);
+  expect(revisionsOf(world.receivedBy('m_hangs'))).toEqual({ pay_hangs: [1, 3] });
 });
 
 test('a thread that dies under load is started again: one line each time, nothing lost, order kept', async () => {
-  await using world = await threadedDeliverer();
-  const { receiver, threads, deliverer } = world;
-  const endpointId = await world.register();
-  const DEATHS = timesOf(4, 2);
+  const { threads, deliverer } = world;
+  const endpointId = await world.register('m_load');
+  const received = () => world.receivedBy('m_load');
+  const DEATHS = timesOf(4, 1);
+  const first = threads.length;
   const states = new Set<string>();
   let paid = 0;
   for (let death = 1; death <= DEATHS; death += 1) {
-    const before = receiver.received.length;
+    // The last thread is that of the tests that follow.
+    world.course.isDeaf = death === DEATHS;
+    const before = received().length;
     for (let n = 0; n < 30; n += 1) {
-      await world.pay(`pay_${paid}`);
+      await world.pay('m_load', `pay_load_${paid}`);
       paid += 1;
     }
-    await until('it sends', () => receiver.received.length > before);
+    await until('it sends', () => received().length > before);
     await threads.at(-1)?.end();
     await until('its death is known', () => {
       states.add(deliverer.status().state);
-      return world.said('webhook deliveries interrupted').length === death;
+      return world.said(INTERRUPTED).length === death;
     });
     const { state, error } = deliverer.status();
     if (state === 'backing-off') expect(error).toContain('thread');
-    await until('the next one', () => threads.length === death + 1);
+    await until('the next one', () => threads.length === first + death);
   }
-  await until('all of them', () => count(receiver.received) === 2 * paid);
-  const revisions = revisionsOf(receiver.received);
+  await until('all of them', () => count(received()) === 2 * paid);
+  const revisions = revisionsOf(received());
   expect(Object.keys(revisions)).toHaveLength(paid);
   for (const one of Object.values(revisions)) expect(one).toEqual([1, 3]);
   expect(states).toContain('backing-off');
   await until('it runs again', () => deliverer.status().state === 'running');
   expect(deliverer.status()).not.toHaveProperty('error');
-  expect(world.said('interrupted').map(({ level }) => level)).toEqual(Array(DEATHS).fill('error'));
+  expect(world.said(INTERRUPTED).map(({ level }) => level)).toEqual(Array(DEATHS).fill('error'));
   // The connection of the routes reads what the thread saves.
   await using reading = Object.assign(world.deliveries(), {
     [Symbol.asyncDispose]: async () => undefined,
   });
   await until('the last attempt', async () => {
     const [last] = await reading.attempts(endpointId, { limit: 1 });
-    return last?.attempt.eventId === receiver.received.at(-1)?.id;
+    return last?.attempt.eventId === received().at(-1)?.id;
   });
   await reading.close();
 });
 
-test('an append that is refused, or of unknown outcome, is that in the thread too', async () => {
-  const ids: string[] = [];
-  const failures = [
-    (): Error => new AppendOutcomeUnknown('the disk did not say'),
-    (): Error => new RevisionConflict('another was first'),
-    (): Error => new StoreUnavailable('the disk is full'),
-  ];
-  await using world = await threadedDeliverer({
-    store: (own): Pick<EventStore, 'append'> => ({
-      append: async (stream, expected, events) => {
-        ids.push(events.map(({ id }) => id).join());
-        const failure = failures.shift();
-        if (failure !== undefined) throw failure();
-        return own.append(stream, expected, events);
-      },
-    }),
-  });
-  await world.register();
-  world.receiver.respond = (_received, response) => response.writeHead(410).end();
-  await world.pay('pay_1');
-  const endpoint = async () => (await readEndpoints(world.store, 'm_1')).endpoints[0];
-  await until('it is not disabled yet', () => world.said('not disabled yet').length === 1);
-  // Of unknown outcome: the very same append again. A conflict: decided again. Else: the next failure does it.
-  expect(ids).toHaveLength(3);
-  expect([ids[1] === ids[0], ids[2] === ids[0]]).toEqual([true, false]);
-  expect(world.said('not disabled yet')[0]?.fields).toMatchObject({ reason: 'the disk is full' });
-  await until('it is disabled', async () => (await endpoint())?.disabled !== undefined);
-  expect(await endpoint()).toMatchObject({ disabled: { reason: 'GONE' } });
-});
-
-test('a stop does not wait for an address that hangs; what was under way is sent after the next start', async () => {
-  await using world = await threadedDeliverer();
-  world.receiver.respond = () => undefined;
-  await world.register();
-  await world.pay('pay_1');
-  await until('it hangs', () => world.receiver.received.length === 1);
-  const beganMs = performance.now();
-  await world.deliverer.stop();
-  expect(performance.now() - beganMs).toBeLessThan(4_000);
-  expect(world.deliverer.status().state).toBe('stopped');
-  expect(world.said('interrupted')).toEqual([]);
-  world.receiver.respond = undefined;
-  world.deliverer = world.start();
-  await until('both', () => count(world.receiver.received) === 2);
-  expect(revisionsOf(world.receiver.received)).toEqual({ pay_1: [1, 3] });
+test('a process that has lost its turn delivers no more', async () => {
+  await world.register('m_turn');
+  await world.pay('m_turn');
+  await until('its messages', () => world.receivedBy('m_turn').length === 2);
+  world.course.turn = 'of another';
+  await until('it stands by', () => world.deliverer.status().state === 'standing-by');
+  // No loop is left that could send.
+  await until('they have ended', () => world.deliverer.status().endpoints.ENABLED === 0);
 });
 
 test('a thread that does not end by itself is ended, within the time that a stop may take', async () => {
-  await using world = await threadedDeliverer({ isDeaf: true });
-  await world.register();
-  await world.pay('pay_1');
-  await until('its messages', () => world.receiver.received.length === 2);
   const beganMs = performance.now();
   await world.deliverer.stop();
   expect(performance.now() - beganMs).toBeLessThan(8_000);
   expect(world.deliverer.status().state).toBe('stopped');
-  world.deliverer = world.start();
-});
-
-test('a process that has lost its turn delivers no more', async () => {
-  let turn: 'own' | 'of another' = 'own';
-  await using world = await threadedDeliverer({ turn: () => turn });
-  await world.register();
-  await world.pay('pay_1');
-  await until('its messages', () => world.receiver.received.length === 2);
-  turn = 'of another';
-  await until('it stands by', () => world.deliverer.status().state === 'standing-by');
-  // No loop is left that could send.
-  await until('they have ended', () => world.deliverer.status().endpoints.ENABLED === 0);
 });
