@@ -181,9 +181,14 @@ const OF_THE_FILE = [
   ...['EMFILE', 'ENFILE', 'ENOSPC', 'EDQUOT'],
 ];
 
-/** ReadModelsUnavailable for an error of the file; any other error as it is. */
+/**
+ * ReadModelsUnavailable for an error of the file, also for one that comes from another thread and has lost
+ * its class on the way; any other error as it is.
+ */
 export const unavailable = (error: unknown): unknown => {
-  const { code } = error as { code?: string };
+  const { code, message } = Object(error) as { code?: string; message: string };
+  if (code === 'READ_MODELS_UNAVAILABLE' && !(error instanceof ReadModelsUnavailable))
+    return new ReadModelsUnavailable(message);
   if (code === undefined || !OF_THE_FILE.includes(code)) return error;
   return new ReadModelsUnavailable(
     `the file of the read models cannot be used: ${firstLineOf(error)}`,

@@ -103,6 +103,8 @@ export const createGenerations = ({
         const fill = () => step({ module: ELSEWHERE, args });
         try {
           return await (isEmpty ? fillEmpty(fill) : fill());
+        } catch (error) {
+          throw unavailable(error);
         } finally {
           next = open(file);
           if (!isEmpty && (await next.checkpoint()) !== before) early = undefined;

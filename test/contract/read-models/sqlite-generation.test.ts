@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { StoreUnavailable } from '../../../shared/event-store/errors.ts';
 import { startChecksum } from '../../../shared/read-models/checksum.ts';
 import { rowOf } from '../../../shared/read-models/document-row.ts';
 import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
@@ -14,6 +15,7 @@ import type {
   ReadModelsChecksum,
 } from '../../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
+import { errorFrom, failureOf } from '../../../shared/runtime/scan-messages.ts';
 import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
 import { NODE, ROOT } from '../../support/service.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -97,6 +99,24 @@ describe('the checksum of read models in a SQLite file', () => {
     await readModels.close();
     await rejected;
   });
+});
+
+test('V3: what a thread that fills a generation meets in the file is that of the read models here too', async () => {
+  const folder = temporaryFolder();
+  const file = join(folder.path, 'read-models.db');
+  const readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
+  const next = await readModels.openGeneration();
+  const failing = async (error: Error) => {
+    throw errorFrom(failureOf(error));
+  };
+  const full = next.handOver?.(() => failing(new ReadModelsUnavailable('the disk is full')));
+  await expect(full).rejects.toBeInstanceOf(ReadModelsUnavailable);
+  await expect(full).rejects.toThrow('the disk is full');
+  const other = next.handOver?.(() => failing(new StoreUnavailable('the log is away')));
+  await expect(other).rejects.toMatchObject({ code: 'EVENT_STORE_UNAVAILABLE' });
+  await next.end();
+  await readModels.close();
+  folder.remove();
 });
 
 /** Takes every file descriptor, then opens a generation; when some are free again, another one. */
