@@ -2,7 +2,7 @@
  * F37: what the log lost is never answered as if it had never been, and no command is carried out on
  * what is left of it. The whole service in one process, on a stand-in for EventStoreDB.
  */
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';
 import {
@@ -54,7 +54,7 @@ describe.each(Object.entries(WAYS))('F37: after a %s of its stream', (way, remov
     expect(await service.ledger()).toEqual(before);
   };
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     standIn = await startStandIn();
     service = await openInProcess({
       EVENTSTOREDB_URL: standIn.url,
@@ -65,7 +65,7 @@ describe.each(Object.entries(WAYS))('F37: after a %s of its stream', (way, remov
     remove(standIn, streamOf(sold));
     await parked();
   });
-  afterEach(async () => {
+  afterAll(async () => {
     await service?.[Symbol.asyncDispose]();
     await standIn.close();
   });
