@@ -7,6 +7,7 @@ import { jsonOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import type { At, Source } from './events-source.ts';
 import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
+import { timeOrRevision } from './time-option.ts';
 import { timelineLines } from './timeline.ts';
 
 type Options = {
@@ -32,12 +33,17 @@ const serviceSource = async (paymentId: string, { merchant, data }: Options): Pr
   };
 };
 
+/** Throws CommandFailed for a day that its month does not have. */
+const momentOf = (at: string): Date => {
+  const moment = new Date(at);
+  if (Number.isNaN(moment.getTime())) throw new CommandFailed(`--at: there is no time ${at}`, 2);
+  return moment;
+};
+
 const upTo = (events: ShownEvent[], { revision, at }: At): ShownEvent[] => {
   if (revision !== undefined) return events.filter((event) => event.revision <= Number(revision));
   if (at === undefined) return events;
-  const moment = new Date(at);
-  if (Number.isNaN(moment.getTime()))
-    throw new CommandFailed('--at must be a revision or a time', 2);
+  const moment = momentOf(at);
   return events.filter((event) => 'time' in event && event.time <= moment.toISOString());
 };
 
@@ -105,7 +111,7 @@ export const eventsCommand = (): Command =>
   new Command('events')
     .description('Shows the events of a payment, oldest first, or its state at a moment.')
     .argument('<paymentId>', 'the payment; to search for it: payments find')
-    .option('--at <when>', 'a revision, or a time (RFC 3339)')
+    .option('--at <when>', 'a revision, or a time (RFC 3339)', timeOrRevision)
     .option('--state', 'the state of the payment then; left out: its events up to then')
     .option('--diff', 'what has changed from then to now')
     .option('--file <file>', 'read the events from an export; no service is needed')

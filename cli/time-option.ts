@@ -13,6 +13,12 @@ export const timeValue = (text: string): string => {
   throw new InvalidArgumentError(`It must be ${A_TIME}.`);
 };
 
+/** The value of an option that takes a time or a payment's revision. Throws InvalidArgumentError for any other text. */
+export const timeOrRevision = (text: string): string => {
+  if (isTime(text) || /^[0-9]{1,16}$/.test(text)) return text;
+  throw new InvalidArgumentError(`It must be a revision, or ${A_TIME}.`);
+};
+
 /**
  * The value of an option that takes a time or a place of the log: `start`, or a position, which is made
  * of digits in every store. Throws InvalidArgumentError for any other text, such as a day alone.

@@ -1,6 +1,6 @@
 /** Options that take a time: any other text is refused with the form that a time has. */
 import { describe, expect, test } from '@jest/globals';
-import { timeOrPosition, timeValue } from '../../cli/time-option.ts';
+import { timeOrPosition, timeOrRevision, timeValue } from '../../cli/time-option.ts';
 import { runCli } from '../support/cli.ts';
 
 const FORM = 'It must be a time with its zone, such as 2026-11-01T00:00:00Z';
@@ -20,21 +20,35 @@ describe('a day alone is refused before any request, with the option and what it
 });
 
 test.each(['2026-11-01T00:00:00', '2026-11-01T00:00Z', '2026-11', 'yesterday', ''])(
-  '%j is neither a time nor a position',
+  '%j is neither a time nor a position nor a revision',
   (text) => {
     expect(() => timeValue(text)).toThrow(FORM);
     expect(() => timeOrPosition(text)).toThrow(FORM);
+    expect(() => timeOrRevision(text)).toThrow('It must be a revision, or a time with its zone');
   },
 );
 
 test.each(['2026-11-01T00:00:00Z', '2026-11-01t00:00:00.5z', '2026-11-01T00:00:00+01:00'])(
   '%s is a time',
   (text) => {
-    expect([timeValue(text), timeOrPosition(text)]).toEqual([text, text]);
+    expect([timeValue, timeOrPosition, timeOrRevision].map((value) => value(text))).toEqual(
+      Array(3).fill(text),
+    );
   },
 );
 
 test.each(['start', '12', '1202/1202'])('%s is a place of the log, and no time', (text) => {
   expect(timeOrPosition(text)).toBe(text);
   expect(() => timeValue(text)).toThrow(FORM);
+});
+
+test('a time without its zone cuts no timeline: it would be that of the machine', async () => {
+  const args = ['events', 'pay_1', '--file', 'not read', '--at'];
+  for (const at of ['2026-03-01T00:00', '2026-03-01', 'March 2026', '-1']) {
+    const { code, stderr } = await runCli([...args, at]);
+    expect([code, stderr]).toEqual([
+      2,
+      `error: option '--at <when>' argument '${at}' is invalid. It must be a revision, or a time with its zone, such as 2026-11-01T00:00:00Z.\n`,
+    ]);
+  }
 });
