@@ -10,7 +10,8 @@ const SUFFIXES = ['', '-wal'];
 /** Undefined where nothing can be said to be there. */
 const identityOf = (path: string): string | undefined => {
   try {
-    const { dev, ino } = statSync(path);
+    // Whole: of a number of 64 bits, as overlayfs and FUSE give them, a double drops the last ones.
+    const { dev, ino } = statSync(path, { bigint: true });
     return `${dev} ${ino}`;
   } catch {
     return undefined;
