@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { helpLink } from '../../shared/http/error-guide.ts';
@@ -26,9 +26,11 @@ const LONG_BYTES = 20_000_000;
 let lines: Line[];
 let app: FastifyInstance;
 let port: number;
-/** What a request for /slow waits for. */
+/** What a request for /slow waits for, and what it resolves before. */
+let released: Promise<void>;
 let release: () => void;
 let slowStarted: Promise<void>;
+let started: () => void;
 
 const onRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
   if (request.headers.authorization === undefined) reject(reply, 'UNAUTHORIZED', ['no token']);
@@ -36,13 +38,6 @@ const onRequest = (request: FastifyRequest, reply: FastifyReply, done: () => voi
 };
 
 const addRoutes = (): void => {
-  let started: () => void;
-  slowStarted = new Promise((resolve) => {
-    started = resolve;
-  });
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
   app.post('/api/v1/payments', { onRequest }, async (request, reply) => {
     const parsed = parseText(
       textOf(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)),
@@ -112,11 +107,27 @@ const start = async ({
   port = (app.server.address() as { port: number }).port;
 };
 
-beforeEach(() => start());
+/** In place of the one that tests share, for a test that needs other settings, or one without a past. */
+const startAnew = async (options?: Started): Promise<void> => {
+  await closeGracefully(app, 1000);
+  await start(options);
+  isShared = false;
+};
+
+let isShared = false;
+beforeEach(async () => {
+  ({ promise: released, resolve: release } = Promise.withResolvers<void>());
+  ({ promise: slowStarted, resolve: started } = Promise.withResolvers<void>());
+  if (!isShared) await start();
+  isShared = true;
+});
 afterEach(async () => {
   release();
+  if (isShared && app.server.listening) return;
   await closeGracefully(app, 1000);
+  isShared = false;
 });
+afterAll(() => closeGracefully(app, 1000));
 
 type CommandResponse = { status: number; headers: Record<string, string>; body: string };
 
@@ -206,6 +217,7 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
   test.each(['http://', 'https://', 'http:///'])(
     'F28: an address without a host or path, %s',
     async (address) => {
+      await startAnew();
       expectError(await raw(request(`GET ${address}`)), 400, 'INVALID_REQUEST');
       await until('it is logged', () => lines.length > 0);
       expect(lines[0]).toMatchObject({ status: 400, error: 'INVALID_REQUEST' });
@@ -215,8 +227,7 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
 
   describe('that does not arrive in time', () => {
     beforeEach(async () => {
-      await closeGracefully(app, 1000);
-      await start({ arrivalMs: ARRIVAL_MS.short });
+      await startAnew({ arrivalMs: ARRIVAL_MS.short });
     });
 
     test.each<[string, number, string]>([
@@ -384,8 +395,7 @@ describe('gaps §1, §7: faults of the service itself', () => {
   });
 
   test('above MAX_IN_FLIGHT requests get 503, and health still responds', async () => {
-    await closeGracefully(app, 1000);
-    await start({ maxInFlight: 1 });
+    await startAnew({ maxInFlight: 1 });
     const first = raw(request('POST /slow'));
     await slowStarted;
     const response = await raw(request('GET /api/v1/payments/x'));
@@ -399,6 +409,7 @@ describe('gaps §1, §7: faults of the service itself', () => {
   });
 
   test('a request whose client has left is carried out, counted until then, and logged once', async () => {
+    await startAnew();
     const socket = connect(port, '127.0.0.1', () => socket.write(request('POST /slow')));
     await slowStarted;
     const left = new Promise((resolve) => socket.once('close', resolve));
@@ -418,8 +429,7 @@ describe('A5: a client that does not read a long response', () => {
     new Promise<number>((resolve) => app.server.getConnections((_error, open) => resolve(open)));
 
   test('is let go', async () => {
-    await closeGracefully(app, 1000);
-    await start({ stalledMs: 200 });
+    await startAnew({ stalledMs: 200 });
     const socket = connect(port, '127.0.0.1', () => socket.write(request('GET /long')));
     socket.on('error', () => undefined);
     await until('its request is there', async () => (await connections()) === 1);
@@ -428,8 +438,7 @@ describe('A5: a client that does not read a long response', () => {
   });
 
   test('is not let go while it reads, and its connection may wait for the next request', async () => {
-    await closeGracefully(app, 1000);
-    await start({ stalledMs: 200 });
+    await startAnew({ stalledMs: 200 });
     const kept = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`;
     let received = 0;
     const socket = connect(port, '127.0.0.1', () => socket.write(kept('/long')));
@@ -545,6 +554,7 @@ describe('gaps §1: shutdown', () => {
 });
 
 test('gaps §4: the log line of a request has ids, route and status, and no address', async () => {
+  await startAnew();
   await raw(request('GET /api/v1/payments/pay_1?number=4242424242424242'));
   await raw(request('POST /broken?x=1'));
   expect(lines).toMatchObject([
@@ -573,6 +583,7 @@ test('gaps §4: the log line of a request has ids, route and status, and no addr
 });
 
 test('surfaces: metrics name route and status, health names its engines', async () => {
+  await startAnew();
   await raw(request('GET /api/v1/payments/pay_1'));
   const { body, headers } = await raw(request('GET /metrics'));
   expect(headers['content-type']).toMatch(/^text\/plain/);
