@@ -294,6 +294,16 @@ describe('gaps §10: tokens', () => {
 });
 
 describe('gaps §11: rate limits', () => {
+  let limited: InProcess;
+  beforeAll(async () => {
+    limited = await openInProcess({
+      RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: '1',
+      RATE_LIMIT_PER_SECOND: '2',
+      RATE_LIMIT_BURST: '1',
+    });
+  });
+  afterAll(() => limited[Symbol.asyncDispose]());
+
   test('both buckets are off in the embedded mode unless set', async () => {
     const many = Array.from({ length: 100 });
     const good = await Promise.all(many.map(() => service.get('unknown')));
@@ -303,7 +313,6 @@ describe('gaps §11: rate limits', () => {
   });
 
   test('requests without a token draw on the bucket of their address: 401, then 429', async () => {
-    await using limited = await openInProcess({ RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: '1' });
     const anonymous = () => limited.get('unknown', { token: null });
     // At once, so that the bucket does not fill in between.
     const [first, second, third] = await Promise.all([anonymous(), anonymous(), anonymous()]);
@@ -313,10 +322,6 @@ describe('gaps §11: rate limits', () => {
   });
 
   test('a 429 is never stored: the same key is carried out later', async () => {
-    await using limited = await openInProcess({
-      RATE_LIMIT_PER_SECOND: '2',
-      RATE_LIMIT_BURST: '1',
-    });
     await rememberToken(limited);
     // At once, so that the bucket does not fill in between.
     const [, limitedCreate] = await Promise.all([

@@ -226,17 +226,12 @@ describe('gaps §8: the scope of a key is merchant, route and payment', () => {
 
   test('gaps §2: the paymentId is derived from merchant and key, by the secret', async () => {
     const ids: string[] = [];
-    for (const secret of [
-      'one secret of thirty-two bytes, at least',
-      'another secret of 32 bytes, at least',
-    ]) {
-      for (let n = 0; n < 2; n++) {
-        await using own = await openInProcess({ IDEMPOTENCY_SECRET: secret });
-        ids.push(idOf(await own.create({}, { key: 'k' })));
-      }
+    const one = 'one secret of thirty-two bytes, at least';
+    for (const secret of [one, one, 'another secret of 32 bytes, at least']) {
+      await using own = await openInProcess({ IDEMPOTENCY_SECRET: secret });
+      ids.push(idOf(await own.create({}, { key: 'k' })));
     }
     expect(ids[0]).toBe(ids[1]);
-    expect(ids[2]).toBe(ids[3]);
     expect(ids[0]).not.toBe(ids[2]);
   });
 });
