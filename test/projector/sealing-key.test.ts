@@ -63,7 +63,7 @@ const forge = async (
 const strange = generateKeyPairSync('ed25519').privateKey;
 
 describe('F15: a new sealing key', () => {
-  test('seals from its rotation on, and takes the place of the old one', async () => {
+  test('seals from its rotation on; it is reached from every earlier key, and reaches every earlier seal', async () => {
     await startAndStop();
     const old = ownPublicKey();
     const rotated = await rotateSealingKey(store, place());
@@ -74,18 +74,12 @@ describe('F15: a new sealing key', () => {
     expect(await types()).toEqual(['LogSealed', 'SealingKeyRotated', 'LogSealed']);
     expect((await sealsOf(store)).at(-1)?.event.data).toMatchObject({ keyId: rotated.keyId });
     expect(JSON.parse(readFileSync(headFileOf(keyFile), 'utf8'))).toMatchObject({ position: '44' });
-  });
 
-  test('is reached from every earlier key, and reaches every earlier seal', async () => {
+    const second = ownPublicKey();
+    await rotateSealingKey(store, place());
+    await add('pay_b');
     await startAndStop();
-    const keys = [ownPublicKey()];
-    for (const name of ['pay_a', 'pay_b']) {
-      await rotateSealingKey(store, place());
-      keys.push(ownPublicKey());
-      await add(name);
-      await startAndStop();
-    }
-    for (const key of keys)
+    for (const key of [old, second, ownPublicKey()])
       expect(await verifyFrom(key)).toMatchObject({
         ok: true,
         sealed: { seals: 5, eventsAfter: 0 },
