@@ -35,9 +35,22 @@ const SCROLL = `new Promise((resolve) => {
     frames += 1;
     list.scrollTop += 120;
     const isEnd = list.scrollTop + list.clientHeight >= list.scrollHeight - 1;
-    if (!isEnd && performance.now() - started < 10000) return requestAnimationFrame(step);
+    if (!isEnd && performance.now() - started < 30000) return requestAnimationFrame(step);
     const seconds = (performance.now() - started) / 1000;
     resolve({ perSecond: frames / seconds, frames, isEnd, rows: list.querySelectorAll('.row').length });
+  };
+  requestAnimationFrame(step);
+})`;
+
+/** Frames a second of a page that does nothing: what the machine has left for a browser. */
+const STILL = `new Promise((resolve) => {
+  const started = performance.now();
+  let frames = 0;
+  const step = () => {
+    frames += 1;
+    const seconds = (performance.now() - started) / 1000;
+    if (seconds < 3) return requestAnimationFrame(step);
+    resolve(frames / seconds);
   };
   requestAnimationFrame(step);
 })`;
@@ -85,13 +98,14 @@ describeOrSkip(`the console, long${missing === undefined ? '' : ` (skipped: ${mi
       isEnd: boolean;
       rows: number;
     };
+    const still = (await page.evaluate(STILL)) as number;
     process.stderr.write(
-      `console: ${scrolled.perSecond.toFixed(0)} frames a second over 1,001 events\n`,
+      `console: ${scrolled.perSecond.toFixed(0)} frames a second over 1,001 events, ${still.toFixed(0)} without scrolling\n`,
     );
     expect(scrolled).toMatchObject({ isEnd: true });
     expect(scrolled.frames).toBeGreaterThan(400);
     expect(scrolled.rows).toBeLessThan(50);
-    expect(scrolled.perSecond).toBeGreaterThan(FRAMES_PER_SECOND_MIN);
+    expect(scrolled.perSecond).toBeGreaterThan(Math.min(FRAMES_PER_SECOND_MIN, 0.7 * still));
     expect(complaints).toEqual([]);
   });
 
