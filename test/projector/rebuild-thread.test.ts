@@ -30,6 +30,8 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
   let readModels: ReadModels;
   let projector: Projector;
   let errors: string[];
+  /** The indexes of a file that no rebuild has made. */
+  let allIndexes: string[];
   const logger = {
     info: () => undefined,
     warn: () => undefined,
@@ -42,7 +44,7 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     const found = db.prepare("SELECT sql FROM sqlite_schema WHERE type = 'index'").all();
     expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
     db.close();
-    return found.map(({ sql }) => sql).sort();
+    return found.map(({ sql }) => String(sql)).sort();
   };
 
   // The tests of the log as it is come first, then those that add to it.
@@ -55,6 +57,7 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     const paymentIds = Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`);
     await appendLives(store, paymentIds);
     await readModels.waitForRevision(`pay_${PAYMENTS - 1}`, LIFE - 1, 60_000);
+    allIndexes = indexes();
   });
   afterAll(async () => {
     await projector.stop();
@@ -75,7 +78,6 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     test('gives the documents, the checkpoint and the indexes that one thread gives', async () => {
       await projector.rebuild();
       const [alone, position] = [await readModels.checksum(), await readModels.checkpoint()];
-      const before = indexes();
       const reported: number[] = [];
       const result = await refill({ onProgress: ({ done }) => void reported.push(done) });
       expect(result).toMatchObject({ events: PAYMENTS * LIFE, equal: true, served: true });
@@ -85,7 +87,7 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
       expect(await readModels.checkpoint()).toBe(position);
       const hash = (await store.hashAt(position ?? ''))?.logHash;
       expect(await readModels.checkpointHash(position ?? '')).toBe(hash);
-      expect(indexes()).toEqual(before);
+      expect(indexes()).toEqual(allIndexes);
       expect(errors).toEqual([]);
     });
 
@@ -124,13 +126,12 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
   });
 
   test('gives the same documents with all indexes, says how far it is, and goes on with the log', async () => {
-    const before = indexes();
     const reported: number[] = [];
     const result = await projector.rebuild({ onProgress: ({ done }) => void reported.push(done) });
     expect(result).toMatchObject({ events: PAYMENTS * LIFE, equal: true, served: true });
     expect(reported.slice(0, 2)).toEqual([1_000, 2_000]);
     expect(reported.at(-1)).toBe(PAYMENTS * LIFE);
-    expect(indexes()).toEqual(before);
+    expect(indexes()).toEqual(allIndexes);
     await appendLives(store, ['pay_new']);
     expect(await readModels.waitForRevision('pay_new', LIFE - 1, 60_000)).toBe(true);
     const page = await readModels.search({ merchantId: 'm_1' }, PAYMENTS + 9);
