@@ -66,7 +66,7 @@ test('no log is moved into another file: neither into the one that is gone nor i
   const moves = createWalMoves(file, 10);
   let at = open(file);
   for (let generation = 0; generation < 60; generation += 1) {
-    at.write(`old ${generation}`, 60);
+    at.write(`old ${generation}`, 600);
     moves.afterCommit(at);
     // So that the replacement meets the move at another place each time.
     for (let turn = 0; turn < generation % 10; turn += 1)
