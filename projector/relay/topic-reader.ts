@@ -24,7 +24,7 @@ export type TopicPage = {
 export type TopicReader = {
   /**
    * The messages of up to `limit` events after a position (null: from the start). Undefined when
-   * no event has that position. Throws StoreUnavailable.
+   * no event has that position, or it is a text that is none of the store. Throws StoreUnavailable.
    */
   page(topic: Topic, after: Position | null, limit: number): Promise<TopicPage | undefined>;
   /** The position of the last event, or null where the log is empty: after it comes what is new. */
@@ -49,6 +49,11 @@ const copyOf = ({ counters, parked }: Walk): Walk => ({
   counters: [...counters],
   parked: new Set(parked),
 });
+
+/** The store's word for a text that is no position of it is a RangeError. Throws any other error on. */
+const noWalk = (error: unknown): undefined => {
+  if (!(error instanceof RangeError)) throw error;
+};
 
 /** Opens a reader, which remembers the walks to the ends of its last pages. */
 export const openTopicReader = ({ store, partitions }: TopicReaderOptions): TopicReader => {
@@ -107,7 +112,7 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions): Topi
   return {
     latest: () => store.end(),
     page: async (topic, after, limit) => {
-      const walk = await walkTo(after);
+      const walk = await walkTo(after).catch(noWalk);
       if (walk === undefined) return undefined;
       const states = followPaymentStates(store);
       const messages: FeedMessage[] = [];

@@ -56,22 +56,6 @@ export const openTopics = ({ store, relay, topicPrefix }: TopicOptions): TopicDe
 
 type Query = { from?: string | string[]; limit?: string | string[]; keys?: string | string[] };
 
-/** The page after an event's position; undefined where no event has it. */
-const pageAfterEvent = async (
-  topics: TopicReader,
-  topic: Topic,
-  position: string,
-  limit: number,
-): Promise<TopicPage | undefined> => {
-  try {
-    return await topics.page(topic, position, limit);
-  } catch (error) {
-    // The store's word for a text that is no position of it.
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
-};
-
 /** The page after `from`. A position that is padded with zeros, as pages show it, is taken as well. */
 const pageAfter = async (
   topics: TopicReader,
@@ -81,9 +65,9 @@ const pageAfter = async (
 ): Promise<TopicPage | undefined> => {
   if (from === 'start') return topics.page(topic, null, limit);
   if (from === 'latest') return topics.page(topic, await topics.latest(), limit);
-  const page = await pageAfterEvent(topics, topic, from, limit);
+  const page = await topics.page(topic, from, limit);
   const plain = from.replace(/^0+(?=[0-9]+$)/, '');
-  return page === undefined && plain !== from ? pageAfterEvent(topics, topic, plain, limit) : page;
+  return page === undefined && plain !== from ? topics.page(topic, plain, limit) : page;
 };
 
 /** A message as one line: its value alone, or with the partition and key that a broker has beside it. */
