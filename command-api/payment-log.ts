@@ -2,7 +2,6 @@
  * The streams of payments, read and appended to: load, decide, append; again on a conflict of
  * revisions. The only loop around an append, and it holds no effect but the append itself (gaps §6).
  */
-
 import { RevisionConflict } from '../shared/event-store/errors.ts';
 import {
   asPaymentEvent,

@@ -2,7 +2,6 @@
  * Reading is itself recorded, in the log (ADR-0011): who read what and when stands there before
  * the response leaves. A process writes into streams of its own, so it never meets another writer.
  */
-
 import type { FastifyRequest } from 'fastify';
 import { expectedAfter, timeAfter } from '../event-store/append-after.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts';
