@@ -1,10 +1,9 @@
 /** `npx payments` for a shell, without a process for each: this process runs the command. */
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { runCli } from './cli.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 export type CliForShells = {
   /** Defines `npx` in a bash that has curl; a command that fails prints its errors to stdout. */
@@ -14,8 +13,8 @@ export type CliForShells = {
 
 /** Listens until it is disposed of; every command gets the settings of `env`. */
 export const openCliForShells = async (env: NodeJS.ProcessEnv): Promise<CliForShells> => {
-  const folder = mkdtempSync(join(tmpdir(), 'payments-shell-'));
-  const socket = join(folder, 'cli');
+  const folder = temporaryFolder();
+  const socket = join(folder.path, 'cli');
   const server = createServer(async (request, response) => {
     const [, ...args] = (await text(request)).split('\0').slice(0, -1);
     const { code, stdout, stderr } = await runCli(args, env);
@@ -28,7 +27,7 @@ export const openCliForShells = async (env: NodeJS.ProcessEnv): Promise<CliForSh
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      rmSync(folder, { recursive: true });
+      folder.remove();
     },
   };
 };

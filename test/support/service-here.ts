@@ -1,16 +1,14 @@
 /**
- * The service in this process, at an address of its own: for tests of what it answers, and of commands
+ * The service in this process, at an address of its own: for tests of its responses, and of commands
  * beside it (ADR-0259).
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openService, type Wrappers } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { freePort } from './free-port.ts';
 import { type Client, clientOf, isReady, type ServiceOptions } from './service.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
 const { log: silent } = createLogger({ level: 'silent', destination: 'stdout' });
@@ -31,7 +29,8 @@ export const startServiceHere = async ({
 }: Pick<ServiceOptions, 'env' | 'dataDir'> & {
   wrappers?: Wrappers;
 } = {}): Promise<ServiceHere> => {
-  const dataDir = given ?? mkdtempSync(join(tmpdir(), 'payments-here-'));
+  const { path: dataDir, remove } =
+    given === undefined ? temporaryFolder() : { path: given, remove: () => undefined };
   const PORT = env?.PORT ?? String(await freePort());
   const read = loadConfig({ ...env, DATA_DIR: dataDir, PORT });
   if (!read.ok) throw new Error(read.problems.join('; '));
@@ -51,7 +50,7 @@ export const startServiceHere = async ({
     [Symbol.asyncDispose]: async () => {
       stopped ??= opened.stop();
       await stopped;
-      if (given === undefined) rmSync(dataDir, { recursive: true, force: true });
+      remove();
     },
   };
 };
