@@ -218,8 +218,8 @@ const permissionOf = (
 };
 
 /**
- * The response of `explain` where the stream does not verify: the service refuses every command on it,
- * and no status is shown that it does not believe.
+ * The response of `explain` where the stream does not verify: the service rejects every command on it
+ * (ADR-0141), and no status is shown that it does not believe.
  */
 export const explainBroken = (
   paymentId: string,
@@ -229,7 +229,7 @@ export const explainBroken = (
   paymentId,
   command,
   allowed: false,
-  code: 'INTERNAL_ERROR',
+  code: 'SERVICE_UNAVAILABLE',
   details: [`the payment's events do not verify at ${describeBreak(broken)}`],
   forbiddenBy: [],
   declined: [],

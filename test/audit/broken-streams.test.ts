@@ -102,7 +102,7 @@ describe.each<[string, number, string, Forge | undefined]>([
   test('makes explain say that every command is refused, and why', async () => {
     for (const command of ['capture', 'void', 'refund']) {
       const { json } = await read(`/payments/${story}/explain?command=${command}`);
-      expect(json).toMatchObject({ allowed: false, code: 'INTERNAL_ERROR' });
+      expect(json).toMatchObject({ allowed: false, code: 'SERVICE_UNAVAILABLE' });
       expect(json.details[0]).toMatch(`(stream payment-${story}, revision ${brokenAt}): ${reason}`);
       expect(json.status).toBeUndefined();
     }

@@ -200,7 +200,7 @@ describe('an event log that was changed behind the service', () => {
     const shown = await cli('events', story);
     expect(shown.stdout).toMatch(/r2 +#3 .*\n +r3 +#4 +cannot be read +DOES NOT VERIFY: its text/);
     const explained = await cli('explain', story, 'refund');
-    expect(explained.stdout).toMatch(/^refund refused: INTERNAL_ERROR/);
+    expect(explained.stdout).toMatch(/^refund refused: SERVICE_UNAVAILABLE/);
     const state = await cli('events', story, '--state');
     expect(state.stdout).toBe('');
     const exported = join(folder, 'broken.jsonl');
