@@ -15,6 +15,7 @@ import { foldReadModel } from '../shared/payment/response.ts';
 import { foldState } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { AuditBreak, AuditExplanation, AuditForbidding } from './contract.ts';
+import { byHand } from './why.ts';
 
 /** A command that a merchant might send; `amount` in minor units, undefined for the whole amount. */
 export type ExplainedCommand = {
@@ -156,6 +157,15 @@ const DECLINES: Record<ExplainedCommand['command'], string> = {
   refund: 'PaymentRefundDeclined',
 };
 
+/** Why an earlier command did not happen, and whose word that is. */
+const whyDeclined = ({
+  outcome,
+  resolution,
+}: Pick<EventData<'PaymentCaptureDeclined'>, 'outcome' | 'resolution'>): string => {
+  if (outcome !== 'DECLINED') return 'never carried out';
+  return resolution === undefined ? 'the provider declined' : byHand(resolution);
+};
+
 const declinesOf = (
   events: readonly RecordedPaymentEvent[],
   { command }: ExplainedCommand,
@@ -171,10 +181,7 @@ const declinesOf = (
     const { failureCode, providerFailureCode, outcome } = event.data;
     return [
       {
-        ...forbidding(
-          recorded,
-          outcome === 'DECLINED' ? 'the provider declined' : 'never carried out',
-        ),
+        ...forbidding(recorded, whyDeclined(event.data)),
         failureCode,
         ...(providerFailureCode === undefined ? {} : { providerFailureCode }),
         outcome,

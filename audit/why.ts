@@ -10,7 +10,7 @@ const given = (text: unknown, as: (text: unknown) => string): string[] =>
   text === undefined ? [] : [as(text)];
 
 /** What operators said for an outcome, which is not what the provider said (gaps §16). */
-const byHand = (resolution: unknown): string => {
+export const byHand = (resolution: unknown): string => {
   const { evidence, requestedBy, requestEvidence } = Object(resolution);
   const request = [
     ...given(requestedBy, (who) => `requested by ${who}`),

@@ -35,7 +35,7 @@ const show = (explanation: AuditExplanation): void => {
       one.failureCode,
       one.providerFailureCode ?? '',
     ]);
-    print('declined by the provider before', ...columns(rows));
+    print('declined or never carried out before', ...columns(rows));
   }
 };
 

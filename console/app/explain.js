@@ -35,7 +35,7 @@ const Explained = ({ explanation, address }) => {
     ${details.map((detail) => html`<p>${detail}</p>`)}
     <${BrokenBox} broken=${explanation.broken} />
     <${Because} title="Because of" rows=${explanation.forbiddenBy} address=${address} />
-    <${Because} title="Declined by the provider before" rows=${explanation.declined} address=${address} />`;
+    <${Because} title="Declined or never carried out before" rows=${explanation.declined} address=${address} />`;
 };
 
 /** @param {{ paymentId: string, address: string }} props */

@@ -2,10 +2,17 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { type AuditStory, openAuditStory, type TimelineEvent } from '../support/audit-story.ts';
 import { idOf, leaveUnresolved } from '../support/in-process.ts';
-import { authorized, captureRequested, created, newEvent } from '../support/payment-events.ts';
+import {
+  authorized,
+  captureDeclined,
+  captureRequested,
+  created,
+  newEvent,
+  operationId,
+} from '../support/payment-events.ts';
 
 let service: AuditStory['service'];
 let read: AuditStory['read'];
@@ -21,6 +28,14 @@ afterAll(() => stop());
 describe('docs/audit.md: explain says whether a command would be allowed now', () => {
   const explain = async (paymentId: string, query: string) =>
     (await read(`/payments/${paymentId}/explain?${query}`)).json;
+  /** Writes a payment into the log while the service is stopped. */
+  const appendStopped = (paymentId: string, events: readonly PaymentEvent[]) =>
+    service.restart(async (folder) => {
+      const store = await openSqliteEventStore({ file: join(folder, 'events.sqlite') });
+      const stored = events.map((event) => newEvent(event));
+      await store.append(streamOf(paymentId), 'none', stored);
+      await store.close();
+    });
   const typesOf = ({ forbiddenBy }: Record<string, unknown>) =>
     (forbiddenBy as TimelineEvent[]).map(({ type, revision }) => `${type} r${revision}`);
 
@@ -73,6 +88,25 @@ describe('docs/audit.md: explain says whether a command would be allowed now', (
     ]);
   });
 
+  test("a decline that two persons said is theirs, and not the provider's", async () => {
+    const byHand = 'pay_BY_HAND';
+    await appendStopped(byHand, [
+      created({ paymentId: byHand, merchantId: 'm_test' }),
+      authorized(),
+      captureRequested(),
+      captureDeclined({
+        failureCode: 'UNKNOWN_DECLINE',
+        resolution: { evidence: 'letter', requestedBy: 'jane', requestEvidence: 'phone call' },
+      }),
+      captureRequested({ operationId: operationId(2) }),
+      captureDeclined({ operationId: operationId(2), outcome: 'FENCED' }),
+    ]);
+    expect((await explain(byHand, 'command=capture')).declined).toMatchObject([
+      { why: 'by hand: "letter", requested by jane: "phone call"', outcome: 'DECLINED' },
+      { why: 'never carried out', outcome: 'FENCED' },
+    ]);
+  });
+
   test('ADR-0247: what another provider was sent than the one that is set is said to be there', async () => {
     const [whole, unresolved] = ['pay_ELSEWHERE', 'pay_UNRESOLVED'];
     const stripe = { provider: 'stripe' };
@@ -80,18 +114,8 @@ describe('docs/audit.md: explain says whether a command would be allowed now', (
       created({ paymentId, merchantId: 'm_test', ...stripe }),
       authorized(),
     ];
-    await service.restart(async (folder) => {
-      const store = await openSqliteEventStore({ file: join(folder, 'events.sqlite') });
-      const append = (id: string, events: ReturnType<typeof life>) =>
-        store.append(
-          streamOf(id),
-          'none',
-          events.map((event) => newEvent(event)),
-        );
-      await append(whole, life(whole));
-      await append(unresolved, [...life(unresolved), captureRequested(stripe)]);
-      await store.close();
-    });
+    await appendStopped(whole, life(whole));
+    await appendStopped(unresolved, [...life(unresolved), captureRequested(stripe)]);
     const refused = await service.change('capture', whole);
     const json = await explain(whole, 'command=capture');
     expect([json.allowed, json.code]).toEqual([false, refused.json.error]);
