@@ -5,6 +5,7 @@
 import { decode } from '../shared/event-store/codec.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
+import { formsLeft } from '../shared/event-store/forms-left.ts';
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
 import { breakAt, verifyStream } from '../shared/event-store/verify-chain.ts';
 import { sumsBreak } from '../shared/event-store/verify-sums.ts';
@@ -56,16 +57,6 @@ const merchantOf = async (
   return known ?? (await merchants.ofForm(first)) ?? (await stored()) ?? '';
 };
 
-/** Empty also for a stream that was deleted for good. */
-const formsOf = async ({ store }: AuditDeps, paymentId: string): Promise<StoredForm[]> => {
-  try {
-    return await store.stored.readStream(streamOf(paymentId));
-  } catch (error) {
-    if (error instanceof StreamNotWhole) return [];
-    throw error;
-  }
-};
-
 /** Throws StreamNotWhole where the read models know the payment, and the actor may see it. */
 const rejectRemoved = async (
   { readModels }: AuditDeps,
@@ -89,7 +80,7 @@ export const historyOf = async (
   principal: Principal,
   paymentId: string,
 ): Promise<History | undefined> => {
-  const forms = await formsOf(deps, paymentId);
+  const forms = await formsLeft(deps.store.stored, streamOf(paymentId));
   const [first] = forms;
   if (first === undefined) {
     await rejectRemoved(deps, principal, paymentId);

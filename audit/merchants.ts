@@ -1,10 +1,11 @@
 /**
  * Finds the merchant of an event: the one that the first event of its stream names. Where that first
- * event was changed, the merchant comes from the read models, so that a merchant who verifies its own
- * payments still learns of the damage.
+ * event was changed, or its stream was deleted at the server, the merchant comes from the read models, so
+ * that a merchant who verifies its own payments still learns of the damage.
  */
 import { hashOf } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
+import { formsLeft } from '../shared/event-store/forms-left.ts';
 import type { EventStore, LogEvent, StoredForm } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
@@ -44,7 +45,7 @@ export const createMerchantLookup = (
   };
 
   const lookUp = async (stream: string): Promise<string | undefined> => {
-    const [first] = await store.stored.readStream(stream);
+    const [first] = await formsLeft(store.stored, stream);
     return first === undefined ? undefined : merchantInForm(first);
   };
 

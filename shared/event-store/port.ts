@@ -101,7 +101,10 @@ export type StoredForm = {
 export type StoredForms = {
   /** What the chains cover: `log`, one chain over all events as well; `stream`, each stream alone. */
   guarantee: 'log' | 'stream';
-  /** A stream from its first event; empty when unknown. */
+  /**
+   * A stream from its first event; empty when unknown. Throws StreamNotWhole where it was deleted, or all
+   * of it cut: `formsLeft` (forms-left.ts) is for who goes on all the same.
+   */
   readStream(stream: string): Promise<StoredForm[]>;
   /** As `readAll` of the store. */
   readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<StoredForm[]>;

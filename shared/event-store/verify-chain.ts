@@ -6,7 +6,7 @@
 import { createGenerationsMap } from '../runtime/generations-map.ts';
 import { jsonFieldsOf } from '../runtime/json-fields.ts';
 import { GENESIS_HASH, hashOf, LOG_START, type LogEnd, linkLog } from './chain.ts';
-import { StreamNotWhole } from './errors.ts';
+import { formsLeft } from './forms-left.ts';
 import type { StoredForm, StoredForms } from './port.ts';
 import { takes, WHOLE } from './shares.ts';
 
@@ -192,12 +192,6 @@ export const verifyPart = <P>(links: Iterable<Link<P>>): Break<P> | undefined =>
 /** How many ends of streams stay in memory; any other is read again for its stream's next event. */
 const STREAMS_KNOWN_MIN = 50_000;
 
-/** A stream that was deleted at the server has no event to follow: a break, not a fault. */
-const rejectUnlessRemoved = (error: unknown): StoredForm[] => {
-  if (error instanceof StreamNotWhole) return [];
-  throw error;
-};
-
 /** A check that has to read only where the event before a form is not known any more. */
 export type FormCheck = (
   form: StoredForm,
@@ -211,14 +205,15 @@ export type FormCheck = (
  * checked by the reader whose it is, against the same log hashes.
  */
 export const storedCheck = (
-  { readStream }: Pick<StoredForms, 'readStream'>,
+  stored: Pick<StoredForms, 'readStream'>,
   guarantee: StoredForms['guarantee'],
   share = WHOLE,
 ): FormCheck => {
   const isOwn = takes(share);
   const ends = createGenerationsMap<StreamEnd>(STREAMS_KNOWN_MIN / share.of);
   const before = async ({ stream, revision }: StoredForm): Promise<StreamEnd | undefined> => {
-    const forms = await readStream(stream).catch(rejectUnlessRemoved);
+    // A removed stream has no event to follow: a break, not a fault.
+    const forms = await formsLeft(stored, stream);
     const found = forms.find((one) => one.revision === revision - 1);
     // Not the form itself, which would keep its text in memory.
     return found && { revision: found.revision, hash: found.hash };

@@ -8,6 +8,7 @@ import { type PaymentEvent, paymentOf } from '../payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
 import { createGenerationsMap } from '../runtime/generations-map.ts';
 import { decode } from './codec.ts';
+import { formsLeft } from './forms-left.ts';
 import type { LogEvent, RecordedEvent, StoredForm, StoredForms, UnreadableEvent } from './port.ts';
 
 /** What the sums take of an event. */
@@ -69,16 +70,16 @@ export const sumsEventOf = (form: StoredForm, named: Record<string, unknown>): S
 
 /**
  * Checks the events of a whole log in their order, with other streams' in between. The check returns
- * why the sum of an event cannot be, once for each payment, and throws what `readStream` throws.
+ * why the sum of an event cannot be, once for each payment, and throws StoreUnavailable. The sums of a
+ * payment whose stream was removed are not known, where they have to be added up again.
  */
-export const sumsCheck = ({
-  readStream,
-}: Pick<StoredForms, 'readStream'>): ((
-  event: SumsEvent,
-) => string | undefined | Promise<string | undefined>) => {
+export const sumsCheck = (
+  stored: Pick<StoredForms, 'readStream'>,
+): ((event: SumsEvent) => string | undefined | Promise<string | undefined>) => {
   const places = createGenerationsMap<Place>(PAYMENTS_KNOWN_MIN);
   const readBefore = async ({ stream, revision }: SumsEvent): Promise<Place> => {
-    const before = (await readStream(stream)).filter((form) => form.revision < revision);
+    const before = (await formsLeft(stored, stream)).filter((form) => form.revision < revision);
+    if (before.length === 0) return { revision: revision - 1, sums: 'not known' };
     return before.reduce<Place>((place, form) => step(place, decode(form)), START);
   };
   const checkAfter = (before: Place, event: SumsEvent): string | undefined => {

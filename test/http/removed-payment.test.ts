@@ -16,6 +16,8 @@ import {
 } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
+type LogEntry = { paymentId?: string; revision: number; position: string };
+
 const WAYS = {
   'soft delete': (standIn: StandIn, stream: string) => standIn.softDelete(stream),
   tombstone: (standIn: StandIn, stream: string) => standIn.tombstone(stream),
@@ -103,6 +105,22 @@ describe.each(Object.entries(WAYS))('F37: after a %s of its stream', (way, remov
     expect((await service.ask('GET', '/metrics', undefined, { token: null })).text).toMatch(
       /^payments_parked 1$/m,
     );
+  });
+
+  test('another merchant reads on from between two of its events', async () => {
+    const ask = async (merchant: string, query: string) =>
+      service.ask('GET', `/audit/v1/events?${query}`, undefined, {
+        token: await signToken({ merchant_id: merchant, sub: 'auditor', scope: 'audit:read' }),
+      });
+    const foreign = await service.create({}, { token: await token('m_2') });
+    const { events } = (await ask('*', 'limit=1000')).json;
+    const second = (events as LogEntry[]).find(
+      ({ paymentId, revision }) => paymentId === sold && revision === 1,
+    );
+    const { status, json } = await ask('m_2', `from=${second?.position}`);
+    expect(status).toBe(200);
+    const seen = (json.events as LogEntry[]).map(({ paymentId }) => paymentId);
+    expect(new Set(seen)).toEqual(new Set([foreign.json.paymentId]));
   });
 
   test('the same after a restart and a scavenge', async () => {

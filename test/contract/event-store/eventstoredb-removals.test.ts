@@ -3,11 +3,14 @@
  * is left behind would break the log's verification there.
  */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { createMerchantLookup } from '../../../audit/merchants.ts';
+import { decode } from '../../../shared/event-store/codec.ts';
 import { StoreUnavailable, StreamNotWhole } from '../../../shared/event-store/errors.ts';
 import {
   type EventStoreDb,
   openEventStoreDb,
 } from '../../../shared/event-store/eventstoredb/event-store.ts';
+import { sumsCheck } from '../../../shared/event-store/verify-sums.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
 import { authorized, created, newEvent, timeOf } from '../../support/payment-events.ts';
 import { at } from './opened.ts';
@@ -43,6 +46,24 @@ describe('F36: a payment that was removed before this process began', () => {
     const later = await store.append('payment-pay_2', at(other), [newEvent(authorized())]);
     expect(await store.readAll(null, 10)).toEqual([other, ...later]);
   });
+
+  const WAYS = {
+    'a tombstone': () => standIn.tombstone(PAYMENT),
+    'a truncation of everything': () => standIn.truncate(PAYMENT, 2),
+  };
+  test.each(Object.entries(WAYS))(
+    'after %s: who reads the log goes on past the events that it still shows',
+    async (_, remove) => {
+      const document = { merchantId: 'm_1', paymentId: 'pay_1', revision: 1, body: '' };
+      const getAny = async () => ({ ...document, parked: false });
+      remove();
+      const last = (await store.stored.readAll(null, 10)).at(-1);
+      if (last === undefined) throw new Error('the log shows nothing of it');
+      // Neither has seen the first event: it lies before their place, or was forgotten since.
+      expect(await createMerchantLookup(store, { getAny }).ofForm(last)).toBe('m_1');
+      expect(await sumsCheck(store.stored)(decode(last))).toBeUndefined();
+    },
+  );
 
   test('a read that the server ends without an event is no truncation', async () => {
     standIn.fail('read', 'clean end');
