@@ -142,10 +142,16 @@ const stripeWebhook: SignedRoute<StripeWebhookDeps> = {
     },
     500: { description: 'A fault of ours; Stripe delivers the notice again.', unrecorded: true },
     503: {
-      description: 'Stripe did not say yet what became of the payment, and delivers again.',
+      description:
+        'Stripe did not say yet what became of the payment, or too many notices come at once; Stripe delivers again.',
       headers: ['Retry-After'],
     },
   },
+  rejectAtOnce: ({ stripeNotices: { signers, unsigned } }, reply) =>
+    reply.request.headers['stripe-signature'] !== undefined &&
+    signers.some(({ secrets }) => secrets.length > 0)
+      ? undefined
+      : rejectUnsigned(reply, unsigned),
   handle: async ({ commands, stripeNotices: { signers, unsigned } }, _input, reply) => {
     const { body: raw } = reply.request;
     const body = Buffer.isBuffer(raw) ? raw : Buffer.alloc(0);

@@ -8,6 +8,7 @@ import type { z } from 'zod';
 import { PAYMENT_ID } from '../payment/payment-id.ts';
 import type { AuthHooks } from './auth/hooks.ts';
 import type { Principal } from './auth/principal.ts';
+import { limitUnsignedBodies } from './auth/unsigned-bodies.ts';
 import { type ErrorCode, JSON_TYPE, reject } from './errors.ts';
 import { fieldName } from './fields.ts';
 import { ROUTES, type RouteId, type RouteIdOf, type Service, SIGNED } from './route-table.ts';
@@ -81,11 +82,14 @@ export type Route<Deps, F extends RequestForm = RequestForm> = {
 
 /** A route that takes a signature in the place of a token: it reads the whole request by itself. */
 export type SignedRoute<Deps> = Omit<Route<Deps>, 'handle'> & {
+  /** Rejects what no body could make well signed, before it is read; undefined for all else. */
+  rejectAtOnce: (deps: Deps, reply: FastifyReply) => FastifyReply | undefined;
   handle: (deps: Deps, input: undefined, reply: FastifyReply) => Promise<FastifyReply>;
 };
 
 /** A route whose form is not known any more. */
 export type AnyRoute<Deps> = Omit<Route<Deps>, 'handle'> & {
+  rejectAtOnce?: SignedRoute<Deps>['rejectAtOnce'];
   handle: (deps: Deps, input: never, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>;
 };
 
@@ -172,12 +176,18 @@ export const registerRoutes = <Deps>(
   routes: Readonly<Partial<Record<RouteId, AnyRoute<Deps>>>>,
   deps: NoInfer<Deps>,
 ): void => {
-  for (const [id, { request: form, handle }] of Object.entries(routes)) {
+  for (const [id, { request: form, rejectAtOnce, handle }] of Object.entries(routes)) {
     const { method, path, scope } = ROUTES[id as RouteId];
     if (scope === SIGNED) {
       app.route({
         method,
         url: path,
+        onRequest: [
+          (_request, reply, done) => {
+            if (rejectAtOnce?.(deps, reply) === undefined) done();
+          },
+          limitUnsignedBodies(app.lifecycle.maxInFlight),
+        ],
         handler: (_request, reply) => handle(deps, undefined as never, reply),
       });
       continue;

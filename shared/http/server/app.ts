@@ -55,8 +55,8 @@ declare module 'fastify' {
   }
 }
 
-/** Requests being worked on, and whether the server is on its way out. */
-export type Lifecycle = { inFlight: number; closing: boolean };
+/** Requests being worked on, how many may be, and whether the server is on its way out. */
+export type Lifecycle = { inFlight: number; readonly maxInFlight: number; closing: boolean };
 
 export type AppOptions = {
   log: Log;
@@ -90,9 +90,9 @@ const decodable = ({ url = '/' }: { url?: string | undefined }): string => {
   }
 };
 
-const addRefusals = (app: FastifyInstance, options: AppOptions): void => {
-  const { maxInFlight, servedElsewhere } = options;
+const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): void => {
   const { lifecycle } = app;
+  const { maxInFlight } = lifecycle;
   const methodsOf = watchRoutes(app, servedElsewhere);
   const rejectUnknown = (request: FastifyRequest, reply: FastifyReply) => {
     const methods = methodsOf(request.raw.url ?? '');
@@ -229,7 +229,8 @@ const serverOf = (
 /** A server without routes. Bodies reach the routes as raw bytes, or undefined: `readJson` of the command API reads them. */
 export const buildApp = (options: AppOptions): FastifyInstance => {
   const arrivalMs = options.arrivalMs ?? ARRIVAL_MS;
-  const lifecycle: Lifecycle = { inFlight: 0, closing: false };
+  const { maxInFlight } = options;
+  const lifecycle: Lifecycle = { inFlight: 0, maxInFlight, closing: false };
   const atOnce: { route?: AtOnce } = {};
   const atOnceOptions = { ...options, lifecycle };
   const app = Fastify({

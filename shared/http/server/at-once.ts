@@ -36,8 +36,11 @@ export type AtOnce = {
 };
 
 export type AtOnceOptions = RecordOptions & {
-  maxInFlight: number;
-  lifecycle: { readonly inFlight: number; readonly closing: boolean };
+  lifecycle: {
+    readonly inFlight: number;
+    readonly maxInFlight: number;
+    readonly closing: boolean;
+  };
 };
 
 /** True where the request has its response now, and its line in the log. */
@@ -47,9 +50,9 @@ export const respondAtOnce = (
   request: IncomingMessage,
   response: ServerResponse,
 ): boolean => {
-  const { lifecycle, maxInFlight } = options;
-  if (request.method !== 'GET' || lifecycle.closing || lifecycle.inFlight >= maxInFlight)
-    return false;
+  const { lifecycle } = options;
+  if (request.method !== 'GET' || lifecycle.closing) return false;
+  if (lifecycle.inFlight >= lifecycle.maxInFlight) return false;
   // Before the rate is drawn: the framework rejects a request without Host, and draws for two.
   if (!soleHeader(request.rawHeaders, 'host')) return false;
   const startedAtMs = performance.now();

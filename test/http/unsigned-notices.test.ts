@@ -1,0 +1,91 @@
+/** Whoever has no signature cannot take the places of those who have a token (gaps §1, §11). */
+import { createHmac } from 'node:crypto';
+import { connect, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { expectError, type InProcess, NO_RETRIES, openInProcess } from '../support/in-process.ts';
+import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
+import { until } from '../support/until.ts';
+
+const PATH = '/webhooks/stripe';
+const SIGNING_SECRET = 'whsec_of_the_installation';
+let double: StripeDouble;
+let service: InProcess;
+let port: number;
+let sockets: Socket[] = [];
+
+beforeAll(async () => {
+  double = await stripeDouble();
+  service = await openInProcess({
+    ...NO_RETRIES,
+    PROVIDER: 'stripe',
+    STRIPE_SECRET_KEY: 'sk_test_of_the_service',
+    STRIPE_API_URL: double.url,
+    STRIPE_WEBHOOK_SECRET: SIGNING_SECRET,
+    STRIPE_CREATES_PER_SECOND: '0',
+    MAX_IN_FLIGHT: '2',
+  });
+  port = Number(new URL(await service.listen()).port);
+});
+afterEach(() => {
+  for (const socket of sockets) socket.destroy();
+  sockets = [];
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await double.close();
+});
+
+/** The start of a notice whose body never comes; `text` is what the server sends back. */
+const beginNotice = (headers = 'stripe-signature: t=1,v1=0\r\n') => {
+  const notice = { text: '' };
+  const socket = connect(port, '127.0.0.1', () => {
+    socket.write(`POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n${headers}\r\n`);
+  });
+  socket.setEncoding('utf8').on('data', (part: string) => {
+    notice.text += part;
+  });
+  socket.on('error', () => undefined);
+  sockets.push(socket);
+  return notice;
+};
+
+const signedNotice = () => {
+  const body = JSON.stringify({ id: 'evt_1', type: 'any', data: { object: { object: 'payout' } } });
+  const time = Math.floor(Date.now() / 1_000);
+  const hash = createHmac('sha256', SIGNING_SECRET).update(`${time}.${body}`).digest('hex');
+  const headers = { 'stripe-signature': `t=${time},v1=${hash}` };
+  return service.ask('POST', PATH, body, { token: null, headers });
+};
+
+test('notices whose bodies never come take a share of the places, and a create has its own', async () => {
+  const notices = [beginNotice(), beginNotice(), beginNotice()];
+  const rejected = () => notices.filter(({ text }) => text.startsWith('HTTP/1.1 503'));
+  await until('two are rejected', () => rejected().length === 2);
+  expect((await service.create()).status).toBe(200);
+  expectError(await signedNotice(), 503, 'SERVICE_UNAVAILABLE', ['too many requests at once']);
+  for (const socket of sockets) socket.destroy();
+  await until('its share is free again', async () => (await signedNotice()).status === 200);
+});
+
+test('a notice without a signature, or without a body, holds no place', async () => {
+  const unsigned = [beginNotice(''), beginNotice(''), beginNotice('')];
+  await until('each is rejected before its body', () =>
+    unsigned.every(({ text }) => text.startsWith('HTTP/1.1 401')),
+  );
+  for (let time = 0; time < 3; time += 1) {
+    const headers = { 'stripe-signature': 't=1,v1=0' };
+    const empty = await fetch(`http://127.0.0.1:${port}${PATH}`, { method: 'POST', headers });
+    expect(empty.status).toBe(401);
+  }
+  expect((await signedNotice()).status).toBe(200);
+});
+
+test('where no secret is set, every notice is 401 before its body', async () => {
+  await using simulated = await openInProcess({ MAX_IN_FLIGHT: '2' });
+  const headers = { 'stripe-signature': 't=1,v1=0' };
+  const asking = { token: null, headers };
+  const tooLarge = 'x'.repeat(65_537);
+  expectError(await simulated.ask('POST', PATH, tooLarge, asking), 401, 'UNAUTHORIZED', [
+    'the signature is missing or not valid',
+  ]);
+});
