@@ -221,6 +221,22 @@ for (const driver of readModelDrivers) {
       expect(await readModels.checkpoint()).toBe(await end());
     });
 
+    test('ADR-0240: a batch whose write failed is not passed by the write of what is held', async () => {
+      await givenHeld();
+      const before = await readModels.checkpoint();
+      await append('pay_2', wholeLife('pay_2'));
+      failsNext = true;
+      await expect(deliver()).rejects.toThrow('out of reach');
+      await projection.hold(async () => undefined);
+      expect(await readModels.checkpoint()).toBe(before);
+      delivered = await projection.start();
+      await deliver();
+      await projection.hold(async () => undefined);
+      await expectWhole('pay_1');
+      await expectWhole('pay_2');
+      expect(await readModels.checkpoint()).toBe(await end());
+    });
+
     test('P1: any payments in any batches, with kills: documents are the folds', async () => {
       let run = 0;
       const streams = fc.array(anyPayment('pay_x'), { minLength: 1, maxLength: 4 });
