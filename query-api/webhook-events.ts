@@ -8,14 +8,12 @@ import { asEvents } from '../audit/deps.ts';
 import { RETRY, rejectBusy, sendLive } from '../audit/live.ts';
 import { createMerchantLookup, type MerchantLookup } from '../audit/merchants.ts';
 import { NO_POSITION_NOR_NOW, POSITION, readLastEventId } from '../audit/positions.ts';
-import { UnreadableStream } from '../shared/event-store/errors.ts';
-import { isOfPayment } from '../shared/event-store/fold-stream.ts';
 import { followPaymentStates, type PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, SubscriptionItem } from '../shared/event-store/port.ts';
 import type { RequestForm, Route, RoutesOf } from '../shared/http/route.ts';
 import { type Streams, serverSent } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
-import { type Message, paymentMessage } from '../shared/webhooks/message.ts';
+import { type Message, messageAt } from '../shared/webhooks/message.ts';
 import { isWanted, SUBSCRIBABLE_TYPES } from '../shared/webhooks/message-types.ts';
 import type { WebhookSecret } from '../shared/webhooks/secret-check.ts';
 import { listenKey, secretTextOf } from '../shared/webhooks/signer.ts';
@@ -62,14 +60,7 @@ const messageOf = async (
 ): Promise<Message | undefined> => {
   // seeded bug: listen-of-merchant
   if ((await merchants.of(event)) !== merchantId) return undefined;
-  if ('unreadable' in event || !isOfPayment(event)) return undefined;
-  try {
-    return paymentMessage(event, await states.after(event));
-  } catch (error) {
-    // A payment that cannot be read must not end the stream of the others (P5).
-    if (error instanceof UnreadableStream) return undefined;
-    throw error;
-  }
+  return messageAt(states, event);
 };
 
 /** The body stands there as it is: it has no line breaks. */

@@ -2,7 +2,7 @@
  * Makes the message of an item: the very body that every attempt at it sends. Messages of events that
  * were just read are kept for a while, so that a payment's stream is not read for each of them.
  */
-import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
+import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { foldInSlices, isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, RecordedEvent } from '../../shared/event-store/port.ts';
@@ -14,6 +14,7 @@ import {
   type EndpointNews,
   endpointMessage,
   type Message,
+  messageAt,
   paymentMessage,
 } from '../../shared/webhooks/message.ts';
 import { isWanted } from '../../shared/webhooks/message-types.ts';
@@ -84,14 +85,9 @@ export const createMessages = (
 
   return {
     keep: async (event) => {
-      if ('unreadable' in event || !isOfPayment(event)) return;
-      try {
-        const message = paymentMessage(event, await states.after(event));
-        if (message !== undefined) kept.set(keyOf(event.stream, event.revision), message);
-      } catch (error) {
-        // Whoever is to send it finds out that it cannot be made.
-        if (error instanceof StoreUnavailable) throw error;
-      }
+      // Where it cannot be made, whoever is to send it finds that out.
+      const message = await messageAt(states, event);
+      if (message !== undefined) kept.set(keyOf(event.stream, event.revision), message);
     },
     of: async (item, endpoint) => {
       if (item.kind !== 'single') {

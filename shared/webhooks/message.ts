@@ -3,8 +3,10 @@
  * to the byte. A payment in it is the text that GET gives at that revision, so nothing leaves that
  * the merchant cannot read.
  */
-import type { RecordedPaymentEvent } from '../event-store/fold-stream.ts';
-import type { RecordedEvent } from '../event-store/port.ts';
+import { StoreUnavailable } from '../event-store/errors.ts';
+import { isOfPayment, type RecordedPaymentEvent } from '../event-store/fold-stream.ts';
+import type { PaymentStates } from '../event-store/payment-states.ts';
+import type { LogEvent, RecordedEvent } from '../event-store/port.ts';
 import type { PaymentReadModel } from '../payment/payment-response.ts';
 import { bodyOf } from '../payment/response.ts';
 import type { WebhookEvent } from '../payment/webhook-events.ts';
@@ -44,6 +46,24 @@ export const paymentMessage = (
   if (type === undefined) return undefined;
   const { revision } = recorded;
   return message(type, recorded, `"revision":${revision},"payment":${bodyOf(readModel)}`);
+};
+
+/**
+ * The message of an event that was read in the order of the log. Undefined also where the payment's
+ * events cannot be read or cannot follow one another: that must not end what other payments are sent by
+ * (P5). Throws StoreUnavailable.
+ */
+export const messageAt = async (
+  states: PaymentStates,
+  event: LogEvent,
+): Promise<Message | undefined> => {
+  if ('unreadable' in event || !isOfPayment(event)) return undefined;
+  try {
+    return paymentMessage(event, await states.after(event));
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    return undefined;
+  }
 };
 
 /** An event that has a message of its own: a request for a test, or the end of another endpoint. */

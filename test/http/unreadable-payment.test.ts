@@ -7,6 +7,7 @@ import { createPaymentLog } from '../../command-api/payment-log.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { behindTheStream } from '../../query-api/behind.ts';
 import { registerQueryApi } from '../../query-api/routes.ts';
+import { expectedAfter } from '../../shared/event-store/append-after.ts';
 import {
   type MemoryEventStore,
   memoryEventStore,
@@ -20,10 +21,11 @@ import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { SECRET, token } from '../support/in-process.ts';
-import { created, newEvent, refunded, timeOf } from '../support/payment-events.ts';
+import { authorized, created, newEvent, refunded, timeOf } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-model-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
+import { allMessages } from '../support/webhook-merchant.ts';
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 const BAD = 'pay_bad';
@@ -97,6 +99,17 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
     ]);
     expect(foreign.status).toBe(404);
     expect({ ...foreign.json, timestamp: '' }).toEqual({ ...unknown.json, timestamp: '' });
+  });
+
+  test('is left out of what its merchant listens to, which holds the others', async () => {
+    const [first] = await store.readStream(streamOf(GOOD));
+    const approval = newEvent(authorized(), timeOf(2));
+    await store.append(streamOf(GOOD), expectedAfter(first), [approval]);
+    const url = await app.listen({ host: '127.0.0.1', port: 0 });
+    const messages = await allMessages({ url, token: await token('m_1') });
+    expect(messages.map(({ body }) => JSON.parse(body).data.payment)).toMatchObject([
+      { paymentId: GOOD, status: 'AUTHORIZED' },
+    ]);
   });
 
   test('is left out of the list of unresolved payments, which holds the others', async () => {
