@@ -81,7 +81,8 @@ export const registerConsole = (app: FastifyInstance): void => {
     const isFile = path.startsWith(`${CONSOLE_PATH}/app/`) || path.startsWith(addressOf(''));
     return isFile ? reject(reply, 'NOT_FOUND') : sendPage(reply);
   };
-  for (const path of [CONSOLE_PATH, `${CONSOLE_PATH}/*`]) {
-    app.get(path, WITH_HEAD, ({ url }, reply) => send(url.split('?', 1)[0] ?? '', reply));
-  }
+  app.get(CONSOLE_PATH, WITH_HEAD, (_request, reply) => sendPage(reply));
+  app.get<{ Params: { '*': string } }>(`${CONSOLE_PATH}/*`, WITH_HEAD, ({ params }, reply) =>
+    send(`${CONSOLE_PATH}/${params['*']}`, reply),
+  );
 };

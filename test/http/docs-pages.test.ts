@@ -159,6 +159,13 @@ describe('the console', () => {
     }
   });
 
+  test('a file is served however its address is written', async () => {
+    const plain = await open('/console/app/main.js?x=1');
+    const escaped = await open('/console/%61pp/main.js');
+    expect(escaped.headers['content-type']).toBe('text/javascript; charset=utf-8');
+    expect(escaped.text).toBe(plain.text);
+  });
+
   test('its policy names the import map by its hash and allows nothing unsafe', async () => {
     const { headers, text } = await open('/console');
     const policy = String(headers['content-security-policy']);

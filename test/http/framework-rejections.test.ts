@@ -300,6 +300,11 @@ describe('gaps §1: addresses and methods', () => {
     ['PROPFIND', '/api/v1/payments', 'POST'],
     ['QUERY', '/api/v1/payments', 'POST'],
     ['POST', '/health/live', 'GET, HEAD'],
+    ['PUT', '/api/v1/p%61yments', 'POST'],
+    ['DELETE', '/api/v1/payments/%2F', 'GET'],
+    ['DELETE', '/api/v1/payments/secret%zz', 'GET'],
+    ['DELETE', 'http://x:8080/api/v1/payments/secret?x=%zz', 'GET'],
+    ['PUT', 'https://x/api/v1/payments', 'POST'],
   ])('%s %s is 405 and allows %s', async (method, path, allow) => {
     const response = await raw(request(`${method} ${path}`));
     expectError(response, 405, 'METHOD_NOT_ALLOWED');

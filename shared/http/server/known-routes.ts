@@ -20,7 +20,9 @@ export const SERVICE_ROUTES: readonly string[] = Object.values(ROUTES).map(
   ({ method, path }) => `${method} ${path}`,
 );
 
-const pathOf = (url: string): string => url.split(/[?#]/, 1)[0] ?? '';
+/** The path as the router reads it: of an address with its host too, and without escapes. */
+const pathOf = (url: string): string =>
+  decodeURI(url.replace(/^https?:\/\/.*?\//, '/').split(/[?#]/, 1)[0] ?? '');
 
 /**
  * Writes down every route that is registered from now on; call it before the first. Hands back
