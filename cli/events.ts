@@ -4,7 +4,6 @@ import type { AuditNoState, AuditTimeline } from '../audit/contract.ts';
 import type { State } from '../audit/state.ts';
 import { auditClient, dataOption, failIfBroken, paymentPath, type ShownEvent } from './audit.ts';
 import { jsonOf } from './client.ts';
-import { CommandFailed } from './command-failed.ts';
 import type { At, Source } from './events-source.ts';
 import { columns, type Format, formatOption, money, print, printJson, styled } from './output.ts';
 import { timeOrRevision } from './time-option.ts';
@@ -33,18 +32,12 @@ const serviceSource = async (paymentId: string, { merchant, data }: Options): Pr
   };
 };
 
-/** Throws CommandFailed for a day that its month does not have. */
-const momentOf = (at: string): Date => {
-  const moment = new Date(at);
-  if (Number.isNaN(moment.getTime())) throw new CommandFailed(`--at: there is no time ${at}`, 2);
-  return moment;
-};
-
 const upTo = (events: ShownEvent[], { revision, at }: At): ShownEvent[] => {
   if (revision !== undefined) return events.filter((event) => event.revision <= Number(revision));
   if (at === undefined) return events;
-  const moment = momentOf(at);
-  return events.filter((event) => 'time' in event && event.time <= moment.toISOString());
+  const moment = new Date(at).toISOString();
+  // An event that cannot be read has no time: as in an export it is never left out.
+  return events.filter((event) => !('time' in event) || event.time <= moment);
 };
 
 const AMOUNTS = [

@@ -1,10 +1,11 @@
 /** `payments export`: events as they are stored, one a line, and a manifest beside them. */
 import { Command } from 'commander';
+import { isMoment } from '../shared/http/date-time.ts';
 import { auditClient, dataOption, failIfBroken, pathOf, paymentPath } from './audit.ts';
 import { orFail } from './client.ts';
 import { manifestFileOf } from './export-manifest.ts';
 import { type Format, formatOption, note, print, printJson } from './output.ts';
-import { isTime, timeOrPosition, timeValue } from './time-option.ts';
+import { timeOrPosition, timeValue } from './time-option.ts';
 import { refuseExisting, writeExport } from './write-export.ts';
 
 type Options = {
@@ -19,7 +20,7 @@ type Options = {
 
 const routeOf = (paymentId: string | undefined, { from, to }: Options): string => {
   if (paymentId !== undefined) return paymentPath(paymentId, 'events');
-  const fromTime = from !== undefined && isTime(from) ? from : undefined;
+  const fromTime = from !== undefined && isMoment(from) ? from : undefined;
   return pathOf('/audit/v1/events', {
     from: fromTime === undefined ? from : undefined,
     fromTime,

@@ -3,6 +3,7 @@
  * that no text of the schema library ever reaches a client; a detail is the path and this text.
  */
 import { z } from 'zod';
+import { isDateTime, isMoment } from './date-time.ts';
 
 export const REQUIRED = 'is required';
 const NOT_TEXT = 'must be a string';
@@ -126,29 +127,11 @@ export const optionalCountry = () =>
     .regex(/^[A-Za-z]{2}$/, 'must be a two-letter ISO 3166 code')
     .optional();
 
-const DATE_TIME =
-  /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
-
-/** RFC 3339, with the days that the month has. */
-const isDateTime = (value: string): boolean => {
-  const [, year, month, day] = DATE_TIME.exec(value) ?? [];
-  if (year === undefined) return false;
-  return Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
-};
-
 export const optionalDateTime = () =>
   short(z.string({ error: NOT_TEXT }))
     .refine(isDateTime, 'must be a date-time')
     .meta({ format: 'date-time' })
     .optional();
-
-const UTC_LENGTH = 24;
-
-/** In UTC with four digits of years: others would not sort as texts. */
-const isMoment = (value: string): boolean => {
-  const ms = Date.parse(value);
-  return !Number.isNaN(ms) && new Date(ms).toISOString().length === UTC_LENGTH;
-};
 
 /** A date-time with any offset, read as the UTC text with milliseconds that stored ones have. */
 export const moment = () =>

@@ -19,14 +19,14 @@ describe('a day alone is refused before any request, with the option and what it
   });
 });
 
-test.each(['2026-11-01T00:00:00', '2026-11-01T00:00Z', '2026-11', 'yesterday', ''])(
-  '%j is neither a time nor a position nor a revision',
-  (text) => {
-    expect(() => timeValue(text)).toThrow(FORM);
-    expect(() => timeOrPosition(text)).toThrow(FORM);
-    expect(() => timeOrRevision(text)).toThrow('It must be a revision, or a time with its zone');
-  },
-);
+test.each([
+  ...['2026-11-01T00:00:00', '2026-11-01T00:00Z', '2026-11', 'yesterday', ''],
+  ...['2026-02-30T00:00:00Z', '2026-03-01T24:00:00Z', '2026-06-30T23:59:60Z'],
+])('%j is neither a time nor a position nor a revision', (text) => {
+  expect(() => timeValue(text)).toThrow(FORM);
+  expect(() => timeOrPosition(text)).toThrow(FORM);
+  expect(() => timeOrRevision(text)).toThrow('It must be a revision, or a time with its zone');
+});
 
 test.each(['2026-11-01T00:00:00Z', '2026-11-01t00:00:00.5z', '2026-11-01T00:00:00+01:00'])(
   '%s is a time',
@@ -42,9 +42,10 @@ test.each(['start', '12', '1202/1202'])('%s is a place of the log, and no time',
   expect(() => timeValue(text)).toThrow(FORM);
 });
 
-test('a time without its zone cuts no timeline: it would be that of the machine', async () => {
+test('a time without its zone, or of a day that there is not, cuts no timeline', async () => {
   const args = ['events', 'pay_1', '--file', 'not read', '--at'];
-  for (const at of ['2026-03-01T00:00', '2026-03-01', 'March 2026', '-1']) {
+  const wrong = ['2026-03-01T00:00', '2026-03-01', 'March 2026', '-1'];
+  for (const at of [...wrong, '2026-02-30T00:00:00Z', '2026-03-01T24:00:00Z']) {
     const { code, stderr } = await runCli([...args, at]);
     expect([code, stderr]).toEqual([
       2,

@@ -199,6 +199,8 @@ describe('an event log that was changed behind the service', () => {
     const place = `position 4 (stream payment-${story}, revision 3): its text does not have its hash`;
     const shown = await cli('events', story);
     expect(shown.stdout).toMatch(/r2 +#3 .*\n +r3 +#4 +cannot be read +DOES NOT VERIFY: its text/);
+    const upTo = await cli('events', story, '--at', '2090-01-01T00:00:00Z');
+    expect(upTo.stdout).toBe(shown.stdout);
     const explained = await cli('explain', story, 'refund');
     expect(explained.stdout).toMatch(/^refund refused: SERVICE_UNAVAILABLE/);
     const state = await cli('events', story, '--state');
@@ -206,7 +208,7 @@ describe('an event log that was changed behind the service', () => {
     const exported = join(folder, 'broken.jsonl');
     const written = await cli('export', '--out', exported);
     const file = await cli('events', story, '--file', exported);
-    for (const { code, stderr } of [shown, explained, state, written, file]) {
+    for (const { code, stderr } of [shown, upTo, explained, state, written, file]) {
       expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining(place) });
     }
   });
