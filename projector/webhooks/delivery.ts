@@ -36,9 +36,12 @@ export type Delivery = {
   busy: ReadonlySet<string>;
   /** No request before this time, as the endpoint asked. */
   holdUntil: number;
-  /** What was sent last of the two kinds that take turns. */
-  last: 'unread' | 'retry';
+  /** What was sent last of the kinds that take turns. */
+  last: Item['kind'];
 };
+
+/** In this order they take turns, so that what always fails keeps nothing else waiting. */
+const TURNS: readonly Item['kind'][] = ['unread', 'retry', 'single'];
 
 /** So many payments may be retrying, and so many events may be read ahead. */
 export const RETRYING_MAX = 100;
@@ -51,7 +54,7 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
   readTo: { position: row.checkpoint, hash: row.hash },
   busy: new Set(),
   holdUntil: 0,
-  last: 'retry',
+  last: 'single',
 });
 
 export type NextStep = {
@@ -99,10 +102,20 @@ const retryItem = (
   return { kind: 'retry', paymentId, revision, n, atMs: since };
 };
 
+const singleItem = (delivery: Delivery, nowMs: number): Item | undefined => {
+  const single = soonest(idleSingles(delivery));
+  return single === undefined || single.nextAt > nowMs ? undefined : { kind: 'single', single };
+};
+
 const inTurn = (delivery: Delivery, nowMs: number): Item | undefined => {
-  const next = unread(delivery);
-  const again = retryItem(delivery, nowMs);
-  return delivery.last === 'retry' ? (next ?? again) : (again ?? next);
+  const items = {
+    unread: unread(delivery),
+    retry: retryItem(delivery, nowMs),
+    single: singleItem(delivery, nowMs),
+  };
+  const next = TURNS.indexOf(delivery.last) + 1;
+  const order = [...TURNS.slice(next), ...TURNS.slice(0, next)];
+  return order.map((kind) => items[kind]).find((item) => item !== undefined);
 };
 
 const sendable = (delivery: Delivery, nowMs: number): Item | undefined => {
@@ -113,7 +126,6 @@ const sendable = (delivery: Delivery, nowMs: number): Item | undefined => {
   if (holdUntil > nowMs || busy.size >= row.window) return undefined;
   // seeded bug: failing-one-at-a-time
   if (isFailing(row) && (busy.size > 0 || row.probeAt > nowMs)) return undefined;
-  if (single !== undefined && single.nextAt <= nowMs) return { kind: 'single', single };
   return inTurn(delivery, nowMs);
 };
 

@@ -37,7 +37,7 @@ export const started = (delivery: Delivery, item: Item): Delivery => ({
   ...delivery,
   busy: new Set([...delivery.busy, keyOf(item)]),
   ahead: item.kind === 'unread' ? withAhead(delivery.ahead, item, 'sending') : delivery.ahead,
-  last: item.kind === 'single' ? delivery.last : item.kind,
+  last: item.kind,
 });
 
 /** Moves the checkpoint over what needs no more attention. */

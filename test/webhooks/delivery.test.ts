@@ -15,7 +15,12 @@ import {
 } from '../../projector/webhooks/delivery.ts';
 import { accepted, failed, readOn, started } from '../../projector/webhooks/outcomes.ts';
 import { ATTEMPTS_OF_ONE_MAX, DISABLED_AFTER_MS } from '../../projector/webhooks/schedule.ts';
-import { type DeliveryRow, isFailing, newDeliveryRow } from '../../shared/webhooks/delivery-row.ts';
+import {
+  type DeliveryRow,
+  isFailing,
+  newDeliveryRow,
+  type Single,
+} from '../../shared/webhooks/delivery-row.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 
@@ -280,6 +285,27 @@ test('an endpoint that accepts nothing gets one request each five minutes, and i
   expect(nowMs).toBeGreaterThanOrEqual(DISABLED_AFTER_MS);
   expect(nowMs).toBeLessThan(DISABLED_AFTER_MS + 10 * MINUTE);
   expect(requests).toBeLessThan(72 * 12 + 20);
+});
+
+describe('a failing endpoint', () => {
+  const FAILING = { fails: 6, failingSince: 0, probeAt: 0 };
+  const single = (kind: Single['kind'], id: string, nextAt: number): Single => ({
+    ...{ id, kind, revision: 0, n: 0, since: 0, nextAt },
+  });
+
+  test('is asked by unread events and retrying payments too, while a resend always fails', () => {
+    const retrying = { pay_2: { from: 0, to: 0, n: 3, since: 0, nextAt: 0 } };
+    const row = { ...newDeliveryRow(null, 0), ...FAILING, retrying };
+    const singles = [single('resend', 'evt_1', 0)];
+    let delivery = read({ ...row, singles }, logOf([1]));
+    const sent: string[] = [];
+    for (let probes = 0; probes < 3; probes += 1) {
+      const next = sendNext(delivery, delivery.row.probeAt);
+      sent.push(next.item.kind === 'single' ? 'resend' : next.item.paymentId);
+      ({ delivery } = failed(next.delivery, next.item, delivery.row.probeAt, { random }));
+    }
+    expect(sent).toEqual(['pay_1', 'pay_2', 'resend']);
+  });
 });
 
 describe('commands', () => {
