@@ -136,6 +136,17 @@ test("a merchant's year: nothing is lost by an outage, a rotation, a disabling o
   expectVerified(world.sent, endpointId, rotation);
 });
 
+test('a disabled endpoint is sent its test, though the notice of another one waits before it', async () => {
+  await using world = webhookWorld();
+  const ids = [await world.register(), await world.register(MERCHANT, 'https://second.example')];
+  for (const endpointId of ids)
+    await world.command(MERCHANT, { kind: 'change', endpointId, status: 'DISABLED', end: null });
+  await world.command(MERCHANT, { kind: 'test', endpointId: ids[0] ?? '' });
+  await untilSent(world, 1);
+  await world.clock.advance(MINUTE);
+  expect(world.sent.map(({ body }) => JSON.parse(body).type)).toEqual(['webhook.test']);
+});
+
 test('what a crash would repeat is bounded: outcomes wait for their save in small numbers', async () => {
   await using world = webhookWorld();
   const endpointId = await world.register();

@@ -306,6 +306,12 @@ describe('a failing endpoint', () => {
     }
     expect(sent).toEqual(['pay_1', 'pay_2', 'resend']);
   });
+
+  test('is sent a test before its next probe, though a notice waits longer', () => {
+    const singles = [single('notice', 'evt_1', 0), single('test', 'evt_2', 5)];
+    const row = { ...newDeliveryRow(null, 0), ...FAILING, probeAt: HOUR, singles };
+    expect(nextStep(deliveryOf(row), 10).send).toMatchObject({ single: { id: 'evt_2' } });
+  });
 });
 
 describe('commands', () => {
