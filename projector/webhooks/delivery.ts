@@ -122,7 +122,7 @@ const sendable = (delivery: Delivery, nowMs: number): Item | undefined => {
   const { row, busy, holdUntil } = delivery;
   // A test is sent at once, whatever the endpoint does: somebody looks at what comes of it.
   const test = soonest(idleSingles(delivery).filter(({ kind }) => kind === 'test'));
-  if (test !== undefined) return { kind: 'single', single: test };
+  if (test !== undefined && test.nextAt <= nowMs) return { kind: 'single', single: test };
   if (holdUntil > nowMs || busy.size >= row.window) return undefined;
   // seeded bug: failing-one-at-a-time
   if (isFailing(row) && (busy.size > 0 || row.probeAt > nowMs)) return undefined;

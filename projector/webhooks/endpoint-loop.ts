@@ -104,7 +104,7 @@ export const startEndpointLoop = (
         if (!(error instanceof StoreUnavailable)) broken = error;
         // The log is out of reach: the item was not sent, and is due again in a moment.
         else {
-          const failure = { isOurs: true, random: deps.random() };
+          const failure = { ours: 'store out of reach', random: deps.random() } as const;
           setDelivery(state, failed(state.delivery, item, nowMs(), failure).delivery);
         }
       })

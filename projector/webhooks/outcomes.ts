@@ -96,8 +96,8 @@ export const passed = (delivery: Delivery, item: Item, nowMs: number): Delivery 
 export type Failure = {
   /** What the endpoint asked for, in milliseconds. */
   retryAfterMs?: number | undefined;
-  /** The message could not be made: that says nothing about the endpoint. */
-  isOurs?: boolean;
+  /** Why no request was made, where none was: that says nothing about the endpoint. */
+  ours?: 'unreadable' | 'store out of reach';
   /** From 0 to 1. */
   random: number;
 };
@@ -110,10 +110,10 @@ export type Failed = {
   isOver: boolean;
 };
 
-/** The row's failures after one more. */
-const afterFailure = (row: DeliveryRow, nowMs: number, random: number) => {
-  const fails = row.fails + 1;
-  const failingSince = row.failingSince ?? nowMs;
+/** The row's failures after one more of the endpoint's, or after one of ours. */
+const afterFailure = (row: DeliveryRow, nowMs: number, { ours, random }: Failure) => {
+  const fails = ours === undefined ? row.fails + 1 : row.fails;
+  const failingSince = ours === undefined ? (row.failingSince ?? nowMs) : row.failingSince;
   if (fails < FAILS_MAX) return { fails, failingSince };
   const probeAt = nowMs + probeDelayMs(fails - FAILS_MAX, random);
   return { fails, failingSince, probeAt, window: 1 };
@@ -139,8 +139,11 @@ const absorbed = (delivery: Delivery): Delivery => {
 };
 
 /** The row's entry of an item after one more failed attempt; undefined where it is given up. */
-const triedAgain = (row: DeliveryRow, item: Item, nowMs: number, random: number) => {
+const triedAgain = (row: DeliveryRow, item: Item, nowMs: number, { ours, random }: Failure) => {
   const before = item.kind === 'single' ? item.single.n : item.kind === 'retry' ? item.n : 0;
+  // No request was made: nothing is given up for it, not even a test.
+  if (ours === 'store out of reach')
+    return { n: before, nextAt: nowMs + attemptDelayMs(1, random) };
   // While an endpoint accepts nothing, no message is given up for it.
   const n = isFailing(row) ? Math.max(before, 1) : before + 1;
   const isTest = item.kind === 'single' && item.single.kind === 'test';
@@ -164,24 +167,20 @@ const withAgain = (
 };
 
 /** The endpoint did not accept an item, or it could not be sent. */
-export const failed = (
-  delivery: Delivery,
-  item: Item,
-  nowMs: number,
-  { retryAfterMs = 0, isOurs = false, random }: Failure,
-): Failed => {
+export const failed = (delivery: Delivery, item: Item, nowMs: number, failure: Failure): Failed => {
   const { row } = delivery;
-  const again = triedAgain(row, item, nowMs, random);
-  const failures = isOurs ? {} : afterFailure(row, nowMs, random);
+  const again = triedAgain(row, item, nowMs, failure);
+  const failures = afterFailure(row, nowMs, failure);
   const kept = again === undefined ? withoutItem(row, item, nowMs) : withAgain(row, item, again);
-  const holdUntil = nowMs + Math.min(retryAfterMs, RETRY_AFTER_MS_MAX);
+  const holdUntil = nowMs + Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
   const after = absorbed(ended(delivery, item, { ...kept, ...failures }));
   const { failingSince } = after.row;
+  const isOurs = failure.ours !== undefined;
   return {
     delivery: advanced({ ...after, holdUntil: Math.max(after.holdUntil, holdUntil) }),
     nextAt: again && Math.max(again.nextAt, holdUntil),
     // seeded bug: disabled-after
-    isOver: failingSince !== null && nowMs - failingSince >= DISABLED_AFTER_MS,
+    isOver: !isOurs && failingSince !== null && nowMs - failingSince >= DISABLED_AFTER_MS,
   };
 };
 

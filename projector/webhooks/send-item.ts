@@ -98,7 +98,7 @@ const noteFailure = async (
   state: LoopState,
   made: Try,
   outcome: Outcome,
-  isOurs: boolean,
+  ours: 'unreadable' | undefined,
   deps: SendDeps,
 ): Promise<void> => {
   const { item, message } = made;
@@ -107,7 +107,7 @@ const noteFailure = async (
   const { endpointId } = endpoint;
   const was = isFailing(state.delivery.row);
   const after = failed(state.delivery, item, deps.nowMs(), {
-    ...{ retryAfterMs, isOurs, random: deps.random() },
+    ...{ retryAfterMs, random: deps.random(), ...(ours && { ours }) },
   });
   setDelivery(state, after.delivery);
   const nextAt = after.nextAt === undefined ? null : new Date(after.nextAt).toISOString();
@@ -178,12 +178,12 @@ export const sendItem = async (
     if (!(error instanceof NoMessage)) throw error;
     const made = { item, message: { id: '', type: 'unreadable' }, startedMs };
     const outcome = { status: null, error: error.code, retryAfterMs: undefined };
-    return noteFailure(state, made, { ...outcome, latencyMs: latencyMs() }, true, deps);
+    return noteFailure(state, made, { ...outcome, latencyMs: latencyMs() }, 'unreadable', deps);
   }
   if (message === undefined) return setDelivery(state, passed(state.delivery, item, deps.nowMs()));
   const sent = await requestFor(state, item, message, deps, signal);
   const outcome = { ...sent, latencyMs: latencyMs() };
   const made = { item, message, startedMs };
   if (isSuccess(sent)) noteSuccess(state, made, outcome, deps);
-  else await noteFailure(state, made, outcome, false, deps);
+  else await noteFailure(state, made, outcome, undefined, deps);
 };

@@ -212,6 +212,10 @@ const sendNext = (delivery: Delivery, nowMs: number) => {
   return { item: send, delivery: started(delivery, send) };
 };
 
+const single = (kind: Single['kind'], id: string, nextAt: number): Single => ({
+  ...{ id, kind, revision: 0, n: 0, since: 0, nextAt },
+});
+
 test('the checkpoint stays before what is being sent, though a later one was accepted', () => {
   const row = { ...newDeliveryRow(null, 0), window: 4 };
   const first = sendNext(read(row, logOf([1, 2, 3])), 0);
@@ -243,8 +247,23 @@ describe('a failure', () => {
 
   test('of ours says nothing about the endpoint', () => {
     const first = sendNext(read(newDeliveryRow(null, 0), logOf([1])), 0);
-    const { delivery } = failed(first.delivery, first.item, 0, { random, isOurs: true });
+    const { delivery } = failed(first.delivery, first.item, 0, { random, ours: 'unreadable' });
     expect(delivery.row).toMatchObject({ fails: 0, failingSince: null });
+  });
+
+  test('of the event store is no attempt, and no test is given up for it', () => {
+    const ours = 'store out of reach';
+    const poison = { from: 0, to: 0, n: ATTEMPTS_OF_ONE_MAX - 1, since: 0, nextAt: 0 };
+    const singles = [single('test', 'evt_1', 0)];
+    const row = { ...newDeliveryRow(null, 0), window: 2, retrying: { pay_1: poison }, singles };
+    let delivery = deliveryOf(row);
+    for (const _ of ['the test', 'pay_1']) {
+      const next = sendNext(delivery, 0);
+      ({ delivery } = failed(next.delivery, next.item, 0, { random, ours }));
+    }
+    expect(delivery.row.singles).toMatchObject([{ id: 'evt_1', n: 0, nextAt: 5_000 }]);
+    expect(delivery.row.retrying).toEqual({ pay_1: { ...poison, nextAt: 5_000 } });
+    expect(nextStep(delivery, 4_999).send).toBeUndefined();
   });
 });
 
@@ -289,9 +308,6 @@ test('an endpoint that accepts nothing gets one request each five minutes, and i
 
 describe('a failing endpoint', () => {
   const FAILING = { fails: 6, failingSince: 0, probeAt: 0 };
-  const single = (kind: Single['kind'], id: string, nextAt: number): Single => ({
-    ...{ id, kind, revision: 0, n: 0, since: 0, nextAt },
-  });
 
   test('is asked by unread events and retrying payments too, while a resend always fails', () => {
     const retrying = { pay_2: { from: 0, to: 0, n: 3, since: 0, nextAt: 0 } };
@@ -306,6 +322,21 @@ describe('a failing endpoint', () => {
     }
     expect(sent).toEqual(['pay_1', 'pay_2', 'resend']);
   });
+
+  test.each(['unreadable', 'store out of reach'] as const)(
+    'waits for its next probe after a failure of ours: %s',
+    (ours) => {
+      const due = { from: 0, to: 0, n: 5, since: 0, nextAt: 0 };
+      const retrying = { pay_1: due, pay_2: { ...due, nextAt: HOUR } };
+      const row = { ...newDeliveryRow(null, 0), ...FAILING, retrying };
+      const next = sendNext(deliveryOf(row), 0);
+      const nowMs = 100 * HOUR;
+      const { delivery, isOver } = failed(next.delivery, next.item, nowMs, { random, ours });
+      expect(nextStep(delivery, nowMs + 29_999).send).toBeUndefined();
+      expect(nextStep(delivery, nowMs + 30_000).send).toBeDefined();
+      expect([delivery.row.fails, isOver]).toEqual([6, false]);
+    },
+  );
 
   test('is sent a test before its next probe, though a notice waits longer', () => {
     const singles = [single('notice', 'evt_1', 0), single('test', 'evt_2', 5)];
