@@ -60,7 +60,11 @@ const ended = (delivery: Delivery, item: Item, row: Partial<DeliveryRow>): Deliv
   const busy = new Set(delivery.busy);
   busy.delete(keyOf(item));
   const ahead = item.kind === 'unread' ? withAhead(delivery.ahead, item, 'done') : delivery.ahead;
-  return advanced({ ...delivery, busy, ahead, row: { ...delivery.row, ...row } });
+  const next = { ...delivery.row, ...row };
+  const isRetried = Object.keys(next.retrying).length > 0 || next.singles.length > 0;
+  // Failures are in a row while something is tried again; a failure days after a test is a first one.
+  const failures = isRetried ? {} : { fails: 0, failingSince: null, probeAt: 0 };
+  return advanced({ ...delivery, busy, ahead, row: { ...next, ...failures } });
 };
 
 /** The retrying payments once a revision of one of them needs no more attention. */
@@ -175,12 +179,12 @@ export const failed = (delivery: Delivery, item: Item, nowMs: number, failure: F
   const holdUntil = nowMs + Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
   const after = absorbed(ended(delivery, item, { ...kept, ...failures }));
   const { failingSince } = after.row;
-  const isOurs = failure.ours !== undefined;
+  const isTheirs = failure.ours === undefined && isFailing(after.row);
   return {
     delivery: advanced({ ...after, holdUntil: Math.max(after.holdUntil, holdUntil) }),
     nextAt: again && Math.max(again.nextAt, holdUntil),
     // seeded bug: disabled-after
-    isOver: !isOurs && failingSince !== null && nowMs - failingSince >= DISABLED_AFTER_MS,
+    isOver: isTheirs && failingSince !== null && nowMs - failingSince >= DISABLED_AFTER_MS,
   };
 };
 

@@ -13,7 +13,7 @@ import {
   RETRYING_MAX,
   type Wanted,
 } from '../../projector/webhooks/delivery.ts';
-import { accepted, failed, readOn, started } from '../../projector/webhooks/outcomes.ts';
+import { accepted, failed, passed, readOn, started } from '../../projector/webhooks/outcomes.ts';
 import { ATTEMPTS_OF_ONE_MAX, DISABLED_AFTER_MS } from '../../projector/webhooks/schedule.ts';
 import {
   type DeliveryRow,
@@ -251,6 +251,22 @@ describe('a failure', () => {
     expect(delivery.row).toMatchObject({ fails: 0, failingSince: null });
   });
 
+  test('days after a failed test is a first one', () => {
+    const row = { ...newDeliveryRow(null, 0), singles: [single('test', 'evt_1', 0)] };
+    const test = sendNext(deliveryOf(row), 0);
+    const tested = failed(test.delivery, test.item, 0, { random }).delivery;
+    const next = sendNext(readOn(tested, logOf([1]), { position: '1', hash: null }), 80 * HOUR);
+    const { delivery } = failed(next.delivery, next.item, 80 * HOUR, { random });
+    expect(delivery.row).toMatchObject({ fails: 1, failingSince: 80 * HOUR });
+  });
+
+  test('does not disable an endpoint before its fifth in a row', () => {
+    const row = { ...newDeliveryRow(null, 0), fails: 1, failingSince: 0 };
+    const next = sendNext(read(row, logOf([1])), 80 * HOUR);
+    const { isOver, nextAt } = failed(next.delivery, next.item, 80 * HOUR, { random });
+    expect([isOver, nextAt]).toEqual([false, 80 * HOUR + 5_000]);
+  });
+
   test('of the event store is no attempt, and no test is given up for it', () => {
     const ours = 'store out of reach';
     const poison = { from: 0, to: 0, n: ATTEMPTS_OF_ONE_MAX - 1, since: 0, nextAt: 0 };
@@ -337,6 +353,13 @@ describe('a failing endpoint', () => {
       expect([delivery.row.fails, isOver]).toEqual([6, false]);
     },
   );
+
+  test('is well again once nothing is left that it rejected', () => {
+    const unwanted = { from: 0, to: 0, n: 5, since: 0, nextAt: 0 };
+    const row = { ...newDeliveryRow(null, 0), ...FAILING, retrying: { pay_1: unwanted } };
+    const next = sendNext(deliveryOf(row), 0);
+    expect(passed(next.delivery, next.item, 0).row).toMatchObject({ fails: 0, failingSince: null });
+  });
 
   test('is sent a test before its next probe, though a notice waits longer', () => {
     const singles = [single('notice', 'evt_1', 0), single('test', 'evt_2', 5)];
