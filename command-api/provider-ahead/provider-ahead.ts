@@ -62,7 +62,8 @@ export type ProviderAheadOptions = {
 const START_MS_MAX = 300;
 /** A request waits this long for the first comparison, which ends in any case after the other. */
 const REQUEST_MS_MAX = 2_000;
-const COMPARISON_MS_MAX = 10_000;
+/** Each request to the provider has a timeout of its own: this ends a comparison that goes on slowly. */
+const COMPARISON_MS_MAX = 60_000;
 /** Between two comparisons while the ledger cannot be read. */
 const AGAIN = { minMs: 500, maxMs: 30_000 };
 /** Another process may have been told to open. */

@@ -38,6 +38,32 @@ const sold = async (amount = 2000) => {
   if (outcome.outcome !== 'APPROVED') throw new Error(outcome.outcome);
   return { operation, authorizationReference: outcome.providerReference };
 };
+/** In the books alone, by the operation `op_<made>`; `created` in seconds since 1970. */
+const authorizedAt = (made: number, created: number): void => {
+  const { body } = double.books.open(
+    new Map([
+      ['amount', '100'],
+      ['currency', 'usd'],
+      ['capture_method', 'manual'],
+      ['metadata[operationId]', `op_${made}`],
+      ['metadata[paymentId]', `pay_${made}`],
+    ]),
+  );
+  Object.assign(double.books.intents.get((body as { id: string }).id) ?? {}, {
+    created,
+    status: 'requires_capture',
+    latest_charge: { object: 'charge', status: 'succeeded' },
+  });
+};
+const madeElsewhereAt = (created: number): void => {
+  const { body } = double.books.open(
+    new Map([
+      ['amount', '5000'],
+      ['currency', 'usd'],
+    ]),
+  );
+  Object.assign(double.books.intents.get((body as { id: string }).id) ?? {}, { created });
+};
 const questionOf = (
   operation: ReturnType<typeof authorize> | ReturnType<typeof followUp>,
   reference?: string,
@@ -339,37 +365,52 @@ describe('the ledger', () => {
     expect(end.map((entry) => entry.operationId)).toEqual([operation.operationId]);
   });
 
-  test('its end reaches back a minute, and not to the beginning of this second alone', async () => {
-    const earlier = await authorized();
-    const intent = double.books.intents.get(earlier.reference);
-    Object.assign(intent ?? {}, { created: Math.floor(nowMs / 1_000) - 30 });
-    const latest = await authorized();
+  test('its end goes back past a second, an idle hour, and what is none of ours', async () => {
+    const last = Math.floor(nowMs / 1_000) - 3_600;
+    for (let made = 0; made < 2_000; made += 1)
+      authorizedAt(made, last - Math.floor((2_000 - made) / 5));
+    for (let made = 0; made < 700; made += 1) madeElsewhereAt(last + 100);
+    const ids = (entries: { operationId: string }[]) =>
+      entries.map(({ operationId }) => operationId);
     const end = await provider.ledgerEnd(null);
-    expect(end.map(({ operationId }) => operationId)).toEqual([
-      earlier.operation.operationId,
-      latest.operation.operationId,
-    ]);
+    expect(ids(end)).toEqual(Array.from({ length: 100 }, (_, made) => `op_${1_900 + made}`));
+    expect(double.received.length).toBeLessThan(15);
+    const later = await provider.ledgerEnd(end.at(-4)?.cursor ?? null);
+    expect(ids(later)).toEqual(['op_1997', 'op_1998', 'op_1999']);
+    expect(await provider.ledgerEnd(end.at(-1)?.cursor ?? null)).toEqual([]);
+  });
+
+  test('its end is not found where 2,000 objects of others follow it, and is what came after them', async () => {
+    const second = Math.floor(nowMs / 1_000);
+    authorizedAt(0, second - 900);
+    for (let made = 0; made < 2_050; made += 1) madeElsewhereAt(second - 800);
+    await expect(provider.ledgerEnd(null)).rejects.toThrow('was not found');
+    authorizedAt(1, second);
+    expect(await provider.ledgerEnd(null)).toMatchObject([{ operationId: 'op_1' }]);
+  });
+
+  test('its end has the latest of payments and refunds, each at its own time', async () => {
+    const second = Math.floor(nowMs / 1_000);
+    const { operation, authorizationReference } = await sold();
+    Object.assign(double.books.intents.get(authorizationReference ?? '') ?? {}, {
+      created: second - 9_000,
+    });
+    for (let made = 0; made < 150; made += 1) authorizedAt(made, second - 8_000 + made);
+    for (const [at, created] of [second - 8_500, second - 7_900].entries()) {
+      const refund = followUp('REFUND', operation, { authorizationReference, amount: 1 + at });
+      await provider.execute(refund, keepIt);
+      Object.assign(double.books.refunds[at] ?? {}, { created });
+    }
+    const end = await provider.ledgerEnd(null);
+    expect(end).toHaveLength(100);
+    expect(end.filter(({ kind }) => kind === 'REFUND')).toMatchObject([{ amount: 2 }]);
+    const seconds = end.map(({ cursor }) => Number(cursor.split('.')[0]));
+    expect(seconds).toEqual([...seconds].sort((a, b) => a - b));
   });
 
   test('of more than a window is read in order, each entry once, with few of them in memory', async () => {
     const first = Math.floor(nowMs / 1_000) - 100_000;
-    for (let made = 0; made < 1_200; made += 1) {
-      const { body } = double.books.open(
-        new Map([
-          ['amount', '100'],
-          ['currency', 'usd'],
-          ['capture_method', 'manual'],
-          ['metadata[operationId]', `op_${made}`],
-          ['metadata[paymentId]', `pay_${made}`],
-        ]),
-      );
-      const intent = double.books.intents.get((body as { id: string }).id);
-      Object.assign(intent ?? {}, {
-        created: first + made * 40,
-        status: 'requires_capture',
-        latest_charge: { object: 'charge', status: 'succeeded' },
-      });
-    }
+    for (let made = 0; made < 1_200; made += 1) authorizedAt(made, first + made * 40);
     const seen: string[] = [];
     let after: string | null | undefined;
     while (after !== null) {

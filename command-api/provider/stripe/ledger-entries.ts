@@ -1,0 +1,99 @@
+/**
+ * Which entries of the ledger Stripe's objects are, and the cursors by which it goes on. What happened to
+ * a PaymentIntent stands at the time when it was opened, a refund at its own.
+ */
+import type { LedgerEntry } from '../port.ts';
+import { declinedBy, isRelease, wasCharged } from './read.ts';
+import { ABANDONED } from './requests.ts';
+import type { PaymentIntent, RefundWithIntent } from './shapes.ts';
+
+/** `second.kind.id.part`: the entry after which the ledger goes on. */
+export type Place = { second: number; name: string };
+
+/** Undefined for the start. Throws Error for a cursor of another ledger. */
+export const placeOf = (cursor: string | null): Place | undefined => {
+  if (cursor === null) return undefined;
+  const [second = '', ...name] = cursor.split('.');
+  if (!/^[0-9]{1,12}$/.test(second)) throw new Error('the cursor is none of this ledger');
+  return { second: Number(second), name: name.join('.') };
+};
+
+/** When the object of an entry was made, in seconds since 1970. */
+export const secondOf = ({ cursor }: LedgerEntry): number => Number(cursor.split('.')[0]);
+
+/** By their seconds; a stable sort keeps the order of Stripe's own lists within one. */
+export const inOrder = (entries: readonly LedgerEntry[]): LedgerEntry[] =>
+  entries.toSorted((a, b) => secondOf(a) - secondOf(b));
+
+/** The entries that come after a place, of a list that is oldest first. */
+export const afterPlace = (entries: LedgerEntry[], { second, name }: Place): LedgerEntry[] => {
+  const at = entries.findIndex(({ cursor }) => cursor === `${second}.${name}`);
+  return at < 0 ? entries.filter((entry) => secondOf(entry) >= second) : entries.slice(at + 1);
+};
+
+const base = (
+  { metadata, currency, created, id }: PaymentIntent | RefundWithIntent,
+  part: string,
+) => ({
+  cursor: `${created}.${part}.${id}`,
+  paymentId: metadata?.paymentId ?? '',
+  currency: currency.toUpperCase(),
+  providerReference: id,
+});
+
+/** The create of a PaymentIntent as far as it moved money or was declined. */
+const createEntry = (intent: PaymentIntent): LedgerEntry[] => {
+  const operationId = intent.metadata?.operationId;
+  // Made elsewhere, by the Dashboard for one.
+  if (operationId === undefined) return [];
+  const kind = intent.capture_method === 'manual' ? 'AUTHORIZE' : 'SALE';
+  const entry = { ...base(intent, '0'), operationId, kind, amount: intent.amount } as const;
+  const wasFenced = intent.cancellation_reason === ABANDONED;
+  if (wasCharged(intent) && !wasFenced) return [{ ...entry, outcome: 'APPROVED' }];
+  const { last_payment_error: error, status } = intent;
+  if (status !== 'requires_payment_method' || error == null) return [];
+  return [{ ...entry, ...declinedBy(error) }];
+};
+
+/** What became of it afterwards: a capture and a void exclude each other. */
+const changeEntry = (intent: PaymentIntent): LedgerEntry[] => {
+  const { captureOperationId, voidOperationId } = intent.metadata ?? {};
+  const approved = { ...base(intent, '1'), outcome: 'APPROVED' } as const;
+  if (intent.status === 'succeeded' && captureOperationId !== undefined) {
+    const amount = intent.amount_received ?? intent.amount;
+    return [{ ...approved, operationId: captureOperationId, kind: 'CAPTURE', amount }];
+  }
+  const isVoid = intent.status === 'canceled' && wasCharged(intent);
+  if (!isVoid || voidOperationId === undefined) return [];
+  return [{ ...approved, operationId: voidOperationId, kind: 'VOID', amount: intent.amount }];
+};
+
+/** What became of a PaymentIntent, its create first. */
+export const intentEntries = (intent: PaymentIntent): LedgerEntry[] => [
+  ...createEntry(intent),
+  ...changeEntry(intent),
+];
+
+/**
+ * A refund of one of our payments that was made elsewhere: by Stripe's own id, as the log has it
+ * (PaymentRefundObserved). Also one that failed since: the log keeps that it was made.
+ */
+const elsewhereEntry = (made: RefundWithIntent): LedgerEntry[] => {
+  const { payment_intent: intent, id: operationId, amount } = made;
+  if (typeof intent !== 'object' || intent === null || isRelease(made, intent)) return [];
+  const { paymentId } = intent.metadata ?? {};
+  if (paymentId === undefined) return [];
+  const entry = { ...base(made, '2'), paymentId, operationId, kind: 'REFUND', amount } as const;
+  return [{ ...entry, outcome: 'APPROVED' }];
+};
+
+/** A refund, of ours or of one of our payments. */
+export const refundEntry = (made: RefundWithIntent): LedgerEntry[] => {
+  const { operationId } = made.metadata ?? {};
+  if (operationId === undefined) return elsewhereEntry(made);
+  const entry = { ...base(made, '2'), operationId, kind: 'REFUND', amount: made.amount } as const;
+  if (made.status === 'succeeded' || made.status === 'pending')
+    return [{ ...entry, outcome: 'APPROVED' }];
+  if (made.status !== 'failed' && made.status !== 'canceled') return [];
+  return [{ ...entry, ...declinedBy({ code: made.failure_reason ?? 'refund_failed' }) }];
+};
