@@ -8,6 +8,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import manifest from '../../package.json' with { type: 'json' };
 import { ERRORS_PATH } from '../../shared/http/error-guide.ts';
 import { JSON_TYPE } from '../../shared/http/errors.ts';
+import { CONSOLE_PATH, type DOCS_FILES } from '../../shared/http/pages.ts';
 import { WITH_HEAD } from '../../shared/http/server/health.ts';
 import { pageHeaders } from '../../shared/http/server/page-headers.ts';
 import { errorsHtml } from './errors-page.ts';
@@ -21,8 +22,8 @@ const SCRIPT = 'text/javascript; charset=utf-8';
 
 type Served = { type: string; file: string };
 
-/** Every path that serves a file. No part of a request becomes part of a file's path. */
-const FILES: Readonly<Record<string, Served>> = {
+/** The file of each address. No part of a request becomes part of a file's path. */
+const FILES: Readonly<Record<(typeof DOCS_FILES)[number], Served>> = {
   '/openapi.json': { type: JSON_TYPE, file: join(ROOT, 'docs/openapi.json') },
   '/openapi-audit.json': { type: JSON_TYPE, file: join(ROOT, 'docs/openapi-audit.json') },
   '/docs': { type: HTML, file: join(import.meta.dirname, 'index.html') },
@@ -58,7 +59,7 @@ const INDEX = JSON.stringify({
   name: 'payments',
   version: manifest.version,
   links: {
-    console: '/console',
+    console: CONSOLE_PATH,
     docs: '/docs',
     openapi: '/openapi.json',
     auditOpenapi: '/openapi-audit.json',
@@ -85,7 +86,7 @@ export const registerDocs = (app: FastifyInstance): void => {
   app.get('/', WITH_HEAD, (request, reply) => {
     // A browser is led to the console, which links to the pages here; a program is told where everything is.
     reply.header('vary', 'accept');
-    if (acceptsHtml(request)) reply.redirect('/console', 303);
+    if (acceptsHtml(request)) reply.redirect(CONSOLE_PATH, 303);
     else reply.type(JSON_TYPE).send(INDEX);
   });
 };

@@ -3,6 +3,7 @@
  * (gaps §1). The router itself only knows whether method and address fit together.
  */
 import type { FastifyInstance } from 'fastify';
+import { PAGES } from '../pages.ts';
 import { ROUTES } from '../route-table.ts';
 
 type Known = { pattern: RegExp; methods: Set<string> };
@@ -15,10 +16,11 @@ const patternOf = (template: string): RegExp => {
   return new RegExp(`^${parts.join('/')}$`);
 };
 
-/** Routes of one base URL as `METHOD /address`, whichever process behind it serves each. */
-export const SERVICE_ROUTES: readonly string[] = Object.values(ROUTES).map(
-  ({ method, path }) => `${method} ${path}`,
-);
+/** Routes and pages of one base URL as `METHOD /address`, whichever process behind it serves each. */
+export const SERVICE_ROUTES: readonly string[] = [
+  ...Object.values(ROUTES).map(({ method, path }) => `${method} ${path}`),
+  ...PAGES.flatMap((path) => [`GET ${path}`, `HEAD ${path}`]),
+];
 
 /** The path as the router reads it: of an address with its host too, and without escapes. */
 const pathOf = (url: string): string =>

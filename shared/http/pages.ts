@@ -1,0 +1,29 @@
+/**
+ * Where the pages are, in every mode: the API's descriptions, the console, and what leads to both. None
+ * needs a token, and each takes GET and HEAD alone.
+ */
+import { ERRORS_PATH } from './error-guide.ts';
+
+/** Every address of the API's pages that is a file. */
+export const DOCS_FILES = [
+  '/openapi.json',
+  '/openapi-audit.json',
+  '/docs',
+  '/docs/',
+  '/docs/json',
+  '/docs/page.css',
+  '/docs/page.js',
+  '/docs/swagger-ui.css',
+  '/docs/swagger-ui-bundle.js',
+] as const;
+
+export const CONSOLE_PATH = '/console';
+
+/** All of them, as a router knows them. */
+export const PAGES: readonly string[] = [
+  '/',
+  ...DOCS_FILES,
+  ERRORS_PATH,
+  CONSOLE_PATH,
+  `${CONSOLE_PATH}/*`,
+];
