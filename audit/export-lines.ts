@@ -79,7 +79,10 @@ export const readExportLine = (line: string): ExportLine | undefined => {
 export const expectedChain = (line: ExportLine, before: string): string =>
   chainOf(before, bodyOf(line));
 
-/** In place of further lines, where the store cannot be read on; the command keeps it out of the file. */
+/**
+ * After the line of the first event that does not verify, and in place of further lines where the store
+ * cannot be read on. The command keeps it out of the file.
+ */
 export const breakLine = (broken: AuditBreak): string => JSON.stringify({ broken });
 
 /** The break that such a line names; undefined for any other line. */

@@ -10,7 +10,7 @@ import type {
   SubscriptionItem,
 } from '../shared/event-store/port.ts';
 import { readPage } from '../shared/event-store/read-page.ts';
-import { breakAt, hashReason } from '../shared/event-store/verify-chain.ts';
+import { breakAt, formReason } from '../shared/event-store/verify-chain.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 import { pauseAt } from '../shared/runtime/slices.ts';
@@ -45,12 +45,12 @@ export const isFiltered = ({ fromTime, toTime }: LogRequest, only: string | unde
 const fits = (form: StoredForm, requested: LogRequest): boolean => {
   if (requested.fromTime === undefined && requested.toTime === undefined) return true;
   const { time } = jsonFieldsOf(form.text);
-  return typeof time !== 'string' || inSpan(time, requested) || hashReason(form) !== undefined;
+  return typeof time !== 'string' || inSpan(time, requested) || formReason(form) !== undefined;
 };
 
-/** An event of a page, and why its text is not the one that was stored. */
+/** An event of a page, and why it is not as it was written. */
 const checked = (form: StoredForm) => {
-  const reason = hashReason(form);
+  const reason = formReason(form);
   const shown = auditEvent(decode(form));
   return reason === undefined ? shown : { ...shown, broken: reason };
 };
@@ -93,13 +93,20 @@ export const logPage = async (
   return { events, ...(broken === undefined ? {} : { broken }), next, atEnd };
 };
 
-/** The lines of an export of one payment, whose events have been read already. */
-export async function* linesOf(forms: readonly StoredForm[]): AsyncGenerator<string> {
+/**
+ * The lines of an export of one payment, whose events have been read already; `broken` is the first that
+ * does not verify.
+ */
+export async function* linesOf(
+  forms: readonly StoredForm[],
+  broken: AuditBreak | undefined,
+): AsyncGenerator<string> {
   let chain = LINES_START;
   for (const form of forms) {
     const made = exportLine(form, chain);
     chain = made.chain;
     yield `${made.line}\n`;
+    if (form.position === broken?.position) yield `${breakLine(broken)}\n`;
   }
 }
 
@@ -116,6 +123,7 @@ export async function* logLines(
   // From the start of the log the log hashes are known, whether the store keeps them or not.
   const linked = after === null ? logHashes() : undefined;
   let chain = LINES_START;
+  let isBroken = false;
   while (after !== end && wanted > 0) {
     if (signal.aborted) throw new Error('the export was aborted');
     const { page, unreadable } = await readPage(log.stored, signal, after, PAGE, end);
@@ -129,6 +137,10 @@ export async function* logLines(
       chain = made.chain;
       wanted -= 1;
       yield `${made.line}\n`;
+      const reason = isBroken ? undefined : formReason(form);
+      if (reason === undefined) continue;
+      isBroken = true;
+      yield `${breakLine(breakAt(form, reason))}\n`;
     }
     if (unreadable !== undefined) yield `${breakLine(unreadable)}\n`;
     if (page.length === 0 || unreadable !== undefined) return;

@@ -118,7 +118,7 @@ export const AUDIT_PAYMENT_ROUTES = {
         .header(COMPLETENESS_HEADER, 'streams')
         .header(GUARANTEE_HEADER, 'stream')
         .headers(scopeHeaders(await logIdOf(deps.store), merchantId));
-      return deps.streams.send(reply, NDJSON, () => linesOf(forms));
+      return deps.streams.send(reply, NDJSON, () => linesOf(forms, broken));
     },
   }),
   paymentState: route({

@@ -61,11 +61,11 @@ const writeAll = async (incoming: Incoming, handle: FileHandle): Promise<Written
 
 type LineCheck = ReturnType<typeof lineCheck>;
 
-/** Counts and checks a line; false for one that says where the log cannot be read on. */
+/** Counts and checks a line; false for one that names a break instead. */
 const takeLine = (written: Written, line: string, { reasonFor }: LineCheck): boolean => {
-  const unreadable = readBreakLine(line);
-  if (unreadable !== undefined) {
-    written.broken ??= unreadable;
+  const named = readBreakLine(line);
+  if (named !== undefined) {
+    written.broken ??= named;
     return false;
   }
   const read = readExportLine(line);

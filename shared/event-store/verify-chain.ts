@@ -103,6 +103,11 @@ export const linkReason = (
   // seeded bug: stream-linked
   link.logHashBefore == null ? undefined : logReason(link, link.logHashBefore);
 
+/** Why one event is not as it was written, as far as it can be told without the others of its stream. */
+export const formReason = (
+  form: Pick<Link, 'text' | 'hash' | 'logHash' | 'logHashBefore'>,
+): string | undefined => hashReason(form) ?? linkReason(form);
+
 /** `end` is the last link that held, or was passed. */
 type LogCheck = {
   check: Check;
