@@ -3,9 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { parse } from 'yaml';
+import { isOfMerchants } from '../../shared/http/auth/tokens.ts';
 import { helpLink } from '../../shared/http/error-guide.ts';
 import { errorBody, JSON_TYPE, RETRY_AFTER_SECONDS } from '../../shared/http/errors.ts';
-import { PROCESS_OF, ROUTES, type Service } from '../../shared/http/route-table.ts';
+import { PROCESS_OF, ROUTES, type Service, SIGNED } from '../../shared/http/route-table.ts';
 import { ROOT } from '../support/service.ts';
 
 const fileText = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
@@ -14,13 +15,16 @@ const { services } = parse(fileText('docker-compose.yml'), { merge: true });
 const PROCESSES = ['command-api', 'query-api', 'projector'];
 const addresses = PROCESSES.map((name) => `${name}:${services[name].environment.PORT}`).sort();
 
-/** The routes in the order in which the gateway tries them, each with the process it leads to. */
+/** The routes in the order in which the gateway tries them: the process of each, and its time to respond. */
 const routes = [...caddyfile.matchAll(/^\thandle( \S+)? \{\n((?:\t\t.*\n)*)\t\}/gm)].map(
-  ([, matcher = '', body = '']) => [matcher.trim(), /import to (\S+)/.exec(body)?.[1]],
+  ([, matcher = '', body = '']) => {
+    const [, process, wait] = /import to (\S+) \d+ (\d+s)$/m.exec(body) ?? [];
+    return { matcher: matcher.trim(), process, wait };
+  },
 );
 
 test('each request goes to the process that can answer it (architecture)', () => {
-  expect(routes).toEqual([
+  expect(routes.map(({ matcher, process }) => [matcher, process])).toEqual([
     ['/health/live', undefined],
     ['/health/ready', 'command-api'],
     ['/metrics', 'command-api'],
@@ -56,16 +60,29 @@ const fits = (matcher: string, method: string, path: string): boolean => {
   return named.kind === 'method' ? named.values.includes(method) : named.values.some(isAt);
 };
 
+const routeOf = (method: string, path: string) =>
+  routes.find(({ matcher }) => fits(matcher, method, path.replace(/:\w+/, 'x')));
+
 test.each<[method: string, path: string, service: Service]>(
   Object.values(ROUTES).map(({ method, path, service }) => [method, path, service]),
 )('%s %s goes to the process of %s, as the table of routes says', (method, path, service) => {
-  const sent = routes.find(([matcher = '']) => fits(matcher, method, path.replace(/:\w+/, 'x')));
-  expect(sent?.[1]).toBe(PROCESS_OF[service]);
+  expect(routeOf(method, path)?.process).toBe(PROCESS_OF[service]);
+});
+
+test('gaps §11: a payment has longer than its budget; what reads the whole log has five minutes', () => {
+  const waits = Object.values(ROUTES).map(({ method, path, scope }) => {
+    const isWhole = scope !== SIGNED && !isOfMerchants(scope);
+    return { path, isWhole, wait: routeOf(method, path)?.wait };
+  });
+  expect(waits).toEqual(
+    waits.map(({ path, isWhole }) => ({ path, isWhole, wait: isWhole ? '300s' : '35s' })),
+  );
+  expect(caddyfile).toContain('\t\t\tresponse_header_timeout {args[2]}\n');
 });
 
 test('F27: metrics do not pass the gateway: the address is an unknown one there', () => {
   expect(caddyfile).toContain(
-    'handle /metrics {\n\t\trewrite * /nothing-here\n\t\timport to command-api 8081\n',
+    'handle /metrics {\n\t\trewrite * /nothing-here\n\t\timport to command-api 8081 35s\n',
   );
   expect(Object.values(ROUTES).some(({ path }) => path.startsWith('/nothing-here'))).toBe(false);
 });
