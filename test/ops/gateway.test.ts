@@ -25,7 +25,7 @@ const routes = [...caddyfile.matchAll(/^\thandle( \S+)? \{\n((?:\t\t.*\n)*)\t\}/
 
 test('each request goes to the process that can answer it (architecture)', () => {
   expect(routes.map(({ matcher, process }) => [matcher, process])).toEqual([
-    ['/health/live', undefined],
+    ['@live', undefined],
     ['/health/ready', 'command-api'],
     ['/metrics', 'command-api'],
     ['@unresolved', 'command-api'],
@@ -93,6 +93,19 @@ test('every address behind the gateway is the address of a process', () => {
     ...[...caddyfile.matchAll(/forward_auth (\S+)/g)].map(([, address]) => String(address)),
   ];
   expect([...new Set(named)].sort()).toEqual(addresses);
+});
+
+test('surfaces: the gateway is live for GET and HEAD alone, with the headers of every response', () => {
+  expect(caddyfile).toContain('\t@live {\n\t\tpath /health/live\n\t\tmethod GET HEAD\n\t}');
+  const [, live = ''] = /handle @live \{\n((?:\t\t.*\n)*)\t\}/.exec(caddyfile) ?? [];
+  for (const header of [
+    `Content-Type "${JSON_TYPE}"`,
+    'Cache-Control no-store',
+    'Request-Id {http.request.uuid}',
+    'X-Content-Type-Options nosniff',
+  ]) {
+    expect(live).toContain(`\t\t\t${header}\n`);
+  }
 });
 
 test('the gateway is ready when all three processes are', () => {
