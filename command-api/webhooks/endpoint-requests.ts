@@ -1,11 +1,12 @@
 /** What the routes of webhook endpoints share: a command handled, an endpoint found and shown. */
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
+import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
-import { reject } from '../../shared/http/errors.ts';
+import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { contextOf } from '../../shared/http/event-context.ts';
-import { sendJson } from '../../shared/http/route.ts';
+import { type Input, type RequestForm, sendJson } from '../../shared/http/route.ts';
 import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
 import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
@@ -14,9 +15,11 @@ import {
   handleEndpointCommand,
   readEndpoints,
 } from '../../shared/webhooks/endpoint-log.ts';
-import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
+import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
 import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
+import type { CommandDeps } from '../deps.ts';
+import { BudgetSpent, startBudget, type Waiting, withinBudget } from '../request-budget.ts';
 import { senderOf } from '../sender.ts';
 import type { AttemptParameters } from './contract.ts';
 import { showEndpoint } from './shown.ts';
@@ -28,23 +31,52 @@ export type WebhookDeps = {
     secret: WebhookSecret;
     kindOf: AddressKindOf;
   };
+  commands: Pick<CommandDeps, 'queues'>;
+  requestBudgetMs: number;
+  waiting: Waiting;
 };
 export type Webhooks = WebhookDeps['webhooks'];
 
-/** Handles a command; undefined once it is rejected. */
+/** Who sent a request, and when it was there. */
+type Arrived = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'>;
+
+const outOfTime = (reply: FastifyReply, hadItsTurn: boolean): void => {
+  const why = hadItsTurn
+    ? 'it is not known whether anything was stored'
+    : 'the turn of this request did not come in time';
+  reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
+};
+
+/**
+ * Handles a command in the turn of its merchant, within the request's budget (gaps §7); undefined once
+ * it is rejected. Throws what the event store throws but a conflict of revisions.
+ */
 export const handled = async (
-  { store }: Webhooks,
-  principal: Principal,
+  { webhooks, commands, requestBudgetMs, waiting }: WebhookDeps,
+  { principal, arrivedAtMs }: Arrived,
   command: EndpointCommand,
   reply: FastifyReply,
 ): Promise<Extract<Handled, { kind: 'events' }> | undefined> => {
+  const { merchantId } = principal;
   const context = contextOf(senderOf(principal, reply));
-  const outcome = await handleEndpointCommand(store, principal.merchantId, command, context);
-  if (outcome.kind === 'events') return outcome;
-  // One endpoint too many breaks a rule of the merchant; there is no endpoint yet that could forbid it.
-  const code = command.kind === 'create' ? 'BUSINESS_RULE_VIOLATION' : 'WEBHOOK_NOT_ALLOWED';
-  if (outcome.kind === 'rejected') reject(reply, code, [outcome.why]);
-  else reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+  const budget = startBudget(requestBudgetMs, arrivedAtMs);
+  const task = commands.queues.run(endpointStreamOf(merchantId), async () => {
+    if (budget.leftMs() === 0 || budget.spent) throw new BudgetSpent();
+    budget.appending = true;
+    return handleEndpointCommand(webhooks.store, merchantId, command, context, budget);
+  });
+  try {
+    const outcome = await withinBudget(task, budget, waiting);
+    if (outcome.kind === 'events') return outcome;
+    // One endpoint too many breaks a rule of the merchant; there is no endpoint yet that could forbid it.
+    const code = command.kind === 'create' ? 'BUSINESS_RULE_VIOLATION' : 'WEBHOOK_NOT_ALLOWED';
+    if (outcome.kind === 'rejected') reject(reply, code, [outcome.why]);
+    else reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+  } catch (error) {
+    if (error instanceof RevisionConflict) outOfTime(reply, false);
+    else if (error instanceof BudgetSpent) outOfTime(reply, budget.appending === true);
+    else throw error;
+  }
   return undefined;
 };
 

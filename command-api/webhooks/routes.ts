@@ -93,7 +93,9 @@ export const WEBHOOK_ROUTES = {
       ...NOT_ALLOWED,
       ...FAULT,
     },
-    handle: async ({ webhooks }, { principal, content }, reply) => {
+    handle: async (api, input, reply) => {
+      const { webhooks } = api;
+      const { principal, content } = input;
       const details = urlDetails(content.url, webhooks.kindOf);
       if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
       await webhooks.secret();
@@ -110,7 +112,7 @@ export const WEBHOOK_ROUTES = {
         apiVersion: 'v1' as const,
         ...place,
       };
-      const done = await handled(webhooks, principal, { kind: 'create', endpoint }, reply);
+      const done = await handled(api, input, { kind: 'create', endpoint }, reply);
       if (done === undefined) return reply;
       return sendJson(reply.code(201), await withSecret(webhooks, endpointAfter(done, endpointId)));
     },
@@ -140,12 +142,14 @@ export const WEBHOOK_ROUTES = {
       body: { schema: WebhookEndpointChange, required: true },
     },
     responses: { ...okJson(WebhookEndpoint), ...NOT_ALLOWED, ...NO_ENDPOINT, ...FAULT },
-    handle: async ({ webhooks }, { principal, endpointId, content }, reply) => {
+    handle: async (api, input, reply) => {
+      const { webhooks } = api;
+      const { endpointId, content } = input;
       const details = urlDetails(content.url, webhooks.kindOf);
       if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
       const end = await webhooks.store.end();
       const command = { kind: 'change', endpointId, end, ...content } as const;
-      const done = await handled(webhooks, principal, command, reply);
+      const done = await handled(api, input, command, reply);
       if (done === undefined) return reply;
       return sendJson(
         reply,
@@ -156,11 +160,13 @@ export const WEBHOOK_ROUTES = {
   deleteWebhookEndpoint: route({
     request: { endpointId: true },
     responses: { ...okJson(WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
-    handle: async ({ webhooks }, { principal, endpointId }, reply) => {
+    handle: async (api, input, reply) => {
+      const { webhooks } = api;
+      const { principal, endpointId } = input;
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       if (endpoint === undefined) return reply;
       const last = await showEndpoint(webhooks.deliveries, endpoint);
-      const done = await handled(webhooks, principal, { kind: 'delete', endpointId }, reply);
+      const done = await handled(api, input, { kind: 'delete', endpointId }, reply);
       return done === undefined ? reply : sendJson(reply, last);
     },
   }),
@@ -171,12 +177,14 @@ export const WEBHOOK_ROUTES = {
       body: { schema: WebhookRotation, required: false },
     },
     responses: { ...okJson(WebhookEndpointWithSecret), ...NO_ENDPOINT, ...FAULT },
-    handle: async ({ webhooks }, { principal, endpointId, content }, reply) => {
+    handle: async (api, input, reply) => {
+      const { webhooks } = api;
+      const { endpointId, content } = input;
       await webhooks.secret();
       const expiresMs = Date.now() + content.oldExpiresInHours * HOUR_MS;
       const oldExpiresAt = new Date(expiresMs).toISOString();
       const command = { kind: 'rotate', endpointId, oldExpiresAt } as const;
-      const done = await handled(webhooks, principal, command, reply);
+      const done = await handled(api, input, command, reply);
       if (done === undefined) return reply;
       return sendJson(reply, await withSecret(webhooks, endpointAfter(done, endpointId)));
     },
@@ -188,8 +196,9 @@ export const WEBHOOK_ROUTES = {
       ...NO_ENDPOINT,
       ...FAULT,
     },
-    handle: async ({ webhooks }, { principal, endpointId }, reply) => {
-      const done = await handled(webhooks, principal, { kind: 'test', endpointId }, reply);
+    handle: async (api, input, reply) => {
+      const { endpointId } = input;
+      const done = await handled(api, input, { kind: 'test', endpointId }, reply);
       if (done === undefined) return reply;
       return sendJson(reply.code(202), { eventId: done.appended.at(-1)?.id });
     },
@@ -206,7 +215,9 @@ export const WEBHOOK_ROUTES = {
       ...NO_ENDPOINT,
       ...FAULT,
     },
-    handle: async ({ webhooks }, { principal, endpointId, content }, reply) => {
+    handle: async (api, input, reply) => {
+      const { webhooks } = api;
+      const { principal, endpointId, content } = input;
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       if (endpoint === undefined) return reply;
       const { since, eventId } = content;
@@ -223,7 +234,7 @@ export const WEBHOOK_ROUTES = {
         ...(since !== undefined && { since }),
         ...(event !== undefined && { event }),
       } as const;
-      const done = await handled(webhooks, principal, command, reply);
+      const done = await handled(api, input, command, reply);
       if (done === undefined) return reply;
       const after = endpointAfter(done, endpointId);
       return sendJson(reply.code(202), await showEndpoint(webhooks.deliveries, after));

@@ -56,22 +56,34 @@ const appendTo = async (
   });
 };
 
-/** How often a merchant's other request at the same moment is decided again. */
-const ATTEMPTS_MAX = 5;
+/** What is left of the time in which a command is decided again on conflicts, in milliseconds. */
+type TimeLeft = { leftMs(): number };
 
-const onConflictAgain = async <T>(attempt: () => Promise<T>): Promise<T> => {
-  for (let attempts = 1; ; attempts += 1) {
+/** For a command that no request waits for. */
+const COMMAND_MS_MAX = 10_000;
+const fromNow = (): TimeLeft => {
+  const endMs = performance.now() + COMMAND_MS_MAX;
+  return { leftMs: () => Math.max(0, endMs - performance.now()) };
+};
+
+const onConflictAgain = async <T>(time: TimeLeft, attempt: () => Promise<T>): Promise<T> => {
+  for (;;) {
     try {
       return await attempt();
     } catch (error) {
-      if (!(error instanceof RevisionConflict) || attempts === ATTEMPTS_MAX) throw error;
+      if (!(error instanceof RevisionConflict) || time.leftMs() === 0) throw error;
     }
   }
 };
 
 /** Names a merchant in the stream of merchants, once. Before its first endpoint: a crash between leaves a name too many. */
-const addMerchant = (store: Store, merchantId: string, context: EventContext): Promise<void> =>
-  onConflictAgain(async () => {
+const addMerchant = (
+  store: Store,
+  merchantId: string,
+  context: EventContext,
+  time: TimeLeft,
+): Promise<void> =>
+  onConflictAgain(time, async () => {
     const { merchantIds, events } = await merchantsWithEndpoints(store);
     if (merchantIds.includes(merchantId)) return;
     const event: WebhookEvent = { type: 'WebhookMerchantAdded', data: { merchantId } };
@@ -82,19 +94,23 @@ export type Handled =
   | (Extract<Decided, { kind: 'events' }> & { after: MerchantEndpoints; appended: RecordedEvent[] })
   | Exclude<Decided, { kind: 'events' }>;
 
-/** Decides a command of a merchant and appends its events. Throws what the event store throws. */
+/**
+ * Decides a command of a merchant and appends its events; again on a conflict of revisions while
+ * there is time left. Throws what the event store throws.
+ */
 export const handleEndpointCommand = (
   store: Store,
   merchantId: string,
   command: EndpointCommand,
   context: EventContext,
+  time: TimeLeft = fromNow(),
 ): Promise<Handled> =>
-  onConflictAgain(async () => {
+  onConflictAgain(time, async () => {
     const before = await readEndpoints(store, merchantId);
     const decided = decideEndpoint(before.endpoints, command);
     if (decided.kind !== 'events') return decided;
     if (decided.events.length === 0) return { ...decided, after: before, appended: [] };
-    if (before.events.length === 0) await addMerchant(store, merchantId, context);
+    if (before.events.length === 0) await addMerchant(store, merchantId, context, time);
     const stream = endpointStreamOf(merchantId);
     const last = before.events.at(-1);
     const appended = await appendTo(store, stream, last, decided.events, context);

@@ -198,6 +198,16 @@ describe('on request', () => {
     );
   });
 
+  test('twenty tests at a time are all sent', async () => {
+    const endpoint = await register();
+    const all = Array.from({ length: 20 }, () =>
+      service.ask('POST', at(endpoint, '/test'), undefined, mine),
+    );
+    const responses = await Promise.all(all);
+    expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(202));
+    await until('it is so', () => receiver.received.length === 20);
+  });
+
   test('everything since a moment is sent again under the same ids', async () => {
     const endpoint = await register();
     const since = new Date().toISOString();
@@ -303,6 +313,14 @@ describe('registration', () => {
     expect([status, json.error]).toEqual([422, 'BUSINESS_RULE_VIOLATION']);
     expect((await service.ask('DELETE', at(all[0] as Endpoint), undefined, mine)).status).toBe(200);
     await register();
+  });
+
+  test('requests of one merchant at a time follow one another: ten of eleven register', async () => {
+    const all = Array.from({ length: 11 }, () =>
+      service.ask('POST', ENDPOINTS, { url: receiver.url }, mine),
+    );
+    const statuses = (await Promise.all(all)).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([...Array(10).fill(201), 422]);
   });
 
   test.each([
