@@ -17,8 +17,8 @@ import { until } from '../../support/until.ts';
 
 /** Few: each commit writes whole pages, so that a checkpoint is due after few events. */
 const BATCH_EVENTS = 30;
-/** A checkpoint is due at 2,000 pages of 4 kB. */
-const DUE_BYTES = 8_300_000;
+/** A checkpoint is due at 2,000 pages of 4 kB, each with its header, after the header of the log. */
+const DUE_BYTES = 2_000 * (4_096 + 24) + 32;
 
 let folder: ReturnType<typeof temporaryFolder>;
 let file: string;
@@ -45,7 +45,7 @@ const walBytes = (): number => statSync(`${file}-wal`).size;
 /** How many batches it took. */
 const appendUntilDue = async (): Promise<number> => {
   for (let n = 0; ; n += 1) {
-    if (walBytes() > DUE_BYTES) return n;
+    if (walBytes() >= DUE_BYTES) return n;
     await appendBatch(n);
   }
 };
@@ -88,20 +88,27 @@ const about = missing === undefined ? describe : describe.skip;
 about(`a failed fsync${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   test('of a checkpoint stops the store, though the next one would succeed', async () => {
     const disk = openFailingDisk();
+    const other = join(folder.path, 'other.db');
+    // Nothing is appended from then on: the thread syncs where it moved all that the log holds.
     const script = `
-      import { writeFileSync } from 'node:fs';
+      import { statSync, writeFileSync } from 'node:fs';
+      import { DatabaseSync } from 'node:sqlite';
+      import { setImmediate } from 'node:timers/promises';
       import { openSqliteEventStore } from '${new URL('../../../shared/event-store/sqlite/event-store.ts', import.meta.url)}';
       let fatal;
       const store = await openSqliteEventStore({
-        file: ${JSON.stringify(join(folder.path, 'other.db'))},
+        file: ${JSON.stringify(other)},
         onFatal: (error) => { fatal ??= error.message; },
       });
       const event = ${JSON.stringify(newEvent(created()))};
       const append = (n) => store.append('payment-' + n, 'none',
         Array.from({ length: ${BATCH_EVENTS} }, () => ({ ...event, id: crypto.randomUUID() })));
       writeFileSync(process.env.FAIL_SYNC_WHEN, '');
-      let taken = 0;
-      for (; fatal === undefined && taken < 2000; taken += 1) await append(taken).catch(() => {});
+      for (let n = 0; statSync('${other}-wal').size < ${DUE_BYTES}; n += 1) await append(n);
+      const database = new DatabaseSync(${JSON.stringify(other)});
+      const state = database.prepare('PRAGMA wal_checkpoint(NOOP)');
+      const isMoved = ({ log, checkpointed }) => log === checkpointed;
+      while (fatal === undefined && !isMoved(state.get())) await setImmediate();
       const after = await append('after').catch(({ name }) => name);
       console.log(JSON.stringify({ fatal, after }));
       process.exit(0);`;
