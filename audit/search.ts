@@ -61,10 +61,8 @@ export const searchPage = async (
     return { payments: [], next: null };
   }
   const search = searchOf(requested, only, after);
-  const { documents, searchedTo } = await readModels.search(search, limit + 1);
-  const payments = (await foundInLog(store, search, documents.slice(0, limit))).map(foundOf);
-  const last = payments.at(-1);
-  const place = documents.length > limit && last !== undefined ? last : searchedTo;
-  if (place === undefined) return { payments, next: null };
-  return { payments, next: cursorOf(place), searchedTo: place.createdAt };
+  const { documents, searchedTo } = await readModels.search(search, limit);
+  const payments = (await foundInLog(store, search, documents)).map(foundOf);
+  if (searchedTo === undefined) return { payments, next: null };
+  return { payments, next: cursorOf(searchedTo), searchedTo: searchedTo.createdAt };
 };

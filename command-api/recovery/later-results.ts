@@ -9,11 +9,7 @@ import {
   type PaymentState,
   providerOf,
 } from '../../shared/payment/payment-state.ts';
-import type {
-  PaymentSearch,
-  PaymentSearchPage,
-  ReadModelsReader,
-} from '../../shared/read-models/port.ts';
+import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import { type StartTimer, startBackgroundTimer } from '../../shared/runtime/timer.ts';
 import type { CommandDeps } from '../deps.ts';
@@ -112,14 +108,6 @@ const ELSEWHERE =
 const EVERY_MS = 3_600_000;
 const PAGE = 100;
 
-/** Where the search goes on; undefined at its end. */
-const placeAfter = ({ documents, searchedTo }: PaymentSearchPage): PaymentSearch['after'] => {
-  const last = documents.at(-1);
-  if (searchedTo !== undefined || last === undefined || documents.length < PAGE) return searchedTo;
-  const { createdAt } = JSON.parse(last.body) as { createdAt: string };
-  return { createdAt, paymentId: last.paymentId };
-};
-
 /** Asks about each authorization that is older than the provider keeps one, now and then hourly. */
 export const watchOldAuthorizations = (options: OldAuthorizationsOptions): { stop(): void } => {
   const { deps, readModels, everyMs = EVERY_MS, startTimer = startBackgroundTimer } = options;
@@ -137,9 +125,8 @@ export const watchOldAuthorizations = (options: OldAuthorizationsOptions): { sto
         // One that cannot be asked about stops none of the others.
         if ((await askAndLog(deps, paymentId)) === 'at other provider') elsewhere += 1;
       }
-      const after = placeAfter(page);
-      if (after === undefined) break;
-      page = await readModels.search({ ...search, after }, PAGE);
+      if (page.searchedTo === undefined) break;
+      page = await readModels.search({ ...search, after: page.searchedTo }, PAGE);
     }
     // One line in all: they stay AUTHORIZED for as long as another provider is set.
     if (elsewhere > 0) deps.logger.warn({ payments: elsewhere }, ELSEWHERE);

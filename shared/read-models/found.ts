@@ -1,5 +1,5 @@
-/** Merges the results of several searches: one for each meaning that the searched text can have. */
-import type { PaymentDocument } from './port.ts';
+/** Merges the results of several searches, one for each meaning that the searched text can have, into a page. */
+import type { PaymentDocument, PaymentSearchPage } from './port.ts';
 
 /** A found document, with the time that results are sorted by. */
 export type Found = PaymentDocument & { createdAt: string };
@@ -18,3 +18,16 @@ export const newestOf = (found: Found[], limit: number): Found[] => {
 /** The found documents as the port returns them. */
 export const documentsOf = (found: Found[]): PaymentDocument[] =>
   found.map(({ createdAt: _, ...document }) => document);
+
+type Place = NonNullable<PaymentSearchPage['searchedTo']>;
+
+/**
+ * The page of at most `limit` found documents; one more of them shows that more are to be found.
+ * `searchedTo` is the place up to which all were looked at, undefined for the end.
+ */
+export const pageOf = (found: Found[], limit: number, searchedTo?: Place): PaymentSearchPage => {
+  const page = found.slice(0, limit);
+  const last = found.length > limit ? page.at(-1) : undefined;
+  const place = last ? { createdAt: last.createdAt, paymentId: last.paymentId } : searchedTo;
+  return { documents: documentsOf(page), ...(place && { searchedTo: place }) };
+};

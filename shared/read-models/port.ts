@@ -63,7 +63,7 @@ export type PaymentSearch = {
   /** The authorized amount in minor units, both inclusive. */
   minAmount?: number;
   maxAmount?: number;
-  /** Goes on after this payment, the last one of the page before. */
+  /** Goes on after this place, the `searchedTo` of the page before. */
   after?: { createdAt: string; paymentId: string };
 };
 
@@ -71,8 +71,9 @@ export type PaymentSearch = {
 export type PaymentSearchPage = {
   documents: PaymentDocument[];
   /**
-   * Given where the search looked at as many payments as it may before it found what was asked for:
-   * all up to this place are in `documents`, and the search goes on with it as its `after`.
+   * Given where more may be found, since `documents` holds as many as it may, or the search looked at as
+   * many payments as it may: all up to this place are in `documents`, and the search goes on with it as
+   * its `after`. The place is the one that the store has: that of a damaged document is no other.
    */
   searchedTo?: { createdAt: string; paymentId: string };
 };

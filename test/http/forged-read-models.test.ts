@@ -12,6 +12,8 @@ const FORGED = {
   m_revision: 'revision = 99',
   m_first: `status = 'VOIDED'`,
   m_amount: `amount = 1, last4 = '0000'`,
+  m_page: `status = 'AUTHORIZED', created_at = '2090-01-01T00:00:00.000Z', body = 'no JSON'`,
+  m_search: `status = 'AUTHORIZED', created_at = '2090-01-01T00:00:00.000Z', body = 'no JSON'`,
 };
 type Merchant = keyof typeof FORGED;
 const MERCHANTS = Object.keys(FORGED) as Merchant[];
@@ -71,6 +73,23 @@ describe('F16: a forged row', () => {
 
   test('a status: the list and the search of all merchants show the log at the first read', async () => {
     expect(await list('?status=VOIDED', 'm_first')).toBe('{"payments":[]}');
+  });
+
+  test('the first row of a page: what comes after it is found on the next page', async () => {
+    const query = '?status=AUTHORIZED&limit=1';
+    const first = JSON.parse(await list(query, 'm_page'));
+    expect(first).toEqual({ payments: [], nextCursor: expect.any(String) });
+    const second = JSON.parse(await list(`${query}&cursor=${first.nextCursor}`, 'm_page'));
+    expect(second).toEqual({ payments: [expect.objectContaining({ status: 'AUTHORIZED' })] });
+
+    const auditor = { token: await token('m_search', 'audit:read') };
+    const search = async (more = '') =>
+      (await service.ask('GET', `/audit/v1/payments${query}${more}`, undefined, auditor)).json;
+    const found = await search();
+    expect(found).toMatchObject({ payments: [], next: expect.any(String) });
+    const { payments, next } = await search(`&cursor=${found.next}`);
+    expect(payments).toMatchObject([{ status: 'AUTHORIZED' }]);
+    expect(next).toBeNull();
   });
 
   test('an amount: the auditor finds what the log says', async () => {

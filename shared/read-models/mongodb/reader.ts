@@ -1,6 +1,6 @@
 /** Reading a generation of read models; each kind of query has its own index. */
 import type { DamageReports } from '../damage-reports.ts';
-import { documentsOf, type Found, newestOf } from '../found.ts';
+import { documentsOf, type Found, newestOf, pageOf } from '../found.ts';
 import type {
   ParkedPayment,
   ParkedPlace,
@@ -102,13 +102,13 @@ export const createReader = (
             payments
               .find(filter, { maxTimeMS: SEARCH_MS_MAX - 500 })
               .sort(NEWEST_FIRST)
-              .limit(limit)
+              .limit(limit + 1)
               .toArray(),
           ),
         ),
       );
       const documents = found.flat().map((stored) => foundOf(stored, rowCheck));
-      return { documents: documentsOf(newestOf(noteDamaged(documents), limit)) };
+      return pageOf(newestOf(noteDamaged(documents), limit + 1), limit);
     },
     unresolved: async (limit) => {
       const { payments } = await now();

@@ -6,7 +6,7 @@
 
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
-import { documentsOf, type Found, newestOf } from '../found.ts';
+import { type Found, newestOf, pageOf } from '../found.ts';
 import type { PaymentSearch, PaymentSearchPage } from '../port.ts';
 import type { RowCheck } from '../row-check.ts';
 import { type CheckedRow, ROW } from './columns.ts';
@@ -209,30 +209,30 @@ export const searchSqlite = async (
   limit: number,
   bounds: SearchBounds = BOUNDS,
 ): Promise<PaymentSearchPage> => {
+  const wanted = limit + 1;
   const parts = partsOf(at.db, search);
   const share = Math.max(bounds.sliceRows, Math.floor(bounds.rowsMax / parts.length));
   let found: Found[] = [];
   let searchedTo: Place | undefined;
   for (const { indexed, covered, checked } of parts) {
     // Of the next merchant only what is as new as the oldest document found so far.
-    const oldest = found.length < limit ? undefined : found.at(-1)?.createdAt;
+    const oldest = found.length < wanted ? undefined : found.at(-1)?.createdAt;
     const newer = given(oldest, (time): Condition => ['created_at >= ?', time]);
     const part = { indexed: [...indexed, ...newer], covered, checked };
     const factor = checked.length === 0 ? IN_INDEX : 1;
-    const scanned = await scan(at, part, search.after, limit, {
+    const scanned = await scan(at, part, search.after, wanted, {
       sliceRows: bounds.sliceRows * factor,
       rowsMax: share * factor,
     });
-    found = newestOf([...found, ...scanned.found], limit);
+    found = newestOf([...found, ...scanned.found], wanted);
     const { end } = scanned;
     // seeded bug: searched-to-newest
     if (end !== undefined && (searchedTo === undefined || isNewer(end, searchedTo)))
       searchedTo = end;
   }
-  if (searchedTo === undefined) return { documents: documentsOf(found) };
+  if (searchedTo === undefined) return pageOf(found, limit);
   const place = searchedTo;
   // A part that was left has older payments than the place where it was left, and they come first.
   const searched = found.filter((one) => !isNewer(place, one));
-  const documents = documentsOf(searched);
-  return searched.length >= limit ? { documents } : { documents, searchedTo };
+  return pageOf(searched, limit, searchedTo);
 };

@@ -99,13 +99,9 @@ export const searchCases = (driver: ReadModelDriver): void => {
         for (let page = 0; page < 9; page += 1) {
           const more = after === undefined ? {} : { after };
           const { documents, searchedTo } = await readModels.search({ ...search, ...more }, 1);
-          const [document] = documents;
-          if (document === undefined && searchedTo === undefined) break;
+          pages.push(...documents.map(({ paymentId }) => paymentId));
           after = searchedTo;
-          if (document === undefined) continue;
-          const { paymentId, body } = document;
-          pages.push(paymentId);
-          after = { paymentId, createdAt: JSON.parse(body).createdAt };
+          if (after === undefined) break;
         }
         expect(pages).toEqual(await found(search));
       },

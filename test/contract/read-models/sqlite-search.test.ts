@@ -62,11 +62,7 @@ const pagesOf = async (readModels: ReadModels, search: PaymentSearch, limit: num
     ids.push(...documents.map(({ paymentId }) => paymentId));
     pages += 1;
     if (pages > PAYMENTS) throw new Error('the pages do not end');
-    const last = documents.at(-1);
-    const isFull = documents.length === limit && last !== undefined;
-    after = isFull
-      ? { paymentId: last.paymentId, createdAt: JSON.parse(last.body).createdAt }
-      : (searchedTo ?? null);
+    after = searchedTo ?? null;
   }
   return { ids, pages };
 };
