@@ -8,24 +8,14 @@ import { cleanCode } from '../provider-code.ts';
 import { type StripeCall, undecided } from './call.ts';
 import { disputesOf, refundsOf } from './lists.ts';
 import { intentReference, isMissing } from './look-up.ts';
-import { declinedBy, intentOf, isElsewhere, isRelease, unknown, wasCharged } from './read.ts';
+import { declinedBy, intentOf, isElsewhere, isExpired, isRelease, unknown } from './read.ts';
 import { getIntent } from './requests.ts';
 import type { Dispute, PaymentIntent, Refund } from './shapes.ts';
 
 /** Seven days with the card schemes, and the hours by which Stripe may cancel late. */
 export const AUTHORIZATION_MS_MAX = (7 * 24 + 12) * 3_600_000;
-/** Stripe's own words for a cancel that nobody asked for. */
-const BY_ITSELF: readonly unknown[] = ['automatic', 'expired'];
-
 const found = (...results: LaterResult[]): LaterResults => ({ outcome: 'FOUND', results });
 const mismatch = unknown('mismatch');
-
-/** Only a hold that the issuer had given, and that Stripe itself released, ran out. */
-const isExpired = (intent: PaymentIntent): boolean =>
-  intent.status === 'canceled' &&
-  wasCharged(intent) &&
-  // seeded bug: stripe-expired
-  BY_ITSELF.includes(intent.cancellation_reason);
 
 const isMade = ({ status }: Refund): boolean => status === 'succeeded' || status === 'pending';
 const hasFailed = ({ status }: Refund): boolean => status === 'failed' || status === 'canceled';

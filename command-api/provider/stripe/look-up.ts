@@ -13,8 +13,8 @@ import {
   intentOf,
   NOT_FOUND,
   type Reading,
-  readChange,
   readCreate,
+  readFound,
   readRefund,
   unknown,
 } from './read.ts';
@@ -94,7 +94,7 @@ const findChange = async (
   const response = await call.send(getIntent(reference));
   const intent = intentOf(response);
   if (intent === undefined) return isMissing(response) ? MISSING : undecided(response);
-  return readChange(intent, question, reference);
+  return readFound(intent, question, reference);
 };
 
 const findRefund = async (

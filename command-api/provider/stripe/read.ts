@@ -65,6 +65,16 @@ const isIn = (currency: string, question: OperationQuestion): boolean =>
 export const wasCharged = ({ latest_charge: charge }: PaymentIntent): boolean =>
   typeof charge === 'object' && charge !== null && charge.status === 'succeeded';
 
+/** Stripe's own words for a cancel that nobody asked for. */
+const BY_ITSELF: readonly unknown[] = ['automatic', 'expired'];
+
+/** Only a hold that the issuer had given, and that Stripe itself released, ran out. */
+export const isExpired = (intent: PaymentIntent): boolean =>
+  intent.status === 'canceled' &&
+  wasCharged(intent) &&
+  // seeded bug: stripe-expired
+  BY_ITSELF.includes(intent.cancellation_reason);
+
 /** Under no operation of ours: it was made in the Dashboard, or is what a capture of part released. */
 export const isElsewhere = ({ metadata }: Pick<Refund, 'metadata'>): boolean =>
   metadata?.operationId === undefined;
@@ -137,14 +147,13 @@ const readCapture = (intent: PaymentIntent, question: OperationQuestion): Readin
 const stillPossible = ({ status }: PaymentIntent): Reading =>
   status === 'processing' ? unknown(AT_WORK) : NOT_FOUND;
 
-/** A canceled intent is void, whoever canceled it. */
 const readVoid = (intent: PaymentIntent, question: OperationQuestion): Reading => {
   if (intent.amount !== question.amount) return mismatch;
   if (intent.status === 'canceled') return { outcome: 'APPROVED', providerReference: intent.id };
   return intent.status === 'succeeded' ? IMPOSSIBLE : stillPossible(intent);
 };
 
-/** What the PaymentIntent of an authorization says of a capture or a void of it. */
+/** What the response to a capture or a void says of it: the PaymentIntent of its authorization. */
 export const readChange = (
   intent: PaymentIntent,
   question: OperationQuestion,
@@ -152,6 +161,26 @@ export const readChange = (
 ): Reading => {
   if (intent.id !== reference || !isIn(intent.currency, question)) return mismatch;
   return question.kind === 'CAPTURE' ? readCapture(intent, question) : readVoid(intent, question);
+};
+
+/**
+ * What the PaymentIntent of an authorization, when it is looked at, says of a capture or a void of it.
+ * Whoever canceled it in the Dashboard made it void, but not Stripe itself, nor another void of ours.
+ */
+export const readFound = (
+  intent: PaymentIntent,
+  question: OperationQuestion,
+  reference: string,
+): Reading => {
+  const reading = readChange(intent, question, reference);
+  if (question.kind !== 'VOID' || reading.outcome !== 'APPROVED') return reading;
+  // A cancel of ours has a reason of its own, so this void was not carried out.
+  // seeded bug: stripe-void-of-expired
+  if (isExpired(intent)) return IMPOSSIBLE;
+  const { voidOperationId: name = question.operationId } = intent.metadata ?? {};
+  // The name of an earlier void may have come late, over that of this one: its key tells.
+  // seeded bug: stripe-void-of-another
+  return name === question.operationId ? reading : NOT_FOUND;
 };
 
 /**

@@ -288,6 +288,68 @@ describe('the fence', () => {
   });
 });
 
+describe('a void', () => {
+  const CUT_OFF = '429 rate_limit';
+  const voidOf = ({ operation, ...authorization }: Awaited<ReturnType<typeof authorized>>) =>
+    followUp('VOID', operation, authorization);
+  /** Named on its PaymentIntent, and its cancel was never sent. */
+  const neverSent = async (payment: Awaited<ReturnType<typeof authorized>>) => {
+    double.plan('cancel', CUT_OFF);
+    const first = voidOf(payment);
+    expect((await provider.execute(first, keepIt)).outcome).toBe('NOT_SENT');
+    return first;
+  };
+  const voidsInLedger = async () =>
+    (await provider.ledger(null, 100)).entries
+      .filter(({ kind }) => kind === 'VOID')
+      .map(({ operationId }) => operationId);
+  const canceledAs = (reference: string, reason: string) =>
+    double.books.cancel(reference, new Map([['cancellation_reason', reason]]));
+
+  test('that was never sent is not what a later void carried out', async () => {
+    const payment = await authorized();
+    const first = await neverSent(payment);
+    const second = voidOf(payment);
+    expect((await provider.execute(second, keepIt)).outcome).toBe('APPROVED');
+    expect(await provider.lookUp(questionOf(first))).toEqual({ outcome: 'NOT_FOUND' });
+    expect(await provider.fence(questionOf(first))).toEqual({ outcome: 'FENCED' });
+    expect((await provider.lookUp(questionOf(second))).outcome).toBe('APPROVED');
+    expect(await voidsInLedger()).toEqual([second.operationId]);
+  });
+
+  test('that was carried out reads so, also where the name of an earlier one came late', async () => {
+    const payment = await authorized();
+    const own = voidOf(payment);
+    double.plan('cancel', 'reset after acting');
+    expect((await provider.execute(own, keepIt)).outcome).toBe('UNKNOWN');
+    double.books.update(payment.reference, new Map([['metadata[voidOperationId]', 'op_earlier']]));
+    expect(await askOnce(provider, questionOf(own))).toBe('APPROVED');
+  });
+
+  test.each(['automatic', 'expired'])(
+    'that was never sent is not what Stripe itself canceled (%s)',
+    async (reason) => {
+      const payment = await authorized();
+      const first = await neverSent(payment);
+      canceledAs(payment.reference, reason);
+      expect(await askOnce(provider, questionOf(first))).toBe('FENCED');
+      expect(await provider.execute(voidOf(payment), keepIt)).toMatchObject({
+        outcome: 'DECLINED',
+        failureCode: 'TRANSACTION_NOT_PERMITTED',
+      });
+      expect(await voidsInLedger()).toEqual([]);
+    },
+  );
+
+  test('of what was canceled in the Dashboard is approved: nothing else tells the log of it', async () => {
+    const payment = await authorized();
+    canceledAs(payment.reference, 'duplicate');
+    const own = voidOf(payment);
+    expect((await provider.execute(own, keepIt)).outcome).toBe('APPROVED');
+    expect(await voidsInLedger()).toEqual([own.operationId]);
+  });
+});
+
 describe('a look-up', () => {
   test('a refund on the second page of a hundred is found', async () => {
     const { operation, authorizationReference } = await sold(2000);
