@@ -2,9 +2,13 @@
  * One payment's events for an auditor: from the event store, verified as they are read, those that
  * cannot be read or do not verify included.
  */
-import { decode } from '../shared/event-store/codec.ts';
+import { allReadable, decode } from '../shared/event-store/codec.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
-import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
+import {
+  asPaymentEvent,
+  foldStream,
+  type RecordedPaymentEvent,
+} from '../shared/event-store/fold-stream.ts';
 import { formsLeft } from '../shared/event-store/forms-left.ts';
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
 import { breakAt, verifyStream } from '../shared/event-store/verify-chain.ts';
@@ -190,8 +194,17 @@ const brokenIndex = (events: readonly LogEvent[], { position }: AuditBreak): num
   events.findIndex((event) => event.position === position);
 
 /** The events before the first that does not verify; all of them where every event does. */
-export const provenOf = (
+const provenOf = (
   events: readonly LogEvent[],
   broken: AuditBreak | undefined,
 ): readonly LogEvent[] =>
   broken === undefined ? events : events.slice(0, brokenIndex(events, broken));
+
+/**
+ * The result of `fold` over the events before the first that does not verify. Throws UnreadableStream,
+ * which is 503 (gaps §9), where one of them cannot be read, or cannot follow the one before it.
+ */
+export const foldProven = <T>(
+  { events, broken }: Pick<History, 'events' | 'broken'>,
+  fold: (events: readonly RecordedPaymentEvent[]) => T,
+): T => foldStream(allReadable(provenOf(events, broken)), fold);

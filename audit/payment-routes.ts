@@ -1,6 +1,5 @@
 /** The audit routes about one payment, and the search that finds it. */
 import type { FastifyReply } from 'fastify';
-import { isOfPayment, type RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import type { Access } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
@@ -26,7 +25,7 @@ import {
 import { type AuditDeps, asLines, onlyOf } from './deps.ts';
 import { explain, explainBroken } from './explain.ts';
 import { COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
-import { type History, historyOf, provenOf, timelineOf } from './history.ts';
+import { foldProven, type History, historyOf, timelineOf } from './history.ts';
 import { linesOf } from './log.ts';
 import {
   ExplainParameters,
@@ -39,24 +38,6 @@ import { stateOf } from './state.ts';
 import { verifyPayment } from './verification.ts';
 
 type Found = History & { paymentId: string };
-
-/** The events, up to the first that does not verify, where all of them can be read. Else rejects, with the revision of the first that cannot. */
-const readable = (
-  reply: FastifyReply,
-  { events, broken }: Found,
-): RecordedPaymentEvent[] | undefined => {
-  const payment: RecordedPaymentEvent[] = [];
-  for (const event of provenOf(events, broken)) {
-    if ('unreadable' in event || !isOfPayment(event)) {
-      const why = 'unreadable' in event ? event.unreadable : 'is not an event of a payment';
-      const place = `the event at revision ${event.revision} ${why}`;
-      reject(reply, 'INTERNAL_ERROR', [`${place}; verify the payment`]);
-      return undefined;
-    }
-    payment.push(event);
-  }
-  return payment;
-};
 
 type HistoryRequest = { principal: Principal; paymentId: string };
 
@@ -126,10 +107,9 @@ export const AUDIT_PAYMENT_ROUTES = {
     responses: okJson(AuditStateOrNone),
     handle: async (deps, input, reply) => {
       const found = await find(deps, input, reply, 'STATE');
-      const events = found === undefined ? undefined : readable(reply, found);
-      if (found === undefined || events === undefined) return reply;
+      if (found === undefined) return reply;
       const { merchantId, broken } = found;
-      const state = stateOf(events, input.query, broken);
+      const state = foldProven(found, (events) => stateOf(events, input.query, broken));
       if (!('none' in state)) return sendJson(reply, state);
       if (state.none === 'broken') {
         return sendJson(reply, { paymentId: found.paymentId, merchantId, broken });
@@ -153,13 +133,15 @@ export const AUDIT_PAYMENT_ROUTES = {
     handle: async (deps, input, reply) => {
       const { operationsMax, providers } = deps;
       const found = await find(deps, input, reply, 'EXPLAIN');
-      if (found?.broken !== undefined) {
+      if (found === undefined) return reply;
+      if (found.broken !== undefined) {
         return sendJson(reply, explainBroken(found.paymentId, input.query, found.broken));
       }
-      const events = found === undefined ? undefined : readable(reply, found);
-      return events === undefined
-        ? reply
-        : sendJson(reply, explain(events, { ...input.query, operationsMax, providers }));
+      const command = { ...input.query, operationsMax, providers };
+      return sendJson(
+        reply,
+        foldProven(found, (events) => explain(events, command)),
+      );
     },
   }),
 } satisfies Partial<RoutesOf<'audit', AuditDeps>>;

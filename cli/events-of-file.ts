@@ -1,11 +1,11 @@
 /** One payment's events from an export, shown as the service would show them, without the service. */
 import { readFileSync } from 'node:fs';
 import { readExportLine } from '../audit/export-lines.ts';
-import { provenOf, streamBreak, timelineOf } from '../audit/history.ts';
+import { foldProven, streamBreak, timelineOf } from '../audit/history.ts';
 import { StateParameters } from '../audit/parameters.ts';
-import { stateOf } from '../audit/state.ts';
-import { decode, isReadable } from '../shared/event-store/codec.ts';
-import { isOfPayment } from '../shared/event-store/fold-stream.ts';
+import { type NoState, type State, stateOf } from '../audit/state.ts';
+import { decode } from '../shared/event-store/codec.ts';
+import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { verifyPart } from '../shared/event-store/verify-chain.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
 import { CommandFailed } from './command-failed.ts';
@@ -16,6 +16,16 @@ const linesIn = (file: string): string[] => {
     return readFileSync(file, 'utf8').split('\n');
   } catch (error) {
     throw new CommandFailed(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+};
+
+/** Throws CommandFailed where an event cannot be read, or cannot follow the one before it. */
+const orUnreadable = (fold: () => State | NoState): State | NoState => {
+  try {
+    return fold();
+  } catch (error) {
+    if (!(error instanceof UnreadableStream)) throw error;
+    throw new CommandFailed(`the payment has no state to show: ${error.message}`);
   }
 };
 
@@ -39,8 +49,9 @@ export const fileSource = (paymentId: string, file: string): Source => {
     state: async (at) => {
       const parameters = StateParameters.safeParse(at);
       if (!parameters.success) throw new CommandFailed('--at must be a revision or a time', 2);
-      const proven = provenOf(events, broken).filter(isReadable).filter(isOfPayment);
-      const state = stateOf(proven, parameters.data, broken);
+      const state = orUnreadable(() =>
+        foldProven({ events, broken }, (proven) => stateOf(proven, parameters.data, broken)),
+      );
       if (!('none' in state)) return state;
       throw new CommandFailed(state.detail, state.none === 'broken' ? 3 : 1);
     },

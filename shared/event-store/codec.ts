@@ -236,7 +236,7 @@ export const isReadable = (event: RecordedEvent | UnreadableEvent): event is Rec
  * A stream as a whole is readable, or not at all. Throws UnreadableStream, with the events before the
  * first that cannot be read.
  */
-export function allReadable(events: (RecordedEvent | UnreadableEvent)[]): RecordedEvent[] {
+export function allReadable(events: readonly (RecordedEvent | UnreadableEvent)[]): RecordedEvent[] {
   return events.map((event, at) => {
     if (isReadable(event)) return event;
     const { stream, revision, unreadable } = event;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { type AuditStory, openAuditStory, type TimelineEvent } from '../support/audit-story.ts';
-import { idOf, leaveUnresolved } from '../support/in-process.ts';
+import { expectError, idOf, leaveUnresolved } from '../support/in-process.ts';
 import {
   authorized,
   captureDeclined,
@@ -12,7 +12,9 @@ import {
   created,
   newEvent,
   operationId,
+  outcomeConfirmed,
 } from '../support/payment-events.ts';
+import { openRows, rewritten } from '../support/tampering.ts';
 
 let service: AuditStory['service'];
 let read: AuditStory['read'];
@@ -28,13 +30,21 @@ afterAll(() => stop());
 describe('docs/audit.md: explain says whether a command would be allowed now', () => {
   const explain = async (paymentId: string, query: string) =>
     (await read(`/payments/${paymentId}/explain?${query}`)).json;
-  /** Writes a payment into the log while the service is stopped. */
-  const appendStopped = (paymentId: string, events: readonly PaymentEvent[]) =>
+  /** Writes a payment into the log while the service is stopped; `change` is made to its last text. */
+  const appendStopped = (
+    paymentId: string,
+    events: readonly PaymentEvent[],
+    change = (text: string): string => text,
+  ) =>
     service.restart(async (folder) => {
-      const store = await openSqliteEventStore({ file: join(folder, 'events.sqlite') });
+      const file = join(folder, 'events.sqlite');
+      const store = await openSqliteEventStore({ file });
       const stored = events.map((event) => newEvent(event));
       await store.append(streamOf(paymentId), 'none', stored);
       await store.close();
+      const log = openRows(file);
+      log.write(rewritten(log.rows, log.rows.length - 1, change));
+      log.close();
     });
   const typesOf = ({ forbiddenBy }: Record<string, unknown>) =>
     (forbiddenBy as TimelineEvent[]).map(({ type, revision }) => `${type} r${revision}`);
@@ -105,6 +115,25 @@ describe('docs/audit.md: explain says whether a command would be allowed now', (
       { why: 'by hand: "letter", requested by jane: "phone call"', outcome: 'DECLINED' },
       { why: 'never carried out', outcome: 'FENCED' },
     ]);
+  });
+
+  const unknownType = (text: string) =>
+    text.replace('"PaymentOutcomeConfirmed"', '"PaymentTeleported"');
+
+  test.each<[string, string, (text: string) => string]>([
+    ['has a type that nobody knows', 'pay_UNKNOWN_TYPE', unknownType],
+    ['cannot follow the one before it', 'pay_NO_FOLLOWER', (text) => text],
+  ])('gaps §9: it is 503, as the command, where an event %s', async (_what, paymentId, change) => {
+    const events = [created({ paymentId, merchantId: 'm_test' }), authorized(), outcomeConfirmed()];
+    await appendStopped(paymentId, events, change);
+    const timeline = await read(`/payments/${paymentId}/events`);
+    expect(timeline.json.broken).toBeUndefined();
+    const command = await service.change('capture', paymentId);
+    for (const path of ['explain?command=capture', 'state', 'state?revision=0']) {
+      const response = await read(`/payments/${paymentId}/${path}`);
+      expectError(response, 503, 'SERVICE_UNAVAILABLE', command.json.details);
+      expect(response.headers['retry-after']).toBe('30');
+    }
   });
 
   test('ADR-0247: what another provider was sent than the one that is set is said to be there', async () => {

@@ -15,7 +15,13 @@ import { fileSource } from '../../cli/events-of-file.ts';
 import { manifestFileOf } from '../../cli/export-manifest.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
 import { runCli } from '../support/cli.ts';
-import { exportLog, type LogUnderTest, openFilledLog, openRows } from '../support/tampering.ts';
+import {
+  exportLog,
+  type LogUnderTest,
+  openFilledLog,
+  openRows,
+  rewritten,
+} from '../support/tampering.ts';
 
 let log: LogUnderTest;
 beforeAll(async () => {
@@ -102,6 +108,24 @@ describe('F12: the events of a payment in an export', () => {
       message: expect.stringContaining('(stream payment-pay_2, revision 3): its text does not'),
     });
     expect(await forged.state({ revision: '1' })).toMatchObject({ revision: 1 });
+  });
+
+  test('of which one cannot be read have no state, also no earlier one in its place', async () => {
+    const out = join(log.folder, 'unreadable.jsonl');
+    const { rows, write, restore, close } = openRows(log.file);
+    const unknownType = (text: string) => text.replace('"PaymentRefunded"', '"PaymentTeleported"');
+    write(rewritten(rows, rows.length - 1, unknownType));
+    await exportLog(log, out);
+    restore();
+    close();
+    const { timeline, state } = fileSource('pay_5', out);
+    const { events, broken } = await timeline();
+    expect([events.length, broken]).toEqual([6, undefined]);
+    await expect(state({})).rejects.toMatchObject({
+      exitCode: 1,
+      message:
+        'the payment has no state to show: payment-pay_5, revision 5: has the unknown type PaymentTeleported',
+    });
   });
 
   test('that begins in the middle of its stream are verified from there on', async () => {
