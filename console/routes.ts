@@ -60,16 +60,19 @@ const listFiles = async (): Promise<Files> => {
   ]);
 };
 
-const sendPage = async (reply: FastifyReply): Promise<FastifyReply> => {
-  const html = await readFile(PAGE, 'utf8');
-  return reply
-    .type('text/html; charset=utf-8')
-    .headers(HEADERS)
-    .send(html.replace('{}', () => IMPORT_MAP));
-};
-
-/** Registers the console. Every address below it that is no file gives the page, which shows what belongs there. */
-export const registerConsole = (app: FastifyInstance): void => {
+/**
+ * Registers the console. Every address below it that is no file gives the page, which shows what belongs
+ * there. `merchantClaims` are those of JWT_MERCHANT_CLAIM, by which the page reads its reader's token.
+ */
+export const registerConsole = (app: FastifyInstance, merchantClaims: readonly string[]): void => {
+  const claims = merchantClaims.map(encodeURIComponent).join(',');
+  const sendPage = async (reply: FastifyReply): Promise<FastifyReply> => {
+    const html = await readFile(PAGE, 'utf8');
+    return reply
+      .type('text/html; charset=utf-8')
+      .headers(HEADERS)
+      .send(html.replace('{}', () => IMPORT_MAP).replace('content=""', `content="${claims}"`));
+  };
   let files: Promise<Files> | undefined;
   const send = async (path: string, reply: FastifyReply): Promise<FastifyReply> => {
     files ??= listFiles();

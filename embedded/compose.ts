@@ -215,7 +215,7 @@ const registerApis = (app: FastifyInstance, authHooks: AuthHooks, parts: Parts):
       ? { behind: behindTheLog({ store, readModels }) }
       : { behind: inStepWith(projector), isBehind: projector.isBehind }),
   });
-  registerConsole(app);
+  registerConsole(app, config.tokens.merchantClaims);
 };
 
 /** Ready while the event store is up and the projector moves; no other engine stops all requests. */

@@ -57,7 +57,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
       metrics.chainVerified(broken === undefined);
     },
   });
-  registerConsole(app);
+  registerConsole(app, config.tokens.merchantClaims);
   registerHealth(app, {
     metrics,
     ready: async () => {

@@ -82,7 +82,7 @@ const Reader = () => {
   const until =
     expiresAtMs !== undefined &&
     html`, until <${Clock} at=${new Date(expiresAtMs).toISOString()} /> UTC`;
-  return html`<p class="reader">${actor} · ${merchant === '*' ? 'all merchants' : merchant}${until}
+  return html`<p class="reader">${actor} · ${merchant === '*' ? 'all merchants' : (merchant ?? 'no merchant')}${until}
     <button type="button" onClick=${closeSession}>Forget the token</button></p>`;
 };
 

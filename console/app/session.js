@@ -4,8 +4,9 @@
  * here only decides which pages are offered.
  */
 
-/** @typedef {{ merchant: string, actor: string, scopes: readonly string[], expiresAtMs: number | undefined }} Claims */
-/** @typedef {{ token: string, claims: Claims } | undefined} Session */
+import { claimsOf, mayUse } from './claims.js';
+
+/** @typedef {{ token: string, claims: import('./claims.js').Claims } | undefined} Session */
 
 const KEPT = 'payments-console-token';
 
@@ -14,29 +15,10 @@ let session;
 /** @type {Set<() => void>} */
 const listeners = new Set();
 
-/**
- * What the token says of itself; undefined where it is no JWT.
- * @param {string} token
- * @returns {Claims | undefined}
- */
-export const claimsOf = (token) => {
-  try {
-    const [, part = ''] = token.split('.');
-    const bytes = Uint8Array.from(atob(part.replaceAll('-', '+').replaceAll('_', '/')), (sign) =>
-      sign.charCodeAt(0),
-    );
-    const claims = JSON.parse(new TextDecoder().decode(bytes));
-    const { merchant_id: merchant, sub, scope = '', exp } = claims;
-    if (typeof merchant !== 'string') return undefined;
-    return {
-      merchant,
-      actor: typeof sub === 'string' ? sub : merchant,
-      scopes: String(scope).split(' '),
-      expiresAtMs: typeof exp === 'number' ? exp * 1000 : undefined,
-    };
-  } catch {
-    return undefined;
-  }
+/** The claims that name the merchant of a token, by the service's setting; the page came with them. */
+const merchantClaims = () => {
+  const content = document.querySelector('meta[name=merchant-claims]')?.getAttribute('content');
+  return (content ?? '').split(',').map(decodeURIComponent);
 };
 
 /** @returns {Session} */
@@ -60,7 +42,7 @@ export const onSession = (listener) => {
  */
 export const openSession = (text, isKept) => {
   const token = text.trim().replace(/^Bearer\s+/i, '');
-  const claims = claimsOf(token);
+  const claims = claimsOf(token, merchantClaims());
   if (claims === undefined) return false;
   if (isKept) sessionStorage.setItem(KEPT, token);
   session = { token, claims };
@@ -91,10 +73,10 @@ export const startSession = () => {
 };
 
 /**
- * Whether the token has this scope.
+ * Whether the token may use this scope.
  * @param {string} scope
  */
-export const hasScope = (scope) => session?.claims.scopes.includes(scope) === true;
+export const hasScope = (scope) => session !== undefined && mayUse(session.claims, scope);
 
 /** Whether the token is of all merchants. */
 export const isOfAll = () => session?.claims.merchant === '*';

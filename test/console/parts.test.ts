@@ -1,12 +1,15 @@
 /** The parts of the console that need no browser. */
 import { describe, expect, test } from '@jest/globals';
+import type { JWTPayload } from 'jose';
+import { claimsOf, mayUse } from '../../console/app/claims.js';
 import { manifestText } from '../../console/app/export-file.js';
 import { duration, minorOf, money, pathOf } from '../../console/app/format.js';
 import { KEPT_MAX, LIVE_START, liveAfter } from '../../console/app/live-events.js';
 import { headOf } from '../../console/app/pages/verify.js';
 import { placeOf } from '../../console/app/router.js';
-import { claimsOf } from '../../console/app/session.js';
 import { byHand, stepBefore } from '../../console/app/timeline.js';
+import { principalOf, SCOPES } from '../../shared/http/auth/principal.ts';
+import { mayUse as mayUseByService } from '../../shared/http/auth/tokens.ts';
 
 describe('amounts and times', () => {
   test.each([
@@ -45,18 +48,47 @@ test('an address names its page, its subject and its revision', () => {
   expect(pathOf('/x', { a: 'b&c', none: '', gone: undefined, zero: 0 })).toBe('/x?a=b%26c&zero=0');
 });
 
-test('a token says whose it is; a text that is none says nothing', () => {
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const claims = { merchant_id: 'm_ü', sub: 'ann', scope: 'audit:read ops:admin', exp: 10 };
-  expect(claimsOf(`x.${part(claims)}.x`)).toEqual({
-    merchant: 'm_ü',
-    actor: 'ann',
-    scopes: ['audit:read', 'ops:admin'],
-    expiresAtMs: 10_000,
+describe('what a token says of itself (gaps §10)', () => {
+  const CLAIMS = ['shop', 'merchant_id', 'client_id', 'sub'];
+  const tokenOf = (payload: object | null) =>
+    `x.${Buffer.from(JSON.stringify(payload)).toString('base64url')}.x`;
+
+  test.each<JWTPayload>([
+    { merchant_id: 'm_ü', sub: 'ann', scope: 'audit:read ops:admin' },
+    { merchant_id: 'm_1', sub: 'ann' },
+    { merchant_id: 'm_1', scope: '' },
+    { merchant_id: 'm_1', scope: ['payments:read', 'audit:read'] },
+    { merchant_id: '*', sub: '' },
+    { merchant_id: '*', sub: 'ann', scope: 'payments:read ops:resolve' },
+    { client_id: 'm_2', sub: 'u\u0308' },
+    { shop: 'm_3', merchant_id: 'm_4', scope: 'payments:write webhooks:write' },
+    { sub: 'm_5' },
+  ])('%j is read as the service reads it', (payload) => {
+    const claims = claimsOf(tokenOf(payload), CLAIMS);
+    const principal = principalOf(payload, CLAIMS);
+    if (claims === undefined || principal === undefined) throw new Error('it is a token');
+    expect([claims.merchant, claims.actor]).toEqual([principal.merchantId, principal.actor]);
+    expect(SCOPES.filter((scope) => mayUse(claims, scope))).toEqual(
+      SCOPES.filter((scope) => mayUseByService(principal, scope)),
+    );
   });
-  for (const text of ['', 'a.b.c', `x.${part({ sub: 'ann' })}.x`, 'no token']) {
-    expect(claimsOf(text)).toBeUndefined();
-  }
+
+  test('it is a token, and the service says what is wrong with it, where nothing names a merchant', () => {
+    expect(claimsOf(tokenOf({ exp: 10 }), CLAIMS)).toEqual({
+      merchant: undefined,
+      actor: '',
+      scopes: undefined,
+      expiresAtMs: 10_000,
+    });
+  });
+
+  test('an end that no calendar has is not shown', () => {
+    expect(claimsOf(tokenOf({ sub: 'm_1', exp: 1e15 }), CLAIMS)?.expiresAtMs).toBeUndefined();
+  });
+
+  test.each(['', 'a.b.c', 'no token', tokenOf(null)])('%j is none', (text) => {
+    expect(claimsOf(text, CLAIMS)).toBeUndefined();
+  });
 });
 
 describe('the live list', () => {

@@ -175,6 +175,14 @@ describe('the console', () => {
     expect(policy).not.toMatch(/unsafe|https?:|\*/);
   });
 
+  test('the page is told which claims name the merchant of a token', async () => {
+    const shown = async ({ ask }: InProcess) =>
+      /name="merchant-claims" content="(.*)">/.exec((await ask('GET', '/console')).text)?.[1];
+    expect(await shown(service)).toBe('merchant_id,client_id,sub');
+    await using other = await openInProcess({ JWT_MERCHANT_CLAIM: '"><b>,https://shop/$&' });
+    expect(await shown(other)).toBe('%22%3E%3Cb%3E,https%3A%2F%2Fshop%2F%24%26');
+  });
+
   test('no other file is served', async () => {
     for (const path of [
       '/console/app/tsconfig.json',

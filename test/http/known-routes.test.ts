@@ -45,7 +45,7 @@ test('every page that a process serves is a known one', async () => {
     served.push(...[method].flat().map((name) => `${name} ${url}`));
   });
   registerDocs(app);
-  registerConsole(app);
+  registerConsole(app, ['sub']);
   await app.ready();
   expect(SERVICE_ROUTES).toEqual(expect.arrayContaining(served));
   await app.close();

@@ -72,7 +72,7 @@ describeOrSkip(`parked payments${missing === undefined ? '' : ` (skipped: ${miss
       verification: { status: () => ({ lastRunMs: 0, lastOkMs: 0 }) },
       sealer: { last: () => undefined },
     });
-    registerConsole(app);
+    registerConsole(app, read.config.tokens.merchantClaims);
     url = await app.listen({ host: '127.0.0.1', port: 0 });
     await until('all are parked', () => projector.status().parked + relay.status().parked === 6);
     browser = await launchBrowser();
