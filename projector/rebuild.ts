@@ -186,7 +186,7 @@ const fillAndServe = async (
 /**
  * Rebuilds the read models. Throws RebuildRunning while another rebuild is under way,
  * RebuildImpossible, what the engines throw, and the signal's reason; then the old read models are
- * still served.
+ * still served, or the new ones where a database stored the switch and did not acknowledge it.
  */
 export const rebuild = async (options: RebuildOptions): Promise<RebuildResult> => {
   const next = await options.readModels.openGeneration();

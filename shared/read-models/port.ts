@@ -178,9 +178,16 @@ export type NextGeneration = Pick<ReadModelsWriter, 'checkpoint' | 'load' | 'app
      * OpenGeneration, which opens it for `args`, plain data. Undefined where the store is no file.
      */
     handOver?<T>(step: (there: { module: string; args: unknown }) => Promise<T>): Promise<T>;
-    /** Serves it from now on, at once and whole. Throws CheckpointMoved where another one is served. */
+    /**
+     * Serves it from now on, at once and whole. Throws CheckpointMoved where another one is served,
+     * RebuildRunning where another rebuild has taken the place of this one, and ReadModelsUnavailable: in a
+     * database it may be served then.
+     */
     serve(): Promise<void>;
-    /** Ends the rebuild and removes the generation that is not served, this one or the old one. */
+    /**
+     * Ends the rebuild and removes the generation that is not served, this one or the old one. Where it
+     * throws, both stay until the next rebuild.
+     */
     end(): Promise<void>;
   };
 

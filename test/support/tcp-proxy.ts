@@ -9,12 +9,15 @@ export type TcpProxy = {
   /** Connections stay and new ones are taken, but not a byte goes through: it is frozen. */
   freeze(): void;
   thaw(): void;
+  /** Runs a step between the next request that holds this text and its response, which waits for it. */
+  beforeResponseTo(text: string, step: () => unknown): void;
   close(): Promise<void>;
 };
 
 export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> => {
   const sockets = new Set<Socket>();
   let state: 'open' | 'shut' | 'frozen' = 'open';
+  let next: { text: string; step: () => unknown } | undefined;
 
   const keep = (socket: Socket, other: Socket): void => {
     sockets.add(socket);
@@ -23,14 +26,29 @@ export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> =>
       sockets.delete(socket);
       other.destroy();
     });
-    socket.on('data', (bytes) => other.write(bytes));
     if (state === 'frozen') socket.pause();
+  };
+  const join = (inside: Socket, outside: Socket): void => {
+    let held: (() => unknown) | undefined;
+    let sent: Promise<unknown> = Promise.resolve();
+    inside.on('data', (bytes) => {
+      if (next !== undefined && bytes.includes(next.text)) {
+        held = next.step;
+        next = undefined;
+      }
+      outside.write(bytes);
+    });
+    outside.on('data', (bytes) => {
+      sent = sent.then(held).then(() => inside.write(bytes));
+      held = undefined;
+    });
   };
   const server = createServer((inside) => {
     if (state === 'shut') return void inside.resetAndDestroy();
     const outside = connect(port, host);
     keep(inside, outside);
     keep(outside, inside);
+    join(inside, outside);
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
 
@@ -53,6 +71,9 @@ export const tcpProxy = async (host: string, port: number): Promise<TcpProxy> =>
     thaw: () => {
       state = 'open';
       for (const socket of sockets) socket.resume();
+    },
+    beforeResponseTo: (text, step) => {
+      next = { text, step };
     },
     close: async () => {
       breakAll();

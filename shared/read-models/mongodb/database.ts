@@ -83,10 +83,17 @@ export type Served = {
   forget(): void;
 };
 
-/** Generation 1 is served until the control document names another. */
-export const createServed = ({ control, read, generationOf }: Database): Served => {
+/**
+ * Generation 1 is served until the control document names another. `onOther` is called when this process
+ * learns that another one is served.
+ */
+export const createServed = (
+  { control, read, generationOf }: Database,
+  onOther: () => void,
+): Served => {
   let served = { atMs: Number.NEGATIVE_INFINITY, ...generationOf(1) };
   const set = (n: number): void => {
+    if (n !== served.n) onOther();
     served = { atMs: performance.now(), ...generationOf(n) };
   };
   return {

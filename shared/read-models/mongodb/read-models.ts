@@ -50,7 +50,7 @@ export const openMongoReadModels = async ({
   const { db, read } = database;
   const rowCheck = createRowCheck(secrets);
   const reports = createDamageReports();
-  const served = createServed(database);
+  const served = createServed(database, () => writer.recent.clear());
   const leases = createLeases(database);
   const poller = createRevisionPoller({
     revisionsOf: async (ids) => {
@@ -75,14 +75,7 @@ export const openMongoReadModels = async ({
 
   return {
     ...createReader(database, { now: served.now, rowCheck, reports }),
-    ...createRebuilds({
-      database,
-      served,
-      leases,
-      rowCheck,
-      rebuildMs,
-      onServed: () => writer.recent.clear(),
-    }),
+    ...createRebuilds({ database, served, leases, rowCheck, rebuildMs }),
     waitForRevision: async (paymentId, revision, timeoutMs) => {
       if (database.isDown()) return false;
       if ((writer.recent.get(paymentId)?.revision ?? -1) >= revision) return true;

@@ -23,8 +23,6 @@ export type RebuildOptions = {
   rowCheck: RowCheck;
   /** After so many milliseconds a rebuild that no longer renews its lease is given up. */
   rebuildMs: number;
-  /** Called when another generation is served from now on. */
-  onServed(): void;
 };
 
 const checksumOf = async (
@@ -61,20 +59,27 @@ const leftovers = async ({ db, read }: Database, servedN: number): Promise<numbe
   return found.filter((n) => n !== undefined && Number(n) !== servedN).map(Number);
 };
 
-/** Keeps every other rebuild out until `end` is called. Throws RebuildRunning. */
-const takeTurn = async ({ leases, rebuildMs }: RebuildOptions) => {
+/** Keeps every other rebuild out until `end` is called. */
+type Turn = {
+  /** Throws RebuildRunning where another rebuild has begun, whether or not it has ended. */
+  renew(): Promise<void>;
+  end(): Promise<void>;
+};
+
+/** Throws RebuildRunning. */
+const takeTurn = async ({ leases, rebuildMs }: RebuildOptions): Promise<Turn> => {
   const holder = crypto.randomUUID();
   if (!(await leases.take(REBUILD, holder, rebuildMs)))
     throw new RebuildRunning('the read models are being rebuilt already');
-  let renewing: Promise<unknown> = Promise.resolve();
-  const renewal = setInterval(() => {
-    renewing = leases.take(REBUILD, holder, rebuildMs).catch(() => undefined);
-  }, rebuildMs / 3).unref();
+  const renew = async (): Promise<void> => {
+    if (!(await leases.renew(REBUILD, holder, rebuildMs)))
+      throw new RebuildRunning('another rebuild has begun, since this one did not renew its lease');
+  };
+  const renewal = setInterval(() => renew().catch(() => undefined), rebuildMs / 3).unref();
   return {
-    end: async (): Promise<void> => {
+    renew,
+    end: async () => {
       clearInterval(renewal);
-      // A renewal under way would take the released lease again.
-      await renewing;
       await leases.release(REBUILD, holder);
     },
   };
@@ -86,10 +91,16 @@ const nameServed = ({ control, write }: Database): Promise<unknown> =>
     if (!isDuplicate(error)) throw error;
   });
 
+/** The number of the generation that is stored as the served one. */
+const storedServed = async (served: Served): Promise<number> => {
+  served.forget();
+  return (await served.now()).n;
+};
+
 const fillBeside = async (
-  { database, served, rowCheck, onServed }: RebuildOptions,
+  { database, served, rowCheck }: RebuildOptions,
   old: number,
-  endTurn: () => Promise<void>,
+  turn: Turn,
 ): Promise<NextGeneration> => {
   const { control, write, generationOf } = database;
   const left = await leftovers(database, old);
@@ -105,7 +116,6 @@ const fillBeside = async (
     onWritten: () => undefined,
   });
   let open = true;
-  let isServed = false;
   return {
     checkpoint,
     load,
@@ -114,22 +124,29 @@ const fillBeside = async (
     inspect: (paymentId) => inspectIn(database, next, paymentId, rowCheck),
     checksum: () => checksumOf(database, next),
     serve: async () => {
-      const { matchedCount } = await write(() =>
+      // Another rebuild has removed this generation.
+      await turn.renew();
+      await write(() =>
         control.updateOne({ _id: SERVED, generation: old }, { $set: { generation: next.n } }),
       );
-      if (matchedCount === 0)
+      // Repeated after a broken connection, the update finds nothing to change.
+      if ((await storedServed(served)) !== next.n)
         throw new CheckpointMoved('another generation of the read models is served now');
-      isServed = true;
-      served.set(next.n);
-      onServed();
     },
     end: async () => {
       if (!open) return;
       open = false;
-      // Before that, another process may still read the old generation.
-      if (isServed) await delay(SERVED_MS_MAX);
-      await remove(database, isServed ? old : next.n);
-      await endTurn();
+      try {
+        // Stored by a majority, as is then what was written before: a switch of unknown outcome too.
+        await turn.renew();
+        // seeded bug: served-generation-kept
+        const isServed = (await storedServed(served)) === next.n;
+        // Before that, another process may still read the old generation.
+        if (isServed) await delay(SERVED_MS_MAX);
+        await remove(database, isServed ? old : next.n);
+      } finally {
+        await turn.end();
+      }
     },
   };
 };
@@ -140,13 +157,12 @@ export const createRebuilds = (options: RebuildOptions): ReadModelsRebuild => {
   return {
     checksum: async () => checksumOf(database, await served.now()),
     openGeneration: async () => {
-      const { end } = await takeTurn(options);
+      const turn = await takeTurn(options);
       try {
         await nameServed(database);
-        served.forget();
-        return await fillBeside(options, (await served.now()).n, end);
+        return await fillBeside(options, await storedServed(served), turn);
       } catch (error) {
-        await end().catch(() => undefined);
+        await turn.end().catch(() => undefined);
         throw error;
       }
     },

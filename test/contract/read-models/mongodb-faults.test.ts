@@ -1,12 +1,16 @@
 /** What the read models in MongoDB do when their server is not there, says nothing, or has lost them. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { CheckpointMoved, ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
+import {
+  CheckpointMoved,
+  ReadModelsUnavailable,
+  RebuildRunning,
+} from '../../../shared/read-models/errors.ts';
 import {
   type MongoReadModels,
   openMongoReadModels,
 } from '../../../shared/read-models/mongodb/read-models.ts';
-import type { ReadModelChange } from '../../../shared/read-models/port.ts';
+import type { NextGeneration, ReadModelChange } from '../../../shared/read-models/port.ts';
 import { freePort } from '../../support/free-port.ts';
 import { type MongoDatabase, mongoServer } from '../../support/mongo-server.ts';
 import { READ_MODEL_SECRETS } from '../../support/read-model-secrets.ts';
@@ -124,6 +128,9 @@ const mongo = await mongoServer();
 const reason = 'skip' in mongo ? ` (skipped: ${mongo.skip})` : '';
 const suite = 'skip' in mongo ? describe.skip : describe;
 
+/** How long a rebuild of these tests keeps others out without renewing its lease. */
+const REBUILD_MS = 600;
+
 suite(`read models in MongoDB whose server fails${reason}`, () => {
   let database: MongoDatabase;
   let proxy: TcpProxy;
@@ -137,7 +144,8 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     const url = new URL(database.url);
     url.host = `127.0.0.1:${proxy.port}`;
     url.searchParams.set('directConnection', 'true');
-    readModels = await openMongoReadModels({ url: url.href, secrets: READ_MODEL_SECRETS });
+    const settings = { secrets: READ_MODEL_SECRETS, rebuildMs: REBUILD_MS };
+    readModels = await openMongoReadModels({ url: url.href, ...settings });
     await readModels.apply([change('pay_1', 0)], null, 'p1');
   });
   afterEach(async () => {
@@ -145,13 +153,15 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     await proxy.close();
     await database.drop();
   });
-  const expectBack = async (): Promise<void> => {
-    await until('the read models are back', () =>
+  const back = (): Promise<void> =>
+    until('the read models are back', () =>
       readModels.ping().then(
         () => true,
         () => false,
       ),
     );
+  const expectBack = async (): Promise<void> => {
+    await back();
     expect(await readModels.checkpoint()).toBe('p1');
     const wait = readModels.waitForRevision('pay_1', 1, 60_000);
     await readModels.apply([change('pay_1', 1)], 'p1', 'p2');
@@ -209,12 +219,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     proxy.open();
     const outcome = await lost;
     if (outcome !== undefined) {
-      await until('back', () =>
-        readModels.ping().then(
-          () => true,
-          () => false,
-        ),
-      );
+      await back();
       const at = await readModels.checkpoint();
       await readModels.apply(batch, at, 'p2');
     }
@@ -230,5 +235,80 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     const changes = Array.from({ length: 256 }, (_, n) => change(`pay_${n}`, 2));
     await readModels.apply(changes, 'p1', 'p2');
     expect((await Promise.all(waits)).every(Boolean)).toBe(true);
+  });
+
+  describe('a rebuild', () => {
+    /** Another process, whose connections stay. */
+    let other: MongoReadModels;
+    beforeEach(async () => {
+      const settings = { secrets: READ_MODEL_SECRETS, rebuildMs: REBUILD_MS };
+      other = await openMongoReadModels({ url: database.url, ...settings });
+    });
+    afterEach(() => other.close());
+
+    const opened = async (from: MongoReadModels, revision: number): Promise<NextGeneration> => {
+      const tried = { next: undefined as NextGeneration | undefined };
+      await until('a rebuild may begin', async () => {
+        tried.next = await from.openGeneration().catch(() => undefined);
+        return tried.next !== undefined;
+      });
+      const { next } = tried as { next: NextGeneration };
+      await next.apply([change('pay_1', revision)], null, 'p9');
+      return next;
+    };
+    const expectServed = async (revision: number, checkpoint: string): Promise<void> => {
+      for (const process of [readModels, other]) {
+        await until('it is known', async () => (await process.checkpoint()) === checkpoint);
+        expect(await process.getAny('pay_1')).toMatchObject({ revision });
+        expect((await process.search({}, 10)).documents).toHaveLength(1);
+      }
+    };
+    /** Only the update that switches, and none of the reads, names this field. */
+    const SWITCH = 'generation';
+
+    test('whose switch is stored and repeated after a broken connection is served', async () => {
+      const next = await opened(readModels, 3);
+      proxy.beforeResponseTo(SWITCH, () => {
+        proxy.shut();
+        proxy.open();
+      });
+      await next.serve();
+      await next.end();
+      await expectServed(3, 'p9');
+    });
+
+    test('whose switch is stored and not acknowledged is served, and not removed', async () => {
+      const next = await opened(readModels, 3);
+      proxy.beforeResponseTo(SWITCH, () => proxy.shut());
+      await expect(next.serve()).rejects.toThrow(ReadModelsUnavailable);
+      proxy.open();
+      await back();
+      await next.end();
+      await expectServed(3, 'p9');
+    });
+
+    test('which another one has followed meanwhile is not served, and removes nothing', async () => {
+      const next = await opened(readModels, 3);
+      proxy.freeze();
+      const later = await opened(other, 5);
+      proxy.thaw();
+      await expect(next.serve()).rejects.toThrow(RebuildRunning);
+      await expect(next.end()).rejects.toThrow(RebuildRunning);
+      await later.end();
+      await expect(next.serve()).rejects.toThrow(RebuildRunning);
+      await expectServed(0, 'p1');
+    });
+
+    test('whose generation cannot be removed keeps no later one out', async () => {
+      const next = await opened(readModels, 3);
+      proxy.shut();
+      await expect(next.end()).rejects.toThrow(ReadModelsUnavailable);
+      proxy.open();
+      await back();
+      const later = await opened(readModels, 5);
+      await later.serve();
+      await later.end();
+      await expectServed(5, 'p9');
+    });
   });
 });
