@@ -4,6 +4,7 @@
  * it runs in the payment's queue, so one command at a time within this process.
  */
 import type { RequestedAmount } from '../shared/payment/commands.ts';
+import { decide } from '../shared/payment/decide.ts';
 import type { RequestIdentity } from '../shared/payment/payment-events.ts';
 import {
   authorizationOf,
@@ -22,7 +23,7 @@ import { type LoadedPayment, notInLog, operationOf } from './loaded-payment.ts';
 import { operate } from './operate.ts';
 import { resolveByAsking, responseUnlessFenced } from './recovery/ask.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
-import { type CommandResponse, keyReused, replayed, responseTo } from './responses.ts';
+import { type CommandResponse, keyReused, rejection, replayed, responseTo } from './responses.ts';
 import type { Sender } from './sender.ts';
 import { waitForInFlight } from './wait-for-in-flight.ts';
 
@@ -104,12 +105,18 @@ const changeAnew = async (
 ): Promise<CommandResponse | undefined> => {
   const { change, sender, request, budget } = attempt;
   const { kind, paymentId, amount: amountMinor, reason } = change;
-  const notSent = operationUnder(payment.state, request);
-  const barred = notSent && (await responseUnlessFenced(deps, payment, notSent));
-  if (barred !== undefined) return barred;
   const operationId = operationIdOf(deps, attempt, payment);
   const { operationsMax, providers } = deps;
   const command = { kind, operationId, amountMinor, reason, ...request, operationsMax, providers };
+  const notSent = operationUnder(payment.state, request);
+  if (notSent !== undefined) {
+    // What the rules refuse makes no attempt, so the one before needs no fence.
+    // seeded bug: refused-before-fence
+    const decision = decide(payment.state, command);
+    if (decision.kind === 'refused') return rejection(decision.code, decision.details);
+    const barred = await responseUnlessFenced(deps, payment, notSent);
+    if (barred !== undefined) return barred;
+  }
   const call = { kind: CALL_KINDS[kind], ...authorizationOf(payment.state) };
   return operate(deps, { paymentId, command, call, sender, budget });
 };

@@ -117,6 +117,20 @@ describe('F3: a service whose log was not put back', () => {
     expect(await service.ledger()).toHaveLength(1);
   });
 
+  test('F3: and none is fenced where the rules refuse the next one', async () => {
+    const id = idOf(await service.create());
+    const send = () => service.change('void', id, undefined, { key: 'k' });
+    service.faults.next('not sent');
+    expect((await send()).status).toBe(503);
+    expect((await service.change('void', id)).status).toBe(200);
+    service.faults.respondsToLookUps = false;
+    const refused = await send();
+    service.faults.respondsToLookUps = true;
+    expectError(refused, 422, 'VOID_NOT_ALLOWED', [
+      'only an AUTHORIZED payment can be voided; this one is VOIDED',
+    ]);
+  });
+
   test('F3: an operation id is another one for each payment, route and attempt, and random without a key', async () => {
     const before = service.faults.calls.length;
     const payments = [idOf(await service.create()), idOf(await service.create())];

@@ -50,6 +50,17 @@ describe('PROVIDER=stripe', () => {
     expect(double.books.refundedOf(intent?.id ?? '')).toBe(200);
   });
 
+  test('a void that was never sent is repeated after a cancel in the Dashboard', async () => {
+    const { paymentId } = (await service.create()).json;
+    const intent = [...double.books.intents.values()].at(-1)?.id ?? '';
+    const send = () => service.change('void', paymentId, undefined, { key: 'k' });
+    double.plan('cancel', '429 rate_limit');
+    expect((await send()).status).toBe(503);
+    double.books.cancel(intent, new Map([['cancellation_reason', 'duplicate']]));
+    expect(await send()).toMatchObject({ status: 200, json: { status: 'VOIDED' } });
+    expect(await reconcile()).toMatchObject({ ok: true });
+  });
+
   test('a sale, a void and a decline', async () => {
     expect(await service.create({ captureNow: true })).toMatchObject({
       json: { status: 'CAPTURED' },

@@ -77,6 +77,21 @@ const STRIPE: SeededBug[] = [
     test: 'test/contract/provider/stripe-rules.test.ts',
   },
   {
+    name: 'a repeat that the rules refuse is 503 while the attempt before it cannot be fenced',
+    at: 'refused-before-fence',
+    change: {
+      replace: /decide\(payment\.state, command\)/,
+      by: "{ kind: 'events' } as ReturnType<typeof decide>",
+    },
+    test: 'test/http/restored-log.test.ts',
+  },
+  {
+    name: 'Stripe: a void that was never sent is 503 for ever after a cancel in the Dashboard',
+    at: 'void-after-void',
+    change: without(/ && kind !== 'void'/),
+    test: 'test/http/stripe.test.ts',
+  },
+  {
     name: "a rejection of one merchant's key hides that of another",
     at: 'rejection-of-each-account',
     change: without(/ \$\{account \?\? ''\}/),
