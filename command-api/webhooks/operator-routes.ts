@@ -1,4 +1,5 @@
 /** The webhook endpoints of all merchants, for operators. */
+import { reject } from '../../shared/http/errors.ts';
 import {
   okJson,
   type RequestForm,
@@ -13,8 +14,19 @@ import {
   MerchantEndpointList,
   WebhookAttemptList,
 } from './contract.ts';
-import { sendAttempts, type WebhookDeps } from './endpoint-requests.ts';
+import { sendAttempts, type WebhookDeps, type Webhooks } from './endpoint-requests.ts';
 import { showEndpoint } from './shown.ts';
+
+/** Whether the deliverer has a row of the endpoint, or else any merchant has it. Throws what either store throws. */
+const isKnown = async ({ store, deliveries }: Webhooks, endpointId: string): Promise<boolean> => {
+  if ((await deliveries.load(endpointId)) !== undefined) return true;
+  const { merchantIds } = await merchantsWithEndpoints(store);
+  for (const merchantId of merchantIds) {
+    const { endpoints } = await readEndpoints(store, merchantId);
+    if (endpoints.some((one) => one.endpointId === endpointId)) return true;
+  }
+  return false;
+};
 
 const route = <const F extends RequestForm>(own: Route<WebhookDeps, F>) => own;
 
@@ -38,8 +50,14 @@ export const WEBHOOK_OPERATOR_ROUTES = {
   }),
   listAllWebhookAttempts: route({
     request: { allMerchants: true, endpointId: true, query: AttemptParameters },
-    responses: okJson(WebhookAttemptList),
-    handle: ({ webhooks }, { endpointId, query }, reply) =>
-      sendAttempts(webhooks, endpointId, query, reply),
+    responses: {
+      ...okJson(WebhookAttemptList),
+      404: { description: 'No merchant has such a webhook endpoint.' },
+    },
+    handle: async ({ webhooks }, { endpointId, query }, reply) => {
+      if (!(await isKnown(webhooks, endpointId)))
+        return reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+      return sendAttempts(webhooks, endpointId, query, reply);
+    },
   }),
 } satisfies Partial<RoutesOf<'command-api', WebhookDeps>>;

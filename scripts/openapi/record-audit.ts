@@ -47,6 +47,9 @@ const EVIDENCE = {
 };
 const SECOND = { ...EVIDENCE, evidence: 'Letter of the provider of the same day' };
 
+/** No payment here has a message of this type, so nothing is sent. */
+const ENDPOINT = { url: 'https://shop.example/webhooks', eventTypes: ['payment.void_failed'] };
+
 const OPERATING: Step[] = [
   { faults: { execute: lost, lookUp: lost, fence: lost } },
   [CREATE, undefined, { body: smallest(), token, as: 'lost' }],
@@ -62,8 +65,10 @@ const OPERATING: Step[] = [
   [to('retryAllRelayParked'), 'No broker is set'],
   [to('listAllWebhookEndpoints'), 'None'],
   [to('listAllWebhookEndpoints', '', '?merchant='), 'Parameter malformed'],
-  [to('listAllWebhookAttempts'), 'None'],
+  [to('listAllWebhookAttempts'), 'No such endpoint'],
   [to('listAllWebhookAttempts', undefined, '?limit=0'), 'Parameter malformed'],
+  [to('createWebhookEndpoint'), undefined, { body: ENDPOINT, token, as: 'endpoint' }],
+  [to('listAllWebhookAttempts', '$endpoint'), 'None'],
   [PROJECTIONS, 'Nothing is behind', { until: /"lagEvents":0,/ }],
   [to('logStatus'), 'Not verified yet'],
   [to('compareReadModels'), 'Nothing differs'],

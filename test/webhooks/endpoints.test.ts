@@ -383,6 +383,9 @@ describe('registration', () => {
       next: null,
     });
     expect((await service.ask('GET', path, undefined, mine)).status).toBe(403);
+    const unknown = path.replace(String(endpoint.id), `we_${'0'.repeat(26)}`);
+    const { status, json } = await service.ask('GET', unknown, undefined, ops);
+    expect([status, json.error]).toEqual([404, 'WEBHOOK_ENDPOINT_NOT_FOUND']);
   });
 });
 
