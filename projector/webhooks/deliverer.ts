@@ -10,7 +10,7 @@ import { WEBHOOK_MERCHANTS_STREAM, WEBHOOK_STREAMS } from '../../shared/payment/
 import type { BackOff } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { type StartTimer, startTimer } from '../../shared/runtime/timer.ts';
-import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
+import type { Attempt, DeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import { merchantsWithEndpoints, readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
@@ -98,7 +98,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   const permits = { all: createPermits(REQUESTS_MAX), failing: createPermits(FAILING_MAX) };
   type Running = { endpoint: Endpoint; loop: EndpointLoop; end: AbortController };
   const loops = new Map<string, Running>();
-  const halted = new Set<string>();
+  const halted = new Map<string, Endpoint>();
   /** By the stream of its endpoints. */
   const merchants = new Map<string, string>();
   let standingBy = false;
@@ -123,20 +123,19 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   const endLoops = async (): Promise<void> => {
     const ending = [...loops.values()];
     loops.clear();
+    halted.clear();
     for (const { end } of ending) end.abort();
     await Promise.allSettled(ending.map(({ loop }) => loop.ended));
   };
 
   /** False where the log does not fit what was sent: nothing is sent from such a log. */
-  const fitsLog = async (
-    endpointId: string,
-    row: { checkpoint: string | null; hash: string | null },
-  ) => {
-    const misfit = await misfitOf(store, row.checkpoint, row.hash);
+  const fitsLog = async (endpoint: Endpoint, { checkpoint, hash }: DeliveryRow) => {
+    const { endpointId } = endpoint;
+    const misfit = await misfitOf(store, checkpoint, hash);
     if (misfit === undefined) return true;
-    halted.add(endpointId);
+    halted.set(endpointId, endpoint);
     logger.error(
-      { endpointId, checkpoint: row.checkpoint },
+      { endpointId, checkpoint },
       `webhook endpoint halted: the event log ${misfit} what was sent; put the right log back, or resume the endpoint from now`,
     );
     return false;
@@ -152,7 +151,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     const { row: next } = followCommands(deliveryOf(row.value()), endpoint, events, nowMs());
     halted.delete(endpointId);
     // seeded bug: webhook-log-fits
-    if (!(await fitsLog(endpointId, next))) return;
+    if (!(await fitsLog(endpoint, next))) return;
     const end = new AbortController();
     const signal = AbortSignal.any([stopping.signal, end.signal]);
     const loop = startEndpointLoop(endpoint, events, row, loopDeps(), signal);
@@ -178,11 +177,14 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
       else running.loop.update(endpoint, events);
     }
     const known = new Set(endpoints.map(({ endpointId }) => endpointId));
-    for (const [endpointId, { endpoint, end, loop }] of loops) {
-      if (endpoint.merchantId !== merchantId || known.has(endpointId)) continue;
+    const here = [...[...loops.values()].map(({ endpoint }) => endpoint), ...halted.values()];
+    for (const { endpointId, ...one } of here) {
+      if (one.merchantId !== merchantId || known.has(endpointId)) continue;
+      const running = loops.get(endpointId);
       loops.delete(endpointId);
-      end.abort();
-      await loop.ended.catch(() => undefined);
+      halted.delete(endpointId);
+      running?.end.abort();
+      await running?.loop.ended.catch(() => undefined);
       await deliveries.remove(endpointId);
     }
   };
@@ -251,7 +253,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
 
   // The lease is lost without an event of the log: what is being sent is aborted at once.
   const watch = setInterval(() => {
-    if (turn() !== 'own' && loops.size > 0) {
+    if (turn() !== 'own' && loops.size + halted.size > 0) {
       void endLoops();
       subscription.restart();
     }

@@ -267,32 +267,56 @@ describe('several processes', () => {
   });
 });
 
-test('from a log that is not the one that was sent nothing is sent', async () => {
-  const deliveries = memoryDeliveries();
-  const store = memoryEventStore();
-  let endpointId: string;
-  {
+describe('a log that is not the one that was sent', () => {
+  /** A delivery that has sent from another log than the store's. */
+  const halted = async () => {
+    const deliveries = memoryDeliveries();
+    const store = memoryEventStore();
     await using world = webhookWorld({ store, deliveries });
-    endpointId = await world.register();
+    const endpointId = await world.register();
     await world.pay('pay_1');
     await untilSent(world, 1);
-  }
-  const row = parseDeliveryRow(deliveries.rows.get(endpointId)?.text ?? '');
-  const version = deliveries.rows.get(endpointId)?.version ?? 0;
-  const text = JSON.stringify({ ...row, checkpoint: '9999', hash: 'a'.repeat(64) });
-  deliveries.rows.set(endpointId, { version, text });
-  await using world = webhookWorld({ store, deliveries });
-  await until('it is halted', () => world.deliverer.status().endpoints.HALTED === 1);
-  await world.pay('pay_2');
-  await world.clock.advance(MINUTE);
-  expect(world.sent).toEqual([]);
-  await world.command(MERCHANT, {
-    ...{ kind: 'change', endpointId, status: 'ENABLED', resumeFrom: 'now' },
-    end: await store.end(),
+    await world.deliverer.stop();
+    const { text, version } = deliveries.rows.get(endpointId) ?? { text: '', version: 0 };
+    const row = { ...parseDeliveryRow(text), checkpoint: '9999', hash: 'a'.repeat(64) };
+    deliveries.rows.set(endpointId, { version, text: JSON.stringify(row) });
+    return { deliveries, store, endpointId };
+  };
+  const untilHalted = (world: World, count: number): Promise<void> =>
+    until(`${count} halted`, () => world.deliverer.status().endpoints.HALTED === count);
+
+  test('is not sent from until the endpoint is resumed from now', async () => {
+    const { deliveries, store, endpointId } = await halted();
+    await using world = webhookWorld({ store, deliveries });
+    await untilHalted(world, 1);
+    await world.pay('pay_2');
+    await world.clock.advance(MINUTE);
+    expect(world.sent).toEqual([]);
+    await world.command(MERCHANT, {
+      ...{ kind: 'change', endpointId, status: 'ENABLED', resumeFrom: 'now' },
+      end: await store.end(),
+    });
+    await world.pay('pay_3');
+    await untilSent(world, 1);
+    expect(revisionsOf(world.sent, 'pay_3')).toEqual([1]);
   });
-  await world.pay('pay_3');
-  await untilSent(world, 1);
-  expect(revisionsOf(world.sent, 'pay_3')).toEqual([1]);
+
+  test('halts no endpoint that is deleted', async () => {
+    const { deliveries, store, endpointId } = await halted();
+    await using world = webhookWorld({ store, deliveries });
+    await untilHalted(world, 1);
+    await world.command(MERCHANT, { kind: 'delete', endpointId });
+    await untilHalted(world, 0);
+    await until('its row is gone', () => deliveries.rows.size === 0);
+  });
+
+  test('halts no endpoint in a process that stands by', async () => {
+    let turn: 'own' | 'of another' = 'own';
+    await using world = webhookWorld({ ...(await halted()), turn: () => turn });
+    await untilHalted(world, 1);
+    turn = 'of another';
+    await untilHalted(world, 0);
+  });
 });
 
 test('kills lose nothing and turn nothing round', async () => {
