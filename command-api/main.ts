@@ -72,6 +72,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   return {
     app,
     warnings: readOnlyWarnings(commands),
+    giveUp: () => opened.store.close(),
     stop: async () => {
       commands.beginStop();
       await closeGracefully(app);

@@ -20,7 +20,11 @@ export class BudgetSpent extends Error {
 /** A budget of `totalMs` from `startMs` on, a time of the monotonic clock; from now on where left out. */
 export const startBudget = (totalMs: number, startMs: number = performance.now()): Budget => {
   const end = startMs + totalMs;
-  return { leftMs: () => Math.max(0, end - performance.now()) };
+  const budget: Budget = {
+    // A stop spends what is left: nothing is tried again then for a request that has its response.
+    leftMs: () => (budget.spent === true ? 0 : Math.max(0, end - performance.now())),
+  };
+  return budget;
 };
 
 /**

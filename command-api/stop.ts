@@ -10,8 +10,8 @@ export type Stop = {
   finish(): Promise<void>;
 };
 
-/** Below the 9 s after which the process stops hard (shared/runtime/process-life.ts). */
-const STOP_MS_MAX = 8_300;
+/** A stop waits for no engine after this time (ADR-0252, shared/runtime/process-life.ts). */
+const STOP_MS_MAX = 7_300;
 const STOP_MS_MIN = 200;
 /** Below the 8 s after which connections are cut (shared/http/server/close-gracefully.ts). */
 const RESPONSES_MS_MAX = 7_000;

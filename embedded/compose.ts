@@ -54,6 +54,8 @@ export type Service = {
   warnings: readonly string[];
   /** Ends the requests in flight, makes everything durable, closes all. */
   stop(): Promise<void>;
+  /** Gives up every call of an event store that stands still, so that `stop` ends in its time. */
+  giveUp(): Promise<void>;
 };
 
 /** What tests put between the service and its engines: each gets the real engine to delegate to. */
@@ -262,6 +264,10 @@ export const openService = async (
     app,
     eventsAtStart: Number(opened.lastPosition() ?? 0),
     warnings: [...folder.warnings, ...readOnlyWarnings(commands)],
+    giveUp: async () => {
+      // A file never stands still, and what is appended to it until the end is kept.
+      if (opened.shared) await opened.store.close();
+    },
     stop: async () => {
       commands.beginStop();
       await closeGracefully(app);

@@ -85,6 +85,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   });
   return {
     app,
+    giveUp: () => store.close(),
     stop: async () => {
       await closeGracefully(app);
       await verification.stop();

@@ -208,7 +208,10 @@ export type EventStore = {
   claimMeta(key: string, value: string): Promise<string>;
   /** The stored forms, for exports and verification. */
   stored: StoredForms;
-  /** Ends after everything appended so far is durable. */
+  /**
+   * Ends after everything appended so far is durable. Where a server does not answer within a moment,
+   * its calls end as they do at a time-out: AppendOutcomeUnknown, StoreUnavailable. May be called again.
+   */
   close(): Promise<void>;
 };
 

@@ -14,8 +14,14 @@ import { keepTickObject } from './tick-object.ts';
 import { openTraces, type Traces, TracesRefused } from './traces.ts';
 import { currentPlace } from './tracing.ts';
 
-/** An opened process: a server that does not listen yet, and `stop`, which closes everything. */
-export type Opened = { app: FastifyInstance; stop(): Promise<void> };
+/** An opened process: a server that does not listen yet. */
+export type Opened = {
+  app: FastifyInstance;
+  /** Finishes what was begun, and closes everything. */
+  stop(): Promise<void>;
+  /** Gives up every call of an engine that stands still, so that `stop` ends in its time. */
+  giveUp?(): Promise<void>;
+};
 
 type ProcessOptions<P, O extends Opened> = {
   mode: Mode;
@@ -40,6 +46,11 @@ type ProcessOptions<P, O extends Opened> = {
 
 /** A stop that hangs is ended after this time, within the promised 10 s (docs/settings.md). */
 const STOP_MS_MAX = 9_000;
+/**
+ * A stop waits for no engine after this time (ADR-0252): after the last responses of commands
+ * (command-api/stop.ts), and before connections are cut (close-gracefully.ts).
+ */
+const GIVE_UP_MS = 7_300;
 
 const exitWith = (problems: readonly string[]): never => {
   for (const problem of problems) process.stderr.write(`payments: ${problem}\n`);
@@ -147,6 +158,7 @@ export const runProcess = async <P, O extends Opened>(
       () => die(new Error(`closing took longer than ${STOP_MS_MAX} ms`), 'stop failed'),
       STOP_MS_MAX,
     ).unref();
+    setTimeout(() => void opened?.giveUp?.(), GIVE_UP_MS).unref();
     // Undefined until the process has opened; until then it has accepted no request.
     await opened?.stop();
     await traces?.stop();

@@ -1177,6 +1177,12 @@ const READ_MODELS: SeededBug[] = [
     test: 'test/contract/event-store/eventstoredb-calls.test.ts',
   },
   {
+    name: 'EventStoreDB: a server that stands still holds up the close, and so the exit',
+    at: 'close-gives-up',
+    change: { replace: /CLOSE_MS_MAX/, by: '60_000' },
+    test: 'test/contract/event-store/eventstoredb-faults.test.ts',
+  },
+  {
     name: 'EventStoreDB: health reads the whole log',
     at: 'health-reads-a-stream',
     change: { replace: /client\.readStream\(.*?\)/, by: 'client.readAll({ maxCount: 1 })' },

@@ -1,4 +1,4 @@
-/** The stand-in for an EventStoreDB as a process of its own, for services of several processes. */
+/** Stand-ins for servers as processes of their own, for services of several processes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -11,9 +11,10 @@ export type StandInProcess = {
 };
 
 /** Starts it on a free port; its first line on stdout is its address. */
-export const standInEventStore = async (): Promise<StandInProcess> => {
-  const child = spawn(NODE, ['test/support/eventstoredb-stand-in-main.ts', '--port', '0'], {
+const start = async (main: string): Promise<StandInProcess> => {
+  const child = spawn(NODE, [`test/support/${main}`], {
     cwd: ROOT,
+    env: { ...process.env, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
@@ -26,3 +27,9 @@ export const standInEventStore = async (): Promise<StandInProcess> => {
     },
   };
 };
+
+/** An EventStoreDB. */
+export const standInEventStore = () => start('eventstoredb-stand-in-main.ts');
+
+/** A MongoDB. */
+export const standInMongo = () => start('mongodb-stand-in-main.ts');

@@ -28,7 +28,8 @@ const RETRY_MS = { minMs: 50, maxMs: 800 };
 type Sent = Stored | { conflict: number };
 
 /** Sends a batch until its outcome is known, or its time is over. */
-export function createSender({ once, credentials, callTimeoutMs, stats }: Connection) {
+export function createSender(connection: Connection) {
+  const { once, isClosed, credentials, callTimeoutMs, stats } = connection;
   const call = createAppendCall(credentials);
   const attempt = (stream: string, after: number, batch: Proposed[], ms: number) =>
     once(ms, (client) => call(client, { stream, after, batch }, ms));
@@ -54,7 +55,7 @@ export function createSender({ once, credentials, callTimeoutMs, stats }: Connec
         const waitMs = backOffMs(RETRY_MS, outcome === 'overdue' ? 0 : attempts);
         // A try with too little time left could only turn a known outcome into an unknown one.
         const late = performance.now() + waitMs + callTimeoutMs * 0.1 >= endsAt;
-        const isFinal = outcome === 'refused' || outcome === 'deleted';
+        const isFinal = outcome === 'refused' || outcome === 'deleted' || isClosed();
         if (attempts >= APPEND_TRIES_MAX || late || isFinal) {
           throw mayBeStored ? new AppendOutcomeUnknown(lineOf(error)) : unavailable(error);
         }

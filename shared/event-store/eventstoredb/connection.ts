@@ -69,13 +69,29 @@ function collect(stream: Reading): Call<ServerEvent[]> {
 export const overdueAfter = (ms: number) => (): Error =>
   new Overdue(`no answer within ${Math.round(ms)} ms`);
 
-/** Waits for a call, and gives it up after `ms`: some of the client's calls never end. */
-async function untilOverdue<T>(ms: number, { response, cancel }: Call<T>): Promise<T> {
+const closedFirst = (): Overdue => new Overdue('closed before the server answered');
+
+/** Ends the wait for a call, which is then cancelled. */
+type GiveUp = (error: Overdue) => void;
+
+/**
+ * Waits for a call, and gives it up after `ms`: some of the client's calls never end. While it waits,
+ * `underWay` holds what ends the wait sooner.
+ */
+async function untilOverdue<T>(
+  ms: number,
+  { response, cancel }: Call<T>,
+  underWay: Set<GiveUp>,
+): Promise<T> {
+  const { promise: givenUp, reject: giveUp } = Promise.withResolvers<never>();
+  underWay.add(giveUp);
   try {
-    return await within(ms, response, overdueAfter(ms));
+    return await within(ms, Promise.race([response, givenUp]), overdueAfter(ms));
   } catch (error) {
     if (error instanceof Overdue) cancel?.();
     throw error;
+  } finally {
+    underWay.delete(giveUp);
   }
 }
 
@@ -96,7 +112,8 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
   };
   let turn = 0;
   let overdueInRow = 0;
-  let opened = true;
+  const underWay = new Set<GiveUp>();
+  let isClosed = false;
 
   const current = (): Client => {
     clients[turn] ??= address.client(turn);
@@ -105,7 +122,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
 
   // An exceeded deadline does not make the client look for another connection.
   const overdue = (during: number): void => {
-    if (during !== turn || !opened) return;
+    if (during !== turn || isClosed) return;
     overdueInRow += 1;
     if (overdueInRow < 2) return;
     overdueInRow = 0;
@@ -117,11 +134,15 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     );
   };
 
-  /** One call of the client, ended by our own time-out. Throws what the client throws, or Overdue. */
+  /**
+   * One call of the client, ended by our own time-out or by `close`. Throws what the client throws, or
+   * Overdue.
+   */
   async function once<T>(ms: number, start: (client: Client) => Call<T>): Promise<T> {
+    if (isClosed) throw closedFirst();
     const during = turn;
     try {
-      const value = await untilOverdue(ms, start(current()));
+      const value = await untilOverdue(ms, start(current()), underWay);
       if (during === turn) overdueInRow = 0;
       return value;
     } catch (error) {
@@ -160,8 +181,11 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     current,
     once,
     read,
+    isClosed: () => isClosed,
+    /** Gives up the calls under way: whether an append was carried out is unknown then. */
     async close(): Promise<void> {
-      opened = false;
+      isClosed = true;
+      for (const giveUp of underWay) giveUp(closedFirst());
       const ending = Promise.all(clients.map((client) => client?.dispose()));
       // Not longer than this: what a client still has under way is cancelled.
       await within(1000, ending, overdueAfter(1000)).catch(swallow);

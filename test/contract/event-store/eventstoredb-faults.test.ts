@@ -154,6 +154,26 @@ describe('an append', () => {
     expect(storedTwice()).toEqual([]);
   });
 
+  test('V2: a frozen server does not hold up the close: what is under way is unknown, and stored once', async () => {
+    await store.append('payment-1', 'none', batch());
+    const closed = await open(standIn.url, PATIENT_MS);
+    standIn.freeze(true);
+    const events = batch();
+    const appending = closed.append('payment-2', 'none', events);
+    const reading = closed.readStream('payment-1');
+    const began = performance.now();
+    const outcomes = Promise.allSettled([appending, reading]);
+    await closed.close();
+    expect(await outcomes).toMatchObject([
+      { reason: expect.any(AppendOutcomeUnknown) },
+      { reason: expect.any(StoreUnavailable) },
+    ]);
+    expect(performance.now() - began).toBeLessThan(PATIENT_MS / 2);
+    standIn.freeze(false);
+    expect(await store.append('payment-2', 'none', events)).toHaveLength(2);
+    expect(storedTwice()).toEqual([]);
+  });
+
   test('a hash that nobody remembers is asked for', async () => {
     const [first, second] = await store.append('payment-1', 'none', batch());
     const other = await open(standIn.url);
