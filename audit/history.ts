@@ -190,8 +190,11 @@ export const timelineOf = (
   });
 };
 
-const brokenIndex = (events: readonly LogEvent[], { position }: AuditBreak): number =>
-  events.findIndex((event) => event.position === position);
+/** Where the break stands among the events; behind them where it is at none of them. */
+const brokenIndex = (events: readonly LogEvent[], { position }: AuditBreak): number => {
+  const at = events.findIndex((event) => event.position === position);
+  return at === -1 ? events.length : at;
+};
 
 /** The events before the first that does not verify; all of them where every event does. */
 const provenOf = (

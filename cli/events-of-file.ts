@@ -1,22 +1,53 @@
 /** One payment's events from an export, shown as the service would show them, without the service. */
-import { readFileSync } from 'node:fs';
-import { readExportLine } from '../audit/export-lines.ts';
+import type { AuditBreak } from '../audit/contract.ts';
+import { type ExportLine, expectedChain, LINES_START } from '../audit/export-lines.ts';
 import { foldProven, streamBreak, timelineOf } from '../audit/history.ts';
 import { StateParameters } from '../audit/parameters.ts';
 import { type NoState, type State, stateOf } from '../audit/state.ts';
+import { GENESIS_HASH } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
-import { verifyPart } from '../shared/event-store/verify-chain.ts';
+import type { StoredForm } from '../shared/event-store/port.ts';
+import { breakAt, verifyPart, verifyStream } from '../shared/event-store/verify-chain.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
 import { CommandFailed } from './command-failed.ts';
 import type { Source } from './events-source.ts';
+import { exportLines, NOT_A_LINE, NOT_ITS_END } from './export-file.ts';
+import { type Manifest, readManifestOf } from './export-manifest.ts';
+import { NOT_ITS_CHAIN } from './line-check.ts';
 
-const linesIn = (file: string): string[] => {
-  try {
-    return readFileSync(file, 'utf8').split('\n');
-  } catch (error) {
-    throw new CommandFailed(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+/**
+ * The events of one stream up to the first line of the file that is not as it was exported. `misfit` is
+ * that line: at its own event where it is of the stream, else at the stream's next event, which nobody knows.
+ */
+type Part = { forms: StoredForm[]; misfit: AuditBreak | undefined };
+
+const lineReason = (line: ExportLine | undefined, before: string): string | undefined => {
+  if (line === undefined) return NOT_A_LINE;
+  return line.chain === expectedChain(line, before) ? undefined : NOT_ITS_CHAIN;
+};
+
+const partOf = async (file: string, stream: string, manifest: Manifest): Promise<Part> => {
+  const forms: StoredForm[] = [];
+  let last: ExportLine | undefined;
+  let number = 0;
+  const upTo = (line: ExportLine | undefined, reason: string): Part => {
+    const next = { position: '?', stream, revision: (forms.at(-1)?.revision ?? -1) + 1 };
+    const place = line?.stream === stream ? line : next;
+    return { forms, misfit: breakAt(place, `line ${number} of ${file}: ${reason}`) };
+  };
+  for await (const line of exportLines(file)) {
+    number += 1;
+    const reason = lineReason(line, last?.chain ?? LINES_START);
+    // Where the export is of the whole log, the line before it is the event before it in the log.
+    const logHashBefore = manifest.completeness === 'log' ? (last?.logHash ?? GENESIS_HASH) : null;
+    if (line?.stream === stream) forms.push({ ...line, logHashBefore });
+    if (reason !== undefined) return upTo(line, reason);
+    last = line;
   }
+  return (last?.chain ?? LINES_START) === manifest.chain
+    ? { forms, misfit: undefined }
+    : upTo(undefined, NOT_ITS_END);
 };
 
 /** Throws CommandFailed where an event cannot be read, or cannot follow the one before it. */
@@ -29,16 +60,19 @@ const orUnreadable = (fold: () => State | NoState): State | NoState => {
   }
 };
 
-/** Throws CommandFailed when the file cannot be read, or holds no event of the payment. */
-export const fileSource = (paymentId: string, file: string): Source => {
-  const stream = streamOf(paymentId);
-  const forms = linesIn(file).flatMap((line) => {
-    const read = readExportLine(line);
-    return read?.stream === stream ? [read] : [];
-  });
+/**
+ * Reads one payment's events from an export up to the first line that is not as it was exported. Throws
+ * CommandFailed when the file or its manifest cannot be read, or holds no event of the payment.
+ */
+export const openFileSource = async (paymentId: string, file: string): Promise<Source> => {
+  const manifest = readManifestOf(file);
+  const { forms, misfit } = await partOf(file, streamOf(paymentId), manifest);
   const events = forms.map((form) => decode(form));
-  const broken = streamBreak(forms, events, verifyPart);
-  if (events.length === 0) {
+  const verify = manifest.completeness === 'range' ? verifyPart : verifyStream;
+  const broken = streamBreak(forms, events, verify) ?? misfit;
+  const [first] = events;
+  if (first === undefined) {
+    if (broken !== undefined) throw new CommandFailed(broken.reason, 3);
     throw new CommandFailed(`${file} holds no event of ${paymentId}; next: payments find`);
   }
   return {

@@ -71,7 +71,7 @@ const showEvents = async (paymentId: string, options: Options): Promise<void> =>
     file === undefined
       ? await serviceSource(paymentId, options)
       : // Loaded only here: decoding stored events needs modules that are slow to load.
-        (await import('./events-of-file.ts')).fileSource(paymentId, file);
+        await (await import('./events-of-file.ts')).openFileSource(paymentId, file);
   const at = atOf(options.at);
   const isState = state === true || diff === true;
   const { broken } = isState

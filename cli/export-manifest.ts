@@ -2,7 +2,7 @@
  * The manifest beside an export: its range, count and head, and the hash of the file. A manifest that
  * is kept elsewhere shows later that the end of the log was cut off, or the whole log rewritten.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { CommandFailed } from './command-failed.ts';
 
@@ -58,4 +58,10 @@ export const readManifest = (file: string): Manifest => {
       3,
     );
   }
+};
+
+/** Reads the manifest of an export. Throws CommandFailed as readManifest does, and where the export is missing. */
+export const readManifestOf = (file: string, manifestFile = manifestFileOf(file)): Manifest => {
+  if (!existsSync(file)) throw new CommandFailed(`${file} does not exist`);
+  return readManifest(manifestFile);
 };

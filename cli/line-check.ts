@@ -19,7 +19,8 @@ import {
 } from '../shared/event-store/verify-chain.ts';
 import { jsonFieldsOf } from '../shared/runtime/json-fields.ts';
 
-const NOT_ITS_CHAIN = 'it was changed, or a line before it is missing, added or swapped';
+/** What is wrong with a line that is not as it was exported. */
+export const NOT_ITS_CHAIN = 'it was changed, or a line before it is missing, added or swapped';
 
 /** The check of one export; `reasonFor` returns why a line is broken, or undefined. */
 export const lineCheck = (completeness: Completeness) => {

@@ -4,13 +4,13 @@
  * export is complete, in the log; then the whole file is checked against the manifest.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream, existsSync } from 'node:fs';
-import { type ExportLine, readExportLine } from '../audit/export-lines.ts';
+import type { ExportLine } from '../audit/export-lines.ts';
 import type { LogBreak } from '../shared/event-store/verify-log.ts';
 import { type SealsFound, sealsCheck } from '../shared/event-store/verify-seals.ts';
 import { SEALS_STREAM } from '../shared/payment/seals-stream.ts';
 import { CommandFailed } from './command-failed.ts';
-import { type Manifest, manifestFileOf, readManifest } from './export-manifest.ts';
+import { exportLines, NOT_A_LINE, NOT_ITS_END } from './export-file.ts';
+import { type Manifest, manifestFileOf, readManifestOf } from './export-manifest.ts';
 import { lineCheck } from './line-check.ts';
 
 type FileBreak = {
@@ -33,30 +33,6 @@ export type FileVerification = {
   sealed?: SealsFound;
 };
 
-const LINE_BYTES_MAX = 1024 * 1024;
-const NEWLINE = 10;
-
-type Piece = { bytes: Buffer; ended: boolean };
-
-/** The lines of a file as bytes without line breaks; `ended` is false where the break is missing. */
-async function* piecesOf(file: string, onBytes: (bytes: Buffer) => void): AsyncGenerator<Piece> {
-  let rest: Buffer = Buffer.alloc(0);
-  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
-    onBytes(chunk);
-    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    let from = 0;
-    for (let at = rest.indexOf(NEWLINE); at !== -1; at = rest.indexOf(NEWLINE, from)) {
-      yield { bytes: rest.subarray(from, at), ended: true };
-      from = at + 1;
-    }
-    rest = rest.subarray(from);
-    if (rest.length > LINE_BYTES_MAX) break;
-  }
-  if (rest.length > 0) yield { bytes: rest, ended: false };
-}
-
-const NOT_A_LINE = 'it is not a line of an export';
-
 type Seen = { events: number; bytes: number; sha256: string; chain: string };
 
 /** Checks what the lines alone cannot show: their number, the last one, and the bytes of the file. */
@@ -67,7 +43,7 @@ const wholeReason = (seen: Seen, manifest: Manifest): string | undefined => {
   if (seen.events > manifest.count)
     return `the file holds more than the ${manifest.count} exported events`;
   // seeded bug: manifest-chain
-  if (seen.chain !== manifest.chain) return 'the file does not end as the manifest says';
+  if (seen.chain !== manifest.chain) return NOT_ITS_END;
   if (seen.bytes !== manifest.bytes || seen.sha256 !== manifest.sha256) {
     return 'the bytes of the file are not those that were exported';
   }
@@ -79,9 +55,6 @@ const placeOf = (line: number, read: ExportLine | undefined): Omit<FileBreak, 'r
   const { position, stream, revision } = read;
   return { line, position, stream, revision };
 };
-
-const isWhole = ({ bytes, ended }: Piece): boolean =>
-  ended && Buffer.from(bytes.toString('utf8')).equals(bytes);
 
 /** Checks that the head in the manifest is the last line. */
 const headReason = (last: ExportLine | undefined, { head }: Manifest): string | undefined => {
@@ -124,7 +97,7 @@ const scan = async (
     untrusted: seals.missing(),
     firstSealLine,
   });
-  const pieces = piecesOf(file, (chunk) => {
+  const lines = exportLines(file, (chunk) => {
     sha256.update(chunk);
     bytes += chunk.length;
   });
@@ -132,8 +105,7 @@ const scan = async (
     check.reasonFor(line) ??
     // A part of a log holds some of its seals, and not what they seal.
     (manifest.completeness === 'log' ? seals.reasonFor(line) : undefined);
-  for await (const piece of pieces) {
-    const read = isWhole(piece) ? readExportLine(piece.bytes.toString('utf8')) : undefined;
+  for await (const read of lines) {
     const reason = read === undefined ? NOT_A_LINE : reasonOf(read);
     if (reason !== undefined) {
       return { ...scanned(), broken: { ...placeOf(events + 1, read), reason } };
@@ -165,19 +137,14 @@ export const verifyFile = async (
   manifestFile: string = manifestFileOf(file),
   publicKey?: string,
 ): Promise<FileVerification> => {
-  if (!existsSync(file)) throw new CommandFailed(`${file} does not exist`);
-  const manifest = readManifest(manifestFile);
+  const manifest = readManifestOf(file, manifestFile);
   const { head, completeness } = manifest;
   if (publicKey !== undefined && completeness !== 'log') {
     throw new CommandFailed(
       `${file} is no export of the whole log, and seals are of the whole log: leave out --key, or export without a range and for all merchants`,
     );
   }
-  const seen = await scan(file, manifest, publicKey).catch(
-    ({ code, message }: NodeJS.ErrnoException) => {
-      throw new CommandFailed(`${file} cannot be read (${code ?? message})`);
-    },
-  );
+  const seen = await scan(file, manifest, publicKey);
   const { events, sealed } = seen;
   const broken = seen.broken ?? breakOfWhole(seen, manifest);
   return {

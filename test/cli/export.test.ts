@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readExportLine } from '../../audit/export-lines.ts';
-import { fileSource } from '../../cli/events-of-file.ts';
+import { openFileSource } from '../../cli/events-of-file.ts';
 import { manifestFileOf } from '../../cli/export-manifest.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
 import { runCli } from '../support/cli.ts';
@@ -89,7 +89,7 @@ describe('F12: the events of a payment in an export', () => {
     const out = join(log.folder, 'log.jsonl');
     await exportLog(log, out);
     const whole = readFileSync(out, 'utf8');
-    const source = fileSource('pay_2', out);
+    const source = await openFileSource('pay_2', out);
     expect((await source.timeline()).broken).toBeUndefined();
     expect(await source.state({ revision: '5' })).toMatchObject({
       payment: { status: 'CAPTURED' },
@@ -99,7 +99,7 @@ describe('F12: the events of a payment in an export', () => {
         ? line.replace(/"amount":\d+/, '"amount":9900')
         : line;
     writeFileSync(out, whole.split('\n').map(changed).join('\n'));
-    const forged = fileSource('pay_2', out);
+    const forged = await openFileSource('pay_2', out);
     expect(await forged.timeline()).toMatchObject({
       broken: { stream: 'payment-pay_2', revision: 3, reason: 'its text does not have its hash' },
     });
@@ -118,7 +118,7 @@ describe('F12: the events of a payment in an export', () => {
     await exportLog(log, out);
     restore();
     close();
-    const { timeline, state } = fileSource('pay_5', out);
+    const { timeline, state } = await openFileSource('pay_5', out);
     const { events, broken } = await timeline();
     expect([events.length, broken]).toEqual([6, undefined]);
     await expect(state({})).rejects.toMatchObject({
@@ -130,17 +130,47 @@ describe('F12: the events of a payment in an export', () => {
 
   test('that begins in the middle of its stream are verified from there on', async () => {
     const out = join(log.folder, 'part.jsonl');
-    await exportLog(log, out);
-    const lines = readFileSync(out, 'utf8').split('\n');
-    writeFileSync(out, lines.slice(12).join('\n'));
-    expect((await fileSource('pay_2', out).timeline()).broken).toBeUndefined();
-    writeFileSync(
-      out,
-      lines
-        .slice(12)
-        .join('\n')
-        .replace(/"amount":\d+/g, '"amount":1'),
-    );
-    expect((await fileSource('pay_2', out).timeline()).broken).toMatchObject({ revision: 2 });
+    await exportLog(log, out, '12');
+    expect((await (await openFileSource('pay_2', out)).timeline()).broken).toBeUndefined();
+    writeFileSync(out, readFileSync(out, 'utf8').replace(/"amount":\d+/g, '"amount":1'));
+    const forged = await openFileSource('pay_0', out);
+    expect((await forged.timeline()).broken).toMatchObject({ revision: 2 });
   });
+
+  const LAST = '"stream":"payment-pay_5"';
+  const CHANGES: [string, (lines: string[]) => string[]][] = [
+    [
+      'has a space more in the line of its last event',
+      (lines) => lines.with(-1, (lines.at(-1) ?? '').replace('"position":', '"position": ')),
+    ],
+    [
+      'is cut in the middle of that line',
+      (lines) => lines.with(-1, (lines.at(-1) ?? '').slice(0, 200)),
+    ],
+    [
+      'names another payment in that line',
+      (lines) => lines.with(-1, (lines.at(-1) ?? '').replace(LAST, LAST.replace('5', '4'))),
+    ],
+    ['lacks that line', (lines) => lines.slice(0, -1)],
+    ['lacks an event of another payment', (lines) => lines.toSpliced(-3, 1)],
+  ];
+
+  test.each(CHANGES)(
+    'of a file that %s are shown up to there, exit code 3',
+    async (_what, change) => {
+      const out = join(log.folder, 'changed-file.jsonl');
+      await exportLog(log, out);
+      const lines = readFileSync(out, 'utf8').trimEnd().split('\n');
+      expect(lines.at(-1)).toContain(LAST);
+      writeFileSync(out, `${change(lines).join('\n')}\n`);
+      const { code, stdout, stderr } = await runCli(['events', 'pay_5', '--file', out]);
+      expect([code, stderr]).toEqual([3, expect.stringContaining(`of ${out}: `)]);
+      expect(stdout).toContain('r4');
+      expect(stdout).not.toContain('REFUNDED');
+      const source = await openFileSource('pay_5', out);
+      await expect(source.state({})).rejects.toMatchObject({ exitCode: 3 });
+      expect(await source.state({ revision: '4' })).toMatchObject({ revision: 4 });
+      expect((await verifyFile(out)).ok).toBe(false);
+    },
+  );
 });

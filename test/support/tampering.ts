@@ -104,23 +104,25 @@ export const verifyOf = async (
   return step.value;
 };
 
-/** Exports the whole log the way the command line does. */
+/** Exports the whole log, or what follows the position `from`, the way the command line does. */
 export const exportLog = async (
   { store, folder }: Pick<LogUnderTest, 'store' | 'folder'>,
   out = join(folder, 'log.jsonl'),
+  from?: string,
 ) => {
   const { signal } = new AbortController();
-  const nothing = { from: undefined, fromTime: undefined, toTime: undefined, limit: undefined };
+  const requested = { from, fromTime: undefined, toTime: undefined, limit: undefined };
   const lines = logLines(
     { log: store, merchants: createMerchantLookup(store, noReadModels) },
-    nothing,
+    requested,
     undefined,
     signal,
   );
   const body = (async function* () {
     for await (const line of lines) yield Buffer.from(line);
   })();
-  const headers = new Headers({ [COMPLETENESS_HEADER]: 'log', [GUARANTEE_HEADER]: 'log' });
+  const completeness = from === undefined ? 'log' : 'range';
+  const headers = new Headers({ [COMPLETENESS_HEADER]: completeness, [GUARANTEE_HEADER]: 'log' });
   return { out, ...(await writeExport({ body, headers }, out, {})) };
 };
 
