@@ -1,7 +1,7 @@
 /** One payment's events from an export, shown as the service would show them, without the service. */
 import type { AuditBreak } from '../audit/contract.ts';
 import { type ExportLine, expectedChain, LINES_START } from '../audit/export-lines.ts';
-import { foldProven, streamBreak, timelineOf } from '../audit/history.ts';
+import { foldProven, type History, streamBreak, timelineOf } from '../audit/history.ts';
 import { StateParameters } from '../audit/parameters.ts';
 import { type NoState, type State, stateOf } from '../audit/state.ts';
 import { GENESIS_HASH } from '../shared/event-store/chain.ts';
@@ -11,7 +11,7 @@ import type { StoredForm } from '../shared/event-store/port.ts';
 import { breakAt, verifyPart, verifyStream } from '../shared/event-store/verify-chain.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
 import { CommandFailed } from './command-failed.ts';
-import type { Source } from './events-source.ts';
+import type { At, Source } from './events-source.ts';
 import { exportLines, NOT_A_LINE, NOT_ITS_END } from './export-file.ts';
 import { type Manifest, readManifestOf } from './export-manifest.ts';
 import { NOT_ITS_CHAIN } from './line-check.ts';
@@ -60,6 +60,16 @@ const orUnreadable = (fold: () => State | NoState): State | NoState => {
   }
 };
 
+const stateAt = (history: Pick<History, 'events' | 'broken'>, at: At): State => {
+  const parameters = StateParameters.safeParse(at);
+  if (!parameters.success) throw new CommandFailed('--at must be a revision or a time', 2);
+  const state = orUnreadable(() =>
+    foldProven(history, (proven) => stateOf(proven, parameters.data, history.broken)),
+  );
+  if (!('none' in state)) return state;
+  throw new CommandFailed(state.detail, state.none === 'broken' ? 3 : 1);
+};
+
 /**
  * Reads one payment's events from an export up to the first line that is not as it was exported. Throws
  * CommandFailed when the file or its manifest cannot be read, or holds no event of the payment.
@@ -81,13 +91,12 @@ export const openFileSource = async (paymentId: string, file: string): Promise<S
       ...(broken === undefined ? {} : { broken }),
     }),
     state: async (at) => {
-      const parameters = StateParameters.safeParse(at);
-      if (!parameters.success) throw new CommandFailed('--at must be a revision or a time', 2);
-      const state = orUnreadable(() =>
-        foldProven({ events, broken }, (proven) => stateOf(proven, parameters.data, broken)),
-      );
-      if (!('none' in state)) return state;
-      throw new CommandFailed(state.detail, state.none === 'broken' ? 3 : 1);
+      if (first.revision > 0 && manifest.completeness === 'range') {
+        throw new CommandFailed(
+          `${file} holds the payment from revision ${first.revision} on, and its state is made of every event; next: payments export ${paymentId} --out <file>`,
+        );
+      }
+      return stateAt({ events, broken }, at);
     },
   };
 };

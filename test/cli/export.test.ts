@@ -128,10 +128,19 @@ describe('F12: the events of a payment in an export', () => {
     });
   });
 
-  test('that begins in the middle of its stream are verified from there on', async () => {
+  test('that begins in the middle of its stream are verified from there on, and have no state', async () => {
     const out = join(log.folder, 'part.jsonl');
     await exportLog(log, out, '12');
     expect((await (await openFileSource('pay_2', out)).timeline()).broken).toBeUndefined();
+    const before = ['--at', '2020-01-01T00:00:00Z'];
+    for (const args of [['--state'], ['--diff', '--at', '3'], ['--state', ...before]]) {
+      const { code, stdout, stderr } = await runCli(['events', 'pay_2', '--file', out, ...args]);
+      expect([code, stdout, stderr]).toEqual([
+        1,
+        '',
+        `payments: ${out} holds the payment from revision 2 on, and its state is made of every event; next: payments export pay_2 --out <file>\n`,
+      ]);
+    }
     writeFileSync(out, readFileSync(out, 'utf8').replace(/"amount":\d+/g, '"amount":1'));
     const forged = await openFileSource('pay_0', out);
     expect((await forged.timeline()).broken).toMatchObject({ revision: 2 });
