@@ -64,12 +64,20 @@ export const failIfBroken = (what: string, broken: AuditBreak | undefined): void
 /** One server-sent event. */
 export type ServerSentEvent = { event: string | undefined; id: string | undefined; data: string };
 
-/** The server-sent events of a response, until it ends. Throws CommandFailed for an error response. */
+/**
+ * The server-sent events of a response, until it ends or its connection is lost. Throws CommandFailed
+ * for an error response.
+ */
 export async function* serverSentEvents(response: Response): AsyncGenerator<ServerSentEvent> {
   const { body } = await orFail(response);
   if (body === null) return;
   const events = body
     .pipeThrough(new TextDecoderStream())
     .pipeThrough(new EventSourceParserStream());
-  for await (const { event, id, data } of events) yield { event, id, data };
+  try {
+    for await (const { event, id, data } of events) yield { event, id, data };
+  } catch (error) {
+    // What `fetch` throws; who reads on knows by the missing result that the connection was lost.
+    if (!(error instanceof TypeError)) throw error;
+  }
 }

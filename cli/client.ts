@@ -151,16 +151,33 @@ export const rejectionLine = (status: number, body: string): string => {
   return `${error}: ${String(message).replace(/\.$/, '')}${list}${next === undefined ? '' : `; ${next}`}`;
 };
 
+/** The whole body. Throws CommandFailed where the connection is lost before its end. */
+export const textOf = async (response: Response): Promise<string> => {
+  try {
+    return await response.text();
+  } catch (error) {
+    throw new CommandFailed(
+      `the connection was lost before the end of the response (${codeOf(error)}); what would change something may have been carried out`,
+    );
+  }
+};
+
 /**
  * Returns a successful response. Throws CommandFailed with the error as one line; a 400 means wrong
  * usage of the verb, exit code 2.
  */
 export const orFail = async (response: Response): Promise<Response> => {
   if (response.ok) return response;
-  const line = rejectionLine(response.status, await response.text());
+  const line = rejectionLine(response.status, await textOf(response));
   throw new CommandFailed(line, response.status === 400 ? 2 : 1);
 };
 
-/** The JSON of a successful response. Throws CommandFailed as orFail does. */
-export const jsonOf = async <T>(response: Promise<Response>): Promise<T> =>
-  (await (await orFail(await response)).json()) as T;
+/** The JSON of a successful response. Throws CommandFailed as orFail does, and for what is no JSON. */
+export const jsonOf = async <T>(response: Promise<Response>): Promise<T> => {
+  const text = await textOf(await orFail(await response));
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw new CommandFailed('the response is no JSON; is PAYMENTS_URL the address of the service?');
+  }
+};

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { ServiceSettings } from '../command-api/operator/settings.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { withoutSecrets } from '../shared/runtime/effective-settings.ts';
-import { openClient, rejectionLine } from './client.ts';
+import { jsonOf, openClient } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import type { EngineFinding } from './doctor-engines.ts';
 
@@ -86,9 +86,7 @@ const settingsOf = async (config: Config): Promise<Pick<ServiceFinding, 'setting
   if (!canSign(config)) return { settings: null, reason: NO_TOKEN };
   try {
     const client = await openClient({ scope: 'ops:admin' });
-    const response = await client.get('/ops/v1/settings');
-    if (response.ok) return { settings: (await response.json()) as ServiceSettings };
-    return { settings: null, reason: rejectionLine(response.status, await response.text()) };
+    return { settings: await jsonOf<ServiceSettings>(client.get('/ops/v1/settings')) };
   } catch (error) {
     if (error instanceof CommandFailed) return { settings: null, reason: error.message };
     throw error;

@@ -3,7 +3,7 @@
  * accepts commands of operators.
  */
 import { REJECTION_HEADER } from '../shared/http/errors.ts';
-import { type Client, rejectionLine } from './client.ts';
+import { type Client, rejectionLine, textOf } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 
 const ATTEMPTS_MAX = 8;
@@ -21,7 +21,7 @@ export const postToFollowing = async (
   for (let attempts = 1; ; attempts += 1) {
     const response = await client.post(path, undefined, headers);
     if (response.ok) return response;
-    const text = await response.text();
+    const text = await textOf(response);
     const reason = response.headers.get(REJECTION_HEADER);
     if (attempts === ATTEMPTS_MAX || reason !== 'STANDING_BY') {
       throw new CommandFailed(rejectionLine(response.status, text) + next(reason));

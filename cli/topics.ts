@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { withoutControlSigns } from '../shared/runtime/control-signs.ts';
-import { type Client, jsonOf, openClient, orFail } from './client.ts';
+import { type Client, jsonOf, openClient, orFail, textOf } from './client.ts';
 import { columns, type Format, formatOption, note, print, printJson } from './output.ts';
 import { topicsParkedCommands } from './topics-parked.ts';
 
@@ -57,7 +57,7 @@ const printPage = async (
 ): Promise<string> => {
   const query = new URLSearchParams({ from, ...(keys && { keys: 'true' }) });
   const response = await orFail(await client.get(`/ops/v1/topics/${topic}/messages?${query}`));
-  const values = await response.text();
+  const values = await textOf(response);
   // Into a pipe go the very bytes of the messages.
   process.stdout.write(process.stdout.isTTY ? withoutControlSigns(values) : values);
   return response.headers.get('next-position') ?? from;
