@@ -12,11 +12,12 @@ import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { type StartTimer, startTimer } from '../../shared/runtime/timer.ts';
 import type { Attempt, DeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
-import { merchantsWithEndpoints, readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
+import { merchantsWithEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { misfitOf } from '../log-check.ts';
 import { type Log, runSubscription, type Subscription } from '../subscription.ts';
 import { followCommands } from './commands.ts';
+import { type DelivererStatus, endpointsStatus } from './deliverer-status.ts';
 import { deliveryOf } from './delivery.ts';
 import { disableIn } from './disable.ts';
 import { type EndpointLoop, type LoopDeps, startEndpointLoop } from './endpoint-loop.ts';
@@ -25,6 +26,7 @@ import { createMessages } from './messages.ts';
 import { takeRow } from './own-row.ts';
 import { followPaymentFacts } from './payment-facts.ts';
 import { createPermits } from './permits.ts';
+import { readableEndpoints } from './readable-endpoints.ts';
 import type { Sender } from './send.ts';
 
 /** Whose turn it is, where several processes could deliver. Nobody's until that is known. */
@@ -48,17 +50,6 @@ export type DelivererOptions = {
   random?(): number;
   /** In milliseconds; tests shorten them. */
   waitsMs?: Partial<typeof WAITS_MS>;
-};
-
-/** `HALTED`: the log is not the one that was sent from; an operator has to put the right one back. */
-export type DeliveryState = 'ENABLED' | 'FAILING' | 'DISABLED' | 'HALTED';
-
-export type DelivererStatus = {
-  state: 'standing-by' | 'idle' | 'running' | 'backing-off' | 'stopped';
-  error?: string;
-  endpoints: Record<DeliveryState, number>;
-  /** When the oldest event happened that an enabled endpoint has not accepted; null: none. */
-  oldestWaitingMs: number | null;
 };
 
 export type Deliverer = {
@@ -98,7 +89,8 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   const permits = { all: createPermits(REQUESTS_MAX), failing: createPermits(FAILING_MAX) };
   type Running = { endpoint: Endpoint; loop: EndpointLoop; end: AbortController };
   const loops = new Map<string, Running>();
-  const halted = new Map<string, Endpoint>();
+  /** The merchant of each that is halted: an endpoint by its id, all of a merchant's by their stream. */
+  const halted = new Map<string, string>();
   /** By the stream of its endpoints. */
   const merchants = new Map<string, string>();
   let standingBy = false;
@@ -133,7 +125,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     const { endpointId } = endpoint;
     const misfit = await misfitOf(store, checkpoint, hash);
     if (misfit === undefined) return true;
-    halted.set(endpointId, endpoint);
+    halted.set(endpointId, endpoint.merchantId);
     logger.error(
       { endpointId, checkpoint },
       `webhook endpoint halted: the event log ${misfit} what was sent; put the right log back, or resume the endpoint from now`,
@@ -166,9 +158,28 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     });
   };
 
+  const endLoop = async (endpointId: string): Promise<void> => {
+    const running = loops.get(endpointId);
+    loops.delete(endpointId);
+    halted.delete(endpointId);
+    running?.end.abort();
+    await running?.loop.ended.catch(() => undefined);
+  };
+
   const follow = async (merchantId: string): Promise<void> => {
-    merchants.set(endpointStreamOf(merchantId), merchantId);
-    const { endpoints, events } = await readEndpoints(store, merchantId);
+    const stream = endpointStreamOf(merchantId);
+    merchants.set(stream, merchantId);
+    halted.delete(stream);
+    const ofLoops = [...loops].map(([id, { endpoint }]) => [id, endpoint.merchantId] as const);
+    const here = [...ofLoops, ...halted].filter(([, of]) => of === merchantId).map(([id]) => id);
+    const found = await readableEndpoints(store, merchantId, logger);
+    if (found === undefined) {
+      await Promise.all(here.map(endLoop));
+      served.delete(merchantId);
+      halted.set(stream, merchantId);
+      return;
+    }
+    const { endpoints, events } = found;
     if (endpoints.some(({ disabled }) => disabled === undefined)) served.add(merchantId);
     else served.delete(merchantId);
     for (const endpoint of endpoints) {
@@ -177,14 +188,9 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
       else running.loop.update(endpoint, events);
     }
     const known = new Set(endpoints.map(({ endpointId }) => endpointId));
-    const here = [...[...loops.values()].map(({ endpoint }) => endpoint), ...halted.values()];
-    for (const { endpointId, ...one } of here) {
-      if (one.merchantId !== merchantId || known.has(endpointId)) continue;
-      const running = loops.get(endpointId);
-      loops.delete(endpointId);
-      halted.delete(endpointId);
-      running?.end.abort();
-      await running?.loop.ended.catch(() => undefined);
+    for (const endpointId of here) {
+      if (known.has(endpointId)) continue;
+      await endLoop(endpointId);
       await deliveries.remove(endpointId);
     }
   };
@@ -260,29 +266,16 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   }, waitsMs.standBy);
   watch.unref();
 
-  const stateOf = ({ loop }: Running): DeliveryState => {
-    const { isDisabled, isFailing } = loop.status();
-    return isDisabled ? 'DISABLED' : isFailing ? 'FAILING' : 'ENABLED';
-  };
-
   return {
     status: () => {
       const { state, error } = subscription.status();
-      const endpoints = { ENABLED: 0, FAILING: 0, DISABLED: 0, HALTED: halted.size };
-      const waits: number[] = [];
-      for (const running of loops.values()) {
-        endpoints[stateOf(running)] += 1;
-        const { oldestWaiting, isDisabled } = running.loop.status();
-        if (oldestWaiting !== null && !isDisabled) waits.push(oldestWaiting);
-      }
       const isOver = state === 'stopped' || state === 'backing-off';
       // While it waits, the last error of its subscription is over.
       const wait = state === 'stopped' ? undefined : waiting;
       return {
         state: wait ?? (isOver ? state : 'running'),
         ...(error === undefined || wait !== undefined ? {} : { error }),
-        endpoints,
-        oldestWaitingMs: waits.length === 0 ? null : Math.min(...waits),
+        ...endpointsStatus([...loops.values()], halted.size),
       };
     },
     stop: async () => {

@@ -13,7 +13,8 @@ import type { ScanTools } from '../../shared/runtime/scan.ts';
 import type { SpanCounts } from '../../shared/runtime/tracing.ts';
 import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
 import type { Log } from '../subscription.ts';
-import type { DelivererStatus, Turn } from './deliverer.ts';
+import type { Turn } from './deliverer.ts';
+import type { DelivererStatus } from './deliverer-status.ts';
 
 /** How far the log may be read, and whose turn it is. */
 export type News = { end: Position | null; turn: Turn };

@@ -13,7 +13,8 @@ import { createScanThread, type ScanThread } from '../../shared/runtime/scan-thr
 import { countSpans } from '../../shared/runtime/tracing.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
 import type { Log } from '../subscription.ts';
-import type { Deliverer, DelivererStatus, Turn } from './deliverer.ts';
+import type { Deliverer, Turn } from './deliverer.ts';
+import type { DelivererStatus } from './deliverer-status.ts';
 import type { CountedAttempt, News, ThreadArgs, ThreadCalls } from './thread-messages.ts';
 
 export type DelivererThreadOptions = Pick<ThreadArgs, 'settings' | 'allowedNetworks'> & {

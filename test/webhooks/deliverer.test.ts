@@ -2,9 +2,13 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
+import type { WebhookEvent } from '../../shared/payment/webhook-events.ts';
+import { newUlid } from '../../shared/runtime/ids.ts';
 import { parseDeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
+import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
+import { captured, newEvent } from '../support/payment-events.ts';
 import { until } from '../support/until.ts';
 import { surviveDelivererKills } from '../support/webhook-kills.ts';
 import {
@@ -267,6 +271,52 @@ describe('several processes', () => {
   });
 });
 
+const untilHalted = (world: World, count: number): Promise<void> =>
+  until(`${count} halted`, () => world.deliverer.status().endpoints.HALTED === count);
+
+describe('a merchant whose events of endpoints cannot be read', () => {
+  const UNKNOWN_CHANGE: WebhookEvent = {
+    type: 'WebhookEndpointChanged',
+    data: { endpointId: `we_${newUlid()}`, description: 'of none' },
+  };
+  const HALTED = expect.stringContaining('webhook endpoints of a merchant halted: their events');
+
+  test('is halted alone: the messages of others are sent, and its own once they can be read', async () => {
+    const deliveries = memoryDeliveries();
+    const store = memoryEventStore();
+    const stream = endpointStreamOf(MERCHANT);
+    const idsIn = (world: World) => world.sent.map((one) => dataOf(one).payment.paymentId);
+    await using first = webhookWorld({ store, deliveries });
+    await first.register(MERCHANT);
+    await first.register('m_2');
+    await first.pay('pay_1');
+    await untilSent(first, 1);
+    // Met while it delivers, by the next event of the stream, and at a start.
+    store.damage(stream, 0, 'is not JSON');
+    store.inject(stream, 1, { ...newEvent(captured()), event: UNKNOWN_CHANGE });
+    await untilHalted(first, 1);
+    await first.pay('pay_2');
+    await first.pay('pay_3', 2, 'm_2');
+    await untilSent(first, 2);
+    expect(idsIn(first)).toEqual(['pay_1', 'pay_3']);
+    await first.deliverer.stop();
+
+    await using second = webhookWorld({ store, deliveries });
+    await untilHalted(second, 1);
+    await second.pay('pay_4', 2, 'm_2');
+    await untilSent(second, 1);
+    expect(idsIn(second)).toEqual(['pay_4']);
+    await second.deliverer.stop();
+
+    store.mend(stream);
+    await using third = webhookWorld({ store, deliveries });
+    await untilSent(third, 1);
+    expect(idsIn(third)).toEqual(['pay_2']);
+    expect(third.deliverer.status().endpoints.HALTED).toBe(0);
+    expect([first, second, third].map(({ lines }) => lines)).toEqual([[HALTED], [HALTED], []]);
+  });
+});
+
 describe('a log that is not the one that was sent', () => {
   /** A delivery that has sent from another log than the store's. */
   const halted = async () => {
@@ -282,9 +332,6 @@ describe('a log that is not the one that was sent', () => {
     deliveries.rows.set(endpointId, { version, text: JSON.stringify(row) });
     return { deliveries, store, endpointId };
   };
-  const untilHalted = (world: World, count: number): Promise<void> =>
-    until(`${count} halted`, () => world.deliverer.status().endpoints.HALTED === count);
-
   test('is not sent from until the endpoint is resumed from now', async () => {
     const { deliveries, store, endpointId } = await halted();
     await using world = webhookWorld({ store, deliveries });
