@@ -16,7 +16,7 @@ import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
 import { comparableOf, describeToken, type ShownCard, shownCardOf } from './card-of-request.ts';
 import type { CommandDeps } from './deps.ts';
-import type { Identities } from './idempotency.ts';
+import { type CreateIds, createIdsUnder, type Identities } from './idempotency.ts';
 import { type LoadedPayment, notInLog } from './loaded-payment.ts';
 import { claimReference, stillClaims } from './merchant-reference.ts';
 import { type OperationRequest, operate } from './operate.ts';
@@ -38,9 +38,6 @@ type Attempt = {
   call: CallDetails;
   budget: Budget;
 };
-
-/** How many attempts under one key are looked through: each was proven never carried out. */
-const ATTEMPTS_MAX = 1000;
 
 /**
  * Creates a payment, joins an equal unresolved create, or answers a repeat under a key.
@@ -157,17 +154,13 @@ const createUnderKey = (
   const { identities, queues } = deps;
   const keyHash = identities.keyHashOf(sender.merchantId, 'create', '', key);
   const keyed = { ...attempt, command: { ...command, identity: { ...command.identity, keyHash } } };
-  const idsUnder = (by: Identities, n: number): CreateIds => {
-    const { merchantId } = sender;
-    const paymentId = by.paymentIdOf(merchantId, key, n);
-    const operationId = by.operationIdOf(merchantId, 'create', paymentId, key, n);
-    return { paymentId, operationId };
-  };
+  const idsUnder = (by: Identities, n: number): CreateIds =>
+    createIdsUnder(by, sender.merchantId, key, n);
   const { previous } = identities;
   return queues.run(`create ${idsUnder(identities, 1).paymentId}`, async () => {
     // A payment of the time before the rotation has an id by the older secret.
     let tried = previous && (await lastOf(deps, keyed, (n) => idsUnder(previous, n).paymentId));
-    for (let n = 1; n <= ATTEMPTS_MAX && budget.leftMs() > 0; n++) {
+    for (let n = 1; budget.leftMs() > 0; n++) {
       if (tried !== undefined && 'response' in tried) break;
       tried = await createOrRepeat(deps, keyed, idsUnder(identities, n), tried?.free);
     }
@@ -183,17 +176,14 @@ const lastOf = async (
   idOf: (n: number) => string,
 ): Promise<Tried | undefined> => {
   let last: Tried | undefined;
-  for (let n = 1; n <= ATTEMPTS_MAX; n++) {
+  for (let n = 1; attempt.budget.leftMs() > 0; n++) {
     const tried = await repeatOf(deps, attempt, idOf(n));
     if (tried === undefined) return last;
     if ('response' in tried) return tried;
     last = tried;
   }
-  return last;
+  throw new BudgetSpent();
 };
-
-/** The ids that one attempt to create a payment gets. */
-type CreateIds = { paymentId: string; operationId: string };
 
 /** `free`: the payment whose create was proven never carried out, so that the next id is free. */
 type Tried = { response: CommandResponse } | { free: LoadedPayment };

@@ -35,6 +35,23 @@ export type Identities = {
   previous?: Identities;
 };
 
+/** The ids that one attempt to create a payment gets. */
+export type CreateIds = { paymentId: string; operationId: string };
+
+/** The ids of the n-th attempt (from 1) to create a payment under a merchant's key. */
+export const createIdsUnder = (
+  by: Identities,
+  merchantId: string,
+  key: string,
+  attempt: number,
+): CreateIds => {
+  const paymentId = by.paymentIdOf(merchantId, key, attempt);
+  return {
+    paymentId,
+    operationId: by.operationIdOf(merchantId, 'create', paymentId, key, attempt),
+  };
+};
+
 const ID_CHARACTERS = 26;
 
 /** The first secret makes the hashes of new requests; those of the older one are recognised. */

@@ -173,13 +173,20 @@ export type RespondDeps = {
 /** How long a response waits for the read models; a GET folds the stream where that was too short. */
 const READ_MODELS_WAIT_MS = 500;
 
+/** An operation that an earlier request with the same key has begun, and that has no outcome yet. */
+export type EarlierOperation = {
+  paymentId: string;
+  /** Its call may still be running, here or in another process; else it is unresolved. */
+  mayRun: boolean;
+};
+
 /** A command that has been begun for a request. */
 type Running = {
   command: string;
   budget: Budget;
   task: Promise<CommandResponse>;
   /** Called when the budget is spent before the command had its turn. */
-  repeatsRunning(): boolean;
+  earlier(): EarlierOperation | undefined;
 };
 
 /**
@@ -213,9 +220,19 @@ const storedOrNot = (): CommandResponse =>
     'it is not known whether anything was stored; nothing was sent to the provider',
   ]);
 
+/** The budget was spent before the command had its turn, by what its key was used for before. */
+const outOfTurn = (earlier: EarlierOperation | undefined): CommandResponse => {
+  if (earlier === undefined)
+    return tryLater('SERVICE_UNAVAILABLE', ['the turn of this request did not come in time']);
+  // seeded bug: unresolved-is-not-running
+  return earlier.mayRun
+    ? tryLater('IDEMPOTENCY_IN_PROGRESS', ['the first request with this key still runs'])
+    : unknownOutcome(earlier.paymentId);
+};
+
 /** The command's response, or why there is none yet. Any other error is app.ts's to reject with. */
 const responseOf = async (
-  { task, budget, repeatsRunning }: Running,
+  { task, budget, earlier }: Running,
   waiting: Waiting,
 ): Promise<CommandResponse> => {
   try {
@@ -226,9 +243,7 @@ const responseOf = async (
     if (!(error instanceof BudgetSpent)) throw error;
     if (budget.begunOn !== undefined) return unknownOutcome(budget.begunOn);
     if (budget.appending === true) return storedOrNot();
-    return repeatsRunning()
-      ? tryLater('IDEMPOTENCY_IN_PROGRESS', ['the first request with this key still runs'])
-      : tryLater('SERVICE_UNAVAILABLE', ['the turn of this request did not come in time']);
+    return outOfTurn(earlier());
   }
 };
 

@@ -17,13 +17,13 @@ import {
   type Route,
   type RoutesOf,
 } from '../shared/http/route.ts';
-import { isUnderKeyOf, unresolvedOperations } from '../shared/payment/payment-state.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts';
-import { type Change, type ChangeKind, changePayment, recognisedBy } from './change-payment.ts';
+import { type ChangeKind, changePayment } from './change-payment.ts';
 import { createPayment } from './create-payment.ts';
 import type { CommandDeps } from './deps.ts';
+import { earlierChange, earlierCreate } from './earlier-operation.ts';
 import { type LoadedPayment, notInLog } from './loaded-payment.ts';
 import { OPERATOR_ROUTES, type OperatorDeps } from './operator/routes.ts';
 import type { ProviderAhead, ReadOnly } from './provider-ahead/provider-ahead.ts';
@@ -102,8 +102,7 @@ const PAYMENT_ROUTES = {
         command: 'create',
         budget,
         task: createPayment(api.commands, sender, request, key, budget),
-        // Creates under one key wait for one another and for nothing else.
-        repeatsRunning: () => key !== undefined,
+        earlier: () => earlierCreate(api.commands, sender, key),
       });
     },
   }),
@@ -198,7 +197,7 @@ const changeFor = async (
     command: kind,
     budget,
     task: changePayment(api.commands, sender, change, key, budget),
-    repeatsRunning: () => isRunning(api, sender, change, key),
+    earlier: () => earlierChange(api.commands, sender, change, key),
   });
 };
 
@@ -248,17 +247,4 @@ const loadFor = async (
     if (!(error instanceof UnreadableStream) || isUnreadableOf(error, merchantId)) throw error;
     return undefined;
   }
-};
-
-/** Whether the operation that a repeat waits for is under way in this process. */
-const isRunning = (
-  { commands }: CommandApi,
-  sender: Sender,
-  change: Change,
-  key: string | undefined,
-): boolean => {
-  const payment = commands.paymentLog.peek(change.paymentId);
-  if (payment === undefined) return false;
-  const request = recognisedBy(commands, sender, change, key);
-  return unresolvedOperations(payment.state).some((o) => isUnderKeyOf(o, request));
 };

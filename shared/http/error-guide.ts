@@ -60,9 +60,9 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorEntry>> = {
     stored: NOTHING,
   },
   IDEMPOTENCY_IN_PROGRESS: {
-    means: 'The first request with this `Idempotency-Key` has no outcome yet.',
+    means: 'An earlier request with this `Idempotency-Key` still runs.',
     todo: 'Wait for as many seconds as `Retry-After` says and send the same request with the same key.',
-    stored: 'Nothing by this request. The first one goes on to its end.',
+    stored: 'Nothing by this request. The earlier one goes on to its end.',
   },
   BUSINESS_RULE_VIOLATION: {
     means:

@@ -397,4 +397,29 @@ describe('gaps §8: equal requests at the same time', () => {
     await inProgress(() => hasty.change('capture', id, undefined, { key: 'k' }));
     expect(await hasty.ledger(id)).toHaveLength(2);
   });
+
+  test('gaps §7: past the request budget and no longer running: 503 with the payment', async () => {
+    await using hasty = await openInProcess({
+      ...NO_RETRIES,
+      REQUEST_BUDGET_MS: '1500',
+      PROVIDER_TIMEOUT_MS: '1500',
+    });
+    const id = idOf(await hasty.create());
+    const sends = [
+      () => hasty.create({}, { key: 'k' }),
+      () => hasty.change('capture', id, undefined, { key: 'k' }),
+    ];
+    const firsts: CommandResponse[] = [];
+    for (const send of sends) firsts.push(await leaveUnresolved(hasty, 'answer lost', send));
+    const held = Promise.withResolvers<void>();
+    hasty.faults.beforeResponse = held.promise;
+    const repeats = await Promise.all([...sends, ...sends].map((send) => send()));
+    held.resolve();
+    for (const [at, { status, headers, json }] of repeats.entries())
+      expect([status, headers.location, json.details]).toEqual([
+        503,
+        firsts[at % 2]?.headers.location,
+        firsts[at % 2]?.json.details,
+      ]);
+  });
 });

@@ -310,6 +310,27 @@ describe('settings: MERCHANT_REFERENCE, and merchantReference in MERCHANTS_FILE'
     expect(idOf(await service.create(fields))).toBe(idOf(own));
   });
 
+  test('one that waits past its budget for another payment is 503, and no repeat of its own key', async () => {
+    await using hasty = await openInProcess({
+      ...UNIQUE,
+      REQUEST_BUDGET_MS: '1500',
+      PROVIDER_TIMEOUT_MS: '1500',
+    });
+    await hasty.create();
+    const held = hasty.faults.holdNext();
+    const first = hasty.create({ merchantReference: 'r-3' });
+    await held.begun;
+    const second = await hasty.create({ merchantReference: 'r-3', amount: 3 }, { key: 'k' });
+    expectError(second, 503, 'SERVICE_UNAVAILABLE', [
+      'the turn of this request did not come in time',
+    ]);
+    held.release();
+    expectTaken(
+      await hasty.create({ merchantReference: 'r-3', amount: 3 }, { key: 'k' }),
+      locatedId(await first),
+    );
+  });
+
   test('a reference stays claimed over a restart', async () => {
     const first = idOf(await service.create({ merchantReference: 'r-2' }));
     await service.restart();

@@ -1,6 +1,15 @@
 /** gaps §8 over several processes: a repeat is recognised whichever process gets it. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { type CommandResponse, idOf, NO_RETRIES } from '../support/in-process.ts';
+import { createIdentities, createIdsUnder } from '../../command-api/idempotency.ts';
+import type { RecordedEvent } from '../../shared/event-store/port.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import {
+  type CommandResponse,
+  idOf,
+  locatedId,
+  NO_RETRIES,
+  SECRET,
+} from '../support/in-process.ts';
 import {
   type CommandProcess,
   kindsOf,
@@ -58,6 +67,29 @@ describe('gaps §8: a repeat under a key, in another process', () => {
     expect(second.headers).not.toHaveProperty('idempotent-replayed');
     expect((await a.create({}, { key })).text).toBe(second.text);
     expect(await kindsOf(processes, idOf(second))).toEqual(['AUTHORIZE']);
+  });
+
+  test('a key is free after a thousand attempts that were never sent', async () => {
+    const { a, b, store } = processes;
+    const key = newKey();
+    a.faults.next('not sent');
+    const first = await store.readStream(streamOf(locatedId(await a.create({}, { key }))));
+    const identities = createIdentities([SECRET]);
+    for (let attempt = 2; attempt <= 1_000; attempt += 1) {
+      const ids = createIdsUnder(identities, 'm_test', key, attempt);
+      const idsOf = ({ type }: RecordedEvent['event']) =>
+        type === 'PaymentCreated' ? ids : { operationId: ids.operationId };
+      const events = first.map(({ event, time, context }) => ({
+        id: crypto.randomUUID(),
+        time,
+        event: { ...event, data: { ...event.data, ...idsOf(event) } } as typeof event,
+        context,
+      }));
+      await store.append(streamOf(ids.paymentId), 'none', events);
+    }
+    const created = await b.create({}, { key });
+    expect(created.status).toBe(200);
+    expect(idOf(created)).toBe(createIdsUnder(identities, 'm_test', key, 1_001).paymentId);
   });
 
   test.each(['capture', 'void', 'refund'])('a %s is replayed byte for byte', async (change) => {
