@@ -1,5 +1,5 @@
 /** `payments events`: a payment's events, its state at a moment, and what has changed since. */
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { AuditNoState, AuditTimeline } from '../audit/contract.ts';
 import type { State } from '../audit/state.ts';
 import { auditClient, dataOption, failIfBroken, paymentPath, type ShownEvent } from './audit.ts';
@@ -109,7 +109,7 @@ export const eventsCommand = (): Command =>
     .option('--diff', 'what has changed from then to now')
     .option('--file <file>', 'read the events from an export; no service is needed')
     .addOption(dataOption().conflicts('file'))
-    .option('--merchant <id>', 'as this merchant sees it')
+    .addOption(new Option('--merchant <id>', 'as this merchant sees it').conflicts('file'))
     .addOption(formatOption())
     .addHelpText('after', '\nExample:\n  payments events pay_01… --state --at 2026-03-03T12:00:00Z')
     .action(showEvents);

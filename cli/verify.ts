@@ -1,5 +1,5 @@
 /** `payments verify`: whether the log was changed; if so, the first break and exit code 3. */
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
 import { publicKeyOf } from '../shared/event-store/seals.ts';
 import { auditClient, dataOption, pathOf, paymentPath, serverSentEvents } from './audit.ts';
@@ -128,17 +128,28 @@ const verifyExport = async (
   return verification;
 };
 
-const verificationOf = async (
+/** Ends the verb, exit code 2, at an option that what is verified would pass over. */
+const refusePassedOver = (
   paymentId: string | undefined,
-  options: Options,
+  { file, all, readModels, key, manifest }: Options,
   command: Command,
-): Promise<Verification> => {
-  const { file, all, readModels, merchant, key } = options;
+): void => {
   const targets = [paymentId, file, all, readModels].filter((one) => one !== undefined).length;
   if (targets !== 1)
     command.error('error: name exactly one of: a payment, --all, --file <file>, --read-models');
   if (key !== undefined && file === undefined)
     command.error('error: --key goes with --file: a service has its own key');
+  if (manifest !== undefined && file === undefined && all === undefined)
+    command.error(
+      'error: --manifest goes with --all, which looks for its head in the log, or with --file',
+    );
+};
+
+const verificationOf = async (
+  paymentId: string | undefined,
+  options: Options,
+): Promise<Verification> => {
+  const { file, all, merchant } = options;
   if (file !== undefined) return verifyExport(file, options);
   if (all === true) return verifyLog(options);
   const client = await auditClient(merchant, options.data);
@@ -150,9 +161,9 @@ const verify = async (
   options: Options,
   command: Command,
 ): Promise<void> => {
-  if (options.readModels && paymentId === undefined && !options.all && options.file === undefined)
-    return compareReadModels(options.format);
-  const verification = await verificationOf(paymentId, options, command);
+  refusePassedOver(paymentId, options, command);
+  if (options.readModels) return compareReadModels(options.format);
+  const verification = await verificationOf(paymentId, options);
   show(verification, options);
   if (options.all && options.manifest === undefined && options.format === 'pretty') {
     note(
@@ -182,7 +193,9 @@ export const verifyCommand = (): Command =>
       'with --file: a public key of the seals, of any time (payments keys show)',
     )
     .addOption(dataOption().conflicts(['file', 'readModels']))
-    .option('--merchant <id>', 'only this merchant')
+    .addOption(
+      new Option('--merchant <id>', 'only this merchant').conflicts(['file', 'readModels']),
+    )
     .addOption(formatOption())
     .addHelpText(
       'after',

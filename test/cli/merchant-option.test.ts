@@ -43,3 +43,15 @@ test.each([
   const { code, stderr } = await runCli(args, { ...env, DATA_DIR: folder.path, ...given });
   expect([code, stderr]).toEqual([1, expect.stringContaining('no service answers')]);
 });
+
+test.each([
+  ['--file', ['events', 'pay_1', '--file', 'not read', ...MERCHANT]],
+  ['--file', ['verify', '--file', 'not read', ...MERCHANT]],
+  ['--read-models', ['verify', '--read-models', ...MERCHANT]],
+])('beside %s it is wrong usage, for nothing is of one merchant there: %j', async (other, args) => {
+  const { code, stderr } = await runCli(args);
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining(`'--merchant <id>' cannot be used with option '${other}`),
+  ]);
+});

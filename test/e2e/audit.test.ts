@@ -125,6 +125,13 @@ describe('docs/audit.md: one command for each question', () => {
 describe('exit codes', () => {
   test('2 for wrong usage; 1 with what to do next where no service answers', async () => {
     expect((await cli('verify')).code).toBe(2);
+    for (const target of ['pay_1', '--read-models']) {
+      const kept = await cli('verify', target, '--manifest', 'kept.json');
+      expect([kept.code, kept.stderr]).toEqual([
+        2,
+        expect.stringContaining('--manifest goes with --all'),
+      ]);
+    }
     const closed = await runCli(['find'], { PAYMENTS_URL: `http://127.0.0.1:${await freePort()}` });
     expect(closed.code).toBe(1);
     expect(closed.stderr).toMatch(/^payments: no service answers at .*; start it with npm start/);
