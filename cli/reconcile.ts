@@ -5,8 +5,8 @@
 import { Command } from 'commander';
 import type { Difference } from '../command-api/reconcile/differences.ts';
 import type { Reconciliation } from '../command-api/reconcile/reconcile.ts';
-import { auditClient, dataOption } from './audit.ts';
-import { jsonOf, openClient } from './client.ts';
+import { auditClient, dataOption, serverSentEvents } from './audit.ts';
+import { jsonOf, openClient, rejectionLine } from './client.ts';
 import { CommandFailed } from './command-failed.ts';
 import {
   columns,
@@ -62,6 +62,18 @@ const show = (result: Reconciliation): void => {
   if (more > 0) print(`and ${count(more, 'more difference')}`);
 };
 
+/** The comparison may take as long as the ledger is long: as a stream nobody on the way gives it up. */
+const compare = async (data: string | undefined): Promise<Reconciliation> => {
+  const client = await auditClient(undefined, data);
+  const accept = { accept: 'text/event-stream' };
+  const response = await client.post('/audit/v1/reconcile', undefined, accept);
+  for await (const { event, data: text } of serverSentEvents(response)) {
+    if (event === 'failed') throw new CommandFailed(rejectionLine(503, text));
+    if (event === 'result') return JSON.parse(text);
+  }
+  throw new CommandFailed('the connection was lost before the result; start the comparison again');
+};
+
 type Acknowledged = { acknowledged: boolean; operations: number; cursor?: string };
 
 const acknowledge = async (): Promise<Acknowledged> => {
@@ -90,8 +102,7 @@ const reconcile = async (paymentId: string | undefined, options: Options): Promi
   }
   if ((options.limit ?? options.merchant) !== undefined)
     throw new CommandFailed('--limit and --merchant are for one payment: name it', 2);
-  const client = await auditClient(undefined, data);
-  const result = await jsonOf<Reconciliation>(client.post('/audit/v1/reconcile'));
+  const result = await compare(data);
   if (format !== 'json') show(result);
   const acknowledgement = opens && (await acknowledge());
   if (format === 'json') printJson({ ...result, acknowledgement });

@@ -19,6 +19,7 @@ import { openSqliteForReading } from '../shared/event-store/sqlite/event-store.t
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../shared/http/route.ts';
 import { buildApp } from '../shared/http/server/app.ts';
+import { createStreams } from '../shared/http/server/streams.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import { SERVICE_LOCK } from '../shared/runtime/data-folder.ts';
 import { type FileLock, shareFileLock } from '../shared/runtime/file-lock.ts';
@@ -104,6 +105,7 @@ const appOver = (folder: string, store: EventStore, merchant: string, sealingKey
   });
   registerRoutes(app, trusting(merchant), RECONCILE_ROUTES, {
     record,
+    streams: createStreams(app),
     reconcileOnce: () => reconcile({ store, ...booksOf(folder) }),
   });
   return app;

@@ -7,6 +7,7 @@ import type { EventStore } from '../shared/event-store/port.ts';
 import { createRecorder } from '../shared/http/access-recorder.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../shared/http/route.ts';
+import { createStreams } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
@@ -195,6 +196,7 @@ export const openCommandSide = (options: CommandSideOptions): CommandSide => {
       registerRoutes(app, authHooks, COMMAND_ROUTES, {
         record: createRecorder(store),
         reconcileOnce: reconciling.once,
+        streams: createStreams(app),
         service: serviceSettings(config),
         providerAhead,
         commands: deps,

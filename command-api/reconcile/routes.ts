@@ -4,18 +4,27 @@
  * `GET /audit/v1/payments/{id}/reconcile` asks the provider about the operations of one payment.
  */
 import type { FastifyReply } from 'fastify';
+import { z } from 'zod';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { isUnreadableOf } from '../../shared/event-store/fold-stream.ts';
 import type { Recorder } from '../../shared/http/access-recorder.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
-import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
+import { errorBody, RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import {
+  asJson,
   okJson,
   type RequestForm,
   type Route,
   type RoutesOf,
   sendJson,
 } from '../../shared/http/route.ts';
+import {
+  accepts,
+  EVENT_STREAM,
+  KEEP_ALIVE,
+  type Streams,
+  serverSent,
+} from '../../shared/http/server/streams.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { LoadedPayment } from '../loaded-payment.ts';
 import * as contract from './contract.ts';
@@ -26,13 +35,28 @@ export type ReconcileDeps = {
   record: Recorder;
   /** One reconciliation runs at a time: a request that comes meanwhile gets the same outcome. */
   reconcileOnce(): Promise<Reconciliation>;
+  streams: Streams;
 };
+
+const NO_LEDGER = ["the provider's ledger cannot be read now; nothing was changed"];
 
 const rejectFailed = (reply: FastifyReply, error: unknown): FastifyReply => {
   if (!(error instanceof LedgerUnavailable)) throw error;
-  const details = ["the provider's ledger cannot be read now; nothing was changed"];
-  return reject(reply, 'PROVIDER_UNAVAILABLE', details, RETRY_LATER);
+  return reject(reply, 'PROVIDER_UNAVAILABLE', NO_LEDGER, RETRY_LATER);
 };
+
+/** `result`, or `failed` with the error body that the response would have had as JSON. */
+async function* resultTexts({
+  reconcileOnce,
+}: Pick<ReconcileDeps, 'reconcileOnce'>): AsyncGenerator<string> {
+  try {
+    yield serverSent('result', await reconcileOnce());
+  } catch (error) {
+    if (!(error instanceof LedgerUnavailable)) throw error;
+    const body = errorBody('PROVIDER_UNAVAILABLE', NO_LEDGER, new Date().toISOString());
+    yield serverSent('failed', JSON.parse(body));
+  }
+}
 
 const route = <const F extends RequestForm>(own: Route<ReconcileDeps, F>) => own;
 
@@ -40,11 +64,23 @@ export const RECONCILE_ROUTES = {
   reconcile: route({
     // What the provider knows and the log does not belongs to no merchant yet.
     request: { allMerchants: true },
-    responses: okJson(contract.Reconciliation),
-    handle: async ({ record, reconcileOnce }, _input, reply) => {
-      await record(reply.request, { action: 'RECONCILE' });
+    responses: {
+      200: {
+        description: 'The response.',
+        content: { ...asJson(contract.Reconciliation), [EVENT_STREAM]: z.string() },
+      },
+    },
+    handle: async (deps, _input, reply) => {
+      const isStream = accepts(reply, EVENT_STREAM);
+      if (isStream && !deps.streams.take(reply)) {
+        const details = ['too many streams are open; try again later'];
+        return reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);
+      }
+      await deps.record(reply.request, { action: 'RECONCILE' });
+      if (isStream)
+        return deps.streams.send(reply, EVENT_STREAM, () => resultTexts(deps), KEEP_ALIVE);
       try {
-        return sendJson(reply, await reconcileOnce());
+        return sendJson(reply, await deps.reconcileOnce());
       } catch (error) {
         return rejectFailed(reply, error);
       }

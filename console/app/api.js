@@ -28,15 +28,18 @@ const UNREACHABLE = {
 };
 
 /**
- * @param {Response} response
- * @returns {Promise<Problem>}
+ * @param {number} status
+ * @param {{ error?: string, message?: string, details?: readonly string[] }} body the error body
+ * @returns {Problem}
  */
-const problemOf = async (response) => {
-  const { status } = response;
-  const body = await response.json().catch(() => ({}));
+export const problemBy = (status, body) => {
   const { error = 'UNKNOWN', message = `The service responded ${status}.`, details = [] } = body;
   return { status, code: error, sentence: message, details, next: NEXT.get(status) ?? '' };
 };
+
+/** @param {Response} response */
+const problemOf = async (response) =>
+  problemBy(response.status, await response.json().catch(() => ({})));
 
 /**
  * A response of the service, ok or not. Throws TypeError where the service cannot be reached.

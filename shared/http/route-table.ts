@@ -272,7 +272,8 @@ export const ROUTES = {
     scope: 'audit:read',
     service: 'command-api',
     summary: "Compare the provider's ledger with the log",
-    description: 'For a token of all merchants.',
+    description:
+      'It takes as long as both are long: `Accept: text/event-stream` gives `result`, or `failed` with the error body, and keep-alives until then. For a token of all merchants.',
   },
   reconcilePayment: {
     method: 'GET',

@@ -358,6 +358,17 @@ describe('M5: reconciliation', () => {
     expect(after.filter((difference) => difference.paymentId === paymentId)).toEqual([]);
   });
 
+  test('as a stream it gives the same result', async () => {
+    const headers = { accept: 'text/event-stream' };
+    const asStream = () =>
+      service.ask('POST', '/audit/v1/reconcile', undefined, { token: all, headers });
+    const { status, headers: received, text } = await asStream();
+    expect([status, received['content-type']]).toEqual([200, 'text/event-stream']);
+    const [, event, data = ''] = /^event: (\w+)\ndata: (.+)\n\n$/.exec(text) ?? [];
+    expect(event).toBe('result');
+    expect(JSON.parse(data)).toEqual((await reconcile(all)).json);
+  });
+
   const ofPayment = (paymentId: string, bearer: string | null = all, query = '') =>
     service.ask('GET', `/audit/v1/payments/${paymentId}/reconcile${query}`, undefined, {
       token: bearer,

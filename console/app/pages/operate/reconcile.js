@@ -1,6 +1,6 @@
 /** The provider's ledger against the log. */
-import { useState } from 'preact/hooks';
-import { send } from '../../api.js';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { follow, problemBy } from '../../api.js';
 import { counted, money } from '../../format.js';
 import { html } from '../../html.js';
 import { Finding, PaymentLink, ProblemBox, Raw } from '../../parts.js';
@@ -43,10 +43,21 @@ export const ReconcileSection = () => {
     /** @type {import('../../api.js').Outcome<Reconciliation> | undefined} */ (undefined),
   );
   const [isRunning, setRunning] = useState(false);
+  const leaving = useRef(new AbortController());
+  useEffect(() => () => leaving.current.abort(), []);
   const run = async () => {
     if (isRunning) return;
     setRunning(true);
-    setOutcome(await send('/audit/v1/reconcile'));
+    const rejected = await follow('/audit/v1/reconcile', {
+      method: 'POST',
+      signal: leaving.current.signal,
+      onEvent: ({ event, data }) => {
+        const value = JSON.parse(data);
+        if (event === 'result') setOutcome({ ok: true, value });
+        if (event === 'failed') setOutcome({ ok: false, problem: problemBy(503, value) });
+      },
+    });
+    if (rejected !== undefined) setOutcome({ ok: false, problem: rejected });
     setRunning(false);
   };
   return html`<h2>Reconcile</h2>
