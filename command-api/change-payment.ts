@@ -5,7 +5,7 @@
  */
 import type { RequestedAmount } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
-import type { RequestIdentity } from '../shared/payment/payment-events.ts';
+import type { RequestIdentity } from '../shared/payment/event-fields.ts';
 import {
   authorizationOf,
   isFree,

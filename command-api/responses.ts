@@ -43,11 +43,11 @@ export const rejection = (code: ErrorCode, details: string[]): CommandResponse =
   outcome: 'refused',
 });
 
+/** What `details` say where the Idempotency-Key stands for another request already (gaps §8). */
+export const KEY_REUSED = 'the Idempotency-Key was used for another request; use a new key';
+
 /** The Idempotency-Key stands for another request already (gaps §8). */
-export const keyReused = (): CommandResponse =>
-  rejection('IDEMPOTENCY_KEY_REUSED', [
-    'the Idempotency-Key was used for another request; use a new key',
-  ]);
+export const keyReused = (): CommandResponse => rejection('IDEMPOTENCY_KEY_REUSED', [KEY_REUSED]);
 
 /** A rejection that a later attempt may not meet. */
 const tryLater = (

@@ -63,6 +63,10 @@ const REPLAYED = 'Idempotent-Replayed';
 
 const ended = (description: string, notAllowed: string): Record<number, ResponseForm> => ({
   200: { description, content: asJson(PaymentResponse), headers: ['ETag', REPLAYED] },
+  409: {
+    description: 'The first request with this Idempotency-Key still runs.',
+    headers: ['Retry-After'],
+  },
   422: { description: notAllowed, headers: [REPLAYED] },
   503: {
     description:

@@ -7,6 +7,8 @@ import type { Principal } from '../../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { contextOf } from '../../shared/http/event-context.ts';
 import { type Input, type RequestForm, sendJson } from '../../shared/http/route.ts';
+import type { RequestIdentity } from '../../shared/payment/event-fields.ts';
+import type { Recognised } from '../../shared/payment/payment-state.ts';
 import type { AddressKindOf } from '../../shared/webhooks/addresses.ts';
 import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
@@ -19,7 +21,9 @@ import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints
 import type { WebhookSecret } from '../../shared/webhooks/secret-check.ts';
 import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
 import type { CommandDeps } from '../deps.ts';
+import type { Identities } from '../idempotency.ts';
 import { BudgetSpent, startBudget, type Waiting, withinBudget } from '../request-budget.ts';
+import { KEY_REUSED } from '../responses.ts';
 import { senderOf } from '../sender.ts';
 import type { AttemptParameters } from './contract.ts';
 import { showEndpoint } from './shown.ts';
@@ -31,14 +35,39 @@ export type WebhookDeps = {
     secret: WebhookSecret;
     kindOf: AddressKindOf;
   };
-  commands: Pick<CommandDeps, 'queues'>;
+  commands: Pick<CommandDeps, 'queues' | 'identities'>;
   requestBudgetMs: number;
   waiting: Waiting;
 };
 export type Webhooks = WebhookDeps['webhooks'];
 
-/** Who sent a request, and when it was there. */
-type Arrived = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'>;
+type Stored = Extract<Handled, { kind: 'stored' }>;
+
+/** A POST: the parsed request, beside its `Idempotency-Key`. */
+export type Keyed<T> = { key: string | undefined; request: T };
+
+/** Who sent a request, when it was there, and what it is recognised by where it had a key. */
+type Arrived = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'> & {
+  keyed?: Keyed<object>;
+};
+
+/** The keyed hashes that a repeat under a key is recognised by (gaps §8); undefined without a key. */
+const recognisedBy = (
+  { identities }: Pick<CommandDeps, 'identities'>,
+  merchantId: string,
+  command: EndpointCommand,
+  { key, request }: Keyed<object>,
+): Recognised | undefined => {
+  if (key === undefined) return undefined;
+  const route = `webhooks ${command.kind}`;
+  const endpointId = command.kind === 'create' ? '' : command.endpointId;
+  const under = ({ fingerprintOf, keyHashOf }: Identities): RequestIdentity => ({
+    fingerprint: fingerprintOf({ route, endpointId, ...request }),
+    keyHash: keyHashOf(merchantId, route, endpointId, key),
+  });
+  const { previous } = identities;
+  return { identity: under(identities), previousIdentity: previous && under(previous) };
+};
 
 const outOfTime = (reply: FastifyReply, hadItsTurn: boolean): void => {
   const why = hadItsTurn
@@ -47,31 +76,45 @@ const outOfTime = (reply: FastifyReply, hadItsTurn: boolean): void => {
   reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
 };
 
+const rejectOutcome = (
+  outcome: Exclude<Handled, Stored>,
+  { kind }: EndpointCommand,
+  reply: FastifyReply,
+): FastifyReply => {
+  if (outcome.kind === 'key reused') return reject(reply, 'IDEMPOTENCY_KEY_REUSED', [KEY_REUSED]);
+  if (outcome.kind === 'unknown endpoint') return reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+  // One endpoint too many breaks a rule of the merchant; there is no endpoint yet that could forbid it.
+  const code = kind === 'create' ? 'BUSINESS_RULE_VIOLATION' : 'WEBHOOK_NOT_ALLOWED';
+  return reject(reply, code, [outcome.why]);
+};
+
 /**
  * Handles a command in the turn of its merchant, within the request's budget (gaps §7); undefined once
  * it is rejected. Throws what the event store throws but a conflict of revisions.
  */
 export const handled = async (
   { webhooks, commands, requestBudgetMs, waiting }: WebhookDeps,
-  { principal, arrivedAtMs }: Arrived,
+  { principal, arrivedAtMs, keyed }: Arrived,
   command: EndpointCommand,
   reply: FastifyReply,
-): Promise<Extract<Handled, { kind: 'events' }> | undefined> => {
+): Promise<Stored | undefined> => {
   const { merchantId } = principal;
   const context = contextOf(senderOf(principal, reply));
+  const request = keyed && recognisedBy(commands, merchantId, command, keyed);
   const budget = startBudget(requestBudgetMs, arrivedAtMs);
   const task = commands.queues.run(endpointStreamOf(merchantId), async () => {
     if (budget.leftMs() === 0 || budget.spent) throw new BudgetSpent();
     budget.appending = true;
-    return handleEndpointCommand(webhooks.store, merchantId, command, context, budget);
+    const circumstances = { time: budget, request };
+    return handleEndpointCommand(webhooks.store, merchantId, command, context, circumstances);
   });
   try {
     const outcome = await withinBudget(task, budget, waiting);
-    if (outcome.kind === 'events') return outcome;
-    // One endpoint too many breaks a rule of the merchant; there is no endpoint yet that could forbid it.
-    const code = command.kind === 'create' ? 'BUSINESS_RULE_VIOLATION' : 'WEBHOOK_NOT_ALLOWED';
-    if (outcome.kind === 'rejected') reject(reply, code, [outcome.why]);
-    else reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+    if (outcome.kind === 'stored') {
+      if (outcome.isRepeat) reply.header('idempotent-replayed', 'true');
+      return outcome;
+    }
+    rejectOutcome(outcome, command, reply);
   } catch (error) {
     if (error instanceof RevisionConflict) outOfTime(reply, false);
     else if (error instanceof BudgetSpent) outOfTime(reply, budget.appending === true);
@@ -81,13 +124,17 @@ export const handled = async (
 };
 
 /** The endpoint after a command. Throws Error where the command has deleted it. */
-export const endpointAfter = (
-  { after }: Extract<Handled, { kind: 'events' }>,
-  endpointId: string,
-): Endpoint => {
+export const endpointAfter = ({ after }: Stored, endpointId: string): Endpoint => {
   const endpoint = after.endpoints.find((one) => one.endpointId === endpointId);
   if (endpoint === undefined) throw new Error(`webhook endpoint ${endpointId} is gone`);
   return endpoint;
+};
+
+/** The endpoint of a registration, as it was right after it. Throws Error where `done` is none. */
+export const createdEndpoint = (done: Stored): Endpoint => {
+  const [created] = done.events;
+  if (created?.event.type !== 'WebhookEndpointCreated') throw new Error('no endpoint was created');
+  return endpointAfter(done, created.event.data.endpointId);
 };
 
 /** The merchant's endpoint; undefined, and rejected, for another merchant's as for an unknown one. */

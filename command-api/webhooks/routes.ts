@@ -21,7 +21,7 @@ import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { BODY_NOT_OBJECT, invalid } from '../request/invalid.ts';
 import { isObject, withoutNulls } from '../request/json.ts';
-import { readJson } from '../request/read-request.ts';
+import { parseIdempotencyKey, readJson } from '../request/read-request.ts';
 import {
   AttemptParameters,
   urlDetails,
@@ -36,9 +36,11 @@ import {
   WebhookTest,
 } from './contract.ts';
 import {
+  createdEndpoint,
   endpointAfter,
   eventOf,
   handled,
+  type Keyed,
   ownEndpoint,
   sendAttempts,
   type WebhookDeps,
@@ -57,13 +59,33 @@ const readAs =
     return isObject(body) ? readBy(schema, withoutNulls(body)) : invalid(BODY_NOT_OBJECT);
   };
 
-const readRegistration = readAs(WebhookEndpointRequest);
-const readChange = readAs(WebhookEndpointChange);
-const readRotation = readAs(WebhookRotation);
-const readResend = readAs(WebhookResend);
+/** Reads a POST, with its key. */
+const readPost =
+  <T>(schema: z.ZodType<T>) =>
+  (request: FastifyRequest): Read<Keyed<T>> => {
+    const keyed = parseIdempotencyKey(request.raw.rawHeaders);
+    if (!keyed.ok) return keyed;
+    const body = readAs(schema)(request);
+    return body.ok ? { ok: true, value: { key: keyed.key, request: body.value } } : body;
+  };
 
+const readRegistration = readPost(WebhookEndpointRequest);
+const readChange = readAs(WebhookEndpointChange);
+const readRotation = readPost(WebhookRotation);
+const readResend = readPost(WebhookResend);
+/** A test ignores its body, whatever it is. */
+const readTest = ({ raw }: FastifyRequest): Read<Keyed<object>> => {
+  const keyed = parseIdempotencyKey(raw.rawHeaders);
+  return keyed.ok ? { ok: true, value: { key: keyed.key, request: {} } } : keyed;
+};
+
+const KEYED = { headers: ['IdempotencyKey'] } as const;
+const REPLAYED = { headers: ['Idempotent-Replayed'] } as const;
 const NOT_ALLOWED: Record<number, ResponseForm> = {
   422: { description: 'It is not allowed; `details` say why.' },
+};
+const KEY_REUSED: Record<number, ResponseForm> = {
+  422: { description: 'The Idempotency-Key came with another request.' },
 };
 const NO_ENDPOINT: Record<number, ResponseForm> = {
   404: { description: 'The merchant has no such webhook endpoint.' },
@@ -87,22 +109,23 @@ export const WEBHOOK_ROUTES = {
     request: {
       read: readRegistration,
       body: { schema: WebhookEndpointRequest, required: true },
+      ...KEYED,
     },
     responses: {
-      201: { description: 'Registered.', content: asJson(WebhookEndpointWithSecret) },
+      201: { description: 'Registered.', content: asJson(WebhookEndpointWithSecret), ...REPLAYED },
       ...NOT_ALLOWED,
       ...FAULT,
     },
     handle: async (api, input, reply) => {
       const { webhooks } = api;
-      const { principal, content } = input;
-      const details = urlDetails(content.url, webhooks.kindOf);
+      const { principal, content: keyed } = input;
+      const { url, eventTypes, description } = keyed.request;
+      const details = urlDetails(url, webhooks.kindOf);
       if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
       await webhooks.secret();
       const endpointId = `we_${newUlid()}`;
       const { merchantId } = principal;
       const place = await endOf(webhooks);
-      const { url, eventTypes, description } = content;
       const endpoint = {
         endpointId,
         merchantId,
@@ -112,9 +135,9 @@ export const WEBHOOK_ROUTES = {
         apiVersion: 'v1' as const,
         ...place,
       };
-      const done = await handled(api, input, { kind: 'create', endpoint }, reply);
+      const done = await handled(api, { ...input, keyed }, { kind: 'create', endpoint }, reply);
       if (done === undefined) return reply;
-      return sendJson(reply.code(201), await withSecret(webhooks, endpointAfter(done, endpointId)));
+      return sendJson(reply.code(201), await withSecret(webhooks, createdEndpoint(done)));
     },
   }),
   listWebhookEndpoints: route({
@@ -175,32 +198,43 @@ export const WEBHOOK_ROUTES = {
       endpointId: true,
       read: readRotation,
       body: { schema: WebhookRotation, required: false },
+      ...KEYED,
     },
-    responses: { ...okJson(WebhookEndpointWithSecret), ...NO_ENDPOINT, ...FAULT },
+    responses: {
+      200: {
+        description: 'The response.',
+        content: asJson(WebhookEndpointWithSecret),
+        ...REPLAYED,
+      },
+      ...KEY_REUSED,
+      ...NO_ENDPOINT,
+      ...FAULT,
+    },
     handle: async (api, input, reply) => {
       const { webhooks } = api;
-      const { endpointId, content } = input;
+      const { endpointId, content: keyed } = input;
       await webhooks.secret();
-      const expiresMs = Date.now() + content.oldExpiresInHours * HOUR_MS;
+      const expiresMs = Date.now() + keyed.request.oldExpiresInHours * HOUR_MS;
       const oldExpiresAt = new Date(expiresMs).toISOString();
       const command = { kind: 'rotate', endpointId, oldExpiresAt } as const;
-      const done = await handled(api, input, command, reply);
+      const done = await handled(api, { ...input, keyed }, command, reply);
       if (done === undefined) return reply;
       return sendJson(reply, await withSecret(webhooks, endpointAfter(done, endpointId)));
     },
   }),
   testWebhookEndpoint: route({
-    request: { endpointId: true },
+    request: { endpointId: true, read: readTest, ...KEYED },
     responses: {
-      202: { description: 'It is sent in a moment.', content: asJson(WebhookTest) },
+      202: { description: 'It is sent in a moment.', content: asJson(WebhookTest), ...REPLAYED },
       ...NO_ENDPOINT,
       ...FAULT,
     },
     handle: async (api, input, reply) => {
-      const { endpointId } = input;
-      const done = await handled(api, input, { kind: 'test', endpointId }, reply);
+      const { endpointId, content: keyed } = input;
+      const command = { kind: 'test', endpointId } as const;
+      const done = await handled(api, { ...input, keyed }, command, reply);
       if (done === undefined) return reply;
-      return sendJson(reply.code(202), { eventId: done.appended.at(-1)?.id });
+      return sendJson(reply.code(202), { eventId: done.events.at(-1)?.id });
     },
   }),
   resendWebhookEvents: route({
@@ -208,19 +242,24 @@ export const WEBHOOK_ROUTES = {
       endpointId: true,
       read: readResend,
       body: { schema: WebhookResend, required: true },
+      ...KEYED,
     },
     responses: {
-      202: { description: 'They are sent from now on.', content: asJson(WebhookEndpoint) },
+      202: {
+        description: 'They are sent from now on.',
+        content: asJson(WebhookEndpoint),
+        ...REPLAYED,
+      },
       ...NOT_ALLOWED,
       ...NO_ENDPOINT,
       ...FAULT,
     },
     handle: async (api, input, reply) => {
       const { webhooks } = api;
-      const { principal, endpointId, content } = input;
+      const { principal, endpointId, content: keyed } = input;
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       if (endpoint === undefined) return reply;
-      const { since, eventId } = content;
+      const { since, eventId } = keyed.request;
       const event =
         eventId === undefined ? undefined : await eventOf(webhooks, endpointId, eventId);
       if (eventId !== undefined && event === undefined) {
@@ -234,7 +273,7 @@ export const WEBHOOK_ROUTES = {
         ...(since !== undefined && { since }),
         ...(event !== undefined && { event }),
       } as const;
-      const done = await handled(api, input, command, reply);
+      const done = await handled(api, { ...input, keyed }, command, reply);
       if (done === undefined) return reply;
       const after = endpointAfter(done, endpointId);
       return sendJson(reply.code(202), await showEndpoint(webhooks.deliveries, after));

@@ -14,7 +14,7 @@ export const disableIn =
     const command = { kind: 'disable', endpointId, reason } as const;
     try {
       const handled = await handleEndpointCommand(store, merchantId, command, context);
-      if (handled.kind === 'events' && handled.appended.length > 0)
+      if (handled.kind === 'stored' && handled.events.length > 0)
         logger.error({ endpointId, merchant: merchantId, reason }, 'webhook endpoint disabled');
     } catch (error) {
       logger.warn({ endpointId, reason: reasonOf(error) }, 'webhook endpoint not disabled yet');

@@ -104,12 +104,6 @@ const FOR_OTHERS: Responses = {
 };
 
 const OF_ALL = { 403: { description: 'The token lacks the scope, or is for one merchant.' } };
-const REPEATED = {
-  409: {
-    description: 'The first request with this Idempotency-Key still runs.',
-    headers: LATER,
-  },
-};
 const TOO_LARGE = { 413: { description: 'The body is above 64 KiB.' } };
 
 const malformed = (isForMerchants: boolean, method: RoutePlace['method']): string => {
@@ -138,7 +132,6 @@ export const standardResponses = (place: RoutePlace, form: RequestForm): Respons
     }),
     ...(form.allMerchants && OF_ALL),
     ...(form.paymentId !== undefined && { 404: { description: missing } }),
-    ...(form.headers?.includes('IdempotencyKey') && REPEATED),
     ...(mayBeTooLarge(place, form) && TOO_LARGE),
   };
 };

@@ -3,8 +3,9 @@
  * a command holds only the masked card.
  */
 import type { CardBrand } from './card.ts';
+import type { RequestIdentity } from './event-fields.ts';
 import type { FinalOutcomeDetails, LaterResult } from './outcome.ts';
-import type { MaskedCard, PaymentDetails, RequestIdentity, Resolution } from './payment-events.ts';
+import type { MaskedCard, PaymentDetails, Resolution } from './payment-events.ts';
 
 /** An integer of minor units, from 1; 'too large' for one above 2^53-1 (gaps §3). */
 export type RequestedAmount = number | 'too large';

@@ -7,7 +7,7 @@
  */
 import { z } from 'zod';
 import { WITHOUT_TWELVE_DIGITS } from './card-digits.ts';
-import { amountMinor, operation, paymentId, text } from './event-fields.ts';
+import { amountMinor, identity, operation, paymentId, text } from './event-fields.ts';
 
 const optionalText = z.string().max(255).optional();
 const providerCode = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/);
@@ -114,15 +114,6 @@ export const maskedCard = z.strictObject({
 });
 /** See `maskedCard`. */
 export type MaskedCard = z.infer<typeof maskedCard>;
-
-/**
- * What makes a repeat recognisable (gaps §8): `fingerprint` is a keyed hash of the parsed
- * request; `keyHash` is a keyed hash of merchant, route, payment and `Idempotency-Key`, present
- * only when the request had a key.
- */
-const identity = z.strictObject({ fingerprint: text, keyHash: text.optional() });
-/** What a repeated request is recognised by. */
-export type RequestIdentity = z.infer<typeof identity>;
 
 /** What proves an outcome, in an operator's words; no run of digits as long as a card number. */
 const evidence = z.string().min(1).max(1000).regex(WITHOUT_TWELVE_DIGITS);

@@ -3,8 +3,9 @@
  * every operation that was ever begun on it, so that a repeat is recognised and an unresolved
  * operation is found.
  */
+import type { RequestIdentity } from './event-fields.ts';
 import type { FinalOutcome } from './outcome.ts';
-import type { EventData, RequestIdentity } from './payment-events.ts';
+import type { EventData } from './payment-events.ts';
 import type { Confirmation } from './transitions.ts';
 
 /** The kinds of operations at the provider. A sale is a create. */
@@ -95,14 +96,14 @@ export type Recognised = {
 
 /** True for an operation that was stored under the request's key; false for a request without one. */
 export const isUnderKeyOf = (
-  { identity: { keyHash } }: Operation,
+  { identity: { keyHash } }: Pick<Operation, 'identity'>,
   { identity, previousIdentity }: Recognised,
 ): boolean =>
   keyHash !== undefined && (keyHash === identity.keyHash || keyHash === previousIdentity?.keyHash);
 
 /** True for an operation that an equal request began. */
 export const isOfSameRequest = (
-  { identity: { fingerprint } }: Operation,
+  { identity: { fingerprint } }: Pick<Operation, 'identity'>,
   { identity, previousIdentity }: Recognised,
 ): boolean => fingerprint === identity.fingerprint || fingerprint === previousIdentity?.fingerprint;
 

@@ -4,7 +4,7 @@
  * are stored forms. They are not published and change no read model.
  */
 import { z } from 'zod';
-import { paymentId, text } from './event-fields.ts';
+import { identity, paymentId, type RequestIdentity, text } from './event-fields.ts';
 
 const endpointId = z.string().regex(/^we_[0-9A-Z]{26}$/);
 const url = z.string().min(1).max(2048);
@@ -21,6 +21,9 @@ const after = z
   .optional();
 const time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
+/** There where the request had an `Idempotency-Key` (ADR-0261). */
+const keyed = { identity: identity.optional() };
+
 /** The schema of each event's data at its current version; strict, for encoding. */
 export const webhookSchemas = {
   /** A merchant has its first endpoint; in the stream that names the merchants. */
@@ -36,6 +39,7 @@ export const webhookSchemas = {
     /** The form of the messages, for as long as the endpoint lives. */
     apiVersion: z.literal('v1'),
     after,
+    ...keyed,
   }),
   /** Each field that is there is the new value. */
   WebhookEndpointChanged: z.strictObject({
@@ -49,6 +53,7 @@ export const webhookSchemas = {
     endpointId,
     secretNumber: z.int().min(2),
     oldExpiresAt: time,
+    ...keyed,
   }),
   /** Nothing more is sent; what was sent up to here stays known. */
   WebhookEndpointDisabled: z.strictObject({
@@ -64,12 +69,13 @@ export const webhookSchemas = {
   }),
   WebhookEndpointDeleted: z.strictObject({ endpointId }),
   /** One message of type `webhook.test`; its id is this event's. */
-  WebhookTestRequested: z.strictObject({ endpointId }),
+  WebhookTestRequested: z.strictObject({ endpointId, ...keyed }),
   /** Everything since a moment once more, or one event of a payment. */
   WebhookResendRequested: z.strictObject({
     endpointId,
     since: time.optional(),
     event: z.strictObject({ eventId: z.uuid(), paymentId, revision: z.int().min(0) }).optional(),
+    ...keyed,
   }),
 } as const;
 
@@ -91,6 +97,10 @@ export const WEBHOOK_VERSIONS: Record<WebhookEventType, number> = {
 export type WebhookEvent = {
   [T in WebhookEventType]: { type: T; data: z.infer<(typeof webhookSchemas)[T]> };
 }[WebhookEventType];
+
+/** What the request of an event is recognised by; undefined where it had no `Idempotency-Key`. */
+export const identityOf = ({ data }: WebhookEvent): RequestIdentity | undefined =>
+  'identity' in data ? data.identity : undefined;
 
 /** What the names of all streams of the family begin with. */
 export const WEBHOOK_STREAMS = 'webhooks-';

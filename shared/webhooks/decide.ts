@@ -1,4 +1,5 @@
 /** What may be done with a merchant's endpoints, as events. Pure: clock, ids and positions are given. */
+import type { RequestIdentity } from '../payment/event-fields.ts';
 import type { WebhookEvent } from '../payment/webhook-events.ts';
 import { ENDPOINTS_MAX, type Endpoint } from './endpoints.ts';
 
@@ -65,16 +66,18 @@ const changed = (
   return decided({ type: 'WebhookEndpointChanged', data: { endpointId, ...fields } }, ...events);
 };
 
-/** Decides a command over a merchant's endpoints. */
+/** Decides a command over a merchant's endpoints; `identity` of a request with an `Idempotency-Key`. */
 export const decideEndpoint = (
   endpoints: readonly Endpoint[],
   command: EndpointCommand,
+  identity?: RequestIdentity,
 ): Decided => {
+  const keyed = identity === undefined ? {} : { identity };
   if (command.kind === 'create') {
     // seeded bug: endpoints-limited
     if (endpoints.length >= ENDPOINTS_MAX)
       return rejected(`a merchant has at most ${ENDPOINTS_MAX} webhook endpoints`);
-    return decided({ type: 'WebhookEndpointCreated', data: command.endpoint });
+    return decided({ type: 'WebhookEndpointCreated', data: { ...command.endpoint, ...keyed } });
   }
   const { endpointId } = command;
   const endpoint = endpoints.find((one) => one.endpointId === endpointId);
@@ -85,7 +88,7 @@ export const decideEndpoint = (
     case 'rotate': {
       const { oldExpiresAt } = command;
       const secretNumber = endpoint.secretNumber + 1;
-      const data = { endpointId, secretNumber, oldExpiresAt };
+      const data = { endpointId, secretNumber, oldExpiresAt, ...keyed };
       return decided({ type: 'WebhookEndpointSecretRotated', data });
     }
     case 'disable': {
@@ -96,12 +99,12 @@ export const decideEndpoint = (
     case 'delete':
       return decided({ type: 'WebhookEndpointDeleted', data: { endpointId } });
     case 'test':
-      return decided({ type: 'WebhookTestRequested', data: { endpointId } });
+      return decided({ type: 'WebhookTestRequested', data: { endpointId, ...keyed } });
     case 'resend': {
       if (endpoint.disabled !== undefined)
         return rejected('the endpoint is DISABLED; enable it first');
       const { kind: _, ...data } = command;
-      return decided({ type: 'WebhookResendRequested', data });
+      return decided({ type: 'WebhookResendRequested', data: { ...data, ...keyed } });
     }
   }
 };

@@ -5,10 +5,15 @@
 import { expectedAfter, timeAfter } from '../event-store/append-after.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../event-store/port.ts';
-import { WEBHOOK_MERCHANTS_STREAM, type WebhookEvent } from '../payment/webhook-events.ts';
+import { isOfSameRequest, isUnderKeyOf, type Recognised } from '../payment/payment-state.ts';
+import {
+  identityOf,
+  WEBHOOK_MERCHANTS_STREAM,
+  type WebhookEvent,
+} from '../payment/webhook-events.ts';
 import { newEventId } from '../runtime/ids.ts';
 import { type Decided, decideEndpoint, type EndpointCommand } from './decide.ts';
-import { type Endpoint, endpointStreamOf, foldEndpoints } from './endpoints.ts';
+import { type Endpoint, endpointStreamOf, foldEndpoints, isOfWebhooks } from './endpoints.ts';
 
 type Store = Pick<EventStore, 'readStream' | 'append'>;
 
@@ -91,8 +96,33 @@ const addMerchant = (
   });
 
 export type Handled =
-  | (Extract<Decided, { kind: 'events' }> & { after: MerchantEndpoints; appended: RecordedEvent[] })
+  /**
+   * Stored now, or by an earlier request under its `Idempotency-Key`: the events of the command, and
+   * the endpoints right after them.
+   */
+  | { kind: 'stored'; events: RecordedEvent[]; after: MerchantEndpoints; isRepeat: boolean }
+  | { kind: 'key reused' }
   | Exclude<Decided, { kind: 'events' }>;
+
+/** What was stored under the key of a request; undefined for none, and for a request without a key. */
+const storedUnderKey = (
+  { merchantId, events }: MerchantEndpoints,
+  request: Recognised | undefined,
+): Handled | undefined => {
+  if (request === undefined) return undefined;
+  for (const [at, recorded] of events.entries()) {
+    const identity = isOfWebhooks(recorded) ? identityOf(recorded.event) : undefined;
+    if (identity === undefined || !isUnderKeyOf({ identity }, request)) continue;
+    if (!isOfSameRequest({ identity }, request)) return { kind: 'key reused' };
+    const upTo = events.slice(0, at + 1);
+    const after = { merchantId, endpoints: foldEndpoints(upTo), events: upTo };
+    return { kind: 'stored', events: [recorded], after, isRepeat: true };
+  }
+  return undefined;
+};
+
+/** `request` is there where it had an `Idempotency-Key`. */
+type Circumstances = { time?: TimeLeft; request?: Recognised | undefined };
 
 /**
  * Decides a command of a merchant and appends its events; again on a conflict of revisions while
@@ -103,21 +133,22 @@ export const handleEndpointCommand = (
   merchantId: string,
   command: EndpointCommand,
   context: EventContext,
-  time: TimeLeft = fromNow(),
+  { time = fromNow(), request }: Circumstances = {},
 ): Promise<Handled> =>
   onConflictAgain(time, async () => {
     const before = await readEndpoints(store, merchantId);
-    const decided = decideEndpoint(before.endpoints, command);
+    const decided = decideEndpoint(before.endpoints, command, request?.identity);
+    if (decided.kind === 'unknown endpoint') return decided;
+    const earlier = storedUnderKey(before, request);
+    if (earlier !== undefined) return earlier;
     if (decided.kind !== 'events') return decided;
-    if (decided.events.length === 0) return { ...decided, after: before, appended: [] };
+    if (decided.events.length === 0)
+      return { kind: 'stored', events: [], after: before, isRepeat: false };
     if (before.events.length === 0) await addMerchant(store, merchantId, context, time);
     const stream = endpointStreamOf(merchantId);
     const last = before.events.at(-1);
-    const appended = await appendTo(store, stream, last, decided.events, context);
-    const events = [...before.events, ...appended];
-    return {
-      ...decided,
-      appended,
-      after: { merchantId, endpoints: foldEndpoints(events), events },
-    };
+    const stored = await appendTo(store, stream, last, decided.events, context);
+    const events = [...before.events, ...stored];
+    const after = { merchantId, endpoints: foldEndpoints(events), events };
+    return { kind: 'stored', events: stored, after, isRepeat: false };
   });

@@ -52,6 +52,10 @@ const forms: Form[] = [
   { type: 'PaymentVoidRequested', version: 1, variant: '.with-provider' },
   { type: 'PaymentRefundRequested', version: 1, variant: '.with-provider' },
   { type: 'ProviderAheadAcknowledged', version: 2, variant: '.with-provider' },
+  { type: 'WebhookEndpointCreated', version: 1, variant: '.with-identity' },
+  { type: 'WebhookEndpointSecretRotated', version: 1, variant: '.with-identity' },
+  { type: 'WebhookTestRequested', version: 1, variant: '.with-identity' },
+  { type: 'WebhookResendRequested', version: 1, variant: '.with-identity' },
   // As version 1 was written before two of its fields got other names (ADR-0251).
   { type: 'PaymentAuthorized', version: 1, variant: '.first-names', isPast: true },
   { type: 'PaymentFailed', version: 1, variant: '.first-names', isPast: true },

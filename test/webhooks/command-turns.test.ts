@@ -1,6 +1,10 @@
-/** The commands of a merchant's webhook endpoints within the budgets of their requests (gaps §7). */
+/**
+ * The commands of a merchant's webhook endpoints within the budgets of their requests (gaps §7), and
+ * under the older idempotency secret.
+ */
 import { expect, test } from '@jest/globals';
-import { createQueues } from '../../command-api/in-flight.ts';
+import { createIdentities } from '../../command-api/idempotency.ts';
+import { createQueues, type Queues } from '../../command-api/in-flight.ts';
 import { handled, type WebhookDeps } from '../../command-api/webhooks/endpoint-requests.ts';
 import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import { memoryEventStore } from '../../shared/event-store/memory/event-store.ts';
@@ -16,30 +20,36 @@ const endpoint = {
   apiVersion: 'v1' as const,
 };
 
-type Deps = Pick<WebhookDeps, 'commands'> & { store: WebhookDeps['webhooks']['store'] };
-
-/** The response to a registration that may take 30 ms. */
-const respond = async ({ store, commands }: Deps) => {
-  const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
-  const webhooks = { store } as WebhookDeps['webhooks'];
-  const deps = { webhooks, commands, requestBudgetMs: 30, waiting: new Set<never>() };
-  app.post('/', async (_request, reply) => {
-    const arrived = { principal, arrivedAtMs: performance.now() };
-    await handled(deps, arrived, { kind: 'create', endpoint }, reply);
-    return reply;
-  });
-  const { statusCode, headers, body } = await app.inject({ method: 'POST', url: '/' });
-  return { statusCode, retryAfter: headers['retry-after'], details: JSON.parse(body).details };
+type Options = {
+  store: WebhookDeps['webhooks']['store'];
+  queues?: Queues;
+  secrets?: [string, ...string[]];
 };
 
-test('conflicts that outlast the budget are 503, and the same request is welcome later', async () => {
-  const store = memoryEventStore();
+/** The response to a registration under a key, which may take 30 ms. */
+const respond = async ({ store, queues = createQueues(), secrets = ['a secret'] }: Options) => {
+  const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
+  const webhooks = { store } as WebhookDeps['webhooks'];
+  const commands = { queues, identities: createIdentities(secrets) };
+  const deps = { webhooks, commands, requestBudgetMs: 30, waiting: new Set<never>() };
+  const keyed = { key: 'a-key', request: { url: endpoint.url } };
+  app.post('/', async (_request, reply) => {
+    const arrived = { principal, arrivedAtMs: performance.now(), keyed };
+    const stored = await handled(deps, arrived, { kind: 'create', endpoint }, reply);
+    return stored === undefined ? reply : { details: stored.after.endpoints.length };
+  });
+  const { statusCode, headers, body } = await app.inject({ method: 'POST', url: '/' });
+  const { details } = JSON.parse(body);
+  return { statusCode, details, retryAfter: headers['retry-after'], headers };
+};
+
+test('conflicts that outlast the budget are 503', async () => {
   const append = async () => {
     throw new RevisionConflict('another process was faster');
   };
-  expect(
-    await respond({ store: { ...store, append }, commands: { queues: createQueues() } }),
-  ).toEqual({ statusCode: 503, retryAfter: '1', details: expect.anything() });
+  expect(await respond({ store: { ...memoryEventStore(), append } })).toMatchObject({
+    ...{ statusCode: 503, retryAfter: '1' },
+  });
 });
 
 test('a request whose turn comes too late is 503 and stores nothing', async () => {
@@ -47,11 +57,19 @@ test('a request whose turn comes too late is 503 and stores nothing', async () =
   const queues = createQueues();
   const first = Promise.withResolvers<void>();
   void queues.run(endpointStreamOf('m_1'), () => first.promise);
-  expect(await respond({ store, commands: { queues } })).toEqual({
+  expect(await respond({ store, queues })).toMatchObject({
     ...{ statusCode: 503, retryAfter: '1' },
     details: ['the turn of this request did not come in time'],
   });
   first.resolve();
   await queues.idle();
   expect(await store.end()).toBeNull();
+});
+
+test('ADR-0105: a repeat is recognised by the older secret', async () => {
+  const store = memoryEventStore();
+  await respond({ store, secrets: ['older'] });
+  const repeat = await respond({ store, secrets: ['newer', 'older'] });
+  expect(repeat).toMatchObject({ statusCode: 200, details: 1 });
+  expect(repeat.headers).toMatchObject({ 'idempotent-replayed': 'true' });
 });

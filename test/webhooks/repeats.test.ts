@@ -1,0 +1,132 @@
+/** A request of webhook endpoints is repeated under its Idempotency-Key (ADR-0261). */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { openInProcess, token } from '../support/in-process.ts';
+
+const ENDPOINTS = '/api/v1/webhook-endpoints';
+const HOOK = { url: 'https://shop.example/hook' };
+
+let service: Awaited<ReturnType<typeof openInProcess>>;
+beforeAll(async () => {
+  service = await openInProcess();
+});
+afterAll(async () => {
+  await service?.[Symbol.asyncDispose]();
+});
+
+let merchants = 0;
+let mine: { token: string };
+beforeEach(async () => {
+  merchants += 1;
+  mine = { token: await token(`m_repeat_${merchants}`) };
+});
+
+const post = (rest: string, body?: object, key?: string) =>
+  service.ask('POST', ENDPOINTS + rest, body, { ...mine, ...(key !== undefined && { key }) });
+const register = async (): Promise<string> => String((await post('', HOOK)).json.id);
+const listed = async (): Promise<unknown[]> =>
+  (await service.ask('GET', ENDPOINTS, undefined, mine)).json.endpoints as unknown[];
+
+/** The responses to a request and to its repeat under one key. */
+const twice = async (rest: string, body?: object) => {
+  const first = await post(rest, body, 'key-1');
+  const repeat = await post(rest, body, 'key-1');
+  expect(first.headers).not.toHaveProperty('idempotent-replayed');
+  expect(repeat.headers).toHaveProperty('idempotent-replayed', 'true');
+  return { first, repeat };
+};
+
+describe('the repeat gets the first outcome', () => {
+  test('of a registration: one endpoint, and its secret once more', async () => {
+    const { first, repeat } = await twice('', HOOK);
+    expect([first.status, repeat.status, repeat.text]).toEqual([201, 201, first.text]);
+    expect(await listed()).toHaveLength(1);
+  });
+
+  test('of a rotation: one new secret', async () => {
+    const { first, repeat } = await twice(`/${await register()}/rotate-secret`);
+    expect([repeat.status, repeat.json.secret]).toEqual([200, first.json.secret]);
+  });
+
+  test('of a test: one message', async () => {
+    const { first, repeat } = await twice(`/${await register()}/test`);
+    expect([repeat.status, repeat.json.eventId]).toEqual([202, first.json.eventId]);
+  });
+
+  test('of a resend, also once the endpoint is disabled', async () => {
+    const endpoint = await register();
+    const body = { since: '2026-01-01T00:00:00Z' };
+    await twice(`/${endpoint}/resend`, body);
+    await service.ask('PATCH', `${ENDPOINTS}/${endpoint}`, { status: 'DISABLED' }, mine);
+    expect((await post(`/${endpoint}/resend`, body, 'key-1')).status).toBe(202);
+    expect((await post(`/${endpoint}/resend`, body)).status).toBe(422);
+  });
+
+  test('of a registration whose endpoint has been rotated and deleted: as it was', async () => {
+    const first = await post('', HOOK, 'key-1');
+    await post(`/${first.json.id}/rotate-secret`);
+    await service.ask('DELETE', `${ENDPOINTS}/${first.json.id}`, undefined, mine);
+    expect((await post('', HOOK, 'key-1')).text).toBe(first.text);
+    expect(await listed()).toEqual([]);
+  });
+
+  test('of the tenth registration: not that there are ten already', async () => {
+    for (let n = 1; n < 10; n += 1) await register();
+    const { repeat } = await twice('', HOOK);
+    expect(repeat.status).toBe(201);
+  });
+
+  test('when all come at a time', async () => {
+    const all = await Promise.all(Array.from({ length: 8 }, () => post('', HOOK, 'key-1')));
+    expect(new Set(all.map(({ text }) => text)).size).toBe(1);
+    expect(await listed()).toHaveLength(1);
+  });
+
+  test('after a restart', async () => {
+    const first = await post('', HOOK, 'key-1');
+    await service.restart();
+    expect((await post('', HOOK, 'key-1')).text).toBe(first.text);
+  });
+});
+
+describe('a key', () => {
+  test('of another request is 422', async () => {
+    await post('', HOOK, 'key-1');
+    const { status, json } = await post('', { ...HOOK, description: 'The shop' }, 'key-1');
+    expect([status, json.error]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
+    expect(await listed()).toHaveLength(1);
+  });
+
+  test('is of one merchant, one route and one endpoint', async () => {
+    const one = await post('', HOOK, 'key-1');
+    const other = await register();
+    const rests = [`/${one.json.id}/test`, `/${other}/test`, `/${other}/rotate-secret`];
+    for (const rest of rests)
+      expect((await post(rest, undefined, 'key-1')).headers).not.toHaveProperty(
+        'idempotent-replayed',
+      );
+    mine = { token: await token('m_repeat_other') };
+    expect((await post('', HOOK, 'key-1')).json.id).not.toBe(one.json.id);
+  });
+
+  test('of a rejected request is free', async () => {
+    await post('', { url: 'https://10.0.0.1/' }, 'key-1');
+    const { status, headers } = await post('', HOOK, 'key-1');
+    expect(status).toBe(201);
+    expect(headers).not.toHaveProperty('idempotent-replayed');
+  });
+
+  test('that is not well formed is 400', async () => {
+    const endpoint = await register();
+    const since = '2026-01-01T00:00:00Z';
+    for (const [rest, body] of [
+      ['', HOOK],
+      [`/${endpoint}/rotate-secret`, {}],
+      [`/${endpoint}/test`, undefined],
+      [`/${endpoint}/resend`, { since }],
+    ] as const) {
+      const { status, json } = await post(rest, body, 'a b');
+      const detail = 'Idempotency-Key must be 1 to 255 visible ASCII characters';
+      expect([status, json.details]).toEqual([400, [detail]]);
+    }
+  });
+});
