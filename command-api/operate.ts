@@ -45,7 +45,7 @@ type Progress = {
  * Carries an operation out and responds. Runs in the payment's queue and goes on to its end whether
  * or not the request still waits. Undefined where another request was faster, or where the operation
  * may not go on: look at the payment again. Throws BudgetSpent, and what the event store throws
- * before the provider is called.
+ * before the intent is durable.
  */
 export const operate = async (
   deps: CommandDeps,
@@ -91,12 +91,9 @@ const carryOut = async (
   if (executed.kind !== 'done') return responseWithoutIntent(deps, request.paymentId, executed);
   const { payment } = executed;
   progress.payment = payment;
-  if (request.mayGoOn !== undefined && !(await request.mayGoOn())) {
-    progress.payment = await deps.paymentLog.recordOutcome(payment, operationId, {
-      outcome: 'NOT_SENT',
-    });
-    return undefined;
-  }
+  request.budget.begunOn = request.paymentId;
+  const early = await endEarly(deps, request, progress, payment);
+  if (early !== undefined) return early.response;
   const operation = operationOf(payment, operationId);
   // The append took so long that another process has recorded an outcome already.
   if (operation.ended !== undefined) return responseTo(payment, operation);
@@ -104,6 +101,34 @@ const carryOut = async (
   const after = progress.payment;
   if (outcome === undefined) return responseTo(after, operation);
   return record(deps, request, progress, after, outcome);
+};
+
+/**
+ * Ends the operation before its provider call where it may not go on, or where nobody knows whether it
+ * may: then nothing is sent, and its outcome is left to recovery. Undefined where it goes on. Never
+ * throws: the response has to name the payment.
+ */
+const endEarly = async (
+  { paymentLog, logger }: CommandDeps,
+  { paymentId, command: { operationId }, budget, mayGoOn }: OperationRequest,
+  progress: Progress,
+  payment: LoadedPayment,
+): Promise<{ response: CommandResponse | undefined } | undefined> => {
+  try {
+    if (mayGoOn === undefined || (await mayGoOn())) return undefined;
+    progress.payment = await paymentLog.recordOutcome(payment, operationId, {
+      outcome: 'NOT_SENT',
+    });
+    // The request goes on with another payment, or finds the one that another request made.
+    budget.begunOn = undefined;
+    return { response: undefined };
+  } catch (error) {
+    logger.error(
+      { paymentId, err: error },
+      'nothing sent to the provider: the event store failed after the intent; recovery will end it',
+    );
+    return { response: unknownOutcome(paymentId) };
+  }
 };
 
 /** Decides and appends the intent. Where nobody knows whether it is stored, no call follows it. */
@@ -173,7 +198,6 @@ const callProvider = async (
   // seeded bug: too-late-to-call
   if (inFlight.isTooLate(payment, operation)) return { outcome: 'NOT_SENT' };
   const { paymentId, merchantId, currency } = payment.state;
-  budget.begunOn = paymentId;
   const { operationId, amountMinor: amount } = operation;
   // seeded bug: open-before-money
   const opened = async (reference: string): Promise<void> => {

@@ -3,7 +3,7 @@ export type Budget = {
   /** Milliseconds that are left; 0 when it is spent. */
   leftMs(): number;
   /** The payment on which this request's own intent is durable, once it is. */
-  begunOn?: string;
+  begunOn?: string | undefined;
   /** True while this request's own intent is being appended. */
   appending?: boolean;
   /** The request has its response, without its outcome: no provider call may begin for it. */

@@ -1,6 +1,7 @@
 /** gaps §8: a merchant set to unique references, within one process and over several. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createIdentities } from '../../command-api/idempotency.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { NewEvent } from '../../shared/event-store/port.ts';
 import { type ClaimEvent, referenceStreamOf } from '../../shared/payment/claim-events.ts';
 import {
@@ -168,6 +169,39 @@ describe('gaps §8: a claim is passed on', () => {
     expect(await processes.state(passedOver)).toMatchObject({ status: 'FAILED' });
     expect(await processes.ledger(passedOver)).toEqual([]);
   });
+
+  test.each([
+    ['the claims cannot be read again', 'merchant-reference-'],
+    ['its outcome cannot be recorded', 'payment-'],
+  ])(
+    'gaps §7: a create is 503 with its payment where, after PaymentCreated, %s',
+    async (_name, of) => {
+      const merchantReference = newReference();
+      const { a, b } = processes;
+      b.clock.aheadMs = 2_100;
+      const fail = async (stream: string): Promise<void> => {
+        if (stream.startsWith(of)) throw new StoreUnavailable('the event store is away');
+      };
+      a.store.beforeAppend = async (stream) => {
+        if (!stream.startsWith('payment-')) return;
+        expect((await b.create({ merchantReference })).status).toBe(200);
+        a.store.beforeAppend = of === 'payment-' ? fail : undefined;
+        a.store.beforeRead = fail;
+      };
+      const called = a.faults.calls.length;
+      const response = await a.create({ merchantReference });
+      const id = locatedId(response);
+      expect([response.status, response.json.details?.[0]]).toEqual([503, `paymentId ${id}`]);
+      expect(a.faults.calls).toHaveLength(called);
+      expect((await processes.state(id)).status).toBe('PENDING');
+      Object.assign(a.store, { beforeAppend: undefined, beforeRead: undefined });
+      // Recovery fences what was never sent, and the other payment keeps the reference.
+      b.clock.aheadMs = PAST_FLIGHT_MS;
+      await b.change('capture', id);
+      expect((await processes.state(id)).status).toBe('FAILED');
+      expect((await claimsOf(merchantReference)).at(-1)).not.toBe(id);
+    },
+  );
 
   test('a claim that its own repeat made elsewhere since does not bring it back', async () => {
     const merchantReference = newReference();

@@ -56,6 +56,8 @@ export type StoreFaults = {
   streamReads: number;
   /** So many appends from now on are stored, and their answer is lost. */
   loseResponses: number;
+  /** Called before each stream is read. */
+  beforeRead: ((stream: string) => Promise<void>) | undefined;
   /** Called before each append that is let through. */
   beforeAppend: ((stream: string) => Promise<void>) | undefined;
 };
@@ -105,12 +107,19 @@ export type TwoCommandProcesses = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
+const NO_FAULTS: StoreFaults = {
+  streamReads: 0,
+  loseResponses: 0,
+  beforeRead: undefined,
+  beforeAppend: undefined,
+};
+
 const calm = ({ clock, faults, store }: CommandProcess): void => {
   Object.assign(clock, { aheadMs: 0, standsAtMs: undefined });
   faults.respondsToLookUps = true;
   faults.questions = 0;
   faults.calls.length = 0;
-  Object.assign(store, { streamReads: 0, loseResponses: 0, beforeAppend: undefined });
+  Object.assign(store, NO_FAULTS);
 };
 
 const configOf = (settings: Record<string, string>): Config => {
@@ -126,8 +135,9 @@ const configOf = (settings: Record<string, string>): Config => {
 
 const withFaults = (store: EventStore, faults: StoreFaults): EventStore => ({
   ...store,
-  readStream: (stream) => {
+  readStream: async (stream) => {
     faults.streamReads += 1;
+    await faults.beforeRead?.(stream);
     return store.readStream(stream);
   },
   append: async (stream, expected, events) => {
@@ -187,7 +197,7 @@ export const openTwoCommandProcesses = async (
     const ownConfig = other ? configOf({ ...settings, ...other.settings }) : config;
     const ownProvider = other?.provider ?? provider;
     const faults = providerFaults();
-    const storeFaults: StoreFaults = { streamReads: 0, loseResponses: 0, beforeAppend: undefined };
+    const storeFaults: StoreFaults = { ...NO_FAULTS };
     const clock: CommandProcess['clock'] = { aheadMs: 0 };
     const lines: LogLine[] = [];
     const write = (level: LogLine['level']) => (fields: object, message: string) =>
