@@ -77,6 +77,11 @@ export const openDatabase = (url: string, onDown: () => void): Database => {
 export type Served = {
   /** The served generation, looked up where the last look-up is too old. */
   now(): Promise<Generation>;
+  /**
+   * Runs a read on the served generation; once more where that was another one when the read ended, since
+   * the old one is dropped SERVED_MS_MAX after the switch and a dropped collection reads as empty.
+   */
+  read<T>(step: (from: Generation) => Promise<T>): Promise<T>;
   /** Notes that generation `n` is served. */
   set(n: number): void;
   /** Makes the next `now` look it up. */
@@ -92,18 +97,27 @@ export const createServed = (
   onOther: () => void,
 ): Served => {
   let served = { atMs: Number.NEGATIVE_INFINITY, ...generationOf(1) };
-  const set = (n: number): void => {
+  const set = (n: number, atMs = performance.now()): void => {
     if (n !== served.n) onOther();
-    served = { atMs: performance.now(), ...generationOf(n) };
+    served = { atMs, ...generationOf(n) };
+  };
+  const now = async (): Promise<Generation> => {
+    // The response says what was served when the server read it, and may have been long on its way.
+    const atMs = performance.now();
+    if (atMs - served.atMs < SERVED_MS_MAX) return served;
+    const found = await read(() => control.findOne({ _id: SERVED }, quick));
+    set(found?.generation ?? 1, atMs);
+    return served;
   };
   return {
-    now: async () => {
-      if (performance.now() - served.atMs < SERVED_MS_MAX) return served;
-      const found = await read(() => control.findOne({ _id: SERVED }, quick));
-      set(found?.generation ?? 1);
-      return served;
+    now,
+    read: async (step) => {
+      const from = await now();
+      const result = await step(from);
+      const after = await now();
+      return after.n === from.n ? result : step(after);
     },
-    set,
+    set: (n) => set(n),
     forget: () => {
       served.atMs = Number.NEGATIVE_INFINITY;
     },

@@ -74,7 +74,7 @@ export const openMongoReadModels = async ({
   const { checkpoint, checkpointHash, load, apply } = writer;
 
   return {
-    ...createReader(database, { now: served.now, rowCheck, reports }),
+    ...createReader(database, { served: served.read, rowCheck, reports }),
     ...createRebuilds({ database, served, leases, rowCheck, rebuildMs }),
     waitForRevision: async (paymentId, revision, timeoutMs) => {
       if (database.isDown()) return false;

@@ -10,7 +10,7 @@ import type {
 } from '../port.ts';
 import type { RowCheck } from '../row-check.ts';
 import { oneOf } from './batch-writes.ts';
-import { type Database, type Generation, quick } from './database.ts';
+import { type Database, type Generation, quick, type Served } from './database.ts';
 import { filtersOf, foundOf, isWhole, rowIn, type StoredPayment, text } from './documents.ts';
 import { shareLookUps } from './look-ups.ts';
 
@@ -55,16 +55,16 @@ export const inspectIn = async (
 
 /** What a reader needs beside the database. */
 type ReaderDeps = {
-  /** The generation to read from. */
-  now(): Promise<Generation>;
+  /** Runs a read on the served generation. */
+  served: Served['read'];
   rowCheck: RowCheck;
   reports: DamageReports;
 };
 
-/** Reads from the generation that `now` returns. */
+/** Reads the served generation. */
 export const createReader = (
   database: Database,
-  { now, rowCheck, reports }: ReaderDeps,
+  { served, rowCheck, reports }: ReaderDeps,
 ): Omit<ReadModelsReader, 'waitForRevision'> => {
   const { call, read } = database;
 
@@ -79,11 +79,12 @@ export const createReader = (
     return found;
   };
   // By ids alone: FerretDB reads everything for a filter of more.
-  const lookUp = shareLookUps<StoredPayment>(async (ids) => {
-    const { payments } = await now();
+  const lookUp = shareLookUps<StoredPayment>((ids) => {
     // With one more than there can be, the server knows the end and keeps no cursor.
     const whole = { ...quick, batchSize: ids.length + 1 };
-    return read(() => payments.find({ _id: oneOf(ids) }, whole).toArray());
+    return served(({ payments }) =>
+      read(() => payments.find({ _id: oneOf(ids) }, whole).toArray()),
+    );
   });
   const getAny = async (paymentId: string): Promise<PaymentDocument | undefined> =>
     documentOf(await lookUp(text(paymentId)));
@@ -95,15 +96,16 @@ export const createReader = (
     },
     getAny,
     search: async (search, limit) => {
-      const { payments } = await now();
-      const found = await call(SEARCH_MS_MAX, () =>
-        Promise.all(
-          filtersOf(search).map((filter) =>
-            payments
-              .find(filter, { maxTimeMS: SEARCH_MS_MAX - 500 })
-              .sort(NEWEST_FIRST)
-              .limit(limit + 1)
-              .toArray(),
+      const found = await served(({ payments }) =>
+        call(SEARCH_MS_MAX, () =>
+          Promise.all(
+            filtersOf(search).map((filter) =>
+              payments
+                .find(filter, { maxTimeMS: SEARCH_MS_MAX - 500 })
+                .sort(NEWEST_FIRST)
+                .limit(limit + 1)
+                .toArray(),
+            ),
           ),
         ),
       );
@@ -111,14 +113,15 @@ export const createReader = (
       return pageOf(newestOf(noteDamaged(documents), limit + 1), limit);
     },
     unresolved: async (limit) => {
-      const { payments } = await now();
       const projection = { merchantId: 1, unresolvedSince: 1 };
-      const found = await read(() =>
-        payments
-          .find({ unresolvedSince: { $gt: '' } }, { ...quick, projection })
-          .sort({ unresolvedSince: 1, _id: 1 })
-          .limit(limit)
-          .toArray(),
+      const found = await served(({ payments }) =>
+        read(() =>
+          payments
+            .find({ unresolvedSince: { $gt: '' } }, { ...quick, projection })
+            .sort({ unresolvedSince: 1, _id: 1 })
+            .limit(limit)
+            .toArray(),
+        ),
       );
       return found.map(({ _id, merchantId, unresolvedSince = '' }) => ({
         paymentId: _id,
@@ -126,17 +129,18 @@ export const createReader = (
         since: unresolvedSince,
       }));
     },
-    parked: async (limit, after) => parkedIn({ read }, await now(), limit, after),
-    inspect: async (paymentId) => inspectIn(database, await now(), paymentId, rowCheck),
+    parked: (limit, after) => served((from) => parkedIn({ read }, from, limit, after)),
+    inspect: (paymentId) => served((from) => inspectIn(database, from, paymentId, rowCheck)),
     idsAfter: async (paymentId, limit) => {
-      const { payments } = await now();
       const filter = paymentId === null ? {} : { _id: { $gt: text(paymentId) } };
-      const found = await read(() =>
-        payments
-          .find(filter, { ...quick, projection: { _id: 1 } })
-          .sort({ _id: 1 })
-          .limit(limit)
-          .toArray(),
+      const found = await served(({ payments }) =>
+        read(() =>
+          payments
+            .find(filter, { ...quick, projection: { _id: 1 } })
+            .sort({ _id: 1 })
+            .limit(limit)
+            .toArray(),
+        ),
       );
       return found.map(({ _id }) => _id);
     },

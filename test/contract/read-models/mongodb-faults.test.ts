@@ -130,10 +130,13 @@ const suite = 'skip' in mongo ? describe.skip : describe;
 
 /** How long a rebuild of these tests keeps others out without renewing its lease. */
 const REBUILD_MS = 600;
+const open = (url: string): Promise<MongoReadModels> =>
+  openMongoReadModels({ url, secrets: READ_MODEL_SECRETS, rebuildMs: REBUILD_MS });
 
 suite(`read models in MongoDB whose server fails${reason}`, () => {
   let database: MongoDatabase;
   let proxy: TcpProxy;
+  let throughProxy: string;
   let readModels: MongoReadModels;
 
   beforeEach(async () => {
@@ -144,8 +147,8 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     const url = new URL(database.url);
     url.host = `127.0.0.1:${proxy.port}`;
     url.searchParams.set('directConnection', 'true');
-    const settings = { secrets: READ_MODEL_SECRETS, rebuildMs: REBUILD_MS };
-    readModels = await openMongoReadModels({ url: url.href, ...settings });
+    throughProxy = url.href;
+    readModels = await open(throughProxy);
     await readModels.apply([change('pay_1', 0)], null, 'p1');
   });
   afterEach(async () => {
@@ -241,8 +244,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     /** Another process, whose connections stay. */
     let other: MongoReadModels;
     beforeEach(async () => {
-      const settings = { secrets: READ_MODEL_SECRETS, rebuildMs: REBUILD_MS };
-      other = await openMongoReadModels({ url: database.url, ...settings });
+      other = await open(database.url);
     });
     afterEach(() => other.close());
 
@@ -297,6 +299,19 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
       await later.end();
       await expect(next.serve()).rejects.toThrow(RebuildRunning);
       await expectServed(0, 'p1');
+    });
+
+    test('that drops the old generation under a slow list leaves no list empty', async () => {
+      const next = await opened(other, 3);
+      // It does not know yet which generation is served.
+      const reader = await open(throughProxy);
+      proxy.beforeResponseTo('served', async () => {
+        await next.serve();
+        await next.end();
+      });
+      const { documents } = await reader.search({}, 10);
+      await reader.close();
+      expect(documents).toMatchObject([{ revision: 3 }]);
     });
 
     test('whose generation cannot be removed keeps no later one out', async () => {
