@@ -1,5 +1,6 @@
 /** The audit routes over the whole log: in pages, as an export, live, and verified. */
 import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
 import { logIdOf } from '../shared/event-store/log-id.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
@@ -30,11 +31,12 @@ import {
   scopeHeaders,
 } from './export-lines.ts';
 import { EXPORT_SCAN, type ExportArgs } from './export-scan.ts';
+import type { KeptHead } from './kept-head.ts';
 import { rejectBusy, sendLive } from './live.ts';
 import { type LogRequest, liveTexts, logPage } from './log.ts';
 import { isLongPage, PAGE_SCAN, type PageArgs } from './page-scan.ts';
 import { LogParameters, StreamParameters, VerifyParameters } from './parameters.ts';
-import { readLastEventId, rejectFrom, startOf } from './positions.ts';
+import { readLastEventId, rejectFrom, rejectPosition, startOf } from './positions.ts';
 import { scanCalls } from './scan-calls.ts';
 import { type LogVerification, verifyLogForms } from './verification.ts';
 
@@ -109,6 +111,19 @@ async function* verificationTexts(
 
 const route = <const F extends RequestForm>(own: Route<AuditDeps, F>) => own;
 
+/**
+ * The head that a request names, undefined for none. Its position is in the store's own form where it is of
+ * this log; another log may have another engine. Throws RangeError for a position that this log cannot have.
+ */
+const keptHeadIn = async (
+  { store }: AuditDeps,
+  { position, hash, log, merchant }: z.output<typeof VerifyParameters>,
+): Promise<KeptHead | undefined> => {
+  if (position === undefined || hash === undefined) return undefined;
+  const isOfThisLog = log === (await logIdOf(store));
+  return { position: isOfThisLog ? store.positionOf(position) : position, hash, log, merchant };
+};
+
 /** `/audit/v1/events`, `/audit/v1/events/stream` and `/audit/v1/verify`. */
 export const AUDIT_LOG_ROUTES = {
   readLog: route({
@@ -149,7 +164,13 @@ export const AUDIT_LOG_ROUTES = {
     responses: {
       200: { description: 'The response.', content: { ...asJson(AuditVerification), ...asEvents } },
     },
-    handle: async (deps, { principal, query: { position, hash, log, merchant } }, reply) => {
+    handle: async (deps, { principal, query }, reply) => {
+      let known: KeptHead | undefined;
+      try {
+        known = await keptHeadIn(deps, query);
+      } catch (error) {
+        return rejectPosition(reply, error);
+      }
       await deps.record(reply.request, { action: 'VERIFY_LOG' });
       if (deps.verifying.now) return rejectBusy(reply, VERIFYING);
       deps.verifying.now = true;
@@ -158,10 +179,6 @@ export const AUDIT_LOG_ROUTES = {
         deps.verifying.now = false;
         leaving.abort();
       });
-      const known =
-        position === undefined || hash === undefined
-          ? undefined
-          : { position, hash, log, merchant };
       const options = { only: onlyOf(principal), known };
       if (accepts(reply, EVENT_STREAM)) {
         const source = (signal: AbortSignal) => verificationTexts(deps, { ...options, signal });

@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { asNumber, moment } from '../shared/http/fields.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/payment-status.ts';
-import { NO_POSITION, NO_POSITION_NOR_NOW, POSITION } from './positions.ts';
+import { NO_EVENTS_POSITION, NO_POSITION, NO_POSITION_NOR_NOW, POSITION } from './positions.ts';
 
 const ONCE = 'must be given once';
 const text = () => z.string({ error: ONCE });
@@ -90,7 +90,7 @@ export const ExplainParameters = parameters({
 });
 
 export const VerifyParameters = parameters({
-  position: position()
+  position: position(NO_EVENTS_POSITION)
     .optional()
     .describe('With `hash`: the head of an earlier export, which the log must still hold.'),
   hash: text()

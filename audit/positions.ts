@@ -12,7 +12,10 @@ export const NO_POSITION = 'must be start or a position of the log';
 /** The same where a stream may begin at its end. */
 export const NO_POSITION_NOR_NOW = 'must be start, now or a position of the log';
 
-const NO_LAST_ID = 'Last-Event-ID must be a position of the log';
+/** What is wrong with the `position` of a kept head. */
+export const NO_EVENTS_POSITION = 'must be a position of the log';
+
+const NO_LAST_ID = `Last-Event-ID ${NO_EVENTS_POSITION}`;
 
 /** The position that a `from` parameter names; null is the start of the log. */
 export const startOf = (from: string | undefined): Position | null =>
@@ -42,3 +45,7 @@ export const rejectBeginning = (
   lastId: string | undefined,
 ): FastifyReply =>
   rejected(reply, error, lastId === undefined ? `from ${NO_POSITION_NOR_NOW}` : NO_LAST_ID);
+
+/** The same for the `position` of a kept head. */
+export const rejectPosition = (reply: FastifyReply, error: unknown): FastifyReply =>
+  rejected(reply, error, `position ${NO_EVENTS_POSITION}`);

@@ -185,6 +185,11 @@ export type EventStore = {
   ): Promise<(RecordedEvent | UnreadableEvent)[]>;
   /** The position of the last event now, null in an empty log. Counts nothing. Throws StoreUnavailable. */
   end(): Promise<Position | null>;
+  /**
+   * The position that a text names, as events have it: positions in one form can be compared. Whether an
+   * event is there is not looked at. Throws RangeError for a text that no event of this store can have.
+   */
+  positionOf(text: string): Position;
   /** The hashes of the event at a position, or null where none is. Throws StoreUnavailable. */
   hashAt(position: Position): Promise<HashesAt | null>;
   /** How far `after` (null: the start) is behind the end of the log. Throws as `readAll`. */

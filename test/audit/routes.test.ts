@@ -212,10 +212,29 @@ describe('L3: verification', () => {
     expect(cut.json).toMatchObject({ ok: false, broken: { position: '99999' } });
   });
 
+  test('finds a kept head whose position is padded with zeros, as the pages show it', async () => {
+    const { position, logHash } = (await read('/verify')).json.head as Record<string, string>;
+    const padded = position?.padStart(12, '0');
+    const kept = await read(`/verify?position=${padded}&hash=${logHash}&log=${await logOf()}`);
+    expect(kept.json).toMatchObject({ ok: true, keptHead: { position, found: true } });
+  });
+
+  test('F17: a kept head at no position of the log is 400, and no break for the alert', async () => {
+    const before = await chainMetrics();
+    for (const position of ['start', 'here', '0', '1/1', '99999999999999999999']) {
+      const path = `/verify?position=${position}&hash=${'0'.repeat(64)}&log=${await logOf()}`;
+      expectError(await read(path), 400, 'INVALID_REQUEST', [
+        'position must be a position of the log',
+      ]);
+    }
+    expect(await chainMetrics()).toEqual(before);
+  });
+
   test('F17: a head of another log is not comparable, and no break for the alert', async () => {
     const before = await chainMetrics();
-    for (const log of [`&log=${crypto.randomUUID()}`, '']) {
-      const { json } = await read(`/verify?position=1&hash=${'0'.repeat(64)}${log}`);
+    const another = `&log=${crypto.randomUUID()}`;
+    for (const head of [`1${another}`, `1/1${another}`, '1']) {
+      const { json } = await read(`/verify?hash=${'0'.repeat(64)}&position=${head}`);
       expect(json).toMatchObject({
         ok: false,
         finding: 'NOT_COMPARABLE',
@@ -326,6 +345,7 @@ describe('docs/audit.md: malformed parameters', () => {
     ['/events?from=here', 'from must be start or a position of the log'],
     ['/events?limit=1001', 'limit must be a whole number from 1 to 1000'],
     ['/events/stream?from=99999', 'from must be start, now or a position of the log'],
+    [`/verify?position=a%20b&hash=${'0'.repeat(64)}`, 'position must be a position of the log'],
     ['/verify?position=1', 'hash must be given together with position'],
   ])('400: %s', async (route, detail) => {
     expectError(await read(at(route)), 400, 'INVALID_REQUEST', [detail]);

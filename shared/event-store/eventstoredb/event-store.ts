@@ -111,6 +111,11 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     lastRevision: (stream) => whileOpen(() => streams.lastRevision(stream)),
     readAll: (...range) => readAll(...range).then((events) => mapInSlices(events, fromServer)),
     end: () => whileOpen(async () => endOf(await log.end())),
+    positionOf: (text) => {
+      const position = positionText(parsePosition(text));
+      if (position === '') throw new RangeError('past every position');
+      return position;
+    },
     hashAt: (position) => whileOpen(() => log.hashAt(parsePosition(position))),
     head: (after) => whileOpen(() => headOf(log)(after)),
     claimMeta: (key, value) => whileOpen(() => claim(key, value)),

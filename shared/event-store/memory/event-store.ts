@@ -210,6 +210,11 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       meta.set(key, stands);
       return stands;
     },
+    positionOf: (text) => {
+      const number = /^\d+$/.test(text) ? Number(text) : 0;
+      if (number === 0 || !Number.isSafeInteger(number)) throw new RangeError('not a position');
+      return positionOf(number - 1);
+    },
     hashAt: async (position) => {
       throwFailure();
       const event = log[Number(position) - 1];

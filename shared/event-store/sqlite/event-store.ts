@@ -129,7 +129,10 @@ const lastOf = (tail: LiveTail): Position | null =>
 function readers(
   thread: Thread,
   tail: LiveTail,
-): Pick<EventStore, 'readStream' | 'lastRevision' | 'readAll' | 'end' | 'hashAt' | 'head'> {
+): Pick<
+  EventStore,
+  'readStream' | 'lastRevision' | 'readAll' | 'end' | 'positionOf' | 'hashAt' | 'head'
+> {
   return {
     async readStream(stream) {
       const rows = await thread.call('readStream', { stream }).catch(rethrow);
@@ -142,6 +145,11 @@ function readers(
       return mapInSlices(rows, decodeRow);
     },
     end: async () => lastOf(tail),
+    positionOf: (text) => {
+      const number = positionNumber(text);
+      if (number === 0) throw new RangeError('the first event has position 1');
+      return String(number);
+    },
     hashAt: async (position) =>
       thread.call('hashAt', { position: positionNumber(position) }).catch(rethrow),
     async head(after): Promise<Head> {

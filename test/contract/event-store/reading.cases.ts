@@ -99,6 +99,16 @@ export const readingCases = (driver: EventStoreDriver): void => {
       expect(await store.hashAt(beyond)).toBeNull();
     });
 
+    test('a position has one form, also where a text pads it, and other texts name none', async () => {
+      const events = await placed(store, store.append(named(1), 'none', batchOf(3)));
+      for (const { position } of events) {
+        const padded = position.replace(/\d+/g, (digits) => digits.padStart(15, '0'));
+        expect([position, padded].map(store.positionOf)).toEqual([position, position]);
+      }
+      for (const text of ['', 'start', 'now', '-1', '1.5', '9'.repeat(30), `${'9'.repeat(19)}/1`])
+        expect(() => store.positionOf(text)).toThrow(RangeError);
+    });
+
     test('the head gives how many events follow a position, and the time of the first of them', async () => {
       const [a, b, c] = await placed(store, store.append(named(1), 'none', batchOf(3)));
       const position = c?.position ?? null;
