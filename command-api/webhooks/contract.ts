@@ -138,6 +138,10 @@ export const MerchantEndpointList = z
     endpoints: z.array(
       z.object({ merchantId: z.string(), ...endpoint }).meta({ id: 'MerchantEndpoint' }),
     ),
+    unreadable: z
+      .array(z.string())
+      .optional()
+      .describe('Merchants whose endpoints cannot be read: nothing is sent to them.'),
   })
   .meta({ id: 'MerchantEndpointList' });
 export const WebhookTest = z

@@ -7,7 +7,11 @@ import {
   type RoutesOf,
   sendJson,
 } from '../../shared/http/route.ts';
-import { merchantsWithEndpoints, readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
+import {
+  merchantsWithEndpoints,
+  readableEndpoints,
+  readEndpoints,
+} from '../../shared/webhooks/endpoint-log.ts';
 import {
   AllEndpointsParameters,
   AttemptParameters,
@@ -40,12 +44,14 @@ export const WEBHOOK_OPERATOR_ROUTES = {
           ? await merchantsWithEndpoints(webhooks.store)
           : { merchantIds: [merchant] };
       const endpoints: object[] = [];
+      const unreadable: string[] = [];
       for (const merchantId of merchantIds) {
-        const own = await readEndpoints(webhooks.store, merchantId);
-        for (const one of own.endpoints)
+        const note = () => unreadable.push(merchantId);
+        const own = await readableEndpoints(webhooks.store, merchantId, note);
+        for (const one of own?.endpoints ?? [])
           endpoints.push({ merchantId, ...(await showEndpoint(webhooks.deliveries, one)) });
       }
-      return sendJson(reply, { endpoints });
+      return sendJson(reply, { endpoints, ...(unreadable.length > 0 && { unreadable }) });
     },
   }),
   listAllWebhookAttempts: route({

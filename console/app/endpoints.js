@@ -94,9 +94,13 @@ const Row = ({ base, endpoint, again }) => {
 /** @param {{ base: string }} props */
 export const Endpoints = ({ base }) => {
   const loaded = useAsk(base, LIST_MS);
-  const endpoints = /** @type {{ endpoints: Endpoint[] } | undefined} */ (loaded.value)?.endpoints;
+  const value = /** @type {{ endpoints: Endpoint[], unreadable?: string[] } | undefined} */ (
+    loaded.value
+  );
+  const endpoints = value?.endpoints;
   return html`<${ProblemBox} problem=${loaded.problem} again=${loaded.again} />
     ${endpoints === undefined && loaded.problem === undefined && html`<${Waiting} what="the endpoints" />`}
-    ${endpoints?.length === 0 && html`<p>No endpoint is registered. <code>npx payments webhooks --help</code></p>`}
+    ${endpoints?.length === 0 && value?.unreadable === undefined && html`<p>No endpoint is registered. <code>npx payments webhooks --help</code></p>`}
+    ${value?.unreadable?.map((merchantId) => html`<p key=${merchantId} class="bad-text">The endpoints of ${merchantId} cannot be read: nothing is sent to them.</p>`)}
     <ul class="cards">${endpoints?.map((endpoint) => html`<${Row} key=${endpoint.id} base=${base} endpoint=${endpoint} again=${loaded.again} />`)}</ul>`;
 };

@@ -12,7 +12,7 @@ import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { type StartTimer, startTimer } from '../../shared/runtime/timer.ts';
 import type { Attempt, DeliveryRow } from '../../shared/webhooks/delivery-row.ts';
 import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
-import { merchantsWithEndpoints } from '../../shared/webhooks/endpoint-log.ts';
+import { merchantsWithEndpoints, readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { misfitOf } from '../log-check.ts';
 import { type Log, runSubscription, type Subscription } from '../subscription.ts';
@@ -26,7 +26,6 @@ import { createMessages } from './messages.ts';
 import { takeRow } from './own-row.ts';
 import { followPaymentFacts } from './payment-facts.ts';
 import { createPermits } from './permits.ts';
-import { readableEndpoints } from './readable-endpoints.ts';
 import type { Sender } from './send.ts';
 
 /** Whose turn it is, where several processes could deliver. Nobody's until that is known. */
@@ -172,7 +171,12 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     halted.delete(stream);
     const ofLoops = [...loops].map(([id, { endpoint }]) => [id, endpoint.merchantId] as const);
     const here = [...ofLoops, ...halted].filter(([, of]) => of === merchantId).map(([id]) => id);
-    const found = await readableEndpoints(store, merchantId, logger);
+    const found = await readableEndpoints(store, merchantId, (reason) =>
+      logger.error(
+        { stream, merchant: merchantId, reason },
+        'webhook endpoints of a merchant halted: their events cannot be read; put the right log back',
+      ),
+    );
     if (found === undefined) {
       await Promise.all(here.map(endLoop));
       served.delete(merchantId);

@@ -3,7 +3,7 @@
  * what merchants request, the deliverer that an endpoint was disabled.
  */
 import { expectedAfter, timeAfter } from '../event-store/append-after.ts';
-import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts';
+import { AppendOutcomeUnknown, RevisionConflict, UnreadableStream } from '../event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../event-store/port.ts';
 import { isOfSameRequest, isUnderKeyOf, type Recognised } from '../payment/payment-state.ts';
 import {
@@ -11,6 +11,7 @@ import {
   WEBHOOK_MERCHANTS_STREAM,
   type WebhookEvent,
 } from '../payment/webhook-events.ts';
+import { reasonOf } from '../runtime/error-text.ts';
 import { newEventId } from '../runtime/ids.ts';
 import { type Decided, decideEndpoint, type EndpointCommand } from './decide.ts';
 import { type Endpoint, endpointStreamOf, foldEndpoints, isOfWebhooks } from './endpoints.ts';
@@ -31,6 +32,24 @@ export const readEndpoints = async (
 ): Promise<MerchantEndpoints> => {
   const events = await store.readStream(endpointStreamOf(merchantId));
   return { merchantId, endpoints: foldEndpoints(events), events };
+};
+
+/**
+ * The same, for who goes on with other merchants' (ADR-0179): undefined where the events cannot be read, and
+ * `onUnreadable` is called with the reason. Throws StoreUnavailable.
+ */
+export const readableEndpoints = async (
+  store: Pick<EventStore, 'readStream'>,
+  merchantId: string,
+  onUnreadable: (reason: string) => void,
+): Promise<MerchantEndpoints | undefined> => {
+  try {
+    return await readEndpoints(store, merchantId);
+  } catch (error) {
+    if (!(error instanceof UnreadableStream)) throw error;
+    onUnreadable(reasonOf(error));
+    return undefined;
+  }
 };
 
 /** The merchants that have, or had, an endpoint. Throws what `readStream` throws. */

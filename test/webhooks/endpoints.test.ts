@@ -1,4 +1,6 @@
 /** A merchant registers an address and gets what happens to its payments there (ADR-0220). */
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import {
   afterAll,
   afterEach,
@@ -9,6 +11,7 @@ import {
   jest,
   test,
 } from '@jest/globals';
+import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { openInProcess, signToken, token } from '../support/in-process.ts';
 import { until as untilWithin } from '../support/until.ts';
 import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -387,6 +390,31 @@ describe('registration', () => {
     const { status, json } = await service.ask('GET', unknown, undefined, ops);
     expect([status, json.error]).toEqual([404, 'WEBHOOK_ENDPOINT_NOT_FOUND']);
   });
+});
+
+test('ADR-0179: operators see the endpoints of others, and whose cannot be read', async () => {
+  await register();
+  const other = await service.ask(
+    'POST',
+    ENDPOINTS,
+    { url: receiver.url },
+    { token: await token('m_whole') },
+  );
+  const ops = { token: await signToken({ merchant_id: '*', sub: 'op', scope: 'ops:admin' }) };
+  const list = async () =>
+    (await service.ask('GET', '/ops/v1/webhook-endpoints', undefined, ops)).json;
+  expect(await list()).not.toHaveProperty('unreadable');
+  using db = new DatabaseSync(join(service.dataDir, 'events.sqlite'), { timeout: 5000 });
+  db.exec('DROP TRIGGER events_no_update');
+  const change = db.prepare(`UPDATE events SET text = replace(text, ?, ?)
+    WHERE stream_id = (SELECT id FROM streams WHERE name = ?)`);
+  change.run('"v1"', '"v9"', endpointStreamOf(merchant));
+  const { endpoints, unreadable } = await list();
+  change.run('"v9"', '"v1"', endpointStreamOf(merchant));
+  expect(unreadable).toEqual([merchant]);
+  const ids = (endpoints as { id: string }[]).map(({ id }) => id);
+  expect(ids).toContain(other.json.id);
+  expect(await list()).not.toHaveProperty('unreadable');
 });
 
 test('auditors see where messages go, without the values of its parameters', async () => {
