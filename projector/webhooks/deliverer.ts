@@ -93,6 +93,8 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   /** By the stream of its endpoints. */
   const merchants = new Map<string, string>();
   let standingBy = false;
+  /** From the end of a start on, until it loses its turn. */
+  let delivers = false;
   /** What `start` waits for; undefined while it waits for nothing. */
   let waiting: 'standing-by' | 'idle' | undefined = 'idle';
   let secret = '';
@@ -221,6 +223,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   };
 
   const start = async () => {
+    delivers = false;
     await endLoops();
     try {
       await waitForTurn();
@@ -235,6 +238,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     messages = newMessages();
     const { merchantIds } = await merchantsWithEndpoints(store);
     for (const merchantId of merchantIds) await follow(merchantId);
+    delivers = true;
     return at;
   };
 
@@ -263,7 +267,8 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
 
   // The lease is lost without an event of the log: what is being sent is aborted at once.
   const watch = setInterval(() => {
-    if (turn() !== 'own' && loops.size + halted.size > 0) {
+    if (turn() !== 'own' && delivers) {
+      delivers = false;
       void endLoops();
       subscription.restart();
     }

@@ -261,6 +261,18 @@ describe('several processes', () => {
     expect(world.sent).toHaveLength(1);
   });
 
+  test('who has lost its turn stands by also where all endpoints are deleted', async () => {
+    let turn: 'own' | 'of another' = 'own';
+    await using world = webhookWorld({ turn: () => turn });
+    const endpointId = await world.register();
+    await world.command(MERCHANT, { kind: 'delete', endpointId });
+    await until('it delivers', () => world.deliverer.status().state === 'running');
+    turn = 'of another';
+    await until('it stands by', () => world.deliverer.status().state === 'standing-by');
+    await world.register();
+    expect(world.deliveries.rows.size).toBe(0);
+  });
+
   test('while it is the turn of another nothing is sent', async () => {
     await using world = webhookWorld({ turn: () => 'unknown' });
     await world.register();
