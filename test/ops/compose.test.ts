@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import { engineServices } from '../../scripts/compose-engines.ts';
 import type { Mode } from '../../shared/runtime/config.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
+import { settings } from '../../shared/runtime/settings.ts';
 import { ROOT } from '../support/service.ts';
 
 type Service = {
@@ -201,6 +202,19 @@ test('F27: each process gets its own secrets and no other', () => {
     jaeger: [],
   });
   expect(text).not.toContain('JWT_SECRET');
+});
+
+test('a setting that is the same in every process is given to each of the three', () => {
+  const names = Object.entries(settings)
+    .filter(([, { meaning }]) => /every process .*has the same|same in every process/.test(meaning))
+    .map(([name]) => name);
+  expect(names).toContain('MAX_OPERATIONS_PER_PAYMENT');
+  for (const name of names) {
+    const given = ['command-api', 'query-api', 'projector'].map(
+      (process) => service(process).environment?.[name],
+    );
+    expect([name, ...given]).toEqual([name, ...Array(3).fill(expect.stringContaining(name))]);
+  }
 });
 
 test('Kafka gives its name as address to containers, and localhost to programs outside', () => {
