@@ -17,6 +17,8 @@ type Resolved = {
   outcome: string;
   status: string;
   revision: number;
+  /** Once it is recorded: whether nothing is asked any more. */
+  confirmed?: boolean;
   /** Present while a second person has to approve. */
   request?: { requestedBy: string; expiresAt: string };
 };
@@ -33,10 +35,14 @@ const resolve = async (paymentId: string, options: Options): Promise<void> => {
   };
   const resolved = await jsonOf<Resolved>(client.post(path, body));
   if (format === 'json') return printJson(resolved);
-  const { operation, status, revision, request } = resolved;
+  const { operation, status, revision, confirmed, request } = resolved;
   if (request !== undefined) return printRequested(paymentId, resolved, request, options);
   print(`${paymentId}  ${operation} ${outcome}, now ${status} (revision ${revision})`);
-  note('The provider is asked on until it says the same: payments unresolved');
+  note(
+    confirmed === true
+      ? 'The contradiction is ended: the provider is not asked any more'
+      : 'The provider is asked on until it says the same: payments unresolved',
+  );
 };
 
 const printRequested = (

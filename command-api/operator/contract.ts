@@ -103,7 +103,15 @@ const taken = {
 };
 
 export const Resolution = z
-  .object({ ...taken, outcome: z.enum(['APPROVED', 'DECLINED', 'NOT_SENT', 'FENCED']) })
+  .object({
+    ...taken,
+    outcome: z.enum(['APPROVED', 'DECLINED', 'NOT_SENT', 'FENCED']),
+    confirmed: z
+      .boolean()
+      .describe(
+        'False where the provider is asked on until it says the same; true where a contradiction was ended.',
+      ),
+  })
   .meta({ id: 'Resolution' });
 
 export const ResolutionRequested = z

@@ -122,6 +122,7 @@ const respond = (reply: FastifyReply, paymentId: string, resolved: Resolved): Fa
       return sendJson(reply, {
         ...bodyOf(paymentId, resolved),
         outcome: resolved.operation.ended?.outcome,
+        confirmed: resolved.operation.confirmation === undefined,
       });
   }
 };

@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
-import { NO_RETRIES, PAYMENTS, signToken } from '../support/in-process.ts';
+import { locatedId, NO_RETRIES, PAYMENTS, signToken } from '../support/in-process.ts';
 import {
   openTwoCommandProcesses,
   type TwoCommandProcesses,
@@ -69,6 +69,37 @@ test('gaps §16: an unresolved payment is listed, resolved by two persons, and l
     stdout: '',
     stderr: `Nothing is unresolved.\nResolved by hand, and the provider is asked on: ${id}\n`,
   });
+});
+
+test('gaps §16: two persons end a contradiction, after which the provider is not asked any more', async () => {
+  const { a } = processes;
+  a.faults.respondsToLookUps = false;
+  a.faults.next('answer lost');
+  const id = locatedId(await a.create());
+  await until('a look-up has failed', () => a.side.unresolved.list()[0]?.attempts === 1);
+  const word = [
+    'resolve',
+    id,
+    '--outcome',
+    'declined',
+    '--without-fence',
+    '--evidence',
+    'a letter',
+  ];
+  await runCli(word, env);
+  expect((await runCli(word, john)).stderr).toContain('The provider is asked on');
+  // A process that starts asks at once.
+  (await processes.open()).side.startSweep();
+  await until('it is contradicted', async () =>
+    (await processes.state(id)).operations.some((o) => o.confirmation === 'CONTRADICTED'),
+  );
+  await runCli(word, env);
+  expect(await runCli(word, john)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('create declined, now FAILED'),
+    stderr: 'The contradiction is ended: the provider is not asked any more\n',
+  });
+  a.faults.respondsToLookUps = true;
 });
 
 test('an empty list of parked payments is exit code 0, a retry of a payment that is not parked is 1', async () => {

@@ -124,6 +124,7 @@ describe('F2: what two persons resolve is recorded as the outcome, with both of 
         operationId: intent?.event.data.operationId,
         amountMinor: 2500,
         outcome: outcome.toUpperCase(),
+        confirmed: false,
         status,
         revision: 2,
       },
