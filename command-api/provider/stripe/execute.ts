@@ -1,6 +1,7 @@
 /**
- * Carries an operation out. Of a create's requests only the confirm moves money, so whatever goes
- * wrong before it is NOT_SENT. Every request is sent once.
+ * Carries an operation out. Of a create's requests only the confirm moves money, so what goes wrong
+ * before it is NOT_SENT, and a card or an amount that Stripe rejects is DECLINED. Every request is sent
+ * once.
  */
 import type { CardInput, TokenInput } from '../../../shared/payment/card.ts';
 import {
