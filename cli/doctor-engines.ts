@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { Provider } from '../command-api/provider/port.ts';
 import { within } from '../shared/runtime/back-off.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { withoutSecrets } from '../shared/runtime/effective-settings.ts';
@@ -173,24 +174,41 @@ const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
   });
 };
 
-const provider = async ({ provider: set }: Config): Promise<EngineFinding> => {
-  const { url, token, connectTimeoutMs, timeoutMs } = set;
+/** Where the provider is, what to ask it, and what it means for money where that is not plain. */
+const providerProbe = (config: Config, url: string): Probe & Pick<EngineFinding, 'cause'> => {
+  const { stripe } = config;
+  const { hostname, port, protocol } = new URL(url);
+  const callOn = async <T>(call: (opened: Provider) => Promise<T>): Promise<T> => {
+    const { openOuterProvider } = await import('../command-api/open-provider.ts');
+    const opened = openOuterProvider(config);
+    return call(opened).finally(() => void opened.close());
+  };
+  const to = {
+    engine: 'provider',
+    place: withoutSecrets(url),
+    addresses: [addressOf(`${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`, 443)],
+  };
+  if (stripe === undefined) {
+    const hint = 'is PROVIDER_TOKEN its token, and does it speak docs/provider.md?';
+    return { ...to, hint, call: () => callOn((opened) => opened.ledger(null, 1)) };
+  }
+  return {
+    ...to,
+    cause: stripe.live ? 'Stripe in live mode, moves money' : 'Stripe in test mode, moves no money',
+    hint: 'is STRIPE_SECRET_KEY a key that is not rolled, and are the accounts of MERCHANTS_FILE its own?',
+    // The end of the ledger from now on is short, however much lies before it.
+    call: () => callOn((opened) => opened.ledgerEnd(`${Math.floor(Date.now() / 1_000)}.`)),
+  };
+};
+
+const provider = async (config: Config): Promise<EngineFinding> => {
+  const url = config.stripe?.url ?? config.provider.url;
   if (url === undefined) {
     const cause = 'simulated, moves no money; set PROVIDER_URL to use a real one';
     return { engine: 'provider', place: 'none', state: 'in the service', fault: false, cause };
   }
-  const { hostname, port, protocol } = new URL(url);
-  return probe({
-    engine: 'provider',
-    place: withoutSecrets(url),
-    addresses: [addressOf(`${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`, 443)],
-    call: async () => {
-      const { httpProvider } = await import('../command-api/provider/http/provider.ts');
-      const opened = httpProvider({ url, token, connectTimeoutMs, timeoutMs });
-      await opened.ledger(null, 1).finally(() => void opened.close());
-    },
-    hint: 'is PROVIDER_TOKEN its token, and does it speak docs/provider.md?',
-  });
+  const { cause, ...to } = providerProbe(config, url);
+  return { ...(cause && { cause }), ...(await probe(to)) };
 };
 
 /**

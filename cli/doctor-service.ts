@@ -5,6 +5,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServiceSettings } from '../command-api/operator/settings.ts';
+import type { ProjectorStatus } from '../projector/compose.ts';
+import type { RelayState, RelayStatus } from '../projector/relay/status.ts';
+import type { DelivererStatus } from '../projector/webhooks/deliverer-status.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { withoutSecrets } from '../shared/runtime/effective-settings.ts';
 import { jsonOf, openClient } from './client.ts';
@@ -25,18 +28,25 @@ export type ServiceFinding = {
 
 const RESPONSE_MS_MAX = 8_000;
 
-type State = { state: string; simulated?: boolean; reason?: string };
+type State = { state: string; simulated?: boolean; stripe?: string; reason?: string };
 type Health = { engines?: Record<string, State> };
 
 const ENGINES: Record<string, string> = {
   eventStore: 'event store',
   readModels: 'read models',
-  provider: 'provider',
   relay: 'Kafka',
 };
 
 /** The states in which an engine does its work, or was not set at all. */
-const WELL = ['up', 'off', 'idle', 'starting', 'running', 'standing-by', 'filling'];
+const WELL: readonly ('up' | ProjectorStatus['state'] | DelivererStatus['state'] | RelayState)[] = [
+  'up',
+  'off',
+  'idle',
+  'starting',
+  'catching-up',
+  'running',
+  'standing-by',
+];
 
 const placeOf = (name: string, settings: ServiceSettings | null): string => {
   const givenFor = (setting: string) => {
@@ -47,19 +57,52 @@ const placeOf = (name: string, settings: ServiceSettings | null): string => {
   if (name === 'eventStore') return givenFor('EVENTSTOREDB_URL') ?? 'SQLite, events.sqlite';
   if (name === 'readModels') return givenFor('MONGODB_URL') ?? 'SQLite, read-models.sqlite';
   if (name === 'provider') return settings.provider.address ?? 'in the service';
-  return givenFor('KAFKA_BROKERS') ?? 'none';
+  return name === 'relay' ? (givenFor('KAFKA_BROKERS') ?? 'none') : '';
 };
 
 const engineFinding = (
   name: string,
-  { state, simulated, reason }: State,
+  { state, simulated, stripe, reason }: State,
   settings: ServiceSettings | null,
 ): EngineFinding => {
-  const cause = reason ?? (simulated === true ? 'simulated, moves no money' : undefined);
+  const test = stripe === 'test' ? 'Stripe in test mode, moves no money' : undefined;
+  const cause = reason ?? (simulated === true ? 'simulated, moves no money' : test);
   const engine = ENGINES[name] ?? name;
   const place = placeOf(name, settings);
-  const found = { engine, place, state, fault: !WELL.includes(state) };
+  const found = { engine, place, state, fault: !WELL.some((well) => well === state) };
   return cause === undefined ? found : { ...found, cause: withoutSecrets(cause) };
+};
+
+/** What the projector's own routes say of one part of it. */
+const projectorPart = async (
+  name: string,
+  read: Promise<State | undefined>,
+): Promise<EngineFinding> => {
+  try {
+    return engineFinding(name, (await read) ?? { state: 'unknown' }, null);
+  } catch (error) {
+    if (!(error instanceof CommandFailed)) throw error;
+    const reason = `${error.message}; is the projector running, and is this the address of the gateway?`;
+    return engineFinding(name, { state: 'unknown', reason }, null);
+  }
+};
+
+/** The gateway shows the health of the command API, which knows neither the projector nor the relay. */
+const projectorFindings = async (): Promise<EngineFinding[]> => {
+  const client = await openClient({ scope: 'ops:admin' });
+  const read = <T>(path: string) => jsonOf<T>(client.get(path));
+  return Promise.all([
+    projectorPart(
+      'projector',
+      read<{ projections: State[] }>('/ops/v1/projections').then(({ projections: [own] }) => own),
+    ),
+    projectorPart(
+      'relay',
+      read<{ relay: RelayStatus }>('/ops/v1/topics').then(({ relay: { state, error } }) =>
+        error === undefined ? { state } : { state, reason: error },
+      ),
+    ),
+  ]);
 };
 
 /** Undefined where nothing responds. */
@@ -103,5 +146,6 @@ export const lookAtService = async (config: Config): Promise<ServiceFinding> => 
   const engines = Object.entries(health.body.engines ?? {}).map(([name, state]) =>
     engineFinding(name, state, read.settings),
   );
+  if (read.settings?.mode === 'command-api') engines.push(...(await projectorFindings()));
   return { url: shown, state: health.isReady ? 'running' : 'not ready', engines, ...read };
 };

@@ -7,7 +7,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { registerAuditApi } from '../audit/routes.ts';
-import { httpProvider } from '../command-api/provider/http/provider.ts';
+import { openOuterProvider } from '../command-api/open-provider.ts';
 import type { Provider } from '../command-api/provider/port.ts';
 import { type ReconcileOptions, reconcile } from '../command-api/reconcile/reconcile.ts';
 import { RECONCILE_ROUTES } from '../command-api/reconcile/routes.ts';
@@ -64,8 +64,9 @@ const openStore = async (folder: string): Promise<EventStore> => {
 
 /** The provider of the settings with its names, or the simulator's ledger in the folder. Only its ledger is read. */
 const booksOf = (folder: string): Pick<ReconcileOptions, 'provider' | 'providers'> => {
-  const { url, names, ...options } = readSettings().provider;
-  if (url !== undefined) return { provider: httpProvider({ url, ...options }), providers: names };
+  const config = readSettings();
+  const { kind, names } = config.provider;
+  if (kind !== 'simulator') return { provider: openOuterProvider(config), providers: names };
   const { list } = readLedger(fileIn(folder, LEDGER, 'set PROVIDER_URL to ask the provider'));
   const ledger: Provider['ledger'] = async (after, limit) =>
     pageOf(list(Number(after ?? 0), limit));

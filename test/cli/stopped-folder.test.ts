@@ -11,6 +11,7 @@ import { type AuditStory, openAuditStory } from '../support/audit-story.ts';
 import { runCli } from '../support/cli.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { runCliProcess } from '../support/service.ts';
+import { stripeDouble } from '../support/stripe-double/server.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -90,6 +91,19 @@ describe('F13: a stopped data folder', () => {
     expect(whole.stderr).toMatch(/events\.sqlite-wal holds pages/);
     expect(exported.code).toBe(0);
     expect(readFileSync(out, 'utf8')).toContain(story);
+  });
+
+  test("with PROVIDER=stripe it is compared with Stripe's ledger, not the simulator's in the folder", async () => {
+    const stripe = await stripeDouble();
+    const env = {
+      PROVIDER: 'stripe',
+      STRIPE_SECRET_KEY: 'sk_test_stopped',
+      STRIPE_API_URL: stripe.url,
+    };
+    const args = ['reconcile', '--data', stopped, '--format', 'json'];
+    const { code, stdout } = await runCli(args, env);
+    await stripe.close();
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { entries: 0 }]);
   });
 
   test('is refused in one line where a service holds the folder, or where there is no log', async () => {

@@ -7,6 +7,7 @@ import { runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { payment, SECRET } from '../support/in-process.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
+import { stripeDouble } from '../support/stripe-double/server.ts';
 
 jest.setTimeout(240_000);
 
@@ -154,6 +155,66 @@ describe('payments doctor', () => {
       expect.stringContaining('event store, read models, Kafka, provider cannot be used'),
     ]);
     expect(stdout + stderr).not.toContain(PASSWORD);
+  });
+
+  test('F29: a stopped service with Stripe: asks Stripe with its key, and says whether money moves', async () => {
+    const stripe = await stripeDouble();
+    const base = {
+      PORT: String(await freePort()),
+      DATA_DIR: join(folder, 'no-stripe-yet'),
+      PROVIDER: 'stripe',
+    };
+    const providerWith = async (more: Record<string, string>) => {
+      const { stdout } = await cli(['doctor', '--format', 'json'], { ...base, ...more });
+      return JSON.parse(stdout).engines.at(-1);
+    };
+    try {
+      const test = { STRIPE_SECRET_KEY: 'sk_test_doctor', STRIPE_API_URL: stripe.url };
+      expect(await providerWith(test)).toEqual({
+        engine: 'provider',
+        place: stripe.url,
+        state: 'up',
+        fault: false,
+        cause: 'Stripe in test mode, moves no money',
+      });
+      stripe.plan('list', '401');
+      expect(await providerWith(test)).toMatchObject({
+        state: 'down',
+        cause: expect.stringContaining('not rolled'),
+      });
+      const live = {
+        STRIPE_SECRET_KEY: 'sk_live_doctor',
+        STRIPE_LIVE: 'true',
+        STRIPE_API_URL: 'http://127.0.0.1:1',
+      };
+      expect(await providerWith(live)).toMatchObject({
+        place: 'http://127.0.0.1:1',
+        state: 'down',
+        fault: true,
+      });
+    } finally {
+      await stripe.close();
+    }
+  });
+
+  test('F29: a service that fills its read models has no fault', async () => {
+    await using filling = await startServiceHere({
+      env: { JWT_SECRET: SECRET },
+      wrappers: {
+        store: (own) => ({
+          ...own,
+          subscribe: async function* (...from) {
+            for await (const item of own.subscribe(...from))
+              if (item.kind !== 'caught-up') yield item;
+          },
+        }),
+      },
+    });
+    await filling.post('/api/v1/payments', payment());
+    const there = { PAYMENTS_URL: filling.url };
+    const { code, stdout } = await cli(['doctor'], there);
+    expect(stdout).toMatch(/^read models +SQLite, read-models\.sqlite +catching-up$/m);
+    expect(code).toBe(0);
   });
 
   test('reports settings that no process would start with: exit code 1', async () => {

@@ -50,8 +50,9 @@ const withDatabase = (url: string, database: string): string => {
 /** Which kind of process serves a request; ops/Caddyfile says the same. */
 const kindFor = (method: string, path: string): Kind => {
   if (/^\/audit\/v1\/(payments\/[^/?]+\/)?reconcile/.test(path)) return 'command-api';
-  if (path.startsWith('/ops/v1/unresolved') || path.startsWith('/ops/v1/payments'))
+  if (/^\/ops\/v1\/(unresolved|payments|settings|reconcile|webhook-endpoints)/.test(path))
     return 'command-api';
+  if (path.startsWith('/api/v1/webhook-endpoints')) return 'command-api';
   if (path.startsWith('/ops')) return 'projector';
   const isRead = method === 'GET' || method === 'HEAD';
   return isRead && !path.startsWith('/health') ? 'query-api' : 'command-api';
