@@ -1,4 +1,4 @@
-/** The manifest of a payment's downloaded events, as `payments export` writes it (docs/audit.md). */
+/** A payment's downloaded events and their manifest, as `payments export` writes both (docs/audit.md). */
 
 /** @typedef {{ position: string, hash: string, logHash?: string, stream?: string, revision?: number, event?: { stream: string, revision: number }, chain: string }} Line */
 
@@ -21,17 +21,19 @@ const sha256Of = async (bytes) => {
 };
 
 /**
- * The text of the manifest of an export. Throws SyntaxError where a line is no JSON.
- * @param {Uint8Array<ArrayBuffer>} bytes the export as it came
+ * The file of an export and the text of its manifest. A line that names a break is kept out of the file: it is
+ * no event. Throws SyntaxError where a line is no JSON.
+ * @param {Uint8Array<ArrayBuffer>} received the export as it came
  * @param {{ paymentId: string, headers: Headers, exportedAt: string }} about the headers of the response
  */
-export const manifestText = async (bytes, { paymentId, headers, exportedAt }) => {
-  /** @type {Line[]} */
-  const lines = new TextDecoder()
-    .decode(bytes)
+export const exportFiles = async (received, { paymentId, headers, exportedAt }) => {
+  const texts = new TextDecoder()
+    .decode(received)
     .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line));
+    .filter((text) => text !== '' && !('broken' in JSON.parse(text)));
+  const bytes = new TextEncoder().encode(texts.map((text) => `${text}\n`).join(''));
+  /** @type {Line[]} */
+  const lines = texts.map((text) => JSON.parse(text));
   const [first, last] = [lines[0], lines.at(-1)];
   const merchant = headers.get('export-merchant');
   const manifest = {
@@ -50,5 +52,5 @@ export const manifestText = async (bytes, { paymentId, headers, exportedAt }) =>
     bytes: bytes.length,
     sha256: await sha256Of(bytes),
   };
-  return `${JSON.stringify(manifest, null, 2)}\n`;
+  return { bytes, manifest: `${JSON.stringify(manifest, null, 2)}\n` };
 };

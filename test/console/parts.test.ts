@@ -1,8 +1,10 @@
 /** The parts of the console that need no browser. */
 import { describe, expect, test } from '@jest/globals';
 import type { JWTPayload } from 'jose';
+import { breakLine, exportLine, LINES_START } from '../../audit/export-lines.ts';
+import { manifestShape } from '../../cli/export-manifest.ts';
 import { claimsOf, mayUse } from '../../console/app/claims.js';
-import { manifestText } from '../../console/app/export-file.js';
+import { exportFiles } from '../../console/app/export-file.js';
 import { duration, minorOf, money, pathOf } from '../../console/app/format.js';
 import { KEPT_MAX, LIVE_START, liveAfter } from '../../console/app/live-events.js';
 import { headOf } from '../../console/app/pages/verify.js';
@@ -158,7 +160,20 @@ describe('files', () => {
   test('the manifest of an export without a line', async () => {
     const headers = new Headers({ 'export-completeness': 'streams', 'export-guarantee': 'stream' });
     const about = { paymentId: 'pay_1', headers, exportedAt: '2026-01-01T00:00:00.000Z' };
-    const text = await manifestText(new Uint8Array(), about);
-    expect(JSON.parse(text)).toMatchObject({ count: 0, head: null, first: null, bytes: 0 });
+    const { manifest } = await exportFiles(new Uint8Array(), about);
+    expect(JSON.parse(manifest)).toMatchObject({ count: 0, head: null, first: null, bytes: 0 });
+  });
+
+  test('the line that names a break is in neither file, and all events are', async () => {
+    const headers = new Headers({ 'export-completeness': 'streams', 'export-guarantee': 'stream' });
+    const about = { paymentId: 'pay_1', headers, exportedAt: '2026-01-01T00:00:00.000Z' };
+    const form = { position: '7', stream: 'payment-pay_1', revision: 0, hash, text: '{"a":"ü"}' };
+    const broken = breakLine({ ...form, reason: 'its text does not have its hash' });
+    const { line, chain } = exportLine(form, LINES_START);
+    const received = new TextEncoder().encode(`${line}\n${broken}\n`);
+    const { bytes, manifest } = await exportFiles(received, about);
+    expect(new TextDecoder().decode(bytes)).toBe(`${line}\n`);
+    const head = { position: '7', hash };
+    expect(manifestShape.parse(JSON.parse(manifest))).toMatchObject({ count: 1, chain, head });
   });
 });
